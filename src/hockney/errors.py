@@ -1,0 +1,38 @@
+"""The errors that a user may see; each text is one sentence with its remedy.
+
+HockneyError                exit code 3: measured in part, or not at all
+├── UsageError              exit code 2: the command line or a file says something impossible
+├── StoreError              store/: no store, not a store, a newer store, a full disk
+└── WorkerError             worker/errors.py: no compiler, a rank died, a time limit passed, …
+
+Only `cli/` prints or exits.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class HockneyError(Exception):
+    """Base of all errors raised on purpose. `exit_code` is what the command ends with."""
+
+    exit_code = 3
+
+
+class UsageError(HockneyError):
+    """The user asked for something impossible; the text says what would be possible."""
+
+    exit_code = 2
+
+
+class StoreError(HockneyError):
+    """The results file can't be used; the text names it and the remedy."""
+
+
+def unknown(kind: str, word: str, known: Iterable[str]) -> UsageError:
+    """An unknown name, with the likeliest meant one: `unknown pattern 'pingpog': did you mean 'pingpong'?`."""
+    names = list(known)
+    close = difflib.get_close_matches(word, names, n=1, cutoff=0.5)
+    hint = f"did you mean '{close[0]}'?" if close else f"known are {', '.join(names)}"
+    return UsageError(f"unknown {kind} '{word}': {hint}")

@@ -1,0 +1,154 @@
+"""What one measurement is, as values: a point is asked for, visits answer it, a run holds them all.
+
+Times are integers in ns as the worker gave them; nothing is averaged before it is stored. Arrays are numpy's, which is
+imported only where arrays are made, so that commands that measure nothing start fast.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Int64Array = NDArray[np.int64]
+    FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, order=True)
+class Point:
+    """One thing to measure: a pattern of so many ranks over a transport, with one message size.
+
+    `transport` is `name[@library][:variant]`: `shm`, `tcp:spin`, `mpi@openmpi-4.1.4`. `options` are the pattern's own,
+    as sorted (name, value) pairs without the defaults. `role` says why the point was added: "asked", or "refined"
+    where the sampler looked closer at a bend of the curve.
+    """
+
+    transport: str
+    pattern: str
+    ranks: int
+    bytes: int
+    options: tuple[tuple[str, str], ...] = ()
+    role: str = field(default="asked", compare=False)
+
+    def __str__(self) -> str:
+        """`pingpong of 8 B on shm, 2 ranks`, for messages."""
+        options = "".join(f" {name}={value}" for name, value in self.options)
+        return f"{self.pattern}{options} of {self.bytes} B on {self.transport}, {self.ranks} ranks"
+
+
+@dataclass(frozen=True)
+class Definition:
+    """How a pattern's samples become its time and its rate (docs/metrics.md); it comes from the worker's `describe`.
+
+    `timed` is whose samples count: "root", "sources" (mean over ranks 0 .. size/2-1) or "slowest" (maximum over ranks,
+    sample by sample). A repetition's time is divided by `divisor`. Rates count `bytes_per_rep` payload bytes.
+    """
+
+    timed: str
+    divisor: int
+    bytes_per_rep: int
+    messages_per_rep: int
+    algorithm: str | None = None
+
+
+@dataclass(frozen=True)
+class Visit:
+    """What one `measure` command brought back.
+
+    `elapsed_ns` has the shape (ranks, samples): ns of one batch of `batch` repetitions. `floor_ns` is the cache-line
+    floor (half round trip between the CPUs of ranks 0 and 1) just before and just after, or None where it can't be
+    measured. CPU times and wall time are per rank, over all samples of the visit. `steal` is the fraction of CPU time
+    that a hypervisor took meanwhile, None where unknown.
+    """
+
+    point: Point
+    launch_id: int
+    round: int
+    started_unix_s: float
+    batch: int
+    definition: Definition
+    elapsed_ns: Int64Array
+    cpu_user_ns: tuple[int, ...]
+    cpu_system_ns: tuple[int, ...]
+    wall_ns: tuple[int, ...]
+    floor_ns: tuple[float, float] | None
+    verified: bool
+    steal: float | None = None
+
+    def times_ns(self) -> FloatArray:
+        """The pattern's time of each sample, by its definition: shape (samples,), ns per repetition / divisor."""
+        ranks = self.elapsed_ns
+        if self.definition.timed == "root":
+            batch_ns = ranks[0].astype(float)
+        elif self.definition.timed == "sources":
+            batch_ns = ranks[: max(1, len(ranks) // 2)].mean(axis=0)
+        else:
+            batch_ns = ranks.max(axis=0).astype(float)
+        result: FloatArray = batch_ns / (self.batch * self.definition.divisor)
+        return result
+
+
+class PointStatus(enum.Enum):
+    """How far a point got; the reason beside it is a sentence."""
+
+    PENDING = "pending"
+    PRECISE = "precise"  # the interval is as narrow as asked
+    BUDGET = "budget"  # the time ran out first: the interval is what it is
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+class RunStatus(enum.Enum):
+    """How a run ended."""
+
+    RUNNING = "running"  # or killed: a resumed run goes on from here
+    DONE = "done"
+    INTERRUPTED = "interrupted"  # by Ctrl-C; what was measured is stored
+    PARTIAL = "partial"  # some point failed
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One start of a job: which library really ran, where its ranks were, how it was started."""
+
+    transport: str
+    library: str
+    ranks: int
+    started_unix_s: float
+    argv: tuple[str, ...]
+    cpus: tuple[int, ...]  # the CPU of each rank when it said hello; -1 if unknown
+    hosts: tuple[str, ...]
+    oversubscribed: bool
+    clock_ns: float
+    index: int = 0  # which of the asked --launches this is
+
+
+@dataclass(frozen=True)
+class Warning_:
+    """Something that limits what a figure is worth: what was seen, and the remedy. Travels with the run."""
+
+    kind: str  # "pinning", "governor", "steal", "oversubscription", "yield", …
+    subject: str  # a transport, a CPU, or "machine"
+    cause: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.cause} {self.remedy}".strip()
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """What is known about a run when it starts. `facts` is machine.facts(); `plan` can rebuild the run for --resume."""
+
+    command: str
+    suite: str
+    label: str | None
+    started_unix_s: float
+    seed: int
+    version: str
+    facts: dict[str, Any]
+    plan: dict[str, Any]

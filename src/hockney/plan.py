@@ -1,0 +1,182 @@
+"""From a suite, or a pattern and its options, to the list of points to measure.
+
+What can't be measured is found here, before anything starts, with its reason; wrong words are the user's to mend.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hockney.errors import UsageError
+from hockney.model import Point
+from hockney.suites import Series, Suite
+from hockney.worker.catalogue import Catalogue, PatternInfo, TransportInfo
+
+_DEFAULT_SIZES = "0:4M"
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A point that can't be measured here, and why."""
+
+    point: Point
+    reason: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that decides a run: it is stored with it, so that a resumed run goes on with the same.
+
+    `precision` is the asked half-width of each interval as a fraction; `time_s` the budget for measuring;
+    `refine` the curves that get more sizes where they bend.
+    """
+
+    suite: str
+    points: tuple[Point, ...]
+    skipped: tuple[Skipped, ...] = ()
+    precision: float = 0.01
+    time_s: float = 120.0
+    launches: int = 1
+    oversubscribe: bool = False
+    hosts: tuple[str, ...] = ()
+    timeout_s: int = 60
+    refine: frozenset[tuple[str, str, int, tuple[tuple[str, str], ...]]] = field(default_factory=frozenset)
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything but the points, which the store keeps by themselves."""
+        return {
+            "precision": self.precision,
+            "time_s": self.time_s,
+            "launches": self.launches,
+            "oversubscribe": self.oversubscribe,
+            "hosts": list(self.hosts),
+            "timeout_s": self.timeout_s,
+            "refine": [[*curve[:3], [list(pair) for pair in curve[3]]] for curve in sorted(self.refine)],
+        }
+
+    @classmethod
+    def from_json(cls, suite: str, points: Iterable[Point], stored: dict[str, Any]) -> Plan:
+        """The plan of a stored run, for the points given. Raises KeyError if a field is lacking."""
+        curves = {
+            (row[0], row[1], int(row[2]), tuple((str(pair[0]), str(pair[1])) for pair in row[3]))
+            for row in stored["refine"]
+        }
+        return cls(
+            suite=suite,
+            points=tuple(points),
+            precision=stored["precision"],
+            time_s=stored["time_s"],
+            launches=stored["launches"],
+            oversubscribe=stored["oversubscribe"],
+            hosts=tuple(stored["hosts"]),
+            timeout_s=stored["timeout_s"],
+            refine=frozenset(curves),
+        )
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What the command line asks for on top of a suite; None leaves the suite's own."""
+
+    transports: tuple[str, ...] = ()
+    ranks: tuple[int, ...] = ()
+    sizes: tuple[int, ...] = ()
+    options: tuple[tuple[str, str], ...] = ()
+    precision: float | None = None
+    time_s: float | None = None
+    launches: int | None = None
+    oversubscribe: bool = False
+    hosts: tuple[str, ...] = ()
+    timeout_s: int = 60
+    refine: bool | None = None
+
+
+def curve_of(point: Point) -> tuple[str, str, int, tuple[tuple[str, str], ...]]:
+    """What points of one curve have in common: all but the size."""
+    return (point.transport, point.pattern, point.ranks, point.options)
+
+
+def pattern_suite(pattern: str) -> Suite:
+    """A pattern alone as a suite: all sizes, refined where the curve bends."""
+    series = Series.model_validate({"pattern": pattern, "bytes": _DEFAULT_SIZES, "refine": True})
+    return Suite(name=pattern, title=pattern, series=(series,), time_s=60.0)
+
+
+def make_plan(suite: Suite, wishes: Wishes, catalogue: Catalogue, cpus: int) -> Plan:
+    """Every point of a suite on every transport that it names, or the reason why not.
+
+    `cpus` is how many CPUs ranks may have; points with more ranks are skipped unless oversubscription is asked for or
+    the ranks live on several hosts. Raises UsageError for words that nothing here knows.
+    """
+    points: dict[Point, None] = {}
+    skipped: dict[Point, str] = {}
+    refine = set()
+    patterns = [catalogue.pattern(series.pattern) for series in suite.series]
+    for name, _ in wishes.options:
+        if not any(option.name == name for pattern in patterns for option in pattern.options):
+            patterns[0].option(name)  # raises, and names what there is
+    for series, pattern in zip(suite.series, patterns, strict=True):
+        options = _options(pattern, series, wishes)
+        for transport in _transports(suite, series, wishes, catalogue):
+            for point in _points(series, pattern, transport, options, wishes):
+                reason = catalogue.obstacle(pattern, transport, point.ranks, point.bytes)
+                if reason is None and point.ranks > cpus and not (wishes.oversubscribe or wishes.hosts):
+                    reason = f"{point.ranks} ranks on {cpus} CPUs would measure the scheduler; --oversubscribe runs it"
+                if reason is not None:
+                    skipped[point] = reason
+                    continue
+                points[point] = None
+                if pattern.sized and (series.refine if wishes.refine is None else wishes.refine):
+                    refine.add(curve_of(point))
+    return Plan(
+        suite=suite.name,
+        points=tuple(points),
+        skipped=tuple(Skipped(point, reason) for point, reason in skipped.items()),
+        precision=suite.precision if wishes.precision is None else wishes.precision,
+        time_s=suite.time_s if wishes.time_s is None else wishes.time_s,
+        launches=suite.launches if wishes.launches is None else wishes.launches,
+        oversubscribe=wishes.oversubscribe,
+        hosts=wishes.hosts,
+        timeout_s=wishes.timeout_s,
+        refine=frozenset(refine),
+    )
+
+
+def _transports(suite: Suite, series: Series, wishes: Wishes, catalogue: Catalogue) -> list[TransportInfo]:
+    """A series' own transports stand; the suite's give way to those asked for. Those missing here are left out of a
+    suite's list (the catalogue says why), but not of the user's."""
+    if wishes.transports and not series.transports:
+        return catalogue.select(wishes.transports)
+    words: Sequence[str] = series.transports or suite.transports
+    missing = {missing.name for missing in catalogue.missing}
+    return catalogue.select([word for word in words if word not in missing])
+
+
+def _options(pattern: PatternInfo, series: Series, wishes: Wishes) -> tuple[tuple[str, str], ...]:
+    """Checked, without the defaults, sorted: two ways to write one point must be one point. What the command line
+    asks for goes to every pattern that has such an option."""
+    known = {option.name for option in pattern.options}
+    given = {**series.options, **{name: value for name, value in wishes.options if name in known}}
+    chosen = []
+    for name, value in sorted(given.items()):
+        option = pattern.option(name)
+        wrong = option.check(value)
+        if wrong is not None:
+            raise UsageError(f"option {name} of {pattern.name} {wrong}, not '{value}'")
+        if value != option.default:
+            chosen.append((name, value))
+    return tuple(chosen)
+
+
+def _points(
+    series: Series,
+    pattern: PatternInfo,
+    transport: TransportInfo,
+    options: tuple[tuple[str, str], ...],
+    wishes: Wishes,
+) -> list[Point]:
+    sizes = (wishes.sizes or series.bytes) if pattern.sized else (0,)
+    ranks = wishes.ranks or series.ranks
+    return [Point(transport.name, pattern.name, count, size, options) for count in ranks for size in sizes]

@@ -1,0 +1,287 @@
+"""What to measure next, and when to stop: rounds over all points in random order until each is precise enough.
+
+Every round visits every unfinished point once, in random order, so that whatever disturbs the machine for a while
+disturbs all points alike and shows as scatter between rounds instead of as a difference between points (Gropp and
+Lusk 1999: repeat the whole sweep, not each point). The replicate is the visit: samples of one visit are neighbours in
+time and share its luck. A point ends when the order-statistic interval of the median over visits in one state of the
+machine is as narrow as asked, or when the time is up; its status says which.
+
+The sampler knows neither workers nor stores: it asks an Instrument and tells an Observer, so that whole runs can be
+tested with a clock and a machine made up for the purpose.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from hockney.errors import HockneyError
+from hockney.model import Point, PointStatus, Visit
+from hockney.plan import Plan, curve_of
+from hockney.stats.figures import Figure, time_figures
+
+MIN_VISITS = 6  # fewer give no 95 % interval of a median at all
+_BATCH_NS = 20_000  # a batch this long makes a clock of 25 ns cost well below 1 %
+_VISIT_NS = 4_000_000  # how long the samples of one visit may take, if a repetition is shorter than that
+_SAMPLES_MAX = 40
+_SAMPLES_MIN = 3
+_CALIBRATIONS_MAX = 5
+_REFINE_MISS = 0.08  # a bend: the straight line between two neighbours misses by more than this
+_REFINE_RATIO = 1.12  # neighbours closer than this are not split
+_REFINED_MAX = 12  # sizes added to one curve
+
+
+class Instrument(Protocol):
+    """What can measure a point. Every call ends within a time limit or raises."""
+
+    def measure(self, point: Point, *, round_: int, batch: int, samples: int, warmup: int, verify: bool) -> Visit:
+        """One visit. Raises PointFailed: the point can't be measured (any more); others may be."""
+        ...
+
+    def clock_ns(self, point: Point) -> float:
+        """What reading the clock costs where this point is measured. Raises PointFailed."""
+        ...
+
+
+class PointFailed(HockneyError):
+    """A point can't be measured; `skipped` where that is no defect but a limit of the transport or the machine."""
+
+    def __init__(self, reason: str, *, skipped: bool = False) -> None:
+        self.skipped = skipped
+        super().__init__(reason)
+
+
+class Observer(Protocol):
+    """Who is told what happens: the store, the progress display. Methods must not take long."""
+
+    def visited(self, visit: Visit) -> None:
+        """A visit has come back."""
+        ...
+
+    def round_done(self, visits: Sequence[Visit], progress: Progress) -> None:
+        """A round is over, or was cut short: its visits, not yet told to anybody else."""
+        ...
+
+    def point_ended(self, point: Point, status: PointStatus, reason: str | None) -> None:
+        """A point is finished, one way or another."""
+        ...
+
+    def points_added(self, points: Sequence[Point]) -> None:
+        """Sizes were added where a curve bends."""
+        ...
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run is. `left_s` is an estimate from what the unfinished points still need, never above the budget."""
+
+    round: int
+    points: int
+    finished: int
+    elapsed_s: float
+    left_s: float
+
+
+@dataclass
+class _Work:
+    """A point under way."""
+
+    point: Point
+    visits: list[Visit] = field(default_factory=list)
+    batch: int = 0  # 0: not calibrated
+    samples: int = 0
+    cost_s: float = 0.0  # of one visit, all included
+    width: float | None = None  # the interval's half-width as a fraction
+
+
+class Sampler:
+    """One launch of a plan. `earlier` are visits of a run that goes on: they count."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        instrument: Instrument,
+        observer: Observer,
+        *,
+        seed: int,
+        clock: Callable[[], float],
+        earlier: Sequence[Visit] = (),
+        start_round: int = 0,
+    ) -> None:
+        self._plan = plan
+        self._instrument = instrument
+        self._observer = observer
+        self._random = random.Random(seed)  # noqa: S311 - an order, not a secret
+        self._clock = clock
+        self._round = start_round
+        self._work = {point: _Work(point) for point in plan.points}
+        self._pending: list[Visit] = []
+        self._finished = 0
+        self._refined: dict[tuple[object, ...], int] = {}
+        for visit in earlier:
+            if visit.point in self._work:
+                self._work[visit.point].visits.append(visit)
+
+    def run(self, budget_s: float) -> None:
+        """Measure until every point has ended or budget_s have passed. What is measured is told round by round, also
+        when an exception (Ctrl-C) ends it in the middle of one."""
+        start_s = self._clock()
+        active = list(self._work.values())
+        try:
+            while active and self._clock() - start_s < budget_s:
+                self._one_round(active, start_s + budget_s)
+                active = self._judge(active)
+                self._tell_round(active, start_s, budget_s)
+        finally:
+            if self._pending:
+                self._tell_round(active, start_s, budget_s)
+        for work in active:
+            width = "no interval yet" if work.width is None else f"the interval is +-{work.width:.1%}"
+            self._end(work, PointStatus.BUDGET, f"the time was up: {width}, {len(work.visits)} visits")
+
+    # ---- one round ---------------------------------------------------------------------------------------------------
+
+    def _one_round(self, active: list[_Work], deadline_s: float) -> None:
+        order = active[:]
+        self._random.shuffle(order)
+        for work in order:
+            # The first round is always made whole: a figure with few visits is worth more than none.
+            if self._round > 0 and self._clock() >= deadline_s:
+                break
+            begin_s = self._clock()
+            try:
+                if work.batch == 0:
+                    self._calibrate(work)
+                    begin_s = self._clock()
+                visit = self._visit(work, work.batch, work.samples, max(1, work.batch // 4))
+            except PointFailed as failure:
+                active.remove(work)
+                self._end(work, PointStatus.SKIPPED if failure.skipped else PointStatus.FAILED, str(failure))
+                continue
+            work.cost_s = self._clock() - begin_s
+            work.visits.append(visit)
+            self._pending.append(visit)
+            self._observer.visited(visit)
+        self._round += 1
+
+    def _visit(self, work: _Work, batch: int, samples: int, warmup: int) -> Visit:
+        # Checking a long payload takes longer than sending it: once per point, and always where it is short.
+        verify = not work.visits or work.point.bytes <= 1 << 16
+        return self._instrument.measure(
+            work.point, round_=self._round, batch=batch, samples=samples, warmup=warmup, verify=verify
+        )
+
+    def _calibrate(self, work: _Work) -> None:
+        """How many repetitions make a batch: reading the clock must cost less than 1 % of it. These samples only
+        warm up; they are not kept."""
+        clock_ns = self._instrument.clock_ns(work.point)
+        wanted_ns = max(_BATCH_NS, 200 * clock_ns)
+        batch = 1
+        batch_ns = 0.0
+        for _ in range(_CALIBRATIONS_MAX):
+            visit = self._instrument.measure(
+                work.point, round_=self._round, batch=batch, samples=_SAMPLES_MIN, warmup=1, verify=False
+            )
+            batch_ns = max(1.0, sorted(float(visit.elapsed_ns[:, i].max()) for i in range(_SAMPLES_MIN))[1])
+            if batch_ns >= wanted_ns / 2:
+                break
+            batch = max(batch + 1, min(int(batch * wanted_ns / batch_ns) + 1, batch * 100))
+        work.batch = batch
+        work.samples = int(min(_SAMPLES_MAX, max(_SAMPLES_MIN, _VISIT_NS / batch_ns)))
+
+    # ---- after a round -----------------------------------------------------------------------------------------------
+
+    def _judge(self, active: list[_Work]) -> list[_Work]:
+        """End what is precise, look closer where a curve bends, and return what goes on."""
+        floors = [visit for work in self._work.values() for visit in work.visits]
+        going_on = []
+        for work in active:
+            figure = best_figure(work.visits, floors)
+            work.width = relative_width(figure)
+            if work.width is not None and work.width <= self._plan.precision:
+                self._end(work, PointStatus.PRECISE, None)
+            else:
+                going_on.append(work)
+        return going_on + self._refine(floors)
+
+    def _refine(self, floors: list[Visit]) -> list[_Work]:
+        """Sizes between neighbours where the curve bends, once the points around it are known well enough."""
+        added: list[_Work] = []
+        for curve in self._plan.refine:
+            points = sorted((w for p, w in self._work.items() if curve_of(p) == curve), key=lambda w: w.point.bytes)
+            times = [_median_ns(best_figure(work.visits, floors)) for work in points]
+            known = [(w.point, t) for w, t in zip(points, times, strict=True) if t is not None]
+            if len(known) < len(points):
+                continue
+            room = _REFINED_MAX - self._refined.get(curve, 0)
+            for size in bends([(p.bytes, t) for p, t in known])[: max(0, room)]:
+                point = replace(known[0][0], bytes=size, role="refined")
+                if point not in self._work:
+                    added.append(self._work.setdefault(point, _Work(point)))
+                    self._refined[curve] = self._refined.get(curve, 0) + 1
+        if added:
+            self._observer.points_added([work.point for work in added])
+        return added
+
+    def _end(self, work: _Work, status: PointStatus, reason: str | None) -> None:
+        self._finished += 1
+        self._observer.point_ended(work.point, status, reason)
+
+    def _tell_round(self, active: list[_Work], start_s: float, budget_s: float) -> None:
+        visits, self._pending = self._pending, []
+        elapsed_s = self._clock() - start_s
+        wanted_s = sum(work.cost_s * self._visits_wanted(work) for work in active)
+        left_s = min(wanted_s, max(0.0, budget_s - elapsed_s))
+        self._observer.round_done(visits, Progress(self._round, len(self._work), self._finished, elapsed_s, left_s))
+
+    def _visits_wanted(self, work: _Work) -> float:
+        """An interval narrows with the root of the number of visits."""
+        done = len(work.visits)
+        if work.width is None:
+            return max(1, MIN_VISITS - done)
+        return max(1.0, done * ((work.width / self._plan.precision) ** 2 - 1))
+
+
+def best_figure(visits: Sequence[Visit], machine: Sequence[Visit]) -> Figure | None:
+    """The figure of the state in which most of these visits were made; `machine` are all visits of the run, from
+    whose floors the states are told."""
+    figures = time_figures(visits, machine)
+    return max(figures, key=lambda figure: figure.n_visits, default=None)
+
+
+def relative_width(figure: Figure | None) -> float | None:
+    """Half of the interval's width as a fraction of the value; None without an interval."""
+    if figure is None or figure.low_ns is None or figure.high_ns is None or figure.value_ns <= 0:
+        return None
+    return (figure.high_ns - figure.low_ns) / (2 * figure.value_ns)
+
+
+def _median_ns(figure: Figure | None) -> float | None:
+    return None if relative_width(figure) is None or figure is None else figure.value_ns
+
+
+def bends(curve: Sequence[tuple[int, float]]) -> list[int]:
+    """Sizes worth adding to a curve of (bytes, ns), ascending: midpoints beside each point that the straight line
+    between its neighbours misses by more than 8 %. A straight line in bytes is what a protocol with a start-up and a
+    rate gives (Hockney 1982), so any bend is a change of protocol, of cache level, or of the machine's mood."""
+    sizes: set[int] = set()
+    for (a, a_ns), (b, b_ns), (c, c_ns) in zip(curve, curve[1:], curve[2:], strict=False):
+        straight_ns = a_ns + (c_ns - a_ns) * (b - a) / (c - a)
+        if abs(straight_ns - b_ns) <= _REFINE_MISS * b_ns:
+            continue
+        for low, high in ((a, b), (b, c)):
+            if high > max(8, low * _REFINE_RATIO) and high - low > 1:
+                middle = round((low * high) ** 0.5) if low > 0 else high // 2
+                sizes.add(_rounded(middle, low, high))
+    return sorted(sizes - {size for size, _ in curve})
+
+
+def _rounded(size: int, low: int, high: int) -> int:
+    """To a multiple of 64 or 8 where one fits in between: other lengths cost extra for reasons of their own."""
+    for unit in (64, 8):
+        near = round(size / unit) * unit
+        if low < near < high:
+            return near
+    return size

@@ -1,0 +1,121 @@
+"""Suites: TOML files that say what to measure. Those in this folder come with hockney; users write their own.
+
+A suite is data only: patterns, sizes, ranks, options, and how long it may take. A file with errors is refused with all
+of them at once, each with its place in the file.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from hockney.errors import UsageError, unknown
+from hockney.units import parse_bytes, parse_duration_s, parse_fraction, parse_sizes
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+_FOLDER = Path(__file__).parent
+
+
+def _sizes(value: Any) -> Any:
+    if isinstance(value, str):
+        return _said(parse_sizes, value)
+    if isinstance(value, list):
+        return tuple(sorted({_said(parse_bytes, str(item)) for item in value}))
+    return (value,) if isinstance(value, int) else value
+
+
+def _said(parse: Any, text: str) -> Any:
+    """Our parsers raise UsageError; pydantic gathers ValueErrors."""
+    try:
+        return parse(text)
+    except UsageError as error:
+        raise ValueError(str(error)) from error
+
+
+def _listed(value: Any) -> Any:
+    return (value,) if isinstance(value, (int, str)) else value
+
+
+def _texts(value: Any) -> Any:
+    return {name: str(item) for name, item in value.items()} if isinstance(value, dict) else value
+
+
+Sizes = Annotated[tuple[int, ...], BeforeValidator(_sizes)]
+Ranks = Annotated[tuple[Annotated[int, Field(ge=1, le=4096)], ...], BeforeValidator(_listed)]
+Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
+Seconds = Annotated[float, BeforeValidator(lambda v: _said(parse_duration_s, v) if isinstance(v, str) else v)]
+Fraction = Annotated[float, BeforeValidator(lambda v: _said(parse_fraction, v) if isinstance(v, str) else v)]
+
+
+class Series(BaseModel):
+    """One curve: a pattern over sizes, for each number of ranks. `refine` adds sizes where the curve bends."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    pattern: str
+    ranks: Ranks = (2,)
+    bytes: Sizes = (8,)
+    options: Annotated[dict[str, str], BeforeValidator(_texts)] = Field(default_factory=dict)
+    transports: Names = ()  # empty: the suite's
+    refine: bool = False
+
+
+class Suite(BaseModel):
+    """A whole suite. `time_s` is the budget for measuring; `precision` the half-width asked of each interval."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    name: str
+    title: str
+    transports: Names = ("shm", "mpi")
+    precision: Fraction = Field(default=0.01, gt=0, lt=1)
+    time_s: Seconds = Field(default=120.0, gt=0, alias="time")
+    launches: int = Field(default=1, ge=1, le=1000)
+    series: tuple[Series, ...] = Field(min_length=1)
+
+
+def builtin_names() -> list[str]:
+    """Names of the suites that come with hockney."""
+    return sorted(path.stem for path in _FOLDER.glob("*.toml"))
+
+
+def load_suite(name_or_path: str) -> Suite:
+    """A suite by its name, or from a file whose name ends in .toml.
+
+    Raises UsageError: no such suite or file, or all that is wrong in it, each with its path in the file.
+    """
+    if name_or_path.endswith(".toml"):
+        path = Path(name_or_path)
+    elif name_or_path in builtin_names():
+        path = _FOLDER / f"{name_or_path}.toml"
+    else:
+        raise unknown("suite", name_or_path, builtin_names())
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"cannot read the suite {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not a suite: it is not UTF-8 text") from error
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{path} is not TOML: {error}") from error
+    try:
+        return Suite.model_validate(content)
+    except ValidationError as error:
+        raise UsageError(_all_errors(path, error)) from error
+
+
+def _all_errors(path: Path, error: ValidationError) -> str:
+    found = error.errors()
+    lines = [f"{path} has {len(found)} error{'s' if len(found) > 1 else ''}:"]
+    for item in found:
+        place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in item["loc"]).lstrip(".")
+        message = item["msg"].removeprefix("Value error, ")
+        lines.append(f"  {place or 'the file'}: {message}")
+    return "\n".join(lines)

@@ -1,0 +1,101 @@
+"""Numbers with units, for people: sizes read from and written to text, times and rates with three digits.
+
+Sizes use powers of 1024 (K, M, G), rates powers of 1000 (MB/s, GB/s), as the field does.
+"""
+
+from __future__ import annotations
+
+import re
+
+from hockney.errors import UsageError
+
+_SCALE = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_SIZE = re.compile(r"(\d+)\s*([KMG]?)(?:i?B)?", re.IGNORECASE)
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|min|h)?")
+_SECONDS = {"ms": 1e-3, "s": 1.0, None: 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+
+
+def parse_bytes(text: str) -> int:
+    """`64`, `64K`, `4MiB` -> bytes. Raises UsageError."""
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        raise UsageError(f"'{text}' is not a size: write a number of bytes such as 8, 64K or 4M")
+    return int(match[1]) * _SCALE[match[2].upper()]
+
+
+def parse_sizes(text: str) -> tuple[int, ...]:
+    """`8`, `0,8,1K` or a range `1:1M` (its powers of two, both ends included) -> sizes in bytes, ascending.
+
+    Raises UsageError.
+    """
+    sizes: set[int] = set()
+    for part in text.split(","):
+        low, colon, high = part.partition(":")
+        first = parse_bytes(low)
+        sizes.add(first)
+        if colon:
+            last = parse_bytes(high)
+            if last < first:
+                raise UsageError(f"'{part}' runs backwards: write {high}:{low}")
+            sizes.add(last)
+            sizes.update(size for size in (1 << n for n in range(41)) if first < size < last)
+    return tuple(sorted(sizes))
+
+
+def parse_duration_s(text: str) -> float:
+    """`90`, `90s`, `2m`, `1.5h`, `500ms` -> seconds. Raises UsageError."""
+    match = _DURATION.fullmatch(text.strip())
+    if match is None or float(match[1]) <= 0:
+        raise UsageError(f"'{text}' is not a duration: write for example 30s, 2m or 1h")
+    return float(match[1]) * _SECONDS[match[2]]
+
+
+def parse_fraction(text: str) -> float:
+    """`1%`, `0.5 %` or `0.01` -> a fraction between 0 and 1. Raises UsageError."""
+    number, percent, _ = text.strip().partition("%")
+    try:
+        value = float(number) / (100 if percent else 1)
+    except ValueError:
+        value = -1.0
+    if not 0 < value < 1:
+        raise UsageError(f"'{text}' is not a precision: write for example 1%")
+    return value
+
+
+def format_bytes(count: int) -> str:
+    """8 -> `8 B`, 65536 -> `64 KiB`; sizes that are no multiple stay in bytes."""
+    for suffix, scale in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if count >= scale and count % scale == 0:
+            return f"{count // scale} {suffix}"
+    return f"{count:,} B"
+
+
+def _three_digits(value: float) -> str:
+    magnitude = abs(value)
+    return f"{value:.0f}" if magnitude >= 100 else f"{value:.1f}" if magnitude >= 10 else f"{value:.2f}"
+
+
+def format_ns(value_ns: float) -> str:
+    """Three digits and a unit that fits: `27.1 ns`, `1.52 us`, `24.5 us`, `3.10 ms`."""
+    for unit, scale in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
+        if abs(value_ns) >= scale * 0.9995:
+            return f"{_three_digits(value_ns / scale)} {unit}"
+    return f"{_three_digits(value_ns)} ns"
+
+
+def format_rate(bytes_per_s: float) -> str:
+    """Three digits: `850 MB/s`, `12.3 GB/s`."""
+    for unit, scale in (("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3)):
+        if bytes_per_s >= scale * 0.9995:
+            return f"{_three_digits(bytes_per_s / scale)} {unit}"
+    return f"{_three_digits(bytes_per_s)} B/s"
+
+
+def format_duration_s(value_s: float) -> str:
+    """For progress: `5 s`, `1 min 20 s`, `2 h 05 min`."""
+    whole = max(0, round(value_s))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"

@@ -1,0 +1,40 @@
+/* One answer: a JSON object on one line of standard output, after the prefix "@hk ". */
+#ifndef HK_ANSWER_H
+#define HK_ANSWER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "status.h"
+
+#define HK_PROTOCOL_VERSION 1
+
+/* Grows as needed; a failed allocation is remembered and reported by send. */
+typedef struct hk_answer {
+    char *text;
+    size_t len, room;
+    bool failed;
+    bool comma; /* a separator is due before the next value */
+} hk_answer_t;
+
+/* Starts {"v":1,"kind":KIND,"id":ID. */
+void hk_answer_begin(hk_answer_t *answer, const char *kind, uint64_t id);
+
+void hk_answer_key(hk_answer_t *answer, const char *key);
+void hk_answer_string(hk_answer_t *answer, const char *value); /* NULL: null */
+void hk_answer_unsigned(hk_answer_t *answer, uint64_t value);
+void hk_answer_signed(hk_answer_t *answer, int64_t value);
+void hk_answer_float(hk_answer_t *answer, double value);
+void hk_answer_bool(hk_answer_t *answer, bool value);
+void hk_answer_null(hk_answer_t *answer);
+void hk_answer_open(hk_answer_t *answer, char bracket); /* '{' or '[' */
+void hk_answer_close(hk_answer_t *answer, char bracket); /* '}' or ']' */
+
+/* Ends the object, writes the line to descriptor fd in one piece, and forgets the text. */
+hk_status_t hk_answer_send(hk_answer_t *answer, int fd);
+
+/* {"kind":"error","code":…,"message":…}, whole. */
+hk_status_t hk_answer_error(int fd, uint64_t id, hk_status_t code, const char *message);
+
+#endif

@@ -1,0 +1,132 @@
+/* One cache line between two ranks: how a word is handed over and how a rank waits for it.
+ *
+ * A lane is 16 bytes that the writer changes as one: a tag, which says what the lane now holds, and a word. Where the
+ * machine has 16-byte stores that nobody can see half of, tag and word leave in one store. With two stores the
+ * polling reader can take the line away in between, which costs the writer a second trip for it. */
+#ifndef HK_CACHELINE_H
+#define HK_CACHELINE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What two ranks write never shares a line. Twice 64 bytes, because x86 prefetches lines in pairs and some Arm
+ * machines have lines of 128 bytes. */
+enum { HK_LINE_BYTES = 64, HK_APART_BYTES = 128 };
+
+#define HK_LIKELY(condition) __builtin_expect(!!(condition), 1)
+#define HK_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+
+#if defined(__SANITIZE_THREAD__)
+#define HK_UNDER_TSAN 1
+#define HK_LANE_PORTABLE 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define HK_UNDER_TSAN 1
+#define HK_LANE_PORTABLE 1
+#endif
+#endif
+
+/* HK_LANE_PORTABLE may also be defined by the builder, to test that path where a faster one exists.
+ * Aligned 16-byte accesses are single-copy atomic on x86-64 with AVX (Intel SDM 3A 9.1.1, AMD APM 2 7.3.2: ask
+ * hk_lane_usable) and on Arm with FEAT_LSE2 (Arm ARM B2.2.1), which the builder states as HK_LSE2. */
+#if !defined(HK_LANE_PORTABLE) && defined(__x86_64__)
+#define HK_LANE_SSE 1
+#define HK_LANE_KIND "16-byte SSE stores"
+#elif !defined(HK_LANE_PORTABLE) && defined(__aarch64__) && defined(__AARCH64EL__) && defined(HK_LSE2)
+#define HK_LANE_PAIR 1
+#define HK_LANE_KIND "16-byte LSE2 stores"
+#else
+#define HK_LANE_KIND "C11 atomics"
+#endif
+
+#if defined(HK_LANE_SSE)
+#include <emmintrin.h>
+#endif
+
+typedef struct hk_lane {
+    _Alignas(16) _Atomic uint64_t tag;
+    _Atomic uint64_t word;
+} hk_lane_t;
+
+_Static_assert(sizeof(hk_lane_t) == 16, "a lane is one 16-byte store");
+
+/* The promise that this build relies on holds on this CPU. */
+static inline bool hk_lane_usable(void)
+{
+#if defined(HK_LANE_SSE)
+    return __builtin_cpu_supports("avx") != 0;
+#else
+    return true;
+#endif
+}
+
+/* Tells the CPU that it spins: the poll comes back to a line less often, so the writer can finish with it, and a
+ * sibling hardware thread gets the pipeline. */
+static inline void hk_pause(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    /* Not yield, which most cores carry out as nothing. */
+    __asm__ volatile("isb" ::: "memory");
+#elif defined(__riscv)
+    __asm__ volatile(".4byte 0x0100000f" ::: "memory"); /* pause (Zihintpause); a fence that does nothing elsewhere */
+#elif defined(__powerpc__)
+    __asm__ volatile("or 27,27,27" ::: "memory");
+#else
+    atomic_signal_fence(memory_order_seq_cst);
+#endif
+}
+
+/* Hand over tag and word. Everything this rank did before is visible to the reader that sees the tag. */
+static inline void hk_lane_publish(hk_lane_t *lane, uint64_t tag, uint64_t word)
+{
+#if defined(HK_LANE_SSE)
+    /* x86 keeps stores in order; the clobber keeps the compiler to it. In assembly, so that no compiler splits it. */
+    const __m128i both = _mm_set_epi64x((long long)word, (long long)tag);
+    __asm__ volatile("movdqa %1, %0" : "=m"(*lane) : "x"(both) : "memory");
+#elif defined(HK_LANE_PAIR)
+    __asm__ volatile("dmb ish\n\tstp %1, %2, %0" : "=Q"(*lane) : "r"(tag), "r"(word) : "memory");
+#else
+    atomic_store_explicit(&lane->word, word, memory_order_relaxed);
+    atomic_store_explicit(&lane->tag, tag, memory_order_release);
+#endif
+}
+
+/* Look once. True: the lane holds tag, *word_p is its word, and what the writer did before is visible here. */
+static inline bool hk_lane_poll(hk_lane_t *lane, uint64_t tag, uint64_t *word_p)
+{
+#if defined(HK_LANE_SSE)
+    __m128i both;
+    __asm__ volatile("movdqa %1, %0" : "=x"(both) : "m"(*lane) : "memory");
+    if ((uint64_t)_mm_cvtsi128_si64(both) != tag) {
+        return false;
+    }
+    *word_p = (uint64_t)_mm_cvtsi128_si64(_mm_unpackhi_epi64(both, both));
+    return true;
+#elif defined(HK_LANE_PAIR)
+    uint64_t seen, word;
+    __asm__ volatile("ldp %0, %1, %2" : "=&r"(seen), "=&r"(word) : "Q"(*lane) : "memory");
+    if (seen != tag) {
+        return false;
+    }
+    __asm__ volatile("dmb ishld" ::: "memory");
+    *word_p = word;
+    return true;
+#else
+    if (atomic_load_explicit(&lane->tag, memory_order_acquire) != tag) {
+        return false;
+    }
+    *word_p = atomic_load_explicit(&lane->word, memory_order_relaxed);
+    return true;
+#endif
+}
+
+/* What the lane is tagged with now: for messages about what went wrong, not for synchronization. */
+static inline uint64_t hk_lane_tag(hk_lane_t *lane)
+{
+    return atomic_load_explicit(&lane->tag, memory_order_relaxed);
+}
+
+#endif

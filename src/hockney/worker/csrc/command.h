@@ -1,0 +1,34 @@
+/* The commands of the line protocol (docs/protocol.md): parsed strictly, and the same bytes on every rank. */
+#ifndef HK_COMMAND_H
+#define HK_COMMAND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pattern.h"
+#include "status.h"
+
+enum { HK_LINE_MAX = 4096, HK_ERROR_MAX = 256 };
+
+typedef enum hk_verb { HK_VERB_HELLO, HK_VERB_MEASURE, HK_VERB_FLOOR, HK_VERB_QUIT } hk_verb_t;
+
+typedef struct hk_command {
+    hk_verb_t verb;
+    uint64_t id;
+    uint64_t bytes;
+    uint64_t batch;   /* repetitions in one sample */
+    uint64_t samples;
+    uint64_t warmup;  /* repetitions before the first sample */
+    uint32_t timeout_s;
+    uint32_t pattern; /* its place in hk_patterns */
+    bool verify;
+    bool abort_on_eof; /* hello eof=abort: the end of standard input ends the job at once */
+    int64_t option[HK_OPTIONS_MAX];
+} hk_command_t;
+
+/* Parse one line without its end. On success *command_p is filled, defaults included.
+ * HK_ERR_ARGUMENT: error holds one sentence that names the culprit, and *command_p is unchanged but for id. */
+hk_status_t hk_command_parse(const char *line, size_t len, hk_command_t *command_p, char error[HK_ERROR_MAX]);
+
+#endif

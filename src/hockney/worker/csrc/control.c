@@ -1,0 +1,280 @@
+#include "control.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "rendezvous.h"
+
+/* ---- stream helpers ---------------------------------------------------------------------------------------------- */
+
+/* A descriptor inherited from elsewhere (standard output of an mpiexec) may be O_NONBLOCK: wait, don't fail. */
+static bool try_again(int fd, short events)
+{
+    if (errno == EAGAIN || errno == EWOULDBLOCK) {
+        struct pollfd ready = {.fd = fd, .events = events};
+        (void)poll(&ready, 1, -1);
+        return true;
+    }
+    return errno == EINTR;
+}
+
+static hk_status_t status_of_errno(void)
+{
+    return errno == EPIPE || errno == ECONNRESET ? HK_ERR_PEER : HK_ERR_SYSTEM;
+}
+
+hk_status_t hk_write_all(int fd, const void *buf, size_t len_bytes)
+{
+    const unsigned char *from = buf;
+    bool is_socket = true;
+    while (len_bytes > 0) {
+        /* A dead reader must not kill a process that hasn't ignored SIGPIPE. */
+        const ssize_t count = is_socket ? send(fd, from, len_bytes, MSG_NOSIGNAL) : write(fd, from, len_bytes);
+        if (count >= 0) {
+            from += count;
+            len_bytes -= (size_t)count;
+        } else if (is_socket && errno == ENOTSOCK) {
+            is_socket = false;
+        } else if (!try_again(fd, POLLOUT)) {
+            return status_of_errno();
+        }
+    }
+    return HK_OK;
+}
+
+hk_status_t hk_read_all(int fd, void *buf, size_t len_bytes)
+{
+    unsigned char *to = buf;
+    while (len_bytes > 0) {
+        const ssize_t count = read(fd, to, len_bytes);
+        if (count > 0) {
+            to += count;
+            len_bytes -= (size_t)count;
+        } else if (count == 0) {
+            return HK_ERR_PEER;
+        } else if (!try_again(fd, POLLIN)) {
+            return status_of_errno();
+        }
+    }
+    return HK_OK;
+}
+
+/* ---- joining and leaving ----------------------------------------------------------------------------------------- */
+
+hk_status_t hk_control_listen(const char *host, int *listener_p, hk_address_t *address_p)
+{
+    return hk_rendezvous_listen(host, 0, listener_p, address_p);
+}
+
+static int *no_fds(int count)
+{
+    int *fds = malloc((size_t)count * sizeof *fds);
+    for (int i = 0; fds != NULL && i < count; i++) {
+        fds[i] = -1;
+    }
+    if (fds == NULL) {
+        hk_log(0, "control: no memory for %d connections", count);
+    }
+    return fds;
+}
+
+hk_status_t hk_control_accept(int listener, const hk_address_t *address, int size, int limit_s, hk_control_t *control_p)
+{
+    hk_status_t status = HK_ERR_MEMORY;
+    int *fds = no_fds(size);
+    if (fds != NULL) {
+        status = hk_rendezvous_accept(listener, address, 0, 1, size, limit_s, fds);
+    }
+    (void)close(listener);
+    if (status != HK_OK) {
+        free(fds);
+        return status;
+    }
+    *control_p = (hk_control_t){.rank = 0, .size = size, .fds = fds};
+    return HK_OK;
+}
+
+hk_status_t hk_control_connect(const hk_address_t *address, int rank, int size, int limit_s, hk_control_t *control_p)
+{
+    int *fds = no_fds(1);
+    if (fds == NULL) {
+        return HK_ERR_MEMORY;
+    }
+    const hk_status_t status = hk_rendezvous_connect(address, rank, size, limit_s, &fds[0]);
+    if (status != HK_OK) {
+        free(fds);
+        return status;
+    }
+    *control_p = (hk_control_t){.rank = rank, .size = size, .fds = fds};
+    return HK_OK;
+}
+
+/* Shut down first: a launcher may still hold a copy of the descriptor, and then closing alone tells the peer nothing. */
+static void hang_up(hk_control_t *control)
+{
+    const int first = control->rank == 0 ? 1 : 0;
+    const int end = control->rank == 0 ? control->size : 1;
+    for (int i = first; control->fds != NULL && i < end; i++) {
+        if (control->fds[i] >= 0) {
+            (void)shutdown(control->fds[i], SHUT_RDWR);
+            (void)close(control->fds[i]);
+            control->fds[i] = -1;
+        }
+    }
+}
+
+void hk_control_close(hk_control_t *control)
+{
+    hang_up(control);
+    free(control->fds);
+    control->fds = NULL;
+}
+
+/* A star that has lost a rank is no use: everyone still waiting in it must learn that now, not wait for ever. Later
+ * calls find no descriptor and fail without another line in the log. */
+static hk_status_t lose(hk_control_t *control, int peer, hk_status_t status)
+{
+    if (status == HK_ERR_PEER) {
+        hk_log(control->rank, "control: rank %d is gone", peer);
+    } else {
+        hk_log(control->rank, "control: lost rank %d: %s", peer, strerror(errno));
+    }
+    hang_up(control);
+    return status;
+}
+
+/* ---- collectives ------------------------------------------------------------------------------------------------- */
+
+static bool is_broken(const hk_control_t *control)
+{
+    const int first = control->rank == 0 ? 1 : 0;
+    return control->size > 1 && (control->fds == NULL || control->fds[first] < 0);
+}
+
+/* Rank 0's half of a gather: from all at once, so that the death of any rank is seen while others are slow. */
+static hk_status_t collect(hk_control_t *control, struct pollfd *ready, size_t *got_bytes, size_t len_bytes, void *all)
+{
+    int missing = 0;
+    for (int peer = 0; peer < control->size; peer++) {
+        ready[peer] = (struct pollfd){.fd = peer == 0 ? -1 : control->fds[peer], .events = POLLIN};
+        got_bytes[peer] = 0;
+        missing += peer != 0;
+    }
+    while (missing > 0) {
+        if (poll(ready, (nfds_t)control->size, -1) < 0 && errno != EINTR) {
+            return lose(control, 0, HK_ERR_SYSTEM);
+        }
+        for (int peer = 1; peer < control->size; peer++) {
+            if (ready[peer].fd < 0 || ready[peer].revents == 0) {
+                continue;
+            }
+            unsigned char *to = (unsigned char *)all + (size_t)peer * len_bytes + got_bytes[peer];
+            const ssize_t count = recv(ready[peer].fd, to, len_bytes - got_bytes[peer], MSG_DONTWAIT);
+            if (count == 0) {
+                return lose(control, peer, HK_ERR_PEER);
+            }
+            if (count < 0) {
+                if (errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK) {
+                    continue;
+                }
+                return lose(control, peer, status_of_errno());
+            }
+            got_bytes[peer] += (size_t)count;
+            if (got_bytes[peer] == len_bytes) {
+                ready[peer].fd = -1; /* poll skips it from now on: what comes next belongs to the next call */
+                missing--;
+            }
+        }
+    }
+    return HK_OK;
+}
+
+hk_status_t hk_control_gather(hk_control_t *control, const void *mine, size_t len_bytes, void *all)
+{
+    if (is_broken(control)) {
+        return HK_ERR_PEER;
+    }
+    if (len_bytes == 0) {
+        return HK_OK;
+    }
+    if (control->rank != 0) {
+        const hk_status_t status = hk_write_all(control->fds[0], mine, len_bytes);
+        return status == HK_OK ? HK_OK : lose(control, 0, status);
+    }
+    memmove(all, mine, len_bytes);
+    if (control->size == 1) {
+        return HK_OK;
+    }
+    struct pollfd *ready = calloc((size_t)control->size, sizeof *ready);
+    size_t *got_bytes = calloc((size_t)control->size, sizeof *got_bytes);
+    hk_status_t status = HK_ERR_MEMORY;
+    if (ready != NULL && got_bytes != NULL) {
+        status = collect(control, ready, got_bytes, len_bytes, all);
+    } else {
+        hk_log(0, "control: no memory to gather from %d ranks", control->size);
+        hang_up(control);
+    }
+    free(got_bytes);
+    free(ready);
+    return status;
+}
+
+hk_status_t hk_control_broadcast(hk_control_t *control, void *buf, size_t len_bytes)
+{
+    if (is_broken(control)) {
+        return HK_ERR_PEER;
+    }
+    if (control->rank != 0) {
+        const hk_status_t status = hk_read_all(control->fds[0], buf, len_bytes);
+        return status == HK_OK ? HK_OK : lose(control, 0, status);
+    }
+    for (int peer = 1; peer < control->size; peer++) {
+        const hk_status_t status = hk_write_all(control->fds[peer], buf, len_bytes);
+        if (status != HK_OK) {
+            return lose(control, peer, status);
+        }
+    }
+    return HK_OK;
+}
+
+hk_status_t hk_control_allgather(hk_control_t *control, const void *mine, size_t len_bytes, void *all)
+{
+    const hk_status_t status = hk_control_gather(control, mine, len_bytes, all);
+    if (status != HK_OK) {
+        return status;
+    }
+    return hk_control_broadcast(control, all, (size_t)control->size * len_bytes);
+}
+
+hk_status_t hk_control_agree(hk_control_t *control, hk_status_t mine)
+{
+    unsigned char worst = (unsigned char)mine;
+    unsigned char *all = NULL;
+    if (control->rank == 0) {
+        all = malloc((size_t)control->size);
+        if (all == NULL) {
+            hk_log(0, "control: no memory to ask %d ranks", control->size);
+            hang_up(control);
+            return HK_ERR_MEMORY;
+        }
+    }
+    hk_status_t status = hk_control_gather(control, &worst, 1, all);
+    for (int peer = 0; status == HK_OK && control->rank == 0 && peer < control->size; peer++) {
+        worst = all[peer] > worst ? all[peer] : worst;
+    }
+    free(all);
+    if (status == HK_OK) {
+        status = hk_control_broadcast(control, &worst, 1);
+    }
+    return status == HK_OK ? (hk_status_t)worst : status;
+}
+
+hk_status_t hk_control_barrier(hk_control_t *control)
+{
+    return hk_control_agree(control, HK_OK);
+}

@@ -1,0 +1,54 @@
+/* Control messages between the ranks of a job: commands, samples, addresses. A star of stream sockets round rank 0,
+ * so that a waiting rank sleeps and an idle worker costs no CPU. Never used in a timed part.
+ *
+ * Every family of workers uses this one star. Local ranks get it from their launcher as socket pairs; where a library
+ * starts the ranks (MPI), they bootstrap it with one broadcast of that library. */
+#ifndef HK_CONTROL_H
+#define HK_CONTROL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "status.h"
+
+enum { HK_TOKEN_BYTES = 16 };
+
+typedef struct hk_control {
+    int rank;
+    int size;
+    int *fds; /* rank 0: fds[r] leads to rank r; others: fds[0] leads to rank 0 */
+} hk_control_t;
+
+/* Everything a rank needs to join over TCP. */
+typedef struct hk_address {
+    char host[64]; /* numeric */
+    uint16_t port;
+    unsigned char token[HK_TOKEN_BYTES]; /* a stranger who doesn't know it is refused */
+} hk_address_t;
+
+/* A socket listening on host (the loopback if NULL), its address and a fresh random token in *address_p. */
+hk_status_t hk_control_listen(const char *host, int *listener_p, hk_address_t *address_p);
+
+/* Rank 0: take size - 1 ranks that know the token; strangers are dropped. Closes the listener.
+ * HK_ERR_PEER if a rank hasn't come within the limit. */
+hk_status_t hk_control_accept(int listener, const hk_address_t *address, int size, int limit_s, hk_control_t *control_p);
+
+/* Every other rank. */
+hk_status_t hk_control_connect(const hk_address_t *address, int rank, int size, int limit_s, hk_control_t *control_p);
+
+void hk_control_close(hk_control_t *control);
+
+/* All ranks call these with the same lengths. HK_ERR_PEER: a rank is gone. */
+hk_status_t hk_control_barrier(hk_control_t *control);
+hk_status_t hk_control_broadcast(hk_control_t *control, void *buf, size_t len_bytes); /* from rank 0 */
+hk_status_t hk_control_gather(hk_control_t *control, const void *mine, size_t len_bytes, void *all); /* at rank 0 */
+hk_status_t hk_control_allgather(hk_control_t *control, const void *mine, size_t len_bytes, void *all);
+
+/* The worst status of all ranks, on every rank: nobody goes on alone. */
+hk_status_t hk_control_agree(hk_control_t *control, hk_status_t mine);
+
+/* Stream helpers that go on after EINTR and short counts. */
+hk_status_t hk_write_all(int fd, const void *buf, size_t len_bytes);
+hk_status_t hk_read_all(int fd, void *buf, size_t len_bytes);
+
+#endif

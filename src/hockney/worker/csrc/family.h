@@ -1,0 +1,40 @@
+/* A family of workers is one executable: the transports that one compiler wrapper can build, and the way in which its
+ * ranks come to life. main.c is the same for all families. */
+#ifndef HK_FAMILY_H
+#define HK_FAMILY_H
+
+#include "transport.h"
+
+/* The command line, checked. Strings belong to argv. */
+typedef struct hk_args {
+    const hk_transport_t *tp;
+    int size;            /* -n: ranks of a local job; libraries that start ranks know better */
+    const int *cpus;     /* --bind: rank r on a host is pinned to cpus[r % cpus_count] */
+    int cpus_count;      /* 0: not pinned */
+    int oversubscribed;  /* --oversubscribed */
+    int rank;            /* --rank: a job over several hosts; -1: a local job */
+    const char *listen;  /* --listen HOST: rank 0 of such a job */
+    const char *join;    /* --join HOST:PORT: every other rank */
+} hk_args_t;
+
+typedef struct hk_family {
+    const char *name; /* "native", "mpi" */
+
+    /* Bring up the ranks of a job and call hk_rank_main on each. Returns the exit code of this process. */
+    int (*start)(const hk_args_t *args, int argc, char **argv);
+} hk_family_t;
+
+/* Each executable links exactly one. */
+extern const hk_family_t hk_family;
+
+/* One rank from open to close: rank 0 reads commands from standard input, all ranks carry them out, rank 0 answers.
+ * Returns the exit code. */
+int hk_rank_main(const hk_transport_t *tp, const hk_job_t *job);
+
+/* Pin the calling thread as args->cpus says for the local_rank-th rank of this host; no-op without --bind. */
+hk_status_t hk_pin(const hk_args_t *args, int local_rank);
+
+/* This process must not outlive the one that started it (Linux; elsewhere the end of standard input must do). */
+void hk_die_with_parent(void);
+
+#endif

@@ -1,0 +1,175 @@
+#include "floor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "transport.h"
+
+enum { NAME_MAX_BYTES = 64, LINE_BYTES = 4096, QUICK_SAMPLES = 5, QUICK_BATCH = 100 };
+
+/* What each rank tells about itself, to see whether a floor makes sense. */
+typedef struct place {
+    char host[64];
+    int only_cpu; /* the one CPU this rank may use, or -1 */
+} place_t;
+
+static place_t find_place(void)
+{
+    place_t place = {.only_cpu = -1};
+    gethostname(place.host, sizeof place.host - 1);
+#ifdef __linux__
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) == 1) {
+        for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+            if (CPU_ISSET((unsigned)cpu, &set)) {
+                place.only_cpu = cpu;
+            }
+        }
+    }
+#endif
+    return place;
+}
+
+static const char *find_obstacle(hk_control_t *control, int oversubscribed)
+{
+    const place_t mine = find_place();
+    if (control->size < 2) {
+        return "there is only one rank";
+    }
+    /* Only ranks 0 and 1 matter, but all take part: nobody may wait alone. */
+    place_t *all = calloc((size_t)control->size, sizeof mine);
+    if (all == NULL || hk_control_allgather(control, &mine, sizeof mine, all) != HK_OK) {
+        free(all);
+        return "a rank is gone or has no memory";
+    }
+    place_t places[2];
+    memcpy(places, all, sizeof places);
+    free(all);
+    if (oversubscribed) {
+        return "there are more ranks than CPUs";
+    }
+    if (strcmp(places[0].host, places[1].host) != 0) {
+        return "ranks 0 and 1 are on different hosts";
+    }
+    if (places[0].only_cpu >= 0 && places[0].only_cpu == places[1].only_cpu) {
+        return "ranks 0 and 1 share a CPU";
+    }
+    return NULL;
+}
+
+/* Rank 0 makes a named mapping, all ranks map it, rank 0 takes the name away: this works for ranks that were started
+ * by anything, on one host. */
+static void *map_line(hk_control_t *control)
+{
+    char name[NAME_MAX_BYTES] = "";
+    const int rank = control->rank;
+    int fd = -1;
+    if (rank == 0) {
+        struct stat here;
+        snprintf(name, sizeof name, "/hockney-%ld-%p", (long)getpid(), (void *)&here);
+        fd = shm_open(name, O_RDWR | O_CREAT | O_EXCL, S_IRUSR | S_IWUSR);
+        if (fd < 0 || ftruncate(fd, LINE_BYTES) != 0) {
+            hk_log(rank, "no shared page for the floor: %s", strerror(errno));
+            if (fd >= 0) {
+                close(fd);
+                shm_unlink(name);
+            }
+            name[0] = '\0';
+        }
+    }
+    if (hk_control_broadcast(control, name, sizeof name) != HK_OK || name[0] == '\0') {
+        return NULL;
+    }
+    if (rank == 1) {
+        fd = shm_open(name, O_RDWR, 0);
+    }
+    void *line = MAP_FAILED;
+    if (fd >= 0) {
+        line = mmap(NULL, LINE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        close(fd);
+    }
+    const hk_status_t mine = rank < 2 && line == MAP_FAILED ? HK_ERR_SYSTEM : HK_OK;
+    const hk_status_t all = hk_control_agree(control, mine);
+    if (rank == 0) {
+        shm_unlink(name);
+    }
+    if (all != HK_OK && line != MAP_FAILED) {
+        munmap(line, LINE_BYTES);
+    }
+    return all == HK_OK ? line : NULL;
+}
+
+hk_status_t hk_floor_open(hk_control_t *control, int oversubscribed, hk_floor_t *floor_p)
+{
+    *floor_p = (hk_floor_t){.rank = control->rank};
+    floor_p->why = find_obstacle(control, oversubscribed);
+    if (floor_p->why == NULL) {
+        floor_p->line = map_line(control);
+        floor_p->why = floor_p->line == NULL ? "there is no shared memory between ranks 0 and 1" : NULL;
+    }
+    if (floor_p->line == MAP_FAILED) {
+        floor_p->line = NULL; /* a rank above 1: it has no part in it */
+    }
+    return HK_OK;
+}
+
+void hk_floor_close(hk_floor_t *floor)
+{
+    if (floor->line != NULL) {
+        munmap(floor->line, LINE_BYTES);
+        floor->line = NULL;
+    }
+}
+
+static void wait_for(const _Atomic uint64_t *line, uint64_t value)
+{
+    while (atomic_load_explicit(line, memory_order_acquire) != value) {
+    }
+}
+
+double hk_floor_sample(hk_floor_t *floor, uint64_t batch)
+{
+    _Atomic uint64_t *line = floor->line;
+    uint64_t turn = floor->turn;
+    floor->turn += 2 * batch;
+    const uint64_t start_ns = hk_real_now_ns(NULL);
+    if (line != NULL && floor->rank == 0) {
+        for (uint64_t i = 0; i < batch; i++, turn += 2) {
+            atomic_store_explicit(line, turn + 1, memory_order_release);
+            wait_for(line, turn + 2);
+        }
+    } else if (line != NULL && floor->rank == 1) {
+        for (uint64_t i = 0; i < batch; i++, turn += 2) {
+            wait_for(line, turn + 1);
+            atomic_store_explicit(line, turn + 2, memory_order_release);
+        }
+    }
+    return (double)(hk_real_now_ns(NULL) - start_ns) / (2.0 * (double)batch);
+}
+
+double hk_floor_quick(hk_floor_t *floor)
+{
+    if (floor->why != NULL) {
+        return -1.0;
+    }
+    double sorted[QUICK_SAMPLES];
+    hk_floor_sample(floor, QUICK_BATCH); /* brings both ranks to the line */
+    for (int i = 0; i < QUICK_SAMPLES; i++) {
+        const double sample = hk_floor_sample(floor, QUICK_BATCH);
+        int k = i;
+        for (; k > 0 && sorted[k - 1] > sample; k--) {
+            sorted[k] = sorted[k - 1];
+        }
+        sorted[k] = sample;
+    }
+    return sorted[QUICK_SAMPLES / 2];
+}

@@ -1,0 +1,78 @@
+/* The real machine: its clock, its memory, its CPUs. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <sched.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+
+#include "family.h"
+#include "transport.h"
+
+uint64_t hk_real_now_ns(hk_ctx_t *ctx)
+{
+    (void)ctx;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+void hk_real_compute(hk_ctx_t *ctx, uint64_t duration_ns)
+{
+    const uint64_t end_ns = hk_real_now_ns(ctx) + duration_ns;
+    while (hk_real_now_ns(ctx) < end_ns) {
+    }
+}
+
+void *hk_private_alloc(hk_ctx_t *ctx, size_t len_bytes)
+{
+    void *memory = mmap(NULL, len_bytes == 0 ? 1 : len_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+        hk_log(ctx->rank, "no memory for a buffer of %zu bytes", len_bytes);
+        return NULL;
+    }
+    return memory;
+}
+
+void hk_private_free(hk_ctx_t *ctx, void *memory, size_t len_bytes)
+{
+    (void)ctx;
+    munmap(memory, len_bytes == 0 ? 1 : len_bytes);
+}
+
+hk_status_t hk_pin(const hk_args_t *args, int local_rank)
+{
+    if (args->cpus_count == 0) {
+        return HK_OK;
+    }
+#ifdef __linux__
+    const int cpu = args->cpus[local_rank % args->cpus_count];
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET((unsigned)cpu, &set);
+    if (sched_setaffinity(0, sizeof set, &set) != 0) {
+        hk_log(local_rank, "cannot pin to CPU %d: %s", cpu, strerror(errno));
+        return HK_ERR_SYSTEM;
+    }
+#else
+    (void)local_rank; /* no portable way: `doctor` says that ranks are not pinned here */
+#endif
+    return HK_OK;
+}
+
+void hk_die_with_parent(void)
+{
+#ifdef __linux__
+    const pid_t parent = getppid();
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) {
+        _exit(HK_EXIT_RANK_DIED); /* it died between the two calls, so the signal will never come */
+    }
+#endif
+}

@@ -1,0 +1,112 @@
+/* The worker's command line. A person may type it:
+ *   echo "measure pattern=pingpong bytes=8 batch=1000 samples=20" | worker -t shm -n 2 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <unistd.h>
+
+#include "family.h"
+#include "registry.h"
+#include "version.h"
+
+enum { CPUS_MAX = 4096 };
+
+static const char usage[] =
+    "usage: worker [-t TRANSPORT] [-n RANKS] [--bind CPU,CPU,…] [--oversubscribed]\n"
+    "       worker -t tcp -n RANKS --rank 0 --listen HOST | --rank R --join HOST:PORT\n"
+    "       worker --describe | --version\n"
+    "Commands are read from standard input, one a line: hello, measure, floor, quit (docs/protocol.md).\n";
+
+static int refuse(const char *what, const char *culprit)
+{
+    fprintf(stderr, "hockney worker: %s '%s'\n%s", what, culprit, usage);
+    return HK_EXIT_USAGE;
+}
+
+/* A whole number up to max, or -1. */
+static int parse_number(const char *text, int max)
+{
+    char *end = NULL;
+    const long value = strtol(text, &end, 10);
+    return end == text || *end != '\0' || value < 0 || value > max ? -1 : (int)value;
+}
+
+static int parse_cpus(char *text, int *cpus, int *count_p)
+{
+    int count = 0;
+    char *rest = NULL;
+    for (char *word = strtok_r(text, ",", &rest); word != NULL; word = strtok_r(NULL, ",", &rest)) {
+        const int cpu = parse_number(word, CPUS_MAX);
+        if (cpu < 0 || count == CPUS_MAX) {
+            return -1;
+        }
+        cpus[count++] = cpu;
+    }
+    *count_p = count;
+    return count > 0 ? 0 : -1;
+}
+
+/* Options that take a value; 0 if the value is right. */
+static int take_value(hk_args_t *args, const char *option, char *value, int *cpus)
+{
+    if (strcmp(option, "-t") == 0) {
+        args->tp = hk_transport_find(value);
+        return args->tp != NULL ? 0 : refuse("no such transport here:", value);
+    }
+    if (strcmp(option, "-n") == 0) {
+        args->size = parse_number(value, 1 << 20);
+        return args->size > 0 ? 0 : refuse("not a number of ranks:", value);
+    }
+    if (strcmp(option, "--rank") == 0) {
+        args->rank = parse_number(value, 1 << 20);
+        return args->rank >= 0 ? 0 : refuse("not a rank:", value);
+    }
+    if (strcmp(option, "--bind") == 0) {
+        args->cpus = cpus;
+        return parse_cpus(value, cpus, &args->cpus_count) == 0 ? 0 : refuse("not a list of CPUs:", value);
+    }
+    if (strcmp(option, "--listen") == 0) {
+        args->listen = value;
+        return 0;
+    }
+    if (strcmp(option, "--join") == 0) {
+        args->join = value;
+        return 0;
+    }
+    return refuse("no such option:", option);
+}
+
+int main(int argc, char **argv)
+{
+    int cpus[CPUS_MAX];
+    hk_args_t args = {.tp = hk_transports[0], .size = 2, .rank = -1};
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--describe") == 0) {
+            return hk_describe(STDOUT_FILENO) == HK_OK ? HK_EXIT_OK : HK_EXIT_FAILED;
+        }
+        if (strcmp(argv[i], "--version") == 0) {
+            printf("hockney worker %s, family %s\n", HK_WORKER_VERSION, hk_family.name);
+            return HK_EXIT_OK;
+        }
+        if (strcmp(argv[i], "--oversubscribed") == 0) {
+            args.oversubscribed = 1;
+            continue;
+        }
+        if (i + 1 == argc) {
+            return refuse("no such option, or its value is missing:", argv[i]);
+        }
+        const int wrong = take_value(&args, argv[i], argv[i + 1], cpus);
+        if (wrong != 0) {
+            return wrong;
+        }
+        i++;
+    }
+    if (args.rank > 0 && args.join == NULL) {
+        return refuse("needs --join HOST:PORT: --rank", "above 0");
+    }
+    if (args.rank >= args.size) {
+        return refuse("there is no such rank among -n ranks: --rank", "too high");
+    }
+    return hk_family.start(&args, argc, argv);
+}

@@ -1,0 +1,200 @@
+#include "measure.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sys/resource.h>
+
+#include "collectives.h"
+#include "payload.h"
+#include "registry.h"
+
+enum { TIMED_SEED = 0 };
+
+static void free_buffers(hk_bench_t *bench)
+{
+    const hk_transport_t *tp = bench->ctx->tp;
+    if (bench->in != NULL) {
+        tp->free(bench->ctx, bench->in, bench->in_room);
+    }
+    if (bench->out != NULL) {
+        tp->free(bench->ctx, bench->out, bench->out_room);
+    }
+    bench->out = bench->in = NULL;
+    bench->out_room = bench->in_room = 0;
+}
+
+void hk_bench_close(hk_bench_t *bench)
+{
+    free_buffers(bench);
+}
+
+/* Buffers are symmetric, so every rank takes what the neediest needs. */
+static hk_status_t grow_buffers(hk_bench_t *bench, const hk_plan_t *plan)
+{
+    const size_t mine[2] = {plan->out_bytes, plan->in_bytes};
+    size_t *all = calloc((size_t)bench->control->size, sizeof mine);
+    if (all == NULL) {
+        return HK_ERR_MEMORY;
+    }
+    hk_status_t status = hk_control_allgather(bench->control, mine, sizeof mine, all);
+    size_t out_bytes = 1;
+    size_t in_bytes = 1;
+    for (int rank = 0; status == HK_OK && rank < bench->control->size; rank++) {
+        out_bytes = all[2 * rank] > out_bytes ? all[2 * rank] : out_bytes;
+        in_bytes = all[2 * rank + 1] > in_bytes ? all[2 * rank + 1] : in_bytes;
+    }
+    free(all);
+    if (status != HK_OK || (out_bytes <= bench->out_room && in_bytes <= bench->in_room)) {
+        return status;
+    }
+    const size_t out_room = out_bytes > bench->out_room ? out_bytes : bench->out_room;
+    const size_t in_room = in_bytes > bench->in_room ? in_bytes : bench->in_room;
+    free_buffers(bench);
+    bench->out = bench->ctx->tp->alloc(bench->ctx, out_room);
+    bench->out_room = out_room;
+    bench->in = bench->ctx->tp->alloc(bench->ctx, in_room);
+    bench->in_room = in_room;
+    if (bench->out == NULL || bench->in == NULL) {
+        free_buffers(bench);
+        return HK_ERR_MEMORY;
+    }
+    return HK_OK;
+}
+
+static hk_status_t prepare(hk_bench_t *bench, const hk_command_t *command, hk_run_t *run, hk_result_t *result)
+{
+    const hk_pattern_t *pattern = hk_patterns[command->pattern];
+    hk_status_t status = pattern->plan(run, &result->plan);
+    status = hk_control_agree(bench->control, status);
+    if (status != HK_OK) {
+        return status;
+    }
+    status = grow_buffers(bench, &result->plan);
+    run->out = bench->out;
+    run->in = bench->in;
+    run->reqs_count = result->plan.reqs_count;
+    run->reqs = calloc(run->reqs_count + 1, sizeof *run->reqs);
+    result->elapsed_ns = calloc(command->samples, sizeof *result->elapsed_ns);
+    if (status == HK_OK && (run->reqs == NULL || result->elapsed_ns == NULL)) {
+        hk_log(bench->ctx->rank, "no memory for %llu samples", (unsigned long long)command->samples);
+        status = HK_ERR_MEMORY;
+    }
+    if (status == HK_OK) {
+        /* Both sides touch their buffers before timing: a first touch costs more than a 4 KiB message. */
+        hk_payload_fill(run->out, result->plan.out_bytes, bench->ctx->rank, TIMED_SEED);
+        memset(run->in, 0, result->plan.in_bytes);
+    }
+    return hk_control_agree(bench->control, status);
+}
+
+/* This rank's CPU time so far: of its thread where the system can tell, so that ranks that are threads stay apart. */
+static void read_cpu(uint64_t *user_ns_p, uint64_t *system_ns_p)
+{
+    struct rusage usage;
+#ifdef RUSAGE_THREAD
+    getrusage(RUSAGE_THREAD, &usage);
+#else
+    getrusage(RUSAGE_SELF, &usage);
+#endif
+    *user_ns_p = (uint64_t)usage.ru_utime.tv_sec * 1000000000u + (uint64_t)usage.ru_utime.tv_usec * 1000u;
+    *system_ns_p = (uint64_t)usage.ru_stime.tv_sec * 1000000000u + (uint64_t)usage.ru_stime.tv_usec * 1000u;
+}
+
+/* Each sample: ranks come together (untimed), then one timed batch. Coming together also drains what a one-sided
+ * definition has left under way. */
+static hk_status_t take_samples(const hk_command_t *command, hk_run_t *run, hk_result_t *result)
+{
+    hk_ctx_t *ctx = run->ctx;
+    hk_status_t (*const repeat)(hk_run_t *, uint64_t) = hk_patterns[command->pattern]->repeat;
+    uint64_t (*const now_ns)(hk_ctx_t *) = ctx->tp->now_ns;
+    hk_account_t *account = &result->account;
+    uint64_t user_ns = 0;
+    uint64_t system_ns = 0;
+
+    hk_status_t status = hk_sync(ctx);
+    if (status == HK_OK && command->warmup > 0) {
+        status = repeat(run, command->warmup);
+    }
+    read_cpu(&user_ns, &system_ns);
+    const uint64_t wall_ns = now_ns(ctx);
+    for (uint64_t i = 0; status == HK_OK && i < command->samples; i++) {
+        status = hk_sync(ctx);
+        if (status == HK_OK) {
+            const uint64_t start_ns = now_ns(ctx);
+            status = repeat(run, command->batch);
+            result->elapsed_ns[i] = now_ns(ctx) - start_ns;
+        }
+    }
+    account->wall_ns = now_ns(ctx) - wall_ns;
+    read_cpu(&account->cpu_user_ns, &account->cpu_system_ns);
+    account->cpu_user_ns -= user_ns;
+    account->cpu_system_ns -= system_ns;
+    return status == HK_OK ? hk_sync(ctx) : status;
+}
+
+/* One more repetition with fresh data, outside the timed part, and a look at every byte that must have arrived. */
+static hk_status_t verify(hk_bench_t *bench, const hk_command_t *command, hk_run_t *run, hk_result_t *result)
+{
+    const hk_pattern_t *pattern = hk_patterns[command->pattern];
+    const uint64_t seed = command->id + 1;
+    result->account.verified = 1;
+    hk_payload_fill(run->out, result->plan.out_bytes, bench->ctx->rank, seed);
+    memset(run->in, 0, result->plan.in_bytes);
+    /* Nobody sends before everybody has filled: a single-copy transport reads the peer's buffer itself. */
+    hk_status_t status = hk_control_barrier(bench->control);
+    if (status == HK_OK) {
+        status = pattern->repeat(run, 1);
+    }
+    if (status == HK_OK) {
+        status = hk_sync(run->ctx);
+    }
+    hk_expected_t block;
+    for (size_t i = 0; status == HK_OK && pattern->expected(run, i, &block); i++) {
+        size_t wrong = 0;
+        if (!hk_payload_check(run->in + block.in_offset, block.len_bytes, block.from_rank, block.from_offset, seed,
+                              &wrong)) {
+            result->account.fault =
+                (hk_fault_t){.rank = bench->ctx->rank,
+                             .from = block.from_rank,
+                             .offset = wrong,
+                             .expected = hk_payload_byte(block.from_offset + wrong, block.from_rank, seed),
+                             .found = run->in[block.in_offset + wrong]};
+            status = HK_ERR_CORRUPT;
+        }
+    }
+    return status;
+}
+
+hk_status_t hk_measure(hk_bench_t *bench, const hk_command_t *command, hk_result_t *result_p)
+{
+    const hk_pattern_t *pattern = hk_patterns[command->pattern];
+    hk_result_t result = {.account = {.fault = {.rank = -1, .from = -1}}};
+    hk_run_t run = {.ctx = bench->ctx, .bytes = command->bytes};
+    char doing[96];
+
+    memcpy(run.option, command->option, sizeof run.option);
+    snprintf(doing, sizeof doing, "%s of %llu B", pattern->name, (unsigned long long)command->bytes);
+    hk_watch_arm(bench->watch, command->timeout_s, doing);
+
+    hk_status_t status = prepare(bench, command, &run, &result);
+    if (status == HK_OK) {
+        result.floor_before_ns = hk_floor_quick(&bench->floor);
+        status = take_samples(command, &run, &result);
+        result.floor_after_ns = hk_floor_quick(&bench->floor);
+    }
+    if (status == HK_OK && command->verify && pattern->expected != NULL &&
+        (bench->ctx->tp->caps & HK_CAP_PAYLOAD) != 0) {
+        status = verify(bench, command, &run, &result);
+    }
+    status = hk_control_agree(bench->control, status);
+    hk_watch_disarm(bench->watch);
+    free(run.reqs);
+    if (status != HK_OK && status != HK_ERR_CORRUPT) {
+        free(result.elapsed_ns);
+        return status;
+    }
+    *result_p = result;
+    return status;
+}

@@ -1,0 +1,47 @@
+/* The measuring core: one point, on one rank. */
+#ifndef HK_MEASURE_H
+#define HK_MEASURE_H
+
+#include "command.h"
+#include "floor.h"
+#include "pattern.h"
+#include "watch.h"
+
+/* What a rank keeps from one point to the next: buffers only grow, so that pages are touched once. */
+typedef struct hk_bench {
+    hk_ctx_t *ctx;
+    hk_control_t *control;
+    hk_floor_t floor;
+    hk_watch_t *watch;
+    unsigned char *out, *in;
+    size_t out_room, in_room;
+} hk_bench_t;
+
+/* A payload that did not arrive as sent. */
+typedef struct hk_fault {
+    int32_t rank, from; /* -1: no fault */
+    uint64_t offset;    /* in the message */
+    unsigned char expected, found;
+} hk_fault_t;
+
+/* One rank's account of one point. */
+typedef struct hk_account {
+    uint64_t cpu_user_ns, cpu_system_ns, wall_ns; /* over all samples */
+    hk_fault_t fault;
+    int32_t verified; /* 1: payload was checked */
+} hk_account_t;
+
+typedef struct hk_result {
+    hk_plan_t plan;
+    hk_account_t account;
+    double floor_before_ns, floor_after_ns; /* negative: none */
+    uint64_t *elapsed_ns;                   /* [samples], one batch each; the caller frees it */
+} hk_result_t;
+
+/* Measure a point; all ranks call it with the same command. On success every rank has its result, and only then must
+ * it free result_p->elapsed_ns. The status is the worst of all ranks; HK_ERR_CORRUPT comes with the accounts filled. */
+hk_status_t hk_measure(hk_bench_t *bench, const hk_command_t *command, hk_result_t *result_p);
+
+void hk_bench_close(hk_bench_t *bench);
+
+#endif

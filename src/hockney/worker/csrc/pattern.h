@@ -1,0 +1,74 @@
+/* A pattern: who sends what to whom in one repetition, on the contract of transport.h alone.
+ *
+ * A pattern says in data who is timed, what a time is divided by and how bytes are counted; `describe` hands this to
+ * the control plane, so each definition stands in one place. */
+#ifndef HK_PATTERN_H
+#define HK_PATTERN_H
+
+#include <stdbool.h>
+
+#include "transport.h"
+
+enum { HK_OPTIONS_MAX = 6 };
+
+/* Whose samples make the figure. */
+typedef enum hk_timed {
+    HK_TIMED_ROOT,    /* rank 0's */
+    HK_TIMED_SOURCES, /* the mean over ranks 0 .. size/2 - 1 */
+    HK_TIMED_SLOWEST, /* the maximum over all ranks, sample by sample */
+} hk_timed_t;
+
+/* An integer, or a choice out of words separated by '|' (its value is the word's place). */
+typedef struct hk_option {
+    const char *name;
+    const char *choices; /* NULL: an integer */
+    int64_t fallback, min, max;
+    const char *help;
+} hk_option_t;
+
+/* One point on one rank: all that a timed loop touches. Filled by the measuring core. */
+typedef struct hk_run {
+    hk_ctx_t *ctx;
+    size_t bytes; /* message length */
+    int64_t option[HK_OPTIONS_MAX];
+    unsigned char *out, *in; /* of out_bytes and in_bytes as planned */
+    hk_req_t *reqs;          /* of reqs_count as planned */
+    size_t reqs_count;
+} hk_run_t;
+
+/* What a point needs on this rank, and what one repetition moves in the whole job. */
+typedef struct hk_plan {
+    size_t out_bytes, in_bytes, reqs_count;
+    uint64_t bytes_per_rep;    /* payload counted by the pattern's definition of bandwidth */
+    uint64_t messages_per_rep; /* messages that this counts */
+    uint64_t divisor;          /* a repetition's time is divided by this: 2 for half a round trip */
+    const char *algorithm;     /* "native", "portable", or NULL where there is no choice */
+} hk_plan_t;
+
+/* A block that must stand in this rank's `in` after a repetition: a copy of from_rank's out[from_offset..]. */
+typedef struct hk_expected {
+    size_t in_offset, from_offset, len_bytes;
+    int from_rank;
+} hk_expected_t;
+
+typedef struct hk_pattern {
+    const char *name;
+    const char *summary;
+    uint32_t needs; /* HK_CAP_* */
+    int ranks_min, ranks_max, ranks_step; /* ranks_max 0: any */
+    hk_timed_t timed;
+    bool sized;       /* false: has no message length (barrier) */
+    hk_option_t option[HK_OPTIONS_MAX]; /* ends with a NULL name */
+
+    /* Sizes of buffers and what a repetition moves. HK_ERR_UNSUPPORTED where this transport can't. Required. */
+    hk_status_t (*plan)(const hk_run_t *run, hk_plan_t *plan_p);
+
+    /* The timed loop: reps repetitions. Roles and variants are chosen before the loop. Required. */
+    hk_status_t (*repeat)(hk_run_t *run, uint64_t reps);
+
+    /* The i-th block that this rank must have received; false: there are no more.
+     * Optional: absent means that the pattern carries no payload. */
+    bool (*expected)(const hk_run_t *run, size_t i, hk_expected_t *expected_p);
+} hk_pattern_t;
+
+#endif

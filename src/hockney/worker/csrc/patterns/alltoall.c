@@ -1,0 +1,89 @@
+/* All-to-all (ATLAS Com-1.3): each rank sends a message of its own to each other rank; the slowest rank's wall time.
+ * "flat": all messages under way at once, none to itself. "native": the library's own, which copies the own block too. */
+#include "../pattern.h"
+
+enum { ALGORITHM };
+enum { AUTO, NATIVE, FLAT };
+
+static bool is_native(const hk_run_t *run)
+{
+    return run->option[ALGORITHM] != FLAT && run->ctx->tp->alltoall != NULL;
+}
+
+static hk_status_t plan(const hk_run_t *run, hk_plan_t *plan_p)
+{
+    const uint64_t size = (uint64_t)run->ctx->size;
+    if (run->option[ALGORITHM] == NATIVE && run->ctx->tp->alltoall == NULL) {
+        hk_log(run->ctx->rank, "%s has no all-to-all of its own", run->ctx->tp->name);
+        return HK_ERR_UNSUPPORTED;
+    }
+    *plan_p = (hk_plan_t){.out_bytes = size * run->bytes,
+                          .in_bytes = size * run->bytes,
+                          .reqs_count = 2 * (size - 1),
+                          .bytes_per_rep = size * (size - 1) * run->bytes,
+                          .messages_per_rep = size * (size - 1),
+                          .divisor = 1,
+                          .algorithm = is_native(run) ? "native" : "portable"};
+    return HK_OK;
+}
+
+/* Each rank starts with its right neighbour, so that not all send to rank 0 first. */
+static hk_status_t exchange(hk_run_t *run)
+{
+    hk_ctx_t *ctx = run->ctx;
+    const hk_transport_t *tp = ctx->tp;
+    hk_req_t *req = run->reqs;
+    hk_status_t status = HK_OK;
+    for (int step = 1; step < ctx->size && status == HK_OK; step++) {
+        const int from = (ctx->rank - step + ctx->size) % ctx->size;
+        status = tp->irecv(ctx, from, run->in + (size_t)from * run->bytes, run->bytes, req++);
+    }
+    for (int step = 1; step < ctx->size && status == HK_OK; step++) {
+        const int to = (ctx->rank + step) % ctx->size;
+        status = tp->isend(ctx, to, run->out + (size_t)to * run->bytes, run->bytes, req++);
+    }
+    return status == HK_OK ? tp->wait_all(ctx, run->reqs, run->reqs_count) : status;
+}
+
+static hk_status_t repeat(hk_run_t *run, uint64_t reps)
+{
+    hk_ctx_t *ctx = run->ctx;
+    hk_status_t status = HK_OK;
+    if (is_native(run)) {
+        hk_status_t (*const alltoall)(hk_ctx_t *, const void *, void *, size_t) = ctx->tp->alltoall;
+        for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
+            status = alltoall(ctx, run->out, run->in, run->bytes);
+        }
+    } else {
+        for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
+            status = exchange(run);
+        }
+    }
+    return status;
+}
+
+static bool expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
+{
+    const int rank = run->ctx->rank;
+    const int from = (int)i < rank ? (int)i : (int)i + 1;
+    *expected_p = (hk_expected_t){.in_offset = (size_t)from * run->bytes,
+                                  .from_offset = (size_t)rank * run->bytes,
+                                  .len_bytes = run->bytes,
+                                  .from_rank = from};
+    return from < run->ctx->size;
+}
+
+const hk_pattern_t hk_pattern_alltoall = {
+    .name = "alltoall",
+    .summary = "every rank sends a message of its own to every other rank; the slowest rank's time",
+    .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING,
+    .ranks_min = 2,
+    .ranks_step = 1,
+    .timed = HK_TIMED_SLOWEST,
+    .sized = true,
+    .option = {{"algorithm", "auto|native|flat", AUTO, 0, 0,
+                "the library's own all-to-all, or all messages at once; auto: its own if it has one"}},
+    .plan = plan,
+    .repeat = repeat,
+    .expected = expected,
+};

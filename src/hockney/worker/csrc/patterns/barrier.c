@@ -1,0 +1,46 @@
+/* Barrier: successive barriers over all ranks; the slowest rank's time for one. */
+#include "../collectives.h"
+#include "../pattern.h"
+
+enum { ALGORITHM };
+enum { AUTO, NATIVE, PORTABLE };
+
+static bool is_native(const hk_run_t *run)
+{
+    return run->option[ALGORITHM] != PORTABLE && run->ctx->tp->barrier != NULL;
+}
+
+static hk_status_t plan(const hk_run_t *run, hk_plan_t *plan_p)
+{
+    if (run->option[ALGORITHM] == NATIVE && run->ctx->tp->barrier == NULL) {
+        hk_log(run->ctx->rank, "%s has no barrier of its own", run->ctx->tp->name);
+        return HK_ERR_UNSUPPORTED;
+    }
+    *plan_p = (hk_plan_t){.divisor = 1, .algorithm = is_native(run) ? "native" : "portable"};
+    return HK_OK;
+}
+
+static hk_status_t repeat(hk_run_t *run, uint64_t reps)
+{
+    hk_ctx_t *ctx = run->ctx;
+    hk_status_t (*const barrier)(hk_ctx_t *) = is_native(run) ? ctx->tp->barrier : hk_portable_barrier;
+    hk_status_t status = HK_OK;
+    for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
+        status = barrier(ctx);
+    }
+    return status;
+}
+
+const hk_pattern_t hk_pattern_barrier = {
+    .name = "barrier",
+    .summary = "no rank goes on before all have come; the slowest rank's time",
+    .needs = HK_CAP_SEND,
+    .ranks_min = 2,
+    .ranks_step = 1,
+    .timed = HK_TIMED_SLOWEST,
+    .sized = false,
+    .option = {{"algorithm", "auto|native|portable", AUTO, 0, 0,
+                "the library's own barrier, or dissemination over messages; auto: its own if it has one"}},
+    .plan = plan,
+    .repeat = repeat,
+};

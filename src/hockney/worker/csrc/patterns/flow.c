@@ -1,0 +1,94 @@
+#include "flow.h"
+
+enum { PLACES_BYTES = 256 * 1024 }; /* within the second-level cache of anything that is measured today */
+
+size_t hk_flow_places(size_t bytes, size_t window)
+{
+    const size_t fitting = bytes == 0 ? window : PLACES_BYTES / bytes;
+    return fitting == 0 ? 1 : fitting < window ? fitting : window;
+}
+
+hk_status_t hk_flow_plan(const hk_run_t *run, int flows, hk_plan_t *plan_p)
+{
+    const uint64_t window = (uint64_t)run->option[HK_FLOW_WINDOW];
+    *plan_p = (hk_plan_t){.out_bytes = run->bytes,
+                          .in_bytes = hk_flow_places(run->bytes, window) * run->bytes,
+                          .reqs_count = window,
+                          .bytes_per_rep = (uint64_t)flows * window * run->bytes,
+                          .messages_per_rep = (uint64_t)flows * window,
+                          .divisor = window};
+    return HK_OK;
+}
+
+static hk_status_t send_plain(hk_run_t *run, int peer, uint64_t reps)
+{
+    hk_ctx_t *ctx = run->ctx;
+    hk_status_t (*const send)(hk_ctx_t *, int, const void *, size_t) = ctx->tp->send;
+    hk_status_t status = HK_OK;
+    for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
+        status = send(ctx, peer, run->out, run->bytes);
+    }
+    return status;
+}
+
+static hk_status_t receive_plain(hk_run_t *run, int peer, uint64_t reps)
+{
+    hk_ctx_t *ctx = run->ctx;
+    hk_status_t (*const recv)(hk_ctx_t *, int, void *, size_t) = ctx->tp->recv;
+    hk_status_t status = HK_OK;
+    for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
+        status = recv(ctx, peer, run->in, run->bytes);
+    }
+    return status;
+}
+
+static hk_status_t send_windows(hk_run_t *run, int peer, uint64_t reps)
+{
+    hk_ctx_t *ctx = run->ctx;
+    const hk_transport_t *tp = ctx->tp;
+    hk_status_t status = HK_OK;
+    for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
+        for (size_t k = 0; k < run->reqs_count && status == HK_OK; k++) {
+            status = tp->isend(ctx, peer, run->out, run->bytes, &run->reqs[k]);
+        }
+        if (status == HK_OK) {
+            status = tp->wait_all(ctx, run->reqs, run->reqs_count);
+        }
+    }
+    return status;
+}
+
+static hk_status_t receive_windows(hk_run_t *run, int peer, uint64_t reps)
+{
+    hk_ctx_t *ctx = run->ctx;
+    const hk_transport_t *tp = ctx->tp;
+    const size_t places = hk_flow_places(run->bytes, run->reqs_count);
+    hk_status_t status = HK_OK;
+    for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
+        for (size_t k = 0; k < run->reqs_count && status == HK_OK; k++) {
+            status = tp->irecv(ctx, peer, run->in + k % places * run->bytes, run->bytes, &run->reqs[k]);
+        }
+        if (status == HK_OK) {
+            status = tp->wait_all(ctx, run->reqs, run->reqs_count);
+        }
+    }
+    return status;
+}
+
+hk_status_t hk_flow_send(hk_run_t *run, int peer, uint64_t reps)
+{
+    hk_status_t status = run->reqs_count == 1 ? send_plain(run, peer, reps) : send_windows(run, peer, reps);
+    if (status == HK_OK && run->option[HK_FLOW_UNTIL] == HK_UNTIL_ACKED) {
+        status = run->ctx->tp->recv(run->ctx, peer, NULL, 0);
+    }
+    return status;
+}
+
+hk_status_t hk_flow_receive(hk_run_t *run, int peer, uint64_t reps)
+{
+    hk_status_t status = run->reqs_count == 1 ? receive_plain(run, peer, reps) : receive_windows(run, peer, reps);
+    if (status == HK_OK && run->option[HK_FLOW_UNTIL] == HK_UNTIL_ACKED) {
+        status = run->ctx->tp->send(run->ctx, peer, NULL, 0);
+    }
+    return status;
+}

@@ -1,0 +1,29 @@
+/* One direction of messages between two ranks: what oneway and pairs are made of. */
+#ifndef HK_FLOW_H
+#define HK_FLOW_H
+
+#include "../pattern.h"
+
+/* The options of a pattern made of flows, in this order. */
+enum { HK_FLOW_UNTIL, HK_FLOW_WINDOW };
+enum { HK_UNTIL_ACKED, HK_UNTIL_SENT };
+
+#define HK_FLOW_OPTIONS                                                                                                \
+    {"until", "acked|sent", HK_UNTIL_ACKED, 0, 0,                                                                      \
+     "stop the clock when the receiver has acknowledged the last message, or when the last send has returned"},        \
+    {                                                                                                                  \
+        "window", NULL, 1, 1, 1024, "messages under way at once; 1: plain send and receive"                            \
+    }
+
+/* How many messages of a window have a receive buffer of their own. Short ones all do, so that each is verified; long
+ * ones share, as in the OSU benchmarks: sixteen buffers of 4 MiB would measure the cache instead of the transport. */
+size_t hk_flow_places(size_t bytes, size_t window);
+
+/* One repetition is one window of messages. */
+hk_status_t hk_flow_plan(const hk_run_t *run, int flows, hk_plan_t *plan_p);
+
+/* reps windows to or from peer, and at the end the acknowledgement if the option asks for one. */
+hk_status_t hk_flow_send(hk_run_t *run, int peer, uint64_t reps);
+hk_status_t hk_flow_receive(hk_run_t *run, int peer, uint64_t reps);
+
+#endif

@@ -1,0 +1,62 @@
+/* Funnel (ATLAS Com-1.7): every other rank sends one message to rank 0, all at once; the wall time of rank 0. */
+#include "../pattern.h"
+
+static hk_status_t plan(const hk_run_t *run, hk_plan_t *plan_p)
+{
+    const uint64_t sources = (uint64_t)run->ctx->size - 1;
+    const bool target = run->ctx->rank == 0;
+    *plan_p = (hk_plan_t){.out_bytes = target ? 0 : run->bytes,
+                          .in_bytes = target ? sources * run->bytes : 0,
+                          .reqs_count = target ? sources : 0,
+                          .bytes_per_rep = sources * run->bytes,
+                          .messages_per_rep = sources,
+                          .divisor = 1};
+    return HK_OK;
+}
+
+static hk_status_t receive_all(hk_run_t *run)
+{
+    hk_ctx_t *ctx = run->ctx;
+    const hk_transport_t *tp = ctx->tp;
+    hk_status_t status = HK_OK;
+    for (size_t k = 0; k < run->reqs_count && status == HK_OK; k++) {
+        status = tp->irecv(ctx, (int)k + 1, run->in + k * run->bytes, run->bytes, &run->reqs[k]);
+    }
+    return status == HK_OK ? tp->wait_all(ctx, run->reqs, run->reqs_count) : status;
+}
+
+static hk_status_t repeat(hk_run_t *run, uint64_t reps)
+{
+    hk_ctx_t *ctx = run->ctx;
+    hk_status_t status = HK_OK;
+    if (ctx->rank == 0) {
+        for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
+            status = receive_all(run);
+        }
+    } else {
+        for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
+            status = ctx->tp->send(ctx, 0, run->out, run->bytes);
+        }
+    }
+    return status;
+}
+
+static bool expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
+{
+    *expected_p = (hk_expected_t){
+        .in_offset = i * run->bytes, .len_bytes = run->bytes, .from_rank = (int)i + 1};
+    return run->ctx->rank == 0 && i < run->reqs_count;
+}
+
+const hk_pattern_t hk_pattern_funnel = {
+    .name = "funnel",
+    .summary = "every other rank sends one message to rank 0; its time to have them all",
+    .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING,
+    .ranks_min = 2,
+    .ranks_step = 1,
+    .timed = HK_TIMED_ROOT,
+    .sized = true,
+    .plan = plan,
+    .repeat = repeat,
+    .expected = expected,
+};

@@ -1,0 +1,87 @@
+/* Multicast (ATLAS Com-1.6): rank 0 sends the same buffer to every other rank; its own wall time.
+ * "flat": one message each, all under way at once. "native": the library's own broadcast. */
+#include "../pattern.h"
+
+enum { ALGORITHM };
+enum { FLAT, NATIVE };
+
+static hk_status_t plan(const hk_run_t *run, hk_plan_t *plan_p)
+{
+    const uint64_t receivers = (uint64_t)run->ctx->size - 1;
+    const bool source = run->ctx->rank == 0;
+    const bool native = run->option[ALGORITHM] == NATIVE;
+    if (native && run->ctx->tp->broadcast == NULL) {
+        hk_log(run->ctx->rank, "%s has no broadcast of its own", run->ctx->tp->name);
+        return HK_ERR_UNSUPPORTED;
+    }
+    *plan_p = (hk_plan_t){.out_bytes = source ? run->bytes : 0,
+                          .in_bytes = source ? 0 : run->bytes,
+                          .reqs_count = source ? receivers : 0,
+                          .bytes_per_rep = receivers * run->bytes,
+                          .messages_per_rep = receivers,
+                          .divisor = 1,
+                          .algorithm = native ? "native" : "portable"};
+    return HK_OK;
+}
+
+static hk_status_t send_all(hk_run_t *run)
+{
+    hk_ctx_t *ctx = run->ctx;
+    const hk_transport_t *tp = ctx->tp;
+    hk_status_t status = HK_OK;
+    for (size_t k = 0; k < run->reqs_count && status == HK_OK; k++) {
+        status = tp->isend(ctx, (int)k + 1, run->out, run->bytes, &run->reqs[k]);
+    }
+    return status == HK_OK ? tp->wait_all(ctx, run->reqs, run->reqs_count) : status;
+}
+
+static hk_status_t repeat_native(hk_run_t *run, uint64_t reps)
+{
+    hk_ctx_t *ctx = run->ctx;
+    hk_status_t (*const broadcast)(hk_ctx_t *, int, void *, size_t) = ctx->tp->broadcast;
+    unsigned char *buf = ctx->rank == 0 ? run->out : run->in;
+    hk_status_t status = HK_OK;
+    for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
+        status = broadcast(ctx, 0, buf, run->bytes);
+    }
+    return status;
+}
+
+static hk_status_t repeat(hk_run_t *run, uint64_t reps)
+{
+    hk_ctx_t *ctx = run->ctx;
+    hk_status_t status = HK_OK;
+    if (run->option[ALGORITHM] == NATIVE) {
+        return repeat_native(run, reps);
+    }
+    if (ctx->rank == 0) {
+        for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
+            status = send_all(run);
+        }
+    } else {
+        for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
+            status = ctx->tp->recv(ctx, 0, run->in, run->bytes);
+        }
+    }
+    return status;
+}
+
+static bool expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
+{
+    *expected_p = (hk_expected_t){.len_bytes = run->bytes, .from_rank = 0};
+    return run->ctx->rank > 0 && i == 0;
+}
+
+const hk_pattern_t hk_pattern_multicast = {
+    .name = "multicast",
+    .summary = "rank 0 sends the same message to every other rank; its own time",
+    .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING,
+    .ranks_min = 2,
+    .ranks_step = 1,
+    .timed = HK_TIMED_ROOT,
+    .sized = true,
+    .option = {{"algorithm", "flat|native", FLAT, 0, 0, "a message to each, or the library's own broadcast"}},
+    .plan = plan,
+    .repeat = repeat,
+    .expected = expected,
+};

@@ -1,0 +1,62 @@
+/* Outfarming (ATLAS Com-1.5): rank 0 sends a different message to every other rank, all at once; its own wall time. */
+#include "../pattern.h"
+
+static hk_status_t plan(const hk_run_t *run, hk_plan_t *plan_p)
+{
+    const uint64_t receivers = (uint64_t)run->ctx->size - 1;
+    const bool source = run->ctx->rank == 0;
+    *plan_p = (hk_plan_t){.out_bytes = source ? receivers * run->bytes : 0,
+                          .in_bytes = source ? 0 : run->bytes,
+                          .reqs_count = source ? receivers : 0,
+                          .bytes_per_rep = receivers * run->bytes,
+                          .messages_per_rep = receivers,
+                          .divisor = 1};
+    return HK_OK;
+}
+
+static hk_status_t send_all(hk_run_t *run)
+{
+    hk_ctx_t *ctx = run->ctx;
+    const hk_transport_t *tp = ctx->tp;
+    hk_status_t status = HK_OK;
+    for (size_t k = 0; k < run->reqs_count && status == HK_OK; k++) {
+        status = tp->isend(ctx, (int)k + 1, run->out + k * run->bytes, run->bytes, &run->reqs[k]);
+    }
+    return status == HK_OK ? tp->wait_all(ctx, run->reqs, run->reqs_count) : status;
+}
+
+static hk_status_t repeat(hk_run_t *run, uint64_t reps)
+{
+    hk_ctx_t *ctx = run->ctx;
+    hk_status_t status = HK_OK;
+    if (ctx->rank == 0) {
+        for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
+            status = send_all(run);
+        }
+    } else {
+        for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
+            status = ctx->tp->recv(ctx, 0, run->in, run->bytes);
+        }
+    }
+    return status;
+}
+
+static bool expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
+{
+    const size_t place = (size_t)run->ctx->rank - 1;
+    *expected_p = (hk_expected_t){.from_offset = place * run->bytes, .len_bytes = run->bytes, .from_rank = 0};
+    return run->ctx->rank > 0 && i == 0;
+}
+
+const hk_pattern_t hk_pattern_outfarm = {
+    .name = "outfarm",
+    .summary = "rank 0 sends a different message to every other rank; its own time",
+    .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING,
+    .ranks_min = 2,
+    .ranks_step = 1,
+    .timed = HK_TIMED_ROOT,
+    .sized = true,
+    .plan = plan,
+    .repeat = repeat,
+    .expected = expected,
+};

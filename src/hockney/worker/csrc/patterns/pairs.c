@@ -1,0 +1,37 @@
+/* Pairs (ATLAS Com-1.4): each rank of the first half sends one-way to its partner in the second half, all at once; the
+ * time per message, as the mean over the sources. */
+#include "flow.h"
+
+static hk_status_t plan(const hk_run_t *run, hk_plan_t *plan_p)
+{
+    return hk_flow_plan(run, run->ctx->size / 2, plan_p);
+}
+
+static hk_status_t repeat(hk_run_t *run, uint64_t reps)
+{
+    const int half = run->ctx->size / 2;
+    const int rank = run->ctx->rank;
+    return rank < half ? hk_flow_send(run, rank + half, reps) : hk_flow_receive(run, rank - half, reps);
+}
+
+static bool expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
+{
+    const int half = run->ctx->size / 2;
+    *expected_p = (hk_expected_t){
+        .in_offset = i * run->bytes, .len_bytes = run->bytes, .from_rank = run->ctx->rank - half};
+    return run->ctx->rank >= half && i < hk_flow_places(run->bytes, run->reqs_count);
+}
+
+const hk_pattern_t hk_pattern_pairs = {
+    .name = "pairs",
+    .summary = "every rank of the first half sends to its partner in the second half, all at once",
+    .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING,
+    .ranks_min = 2,
+    .ranks_step = 2,
+    .timed = HK_TIMED_SOURCES,
+    .sized = true,
+    .option = {HK_FLOW_OPTIONS},
+    .plan = plan,
+    .repeat = repeat,
+    .expected = expected,
+};

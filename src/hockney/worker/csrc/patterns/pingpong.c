@@ -1,0 +1,57 @@
+/* Ping-pong: rank 0 sends, rank 1 answers with a message of the same length; half the round trip, timed on rank 0.
+ * Each side sends its own buffer, so a transport can't answer with what is still in its cache from receiving. */
+#include "../pattern.h"
+
+static hk_status_t plan(const hk_run_t *run, hk_plan_t *plan_p)
+{
+    *plan_p = (hk_plan_t){.out_bytes = run->bytes,
+                          .in_bytes = run->bytes,
+                          .bytes_per_rep = 2 * run->bytes,
+                          .messages_per_rep = 2,
+                          .divisor = 2};
+    return HK_OK;
+}
+
+static hk_status_t repeat(hk_run_t *run, uint64_t reps)
+{
+    hk_ctx_t *ctx = run->ctx;
+    hk_status_t (*const send)(hk_ctx_t *, int, const void *, size_t) = ctx->tp->send;
+    hk_status_t (*const recv)(hk_ctx_t *, int, void *, size_t) = ctx->tp->recv;
+    const size_t bytes = run->bytes;
+    hk_status_t status = HK_OK;
+    if (ctx->rank == 0) {
+        for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
+            status = send(ctx, 1, run->out, bytes);
+            if (status == HK_OK) {
+                status = recv(ctx, 1, run->in, bytes);
+            }
+        }
+    } else if (ctx->rank == 1) {
+        for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
+            status = recv(ctx, 0, run->in, bytes);
+            if (status == HK_OK) {
+                status = send(ctx, 0, run->out, bytes);
+            }
+        }
+    }
+    return status;
+}
+
+static bool expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
+{
+    *expected_p = (hk_expected_t){.len_bytes = run->bytes, .from_rank = 1 - run->ctx->rank};
+    return i == 0 && run->ctx->rank < 2;
+}
+
+const hk_pattern_t hk_pattern_pingpong = {
+    .name = "pingpong",
+    .summary = "one message to and fro between ranks 0 and 1; half the round trip",
+    .needs = HK_CAP_SEND,
+    .ranks_min = 2,
+    .ranks_step = 1,
+    .timed = HK_TIMED_ROOT,
+    .sized = true,
+    .plan = plan,
+    .repeat = repeat,
+    .expected = expected,
+};

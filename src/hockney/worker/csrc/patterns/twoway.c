@@ -1,0 +1,63 @@
+/* Two-way (ATLAS Com-1.2; IMB "exchange" of two): ranks 0 and 1 send to each other at once. The time is the wall time
+ * on rank 0 over the number of messages it saw, sent and received: half of an exchange. */
+#include "flow.h"
+
+enum { WINDOW };
+
+static hk_status_t plan(const hk_run_t *run, hk_plan_t *plan_p)
+{
+    const uint64_t window = (uint64_t)run->option[WINDOW];
+    *plan_p = (hk_plan_t){.out_bytes = run->bytes,
+                          .in_bytes = hk_flow_places(run->bytes, window) * run->bytes,
+                          .reqs_count = 2 * window,
+                          .bytes_per_rep = 2 * window * run->bytes,
+                          .messages_per_rep = 2 * window,
+                          .divisor = 2 * window};
+    return HK_OK;
+}
+
+static hk_status_t repeat(hk_run_t *run, uint64_t reps)
+{
+    hk_ctx_t *ctx = run->ctx;
+    const hk_transport_t *tp = ctx->tp;
+    const size_t window = run->reqs_count / 2;
+    const size_t places = hk_flow_places(run->bytes, window);
+    const int peer = 1 - ctx->rank;
+    hk_status_t status = HK_OK;
+    if (ctx->rank > 1) {
+        return HK_OK;
+    }
+    for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
+        for (size_t k = 0; k < window && status == HK_OK; k++) {
+            status = tp->irecv(ctx, peer, run->in + k % places * run->bytes, run->bytes, &run->reqs[k]);
+        }
+        for (size_t k = 0; k < window && status == HK_OK; k++) {
+            status = tp->isend(ctx, peer, run->out, run->bytes, &run->reqs[window + k]);
+        }
+        if (status == HK_OK) {
+            status = tp->wait_all(ctx, run->reqs, 2 * window);
+        }
+    }
+    return status;
+}
+
+static bool expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
+{
+    *expected_p = (hk_expected_t){
+        .in_offset = i * run->bytes, .len_bytes = run->bytes, .from_rank = 1 - run->ctx->rank};
+    return run->ctx->rank < 2 && i < hk_flow_places(run->bytes, run->reqs_count / 2);
+}
+
+const hk_pattern_t hk_pattern_twoway = {
+    .name = "twoway",
+    .summary = "ranks 0 and 1 send to each other at once; wall time over messages seen",
+    .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING,
+    .ranks_min = 2,
+    .ranks_step = 1,
+    .timed = HK_TIMED_ROOT,
+    .sized = true,
+    .option = {{"window", NULL, 1, 1, 1024, "messages under way at once in each direction"}},
+    .plan = plan,
+    .repeat = repeat,
+    .expected = expected,
+};

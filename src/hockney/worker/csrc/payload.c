@@ -1,0 +1,47 @@
+#include "payload.h"
+
+/* A mixing step of SplitMix64 (Steele, Lea and Flood 2014): neighbouring bytes, ranks and seeds all look different,
+ * so shifted, stale and swapped data are seen. */
+static uint64_t mix(uint64_t value)
+{
+    value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9u;
+    value = (value ^ (value >> 27)) * 0x94d049bb133111ebu;
+    return value ^ (value >> 31);
+}
+
+static uint64_t word(size_t index, int rank, uint64_t seed)
+{
+    return mix(index + 0x9e3779b97f4a7c15u * (seed + 1) + ((uint64_t)(unsigned)rank << 40));
+}
+
+unsigned char hk_payload_byte(size_t offset, int rank, uint64_t seed)
+{
+    return (unsigned char)(word(offset / 8, rank, seed) >> (8 * (offset % 8)));
+}
+
+void hk_payload_fill(unsigned char *out, size_t len_bytes, int rank, uint64_t seed)
+{
+    for (size_t base = 0; base < len_bytes; base += 8) {
+        uint64_t bits = word(base / 8, rank, seed);
+        for (size_t i = base; i < len_bytes && i < base + 8; i++, bits >>= 8) {
+            out[i] = (unsigned char)bits;
+        }
+    }
+}
+
+bool hk_payload_check(const unsigned char *in, size_t len_bytes, int rank, size_t from_offset, uint64_t seed,
+                      size_t *wrong_p)
+{
+    size_t i = 0;
+    while (i < len_bytes) {
+        uint64_t bits = word((from_offset + i) / 8, rank, seed) >> (8 * ((from_offset + i) % 8));
+        const size_t end = i + 8 - (from_offset + i) % 8;
+        for (; i < len_bytes && i < end; i++, bits >>= 8) {
+            if (in[i] != (unsigned char)bits) {
+                *wrong_p = i;
+                return false;
+            }
+        }
+    }
+    return true;
+}

@@ -1,0 +1,19 @@
+/* Payloads that say where they come from: each byte follows from the sending rank, its place and a seed. */
+#ifndef HK_PAYLOAD_H
+#define HK_PAYLOAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Fill out[0..len) as rank's payload under this seed. */
+void hk_payload_fill(unsigned char *out, size_t len_bytes, int rank, uint64_t seed);
+
+/* The byte at place offset. */
+unsigned char hk_payload_byte(size_t offset, int rank, uint64_t seed);
+
+/* False if in[0..len) is not rank's payload from place from_offset on; then *wrong_p is the first wrong place in it. */
+bool hk_payload_check(const unsigned char *in, size_t len_bytes, int rank, size_t from_offset, uint64_t seed,
+                      size_t *wrong_p);
+
+#endif

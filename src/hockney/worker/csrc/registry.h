@@ -1,0 +1,25 @@
+/* The lists of what this executable holds. Adding a pattern or a transport is one file and one line in registry.c. */
+#ifndef HK_REGISTRY_H
+#define HK_REGISTRY_H
+
+#include "command.h"
+#include "pattern.h"
+#include "transport.h"
+
+/* NULL-terminated. */
+extern const hk_pattern_t *const hk_patterns[];
+extern const hk_transport_t *const hk_transports[];
+
+const hk_pattern_t *hk_pattern_find(const char *name);
+const hk_transport_t *hk_transport_find(const char *name);
+
+/* The first capability that is needed and not offered, in words; NULL if none. */
+const char *hk_missing_cap(uint32_t needs, uint32_t caps);
+
+/* False, with a sentence in why, if this transport with so many ranks can't run the command's point. */
+bool hk_point_fits(const hk_transport_t *tp, int size, const hk_command_t *command, char why[HK_ERROR_MAX]);
+
+/* `--describe`: every pattern and transport of this executable as one answer on descriptor fd. */
+hk_status_t hk_describe(int fd);
+
+#endif

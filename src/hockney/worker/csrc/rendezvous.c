@@ -1,0 +1,496 @@
+#include "rendezvous.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+/* The hello: magic, rank, size in network byte order, then the token. */
+enum { MAGIC = 0x686b3031 /* "hk01" */, WORD_BYTES = 4, HELLO_BYTES = 3 * WORD_BYTES + HK_TOKEN_BYTES };
+
+/* The answer to it. Silence and a closed connection mean "try again". */
+enum { WELCOME = 'w', WRONG_TOKEN = 't', WRONG_RANK = 'r' };
+
+enum {
+    GUESTS_MAX = 32,       /* connections whose hello is still awaited; more wait in the kernel's queue */
+    GUEST_LIMIT_MS = 2000, /* who hasn't said hello by then makes room: long for a rank on a crowded machine */
+    PAUSE_MS = 20,         /* between two attempts to connect */
+};
+
+typedef struct guest {
+    int fd;
+    int64_t until_ms;
+    size_t got_bytes;
+    unsigned char hello[HELLO_BYTES];
+} guest_t;
+
+/* One call of accept. Guests stand in the order of their arrival. */
+typedef struct reception {
+    const unsigned char *token;
+    int rank, first, size; /* the host, and whom it awaits */
+    int *fds;
+    int missing;
+    unsigned strangers;
+    nfds_t count;
+    guest_t guests[GUESTS_MAX];
+} reception_t;
+
+static int64_t now_ms(void)
+{
+    struct timespec now = {0};
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static int wait_until(struct pollfd *ready, nfds_t count, int64_t until_ms)
+{
+    const int64_t left_ms = until_ms - now_ms();
+    return poll(ready, count, left_ms <= 0 ? 0 : (int)(left_ms < 1000 ? left_ms : 1000));
+}
+
+/* How long the comparison takes says nothing about where two tokens differ. */
+static bool same_token(const unsigned char *a, const unsigned char *b)
+{
+    volatile unsigned char differ = 0;
+    for (size_t i = 0; i < HK_TOKEN_BYTES; i++) {
+        differ = (unsigned char)(differ | (a[i] ^ b[i]));
+    }
+    return differ == 0;
+}
+
+static hk_status_t draw_token(int rank, unsigned char *token)
+{
+    ssize_t got_bytes;
+    do {
+        got_bytes = getrandom(token, HK_TOKEN_BYTES, 0);
+    } while (got_bytes < 0 && errno == EINTR);
+    if (got_bytes == HK_TOKEN_BYTES) {
+        return HK_OK;
+    }
+    /* Kernels and containers without the call. */
+    const int fd = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
+    const hk_status_t status = fd < 0 ? HK_ERR_SYSTEM : hk_read_all(fd, token, HK_TOKEN_BYTES);
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    if (status != HK_OK) {
+        hk_log(rank, "rendezvous: this system gives no random token: %s", strerror(errno));
+    }
+    return status == HK_OK ? HK_OK : HK_ERR_SYSTEM;
+}
+
+/* ---- listening --------------------------------------------------------------------------------------------------- */
+
+typedef struct place {
+    struct sockaddr_storage at;
+    socklen_t len;
+} place_t;
+
+/* True if name is a network interface with an address. IPv4 first: link-local IPv6 addresses need a scope, which a
+ * numeric address in a job's description can't carry to another host. */
+static bool find_interface(const char *name, place_t *place)
+{
+    struct ifaddrs *list = NULL;
+    if (getifaddrs(&list) != 0) {
+        return false;
+    }
+    place->len = 0;
+    for (const struct ifaddrs *at = list; at != NULL; at = at->ifa_next) {
+        if (at->ifa_addr == NULL || strcmp(at->ifa_name, name) != 0) {
+            continue;
+        }
+        if (at->ifa_addr->sa_family == AF_INET) {
+            place->len = sizeof(struct sockaddr_in);
+            memcpy(&place->at, at->ifa_addr, place->len);
+            break;
+        }
+        if (at->ifa_addr->sa_family == AF_INET6 && place->len == 0) {
+            const struct sockaddr_in6 *six = (const void *)at->ifa_addr;
+            if (!IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr)) {
+                place->len = sizeof *six;
+                memcpy(&place->at, six, place->len);
+            }
+        }
+    }
+    freeifaddrs(list);
+    return place->len > 0;
+}
+
+static hk_status_t resolve(int rank, const char *host, uint16_t port, place_t *place)
+{
+    char service[8];
+    (void)snprintf(service, sizeof service, "%u", (unsigned)port);
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+    struct addrinfo *list = NULL;
+    const int code = getaddrinfo(host, service, &hints, &list);
+    if (code != 0) {
+        hk_log(rank, "rendezvous: '%s' is no address, name or interface known here: %s", host, gai_strerror(code));
+        return HK_ERR_ARGUMENT;
+    }
+    place->len = list->ai_addrlen;
+    memcpy(&place->at, list->ai_addr, place->len);
+    freeaddrinfo(list);
+    return HK_OK;
+}
+
+static bool is_wildcard(const place_t *place)
+{
+    if (place->at.ss_family == AF_INET6) {
+        return IN6_IS_ADDR_UNSPECIFIED(&((const struct sockaddr_in6 *)(const void *)&place->at)->sin6_addr);
+    }
+    return ((const struct sockaddr_in *)(const void *)&place->at)->sin_addr.s_addr == htonl(INADDR_ANY);
+}
+
+/* Nonblocking, because a guest may leave between poll and accept. */
+static int listen_at(const place_t *place)
+{
+    const int fd = socket(place->at.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    const int yes = 1;
+    if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0 &&
+        bind(fd, (const struct sockaddr *)&place->at, place->len) == 0 && listen(fd, SOMAXCONN) == 0) {
+        return fd;
+    }
+    if (fd >= 0) {
+        const int reason = errno;
+        (void)close(fd);
+        errno = reason;
+    }
+    return -1;
+}
+
+static bool name_socket(int fd, hk_address_t *address)
+{
+    place_t place = {.len = sizeof place.at};
+    char service[8];
+    if (getsockname(fd, (struct sockaddr *)&place.at, &place.len) != 0 ||
+        getnameinfo((const struct sockaddr *)&place.at, place.len, address->host, sizeof address->host, service,
+                    sizeof service, NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
+        return false;
+    }
+    address->port = (uint16_t)strtoul(service, NULL, 10);
+    return true;
+}
+
+hk_status_t hk_rendezvous_listen(const char *host, int rank, int *listener_p, hk_address_t *address_p)
+{
+    const char *where = host == NULL ? "127.0.0.1" : host;
+    place_t place;
+    memset(&place, 0, sizeof place);
+    if (host == NULL || !find_interface(host, &place)) {
+        const hk_status_t status = resolve(rank, where, 0, &place);
+        if (status != HK_OK) {
+            return status;
+        }
+    }
+    if (is_wildcard(&place)) {
+        hk_log(rank, "rendezvous: '%s' stands for every address; name one that the other hosts can reach", where);
+        return HK_ERR_ARGUMENT;
+    }
+    hk_address_t address;
+    memset(&address, 0, sizeof address);
+    const hk_status_t status = draw_token(rank, address.token);
+    if (status != HK_OK) {
+        return status;
+    }
+    const int fd = listen_at(&place);
+    if (fd < 0 || !name_socket(fd, &address)) {
+        hk_log(rank, "rendezvous: cannot listen on %s: %s", where, strerror(errno));
+        if (fd >= 0) {
+            (void)close(fd);
+        }
+        return HK_ERR_SYSTEM;
+    }
+    *listener_p = fd;
+    *address_p = address;
+    return HK_OK;
+}
+
+hk_status_t hk_rendezvous_local_host(int fd, int rank, char host[64])
+{
+    hk_address_t address;
+    if (!name_socket(fd, &address)) {
+        hk_log(rank, "rendezvous: cannot tell this host's own address: %s", strerror(errno));
+        return HK_ERR_SYSTEM;
+    }
+    memcpy(host, address.host, sizeof address.host);
+    return HK_OK;
+}
+
+/* ---- both sides -------------------------------------------------------------------------------------------------- */
+
+/* A connected pair: blocking, prompt, and aware within minutes, not hours, that the other host has lost its power. */
+static bool settle(int fd)
+{
+    const int yes = 1, idle_s = 60, between_s = 20, probes = 3;
+    const int flags = fcntl(fd, F_GETFL);
+    return flags >= 0 && fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) == 0 &&
+           setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes) == 0 &&
+           setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes) == 0 &&
+           setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s) == 0 &&
+           setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &between_s, sizeof between_s) == 0 &&
+           setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes) == 0;
+}
+
+static void put_word(unsigned char *at, uint32_t word)
+{
+    const uint32_t ordered = htonl(word);
+    memcpy(at, &ordered, WORD_BYTES);
+}
+
+static uint32_t get_word(const unsigned char *at)
+{
+    uint32_t ordered;
+    memcpy(&ordered, at, WORD_BYTES);
+    return ntohl(ordered);
+}
+
+/* ---- accepting --------------------------------------------------------------------------------------------------- */
+
+static void answer(int fd, unsigned char word)
+{
+    (void)send(fd, &word, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* The guest has said its whole hello. True if it became a rank's connection; else the caller closes it. */
+static bool judge(reception_t *at, const guest_t *guest)
+{
+    const unsigned char *hello = guest->hello;
+    if (get_word(hello) != MAGIC || !same_token(hello + 3 * WORD_BYTES, at->token)) {
+        at->strangers++;
+        answer(guest->fd, WRONG_TOKEN);
+        return false;
+    }
+    const uint32_t rank = get_word(hello + WORD_BYTES), size = get_word(hello + 2 * WORD_BYTES);
+    const bool is_awaited = size == (uint32_t)at->size && rank >= (uint32_t)at->first && rank < size;
+    if (!is_awaited || at->fds[rank] >= 0) {
+        hk_log(at->rank, "rendezvous: refused rank %u of %u: %s", rank, size,
+               is_awaited ? "it is already here" : "not of this job");
+        answer(guest->fd, WRONG_RANK);
+        return false;
+    }
+    if (!settle(guest->fd)) {
+        return false;
+    }
+    answer(guest->fd, WELCOME);
+    at->fds[rank] = guest->fd;
+    at->missing--;
+    return true;
+}
+
+/* False: this guest is done with, as a rank or not. */
+static bool still_awaited(reception_t *at, guest_t *guest)
+{
+    const ssize_t count = recv(guest->fd, guest->hello + guest->got_bytes, HELLO_BYTES - guest->got_bytes, 0);
+    if (count > 0) {
+        guest->got_bytes += (size_t)count;
+        if (guest->got_bytes < HELLO_BYTES) {
+            return true;
+        }
+        if (judge(at, guest)) {
+            return false;
+        }
+    } else if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) {
+        if (now_ms() < guest->until_ms) {
+            return true;
+        }
+        at->strangers++;
+    } else {
+        at->strangers++;
+    }
+    (void)close(guest->fd);
+    return false;
+}
+
+static void hear_guests(reception_t *at)
+{
+    nfds_t kept = 0;
+    for (nfds_t i = 0; i < at->count; i++) {
+        if (still_awaited(at, &at->guests[i])) {
+            at->guests[kept++] = at->guests[i];
+        }
+    }
+    at->count = kept;
+}
+
+static hk_status_t let_in(reception_t *at, int listener)
+{
+    while (at->count < GUESTS_MAX) {
+        const int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd < 0) {
+            /* What else accept reports is the fate of one connection, or passes: only these don't. */
+            if (errno == EBADF || errno == EINVAL || errno == ENOTSOCK || errno == EMFILE || errno == ENFILE) {
+                hk_log(at->rank, "rendezvous: cannot accept connections: %s", strerror(errno));
+                return HK_ERR_SYSTEM;
+            }
+            return HK_OK;
+        }
+        at->guests[at->count++] = (guest_t){.fd = fd, .until_ms = now_ms() + GUEST_LIMIT_MS};
+    }
+    return HK_OK;
+}
+
+static hk_status_t receive_all(reception_t *at, int listener, int64_t until_ms)
+{
+    while (at->missing > 0) {
+        if (now_ms() >= until_ms) {
+            int rank = at->first;
+            while (at->fds[rank] >= 0) {
+                rank++;
+            }
+            hk_log(at->rank, "rendezvous: %d of %d ranks haven't come in time, rank %d among them", at->missing,
+                   at->size - at->first, rank);
+            return HK_ERR_PEER;
+        }
+        struct pollfd ready[GUESTS_MAX + 1];
+        int64_t wake_ms = until_ms;
+        for (nfds_t i = 0; i < at->count; i++) {
+            ready[i] = (struct pollfd){.fd = at->guests[i].fd, .events = POLLIN};
+            wake_ms = at->guests[i].until_ms < wake_ms ? at->guests[i].until_ms : wake_ms;
+        }
+        const bool has_room = at->count < GUESTS_MAX;
+        ready[at->count] = (struct pollfd){.fd = has_room ? listener : -1, .events = POLLIN};
+        (void)wait_until(ready, at->count + 1, wake_ms);
+        hear_guests(at);
+        const hk_status_t status = at->missing > 0 ? let_in(at, listener) : HK_OK;
+        if (status != HK_OK) {
+            return status;
+        }
+    }
+    return HK_OK;
+}
+
+hk_status_t hk_rendezvous_accept(int listener, const hk_address_t *address, int rank, int first, int size, int limit_s,
+                                 int *fds)
+{
+    reception_t at = {.token = address->token, .rank = rank, .first = first, .size = size, .fds = fds};
+    for (int peer = first; peer < size; peer++) {
+        fds[peer] = -1;
+        at.missing++;
+    }
+    const hk_status_t status = receive_all(&at, listener, now_ms() + (int64_t)limit_s * 1000);
+    for (nfds_t i = 0; i < at.count; i++) {
+        (void)close(at.guests[i].fd);
+    }
+    if (at.strangers > 0) {
+        hk_log(rank, "rendezvous: refused %u connections of strangers", at.strangers);
+    }
+    for (int peer = first; status != HK_OK && peer < size; peer++) {
+        if (fds[peer] >= 0) {
+            (void)close(fds[peer]);
+            fds[peer] = -1;
+        }
+    }
+    return status;
+}
+
+/* ---- connecting -------------------------------------------------------------------------------------------------- */
+
+/* One attempt; -1 with errno. Nonblocking, because the kernel alone would try an absent host for minutes. */
+static int connect_once(const place_t *place, int64_t until_ms)
+{
+    const int fd = socket(place->at.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) {
+        return -1;
+    }
+    int reason = 0;
+    if (connect(fd, (const struct sockaddr *)&place->at, place->len) != 0) {
+        reason = errno;
+    }
+    if (reason == EINPROGRESS || reason == EINTR) {
+        struct pollfd ready = {.fd = fd, .events = POLLOUT};
+        socklen_t len = sizeof reason;
+        while (wait_until(&ready, 1, until_ms) <= 0 && now_ms() < until_ms) {
+        }
+        if (ready.revents == 0) {
+            reason = ETIMEDOUT;
+        } else if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &reason, &len) != 0) {
+            reason = errno;
+        }
+    }
+    if (reason != 0) {
+        (void)close(fd);
+        errno = reason;
+        return -1;
+    }
+    return fd;
+}
+
+/* Says hello and waits for the answer; 0 if there was none. */
+static unsigned char introduce(int fd, const unsigned char *hello, int64_t until_ms)
+{
+    if (send(fd, hello, HELLO_BYTES, MSG_NOSIGNAL) != HELLO_BYTES) {
+        return 0;
+    }
+    while (now_ms() < until_ms) {
+        struct pollfd ready = {.fd = fd, .events = POLLIN};
+        (void)wait_until(&ready, 1, until_ms);
+        unsigned char word = 0;
+        const ssize_t count = recv(fd, &word, 1, 0);
+        if (count == 1) {
+            return word;
+        }
+        if (count == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) {
+            return 0;
+        }
+    }
+    errno = ETIMEDOUT;
+    return 0;
+}
+
+static bool may_pass(int reason)
+{
+    return reason != EACCES && reason != EPERM && reason != EAFNOSUPPORT && reason != EMFILE && reason != ENFILE &&
+           reason != EINVAL;
+}
+
+hk_status_t hk_rendezvous_connect(const hk_address_t *address, int rank, int size, int limit_s, int *fd_p)
+{
+    place_t place;
+    memset(&place, 0, sizeof place);
+    const hk_status_t status = resolve(rank, address->host, address->port, &place);
+    if (status != HK_OK) {
+        return status;
+    }
+    unsigned char hello[HELLO_BYTES];
+    put_word(hello, MAGIC);
+    put_word(hello + WORD_BYTES, (uint32_t)rank);
+    put_word(hello + 2 * WORD_BYTES, (uint32_t)size);
+    memcpy(hello + 3 * WORD_BYTES, address->token, HK_TOKEN_BYTES);
+
+    const int64_t until_ms = now_ms() + (int64_t)limit_s * 1000;
+    int reason;
+    do {
+        const int fd = connect_once(&place, until_ms);
+        unsigned char word = 0;
+        reason = errno;
+        if (fd >= 0) {
+            word = introduce(fd, hello, until_ms);
+            reason = ECONNRESET;
+            if (word == WELCOME && settle(fd)) {
+                *fd_p = fd;
+                return HK_OK;
+            }
+            (void)close(fd);
+        }
+        if (word == WRONG_TOKEN || word == WRONG_RANK) {
+            hk_log(rank, "rendezvous: %s:%u refused rank %d of %d: %s", address->host, (unsigned)address->port, rank,
+                   size, word == WRONG_TOKEN ? "wrong token" : "not of this job, or already there");
+            return HK_ERR_PEER;
+        }
+        (void)poll(NULL, 0, PAUSE_MS);
+    } while (may_pass(reason) && now_ms() < until_ms);
+    hk_log(rank, "rendezvous: cannot reach %s:%u: %s", address->host, (unsigned)address->port, strerror(reason));
+    return HK_ERR_PEER;
+}

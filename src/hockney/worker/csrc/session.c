@@ -1,0 +1,407 @@
+/* One rank from open to close: rank 0 reads a command, all ranks carry it out, rank 0 answers. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sched.h>
+#include <unistd.h>
+
+#include "answer.h"
+#include "command.h"
+#include "control.h"
+#include "family.h"
+#include "measure.h"
+#include "registry.h"
+#include "version.h"
+
+enum { CLOCK_CALLS = 1000 };
+
+/* What every rank tells about itself in answer to hello. */
+typedef struct identity {
+    char host[64];
+    int64_t pid;
+    int32_t cpu;         /* where it ran when asked; -1: unknown */
+    int32_t cpus_usable; /* how many CPUs it may run on; 0: unknown */
+} identity_t;
+
+typedef struct session {
+    hk_bench_t bench;
+    const hk_job_t *job;
+    char line[HK_LINE_MAX]; /* rank 0: input that is not yet taken; line_len bytes of it */
+    size_t line_len;
+} session_t;
+
+/* ---- input ------------------------------------------------------------------------------------------------------- */
+
+/* The next line of standard input without its end; -1 at the end of input, -2 if it is longer than a line may be. */
+static int read_line(session_t *session, char line[HK_LINE_MAX])
+{
+    for (;;) {
+        const char *end = memchr(session->line, '\n', session->line_len);
+        if (end != NULL) {
+            size_t len = (size_t)(end - session->line);
+            memcpy(line, session->line, len);
+            session->line_len -= len + 1;
+            memmove(session->line, end + 1, session->line_len);
+            len -= len > 0 && line[len - 1] == '\r';
+            return (int)len;
+        }
+        if (session->line_len == sizeof session->line) {
+            return -2;
+        }
+        const ssize_t got =
+            read(STDIN_FILENO, session->line + session->line_len, sizeof session->line - session->line_len);
+        if (got <= 0) {
+            if (session->line_len == 0) {
+                return -1;
+            }
+            session->line[session->line_len++] = '\n'; /* a last line without its end counts */
+        } else {
+            session->line_len += (size_t)got;
+        }
+    }
+}
+
+/* Rank 0: the next command that can be carried out; wrong ones are answered here. */
+static void next_command(session_t *session, hk_command_t *command)
+{
+    const hk_transport_t *tp = session->bench.ctx->tp;
+    char line[HK_LINE_MAX];
+    char error[HK_ERROR_MAX];
+    for (;;) {
+        const int len = read_line(session, line);
+        if (len < 0) {
+            if (len == -2) {
+                hk_answer_error(STDOUT_FILENO, 0, HK_ERR_ARGUMENT, "the line is too long");
+            }
+            *command = (hk_command_t){.verb = HK_VERB_QUIT};
+            return;
+        }
+        if (hk_command_parse(line, (size_t)len, command, error) != HK_OK) {
+            hk_answer_error(STDOUT_FILENO, command->id, HK_ERR_ARGUMENT, error);
+            continue;
+        }
+        if (command->verb != HK_VERB_MEASURE || hk_point_fits(tp, session->job->size, command, error)) {
+            return;
+        }
+        hk_answer_error(STDOUT_FILENO, command->id, HK_ERR_UNSUPPORTED, error);
+    }
+}
+
+/* ---- answers ----------------------------------------------------------------------------------------------------- */
+
+static double clock_cost_ns(hk_ctx_t *ctx)
+{
+    uint64_t last_ns = 0;
+    const uint64_t start_ns = ctx->tp->now_ns(ctx);
+    for (int i = 0; i < CLOCK_CALLS; i++) {
+        last_ns = ctx->tp->now_ns(ctx);
+    }
+    return (double)(last_ns - start_ns) / CLOCK_CALLS;
+}
+
+static identity_t identify(void)
+{
+    identity_t mine = {.pid = getpid(), .cpu = -1};
+    gethostname(mine.host, sizeof mine.host - 1);
+#ifdef __linux__
+    cpu_set_t set;
+    mine.cpu = sched_getcpu();
+    mine.cpus_usable = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
+#endif
+    return mine;
+}
+
+static hk_status_t answer_hello(session_t *session, const hk_command_t *command)
+{
+    hk_bench_t *bench = &session->bench;
+    const hk_transport_t *tp = bench->ctx->tp;
+    const int size = session->job->size;
+    const identity_t mine = identify();
+    identity_t *all = calloc((size_t)size, sizeof *all);
+    hk_status_t status = hk_control_agree(bench->control, all == NULL ? HK_ERR_MEMORY : HK_OK);
+    if (status == HK_OK) {
+        status = hk_control_gather(bench->control, &mine, sizeof mine, all);
+    }
+    if (status == HK_OK && session->job->rank == 0) {
+        hk_answer_t answer;
+        hk_answer_begin(&answer, "hello", command->id);
+        hk_answer_key(&answer, "worker");
+        hk_answer_string(&answer, HK_WORKER_VERSION);
+        hk_answer_key(&answer, "family");
+        hk_answer_string(&answer, hk_family.name);
+        hk_answer_key(&answer, "transport");
+        hk_answer_string(&answer, tp->name);
+        hk_answer_key(&answer, "library");
+        hk_answer_string(&answer, tp->library(bench->ctx));
+        hk_answer_key(&answer, "size");
+        hk_answer_signed(&answer, size);
+        hk_answer_key(&answer, "clock_ns");
+        hk_answer_float(&answer, clock_cost_ns(bench->ctx));
+        hk_answer_key(&answer, "floor_why");
+        hk_answer_string(&answer, bench->floor.why);
+        hk_answer_key(&answer, "ranks");
+        hk_answer_open(&answer, '[');
+        for (int rank = 0; rank < size; rank++) {
+            hk_answer_open(&answer, '{');
+            hk_answer_key(&answer, "rank");
+            hk_answer_signed(&answer, rank);
+            hk_answer_key(&answer, "host");
+            hk_answer_string(&answer, all[rank].host);
+            hk_answer_key(&answer, "pid");
+            hk_answer_signed(&answer, all[rank].pid);
+            hk_answer_key(&answer, "cpu");
+            hk_answer_signed(&answer, all[rank].cpu);
+            hk_answer_key(&answer, "cpus_usable");
+            hk_answer_signed(&answer, all[rank].cpus_usable);
+            hk_answer_close(&answer, '}');
+        }
+        hk_answer_close(&answer, ']');
+        status = hk_answer_send(&answer, STDOUT_FILENO);
+    }
+    free(all);
+    return status;
+}
+
+static hk_status_t answer_floor(session_t *session, const hk_command_t *command)
+{
+    hk_bench_t *bench = &session->bench;
+    hk_answer_t answer;
+    if (bench->floor.why != NULL) {
+        return session->job->rank != 0
+                   ? HK_OK
+                   : hk_answer_error(STDOUT_FILENO, command->id, HK_ERR_UNSUPPORTED, bench->floor.why);
+    }
+    hk_watch_arm(bench->watch, command->timeout_s, "floor");
+    hk_answer_begin(&answer, "floor", command->id);
+    hk_answer_key(&answer, "batch");
+    hk_answer_unsigned(&answer, command->batch);
+    hk_answer_key(&answer, "half_round_trip_ns");
+    hk_answer_open(&answer, '[');
+    hk_floor_quick(&bench->floor);
+    for (uint64_t i = 0; i < command->samples; i++) {
+        hk_answer_float(&answer, hk_floor_sample(&bench->floor, command->batch));
+    }
+    hk_answer_close(&answer, ']');
+    hk_watch_disarm(bench->watch);
+    if (session->job->rank != 0) {
+        free(answer.text);
+        return HK_OK;
+    }
+    return hk_answer_send(&answer, STDOUT_FILENO);
+}
+
+static void answer_fault(const hk_command_t *command, const hk_fault_t *fault)
+{
+    hk_answer_t answer;
+    char message[160];
+    snprintf(message, sizeof message,
+             "rank %d got a corrupted message of %llu B from rank %d: byte %llu is 0x%02x and should be 0x%02x",
+             (int)fault->rank, (unsigned long long)command->bytes, (int)fault->from, (unsigned long long)fault->offset,
+             fault->found, fault->expected);
+    hk_answer_begin(&answer, "error", command->id);
+    hk_answer_key(&answer, "code");
+    hk_answer_string(&answer, hk_status_name(HK_ERR_CORRUPT));
+    hk_answer_key(&answer, "message");
+    hk_answer_string(&answer, message);
+    hk_answer_key(&answer, "rank");
+    hk_answer_signed(&answer, fault->rank);
+    hk_answer_key(&answer, "from");
+    hk_answer_signed(&answer, fault->from);
+    hk_answer_key(&answer, "bytes");
+    hk_answer_unsigned(&answer, command->bytes);
+    hk_answer_key(&answer, "offset");
+    hk_answer_unsigned(&answer, fault->offset);
+    hk_answer_send(&answer, STDOUT_FILENO);
+}
+
+static void put_accounts(hk_answer_t *answer, const char *key, const hk_account_t *all, int size, size_t offset)
+{
+    hk_answer_key(answer, key);
+    hk_answer_open(answer, '[');
+    for (int rank = 0; rank < size; rank++) {
+        uint64_t value;
+        memcpy(&value, (const char *)&all[rank] + offset, sizeof value);
+        hk_answer_unsigned(answer, value);
+    }
+    hk_answer_close(answer, ']');
+}
+
+static void put_point(hk_answer_t *answer, const session_t *session, const hk_command_t *command)
+{
+    static const char *const timed[] = {"root", "sources", "slowest"};
+    const hk_pattern_t *pattern = hk_patterns[command->pattern];
+    hk_answer_key(answer, "pattern");
+    hk_answer_string(answer, pattern->name);
+    hk_answer_key(answer, "transport");
+    hk_answer_string(answer, session->bench.ctx->tp->name);
+    hk_answer_key(answer, "size");
+    hk_answer_signed(answer, session->job->size);
+    hk_answer_key(answer, "bytes");
+    hk_answer_unsigned(answer, command->bytes);
+    hk_answer_key(answer, "batch");
+    hk_answer_unsigned(answer, command->batch);
+    hk_answer_key(answer, "samples");
+    hk_answer_unsigned(answer, command->samples);
+    hk_answer_key(answer, "warmup");
+    hk_answer_unsigned(answer, command->warmup);
+    hk_answer_key(answer, "timed");
+    hk_answer_string(answer, timed[pattern->timed]);
+}
+
+static hk_status_t send_measured(session_t *session, const hk_command_t *command, const hk_result_t *result,
+                                 const hk_account_t *accounts, const uint64_t *elapsed_ns)
+{
+    const int size = session->job->size;
+    hk_answer_t answer;
+    hk_answer_begin(&answer, "measure", command->id);
+    put_point(&answer, session, command);
+    hk_answer_key(&answer, "algorithm");
+    hk_answer_string(&answer, result->plan.algorithm);
+    hk_answer_key(&answer, "divisor");
+    hk_answer_unsigned(&answer, result->plan.divisor);
+    hk_answer_key(&answer, "bytes_per_rep");
+    hk_answer_unsigned(&answer, result->plan.bytes_per_rep);
+    hk_answer_key(&answer, "messages_per_rep");
+    hk_answer_unsigned(&answer, result->plan.messages_per_rep);
+    put_accounts(&answer, "cpu_user_ns", accounts, size, offsetof(hk_account_t, cpu_user_ns));
+    put_accounts(&answer, "cpu_system_ns", accounts, size, offsetof(hk_account_t, cpu_system_ns));
+    put_accounts(&answer, "wall_ns", accounts, size, offsetof(hk_account_t, wall_ns));
+    hk_answer_key(&answer, "verified");
+    hk_answer_bool(&answer, result->account.verified == 1);
+    hk_answer_key(&answer, "floor_ns");
+    if (result->floor_before_ns < 0) {
+        hk_answer_null(&answer);
+    } else {
+        hk_answer_open(&answer, '[');
+        hk_answer_float(&answer, result->floor_before_ns);
+        hk_answer_float(&answer, result->floor_after_ns);
+        hk_answer_close(&answer, ']');
+    }
+    hk_answer_key(&answer, "elapsed_ns");
+    hk_answer_open(&answer, '[');
+    for (int rank = 0; rank < size; rank++) {
+        hk_answer_open(&answer, '[');
+        for (uint64_t i = 0; i < command->samples; i++) {
+            hk_answer_unsigned(&answer, elapsed_ns[(uint64_t)rank * command->samples + i]);
+        }
+        hk_answer_close(&answer, ']');
+    }
+    hk_answer_close(&answer, ']');
+    return hk_answer_send(&answer, STDOUT_FILENO);
+}
+
+static hk_status_t answer_measure(session_t *session, const hk_command_t *command)
+{
+    hk_bench_t *bench = &session->bench;
+    const size_t size = (size_t)session->job->size;
+    hk_result_t result;
+    const hk_status_t measured = hk_measure(bench, command, &result);
+    if (measured != HK_OK && measured != HK_ERR_CORRUPT) {
+        if (session->job->rank == 0 && measured != HK_ERR_PEER) {
+            hk_answer_error(STDOUT_FILENO, command->id, measured, "the point failed; standard error has the reason");
+        }
+        return measured == HK_ERR_PEER ? measured : HK_OK;
+    }
+    const size_t series_bytes = (size_t)command->samples * sizeof *result.elapsed_ns;
+    hk_account_t *accounts = calloc(size, sizeof *accounts);
+    uint64_t *elapsed_ns = session->job->rank == 0 ? calloc(size, series_bytes) : NULL;
+    const bool poor = accounts == NULL || (session->job->rank == 0 && elapsed_ns == NULL);
+    hk_status_t status = hk_control_agree(bench->control, poor ? HK_ERR_MEMORY : HK_OK);
+    if (status == HK_OK) {
+        status = hk_control_gather(bench->control, &result.account, sizeof result.account, accounts);
+    }
+    if (status == HK_OK) {
+        status = hk_control_gather(bench->control, result.elapsed_ns, series_bytes, elapsed_ns);
+    }
+    if (status == HK_OK && session->job->rank == 0) {
+        if (measured == HK_OK) {
+            status = send_measured(session, command, &result, accounts, elapsed_ns);
+        } else {
+            size_t rank = 0;
+            while (rank + 1 < size && accounts[rank].fault.rank < 0) {
+                rank++;
+            }
+            answer_fault(command, &accounts[rank].fault);
+        }
+    }
+    free(accounts);
+    free(elapsed_ns);
+    free(result.elapsed_ns);
+    return status;
+}
+
+/* ---- the loop ---------------------------------------------------------------------------------------------------- */
+
+static hk_status_t carry_out(session_t *session, const hk_command_t *command)
+{
+    switch (command->verb) {
+    case HK_VERB_HELLO:
+        if (command->abort_on_eof && session->job->rank == 0) {
+            const hk_status_t status = hk_watch_end_of(session->bench.watch, STDIN_FILENO);
+            if (status != HK_OK) {
+                return status;
+            }
+        }
+        return answer_hello(session, command);
+    case HK_VERB_MEASURE:
+        return answer_measure(session, command);
+    case HK_VERB_FLOOR:
+        return answer_floor(session, command);
+    case HK_VERB_QUIT:
+        break;
+    }
+    return HK_OK;
+}
+
+static hk_status_t serve(session_t *session)
+{
+    hk_command_t command;
+    hk_status_t status;
+    do {
+        if (session->job->rank == 0) {
+            next_command(session, &command);
+        }
+        status = hk_control_broadcast(session->bench.control, &command, sizeof command);
+        if (status == HK_OK) {
+            status = carry_out(session, &command);
+        }
+    } while (status == HK_OK && command.verb != HK_VERB_QUIT);
+    if (status == HK_OK && session->job->rank == 0) {
+        hk_answer_t answer;
+        hk_answer_begin(&answer, "bye", command.id);
+        status = hk_answer_send(&answer, STDOUT_FILENO);
+    }
+    return status;
+}
+
+int hk_rank_main(const hk_transport_t *tp, const hk_job_t *job)
+{
+    session_t session = {.job = job, .bench = {.control = job->control}};
+    signal(SIGPIPE, SIG_IGN); /* a peer that is gone is a status, not the end */
+
+    hk_status_t status = tp->abi == HK_TRANSPORT_ABI ? HK_OK : HK_ERR_UNSUPPORTED;
+    if (status == HK_OK) {
+        status = tp->open(job, &session.bench.ctx);
+    }
+    if (hk_control_agree(job->control, status) != HK_OK) {
+        return HK_EXIT_FAILED;
+    }
+    status = hk_watch_open(job->rank, &session.bench.watch);
+    if (status == HK_OK) {
+        status = hk_floor_open(job->control, job->oversubscribed, &session.bench.floor);
+    }
+    if (status == HK_OK) {
+        status = serve(&session);
+    }
+    hk_floor_close(&session.bench.floor);
+    hk_bench_close(&session.bench);
+    if (status == HK_OK) {
+        tp->close(session.bench.ctx);
+    }
+    if (session.bench.watch != NULL) {
+        hk_watch_close(session.bench.watch);
+    }
+    return status == HK_OK ? HK_EXIT_OK : HK_EXIT_FAILED;
+}

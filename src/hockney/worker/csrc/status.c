@@ -1,0 +1,44 @@
+#include "status.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <unistd.h>
+
+const char *hk_status_name(hk_status_t status)
+{
+    switch (status) {
+    case HK_OK:
+        return "ok";
+    case HK_ERR_ARGUMENT:
+        return "argument";
+    case HK_ERR_UNSUPPORTED:
+        return "unsupported";
+    case HK_ERR_MEMORY:
+        return "memory";
+    case HK_ERR_SYSTEM:
+        return "system";
+    case HK_ERR_PEER:
+        return "peer";
+    case HK_ERR_CORRUPT:
+        return "corrupt";
+    }
+    return "unknown";
+}
+
+void hk_log(int rank, const char *format, ...)
+{
+    char line[512];
+    int len = snprintf(line, sizeof line, "hockney worker: rank %d: ", rank);
+    va_list args;
+    va_start(args, format);
+    len += vsnprintf(line + len, sizeof line - (size_t)len - 1, format, args);
+    va_end(args);
+    if (len > (int)sizeof line - 2) {
+        len = (int)sizeof line - 2;
+    }
+    line[len] = '\n';
+    /* In one piece, so that lines of several ranks do not mix. */
+    const ssize_t written = write(STDERR_FILENO, line, (size_t)len + 1);
+    (void)written; /* there is nobody left to tell */
+}

@@ -1,0 +1,137 @@
+/* The contract between patterns and transports. A pattern includes this header and nothing of any transport;
+ * a transport includes it and nothing of any pattern.
+ *
+ * A transport is a const table of functions plus capability flags and an ABI number. A variant (blocking, spinning,
+ * synchronous, …) is a table of its own, so that no timed call ever tests an option.
+ *
+ * A rank is a context: no transport keeps global state, because ranks may be processes, threads or coroutines.
+ * Every hook's comment ends in "Required." or "Optional: what its absence means." */
+#ifndef HK_TRANSPORT_H
+#define HK_TRANSPORT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "status.h"
+
+#define HK_TRANSPORT_ABI 1u
+
+/* What a transport promises. A pattern names what it needs; a mismatch is found before the run. */
+enum {
+    HK_CAP_SEND = 1u << 0,        /* send, recv: ordered between two ranks, lengths agreed by both */
+    HK_CAP_NONBLOCKING = 1u << 1, /* isend, irecv, wait_all, and progress on all of them while waiting */
+    HK_CAP_ONE_SIDED = 1u << 2,   /* put, get, quiet, wait_word on memory from alloc */
+    HK_CAP_PAYLOAD = 1u << 3,     /* bytes really arrive, so they are verified (null carries nothing) */
+    HK_CAP_THREADS = 1u << 4,     /* ranks are threads of one process */
+    HK_CAP_SPINS = 1u << 5,       /* waits burn CPU; with more ranks than CPUs a figure is a scheduling time */
+    HK_CAP_SYSCALLS = 1u << 6,    /* every message enters the kernel by design, so system time is no surprise */
+};
+
+struct hk_transport;
+struct hk_control;
+
+/* A rank, as patterns see it. Transports embed it as the first member of their own context. */
+typedef struct hk_ctx {
+    const struct hk_transport *tp;
+    int rank;
+    int size;
+} hk_ctx_t;
+
+/* Room for one request, in the caller's memory. Transports check at compile time that theirs fits. */
+typedef struct hk_req {
+    _Alignas(16) unsigned char room[64];
+} hk_req_t;
+
+/* What open gets. Ranks of one job call open in the same order, with the same values but for rank. */
+typedef struct hk_job {
+    int rank;
+    int size;
+    struct hk_control *control; /* barrier, broadcast, gather while opening (control.h); never timed */
+    void *shared;               /* what prepare made before the ranks were started; NULL where there is none */
+    int oversubscribed;         /* 1: more ranks than CPUs, so a wait must give the CPU away */
+    int remote;                 /* 1: ranks live on several hosts; 0: sockets stay on the loopback */
+} hk_job_t;
+
+typedef struct hk_transport {
+    uint32_t abi;        /* HK_TRANSPORT_ABI */
+    uint32_t caps;       /* HK_CAP_* */
+    const char *name;    /* what the user types: "tcp", "tcp:spin" */
+    const char *summary; /* one line for `hockney list` */
+    uint64_t max_bytes;  /* the longest single message; 0: no limit but memory */
+
+    /* Make what ranks on one host must share before they are forked or started: a mapping, pipes.
+     * Optional: absent means that open is enough. */
+    hk_status_t (*prepare)(int size, void **shared_p);
+
+    /* Join the job. On error nothing is left open and *ctx_p is unchanged. Required. */
+    hk_status_t (*open)(const hk_job_t *job, hk_ctx_t **ctx_p);
+
+    /* Leave the job. Every rank calls it. Required. */
+    void (*close)(hk_ctx_t *ctx);
+
+    /* What really carries the bytes, for the record: "Open MPI 4.1.4", "TCP loopback, TCP_NODELAY".
+     * The string lives as long as ctx. Required. */
+    const char *(*library)(const hk_ctx_t *ctx);
+
+    /* ---- memory ---------------------------------------------------------------------------------------------- */
+
+    /* Page-aligned memory for messages. Symmetric: all ranks call it in the same order with the same size, so a
+     * transport may expose it to its peers. Buffers given to any operation below come from here.
+     * NULL: not enough memory. Required. */
+    void *(*alloc)(hk_ctx_t *ctx, size_t len_bytes);
+
+    /* Give back the newest allocation that is not yet given back (last in, first out). Required. */
+    void (*free)(hk_ctx_t *ctx, void *memory, size_t len_bytes);
+
+    /* ---- two-sided: both ranks name the same length; 0 bytes is a message too -------------------------------- */
+
+    /* Returns when buf may be used again. Required with HK_CAP_SEND. */
+    hk_status_t (*send)(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes);
+
+    /* Returns when the whole message is in buf. Required with HK_CAP_SEND. */
+    hk_status_t (*recv)(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes);
+
+    /* Start a send or a receive. *req stays in place until wait_all. Messages between two ranks match in the order
+     * in which they were started. Required with HK_CAP_NONBLOCKING. */
+    hk_status_t (*isend)(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, hk_req_t *req);
+    hk_status_t (*irecv)(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, hk_req_t *req);
+
+    /* Complete every request in reqs[0..count), in any order. The array holds all that are open.
+     * Required with HK_CAP_NONBLOCKING. */
+    hk_status_t (*wait_all)(hk_ctx_t *ctx, hk_req_t *reqs, size_t count);
+
+    /* ---- one-sided: remote addresses are given as this rank's own symmetric address -------------------------- */
+
+    /* Copy to or from the peer's memory; put is complete there only after quiet. Required with HK_CAP_ONE_SIDED. */
+    hk_status_t (*put)(hk_ctx_t *ctx, int peer, void *remote, const void *local, size_t len_bytes);
+    hk_status_t (*get)(hk_ctx_t *ctx, int peer, void *local, const void *remote, size_t len_bytes);
+    hk_status_t (*quiet)(hk_ctx_t *ctx);
+
+    /* Wait until the 8-byte word at an own symmetric address is value. Required with HK_CAP_ONE_SIDED. */
+    hk_status_t (*wait_word)(hk_ctx_t *ctx, const uint64_t *word, uint64_t value);
+
+    /* ---- collectives over all ranks -------------------------------------------------------------------------- */
+
+    /* Optional, each: absent means the portable algorithm over two-sided (collectives.h); the record says which. */
+    hk_status_t (*barrier)(hk_ctx_t *ctx);
+    hk_status_t (*broadcast)(hk_ctx_t *ctx, int root, void *buf, size_t len_bytes);
+    hk_status_t (*alltoall)(hk_ctx_t *ctx, const void *out, void *in, size_t len_bytes); /* len_bytes per peer */
+
+    /* ---- time: virtual on a simulated machine ---------------------------------------------------------------- */
+
+    /* Nanoseconds since a fixed moment, never running backwards. Required. */
+    uint64_t (*now_ns)(hk_ctx_t *ctx);
+
+    /* Keep this rank's CPU busy for so long. Required. */
+    void (*compute)(hk_ctx_t *ctx, uint64_t duration_ns);
+} hk_transport_t;
+
+/* Clock and busy loop of a real machine, for transports whose time is real. */
+uint64_t hk_real_now_ns(hk_ctx_t *ctx);
+void hk_real_compute(hk_ctx_t *ctx, uint64_t duration_ns);
+
+/* Page-aligned private memory, for transports that expose none of it. */
+void *hk_private_alloc(hk_ctx_t *ctx, size_t len_bytes);
+void hk_private_free(hk_ctx_t *ctx, void *memory, size_t len_bytes);
+
+#endif

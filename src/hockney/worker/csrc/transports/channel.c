@@ -1,0 +1,191 @@
+/* The mapping, the ranks' places in it, and the memory for messages. */
+#include "channel.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#if !defined(MAP_NORESERVE)
+#define MAP_NORESERVE 0
+#endif
+
+enum {
+    PAGE_MIN_BYTES = 4096,
+    SLICE_GRAIN_BYTES = 2 << 20,     /* a huge page, so that no two ranks share one */
+    SLICE_MIN_BYTES = 64 << 20,
+    PATIENCE = 4096,                 /* ~0.1 ms: longer than any message that is already under way */
+    PATIENCE_OVERSUBSCRIBED = 64,    /* the peer is more likely without a CPU than busy */
+    YIELD_AFTER = 1 << 21,           /* ~50 ms: nobody waits so long for a message alone */
+};
+
+static size_t round_up(size_t value, size_t grain)
+{
+    return (value + grain - 1) / grain * grain;
+}
+
+static size_t page_bytes(void)
+{
+    const long page = sysconf(_SC_PAGESIZE);
+    return page > PAGE_MIN_BYTES ? (size_t)page : PAGE_MIN_BYTES;
+}
+
+/* Half of the machine's memory for all ranks: pages that nobody touches cost nothing. */
+static size_t slice_bytes_for(int size)
+{
+    const long pages = sysconf(_SC_PHYS_PAGES);
+    const uint64_t memory = (pages > 0 ? (uint64_t)pages : UINT64_C(1) << 18) * page_bytes();
+    const uint64_t slice = memory / 2 / (uint64_t)size / SLICE_GRAIN_BYTES * SLICE_GRAIN_BYTES;
+    if (slice < SLICE_MIN_BYTES) {
+        return SLICE_MIN_BYTES;
+    }
+    return slice < SIZE_MAX / 4 / (size_t)size ? (size_t)slice : SIZE_MAX / 4 / (size_t)size;
+}
+
+static int rounds_for(int size)
+{
+    int rounds = 0;
+    while ((INT64_C(1) << rounds) < size) {
+        rounds++;
+    }
+    return rounds;
+}
+
+hk_status_t hk_channel_prepare(int size, void **shared_p)
+{
+    const size_t ranks = (size_t)size, page = page_bytes();
+    const int rounds = rounds_for(size);
+    const size_t flags_at = page;
+    const size_t rings_at = round_up(flags_at + ranks * (size_t)rounds * HK_APART_BYTES, page);
+    const size_t arena_at = round_up(rings_at + ranks * ranks * sizeof(hk_ring_t), SLICE_GRAIN_BYTES);
+
+    /* A limit on address space or strict overcommit may refuse what is never used: then ask for less. */
+    size_t slice_bytes = slice_bytes_for(size), len_bytes = 0;
+    void *memory = MAP_FAILED;
+    for (; slice_bytes >= SLICE_MIN_BYTES; slice_bytes = slice_bytes / 2 / SLICE_GRAIN_BYTES * SLICE_GRAIN_BYTES) {
+        len_bytes = arena_at + ranks * slice_bytes;
+        memory = mmap(NULL, len_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (memory != MAP_FAILED) {
+            break;
+        }
+    }
+    if (memory == MAP_FAILED) {
+        hk_log(-1, "shared memory: cannot map %zu MiB for %d ranks", len_bytes >> 20, size);
+        return HK_ERR_MEMORY;
+    }
+#if defined(MADV_HUGEPAGE)
+    /* Only a wish: most systems don't grant it for shared memory. */
+    (void)madvise((unsigned char *)memory + arena_at, ranks * slice_bytes, MADV_HUGEPAGE);
+#endif
+    *(hk_mapping_t *)memory = (hk_mapping_t){
+        .len_bytes = len_bytes,
+        .size = size,
+        .rounds = rounds,
+        .flags_at = flags_at,
+        .rings_at = rings_at,
+        .arena_at = arena_at,
+        .slice_bytes = slice_bytes,
+    };
+    *shared_p = memory;
+    return HK_OK;
+}
+
+void hk_channel_unprepare(void *shared)
+{
+    (void)munmap(shared, ((hk_mapping_t *)shared)->len_bytes);
+}
+
+static hk_ring_t *ring_of(hk_mapping_t *mapping, int from, int to)
+{
+    hk_ring_t *rings = (hk_ring_t *)(void *)((unsigned char *)mapping + mapping->rings_at);
+    return &rings[(size_t)from * (size_t)mapping->size + (size_t)to];
+}
+
+static unsigned char *slice_of(hk_mapping_t *mapping, int rank)
+{
+    return (unsigned char *)mapping + mapping->arena_at + (size_t)rank * mapping->slice_bytes;
+}
+
+/* Contexts of threads lie in one heap: a line that holds one rank's counters holds nobody else's. */
+static void *zeroed_apart(size_t len_bytes)
+{
+    const size_t whole = round_up(len_bytes, HK_APART_BYTES);
+    void *memory = aligned_alloc(HK_APART_BYTES, whole);
+    if (memory != NULL) {
+        memset(memory, 0, whole);
+    }
+    return memory;
+}
+
+hk_status_t hk_channel_open(const hk_job_t *job, const hk_transport_t *tp, hk_ctx_t **ctx_p)
+{
+    if (!hk_lane_usable()) {
+        hk_log(job->rank, "%s: this CPU promises no 16-byte stores; build with -DHK_LANE_PORTABLE", tp->name);
+        return HK_ERR_UNSUPPORTED;
+    }
+    const size_t ranks = (size_t)job->size;
+    hk_channel_t *channel = zeroed_apart(sizeof *channel);
+    hk_peer_t *peers = zeroed_apart(ranks * sizeof *peers);
+    hk_peer_t **active = zeroed_apart(ranks * sizeof(hk_peer_t *));
+    if (channel == NULL || peers == NULL || active == NULL) {
+        free(active);
+        free(peers);
+        free(channel);
+        hk_log(job->rank, "%s: no memory for %d peers", tp->name, job->size);
+        return HK_ERR_MEMORY;
+    }
+    hk_mapping_t *mapping = job->shared;
+    for (int r = 0; r < job->size; r++) {
+        peers[r].out = ring_of(mapping, job->rank, r);
+        peers[r].in = ring_of(mapping, r, job->rank);
+        peers[r].may = HK_RING_SLOTS;
+        peers[r].slice = slice_of(mapping, r);
+    }
+    channel->base = (hk_ctx_t){.tp = tp, .rank = job->rank, .size = job->size};
+    channel->mapping = mapping;
+    channel->peer = peers;
+    channel->active = active;
+    channel->patience = job->oversubscribed ? PATIENCE_OVERSUBSCRIBED : PATIENCE;
+    channel->yield_after = job->oversubscribed ? PATIENCE_OVERSUBSCRIBED : YIELD_AFTER;
+    channel->slice = slice_of(mapping, job->rank);
+    (void)snprintf(channel->library, sizeof channel->library, "%s, %s, single copy above %d bytes",
+                   "shared mapping", HK_LANE_KIND, HK_EAGER_BYTES);
+    *ctx_p = &channel->base;
+    return HK_OK;
+}
+
+void hk_channel_close(hk_ctx_t *ctx)
+{
+    hk_channel_t *channel = hk_channel_of(ctx);
+    free(channel->active);
+    free(channel->peer);
+    free(channel);
+}
+
+const char *hk_channel_library(const hk_ctx_t *ctx)
+{
+    return ((const hk_channel_t *)ctx)->library;
+}
+
+void *hk_channel_alloc(hk_ctx_t *ctx, size_t len_bytes)
+{
+    hk_channel_t *channel = hk_channel_of(ctx);
+    if (len_bytes > channel->mapping->slice_bytes) {
+        return NULL;
+    }
+    const size_t whole = round_up(len_bytes > 0 ? len_bytes : 1, page_bytes());
+    if (whole > channel->mapping->slice_bytes - channel->slice_used) {
+        return NULL;
+    }
+    unsigned char *memory = channel->slice + channel->slice_used;
+    channel->slice_used += whole;
+    return memory;
+}
+
+void hk_channel_free(hk_ctx_t *ctx, void *memory, size_t len_bytes)
+{
+    (void)len_bytes;
+    hk_channel_t *channel = hk_channel_of(ctx);
+    channel->slice_used = (size_t)((unsigned char *)memory - channel->slice);
+}

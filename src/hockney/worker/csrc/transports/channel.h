@@ -1,0 +1,128 @@
+/* Messages through memory that all ranks share: what the transports shm and threads are made of. They differ only in
+ * what a rank is, so both are tables over these functions.
+ *
+ * One mapping, made before the ranks are started and therefore at the same address in all of them, holds
+ *   - barrier flags: a line for each rank and round;
+ *   - rings: for each ordered pair of ranks, a ring of slots that only one rank writes and only one reads;
+ *   - the arena: a slice for each rank, from which alloc takes message buffers, so that peers can read them.
+ * A message takes one slot. Its length decides how, and both ranks know it:
+ *   up to  8 bytes             inside the lane: tag and payload are one 16-byte store;
+ *   up to  HK_INLINE_BYTES     in the rest of the lane's cache line, then the lane;
+ *   up to  HK_EAGER_BYTES      in the slot's own bytes, then the lane;
+ *   more                       the lane carries the address; the receiver copies straight from the sender's buffer.
+ * The lane's tag is the message's number in its ring and its length, so a reader knows its message by one comparison,
+ * and ranks that disagree about a length are found out. */
+#ifndef HK_TRANSPORTS_CHANNEL_H
+#define HK_TRANSPORTS_CHANNEL_H
+
+#include "../cacheline.h"
+#include "../transport.h"
+
+enum {
+    HK_RING_SLOTS = 64, /* a sender runs so far ahead; a power of two */
+    HK_TAKEN_EVERY = 32, /* a reader tells how far it is once in so many messages; at most half of the slots, or
+                            both ranks may wait for each other */
+    HK_INLINE_BYTES = HK_LINE_BYTES - (int)sizeof(hk_lane_t),
+#ifndef HK_EAGER_BYTES
+    HK_EAGER_BYTES = 1024, 
+#endif
+    HK_ROUNDS_MAX = 31, /* of a dissemination barrier over up to 2^31 ranks */
+};
+
+/* One line longer than its contents: slots whose distance is a power of two would all compete for the same few
+ * places in the cache. */
+typedef struct hk_slot {
+    _Alignas(HK_LINE_BYTES) hk_lane_t lane;
+    unsigned char inlined[HK_INLINE_BYTES];
+    unsigned char eager[HK_EAGER_BYTES];
+    unsigned char unused[HK_LINE_BYTES];
+} hk_slot_t;
+
+typedef struct hk_ring {
+    _Alignas(HK_APART_BYTES) hk_slot_t slot[HK_RING_SLOTS];
+    _Alignas(HK_APART_BYTES) _Atomic uint32_t taken; /* number of the last message that the reader is done with */
+} hk_ring_t;
+
+/* What lies where in the mapping; the mapping starts with it. */
+typedef struct hk_mapping {
+    size_t len_bytes;
+    int size;
+    int rounds; /* of the barrier */
+    size_t flags_at, rings_at, arena_at;
+    size_t slice_bytes;
+} hk_mapping_t;
+
+/* A queued send or receive, in the caller's hk_req_t. */
+typedef struct hk_queued {
+    struct hk_queued *next;
+    unsigned char *buf;
+    size_t len_bytes;
+} hk_queued_t;
+
+_Static_assert(sizeof(hk_queued_t) <= sizeof(hk_req_t), "channel: a queued message does not fit hk_req_t");
+
+typedef struct hk_queue {
+    hk_queued_t *first, *last; /* last means nothing while first is NULL */
+} hk_queue_t;
+
+/* This rank's side of its two rings with one peer. */
+typedef struct hk_peer {
+    hk_ring_t *out;
+    uint32_t sent;    /* number of the last message in out */
+    uint32_t may;     /* send up to this number without a look at the reader; == sent while sends are queued */
+    uint32_t awaited; /* number of the last single-copy message, while awaiting */
+    bool awaiting;    /* the reader may still be copying from a buffer of ours */
+    bool active;      /* listed in channel->active */
+    hk_queue_t sends; /* started, but not in the ring yet */
+
+    hk_ring_t *in;
+    uint32_t took; /* number of the last message taken from in */
+    hk_queue_t recvs;
+    unsigned char *slice; /* the peer's part of the arena */
+} hk_peer_t;
+
+typedef struct hk_channel {
+    hk_ctx_t base;
+    hk_mapping_t *mapping;
+    hk_peer_t *peer; /* one for each rank, this one too */
+    hk_peer_t **active; /* those with anything queued or awaited */
+    int active_count;
+    uint32_t patience; /* polls before a wait looks round: other requests, a wrong length */
+    uint64_t yield_after; /* polls before a wait gives the CPU away, each time */
+    uint64_t epoch; /* of the barrier */
+    unsigned char *slice; /* this rank's part of the arena */
+    size_t slice_used;
+    char library[128];
+} hk_channel_t;
+
+static inline hk_channel_t *hk_channel_of(hk_ctx_t *ctx)
+{
+    return (hk_channel_t *)ctx;
+}
+
+/* The hooks of transport.h. */
+hk_status_t hk_channel_prepare(int size, void **shared_p);
+hk_status_t hk_channel_open(const hk_job_t *job, const hk_transport_t *tp, hk_ctx_t **ctx_p);
+void hk_channel_close(hk_ctx_t *ctx);
+const char *hk_channel_library(const hk_ctx_t *ctx);
+void *hk_channel_alloc(hk_ctx_t *ctx, size_t len_bytes);
+void hk_channel_free(hk_ctx_t *ctx, void *memory, size_t len_bytes);
+hk_status_t hk_channel_send(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes);
+hk_status_t hk_channel_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes);
+hk_status_t hk_channel_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, hk_req_t *req);
+hk_status_t hk_channel_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, hk_req_t *req);
+hk_status_t hk_channel_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count);
+hk_status_t hk_channel_put(hk_ctx_t *ctx, int peer, void *remote, const void *local, size_t len_bytes);
+hk_status_t hk_channel_get(hk_ctx_t *ctx, int peer, void *local, const void *remote, size_t len_bytes);
+hk_status_t hk_channel_quiet(hk_ctx_t *ctx);
+hk_status_t hk_channel_wait_word(hk_ctx_t *ctx, const uint64_t *word, uint64_t value);
+hk_status_t hk_channel_barrier(hk_ctx_t *ctx);
+
+/* Give back what prepare made: for tests; a worker's mapping ends with it. */
+void hk_channel_unprepare(void *shared);
+
+/* Called by a wait that has polled in vain for longer than its patience: gets on with other requests of this rank,
+ * which a peer may be waiting for, and gives the CPU away when that is due. */
+hk_status_t hk_channel_idle(hk_channel_t *channel, uint64_t polls);
+
+#endif

@@ -1,0 +1,346 @@
+/* Two-sided messages. See channel.h for what a message looks like in a ring. */
+#include "channel.h"
+
+#include <sched.h>
+#include <string.h>
+
+/* Numbers wrap; two that are compared are never further apart than the ring is long. */
+static inline bool before(uint32_t number, uint32_t other)
+{
+    return (int32_t)(number - other) < 0;
+}
+
+static inline uint64_t tag_of(uint32_t number, size_t len_bytes)
+{
+    return (uint64_t)number << 32 | (uint32_t)len_bytes;
+}
+
+static inline hk_slot_t *slot_of(hk_ring_t *ring, uint32_t number)
+{
+    return &ring->slot[number % HK_RING_SLOTS];
+}
+
+static inline uint64_t word_load(const void *buf, size_t len_bytes)
+{
+    uint64_t word = 0;
+    if (len_bytes == 8) {
+        memcpy(&word, buf, 8);
+    } else {
+        memcpy(&word, buf, len_bytes);
+    }
+    return word;
+}
+
+static inline void word_store(void *buf, size_t len_bytes, uint64_t word)
+{
+    if (len_bytes == 8) {
+        memcpy(buf, &word, 8);
+    } else {
+        memcpy(buf, &word, len_bytes);
+    }
+}
+
+/* ---- one message, in a free slot or out of a full one -------------------------------------------------------- */
+
+static inline void put_in(hk_peer_t *peer, const void *buf, size_t len_bytes)
+{
+    const uint32_t number = peer->sent + 1;
+    hk_slot_t *slot = slot_of(peer->out, number);
+    uint64_t word = 0;
+    if (len_bytes <= 8) {
+        word = word_load(buf, len_bytes);
+    } else if (len_bytes <= HK_INLINE_BYTES) {
+        memcpy(slot->inlined, buf, len_bytes);
+    } else if (len_bytes <= HK_EAGER_BYTES) {
+        memcpy(slot->eager, buf, len_bytes);
+    } else {
+        word = (uintptr_t)buf;
+    }
+    hk_lane_publish(&slot->lane, tag_of(number, len_bytes), word);
+    peer->sent = number;
+}
+
+static inline void take_out(hk_peer_t *peer, uint64_t word, void *buf, size_t len_bytes)
+{
+    const uint32_t number = peer->took + 1;
+    const hk_slot_t *slot = slot_of(peer->in, number);
+    peer->took = number;
+    if (len_bytes <= 8) {
+        word_store(buf, len_bytes, word);
+    } else if (len_bytes <= HK_INLINE_BYTES) {
+        memcpy(buf, slot->inlined, len_bytes);
+    } else if (len_bytes <= HK_EAGER_BYTES) {
+        memcpy(buf, slot->eager, len_bytes);
+    } else {
+        memcpy(buf, (const void *)(uintptr_t)word, len_bytes);
+        atomic_store_explicit(&peer->in->taken, number, memory_order_release);
+        return;
+    }
+    if (number % HK_TAKEN_EVERY == 0) {
+        atomic_store_explicit(&peer->in->taken, number, memory_order_release);
+    }
+}
+
+/* ---- queues: what could not be done at once ------------------------------------------------------------------ */
+
+static void queue_append(hk_queue_t *queue, hk_queued_t *queued)
+{
+    queued->next = NULL;
+    if (queue->first == NULL) {
+        queue->first = queued;
+    } else {
+        queue->last->next = queued;
+    }
+    queue->last = queued;
+}
+
+static inline void activate(hk_channel_t *channel, hk_peer_t *peer)
+{
+    if (!peer->active) {
+        peer->active = true;
+        channel->active[channel->active_count++] = peer;
+    }
+}
+
+static inline void progress_recvs(hk_peer_t *peer)
+{
+    while (peer->recvs.first != NULL) {
+        hk_queued_t *queued = peer->recvs.first;
+        const uint32_t number = peer->took + 1;
+        uint64_t word;
+        if (!hk_lane_poll(&slot_of(peer->in, number)->lane, tag_of(number, queued->len_bytes), &word)) {
+            return;
+        }
+        take_out(peer, word, queued->buf, queued->len_bytes);
+        peer->recvs.first = queued->next;
+    }
+}
+
+static inline void progress_sends(hk_peer_t *peer)
+{
+    const uint32_t taken = atomic_load_explicit(&peer->out->taken, memory_order_acquire);
+    const uint32_t may = taken + HK_RING_SLOTS;
+    while (peer->sends.first != NULL && before(peer->sent, may)) {
+        hk_queued_t *queued = peer->sends.first;
+        put_in(peer, queued->buf, queued->len_bytes);
+        if (queued->len_bytes > HK_EAGER_BYTES) {
+            peer->awaiting = true;
+            peer->awaited = peer->sent;
+        }
+        peer->sends.first = queued->next;
+    }
+    peer->may = peer->sends.first == NULL ? may : peer->sent;
+    if (peer->awaiting && !before(taken, peer->awaited)) {
+        peer->awaiting = false;
+    }
+}
+
+/* Get on with every open request. */
+static void progress(hk_channel_t *channel)
+{
+    for (int i = 0; i < channel->active_count;) {
+        hk_peer_t *peer = channel->active[i];
+        progress_recvs(peer);
+        if (peer->awaiting || peer->sends.first != NULL) {
+            progress_sends(peer);
+        }
+        if (peer->recvs.first == NULL && peer->sends.first == NULL && !peer->awaiting) {
+            peer->active = false;
+            channel->active[i] = channel->active[--channel->active_count];
+        } else {
+            i++;
+        }
+    }
+}
+
+/* ---- waiting ------------------------------------------------------------------------------------------------- */
+
+/* The message that this rank waits for is there, but not of the length that it expects. */
+static hk_status_t check_length(hk_channel_t *channel, hk_peer_t *peer, size_t len_bytes)
+{
+    const uint32_t number = peer->took + 1;
+    const uint64_t tag = hk_lane_tag(&slot_of(peer->in, number)->lane);
+    if ((uint32_t)(tag >> 32) != number || tag == tag_of(number, len_bytes)) {
+        return HK_OK;
+    }
+    hk_log(channel->base.rank, "%s: rank %d sent %u bytes where %zu were expected", channel->base.tp->name,
+           (int)(peer - channel->peer), (unsigned)tag, len_bytes);
+    return HK_ERR_CORRUPT;
+}
+
+__attribute__((noinline, cold)) hk_status_t hk_channel_idle(hk_channel_t *channel, uint64_t polls)
+{
+    progress(channel);
+    for (int i = 0; i < channel->active_count; i++) {
+        hk_peer_t *peer = channel->active[i];
+        if (peer->recvs.first != NULL) {
+            const hk_status_t status = check_length(channel, peer, peer->recvs.first->len_bytes);
+            if (status != HK_OK) {
+                return status;
+            }
+        }
+    }
+    if (polls >= channel->yield_after) {
+        (void)sched_yield();
+    }
+    return HK_OK;
+}
+
+static inline hk_status_t await_taken(hk_channel_t *channel, hk_peer_t *peer, uint32_t number)
+{
+    uint32_t taken;
+    for (uint64_t polls = 0; taken = atomic_load_explicit(&peer->out->taken, memory_order_acquire),
+                  before(taken, number);
+         polls++) {
+        hk_pause();
+        if (HK_UNLIKELY(polls >= channel->patience)) {
+            const hk_status_t status = hk_channel_idle(channel, polls);
+            if (status != HK_OK) {
+                return status;
+            }
+        }
+    }
+    peer->may = taken + HK_RING_SLOTS;
+    return HK_OK;
+}
+
+/* ---- blocking ------------------------------------------------------------------------------------------------ */
+
+/* The ring is full, or earlier sends are queued and come first: work until there is a slot for one more. */
+static __attribute__((noinline)) hk_status_t await_slot(hk_channel_t *channel, hk_peer_t *peer)
+{
+    for (uint64_t polls = 0;; polls++) {
+        progress_sends(peer);
+        if (before(peer->sent, peer->may)) {
+            return HK_OK;
+        }
+        hk_pause();
+        if (HK_UNLIKELY(polls >= channel->patience)) {
+            const hk_status_t status = hk_channel_idle(channel, polls);
+            if (status != HK_OK) {
+                return status;
+            }
+        }
+    }
+}
+
+/* Earlier receives from this peer are open: their messages come first. */
+static __attribute__((noinline)) hk_status_t await_turn(hk_channel_t *channel, hk_peer_t *peer)
+{
+    for (uint64_t polls = 0;; polls++) {
+        progress_recvs(peer);
+        if (peer->recvs.first == NULL) {
+            return HK_OK;
+        }
+        hk_pause();
+        if (HK_UNLIKELY(polls >= channel->patience)) {
+            const hk_status_t status = hk_channel_idle(channel, polls);
+            if (status != HK_OK) {
+                return status;
+            }
+        }
+    }
+}
+
+hk_status_t hk_channel_send(hk_ctx_t *ctx, int to, const void *buf, size_t len_bytes)
+{
+    hk_channel_t *channel = hk_channel_of(ctx);
+    hk_peer_t *peer = &channel->peer[to];
+    if (HK_UNLIKELY(!before(peer->sent, peer->may))) {
+        const hk_status_t status = await_slot(channel, peer);
+        if (status != HK_OK) {
+            return status;
+        }
+    }
+    put_in(peer, buf, len_bytes);
+    if (len_bytes > HK_EAGER_BYTES) {
+        return await_taken(channel, peer, peer->sent);
+    }
+    return HK_OK;
+}
+
+hk_status_t hk_channel_recv(hk_ctx_t *ctx, int from, void *buf, size_t len_bytes)
+{
+    hk_channel_t *channel = hk_channel_of(ctx);
+    hk_peer_t *peer = &channel->peer[from];
+    if (HK_UNLIKELY(peer->recvs.first != NULL)) {
+        const hk_status_t status = await_turn(channel, peer);
+        if (status != HK_OK) {
+            return status;
+        }
+    }
+    const uint32_t number = peer->took + 1;
+    hk_lane_t *lane = &slot_of(peer->in, number)->lane;
+    const uint64_t tag = tag_of(number, len_bytes);
+    uint64_t word;
+    for (uint64_t polls = 0; !hk_lane_poll(lane, tag, &word); polls++) {
+        hk_pause();
+        if (HK_UNLIKELY(polls >= channel->patience)) {
+            hk_status_t status = check_length(channel, peer, len_bytes);
+            if (status == HK_OK) {
+                status = hk_channel_idle(channel, polls);
+            }
+            if (status != HK_OK) {
+                return status;
+            }
+        }
+    }
+    take_out(peer, word, buf, len_bytes);
+    return HK_OK;
+}
+
+/* ---- non-blocking -------------------------------------------------------------------------------------------- */
+
+hk_status_t hk_channel_isend(hk_ctx_t *ctx, int to, const void *buf, size_t len_bytes, hk_req_t *req)
+{
+    hk_channel_t *channel = hk_channel_of(ctx);
+    hk_peer_t *peer = &channel->peer[to];
+    if (HK_LIKELY(before(peer->sent, peer->may))) {
+        put_in(peer, buf, len_bytes);
+        if (len_bytes > HK_EAGER_BYTES) {
+            peer->awaiting = true;
+            peer->awaited = peer->sent;
+            activate(channel, peer);
+        }
+        return HK_OK;
+    }
+    hk_queued_t *queued = (hk_queued_t *)(void *)req;
+    *queued = (hk_queued_t){.buf = (unsigned char *)(uintptr_t)buf, .len_bytes = len_bytes};
+    queue_append(&peer->sends, queued);
+    peer->may = peer->sent;
+    activate(channel, peer);
+    progress_sends(peer);
+    return HK_OK;
+}
+
+hk_status_t hk_channel_irecv(hk_ctx_t *ctx, int from, void *buf, size_t len_bytes, hk_req_t *req)
+{
+    hk_channel_t *channel = hk_channel_of(ctx);
+    hk_peer_t *peer = &channel->peer[from];
+    hk_queued_t *queued = (hk_queued_t *)(void *)req;
+    *queued = (hk_queued_t){.buf = buf, .len_bytes = len_bytes};
+    queue_append(&peer->recvs, queued);
+    activate(channel, peer);
+    return HK_OK;
+}
+
+/* reqs need not be read: they are all that are open, and the queues know those in the order of their start. */
+hk_status_t hk_channel_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
+{
+    (void)reqs;
+    (void)count;
+    hk_channel_t *channel = hk_channel_of(ctx);
+    for (uint64_t polls = 0;; polls++) {
+        progress(channel);
+        if (channel->active_count == 0) {
+            return HK_OK;
+        }
+        hk_pause();
+        if (HK_UNLIKELY(polls >= channel->patience)) {
+            const hk_status_t status = hk_channel_idle(channel, polls);
+            if (status != HK_OK) {
+                return status;
+            }
+        }
+    }
+}

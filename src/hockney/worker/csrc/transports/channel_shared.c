@@ -1,0 +1,104 @@
+/* What shared memory gives for nothing: one-sided access, and a barrier that is stores and polls. */
+#include "channel.h"
+
+#include <string.h>
+
+/* Symmetric memory: the same place in the peer's slice as in ours. */
+static inline unsigned char *at_peer(hk_channel_t *channel, int peer, const void *mine)
+{
+    return channel->peer[peer].slice + ((const unsigned char *)mine - channel->slice);
+}
+
+static inline bool is_word(const void *one, const void *other, size_t len_bytes)
+{
+    return len_bytes == 8 && (((uintptr_t)one | (uintptr_t)other) & 7) == 0;
+}
+
+/* An aligned word is stored as one, because the peer may be in wait_word on it. */
+hk_status_t hk_channel_put(hk_ctx_t *ctx, int peer, void *remote, const void *local, size_t len_bytes)
+{
+    unsigned char *there = at_peer(hk_channel_of(ctx), peer, remote);
+    if (is_word(there, local, len_bytes)) {
+        uint64_t word;
+        memcpy(&word, local, 8);
+        atomic_store_explicit((_Atomic uint64_t *)(void *)there, word, memory_order_release);
+    } else {
+        memcpy(there, local, len_bytes);
+    }
+    return HK_OK;
+}
+
+hk_status_t hk_channel_get(hk_ctx_t *ctx, int peer, void *local, const void *remote, size_t len_bytes)
+{
+    const unsigned char *there = at_peer(hk_channel_of(ctx), peer, remote);
+    if (is_word(there, local, len_bytes)) {
+        const uint64_t word =
+            atomic_load_explicit((const _Atomic uint64_t *)(const void *)there, memory_order_acquire);
+        memcpy(local, &word, 8);
+    } else {
+        memcpy(local, there, len_bytes);
+    }
+    return HK_OK;
+}
+
+/* ThreadSanitizer knows no fences, and needs none here: it learns the order from the words that are put. */
+hk_status_t hk_channel_quiet(hk_ctx_t *ctx)
+{
+    (void)ctx;
+#if defined(HK_UNDER_TSAN)
+    atomic_signal_fence(memory_order_seq_cst);
+#else
+    atomic_thread_fence(memory_order_seq_cst);
+#endif
+    return HK_OK;
+}
+
+/* Poll a word until it is value, or, with at_least, not before it. */
+static inline hk_status_t await_word(hk_channel_t *channel, const _Atomic uint64_t *word, uint64_t value,
+                                     bool at_least)
+{
+    for (uint64_t polls = 0;; polls++) {
+        const uint64_t seen = atomic_load_explicit(word, memory_order_acquire);
+        if (seen == value || (at_least && seen > value)) {
+            return HK_OK;
+        }
+        hk_pause();
+        if (HK_UNLIKELY(polls >= channel->patience)) {
+            const hk_status_t status = hk_channel_idle(channel, polls);
+            if (status != HK_OK) {
+                return status;
+            }
+        }
+    }
+}
+
+hk_status_t hk_channel_wait_word(hk_ctx_t *ctx, const uint64_t *word, uint64_t value)
+{
+    return await_word(hk_channel_of(ctx), (const _Atomic uint64_t *)(const void *)word, value, false);
+}
+
+static inline _Atomic uint64_t *flag_of(hk_mapping_t *mapping, int rank, int round)
+{
+    unsigned char *flags = (unsigned char *)mapping + mapping->flags_at;
+    const size_t i = (size_t)rank * (size_t)mapping->rounds + (size_t)round;
+    return (_Atomic uint64_t *)(void *)(flags + i * HK_APART_BYTES);
+}
+
+/* Dissemination barrier (Hensgen, Finkel and Manber 1988): in round k every rank tells the one 2^k further on. A flag
+ * holds the number of the barrier. It may be one ahead of ours: its writer, once through this barrier, may already be
+ * in the next. */
+hk_status_t hk_channel_barrier(hk_ctx_t *ctx)
+{
+    hk_channel_t *channel = hk_channel_of(ctx);
+    const int rank = ctx->rank, size = ctx->size;
+    const uint64_t epoch = ++channel->epoch;
+    for (int round = 0; round < channel->mapping->rounds; round++) {
+        const int to = (int)(((int64_t)rank + (INT64_C(1) << round)) % size);
+        atomic_store_explicit(flag_of(channel->mapping, to, round), epoch, memory_order_release);
+        const hk_status_t status = await_word(channel, flag_of(channel->mapping, rank, round), epoch, true);
+        if (status != HK_OK) {
+            return status;
+        }
+    }
+    return HK_OK;
+}

@@ -1,0 +1,77 @@
+/* The null transport carries nothing and waits for nobody: what it costs is what the harness costs. */
+#include <stdlib.h>
+
+#include "../transport.h"
+
+static hk_status_t null_open(const hk_job_t *job, hk_ctx_t **ctx_p);
+
+static void null_close(hk_ctx_t *ctx)
+{
+    free(ctx);
+}
+
+static const char *null_library(const hk_ctx_t *ctx)
+{
+    (void)ctx;
+    return "nothing is sent";
+}
+
+static hk_status_t null_send(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes)
+{
+    (void)ctx, (void)peer, (void)buf, (void)len_bytes;
+    return HK_OK;
+}
+
+static hk_status_t null_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes)
+{
+    (void)ctx, (void)peer, (void)buf, (void)len_bytes;
+    return HK_OK;
+}
+
+static hk_status_t null_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, hk_req_t *req)
+{
+    (void)ctx, (void)peer, (void)buf, (void)len_bytes, (void)req;
+    return HK_OK;
+}
+
+static hk_status_t null_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, hk_req_t *req)
+{
+    (void)ctx, (void)peer, (void)buf, (void)len_bytes, (void)req;
+    return HK_OK;
+}
+
+static hk_status_t null_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
+{
+    (void)ctx, (void)reqs, (void)count;
+    return HK_OK;
+}
+
+const hk_transport_t hk_transport_null = {
+    .abi = HK_TRANSPORT_ABI,
+    .caps = HK_CAP_SEND | HK_CAP_NONBLOCKING,
+    .name = "null",
+    .summary = "sends nothing: the cost of the harness itself",
+    .open = null_open,
+    .close = null_close,
+    .library = null_library,
+    .alloc = hk_private_alloc,
+    .free = hk_private_free,
+    .send = null_send,
+    .recv = null_recv,
+    .isend = null_isend,
+    .irecv = null_irecv,
+    .wait_all = null_wait_all,
+    .now_ns = hk_real_now_ns,
+    .compute = hk_real_compute,
+};
+
+static hk_status_t null_open(const hk_job_t *job, hk_ctx_t **ctx_p)
+{
+    hk_ctx_t *ctx = calloc(1, sizeof *ctx);
+    if (ctx == NULL) {
+        return HK_ERR_MEMORY;
+    }
+    *ctx = (hk_ctx_t){&hk_transport_null, job->rank, job->size};
+    *ctx_p = ctx;
+    return HK_OK;
+}

@@ -1,0 +1,362 @@
+#include "stream.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/socket.h>
+
+/* A request that isn't complete, in the caller's memory. */
+typedef struct __attribute__((may_alias)) hk_stream_req {
+    struct hk_stream_req *next;
+    union {
+        const unsigned char *out;
+        unsigned char *in;
+    } at;
+    size_t left_bytes;
+} hk_stream_req_t;
+
+_Static_assert(sizeof(hk_stream_req_t) <= sizeof(hk_req_t), "stream: a request does not fit hk_req_t");
+_Static_assert(_Alignof(hk_stream_req_t) <= _Alignof(hk_req_t), "stream: a request is not aligned in hk_req_t");
+
+static hk_stream_t *stream_of(hk_ctx_t *ctx)
+{
+    return (hk_stream_t *)ctx;
+}
+
+/* ---- waiting ----------------------------------------------------------------------------------------------------- */
+
+static void rest_polling(struct pollfd *ready, nfds_t count)
+{
+    while (poll(ready, count, -1) < 0 && errno == EINTR) {
+    }
+}
+
+static void rest_spinning(struct pollfd *ready, nfds_t count)
+{
+    for (nfds_t i = 0; i < count; i++) {
+        ready[i].revents = ready[i].events;
+    }
+}
+
+/* More ranks than CPUs: the peer can't move a byte while this rank keeps the CPU. */
+static void rest_yielding(struct pollfd *ready, nfds_t count)
+{
+    (void)sched_yield();
+    rest_spinning(ready, count);
+}
+
+/* ---- calls of socket families ------------------------------------------------------------------------------------ */
+
+ssize_t hk_stream_socket_put(int fd, const void *buf, size_t len_bytes)
+{
+    return send(fd, buf, len_bytes, MSG_NOSIGNAL);
+}
+
+ssize_t hk_stream_socket_get(int fd, void *buf, size_t len_bytes)
+{
+    return recv(fd, buf, len_bytes, 0);
+}
+
+ssize_t hk_stream_socket_put_now(int fd, const void *buf, size_t len_bytes)
+{
+    return send(fd, buf, len_bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+ssize_t hk_stream_socket_get_now(int fd, void *buf, size_t len_bytes)
+{
+    return recv(fd, buf, len_bytes, MSG_DONTWAIT);
+}
+
+/* ---- faults ------------------------------------------------------------------------------------------------------ */
+
+/* Requests live in the caller's memory, which is the caller's again after an error: none may stay in a queue. */
+static void forget_requests(hk_stream_t *stream)
+{
+    for (size_t i = 0; i < stream->active_count; i++) {
+        stream->active[i]->head = stream->active[i]->tail = NULL;
+    }
+    stream->active_count = 0;
+}
+
+__attribute__((cold, noinline)) static hk_status_t lose(hk_stream_t *stream, int peer, int reason)
+{
+    const bool is_gone = reason == 0 || reason == EPIPE || reason == ECONNRESET || reason == ETIMEDOUT;
+    if (!stream->is_lost && is_gone) {
+        hk_log(stream->base.rank, "%s: rank %d is gone", stream->base.tp->name, peer);
+    } else if (!stream->is_lost) {
+        hk_log(stream->base.rank, "%s: rank %d can't be reached: %s", stream->base.tp->name, peer, strerror(reason));
+    }
+    stream->is_lost = true;
+    forget_requests(stream);
+    return is_gone ? HK_ERR_PEER : HK_ERR_SYSTEM;
+}
+
+static hk_status_t set_nonblocking(hk_stream_t *stream, const hk_stream_end_t *end, bool on)
+{
+    const int flags = fcntl(end->fd, F_GETFL);
+    if (flags < 0 || fcntl(end->fd, F_SETFL, on ? flags | O_NONBLOCK : flags & ~O_NONBLOCK) != 0) {
+        return lose(stream, end->peer, errno);
+    }
+    return HK_OK;
+}
+
+/* ---- requests ---------------------------------------------------------------------------------------------------- */
+
+/* One attempt for the oldest request of an end; takes it off the queue when it is complete. */
+static inline hk_status_t move(hk_stream_t *stream, hk_stream_end_t *end)
+{
+    hk_stream_req_t *req = end->head;
+    const bool is_out = end->events == POLLOUT;
+    const ssize_t count = is_out ? stream->put_now(end->fd, req->at.out, req->left_bytes)
+                                 : stream->get_now(end->fd, req->at.in, req->left_bytes);
+    if (count > 0) {
+        req->at.out += count;
+        req->left_bytes -= (size_t)count;
+        if (req->left_bytes == 0) {
+            end->head = req->next;
+        }
+        return HK_OK;
+    }
+    if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+        end->is_ready = false;
+        stream->would_block_count++;
+        return HK_OK;
+    }
+    if (count < 0 && errno == EINTR) {
+        return HK_OK;
+    }
+    return lose(stream, end->peer, count == 0 ? 0 : errno);
+}
+
+/* Nothing can move: wait until something may. */
+static void rest_all(hk_stream_t *stream)
+{
+    for (size_t i = 0; i < stream->active_count; i++) {
+        stream->ready[i] = (struct pollfd){.fd = stream->active[i]->fd, .events = stream->active[i]->events};
+    }
+    stream->rest(stream->ready, (nfds_t)stream->active_count);
+    for (size_t i = 0; i < stream->active_count; i++) {
+        stream->active[i]->is_ready = stream->ready[i].revents != 0;
+    }
+}
+
+/* Move all queues until they are empty, or until *left_bytes is 0. Every end has its turn, so a peer that never stops
+ * sending holds nobody up. */
+static hk_status_t progress(hk_stream_t *stream, const size_t *left_bytes)
+{
+    while (stream->active_count > 0 && (left_bytes == NULL || *left_bytes > 0)) {
+        bool can_move = false;
+        for (size_t i = 0; i < stream->active_count;) {
+            hk_stream_end_t *end = stream->active[i];
+            if (end->is_ready) {
+                const hk_status_t status = move(stream, end);
+                if (status != HK_OK) {
+                    return status;
+                }
+                can_move |= end->is_ready;
+            }
+            if (end->head == NULL) {
+                stream->active[i] = stream->active[--stream->active_count];
+            } else {
+                i++;
+            }
+        }
+        if (!can_move && stream->active_count > 0) {
+            rest_all(stream);
+        }
+    }
+    return HK_OK;
+}
+
+static inline void enqueue(hk_stream_t *stream, hk_stream_end_t *end, hk_stream_req_t *req)
+{
+    req->next = NULL;
+    if (end->head == NULL) {
+        end->head = req;
+        end->is_ready = true;
+        stream->active[stream->active_count++] = end;
+    } else {
+        end->tail->next = req;
+    }
+    end->tail = req;
+}
+
+static inline hk_status_t make_ready(hk_stream_t *stream, hk_stream_end_t *end)
+{
+    if (!stream->switches || end->is_switched) {
+        return HK_OK;
+    }
+    end->is_switched = true;
+    return set_nonblocking(stream, end, true);
+}
+
+hk_status_t hk_stream_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, hk_req_t *room)
+{
+    hk_stream_t *stream = stream_of(ctx);
+    hk_stream_end_t *end = &stream->out[peer];
+    hk_stream_req_t *req = (hk_stream_req_t *)room;
+    req->at.out = len_bytes == 0 ? &stream->pad : buf;
+    req->left_bytes = len_bytes == 0 ? 1 : len_bytes;
+    hk_status_t status = make_ready(stream, end);
+    if (status != HK_OK) {
+        return status;
+    }
+    /* A message with nothing before it usually leaves at once: the peer needn't wait until this rank waits. */
+    if (end->head == NULL) {
+        const ssize_t count = stream->put_now(end->fd, req->at.out, req->left_bytes);
+        if (count == (ssize_t)req->left_bytes) {
+            return HK_OK;
+        }
+        if (count > 0) {
+            req->at.out += count;
+            req->left_bytes -= (size_t)count;
+        }
+    }
+    enqueue(stream, end, req);
+    return HK_OK;
+}
+
+hk_status_t hk_stream_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, hk_req_t *room)
+{
+    hk_stream_t *stream = stream_of(ctx);
+    hk_stream_end_t *end = &stream->in[peer];
+    hk_stream_req_t *req = (hk_stream_req_t *)room;
+    req->at.in = len_bytes == 0 ? &stream->pad : buf;
+    req->left_bytes = len_bytes == 0 ? 1 : len_bytes;
+    const hk_status_t status = make_ready(stream, end);
+    if (status == HK_OK) {
+        enqueue(stream, end, req);
+    }
+    return status;
+}
+
+hk_status_t hk_stream_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
+{
+    (void)reqs; /* the queues hold exactly those of the array that are open */
+    (void)count;
+    return progress(stream_of(ctx), NULL);
+}
+
+/* ---- plain calls ------------------------------------------------------------------------------------------------- */
+
+/* Requests are under way: a plain call is one more, so that order holds, and the others move meanwhile. Two ranks may
+ * both post a receive and then send more than the kernel takes. */
+__attribute__((noinline)) static hk_status_t join_queue(hk_stream_t *stream, hk_stream_end_t *end, hk_stream_req_t *req)
+{
+    const hk_status_t status = make_ready(stream, end);
+    if (status != HK_OK) {
+        return status;
+    }
+    enqueue(stream, end, req);
+    return progress(stream, &req->left_bytes);
+}
+
+__attribute__((noinline)) static hk_status_t switch_back(hk_stream_t *stream, hk_stream_end_t *end)
+{
+    end->is_switched = false;
+    return set_nonblocking(stream, end, false);
+}
+
+/* After an attempt that moved nothing: HK_OK if another is due. */
+static inline hk_status_t wait_for(hk_stream_t *stream, const hk_stream_end_t *end, ssize_t count)
+{
+    if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+        struct pollfd ready = {.fd = end->fd, .events = end->events};
+        stream->would_block_count++;
+        stream->rest(&ready, 1);
+        return HK_OK;
+    }
+    return count < 0 && errno == EINTR ? HK_OK : lose(stream, end->peer, count == 0 ? 0 : errno);
+}
+
+hk_status_t hk_stream_send(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes)
+{
+    hk_stream_t *stream = stream_of(ctx);
+    hk_stream_end_t *end = &stream->out[peer];
+    const unsigned char *at = len_bytes == 0 ? &stream->pad : buf;
+    size_t left_bytes = len_bytes == 0 ? 1 : len_bytes;
+    hk_status_t status = HK_OK;
+    if (stream->active_count > 0) {
+        hk_stream_req_t req = {.at.out = at, .left_bytes = left_bytes};
+        return join_queue(stream, end, &req);
+    }
+    if (end->is_switched) {
+        status = switch_back(stream, end);
+    }
+    ssize_t (*const put)(int, const void *, size_t) = stream->family->put;
+    while (status == HK_OK) {
+        const ssize_t count = put(end->fd, at, left_bytes);
+        if (count == (ssize_t)left_bytes) {
+            return HK_OK;
+        }
+        if (count > 0) {
+            at += count;
+            left_bytes -= (size_t)count;
+        } else {
+            status = wait_for(stream, end, count);
+        }
+    }
+    return status;
+}
+
+hk_status_t hk_stream_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes)
+{
+    hk_stream_t *stream = stream_of(ctx);
+    hk_stream_end_t *end = &stream->in[peer];
+    unsigned char *at = len_bytes == 0 ? &stream->pad : buf;
+    size_t left_bytes = len_bytes == 0 ? 1 : len_bytes;
+    hk_status_t status = HK_OK;
+    if (stream->active_count > 0) {
+        hk_stream_req_t req = {.at.in = at, .left_bytes = left_bytes};
+        return join_queue(stream, end, &req);
+    }
+    if (end->is_switched) {
+        status = switch_back(stream, end);
+    }
+    ssize_t (*const get)(int, void *, size_t) = stream->family->get;
+    while (status == HK_OK) {
+        const ssize_t count = get(end->fd, at, left_bytes);
+        if (count == (ssize_t)left_bytes) {
+            return HK_OK;
+        }
+        if (count > 0) {
+            at += count;
+            left_bytes -= (size_t)count;
+        } else {
+            status = wait_for(stream, end, count);
+        }
+    }
+    return status;
+}
+
+/* ---- choosing the variant ---------------------------------------------------------------------------------------- */
+
+hk_status_t hk_stream_start(hk_stream_t *stream, hk_stream_wait_t wait, bool oversubscribed)
+{
+    const hk_stream_family_t *family = stream->family;
+    const bool blocks = wait == HK_STREAM_BLOCK;
+    stream->rest = wait != HK_STREAM_SPIN ? rest_polling : oversubscribed ? rest_yielding : rest_spinning;
+    stream->switches = blocks && family->put_now == NULL;
+    stream->put_now = blocks && family->put_now != NULL ? family->put_now : family->put;
+    stream->get_now = blocks && family->get_now != NULL ? family->get_now : family->get;
+    for (int peer = 0; !blocks && peer < stream->base.size; peer++) {
+        hk_status_t status = HK_OK;
+        if (peer != stream->base.rank) {
+            status = set_nonblocking(stream, &stream->out[peer], true);
+        }
+        if (peer != stream->base.rank && status == HK_OK) {
+            status = set_nonblocking(stream, &stream->in[peer], true);
+        }
+        if (status != HK_OK) {
+            return status;
+        }
+    }
+    return HK_OK;
+}
+
+const char *hk_stream_wait_name(hk_stream_wait_t wait)
+{
+    static const char *const names[] = {"blocking", "non-blocking with poll", "non-blocking, spinning"};
+    return names[wait];
+}

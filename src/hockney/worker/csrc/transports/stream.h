@@ -1,0 +1,113 @@
+/* The engine shared by transports whose messages are bytes in a stream: pipe, unix, tcp.
+ *
+ * A message has no frame: both ranks know its length. One of 0 bytes travels as one byte, because a stream can't carry
+ * less. A plain send or receive is the system call of a bare loop and nothing beside it; requests wait in one queue per
+ * peer and direction, so order holds, and all queues move whenever this rank waits. */
+#ifndef HK_STREAM_H
+#define HK_STREAM_H
+
+#include <poll.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "../transport.h"
+
+/* What a rank does while no byte can move. */
+typedef enum hk_stream_wait {
+    HK_STREAM_BLOCK,    /* descriptors block: the kernel waits inside the call */
+    HK_STREAM_NONBLOCK, /* descriptors don't block: poll(2) when a call would */
+    HK_STREAM_SPIN,     /* descriptors don't block: the call again at once (after sched_yield if oversubscribed) */
+} hk_stream_wait_t;
+
+typedef struct hk_stream_family {
+    const char *carrier; /* "pipes of the kernel", for the record */
+
+    /* One attempt at moving bytes, as write(2) and read(2) report it; waits if the descriptor blocks. */
+    ssize_t (*put)(int fd, const void *buf, size_t len_bytes);
+    ssize_t (*get)(int fd, void *buf, size_t len_bytes);
+
+    /* The same, never waiting even if the descriptor blocks. NULL: the family has no such call, so the engine
+     * switches O_NONBLOCK on before a request's first attempt and off before the next plain call. */
+    ssize_t (*put_now)(int fd, const void *buf, size_t len_bytes);
+    ssize_t (*get_now)(int fd, void *buf, size_t len_bytes);
+} hk_stream_family_t;
+
+/* The calls of socket families. */
+ssize_t hk_stream_socket_put(int fd, const void *buf, size_t len_bytes);
+ssize_t hk_stream_socket_get(int fd, void *buf, size_t len_bytes);
+ssize_t hk_stream_socket_put_now(int fd, const void *buf, size_t len_bytes);
+ssize_t hk_stream_socket_get_now(int fd, void *buf, size_t len_bytes);
+
+struct hk_stream_req;
+
+/* One direction to one peer. */
+typedef struct hk_stream_end {
+    int fd; /* -1: this rank itself */
+    int peer;
+    short events;      /* POLLOUT or POLLIN: the direction */
+    bool is_ready;     /* nothing has said yet that the next attempt would wait */
+    bool is_switched;  /* O_NONBLOCK is on, though plain calls want it off */
+    struct hk_stream_req *head, *tail;
+} hk_stream_end_t;
+
+typedef struct hk_stream {
+    hk_ctx_t base;
+    const hk_stream_family_t *family;
+    void (*rest)(struct pollfd *ready, nfds_t count); /* no byte can move: wait as the variant does */
+    ssize_t (*put_now)(int fd, const void *buf, size_t len_bytes);
+    ssize_t (*get_now)(int fd, void *buf, size_t len_bytes);
+    bool switches;       /* put_now and get_now need O_NONBLOCK switched on */
+    bool is_lost;        /* an error was logged; what follows is its consequence */
+    unsigned char pad;   /* the byte that stands for a message of none */
+    hk_stream_end_t *out, *in;  /* [size] */
+    hk_stream_end_t **active;   /* [2 * size], the first active_count: ends whose queue isn't empty */
+    struct pollfd *ready;       /* [2 * size], room for rest */
+    size_t active_count;
+    uint64_t would_block_count; /* attempts that came too early; a measure of waiting */
+    char library[128];
+} hk_stream_t;
+
+/* The descriptors of a whole job on one host, made before its ranks are forked. */
+typedef struct hk_stream_fds {
+    int size;
+    int *out, *in; /* [rank * size + peer]; the same array where one descriptor serves both directions */
+} hk_stream_fds_t;
+
+/* make fills fds[0] to read from and fds[1] to write to: for one ordered pair of ranks, or (duplex) both of them for
+ * either direction, so that one call serves a pair. HK_ERR_UNSUPPORTED where the system allows too few. */
+hk_status_t hk_stream_prepare(const char *name, int size, bool duplex, int (*make)(int fds[2]), void **shared_p);
+
+/* The open of such families: takes this rank's descriptors out of job->shared, and frees that. */
+hk_status_t hk_stream_open(const hk_job_t *job, const hk_transport_t *tp, const hk_stream_family_t *family,
+                           hk_stream_wait_t wait, hk_ctx_t **ctx_p);
+
+/* Its parts, for families whose descriptors come from elsewhere: a context without descriptors, and, once it has them,
+ * the choice of the variant. After an error of start the caller closes. */
+hk_status_t hk_stream_create(const hk_job_t *job, const hk_transport_t *tp, const hk_stream_family_t *family,
+                             hk_stream_t **stream_p);
+hk_status_t hk_stream_start(hk_stream_t *stream, hk_stream_wait_t wait, bool oversubscribed);
+
+void hk_stream_close(hk_ctx_t *ctx);
+const char *hk_stream_library(const hk_ctx_t *ctx);
+hk_status_t hk_stream_send(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes);
+hk_status_t hk_stream_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes);
+hk_status_t hk_stream_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, hk_req_t *req);
+hk_status_t hk_stream_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, hk_req_t *req);
+hk_status_t hk_stream_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count);
+
+/* The waits, for the record. */
+const char *hk_stream_wait_name(hk_stream_wait_t wait);
+
+extern const hk_transport_t hk_transport_pipe, hk_transport_pipe_nonblock, hk_transport_pipe_spin;
+extern const hk_transport_t hk_transport_unix, hk_transport_unix_nonblock, hk_transport_unix_spin;
+extern const hk_transport_t hk_transport_tcp, hk_transport_tcp_nonblock, hk_transport_tcp_spin;
+
+enum { HK_STREAM_CAPS = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_CAP_SYSCALLS };
+
+/* The hooks that all tables of these families share. */
+#define HK_STREAM_HOOKS                                                                                                \
+    .abi = HK_TRANSPORT_ABI, .close = hk_stream_close, .library = hk_stream_library, .alloc = hk_private_alloc,        \
+    .free = hk_private_free, .send = hk_stream_send, .recv = hk_stream_recv, .isend = hk_stream_isend,                 \
+    .irecv = hk_stream_irecv, .wait_all = hk_stream_wait_all, .now_ns = hk_real_now_ns, .compute = hk_real_compute
+
+#endif

@@ -1,0 +1,159 @@
+/* TCP: one connection for each two ranks, on the loopback, or between hosts for a job over several of them. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../control.h"
+#include "../rendezvous.h"
+#include "stream.h"
+
+enum { MEET_LIMIT_S = 30 };
+
+static const hk_stream_family_t family = {
+    .carrier = "TCP",
+    .put = hk_stream_socket_put,
+    .get = hk_stream_socket_get,
+    .put_now = hk_stream_socket_put_now,
+    .get_now = hk_stream_socket_get_now,
+};
+
+/* What a rank tells all others: where it listens, or that it can't, so that nobody waits for it. */
+typedef struct place {
+    hk_status_t status;
+    hk_address_t address;
+} place_t;
+
+/* Between hosts: the address at which this host reaches rank 0, since that one is known to carry traffic. */
+static hk_status_t listen_here(const hk_job_t *job, int *listener_p, hk_address_t *address_p)
+{
+    const char *host = NULL;
+    char own[sizeof address_p->host];
+    if (job->remote != 0) {
+        const int fd = job->control->fds[job->rank == 0 ? 1 : 0];
+        const hk_status_t status = hk_rendezvous_local_host(fd, job->rank, own);
+        if (status != HK_OK) {
+            return status;
+        }
+        host = own;
+    }
+    return hk_rendezvous_listen(host, job->rank, listener_p, address_p);
+}
+
+static hk_status_t exchange_places(const hk_job_t *job, int *listener_p, place_t *places)
+{
+    place_t mine;
+    memset(&mine, 0, sizeof mine);
+    mine.status = listen_here(job, listener_p, &mine.address);
+    hk_status_t status = hk_control_allgather(job->control, &mine, sizeof mine, places);
+    for (int peer = 0; status == HK_OK && peer < job->size; peer++) {
+        status = places[peer].status;
+    }
+    return status;
+}
+
+/* Every rank goes to those below it and then waits for those above it, each of which finds it waiting: no circle. */
+static hk_status_t meet(const hk_job_t *job, int listener, const place_t *places, int *fds)
+{
+    hk_status_t status = HK_OK;
+    for (int peer = 0; status == HK_OK && peer < job->rank; peer++) {
+        status = hk_rendezvous_connect(&places[peer].address, job->rank, job->size, MEET_LIMIT_S, &fds[peer]);
+    }
+    if (status == HK_OK) {
+        status = hk_rendezvous_accept(listener, &places[job->rank].address, job->rank, job->rank + 1, job->size,
+                                      MEET_LIMIT_S, fds);
+    }
+    return status;
+}
+
+static hk_status_t connect_all(const hk_job_t *job, hk_stream_t *stream)
+{
+    int listener = -1;
+    int *fds = malloc((size_t)job->size * sizeof *fds);
+    place_t *places = calloc((size_t)job->size, sizeof *places);
+    hk_status_t status = fds == NULL || places == NULL ? HK_ERR_MEMORY : HK_OK;
+    if (status != HK_OK) {
+        hk_log(job->rank, "tcp: no memory for the addresses of %d ranks", job->size);
+    }
+    for (int peer = 0; fds != NULL && peer < job->size; peer++) {
+        fds[peer] = -1;
+    }
+    status = hk_control_agree(job->control, status);
+    if (status == HK_OK) {
+        status = exchange_places(job, &listener, places);
+    }
+    if (status == HK_OK) {
+        status = meet(job, listener, places, fds);
+    }
+    if (listener >= 0) {
+        (void)close(listener);
+    }
+    for (int peer = 0; fds != NULL && peer < job->size; peer++) {
+        stream->out[peer].fd = stream->in[peer].fd = fds[peer];
+    }
+    if (status == HK_OK) {
+        (void)snprintf(stream->library, sizeof stream->library, "TCP over %s, TCP_NODELAY",
+                       job->remote != 0 ? places[job->rank].address.host : "loopback");
+    }
+    free(places);
+    free(fds);
+    return status;
+}
+
+static hk_status_t open_as(const hk_job_t *job, const hk_transport_t *tp, hk_stream_wait_t wait, hk_ctx_t **ctx_p)
+{
+    hk_stream_t *stream;
+    hk_status_t status = hk_stream_create(job, tp, &family, &stream);
+    if (status != HK_OK) {
+        return status;
+    }
+    status = connect_all(job, stream);
+    if (status == HK_OK) {
+        status = hk_stream_start(stream, wait, job->oversubscribed != 0);
+    }
+    if (status != HK_OK) {
+        hk_stream_close(&stream->base);
+        return status;
+    }
+    *ctx_p = &stream->base;
+    return HK_OK;
+}
+
+static hk_status_t open_blocking(const hk_job_t *job, hk_ctx_t **ctx_p)
+{
+    return open_as(job, &hk_transport_tcp, HK_STREAM_BLOCK, ctx_p);
+}
+
+static hk_status_t open_nonblock(const hk_job_t *job, hk_ctx_t **ctx_p)
+{
+    return open_as(job, &hk_transport_tcp_nonblock, HK_STREAM_NONBLOCK, ctx_p);
+}
+
+static hk_status_t open_spin(const hk_job_t *job, hk_ctx_t **ctx_p)
+{
+    return open_as(job, &hk_transport_tcp_spin, HK_STREAM_SPIN, ctx_p);
+}
+
+const hk_transport_t hk_transport_tcp = {
+    .name = "tcp",
+    .summary = "tcps between processes; a rank that waits sleeps in send or recv",
+    .caps = HK_STREAM_CAPS,
+    .open = open_blocking,
+    HK_STREAM_HOOKS,
+};
+
+const hk_transport_t hk_transport_tcp_nonblock = {
+    .name = "tcp:nonblock",
+    .summary = "tcps between processes, O_NONBLOCK; a rank that waits sleeps in poll",
+    .caps = HK_STREAM_CAPS,
+    .open = open_nonblock,
+    HK_STREAM_HOOKS,
+};
+
+const hk_transport_t hk_transport_tcp_spin = {
+    .name = "tcp:spin",
+    .summary = "tcps between processes, O_NONBLOCK; a rank that waits tries again at once",
+    .caps = HK_STREAM_CAPS | HK_CAP_SPINS,
+    .open = open_spin,
+    HK_STREAM_HOOKS,
+};

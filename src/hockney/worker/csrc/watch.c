@@ -1,0 +1,140 @@
+#include "watch.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <sys/time.h>
+#include <unistd.h>
+
+struct hk_watch {
+    int rank;
+    int fd; /* the watched descriptor */
+#ifdef __linux__
+    timer_t timer;
+#endif
+    char text[160]; /* what to say when time is up: made beforehand, because a signal handler can't */
+    size_t text_len;
+};
+
+/* SIGALRM's handler gets its watch with the signal, so there is no global; async-signal-safe calls only. */
+static void end_process(int signal_number, siginfo_t *info, void *unused)
+{
+    (void)signal_number;
+    (void)unused;
+#ifdef __linux__
+    const hk_watch_t *watch = info->si_value.sival_ptr;
+    if (info->si_code == SI_TIMER && watch != NULL) {
+        const ssize_t written = write(STDERR_FILENO, watch->text, watch->text_len);
+        (void)written;
+    }
+#else
+    (void)info;
+#endif
+    _exit(HK_EXIT_TIMEOUT);
+}
+
+hk_status_t hk_watch_open(int rank, hk_watch_t **watch_p)
+{
+    hk_watch_t *watch = calloc(1, sizeof *watch);
+    if (watch == NULL) {
+        hk_log(rank, "no memory");
+        return HK_ERR_MEMORY;
+    }
+    watch->rank = rank;
+    watch->fd = -1;
+    struct sigaction action = {.sa_flags = SA_SIGINFO};
+    action.sa_sigaction = end_process;
+    sigaction(SIGALRM, &action, NULL);
+#ifdef __linux__
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM};
+    event.sigev_value.sival_ptr = watch;
+    if (timer_create(CLOCK_MONOTONIC, &event, &watch->timer) != 0) {
+        hk_log(rank, "no timer: %s", strerror(errno));
+        free(watch);
+        return HK_ERR_SYSTEM;
+    }
+#endif
+    *watch_p = watch;
+    return HK_OK;
+}
+
+void hk_watch_close(hk_watch_t *watch)
+{
+    hk_watch_disarm(watch);
+#ifdef __linux__
+    timer_delete(watch->timer);
+#endif
+    if (watch->fd < 0) {
+        free(watch); /* else its thread still looks at it; the process is about to end */
+    }
+}
+
+static void set_timer(hk_watch_t *watch, unsigned limit_s)
+{
+#ifdef __linux__
+    const struct itimerspec limit = {.it_value = {.tv_sec = (time_t)limit_s}};
+    timer_settime(watch->timer, 0, &limit, NULL);
+#else
+    (void)watch;
+    const struct itimerval limit = {.it_value = {.tv_sec = (time_t)limit_s}};
+    setitimer(ITIMER_REAL, &limit, NULL);
+#endif
+}
+
+void hk_watch_arm(hk_watch_t *watch, unsigned limit_s, const char *doing)
+{
+    const int len = snprintf(watch->text, sizeof watch->text, "hockney worker: rank %d: no end after %u s in %s\n",
+                             watch->rank, limit_s, doing);
+    watch->text_len = len < (int)sizeof watch->text ? (size_t)len : sizeof watch->text - 1;
+    set_timer(watch, limit_s);
+}
+
+void hk_watch_disarm(hk_watch_t *watch)
+{
+    set_timer(watch, 0);
+}
+
+static void *wait_for_end(void *argument)
+{
+    const hk_watch_t *watch = argument;
+    struct pollfd entry = {.fd = watch->fd}; /* no events asked for: POLLHUP and POLLERR are always told */
+    for (;;) {
+        if (poll(&entry, 1, -1) > 0 && entry.revents != 0) {
+            _exit(HK_EXIT_FAILED);
+        }
+    }
+    return NULL;
+}
+
+hk_status_t hk_watch_end_of(hk_watch_t *watch, int fd)
+{
+    if (watch->fd >= 0) {
+        return HK_OK;
+    }
+    watch->fd = fd;
+    pthread_attr_t attributes;
+    pthread_t thread;
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    /* Signals are for the ranks: this thread takes none. */
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int failed = pthread_create(&thread, &attributes, wait_for_end, watch);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    if (failed != 0) {
+        hk_log(watch->rank, "cannot start a thread: %s", strerror(failed));
+        watch->fd = -1;
+        return HK_ERR_SYSTEM;
+    }
+    return HK_OK;
+}
