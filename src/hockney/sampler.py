@@ -20,7 +20,8 @@ from typing import Protocol
 from hockney.errors import HockneyError
 from hockney.model import Point, PointStatus, Visit
 from hockney.plan import Plan, curve_of
-from hockney.stats.figures import Figure, time_figures
+from hockney.stats.interval import Interval, median
+from hockney.stats.states import MIXED, State, classify
 
 MIN_VISITS = 6  # fewer give no 95 % interval of a median at all
 _BATCH_NS = 20_000  # a batch this long makes a clock of 25 ns cost well below 1 %
@@ -89,11 +90,23 @@ class _Work:
     """A point under way."""
 
     point: Point
-    visits: list[Visit] = field(default_factory=list)
+    floors: list[tuple[float, float] | None] = field(default_factory=list)  # one a visit
+    medians_ns: list[float] = field(default_factory=list)  # one a visit
     batch: int = 0  # 0: not calibrated
     samples: int = 0
     cost_s: float = 0.0  # of one visit, all included
-    width: float | None = None  # the interval's half-width as a fraction
+    time: Interval | None = None  # in the state with most visits, as of the last round
+
+    def add(self, visit: Visit) -> None:
+        times_ns = sorted(visit.times_ns().tolist())
+        half = len(times_ns) // 2
+        self.floors.append(visit.floor_ns)
+        self.medians_ns.append(times_ns[half] if len(times_ns) % 2 else (times_ns[half - 1] + times_ns[half]) / 2)
+
+    @property
+    def precision(self) -> float | None:
+        """The interval's half-width as a fraction of the value."""
+        return None if self.time is None else self.time.precision
 
 
 class Sampler:
@@ -122,7 +135,7 @@ class Sampler:
         self._refined: dict[tuple[object, ...], int] = {}
         for visit in earlier:
             if visit.point in self._work:
-                self._work[visit.point].visits.append(visit)
+                self._work[visit.point].add(visit)
 
     def run(self, budget_s: float) -> None:
         """Measure until every point has ended or budget_s have passed. What is measured is told round by round, also
@@ -138,14 +151,20 @@ class Sampler:
             if self._pending:
                 self._tell_round(active, start_s, budget_s)
         for work in active:
-            width = "no interval yet" if work.width is None else f"the interval is +-{work.width:.1%}"
-            self._end(work, PointStatus.BUDGET, f"the time was up: {width}, {len(work.visits)} visits")
+            reached = "no interval yet" if work.precision is None else f"the interval is +-{work.precision:.1%}"
+            self._end(work, PointStatus.BUDGET, f"the time was up: {reached}, {len(work.floors)} visits")
+
+    @property
+    def rounds(self) -> int:
+        """Rounds so far, earlier ones included."""
+        return self._round
 
     # ---- one round ---------------------------------------------------------------------------------------------------
 
     def _one_round(self, active: list[_Work], deadline_s: float) -> None:
         order = active[:]
-        self._random.shuffle(order)
+        if self._round > 0:  # the first goes through the plan as written, so that a first figure comes soon
+            self._random.shuffle(order)
         for work in order:
             # The first round is always made whole: a figure with few visits is worth more than none.
             if self._round > 0 and self._clock() >= deadline_s:
@@ -161,14 +180,14 @@ class Sampler:
                 self._end(work, PointStatus.SKIPPED if failure.skipped else PointStatus.FAILED, str(failure))
                 continue
             work.cost_s = self._clock() - begin_s
-            work.visits.append(visit)
+            work.add(visit)
             self._pending.append(visit)
             self._observer.visited(visit)
         self._round += 1
 
     def _visit(self, work: _Work, batch: int, samples: int, warmup: int) -> Visit:
         # Checking a long payload takes longer than sending it: once per point, and always where it is short.
-        verify = not work.visits or work.point.bytes <= 1 << 16
+        verify = not work.floors or work.point.bytes <= 1 << 16
         return self._instrument.measure(
             work.point, round_=self._round, batch=batch, samples=samples, warmup=warmup, verify=verify
         )
@@ -195,32 +214,32 @@ class Sampler:
 
     def _judge(self, active: list[_Work]) -> list[_Work]:
         """End what is precise, look closer where a curve bends, and return what goes on."""
-        floors = [visit for work in self._work.values() for visit in work.visits]
+        # States are told from all floors of the run: the more there are, the surer the levels.
+        everything = list(self._work.values())
+        states = iter(classify([floor for work in everything for floor in work.floors]))
+        for work in everything:
+            work.time = _time_in_main_state(work.medians_ns, [next(states) for _ in work.floors])
         going_on = []
         for work in active:
-            figure = best_figure(work.visits, floors)
-            work.width = relative_width(figure)
-            if work.width is not None and work.width <= self._plan.precision:
+            if work.precision is not None and work.precision <= self._plan.precision:
                 self._end(work, PointStatus.PRECISE, None)
             else:
                 going_on.append(work)
-        return going_on + self._refine(floors)
+        return going_on + self._refine()
 
-    def _refine(self, floors: list[Visit]) -> list[_Work]:
+    def _refine(self) -> list[_Work]:
         """Sizes between neighbours where the curve bends, once the points around it are known well enough."""
         added: list[_Work] = []
-        for curve in self._plan.refine:
-            points = sorted((w for p, w in self._work.items() if curve_of(p) == curve), key=lambda w: w.point.bytes)
-            times = [_median_ns(best_figure(work.visits, floors)) for work in points]
-            known = [(w.point, t) for w, t in zip(points, times, strict=True) if t is not None]
-            if len(known) < len(points):
+        for curve in sorted(self._plan.refine):
+            works = sorted((w for p, w in self._work.items() if curve_of(p) == curve), key=lambda w: w.point.bytes)
+            known = [(w.point.bytes, w.time.value) for w in works if w.time is not None and w.time.low is not None]
+            if len(known) < len(works):
                 continue
             room = _REFINED_MAX - self._refined.get(curve, 0)
-            for size in bends([(p.bytes, t) for p, t in known])[: max(0, room)]:
-                point = replace(known[0][0], bytes=size, role="refined")
-                if point not in self._work:
-                    added.append(self._work.setdefault(point, _Work(point)))
-                    self._refined[curve] = self._refined.get(curve, 0) + 1
+            for size in bends(known)[: max(0, room)]:
+                point = replace(works[0].point, bytes=size, role="refined")
+                added.append(self._work.setdefault(point, _Work(point)))
+                self._refined[curve] = self._refined.get(curve, 0) + 1
         if added:
             self._observer.points_added([work.point for work in added])
         return added
@@ -238,28 +257,20 @@ class Sampler:
 
     def _visits_wanted(self, work: _Work) -> float:
         """An interval narrows with the root of the number of visits."""
-        done = len(work.visits)
-        if work.width is None:
+        done = len(work.floors)
+        if work.precision is None:
             return max(1, MIN_VISITS - done)
-        return max(1.0, done * ((work.width / self._plan.precision) ** 2 - 1))
+        return max(1.0, done * ((work.precision / self._plan.precision) ** 2 - 1))
 
 
-def best_figure(visits: Sequence[Visit], machine: Sequence[Visit]) -> Figure | None:
-    """The figure of the state in which most of these visits were made; `machine` are all visits of the run, from
-    whose floors the states are told."""
-    figures = time_figures(visits, machine)
-    return max(figures, key=lambda figure: figure.n_visits, default=None)
-
-
-def relative_width(figure: Figure | None) -> float | None:
-    """Half of the interval's width as a fraction of the value; None without an interval."""
-    if figure is None or figure.low_ns is None or figure.high_ns is None or figure.value_ns <= 0:
-        return None
-    return (figure.high_ns - figure.low_ns) / (2 * figure.value_ns)
-
-
-def _median_ns(figure: Figure | None) -> float | None:
-    return None if relative_width(figure) is None or figure is None else figure.value_ns
+def _time_in_main_state(medians_ns: Sequence[float], states: Sequence[State]) -> Interval | None:
+    """The median over visits in the state in which most of them were made; None without visits."""
+    by_state: dict[State, list[float]] = {}
+    for median_ns, state in zip(medians_ns, states, strict=True):
+        if state != MIXED:
+            by_state.setdefault(state, []).append(median_ns)
+    most = max(by_state.values(), key=len, default=None)
+    return None if most is None else median(most)
 
 
 def bends(curve: Sequence[tuple[int, float]]) -> list[int]:

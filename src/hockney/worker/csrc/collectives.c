@@ -4,8 +4,9 @@
 static hk_status_t exchange_tokens(hk_ctx_t *ctx, int to, int from)
 {
     const hk_transport_t *tp = ctx->tp;
-    const hk_status_t status = tp->send(ctx, to, NULL, 0);
-    return status != HK_OK ? status : tp->recv(ctx, from, NULL, 0);
+    unsigned char nothing = 0; /* an address, though no byte of it is looked at */
+    const hk_status_t status = tp->send(ctx, to, &nothing, 0);
+    return status != HK_OK ? status : tp->recv(ctx, from, &nothing, 0);
 }
 
 hk_status_t hk_portable_barrier(hk_ctx_t *ctx)

@@ -14,7 +14,7 @@
 
 #include "transport.h"
 
-enum { NAME_MAX_BYTES = 64, LINE_BYTES = 4096, QUICK_SAMPLES = 5, QUICK_BATCH = 100 };
+enum { NAME_MAX_BYTES = 64, LINE_BYTES = 4096, QUICK_SAMPLES = 5, QUICK_BATCH = 100, PATIENCE_SPINS = 20000 };
 
 /* What each rank tells about itself, to see whether a floor makes sense. */
 typedef struct place {
@@ -130,9 +130,14 @@ void hk_floor_close(hk_floor_t *floor)
     }
 }
 
+/* Between two CPUs the answer is there long before the patience ends; where something else holds the other rank's CPU,
+ * or both ranks are on one, giving the CPU away is what lets it come at all. */
 static void wait_for(const _Atomic uint64_t *line, uint64_t value)
 {
-    while (atomic_load_explicit(line, memory_order_acquire) != value) {
+    for (int spins = 0; atomic_load_explicit(line, memory_order_acquire) != value; spins++) {
+        if (spins >= PATIENCE_SPINS) {
+            sched_yield();
+        }
     }
 }
 

@@ -275,7 +275,7 @@ static bool judge(reception_t *at, const guest_t *guest)
     const uint32_t rank = get_word(hello + WORD_BYTES), size = get_word(hello + 2 * WORD_BYTES);
     const bool is_awaited = size == (uint32_t)at->size && rank >= (uint32_t)at->first && rank < size;
     if (!is_awaited || at->fds[rank] >= 0) {
-        hk_log(at->rank, "rendezvous: refused rank %u of %u: %s", rank, size,
+        hk_log(at->rank, "rendezvous: refused rank %d of %d: %s", (int)rank, (int)size,
                is_awaited ? "it is already here" : "not of this job");
         answer(guest->fd, WRONG_RANK);
         return false;

@@ -83,7 +83,7 @@ typedef struct hk_transport {
     /* Give back the newest allocation that is not yet given back (last in, first out). Required. */
     void (*free)(hk_ctx_t *ctx, void *memory, size_t len_bytes);
 
-    /* ---- two-sided: both ranks name the same length; 0 bytes is a message too -------------------------------- */
+    /* ---- two-sided: both ranks name the same length; 0 bytes is a message too (buf is never NULL) ------------ */
 
     /* Returns when buf may be used again. Required with HK_CAP_SEND. */
     hk_status_t (*send)(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes);

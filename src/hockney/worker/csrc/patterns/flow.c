@@ -79,7 +79,7 @@ hk_status_t hk_flow_send(hk_run_t *run, int peer, uint64_t reps)
 {
     hk_status_t status = run->reqs_count == 1 ? send_plain(run, peer, reps) : send_windows(run, peer, reps);
     if (status == HK_OK && run->option[HK_FLOW_UNTIL] == HK_UNTIL_ACKED) {
-        status = run->ctx->tp->recv(run->ctx, peer, NULL, 0);
+        status = run->ctx->tp->recv(run->ctx, peer, run->in, 0);
     }
     return status;
 }
@@ -88,7 +88,7 @@ hk_status_t hk_flow_receive(hk_run_t *run, int peer, uint64_t reps)
 {
     hk_status_t status = run->reqs_count == 1 ? receive_plain(run, peer, reps) : receive_windows(run, peer, reps);
     if (status == HK_OK && run->option[HK_FLOW_UNTIL] == HK_UNTIL_ACKED) {
-        status = run->ctx->tp->send(run->ctx, peer, NULL, 0);
+        status = run->ctx->tp->send(run->ctx, peer, run->out, 0);
     }
     return status;
 }

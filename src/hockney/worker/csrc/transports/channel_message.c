@@ -20,22 +20,40 @@ static inline hk_slot_t *slot_of(hk_ring_t *ring, uint32_t number)
     return &ring->slot[number % HK_RING_SLOTS];
 }
 
+/* Up to 8 bytes as a word and back. The common lengths are spelled out: for a length that it doesn't know, the
+ * compiler goes through memory, and the CPU then waits to read a word that was written in parts. */
 static inline uint64_t word_load(const void *buf, size_t len_bytes)
 {
     uint64_t word = 0;
-    if (len_bytes == 8) {
+    uint32_t half;
+    switch (len_bytes) {
+    case 8:
         memcpy(&word, buf, 8);
-    } else {
+        return word;
+    case 4:
+        memcpy(&half, buf, 4);
+        return half;
+    case 0:
+        return 0;
+    default:
         memcpy(&word, buf, len_bytes);
+        return word;
     }
-    return word;
 }
 
 static inline void word_store(void *buf, size_t len_bytes, uint64_t word)
 {
-    if (len_bytes == 8) {
+    const uint32_t half = (uint32_t)word;
+    switch (len_bytes) {
+    case 8:
         memcpy(buf, &word, 8);
-    } else {
+        return;
+    case 4:
+        memcpy(buf, &half, 4);
+        return;
+    case 0:
+        return;
+    default:
         memcpy(buf, &word, len_bytes);
     }
 }

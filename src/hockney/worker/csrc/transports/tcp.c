@@ -29,7 +29,7 @@ static hk_status_t listen_here(const hk_job_t *job, int *listener_p, hk_address_
 {
     const char *host = NULL;
     char own[sizeof address_p->host];
-    if (job->remote != 0) {
+    if (job->remote != 0 && job->size > 1) {
         const int fd = job->control->fds[job->rank == 0 ? 1 : 0];
         const hk_status_t status = hk_rendezvous_local_host(fd, job->rank, own);
         if (status != HK_OK) {
@@ -66,57 +66,52 @@ static hk_status_t meet(const hk_job_t *job, int listener, const place_t *places
     return status;
 }
 
-static hk_status_t connect_all(const hk_job_t *job, hk_stream_t *stream)
+static hk_status_t connect_all(const hk_job_t *job, hk_stream_t *stream, place_t *places, int *fds)
 {
     int listener = -1;
-    int *fds = malloc((size_t)job->size * sizeof *fds);
-    place_t *places = calloc((size_t)job->size, sizeof *places);
-    hk_status_t status = fds == NULL || places == NULL ? HK_ERR_MEMORY : HK_OK;
-    if (status != HK_OK) {
-        hk_log(job->rank, "tcp: no memory for the addresses of %d ranks", job->size);
-    }
-    for (int peer = 0; fds != NULL && peer < job->size; peer++) {
+    for (int peer = 0; peer < job->size; peer++) {
         fds[peer] = -1;
     }
-    status = hk_control_agree(job->control, status);
-    if (status == HK_OK) {
-        status = exchange_places(job, &listener, places);
-    }
+    hk_status_t status = exchange_places(job, &listener, places);
     if (status == HK_OK) {
         status = meet(job, listener, places, fds);
     }
     if (listener >= 0) {
         (void)close(listener);
     }
-    for (int peer = 0; fds != NULL && peer < job->size; peer++) {
+    for (int peer = 0; peer < job->size; peer++) {
         stream->out[peer].fd = stream->in[peer].fd = fds[peer];
     }
-    if (status == HK_OK) {
-        (void)snprintf(stream->library, sizeof stream->library, "TCP over %s, TCP_NODELAY",
-                       job->remote != 0 ? places[job->rank].address.host : "loopback");
-    }
-    free(places);
-    free(fds);
     return status;
 }
 
 static hk_status_t open_as(const hk_job_t *job, const hk_transport_t *tp, hk_stream_wait_t wait, hk_ctx_t **ctx_p)
 {
-    hk_stream_t *stream;
+    hk_stream_t *stream = NULL;
+    int *fds = calloc((size_t)job->size, sizeof *fds);
+    place_t *places = calloc((size_t)job->size, sizeof *places);
     hk_status_t status = hk_stream_create(job, tp, &family, &stream);
-    if (status != HK_OK) {
-        return status;
+    if (status == HK_OK && (fds == NULL || places == NULL)) {
+        hk_log(job->rank, "%s: no memory for the addresses of %d ranks", tp->name, job->size);
+        status = HK_ERR_MEMORY;
     }
-    status = connect_all(job, stream);
+    status = hk_control_agree(job->control, status);
     if (status == HK_OK) {
+        status = connect_all(job, stream, places, fds);
+    }
+    if (status == HK_OK) {
+        (void)snprintf(stream->library, sizeof stream->library, "%s over %s, TCP_NODELAY, %s", family.carrier,
+                       job->remote != 0 ? places[job->rank].address.host : "loopback", hk_stream_wait_name(wait));
         status = hk_stream_start(stream, wait, job->oversubscribed != 0);
     }
-    if (status != HK_OK) {
+    free(places);
+    free(fds);
+    if (status == HK_OK) {
+        *ctx_p = &stream->base;
+    } else if (stream != NULL) {
         hk_stream_close(&stream->base);
-        return status;
     }
-    *ctx_p = &stream->base;
-    return HK_OK;
+    return status;
 }
 
 static hk_status_t open_blocking(const hk_job_t *job, hk_ctx_t **ctx_p)

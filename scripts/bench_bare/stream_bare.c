@@ -1,0 +1,135 @@
+/* The bare loop that hockney's pipe, unix and tcp are held against: a ping-pong of plain blocking calls between two
+ * forked and pinned processes.
+ *
+ *     cc -O3 -std=c17 -D_GNU_SOURCE -o stream_bare stream_bare.c
+ *     stream_bare pipe|unix|tcp BYTES ROUNDS [CPU0 CPU1]
+ *
+ * prints nanoseconds per half round trip: the best of BLOCKS equal parts of ROUNDS, and their median. */
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { BLOCKS = 20 };
+
+static void check(int fine, const char *what)
+{
+    if (!fine) {
+        perror(what);
+        exit(1);
+    }
+}
+
+static void pin(int cpu)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET((size_t)cpu, &set);
+    check(sched_setaffinity(0, sizeof set, &set) == 0, "sched_setaffinity");
+}
+
+static double now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+static void connect_tcp(int ends[2])
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof at;
+    const int yes = 1;
+    const int listener = socket(AF_INET, SOCK_STREAM, 0);
+    check(bind(listener, (struct sockaddr *)&at, len) == 0 && listen(listener, 1) == 0, "listen");
+    check(getsockname(listener, (struct sockaddr *)&at, &len) == 0, "getsockname");
+    ends[0] = socket(AF_INET, SOCK_STREAM, 0);
+    check(connect(ends[0], (struct sockaddr *)&at, len) == 0, "connect");
+    ends[1] = accept(listener, NULL, NULL);
+    check(ends[1] >= 0, "accept");
+    for (int i = 0; i < 2; i++) {
+        check(setsockopt(ends[i], IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes) == 0, "TCP_NODELAY");
+    }
+    close(listener);
+}
+
+static void send_all(int fd, const char *buf, size_t len_bytes)
+{
+    for (size_t done = 0; done < len_bytes;) {
+        const ssize_t count = write(fd, buf + done, len_bytes - done);
+        check(count > 0, "write");
+        done += (size_t)count;
+    }
+}
+
+static void recv_all(int fd, char *buf, size_t len_bytes)
+{
+    for (size_t done = 0; done < len_bytes;) {
+        const ssize_t count = read(fd, buf + done, len_bytes - done);
+        check(count > 0, "read");
+        done += (size_t)count;
+    }
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double left = *(const double *)a, right = *(const double *)b;
+    return (left > right) - (left < right);
+}
+
+int main(int argc, char **argv)
+{
+    check(argc == 4 || argc == 6, "usage: stream_bare pipe|unix|tcp BYTES ROUNDS [CPU0 CPU1]");
+    const size_t bytes = strtoul(argv[2], NULL, 10);
+    const size_t rounds = strtoul(argv[3], NULL, 10) / BLOCKS + 1;
+    int in[2], out[2], pair[2];
+    if (strcmp(argv[1], "pipe") == 0) {
+        check(pipe(pair) == 0, "pipe");
+        in[1] = pair[0], out[0] = pair[1];
+        check(pipe(pair) == 0, "pipe");
+        in[0] = pair[0], out[1] = pair[1];
+    } else {
+        if (strcmp(argv[1], "unix") == 0) {
+            check(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0, "socketpair");
+        } else {
+            connect_tcp(pair);
+        }
+        in[0] = out[0] = pair[0], in[1] = out[1] = pair[1];
+    }
+    const pid_t child = fork();
+    const int rank = child == 0;
+    pin(argc == 6 ? atoi(argv[4 + rank]) : rank);
+    char *from = aligned_alloc(4096, (bytes / 4096 + 1) * 4096), *to = aligned_alloc(4096, (bytes / 4096 + 1) * 4096);
+    memset(from, 1, bytes);
+    memset(to, 0, bytes);
+
+    double block_ns[BLOCKS];
+    for (int block = -1; block < BLOCKS; block++) { /* the first warms up */
+        const double start_ns = now_ns();
+        for (size_t i = 0; i < rounds; i++) {
+            if (rank == 0) {
+                send_all(out[0], from, bytes);
+                recv_all(in[0], to, bytes);
+            } else {
+                recv_all(in[1], to, bytes);
+                send_all(out[1], from, bytes);
+            }
+        }
+        if (block >= 0) {
+            block_ns[block] = (now_ns() - start_ns) / (double)rounds / 2;
+        }
+    }
+    if (rank == 1) {
+        _exit(0);
+    }
+    check(waitpid(child, NULL, 0) == child, "waitpid");
+    qsort(block_ns, BLOCKS, sizeof block_ns[0], by_value);
+    printf("%.1f %.1f\n", block_ns[0], block_ns[BLOCKS / 2]);
+    return 0;
+}

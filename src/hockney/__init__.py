@@ -1,0 +1,48 @@
+"""Hockney measures how fast programs talk to each other; as a library it reads what was measured.
+
+    import hockney
+
+    with hockney.open() as results:
+        run = results.run("last")
+        series = run.select(transport="shm", pattern="pingpong", bytes=8)
+        series.times_ns       # numpy array: ns, one per sample, by the pattern's definition
+        series.figures()      # median with its interval, one per state of the machine
+
+`import hockney` itself loads nothing; the names below load their module when they are first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hockney.errors import HockneyError, StoreError, UsageError
+    from hockney.library import Results, Run, Series
+    from hockney.library import open_results as open  # noqa: A004  # read as hockney.open
+
+__version__ = "0.1.0"
+
+__all__ = ["HockneyError", "Results", "Run", "Series", "StoreError", "UsageError", "__version__", "open"]
+
+_HOMES = {
+    "HockneyError": "hockney.errors:HockneyError",
+    "StoreError": "hockney.errors:StoreError",
+    "UsageError": "hockney.errors:UsageError",
+    "Results": "hockney.library:Results",
+    "Run": "hockney.library:Run",
+    "Series": "hockney.library:Series",
+    "open": "hockney.library:open_results",
+}
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'hockney' has no attribute '{name}'")
+    module, _, attribute = home.partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

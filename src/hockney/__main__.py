@@ -1,0 +1,10 @@
+"""`python -m hockney`, which is what the start script calls."""
+
+import sys
+
+try:
+    from hockney.cli import main
+
+    main()
+except KeyboardInterrupt:  # before the command line could take care of it
+    sys.exit(3)

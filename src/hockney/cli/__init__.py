@@ -1,0 +1,46 @@
+"""The command line. One file for each command: parse, call one library function that returns data, render.
+
+How a command ends is decided here, for all of them: 0 done, 1 a check says worse, 2 wrong usage, 3 measured in part or
+not at all. An error is one sentence on standard error; only HOCKNEY_DEBUG=1 shows a traceback.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+_DONE, _WRONG_USAGE, _NOT_MEASURED = 0, 2, 3
+
+
+def main() -> NoReturn:
+    """The command that standard arguments ask for, and the end of this process."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Carry out one command line; gives the exit code. Prints every error; raises nothing."""
+    from hockney.cli import ending
+
+    try:
+        code = _carry_out(arguments)
+        sys.stdout.flush()
+    except BaseException as error:
+        code = ending.explain(error, arguments)
+    return ending.flush(code)
+
+
+def _carry_out(arguments: Sequence[str]) -> int:
+    import click
+
+    from hockney.cli.commands import hockney
+
+    if "_HOCKNEY_COMPLETE" in os.environ:
+        hockney.main(list(arguments), prog_name="hockney")  # answers the shell and exits
+    try:
+        with hockney.make_context("hockney", list(arguments)) as context:
+            result = hockney.invoke(context)
+    except click.exceptions.Exit as end:  # --help and --version
+        return end.exit_code
+    return result if isinstance(result, int) else _DONE

@@ -1,0 +1,100 @@
+"""Which commands there are. A command's module is loaded when it is called, so that the others cost nothing."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from hockney.cli.common import common_options
+from hockney.errors import unknown
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Where a command is, what it does in one line, and the first thing to try."""
+
+    home: str
+    summary: str
+    example: str
+
+
+# In the order of the help. A test compares the summaries with the commands' own.
+COMMANDS = {
+    "quick": Entry(
+        "hockney.cli.quick:quick", "Measure this machine in about a minute, and print its data sheet.", "quick"
+    ),
+    "run": Entry(
+        "hockney.cli.run:run", "Measure a suite or a pattern.", "run pingpong -t shm,tcp --bytes 1:1M --precision 1%"
+    ),
+    "list": Entry(
+        "hockney.cli.listing:list_command", "List what can be measured here, and how to get what can't.", "list"
+    ),
+    "runs": Entry("hockney.cli.runs:runs", "List the runs that are stored.", "runs"),
+    "show": Entry("hockney.cli.show:show", "Show the figures of a run.", "show last --transport shm"),
+    "export": Entry("hockney.cli.export:export", "Write a run as CSV or JSON.", "export last --csv -o figures.csv"),
+    "doctor": Entry("hockney.cli.doctor:doctor", "Say what limits precision here, and the remedy.", "doctor"),
+    "completion": Entry(
+        "hockney.cli.completion:completion",
+        "Print the script that completes commands in a shell.",
+        'completion bash > ~/.local/share/bash-completion/completions/hockney',
+    ),
+}
+
+
+class Commands(click.Group):
+    """A group whose commands are loaded when they are needed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        entry = COMMANDS.get(cmd_name)
+        if entry is None:
+            return None
+        module, _, attribute = entry.home.partition(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in COMMANDS:
+            raise unknown("command", args[0], COMMANDS)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """From the table above: importing every command for one line each would take most of the time."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write_paragraph()
+        formatter.write_text("Example: hockney quick. Every command has --help with an example of its own.")
+
+
+def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    if value:
+        from hockney import __version__
+
+        click.echo(f"hockney {__version__}")
+        ctx.exit()
+
+
+@click.group(cls=Commands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Print the version."
+)
+@common_options
+@click.pass_context
+def hockney(ctx: click.Context, **common: Any) -> None:
+    """Measures how fast programs talk to each other, explains the figures, and predicts other machines.
+
+    Without a command it shows what can be done here.
+    """
+    if ctx.invoked_subcommand is None:
+        from hockney.cli.welcome import welcome
+
+        welcome(**common)

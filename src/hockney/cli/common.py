@@ -1,0 +1,84 @@
+"""What every command has: --json, --store, help with an example, and exit codes as its return value.
+
+    @command("runs", example="hockney runs --json")
+    def runs(*, as_json: bool, store: Path | None) -> int | None:
+        ...
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+Function = Callable[..., Any]
+
+
+class _Command(click.Command):
+    """A command whose help ends with an example."""
+
+    example = ""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write_paragraph()
+        lines = self.example.splitlines()
+        with formatter.section("Example" if len(lines) == 1 else "Examples"):
+            for line in lines:
+                formatter.write(f"  {line.strip()}\n")
+
+
+def common_options(function: Function) -> Function:
+    """Adds --json and --store, given to the function as `as_json` and `store`.
+
+    They may stand before the command too: `hockney --store FILE runs`.
+    """
+
+    @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+    @click.option(
+        "--store",
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help="The results file; also HOCKNEY_STORE.",
+    )
+    @functools.wraps(function)
+    def with_common(*args: Any, as_json: bool, store: Path | None, **rest: Any) -> Any:
+        before = click.get_current_context().find_root().params
+        return function(
+            *args, as_json=as_json or bool(before.get("as_json")), store=store or before.get("store"), **rest
+        )
+
+    return with_common
+
+
+def command(name: str, *, example: str) -> Callable[[Function], _Command]:
+    """A command of hockney: a function with the keywords `as_json` and `store`, which may return an exit code.
+
+    Its docstring is the help. `example` is a command line, or several, one a line.
+    """
+
+    def decorate(function: Function) -> _Command:
+        made = click.command(name, cls=_Command)(common_options(function))
+        made.example = example
+        return made
+
+    return decorate
+
+
+def run_argument(function: Function) -> Function:
+    """The argument RUN: a number, a label, `last` or `last~1`."""
+    return click.argument("reference", metavar="RUN", shell_complete=_complete_run)(function)
+
+
+def _complete_run(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    from hockney.errors import HockneyError
+    from hockney.store import Store
+
+    try:
+        with Store.open(ctx.find_root().params.get("store"), readonly=True) as store:
+            labels = {run.label for run in store.runs() if run.label}
+    except HockneyError:
+        labels = set()
+    return [word for word in ("last", "last~1", *sorted(labels)) if word.startswith(incomplete)]

@@ -1,0 +1,38 @@
+"""`hockney completion`: completion of commands, options and runs in a shell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from hockney.cli import render
+from hockney.cli.common import command
+
+_SHELLS = ("bash", "zsh", "fish")
+
+
+@command(
+    "completion",
+    example="""hockney completion bash > ~/.local/share/bash-completion/completions/hockney
+    hockney completion zsh > "${fpath[1]}/_hockney"
+    hockney completion fish > ~/.config/fish/completions/hockney.fish""",
+)
+@click.argument("shell", type=click.Choice(_SHELLS))
+def completion(shell: str, *, as_json: bool, store: Path | None) -> None:
+    """Print the script that completes commands in a shell.
+
+    Save it where the shell looks for completions, and start a new shell. It completes the command `hockney`, so this
+    checkout's start script must be on PATH under that name.
+    """
+    from click.shell_completion import get_completion_class
+
+    from hockney.cli.commands import hockney
+
+    kind = get_completion_class(shell)
+    assert kind is not None  # click knows the three of them
+    script = kind(hockney, {}, "hockney", "_HOCKNEY_COMPLETE").source()
+    if as_json:
+        render.print_json("completion", {"shell": shell, "script": script})
+    else:
+        click.echo(script)

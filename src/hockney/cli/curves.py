@@ -1,0 +1,98 @@
+"""Series grouped and worded for people: one curve is all sizes of a pattern over a transport."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hockney.model import Definition, Launch, PointStatus
+from hockney.units import format_bytes, format_ns, format_rate
+
+if TYPE_CHECKING:
+    from hockney.library import Series
+    from hockney.stats import Figure
+
+_WHOSE = {
+    "root": "rank 0's time",
+    "sources": "the mean time of the sending ranks",
+    "slowest": "the slowest rank's time",
+}
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One curve: its name, and the figures of its series by size, then state."""
+
+    name: str
+    figures: tuple[tuple[Series, Figure], ...]
+    oversubscribed: bool
+
+
+def curves_of(series: Iterable[Series], launches: Iterable[Launch]) -> list[Curve]:
+    """The curves that have figures, in the order of the plan; sizes ascend, whenever they were added."""
+    crowded = {(launch.transport, launch.ranks) for launch in launches if launch.oversubscribed}
+    groups: dict[tuple[object, ...], list[Series]] = {}
+    for one in series:
+        point = one.point
+        groups.setdefault((point.transport, point.pattern, point.ranks, point.options), []).append(one)
+    curves = []
+    for members in groups.values():
+        members.sort(key=lambda one: one.point.bytes)
+        figures = tuple((one, figure) for one in members for figure in one.figures())
+        if figures:
+            point = members[0].point
+            curves.append(Curve(_name(members[0]), figures, (point.transport, point.ranks) in crowded))
+    return curves
+
+
+def _name(series: Series) -> str:
+    point = series.point
+    options = "".join(f" {name}={value}" for name, value in point.options)
+    return f"{point.pattern}{options} on {point.transport}, {point.ranks} ranks"
+
+
+def figure_row(series: Series, figure: Figure) -> list[str]:
+    """Size, time, interval, rate, minimum, state, floor, visits, status."""
+    return [
+        format_bytes(series.point.bytes),
+        format_ns(figure.value_ns),
+        format_interval(figure.low_ns, figure.high_ns),
+        format_rate(figure.rate_bytes_per_s) if figure.rate_bytes_per_s else "",
+        format_ns(figure.minimum_ns),
+        figure.state,
+        format_ns(figure.floor_ns) if figure.floor_ns is not None else "",
+        str(figure.n_visits),
+        series.status.value,
+    ]
+
+
+def format_interval(low_ns: float | None, high_ns: float | None) -> str:
+    """`26.9 - 27.3 ns`; there are too few visits for one where both are None."""
+    if low_ns is None or high_ns is None:
+        return "too few visits"
+    low, high = format_ns(low_ns), format_ns(high_ns)
+    number, _, unit = low.partition(" ")
+    return f"{number} - {high}" if high.endswith(f" {unit}") else f"{low} - {high}"
+
+
+def definition_text(definition: Definition) -> str:
+    """How the samples became the time and the rate, as a sentence."""
+    divided = f", divided by {definition.divisor}" if definition.divisor > 1 else ""
+    text = f"Time: {_WHOSE.get(definition.timed, definition.timed)} for one repetition{divided}; median over visits."
+    if definition.algorithm:
+        text += f" Algorithm: {definition.algorithm}."
+    return f"{text} Rate: payload bytes of one repetition over its whole time." if definition.bytes_per_rep else text
+
+
+def endings_of(series: Iterable[Series]) -> list[list[str]]:
+    """What failed, was skipped, or was not reached: name, end and reason, with sizes of one reason together."""
+    found: dict[tuple[str, str, str], list[int]] = {}
+    for one in series:
+        if one.status in (PointStatus.FAILED, PointStatus.SKIPPED, PointStatus.PENDING):
+            reason = one.reason or ("not reached" if one.status is PointStatus.PENDING else "no reason was stored")
+            found.setdefault((_name(one), one.status.value, reason), []).append(one.point.bytes)
+    return [
+        [f"{name}: {', '.join(format_bytes(size) for size in sorted(sizes)[:4])}{'…' if len(sizes) > 4 else ''}", *rest]
+        for (name, *rest), sizes in found.items()
+    ]

@@ -1,0 +1,110 @@
+"""How a command ends: every exception becomes a sentence and an exit code."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import platform
+import sys
+import time
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from hockney.errors import HockneyError
+
+_DONE, _NOT_MEASURED = 0, 3
+
+
+def explain(error: BaseException, arguments: Sequence[str]) -> int:
+    """Say on standard error what happened; gives the exit code. Only SystemExit is passed on."""
+    if isinstance(error, SystemExit):
+        raise error
+    if os.environ.get("HOCKNEY_DEBUG") == "1":
+        traceback.print_exception(error)
+    if isinstance(error, BrokenPipeError):
+        return _DONE  # the reader has seen enough, as in `hockney list | head -1`
+    if isinstance(error, HockneyError):
+        return _say(str(error), error.exit_code)
+    if isinstance(error, click.ClickException):
+        return _say(_with_hint(error), error.exit_code)
+    if isinstance(error, (KeyboardInterrupt, click.Abort)):
+        return _say("stopped by Ctrl-C; whatever had been measured is stored (see: hockney runs)", _NOT_MEASURED)
+    if isinstance(error, OSError) and error.errno is not None:
+        return _say(_system_sentence(error), _NOT_MEASURED)
+    if isinstance(error, MemoryError):
+        return _say("there is not enough memory for this", _NOT_MEASURED)
+    return _say(_fault(error, arguments), _NOT_MEASURED)
+
+
+def flush(code: int) -> int:
+    """Let out what is still buffered. A reader that is gone is no error; a full disk is one."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BrokenPipeError:
+            _silence(stream.fileno())
+        except OSError as error:
+            _silence(stream.fileno())
+            code = _say(_system_sentence(error), _NOT_MEASURED)
+        except ValueError:
+            continue  # it is closed
+    return code
+
+
+def _silence(descriptor: int) -> None:
+    """Python flushes once more when it ends, and would complain then."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, descriptor)
+    os.close(null)
+
+
+def _say(sentence: str, code: int) -> int:
+    with contextlib.suppress(OSError, ValueError):
+        print(f"hockney: {sentence}", file=sys.stderr)
+    return code
+
+
+def _with_hint(error: click.ClickException) -> str:
+    text = error.format_message().rstrip(".")
+    context = getattr(error, "ctx", None)
+    text = text[:1].lower() + text[1:]
+    return f"{text} (see: {context.command_path} --help)" if context else text
+
+
+def _system_sentence(error: OSError) -> str:
+    reason = (error.strerror or str(error)).lower()
+    if error.filename is None:
+        return f"cannot write the output: {reason}" if error.errno in (errno.ENOSPC, errno.EIO) else reason
+    return f"cannot use {os.fsdecode(error.filename)}: {reason}" if not isinstance(error.filename, int) else reason
+
+
+def _fault(error: BaseException, arguments: Sequence[str]) -> str:
+    """What only a fault of ours brings about: the details go to a file, for whoever mends it."""
+    what = traceback.format_exception_only(error)[-1].strip().partition("\n")[0]
+    path = _write_report(error, arguments)
+    where = f"the details are in {path}, please report them" if path else "HOCKNEY_DEBUG=1 shows the details"
+    return f"a fault in hockney itself: {what}; {where}"
+
+
+def _write_report(error: BaseException, arguments: Sequence[str]) -> Path | None:
+    import platformdirs
+
+    from hockney import __version__
+
+    lines = [
+        f"hockney {__version__}, Python {platform.python_version()}, {platform.platform()}\n",
+        f"arguments: {list(arguments)}\n\n",
+        *traceback.format_exception(error),
+    ]
+    try:
+        folder = Path(platformdirs.user_state_dir("hockney", appauthor=False))
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"fault-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.txt"
+        path.write_text("".join(lines), encoding="utf-8")
+    except OSError:
+        return None
+    return path

@@ -1,0 +1,67 @@
+"""`hockney export`: a run for other programs."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TextIO
+
+import click
+
+from hockney.cli.common import command, run_argument
+from hockney.errors import UsageError
+
+
+@command(
+    "export",
+    example="""hockney export last --csv -o figures.csv
+    hockney export last --json --samples > run.json""",
+)
+@run_argument
+@click.option("--csv", "as_csv", is_flag=True, help="A row for each series and state of the machine (the default).")
+@click.option("--samples", is_flag=True, help="With --json: every sample of every rank too.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Where to, instead of standard output."
+)
+def export(
+    reference: str, as_csv: bool, samples: bool, output: Path | None, *, as_json: bool, store: Path | None
+) -> None:
+    """Write a run as CSV or JSON.
+
+    RUN is a number, a label, `last`, or `last~1` for the one before. The CSV holds the figures, the JSON all that is
+    known of the run.
+    """
+    if as_csv and as_json:
+        raise UsageError("a run is exported as --csv or as --json, not as both at once")
+    if samples and not as_json:
+        raise UsageError("--samples goes with --json: a CSV has one row for each figure")
+    from hockney.store import Store
+    from hockney.store.export import write_csv, write_json
+
+    with Store.open(store, readonly=True) as results:
+        run_id = results.find_run(reference)
+        with _stream(output) as stream:
+            if as_json:
+                write_json(results, run_id, stream, samples=samples)
+            else:
+                write_csv(results, run_id, stream)
+
+
+@contextlib.contextmanager
+def _stream(path: Path | None) -> Iterator[TextIO]:
+    """Standard output, or a file that appears when all of it is written."""
+    if path is None:
+        yield sys.stdout
+    elif path.exists() and not path.is_file():  # /dev/stderr, a named pipe
+        with path.open("w", encoding="utf-8", newline="") as stream:
+            yield stream
+    else:
+        scratch = path.with_name(f".{path.name}.part")
+        try:
+            with scratch.open("w", encoding="utf-8", newline="") as stream:
+                yield stream
+            scratch.replace(path)
+        finally:
+            scratch.unlink(missing_ok=True)

@@ -1,0 +1,126 @@
+"""`hockney list`: what can be measured here, and how to get what can't."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hockney.cli import render
+from hockney.cli.common import command
+from hockney.cli.render import Column
+from hockney.errors import UsageError, unknown
+
+if TYPE_CHECKING:
+    from hockney.inventory import Inventory, Item, Matrix
+
+_KINDS = ("suites", "patterns", "transports", "launchers")
+_MATRIX = "matrix"
+
+
+@command(
+    "list",
+    example="""hockney list
+    hockney list transports --json
+    hockney list suites mine.toml""",
+)
+@click.argument("kind", required=False, type=click.STRING, metavar="[KIND]")
+@click.argument("files", nargs=-1, metavar="[FILE]...")
+def list_command(kind: str | None, files: Sequence[str], *, as_json: bool, store: Path | None) -> None:
+    """List what can be measured here, and how to get what can't.
+
+    KIND is suites, patterns, transports or launchers; without it, all four. `list matrix` shows which pattern runs on
+    which transport. FILEs are suites of your own, to be listed with those that come with hockney.
+    """
+    if kind is not None and kind not in (*_KINDS, _MATRIX):
+        raise unknown("kind of list", kind, (*_KINDS, _MATRIX))
+    if files and kind != "suites":
+        raise UsageError("files can be given to 'list suites' only")
+    from hockney.inventory import take_inventory
+    from hockney.machine import usable_cpus
+
+    inventory = take_inventory(files, cpus=len(usable_cpus()))
+    kinds = [kind] if kind else list(_KINDS)
+    if as_json:
+        render.print_json("list", {**{name: _as_json(name, inventory) for name in kinds}, "fault": inventory.fault})
+        return
+    if inventory.fault:
+        render.say(f"Patterns and transports are not known: {inventory.fault}", style="red")
+    for name in kinds:
+        if name == _MATRIX:
+            _print_matrix(inventory.matrix)
+        else:
+            _print_items(name, getattr(inventory, name), alone=kind is not None)
+
+
+def _as_json(name: str, inventory: Inventory) -> Any:
+    if name == _MATRIX:
+        reasons = inventory.matrix.reasons
+        return [
+            {"transport": transport, "pattern": pattern, "runs": cell, "why": reasons.get((transport, pattern))}
+            for transport, row in inventory.matrix.cells.items()
+            for pattern, cell in row.items()
+        ]
+    items: Sequence[Item] = getattr(inventory, name)
+    return [
+        {"name": item.name, "ready": item.ready, "summary": item.summary, "why": item.why, "how": item.how, **item.more}
+        for item in items
+    ]
+
+
+def _print_items(name: str, items: Sequence[Item], *, alone: bool) -> None:
+    if not alone:
+        render.title(name.capitalize(), first=name == _KINDS[0])
+    rows = [
+        [item.name, "ready" if item.ready else "missing", item.summary if item.ready else _reason(item)]
+        for item in items
+    ]
+    if rows:
+        render.table([Column("name", style="bold"), Column("state"), Column("what, or why not", wrap=True)], rows)
+    if alone and name == "patterns":
+        _print_options(items)
+
+
+def _reason(item: Item) -> str:
+    # A suite with many errors has a line for each; in a table they make one.
+    why = " ".join((item.why or "").split())
+    return f"{why}; {item.how}" if item.how else why
+
+
+def _print_options(patterns: Sequence[Item]) -> None:
+    rows = [
+        [
+            pattern.name,
+            option["name"],
+            "|".join(option["choices"]) or f"{option['min']} to {option['max']}",
+            option["default"],
+            option["help"],
+        ]
+        for pattern in patterns
+        for option in pattern.more["options"]
+    ]
+    if rows:
+        render.title("Options of patterns")
+        columns = ["pattern", "option", "values", "default", Column("what", wrap=True)]
+        render.table(columns, rows)
+
+
+def _print_matrix(matrix: Matrix) -> None:
+    marks: dict[str, str] = {}
+    rows = []
+    for transport, row in matrix.cells.items():
+        cells = []
+        for pattern, cell in row.items():
+            reason = matrix.reasons.get((transport, pattern), "")
+            mark = marks.setdefault(reason, f"no ({len(marks) + 1})") if reason else ""
+            cells.append(cell or mark)
+        rows.append([transport, *cells])
+    if not rows:
+        return
+    render.table(["transport", *matrix.patterns], rows)
+    for reason, mark in marks.items():
+        render.say(f"{mark}: {reason}")
+    if any(cell == "native" for row in matrix.cells.values() for cell in row.values()):
+        render.say("native: by a collective operation of the library's own; the portable one runs there too")

@@ -1,0 +1,127 @@
+"""What `quick` and `run` have in common: measure with a display, then show the figures and say how it ended."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+
+from hockney import run as running
+from hockney.cli import render
+from hockney.cli.progress import Display
+from hockney.cli.sheet import print_sheet, sheet_as_json
+from hockney.library import Run
+from hockney.machine import usable_cpus
+from hockney.model import PointStatus, RunStatus
+from hockney.plan import Wishes, make_plan
+from hockney.report.sheet import make_sheet
+from hockney.run import Outcome
+from hockney.store import Store
+from hockney.suites import Suite
+from hockney.worker.catalogue import Catalogue, load
+
+_DONE, _IN_PART = 0, 3
+
+
+def measure_and_show(
+    command: str,
+    suite: Suite,
+    wishes: Wishes,
+    *,
+    store: Path | None,
+    label: str | None,
+    as_json: bool,
+    sheet: bool,
+) -> int:
+    """Measure a suite and show what came out, as the data sheet or as a table of all series; gives the exit code.
+
+    Raises UsageError for words that nothing here knows, before anything is measured; StoreError, BuildError.
+    """
+
+    def begin(catalogue: Catalogue, results: Store, display: Display) -> Outcome:
+        plan = make_plan(suite, wishes, catalogue, len(usable_cpus()))
+        return running.measure(plan, catalogue, results, display, command=_command_line(command), label=label)
+
+    return _carry_out(command, begin, store, as_json, sheet)
+
+
+def resume_and_show(command: str, reference: str, *, store: Path | None, as_json: bool) -> int:
+    """Go on with a stored run. Raises as measure_and_show."""
+
+    def begin(catalogue: Catalogue, results: Store, display: Display) -> Outcome:
+        return running.resume(reference, catalogue, results, display)
+
+    return _carry_out(command, begin, store, as_json, sheet=False)
+
+
+def _carry_out(
+    command: str,
+    begin: Callable[[Catalogue, Store, Display], Outcome],
+    store: Path | None,
+    as_json: bool,
+    sheet: bool,
+) -> int:
+    catalogue = load()
+    display = Display()
+    with Store.open(store) as results, _stop_on_sigterm():
+        try:
+            outcome = begin(catalogue, results, display)
+        finally:
+            display.close()
+        run = Run(results, outcome.run_id)
+        if as_json:
+            document = sheet_as_json(make_sheet(run), catalogue.missing) if sheet else {}
+            render.print_json(command, {**_ending_json(outcome, results.path), **document, **_series_json(run, sheet)})
+        elif sheet:
+            print_sheet(make_sheet(run), catalogue.missing)
+        else:
+            from hockney.cli.show import print_run
+
+            print_run(run)
+        _say_ending(outcome, results.path)
+    return _DONE if outcome.status is RunStatus.DONE else _IN_PART
+
+
+def _series_json(run: Run, sheet: bool) -> dict[str, object]:
+    if sheet:
+        return {}
+    from hockney.cli.show import run_as_json
+
+    return run_as_json(run)
+
+
+def _ending_json(outcome: Outcome, path: Path) -> dict[str, object]:
+    return {"run": outcome.run_id, "status": outcome.status.value, "failed_points": outcome.failed, "store": str(path)}
+
+
+def _say_ending(outcome: Outcome, path: Path) -> None:
+    """On standard error: what is on standard output is the result alone."""
+    words = [f"run {outcome.run_id} is stored in {path}"]
+    if outcome.status is RunStatus.INTERRUPTED:
+        words.append("it was stopped early: `hockney run --resume` goes on with it")
+    elif outcome.status is RunStatus.PARTIAL:
+        words.append(f"{outcome.failed} point{'s' if outcome.failed > 1 else ''} {PointStatus.FAILED.value}, the rest is measured")
+    print(f"\n{'; '.join(words)}", file=sys.stderr)
+
+
+def _command_line(command: str) -> str:
+    arguments = sys.argv[1:] if command in sys.argv else [command]
+    return shlex.join(["hockney", *arguments])
+
+
+@contextlib.contextmanager
+def _stop_on_sigterm() -> Iterator[None]:
+    """A polite kill is taken like Ctrl-C: what was measured is stored, and the ranks are ended."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

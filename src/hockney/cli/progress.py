@@ -1,0 +1,95 @@
+"""What is seen while a run measures: figures as they come, and an honest time to go. All of it on standard error.
+
+On a terminal one line is rewritten at most a few times a second, and only between measurements: on a small machine the
+display would disturb what it shows. In a pipe there is a line for each job that comes up, its first figure, and each
+failure.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from hockney.model import Launch, Point, PointStatus, Visit
+from hockney.plan import Plan
+from hockney.sampler import Progress
+from hockney.units import format_bytes, format_duration_s, format_ns
+
+_REDRAW_S = 0.25
+
+
+class Display:
+    """Implements run.Display on standard error; `quiet` shows nothing at all."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._quiet = quiet
+        self._terminal = sys.stderr.isatty()
+        self._drawn_s = 0.0
+        self._line = ""
+        self._shown: set[str] = set()
+        self._progress: Progress | None = None
+        self._points = 0
+
+    def begun(self, run_id: int, plan: Plan) -> None:
+        """Says what comes."""
+        self._points = len(plan.points)
+        transports = len({point.transport for point in plan.points})
+        self._say(
+            f"run {run_id}: {self._points} points on {transports} transport{'s' if transports > 1 else ''}, "
+            f"at most {format_duration_s(plan.time_s)} and the starts of the jobs; Ctrl-C keeps what is measured"
+        )
+
+    def launched(self, launch: Launch) -> None:
+        """Says what really carries the bytes, and where the ranks are."""
+        cpus = ", ".join(str(cpu) for cpu in launch.cpus[:8]) + (", …" if len(launch.cpus) > 8 else "")
+        self._say(f"{launch.transport}: {launch.library}; ranks on CPUs {cpus}")
+
+    def visited(self, visit: Visit) -> None:
+        """The first figure of each transport is said at once; it is one visit's, so it has no interval yet."""
+        point = visit.point
+        times_ns = sorted(visit.times_ns().tolist())
+        seen = f"{point.pattern} {format_bytes(point.bytes)} on {point.transport}"
+        now = f"{seen}: {format_ns(times_ns[len(times_ns) // 2])}"
+        if point.transport not in self._shown:
+            self._shown.add(point.transport)
+            self._say(f"  first: {now}")
+        self._draw(now)
+
+    def progressed(self, progress: Progress) -> None:
+        """Remembers how far it is for the next line."""
+        self._progress = progress
+        self._draw("")
+
+    def point_ended(self, point: Point, status: PointStatus, reason: str | None) -> None:
+        """Failures are said at once; the rest is in the figures."""
+        if status is PointStatus.FAILED:
+            self._say(f"failed: {point}: {reason}")
+
+    def close(self) -> None:
+        """Takes the rewritten line away."""
+        if self._line:
+            self._write(f"\r{' ' * len(self._line)}\r")
+            self._line = ""
+
+    def _draw(self, now: str) -> None:
+        if self._quiet or not self._terminal or time.monotonic() - self._drawn_s < _REDRAW_S:
+            return
+        self._drawn_s = time.monotonic()
+        done = ""
+        if self._progress is not None:
+            p = self._progress
+            done = f"round {p.round}, {p.finished} of {p.points} points precise, "
+            done += f"about {format_duration_s(p.left_s)} to go  "
+        line = f"{done}{now}"[:100]
+        self._write(f"\r{line.ljust(len(self._line))}")
+        self._line = line
+
+    def _say(self, text: str) -> None:
+        if self._quiet:
+            return
+        self.close()
+        self._write(f"{text}\n")
+
+    def _write(self, text: str) -> None:
+        sys.stderr.write(text)
+        sys.stderr.flush()

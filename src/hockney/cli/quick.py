@@ -1,0 +1,27 @@
+"""`hockney quick`: the main job."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from hockney.cli.common import command
+
+
+@command("quick", example="hockney quick\nhockney quick --time 20s --label before-upgrade")
+@click.option("--time", "time_", metavar="DURATION", help="How long to measure; 50s unless said otherwise.")
+@click.option("-l", "--label", metavar="NAME", help="A name for this run, for later: hockney show NAME.")
+def quick(*, as_json: bool, store: Path | None, time_: str | None, label: str | None) -> int:
+    """Measure this machine in about a minute, and print its data sheet.
+
+    Measured are latency, bandwidth in one and in both directions, and barriers between two ranks, over every
+    transport that can run here. The results are stored; `hockney show last` has all of them.
+    """
+    from hockney.cli.measuring import measure_and_show
+    from hockney.plan import Wishes
+    from hockney.suites import load_suite
+    from hockney.units import parse_duration_s
+
+    wishes = Wishes(time_s=parse_duration_s(time_) if time_ else None)
+    return measure_and_show("quick", load_suite("quick"), wishes, store=store, label=label, as_json=as_json, sheet=True)

@@ -1,0 +1,71 @@
+"""`hockney runs`: what is stored."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hockney.cli import render
+from hockney.cli.common import command
+from hockney.cli.render import Column
+from hockney.cli.times import local_time
+from hockney.model import PointStatus
+from hockney.units import format_duration_s
+
+if TYPE_CHECKING:
+    from hockney.store import RunSummary
+
+_ENDED = (PointStatus.PRECISE, PointStatus.BUDGET)
+
+
+@command("runs", example="hockney runs")
+def runs(*, as_json: bool, store: Path | None) -> None:
+    """List the runs that are stored.
+
+    A run is named by its number, by its label, by `last`, or by `last~1` for the one before.
+    """
+    from hockney.store import Store
+
+    with Store.open(store, readonly=True) as results:
+        found, path = results.runs(), results.path
+    if as_json:
+        render.print_json("runs", {"store": str(path), "runs": [_as_json(run) for run in found]})
+        return
+    columns = [
+        Column("run", right=True, style="bold"), "label", "suite", "started", "status",
+        Column("points", right=True), Column("duration", right=True), Column("transports", wrap=True),
+    ]  # fmt: skip
+    render.table(columns, [_row(run) for run in found])
+    if not found:
+        render.say("There are no runs yet: hockney quick makes one.")
+
+
+def _row(run: RunSummary) -> list[str]:
+    asked = sum(run.points.values()) - run.points.get(PointStatus.SKIPPED, 0)
+    done = sum(run.points.get(status, 0) for status in _ENDED)
+    duration = format_duration_s(run.finished_unix_s - run.started_unix_s) if run.finished_unix_s else ""
+    return [
+        str(run.id),
+        run.label or "",
+        run.suite,
+        local_time(run.started_unix_s),
+        run.status.value,
+        f"{done}/{asked}",
+        duration,
+        " ".join(run.transports),
+    ]
+
+
+def _as_json(run: RunSummary) -> dict[str, object]:
+    return {
+        "number": run.id,
+        "label": run.label,
+        "command": run.command,
+        "suite": run.suite,
+        "started_unix_s": run.started_unix_s,
+        "finished_unix_s": run.finished_unix_s,
+        "status": run.status.value,
+        "rounds": run.rounds,
+        "transports": list(run.transports),
+        "points": {status.value: count for status, count in run.points.items()},
+    }

@@ -1,0 +1,114 @@
+"""How the data sheet looks, on a terminal, in a pipe and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from hockney.cli import render
+from hockney.cli.render import Column
+from hockney.model import PointStatus
+from hockney.report.sheet import Failure, Layer, Sheet, Value
+from hockney.units import format_bytes, format_ns, format_rate
+from hockney.worker.catalogue import Missing
+
+
+def print_sheet(sheet: Sheet, missing: Sequence[Missing]) -> None:
+    """The whole sheet: figures, layers, what limits them, what is not there."""
+    columns = [
+        Column("transport", style="bold"),
+        "state",
+        Column("floor", right=True),
+        Column("latency 8 B", right=True),
+        Column("stream", right=True),
+        Column("two-way", right=True),
+        Column("barrier", right=True),
+        Column("r_inf", right=True),
+        Column("n_1/2", right=True),
+    ]
+    render.title("Two ranks; median, and the longer arm of its 95 % interval; per state of the machine")
+    render.table(columns, [_cells(row) for row in sheet.rows])
+    if any(row.oversubscribed for row in sheet.rows):
+        render.say("* more ranks than CPUs: a scheduling time, not the transport's own")
+    render.say(_legend(sheet))
+    if sheet.layers:
+        render.title("What each layer adds to the half round trip of 8 B")
+        for line in _layer_lines(sheet.layers):
+            render.say(f"  {line}")
+    if sheet.warnings:
+        render.title("What limits these figures")
+        render.warnings(sheet.warnings)
+    notes = [*_failure_lines(sheet.failures), *(f"{one.name}: {one.why}; {one.how}" for one in missing)]
+    if notes:
+        render.title("What could not run")
+        for note in notes:
+            render.say(f"  {note}")
+
+
+def sheet_as_json(sheet: Sheet, missing: Sequence[Missing]) -> dict[str, Any]:
+    """For --json: the same values, with units in their names."""
+
+    def plain(value: Any) -> Any:
+        return value.value if isinstance(value, PointStatus) else value
+
+    document = asdict(sheet, dict_factory=lambda pairs: {name: plain(value) for name, value in pairs})
+    document["states"] = [dict(zip(("name", "floor_ns", "visits"), state, strict=True)) for state in sheet.states]
+    return {**document, "missing": [asdict(one) for one in missing]}
+
+
+def _cells(row: Any) -> list[str]:
+    mark = "*" if row.oversubscribed else ""
+    return [
+        row.transport,
+        row.state,
+        format_ns(row.floor_ns) if row.floor_ns is not None else "-",
+        _cell(row.latency_ns, format_ns) + mark,
+        _cell(row.stream_bytes_per_s, format_rate),
+        _cell(row.twoway_bytes_per_s, format_rate),
+        _cell(row.barrier_ns, format_ns) + mark,
+        _cell(row.r_inf_bytes_per_s, format_rate),
+        _cell(row.n_half_bytes, lambda size: format_bytes(round(size))),
+    ]
+
+
+def _cell(value: Value | None, form: Callable[[float], str]) -> str:
+    if value is None:
+        return "-"
+    spread = f"{value.spread:.1%}" if value.spread < 0.0995 else f"{value.spread:.0%}"
+    return f"{form(value.value)} ±{spread}"
+
+
+def _legend(sheet: Sheet) -> str:
+    seen = ", ".join(
+        f"{name}{f' ({format_ns(floor_ns)})' if floor_ns else ''} {visits}" for name, floor_ns, visits in sheet.states
+    )
+    parts = [
+        "floor: one cache line between the two CPUs, half a round trip.",
+        "stream, two-way: best of 64 KiB and 1 MiB, 16 messages under way; two-way counts both directions.",
+        "r_inf, n_1/2: one straight line through the ping-pong of all sizes.",
+        "-: too few visits in that state for an interval.",
+        f"Visits by state: {seen}.",
+    ]
+    if sheet.harness_ns is not None:
+        parts.append(f"The harness itself costs {_cell(sheet.harness_ns, format_ns)} per repetition.")
+    return " ".join(parts)
+
+
+def _layer_lines(layers: Iterable[Layer]) -> Iterable[str]:
+    for layer in layers:
+        if layer.low_ns <= 0 <= layer.high_ns:
+            yield f"{layer.upper}: no difference seen to {layer.lower} ({layer.state})"
+        else:
+            verb = "adds" if layer.added_ns > 0 else "saves"
+            low, high = sorted((abs(layer.low_ns), abs(layer.high_ns)))
+            yield (
+                f"{layer.upper} {verb} {format_ns(abs(layer.added_ns))} ({format_ns(low)} to {format_ns(high)}) "
+                f"{'to' if verb == 'adds' else 'against'} {layer.lower} ({layer.state})"
+            )
+
+
+def _failure_lines(failures: Iterable[Failure]) -> Iterable[str]:
+    for failure in failures:
+        points = f"{failure.points} point{'s' if failure.points > 1 else ''}"
+        yield f"{failure.transport}: {points} {failure.status.value}, because {failure.reason}"

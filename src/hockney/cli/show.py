@@ -1,0 +1,126 @@
+"""`hockney show`: the figures of a run."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hockney.cli import render
+from hockney.cli.common import command, run_argument
+from hockney.cli.curves import Curve, curves_of, definition_text, endings_of, figure_row
+from hockney.cli.render import Column
+from hockney.cli.times import local_time
+from hockney.errors import unknown
+
+if TYPE_CHECKING:
+    from hockney.library import Run, Series
+
+_COLUMNS = [
+    Column("size", right=True, style="bold"), Column("time", right=True), Column("95 % interval", right=True),
+    Column("rate", right=True), Column("minimum", right=True), "state", Column("floor", right=True),
+    Column("visits", right=True), "status",
+]  # fmt: skip
+
+
+@command(
+    "show",
+    example="""hockney show last
+    hockney show 12 --pattern pingpong --transport mpi""",
+)
+@run_argument
+@click.option("--pattern", metavar="NAME", help="Only this pattern.")
+@click.option("-t", "--transport", metavar="NAME", help="Only this transport; mpi stands for every MPI.")
+def show(
+    reference: str, pattern: str | None, transport: str | None, *, as_json: bool, store: Path | None
+) -> None:
+    """Show the figures of a run: each with its interval, the state of the machine it holds for, and the floor then.
+
+    RUN is a number, a label, `last`, or `last~1` for the one before. What failed or was skipped stands below, with the
+    reason.
+    """
+    from hockney.library import open_results
+
+    with open_results(store) as results:
+        run = results.run(reference)
+        series = _select(run, pattern, transport)
+        if as_json:
+            render.print_json("show", {**_run_json(run), "series": [_series_json(one) for one in series]})
+            return
+        _print_head(run)
+        for curve in curves_of(series, run.launches.values()):
+            _print_curve(curve)
+    reasons = endings_of(series)
+    if reasons:
+        render.title("Failed and skipped")
+        render.table(["what", "status", Column("why", wrap=True)], reasons)
+    if run.warnings:
+        render.title("Warnings")
+        render.warnings(run.warnings)
+
+
+def _select(run: Run, pattern: str | None, transport: str | None) -> list[Series]:
+    found = run.find(pattern=pattern, transport=transport)
+    if not found:
+        points = [series.point for series in run.series]
+        if pattern is not None and pattern not in {point.pattern for point in points}:
+            raise unknown("pattern in this run", pattern, dict.fromkeys(point.pattern for point in points))
+        if transport is not None:
+            raise unknown("transport in this run", transport, dict.fromkeys(point.transport for point in points))
+    return found
+
+
+def _print_head(run: Run) -> None:
+    info, facts = run.info, run.facts
+    name = f"Run {run.id}" + (f" ({run.label})" if run.label else "")
+    render.title(f"{name}: {info.suite}, {local_time(info.started_unix_s)}, {run.status.value}", first=True)
+    model = facts.get("cpu", {}).get("model") or "unknown CPU"
+    render.say(f"{facts.get('hostname') or 'unknown host'}: {model}; hockney {info.version}; {info.command}")
+    libraries = {launch.transport: launch.library for launch in run.launches.values()}
+    for transport, library in libraries.items():
+        render.say(f"{transport}: {library}")
+
+
+def _print_curve(curve: Curve) -> None:
+    render.title(curve.name)
+    render.table(_COLUMNS, [figure_row(series, figure) for series, figure in curve.figures])
+    for text in dict.fromkeys(definition_text(figure.definition) for _, figure in curve.figures):
+        render.say(text, style="dim")
+    if curve.oversubscribed:
+        render.say("There were more ranks than CPUs: these are scheduling times.", style="yellow")
+
+
+def _run_json(run: Run) -> dict[str, Any]:
+    info = run.info
+    return {
+        "number": run.id,
+        "label": run.label,
+        "command": info.command,
+        "suite": info.suite,
+        "status": run.status.value,
+        "started_unix_s": info.started_unix_s,
+        "finished_unix_s": run.finished_unix_s,
+        "hockney": info.version,
+        "seed": info.seed,
+        "plan": info.plan,
+        "facts": run.facts,
+        "launches": [{"id": number, **asdict(launch)} for number, launch in run.launches.items()],
+        "warnings": [render.warning_json(warning) for warning in run.warnings],
+    }
+
+
+def _series_json(series: Series) -> dict[str, Any]:
+    point = series.point
+    return {
+        "transport": point.transport,
+        "pattern": point.pattern,
+        "ranks": point.ranks,
+        "bytes": point.bytes,
+        "options": dict(point.options),
+        "role": point.role,
+        "status": series.status.value,
+        "reason": series.reason,
+        "figures": [asdict(figure) for figure in series.figures()],
+    }

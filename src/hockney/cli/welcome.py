@@ -1,0 +1,62 @@
+"""The bare command: what can be done here, in a moment and on one screen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hockney.cli.commands import COMMANDS
+from hockney.errors import HockneyError
+
+
+def welcome(*, as_json: bool, store: Path | None) -> None:
+    """Print the main commands, each with an example, and the last run if there is one."""
+    last = _last_run(store)
+    if as_json:
+        from hockney.cli import render
+
+        commands = [
+            {"name": name, "summary": entry.summary, "example": f"hockney {entry.example}"}
+            for name, entry in COMMANDS.items()
+        ]
+        render.print_json("welcome", {"commands": commands, "last_run": last})
+        return
+    click.echo("hockney measures how fast programs talk to each other, and explains the figures.\n")
+    for name in ("quick", "run", "list", "show", "doctor"):
+        click.echo(f"  {click.style('hockney ' + COMMANDS[name].example, bold=True)}")
+        click.echo(f"      {COMMANDS[name].summary}")
+    click.echo("\nAll commands: hockney --help. Each one with its options: hockney COMMAND --help.")
+    if last is None:
+        click.echo("Nothing is stored here yet: hockney quick is the one to begin with.")
+    elif "number" in last:
+        name = f"{last['number']}" + (f" ({last['label']})" if last["label"] else "")
+        click.echo(f"Last run: {name}, {last['suite']}, {last['started']}, {last['status']}. See it: hockney show last.")
+    else:
+        click.echo(f"The results can't be read: {last['error']}")
+
+
+def _last_run(path: Path | None) -> dict[str, Any] | None:
+    """None if nothing is stored. A store that can't be read is said, but is no reason to say nothing else."""
+    from hockney.store import Store, default_path
+
+    if not (path or default_path()).exists():
+        return None
+    try:
+        with Store.open(path, readonly=True) as store:
+            runs = store.runs()
+    except HockneyError as error:
+        return {"error": str(error)}
+    if not runs:
+        return None
+    from hockney.cli.times import local_time
+
+    last = runs[-1]
+    return {
+        "number": last.id,
+        "label": last.label,
+        "suite": last.suite,
+        "started": local_time(last.started_unix_s),
+        "status": last.status.value,
+    }

@@ -1,0 +1,209 @@
+"""The sampler's instrument: running jobs, one for each transport and number of ranks, kept up side by side.
+
+All of them stay up for the whole run, so that one round can go from a transport to the next; an idle job sleeps. A job
+that dies or hangs costs one point: it is started anew for the next one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Protocol
+
+from hockney.model import Definition, Launch, Point, Visit
+from hockney.plan import Plan
+from hockney.sampler import PointFailed
+from hockney.worker.answers import HelloAnswer, MeasureAnswer
+from hockney.worker.catalogue import Catalogue
+from hockney.worker.errors import (
+    LaunchFailed,
+    PayloadCorrupt,
+    ProtocolError,
+    WorkerDied,
+    WorkerError,
+    WorkerRefused,
+    WorkerTimedOut,
+)
+from hockney.worker.launch import Job, launch
+from hockney.worker.session import WorkerSession
+
+_STARTS_MAX = 4  # a job that has died more often than this is not worth its time limit any more
+
+
+class Starter(Protocol):
+    """Who is told of a new start, and gives it its number."""
+
+    def started(self, launched: Launch) -> int:
+        """The launch_id of the visits that follow."""
+        ...
+
+
+@dataclass
+class _Live:
+    session: WorkerSession
+    launch_id: int
+    hello: HelloAnswer
+
+
+class WorkerPool:
+    """Implements sampler.Instrument over real workers; a context manager that ends them all."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        catalogue: Catalogue,
+        starter: Starter,
+        *,
+        choose_cpus: Callable[[int], tuple[int, ...]],
+        cpus_usable: int,
+        steal: Callable[[], float | None] = lambda: None,
+        launch_index: int = 0,
+    ) -> None:
+        self._plan = plan
+        self._catalogue = catalogue
+        self._starter = starter
+        self._choose_cpus = choose_cpus
+        self._cpus_usable = cpus_usable
+        self._steal = steal
+        self._launch_index = launch_index
+        self._live: dict[tuple[str, int], _Live] = {}
+        self._starts: dict[tuple[str, int], int] = {}
+        self._broken: dict[tuple[str, int], str] = {}
+
+    def __enter__(self) -> WorkerPool:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for live in self._live.values():
+            if kind is None:
+                live.session.close()
+            else:
+                live.session.kill()
+        self._live.clear()
+
+    def pids(self) -> list[int]:
+        """The launchers that are running; for tests and for `doctor`."""
+        return [pid for live in self._live.values() for pid in live.session.pids]
+
+    # ---- sampler.Instrument ------------------------------------------------------------------------------------------
+
+    def clock_ns(self, point: Point) -> float:
+        """What reading the clock costs in this point's job. Raises PointFailed."""
+        return self._job(point).hello.clock_ns
+
+    def measure(self, point: Point, *, round_: int, batch: int, samples: int, warmup: int, verify: bool) -> Visit:
+        """One visit. Raises PointFailed."""
+        live = self._job(point)
+        started_unix_s = time.time()
+        self._steal()
+        try:
+            answer = live.session.measure(
+                point.pattern,
+                bytes=point.bytes,
+                batch=batch,
+                samples=samples,
+                warmup=warmup,
+                timeout_s=self._plan.timeout_s,
+                verify=verify,
+                options=point.options,
+            )
+        except WorkerRefused as refusal:
+            raise PointFailed(str(refusal), skipped=refusal.unsupported) from refusal
+        except PayloadCorrupt as fault:
+            raise PointFailed(str(fault)) from fault
+        except (WorkerDied, WorkerTimedOut, ProtocolError) as end:
+            self._bury(point, end)
+            raise PointFailed(str(end)) from end
+        return _visit(point, live.launch_id, round_, started_unix_s, answer, self._steal())
+
+    # ---- jobs --------------------------------------------------------------------------------------------------------
+
+    def _job(self, point: Point) -> _Live:
+        key = (point.transport, point.ranks)
+        if key in self._broken:
+            raise PointFailed(self._broken[key])
+        if key not in self._live:
+            try:
+                self._live[key] = self._start(point.transport, point.ranks)
+            except WorkerError as error:
+                self._broken[key] = str(error)
+                raise PointFailed(str(error)) from error
+        return self._live[key]
+
+    def _start(self, transport: str, ranks: int) -> _Live:
+        info = self._catalogue.transports[transport]
+        hosts = self._plan.hosts
+        oversubscribed = not hosts and ranks > self._cpus_usable
+        job = Job(
+            executable=info.executable,
+            transport=info.worker_name,
+            ranks=ranks,
+            cpus=self._choose_cpus(-(-ranks // max(1, len(hosts)))),
+            oversubscribed=oversubscribed,
+            hosts=hosts,
+        )
+        self._starts[transport, ranks] = self._starts.get((transport, ranks), 0) + 1
+        started_unix_s = time.time()
+        command = launch(job, info.mpi)
+        session = WorkerSession(command)
+        session.start()
+        try:
+            hello = session.hello()
+            if len(hello.ranks) != ranks:
+                raise LaunchFailed(command.launcher, f"asked for {ranks} ranks, {len(hello.ranks)} came up", "")
+        except BaseException:
+            session.kill()
+            raise
+        launch_id = self._starter.started(
+            Launch(
+                transport=transport,
+                library=hello.library,
+                ranks=ranks,
+                started_unix_s=started_unix_s,
+                argv=tuple(command.argv),
+                cpus=tuple(rank.cpu for rank in hello.ranks),
+                hosts=tuple(rank.host for rank in hello.ranks),
+                oversubscribed=oversubscribed,
+                clock_ns=hello.clock_ns,
+                index=self._launch_index,
+            )
+        )
+        return _Live(session, launch_id, hello)
+
+    def _bury(self, point: Point, end: WorkerError) -> None:
+        key = (point.transport, point.ranks)
+        self._live.pop(key).session.kill()
+        if self._starts[key] >= _STARTS_MAX:
+            self._broken[key] = f"given up after {_STARTS_MAX} starts of {point.transport}, the last ended so: {end}"
+
+
+def _visit(
+    point: Point, launch_id: int, round_: int, started_unix_s: float, answer: MeasureAnswer, steal: float | None
+) -> Visit:
+    import numpy as np
+
+    return Visit(
+        point=point,
+        launch_id=launch_id,
+        round=round_,
+        started_unix_s=started_unix_s,
+        batch=answer.batch,
+        definition=Definition(
+            timed=answer.timed,
+            divisor=answer.divisor,
+            bytes_per_rep=answer.bytes_per_rep,
+            messages_per_rep=answer.messages_per_rep,
+            algorithm=answer.algorithm,
+        ),
+        elapsed_ns=np.array(answer.elapsed_ns, dtype=np.int64),
+        cpu_user_ns=tuple(answer.cpu_user_ns),
+        cpu_system_ns=tuple(answer.cpu_system_ns),
+        wall_ns=tuple(answer.wall_ns),
+        floor_ns=answer.floor_ns,
+        verified=answer.verified,
+        steal=steal,
+    )

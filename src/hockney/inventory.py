@@ -1,0 +1,176 @@
+"""What can be measured here: suites, patterns, transports and launchers, each ready, or why not and how to get it.
+
+Nothing is listed twice: patterns and transports are those that the built workers describe, MPIs those that are found,
+suites the files in suites/, launchers the table that starts them.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hockney.errors import UsageError
+from hockney.plan import Wishes, make_plan
+from hockney.suites import builtin_names, load_suite
+from hockney.worker.catalogue import Catalogue, PatternInfo, TransportInfo, load
+from hockney.worker.errors import BuildError
+from hockney.worker.launch import LAUNCHERS
+
+# The MPIs that launchers belong to, and how to get the programs that aren't there.
+_HOW = {
+    "openmpi": "install Open MPI, for example: apt-get install openmpi-bin libopenmpi-dev",
+    "mpich": "install MPICH, for example: apt-get install mpich libmpich-dev, or pip install mpich",
+    "intel": "install Intel MPI, or load its module",
+    "mpiexec": "put an MPI's mpicc and mpiexec on PATH",
+    "srun": "measure on a cluster under Slurm",
+    "ssh": "install an ssh client, for example: apt-get install openssh-client",
+}
+_MPI_LAUNCHERS = ("openmpi", "mpich", "intel", "mpiexec")
+
+
+@dataclass(frozen=True)
+class Item:
+    """One thing of the list. `why` it is not ready and `how` to get it are None where it is; `more` is for JSON."""
+
+    name: str
+    summary: str
+    why: str | None = None
+    how: str | None = None
+    more: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def ready(self) -> bool:
+        """Whether it can be used now."""
+        return self.why is None
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Which pattern runs on which transport. `cells[transport][pattern]` is "yes", "native", or None with a reason.
+
+    "native": by a collective of the transport's own. `reasons` are by (transport, pattern).
+    """
+
+    patterns: tuple[str, ...]
+    cells: dict[str, dict[str, str | None]]
+    reasons: dict[tuple[str, str], str]
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """All of it. `fault` says why nothing could be built, if so; patterns and transports are then unknown."""
+
+    suites: tuple[Item, ...]
+    patterns: tuple[Item, ...]
+    transports: tuple[Item, ...]
+    launchers: tuple[Item, ...]
+    matrix: Matrix
+    fault: str | None = None
+
+
+def take_inventory(suite_files: Sequence[str] = (), *, cpus: int) -> Inventory:
+    """Look what is here, building the workers if they aren't built yet.
+
+    `suite_files` are suites of the user's own, listed after those that come with hockney; `cpus` is how many CPUs
+    ranks may have. What can't be built or read is listed as not ready, with the reason; nothing is raised.
+    """
+    try:
+        catalogue, fault = load(), None
+    except BuildError as error:
+        catalogue, fault = Catalogue({}, {}, ()), str(error)
+    return Inventory(
+        suites=tuple(_suite(name, catalogue, fault, cpus) for name in (*builtin_names(), *suite_files)),
+        patterns=tuple(_pattern(pattern) for pattern in catalogue.patterns.values()),
+        transports=(
+            *(_transport(transport) for transport in catalogue.transports.values()),
+            *(Item(missing.name, "", missing.why, missing.how) for missing in catalogue.missing),
+        ),
+        launchers=tuple(_launcher(name, catalogue.transports.values()) for name in LAUNCHERS),
+        matrix=_matrix(catalogue),
+        fault=fault,
+    )
+
+
+def _suite(name: str, catalogue: Catalogue, fault: str | None, cpus: int) -> Item:
+    try:
+        suite = load_suite(name)
+        if fault is not None:
+            return Item(suite.name, suite.title, "no worker can be built", fault)
+        plan = make_plan(suite, Wishes(), catalogue, cpus)
+    except UsageError as error:
+        return Item(Path(name).stem, "", str(error), "mend the file")
+    more = {"points": len(plan.points), "skipped": len(plan.skipped)}
+    if not plan.points:
+        why = plan.skipped[0].reason if plan.skipped else "it names no transport that is here"
+        return Item(suite.name, suite.title, why, "hockney list transports says how to get more", more)
+    skipped = f", {len(plan.skipped)} more can't run here" if plan.skipped else ""
+    return Item(suite.name, f"{suite.title}: {len(plan.points)} points{skipped}", more=more)
+
+
+def _pattern(pattern: PatternInfo) -> Item:
+    least, most, step = pattern.ranks
+    options = [
+        {
+            "name": option.name,
+            "default": option.default,
+            "choices": list(option.choices),
+            "min": None if option.choices else option.min,
+            "max": None if option.choices else option.max,
+            "help": option.help,
+        }
+        for option in pattern.options
+    ]
+    more = {
+        "ranks": {"least": least, "most": most or None, "multiple_of": step},
+        "needs": sorted(pattern.needs),
+        "timed": pattern.timed,
+        "sized": pattern.sized,
+        "options": options,
+    }
+    return Item(pattern.name, pattern.summary, more=more)
+
+
+def _transport(transport: TransportInfo) -> Item:
+    more = {
+        "executable": str(transport.executable),
+        "worker_name": transport.worker_name,
+        "caps": sorted(transport.caps),
+        "native": sorted(transport.native),
+        "max_bytes": transport.max_bytes or None,
+    }
+    summary = f"{transport.mpi.name}: {transport.summary}" if transport.mpi else transport.summary
+    return Item(transport.name, summary, more=more)
+
+
+def _launcher(name: str, transports: Iterable[TransportInfo]) -> Item:
+    summary = (LAUNCHERS[name].__doc__ or "").strip().partition("\n")[0]
+    if name == "local":
+        return Item(name, summary)
+    if name not in _MPI_LAUNCHERS:
+        path = shutil.which(name)
+        if path is None:
+            return Item(name, summary, f"{name} is not on PATH", _HOW[name])
+        return Item(name, summary, more={"programs": [path]})
+    found = [transport.mpi for transport in transports if transport.mpi]
+    programs = sorted({str(mpi.launcher) for mpi in found if (mpi.kind if mpi.kind in LAUNCHERS else "mpiexec") == name})
+    if not programs:
+        return Item(name, summary, "no MPI of this kind was found", _HOW[name])
+    return Item(name, f"{summary} {', '.join(programs)}", more={"programs": programs})
+
+
+def _matrix(catalogue: Catalogue) -> Matrix:
+    cells: dict[str, dict[str, str | None]] = {}
+    reasons: dict[tuple[str, str], str] = {}
+    for transport in catalogue.transports.values():
+        row = cells.setdefault(transport.name, {})
+        for pattern in catalogue.patterns.values():
+            ranks = max(2, pattern.ranks[0])
+            obstacle = catalogue.obstacle(pattern, transport, ranks, 8 if pattern.sized else 0)
+            native = {pattern.name, {"multicast": "broadcast"}.get(pattern.name)} & transport.native
+            row[pattern.name] = None if obstacle else "native" if native else "yes"
+            if obstacle:
+                reasons[transport.name, pattern.name] = obstacle
+    return Matrix(tuple(catalogue.patterns), cells, reasons)

@@ -1,0 +1,247 @@
+"""The library: open a results file, walk its runs and their series, get arrays and figures.
+
+A series is one point of a run (a pattern of so many ranks over a transport with one message size) and all that was
+measured of it. Reading is lazy: samples come from the file when they are first asked for, and stay with their series.
+All times are in ns. Everything raises StoreError where the file can't be used; names that match nothing raise
+UsageError.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from hockney import stats
+from hockney.errors import UsageError
+from hockney.model import Launch, Point, PointStatus, RunInfo, RunStatus, Visit, Warning_
+from hockney.store import RunSummary, Store, StoredPoint
+
+if TYPE_CHECKING:
+    from hockney.model import FloatArray, Int64Array
+
+
+def open_results(path: Path | str | None = None) -> Results:
+    """Open a results file for reading; it may be read while a run writes to it.
+
+    `path` defaults to HOCKNEY_STORE where that is set, else to `results.db` in the user's data folder. Raises
+    StoreError where there is no file, or one that is not hockney's, is damaged, or was written by a newer version.
+    The result is a context manager; runs and series taken from it read from the file while it is open.
+    """
+    return Results(Store.open(path, readonly=True))
+
+
+class Results:
+    """An open results file; made by `hockney.open`."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    @property
+    def path(self) -> Path:
+        return self._store.path
+
+    def runs(self) -> list[RunSummary]:
+        """One summary per run, oldest first: number, label, command, times, status, transports, points by status."""
+        return self._store.runs()
+
+    def run(self, reference: str | int = "last") -> Run:
+        """One run, by its number, its label (the newest that has it), `last`, or `last~2`, the second before that.
+
+        Raises UsageError, which names the nearest that there is.
+        """
+        return Run(self._store, self._store.find_run(str(reference)))
+
+    def close(self) -> None:
+        self._store.close()
+
+    def __enter__(self) -> Results:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class Run:
+    """One run as it was stored when this was made. `series` and what hangs on it are read when first asked for."""
+
+    def __init__(self, store: Store, run_id: int) -> None:
+        self._store = store
+        self._stored = store.run(run_id)
+
+    def __repr__(self) -> str:
+        return f"<hockney run {self.id}{f' {self.label}' if self.label else ''}: {self.info.command}>"
+
+    @property
+    def id(self) -> int:
+        return self._stored.id
+
+    @property
+    def info(self) -> RunInfo:
+        """What was known when it started: command, suite, seed, version of hockney, plan."""
+        return self._stored.info
+
+    @property
+    def label(self) -> str | None:
+        return self._stored.info.label
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The machine: CPU, caches, kernel, governor, versions, as nested dictionaries."""
+        return self._stored.info.facts
+
+    @property
+    def status(self) -> RunStatus:
+        """RUNNING is also what a killed run is left with."""
+        return self._stored.status
+
+    @property
+    def finished_unix_s(self) -> float | None:
+        """Seconds since 1970; None for a run that has not ended."""
+        return self._stored.finished_unix_s
+
+    @property
+    def launches(self) -> Mapping[int, Launch]:
+        """Each start of a job by its id, which a visit names as `launch_id`: library, CPUs, hosts, command line."""
+        return self._stored.launches
+
+    @property
+    def warnings(self) -> tuple[Warning_, ...]:
+        """What limits the worth of the figures, with cause and remedy."""
+        return self._stored.warnings
+
+    @functools.cached_property
+    def series(self) -> tuple[Series, ...]:
+        """All series in the order of the plan, also those without samples (skipped, failed, not reached)."""
+        return tuple(Series(self, stored) for stored in self._store.points(self.id))
+
+    def find(
+        self,
+        *,
+        transport: str | None = None,
+        pattern: str | None = None,
+        ranks: int | None = None,
+        bytes: int | None = None,  # noqa: A002  # as Point calls it
+        options: Mapping[str, str] | None = None,
+    ) -> list[Series]:
+        """The series that match all that is given, maybe none.
+
+        `transport` is a whole name such as `mpi@openmpi-4.1.4`; where no series has that name, it is the beginning of
+        names: `mpi` then finds every MPI. `options` are compared as a whole, `{}` finds the series without any.
+        """
+        wanted = None if options is None else tuple(sorted(options.items()))
+        found = [
+            series
+            for series in self.series
+            if pattern in (None, series.point.pattern)
+            and ranks in (None, series.point.ranks)
+            and bytes in (None, series.point.bytes)
+            and wanted in (None, series.point.options)
+        ]
+        if transport is None:
+            return found
+        exact = [series for series in found if series.point.transport == transport]
+        family = (f"{transport}@", f"{transport}:")
+        return exact or [series for series in found if series.point.transport.startswith(family)]
+
+    def select(
+        self,
+        *,
+        transport: str | None = None,
+        pattern: str | None = None,
+        ranks: int | None = None,
+        bytes: int | None = None,  # noqa: A002  # as Point calls it
+        options: Mapping[str, str] | None = None,
+    ) -> Series:
+        """The one series that matches, as `find`. Raises UsageError where none or several do, and says which."""
+        found = self.find(transport=transport, pattern=pattern, ranks=ranks, bytes=bytes, options=options)
+        if len(found) == 1:
+            return found[0]
+        shown = "; ".join(str(series.point) for series in found[:3]) + ("; …" if len(found) > 3 else "")
+        if found:
+            raise UsageError(f"{len(found)} series of run {self.id} match: {shown}. Ask for one with more than that")
+        raise UsageError(f"no series of run {self.id} matches; it has {self._inventory()}")
+
+    def _inventory(self) -> str:
+        points = [series.point for series in self.series]
+        transports = sorted({point.transport for point in points})
+        patterns = sorted({point.pattern for point in points})
+        sizes = sorted({point.bytes for point in points})
+        return f"transports {', '.join(transports)}; patterns {', '.join(patterns)}; bytes {', '.join(map(str, sizes))}"
+
+    @functools.cached_property
+    def _states(self) -> dict[int, list[stats.State]]:
+        return self._store.states(self.id)
+
+
+class Series:
+    """One point of a run and all that was measured of it."""
+
+    def __init__(self, run: Run, stored: StoredPoint) -> None:
+        self._run = run
+        self._stored = stored
+
+    def __repr__(self) -> str:
+        return f"<hockney series {self.point}: {self.status.value}>"
+
+    @property
+    def point(self) -> Point:
+        return self._stored.point
+
+    @property
+    def status(self) -> PointStatus:
+        return self._stored.status
+
+    @property
+    def reason(self) -> str | None:
+        """Why the status is what it is, as a sentence."""
+        return self._stored.reason
+
+    @functools.cached_property
+    def visits(self) -> tuple[Visit, ...]:
+        """Every visit in the order of measuring, with samples, floors, CPU times and definition."""
+        return tuple(self._run._store.visits(self._stored))
+
+    @functools.cached_property
+    def states(self) -> tuple[stats.State, ...]:
+        """The state of the machine at each visit, as seen over the whole run."""
+        known = self._run._states.get(self._stored.id, [])
+        # A run that is being measured may have gained visits since: their state is not known yet.
+        return tuple(known[: len(self.visits)]) + (stats.UNKNOWN,) * (len(self.visits) - len(known))
+
+    @property
+    def launches(self) -> tuple[Launch, ...]:
+        """The starts of a job that its visits belong to."""
+        return tuple(self._run.launches[number] for number in dict.fromkeys(v.launch_id for v in self.visits))
+
+    @property
+    def oversubscribed(self) -> bool:
+        """Whether there were more ranks than CPUs in one of its launches: its times are then a scheduler's."""
+        return any(launch.oversubscribed for launch in self.launches)
+
+    @property
+    def elapsed_ns(self) -> list[Int64Array]:
+        """Per visit the raw samples: shape (ranks, samples), int64, ns of one batch of `visit.batch` repetitions."""
+        return [visit.elapsed_ns for visit in self.visits]
+
+    @property
+    def times_ns(self) -> FloatArray:
+        """The pattern's time, one value per sample over all visits: shape (samples,), float64, ns.
+
+        By the pattern's definition (docs/metrics.md): whose samples count, over batch and divisor. All states of the
+        machine are in it; `states` tells them apart visit by visit.
+        """
+        import numpy as np
+
+        return np.concatenate([np.empty(0), *(visit.times_ns() for visit in self.visits)])
+
+    def figures(self, confidence: float = stats.CONFIDENCE) -> list[stats.Figure]:
+        """Median with its interval, minimum, p99 and rate, one figure per state of the machine; [] without samples.
+
+        The interval is distribution-free and counts visits (or launches), not samples: see `hockney.stats`.
+        """
+        return stats.figures_of(self.visits, self.states, confidence)

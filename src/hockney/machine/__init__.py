@@ -1,0 +1,21 @@
+"""What is known about this machine, and what about it limits the figures.
+
+`facts()` is stored with every run; `choose_cpus()` says where ranks go; `StealMeter` and `observe()` watch what others
+take; `warnings_before()` puts what is wrong into sentences with a remedy.
+"""
+
+from hockney.machine.activity import Moment, StealMeter, observe
+from hockney.machine.advice import warnings_before
+from hockney.machine.facts import facts
+from hockney.machine.placement import can_pin, choose_cpus, usable_cpus
+
+__all__ = [
+    "Moment",
+    "StealMeter",
+    "can_pin",
+    "choose_cpus",
+    "facts",
+    "observe",
+    "usable_cpus",
+    "warnings_before",
+]

@@ -1,0 +1,208 @@
+"""What limits precision on this machine, before anything is measured: each with its cause and a remedy."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from hockney.machine.activity import Moment, observe
+from hockney.machine.files import parse_cpus
+from hockney.machine.placement import choose_cpus
+from hockney.machine.topology import Topology
+from hockney.model import Warning_
+
+_STEAL_MAX = 0.01
+_BUSY_CPUS_MAX = 0.2
+# Counters of the CPU itself, read without the kernel.
+_FAST_CLOCKS = ("tsc", "arch_sys_counter", "timebase", "riscv_clocksource", "tod", "stp")
+# Read without the kernel too, after one more look at memory.
+_FAIR_CLOCKS = ("kvm-clock", "hyperv_clocksource_tsc_page")
+
+
+def warnings_before(
+    facts: dict[str, Any], *, ranks: int = 2, moment: Moment | None = None, look: Callable[..., Moment] = observe
+) -> list[Warning_]:
+    """What is known to be wrong before `ranks` ranks are started, from `facts()` and a moment of watching.
+
+    Without a `moment` it watches for 0.3 s itself (`look`). Never raises for facts of an older hockney: what they lack
+    is not warned of.
+    """
+    usable = parse_cpus(_get(facts, "limits", "usable_cpus"))
+    moment = moment or look(cpus=usable or None)
+    return [
+        *_pinning(facts),
+        *_too_few(facts, usable, ranks),
+        *_placement(facts, usable, ranks),
+        *_governor(facts),
+        *_steal(moment),
+        *_load(moment),
+        *_clock(facts),
+        *_surroundings(facts),
+        *_environment(facts),
+    ]
+
+
+def _get(facts: dict[str, Any], *names: str) -> Any:
+    value: Any = facts
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
+def _list(words: Iterable[str]) -> str:
+    *most, last = words
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+# ---- where ranks run ------------------------------------------------------------------------------------------------
+
+
+def _pinning(facts: dict[str, Any]) -> Iterator[Warning_]:
+    if _get(facts, "limits", "can_pin") is False:
+        system = (_get(facts, "os", "kernel") or platform.system()).partition(" ")[0]
+        yield Warning_(
+            "pinning",
+            "machine",
+            f"Ranks can't be pinned to CPUs here ({system}), so they move between them and figures scatter.",
+            "Measure on Linux, outside a sandbox that forbids sched_setaffinity, for narrow intervals.",
+        )
+
+
+def _too_few(facts: dict[str, Any], usable: tuple[int, ...], ranks: int) -> Iterator[Warning_]:
+    if usable and ranks > len(usable):
+        yield Warning_(
+            "oversubscription",
+            "machine",
+            f"{ranks} ranks share {_count(len(usable), 'CPU')}, so every figure is a scheduling time.",
+            f"Use at most {_count(len(usable), 'rank')}, or allow this process more CPUs (taskset, --cpuset-cpus, the job's size).",
+        )
+    quota = _get(facts, "limits", "quota_cpus")
+    if quota is not None and quota < min(ranks, len(usable) or ranks):
+        yield Warning_(
+            "quota",
+            "machine",
+            f"A cgroup limits this process to {quota:.2g} CPUs' worth of time, less than {ranks} spinning ranks need; "
+            "they are stopped in the middle of a message.",
+            f"Raise the limit to at least {ranks} CPUs (docker --cpus, Kubernetes limits, systemd CPUQuota).",
+        )
+
+
+def _placement(facts: dict[str, Any], usable: tuple[int, ...], ranks: int) -> Iterator[Warning_]:
+    try:
+        topology = Topology.from_json(_get(facts, "topology") or {})
+    except KeyError:
+        return
+    chosen = set(choose_cpus(ranks, topology, usable))
+    cores = sum(1 for core in topology.cores if set(usable).intersection(core))
+    if any(len(chosen.intersection(core)) > 1 for core in topology.cores):
+        yield Warning_(
+            "smt",
+            "machine",
+            f"{ranks} ranks on {_count(cores, 'core')} share hardware threads, so each slows another down.",
+            f"Use at most {_count(cores, 'rank')}: each then has a core of its own.",
+        )
+    nodes = tuple(node.cpus for node in topology.nodes)
+    for groups, what in (
+        (topology.packages, "packages"),
+        (nodes, "NUMA nodes"),
+        (topology.last_level(), "last-level caches"),
+    ):
+        used = [group for group in groups if chosen.intersection(group)]
+        room = max((len(set(usable).intersection(group)) for group in used), default=0)
+        if len(used) > 1 and room > 1:
+            yield Warning_(
+                "placement",
+                "machine",
+                f"{ranks} ranks sit on {len(used)} {what}, so some pairs of ranks are farther apart than others.",
+                "Use fewer ranks to keep them on one, or read these figures as a mixture.",
+            )
+            return
+
+
+# ---- what disturbs --------------------------------------------------------------------------------------------------
+
+
+def _governor(facts: dict[str, Any]) -> Iterator[Warning_]:
+    slow = [name for name in _get(facts, "cpu", "governors") or [] if name != "performance"]
+    if slow:
+        yield Warning_(
+            "governor",
+            "machine",
+            f"The frequency governor is {_list(slow)}: CPUs change speed while they are measured.",
+            "As root: cpupower frequency-set -g performance (and afterwards back).",
+        )
+
+
+def _steal(moment: Moment) -> Iterator[Warning_]:
+    if moment.steal is not None and moment.steal > _STEAL_MAX:
+        yield Warning_(
+            "steal",
+            "machine",
+            f"The hypervisor took {moment.steal:.0%} of the CPU time: other virtual machines share these cores.",
+            "Measure when they are idle, or on an instance with cores of its own; compare figures within one state only.",
+        )
+
+
+def _load(moment: Moment) -> Iterator[Warning_]:
+    if moment.busy_cpus is None or moment.busy_cpus < _BUSY_CPUS_MAX:
+        return
+    who = _list(f"{program.name} ({program.pid})" for program in moment.programs) if moment.programs else None
+    yield Warning_(
+        "load",
+        "machine",
+        f"Other programs keep {moment.busy_cpus:.1f} CPUs busy{f', above all {who}' if who else ''}.",
+        "Stop them, or wait until they are done, and measure again."
+        if who
+        else "They can't be seen from here: look on the host, or measure when it is idle.",
+    )
+
+
+def _clock(facts: dict[str, Any]) -> Iterator[Warning_]:
+    source = _get(facts, "clock", "source")
+    if source is None or source in _FAST_CLOCKS or source in _FAIR_CLOCKS:
+        return
+    better = next((name for name in _get(facts, "clock", "available") or [] if name in _FAST_CLOCKS), None)
+    path = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+    yield Warning_(
+        "clock",
+        "machine",
+        f"The clock is {source}, which costs a microsecond or so a reading instead of 25 ns; short times need long batches.",
+        f"As root, if the kernel log does not say that it is unstable: echo {better} > {path}."
+        if better
+        else "Look in the kernel log (dmesg) for why the CPU's own counter was found unstable.",
+    )
+
+
+def _surroundings(facts: dict[str, Any]) -> Iterator[Warning_]:
+    hypervisor, container = (_get(facts, "surroundings", name) for name in ("hypervisor", "container"))
+    if hypervisor:
+        name = "a hypervisor" if hypervisor == "unknown" else hypervisor
+        yield Warning_(
+            "virtual",
+            "machine",
+            f"This is a virtual machine ({name}): its CPUs may move between cores, and every figure moves with them.",
+            "Compare figures within one state of the floor only.",
+        )
+    elif container:
+        yield Warning_(
+            "container",
+            "machine",
+            f"This is a container ({container}): programs outside it share the machine and can't be seen from here.",
+            "Compare figures within one state of the floor only, or measure on the host.",
+        )
+
+
+def _environment(facts: dict[str, Any]) -> Iterator[Warning_]:
+    names = [name for name in _get(facts, "environment") or {} if name not in ("LD_LIBRARY_PATH", "OMP_NUM_THREADS")]
+    if names:
+        yield Warning_(
+            "environment",
+            "machine",
+            f"Environment variables change what is measured: {_list(names)}.",
+            "Unset them for the libraries' own defaults; they are stored with the run.",
+        )

@@ -1,0 +1,46 @@
+"""Reading the small files in which Linux tells about itself; whatever can't be read is None, never an error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+ROOT = Path("/")
+
+
+def read_text(path: Path) -> str | None:
+    """A file's text without blanks at its ends; None if it can't be read or holds nothing."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").strip("\x00\n\t ") or None
+    except OSError:
+        return None
+
+
+def read_int(path: Path) -> int | None:
+    """A file that holds one whole number."""
+    try:
+        return int(read_text(path) or "")
+    except ValueError:
+        return None
+
+
+def parse_cpus(text: str | None) -> tuple[int, ...]:
+    """`0-2,8` -> (0, 1, 2, 8): how Linux writes sets of CPUs. Whatever is no such list is an empty one."""
+    cpus: set[int] = set()
+    for part in (text or "").split(","):
+        low, dash, high = part.strip().partition("-")
+        if not low.isdigit() or (dash and not high.isdigit()):
+            continue
+        cpus.update(range(int(low), int(high if dash else low) + 1))
+    return tuple(sorted(cpus))
+
+
+def format_cpus(cpus: Iterable[int]) -> str:
+    """(0, 1, 2, 8) -> `0-2,8`."""
+    spans: list[list[int]] = []
+    for cpu in sorted(set(cpus)):
+        if spans and cpu == spans[-1][1] + 1:
+            spans[-1][1] = cpu
+        else:
+            spans.append([cpu, cpu])
+    return ",".join(f"{low}-{high}" if high > low else f"{low}" for low, high in spans)

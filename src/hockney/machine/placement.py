@@ -1,0 +1,80 @@
+"""Where ranks go: which CPUs this process may use, and which of them n ranks are pinned to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from functools import lru_cache
+
+from hockney.machine.topology import Cpus, Topology, read_topology
+
+
+def usable_cpus() -> Cpus:
+    """The CPUs that this process may run on, ascending: those of its affinity mask, which cgroups narrow too."""
+    if hasattr(os, "sched_getaffinity"):
+        return tuple(sorted(os.sched_getaffinity(0)))
+    return tuple(range(os.cpu_count() or 1))
+
+
+def can_pin() -> bool:
+    """Whether a process can be pinned here. It can't on macOS, and in some sandboxes."""
+    if not hasattr(os, "sched_setaffinity"):
+        return False
+    try:
+        os.sched_setaffinity(0, os.sched_getaffinity(0))
+    except OSError:
+        return False
+    return True
+
+
+def choose_cpus(ranks: int, topology: Topology | None = None, usable: Iterable[int] | None = None) -> Cpus:
+    """The CPU of each rank: `ranks` of them, or none at all where nothing can be pinned.
+
+    Cores of their own first, hardware threads of a core that is taken only then; all under one last-level cache if
+    they fit, else in one NUMA node, else in one package. Fast kinds of core before slow ones. With more ranks than
+    CPUs it begins again with the first: then the job is oversubscribed.
+    """
+    if usable is None:
+        usable = usable_cpus() if can_pin() else ()
+    cores = _cores(topology or _this_machine(), frozenset(usable))
+    if not cores or ranks < 1:
+        return ()
+    fitting = _fitting(topology or _this_machine(), cores, ranks)
+    deepest = max(len(core) for core in fitting)
+    cpus = [core[thread] for thread in range(deepest) for core in fitting if thread < len(core)]
+    return tuple(cpus[rank % len(cpus)] for rank in range(ranks))
+
+
+@lru_cache(maxsize=1)
+def _this_machine() -> Topology:
+    """Nobody rebuilds a machine while hockney runs."""
+    return read_topology()
+
+
+def _cores(topology: Topology, usable: frozenset[int]) -> list[Cpus]:
+    """The usable hardware threads of each core, in the order in which cores are taken."""
+    cores = [tuple(cpu for cpu in core if cpu in usable) for core in topology.cores]
+    known = {cpu for core in cores for cpu in core}
+    cores = [core for core in cores if core] + [(cpu,) for cpu in usable - known]
+    groups = (topology.packages, tuple(node.cpus for node in topology.nodes), topology.last_level())
+    order = {core: (core[0] in topology.slower, *(_place(level, core[0]) for level in groups), core) for core in cores}
+    return sorted(cores, key=order.__getitem__)
+
+
+def _place(groups: tuple[Cpus, ...], cpu: int) -> int:
+    return next((place for place, group in enumerate(groups) if cpu in group), len(groups))
+
+
+def _fitting(topology: Topology, cores: list[Cpus], ranks: int) -> list[Cpus]:
+    """The first group of cores, from the closest kind to the widest, that holds a core for each rank; else all."""
+    for groups in (topology.last_level(), tuple(node.cpus for node in topology.nodes), topology.packages):
+        tried: set[Cpus] = set()
+        for core in cores:
+            group = next((group for group in groups if core[0] in group), ())
+            if not group or group in tried:
+                continue
+            tried.add(group)
+            inside = [other for other in cores if other[0] in group]
+            if len(inside) >= ranks:
+                return inside
+    return cores

@@ -1,0 +1,240 @@
+"""Which CPUs share what: hardware threads of a core, caches, NUMA nodes, packages.
+
+From hwloc's lstopo where it is installed, because it knows the firmwares that lie; else from what Linux says in sysfs.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hockney.machine.files import ROOT, format_cpus, parse_cpus, read_int, read_text
+
+Cpus = tuple[int, ...]
+
+_LSTOPO_LIMIT_S = 2
+_CACHE_KINDS = {"Data": "data", "Instruction": "instruction", "Unified": "unified"}
+_HWLOC_CACHE_KINDS = {"0": "unified", "1": "data", "2": "instruction"}
+
+
+@dataclass(frozen=True)
+class Cache:
+    """One cache and the CPUs that share it. `kind` is data, instruction or unified."""
+
+    level: int
+    kind: str
+    size_bytes: int | None
+    line_bytes: int | None
+    cpus: Cpus
+
+
+@dataclass(frozen=True)
+class Node:
+    """One NUMA node: its CPUs (none: memory only) and its own memory."""
+
+    cpus: Cpus
+    memory_bytes: int | None
+
+
+@dataclass(frozen=True)
+class Topology:
+    """The CPUs of this machine. `source` is "hwloc", "sysfs", or None where nothing is known.
+
+    `cores` holds the hardware threads of each core; `slower` the CPUs of a slower kind than the fastest ones here.
+    """
+
+    source: str | None = None
+    cores: tuple[Cpus, ...] = ()
+    packages: tuple[Cpus, ...] = ()
+    nodes: tuple[Node, ...] = ()
+    caches: tuple[Cache, ...] = ()
+    slower: Cpus = ()
+
+    def last_level(self) -> tuple[Cpus, ...]:
+        """Groups of CPUs that share their last-level cache; CPUs without a known cache are in none."""
+        deepest: dict[int, Cache] = {}
+        for cache in sorted(self.caches, key=lambda cache: cache.level):
+            deepest.update((cpu, cache) for cpu in cache.cpus)
+        return tuple(sorted({cache.cpus for cache in deepest.values()}))
+
+    def as_json(self) -> dict[str, Any]:
+        """Sets of CPUs as `0-7`, caches of one kind together: 256 CPUs make 15 lines, not 1000."""
+        kinds: dict[tuple[int, str, int | None, int | None], list[str]] = {}
+        for cache in self.caches:
+            key = (cache.level, cache.kind, cache.size_bytes, cache.line_bytes)
+            kinds.setdefault(key, []).append(format_cpus(cache.cpus))
+        return {
+            "source": self.source,
+            "cores": [format_cpus(cpus) for cpus in self.cores],
+            "packages": [format_cpus(cpus) for cpus in self.packages],
+            "nodes": [{"cpus": format_cpus(node.cpus), "memory_bytes": node.memory_bytes} for node in self.nodes],
+            "caches": [
+                {"level": key[0], "kind": key[1], "size_bytes": key[2], "line_bytes": key[3], "shared_by": shared}
+                for key, shared in kinds.items()
+            ],
+            "slower": format_cpus(self.slower),
+        }
+
+    @classmethod
+    def from_json(cls, stored: dict[str, Any]) -> Topology:
+        """Back from as_json(). Raises KeyError if a field is lacking."""
+        return cls(
+            source=stored["source"],
+            cores=tuple(parse_cpus(text) for text in stored["cores"]),
+            packages=tuple(parse_cpus(text) for text in stored["packages"]),
+            nodes=tuple(Node(parse_cpus(row["cpus"]), row["memory_bytes"]) for row in stored["nodes"]),
+            caches=tuple(
+                Cache(row["level"], row["kind"], row["size_bytes"], row["line_bytes"], parse_cpus(text))
+                for row in stored["caches"]
+                for text in row["shared_by"]
+            ),
+            slower=parse_cpus(stored["slower"]),
+        )
+
+
+def read_topology(root: Path = ROOT) -> Topology:
+    """The topology of this machine. Under another root than `/` (tests) only sysfs is asked."""
+    xml = _ask_lstopo() if root == ROOT else None
+    return (from_lstopo(xml, _slower_cpus(root)) if xml else None) or from_sysfs(root)
+
+
+# ---- hwloc ----------------------------------------------------------------------------------------------------------
+
+
+def _ask_lstopo() -> str | None:
+    argv = ["lstopo-no-graphics", "--no-io", "--of", "xml"]
+    try:
+        done = subprocess.run(
+            argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=_LSTOPO_LIMIT_S, check=False, text=True
+        )
+    except (OSError, subprocess.TimeoutExpired, UnicodeDecodeError):
+        return None
+    return done.stdout if done.returncode == 0 else None
+
+
+def from_lstopo(xml: str, slower: Cpus = ()) -> Topology | None:
+    """The topology in an XML export of hwloc 1 or 2; None if that isn't one."""
+    try:
+        # Written by a program of this machine that runs as we do: there is nobody to attack us with it.
+        tree = ElementTree.fromstring(xml)  # noqa: S314
+    except ElementTree.ParseError:
+        return None
+    objects = list(tree.iter("object"))
+    threads = [cpus for item in objects if item.get("type") == "PU" for cpus in [_cpuset(item)] if cpus]
+    if not threads:
+        return None
+    cores = [_cpuset(item) for item in objects if item.get("type") == "Core"]
+    return Topology(
+        source="hwloc",
+        cores=_unique([*cores, *(cpus for cpus in threads if not any(cpus[0] in core for core in cores))]),
+        packages=_unique(_cpuset(item) for item in objects if item.get("type") in ("Package", "Socket")),
+        nodes=tuple(
+            Node(_cpuset(item), _whole(item.get("local_memory"))) for item in objects if item.get("type") == "NUMANode"
+        ),
+        caches=tuple(cache for item in objects for cache in [_hwloc_cache(item)] if cache),
+        slower=slower,
+    )
+
+
+def _hwloc_cache(item: ElementTree.Element) -> Cache | None:
+    """hwloc 2 calls it L1Cache, L1iCache, …; hwloc 1 called every one Cache."""
+    name = item.get("type") or ""
+    level = _whole(item.get("depth"))
+    cpus = _cpuset(item)
+    if not (name == "Cache" or (name.startswith("L") and name.endswith("Cache"))) or level is None or not cpus:
+        return None
+    kind = _HWLOC_CACHE_KINDS.get(item.get("cache_type") or "", "unified")
+    line_bytes = _whole(item.get("cache_linesize"))
+    return Cache(level, kind, _whole(item.get("cache_size")) or None, line_bytes if line_bytes else None, cpus)
+
+
+def _cpuset(item: ElementTree.Element) -> Cpus:
+    """`0x00000003,,0x00000001`: words of 32 bits, the highest first, an empty one for 0."""
+    bits = 0
+    for word in (item.get("cpuset") or "").split(","):
+        try:
+            bits = bits << 32 | int(word or "0", 16)
+        except ValueError:
+            return ()  # `0xf...f`: an infinite set, which no real object has
+    return tuple(cpu for cpu in range(bits.bit_length()) if bits >> cpu & 1)
+
+
+def _whole(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isdigit() else None
+
+
+# ---- sysfs ----------------------------------------------------------------------------------------------------------
+
+
+def from_sysfs(root: Path = ROOT) -> Topology:
+    """The topology as Linux tells it; empty, with the source None, where it doesn't."""
+    folder = root / "sys/devices/system/cpu"
+    online = parse_cpus(read_text(folder / "online"))
+    if not online:
+        return Topology()
+    cores, packages = [], []
+    caches: dict[tuple[int, str, Cpus], Cache] = {}
+    for cpu in online:
+        here = folder / f"cpu{cpu}"
+        cores.append(_group(here / "topology", ("core_cpus_list", "thread_siblings_list"), online) or (cpu,))
+        packages.append(_group(here / "topology", ("package_cpus_list", "core_siblings_list"), online))
+        for index in sorted(here.glob("cache/index*")):
+            _add_cache(index, online, caches)
+    return Topology(
+        source="sysfs",
+        cores=_unique(cores),
+        packages=_unique(packages),
+        nodes=_sysfs_nodes(root),
+        caches=tuple(sorted(caches.values(), key=lambda cache: (cache.level, cache.kind, cache.cpus))),
+        slower=_slower_cpus(root),
+    )
+
+
+def _group(folder: Path, names: Iterable[str], online: Cpus) -> Cpus:
+    """The CPUs that a file lists, under its new or its old name."""
+    text = next((text for name in names for text in [read_text(folder / name)] if text), None)
+    return tuple(cpu for cpu in parse_cpus(text) if cpu in online)
+
+
+def _add_cache(index: Path, online: Cpus, caches: dict[tuple[int, str, Cpus], Cache]) -> None:
+    level = read_int(index / "level")
+    kind = _CACHE_KINDS.get(read_text(index / "type") or "")
+    cpus = _group(index, ("shared_cpu_list",), online)
+    # Every CPU lists the caches it shares; the sizes of one need reading once only.
+    if level is None or kind is None or not cpus or (level, kind, cpus) in caches:
+        return
+    size = read_text(index / "size") or ""
+    scale = {"K": 1 << 10, "M": 1 << 20}.get(size[-1:], 1)
+    digits = size.rstrip("KM")
+    size_bytes = int(digits) * scale if digits.isdigit() else None
+    caches[level, kind, cpus] = Cache(level, kind, size_bytes, read_int(index / "coherency_line_size"), cpus)
+
+
+def _sysfs_nodes(root: Path) -> tuple[Node, ...]:
+    nodes = []
+    folders = (root / "sys/devices/system/node").glob("node[0-9]*")
+    for folder in sorted(folders, key=lambda path: int(path.name.removeprefix("node"))):
+        total = next((line for line in (read_text(folder / "meminfo") or "").splitlines() if "MemTotal" in line), "")
+        kib = [word for word in total.split() if word.isdigit()]  # `Node 0 MemTotal:  5597400 kB`
+        cpus = parse_cpus(read_text(folder / "cpulist"))
+        nodes.append(Node(cpus, int(kib[-1]) * 1024 if len(kib) > 1 else None))
+    return tuple(nodes)
+
+
+def _slower_cpus(root: Path) -> Cpus:
+    """CPUs of a slower kind: what Linux gives less capacity (Arm), or calls an atom among cores (Intel)."""
+    atoms = parse_cpus(read_text(root / "sys/devices/cpu_atom/cpus"))
+    if atoms and read_text(root / "sys/devices/cpu_core/cpus"):
+        return atoms
+    folder = root / "sys/devices/system/cpu"
+    capacity = {int(path.parent.name[3:]): read_int(path) or 0 for path in folder.glob("cpu[0-9]*/cpu_capacity")}
+    fastest = max(capacity.values(), default=0)
+    return tuple(sorted(cpu for cpu, value in capacity.items() if value < fastest))
+
+
+def _unique(groups: Iterable[Cpus]) -> tuple[Cpus, ...]:
+    return tuple(sorted({cpus for cpus in groups if cpus}))

@@ -1,0 +1,229 @@
+"""The data sheet: what a machine's transports do, each figure with its state and floor, and what each layer adds.
+
+Values only; cli/sheet.py shows them. A figure without an interval is not shown as a figure: the cell says why.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from hockney.fit import HockneyFit, fit_hockney
+from hockney.library import Run, Series
+from hockney.model import PointStatus, Warning_
+from hockney.stats import Figure
+
+LATENCY_BYTES = 8
+# What stands on what: the upper adds its own cost to the lower one's.
+_LAYERS = (("shm", "threads"), ("shm", "mpi@"), ("unix", "tcp"))
+
+
+@dataclass(frozen=True)
+class Value:
+    """One figure of the sheet: `low` and `high` enclose it at 95 %. In ns, bytes/s or bytes, as the column says."""
+
+    value: float
+    low: float
+    high: float
+    at_bytes: int | None = None  # the message size at which a best rate was found
+
+    @property
+    def spread(self) -> float:
+        """The longer arm of the interval as a fraction of the value."""
+        return max(self.high - self.value, self.value - self.low) / self.value
+
+
+@dataclass(frozen=True)
+class Row:
+    """One transport in one state of the machine. None: not measured, or too few visits for an interval."""
+
+    transport: str
+    library: str
+    state: str
+    floor_ns: float | None
+    latency_ns: Value | None
+    stream_bytes_per_s: Value | None
+    twoway_bytes_per_s: Value | None
+    barrier_ns: Value | None
+    r_inf_bytes_per_s: Value | None
+    n_half_bytes: Value | None
+    fit_rms: float | None
+    oversubscribed: bool
+
+
+@dataclass(frozen=True)
+class Layer:
+    """What a transport adds to the half round trip of the one below it (or to the floor), in one state."""
+
+    upper: str
+    lower: str
+    state: str
+    added_ns: float
+    low_ns: float
+    high_ns: float
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Points of one transport that were not measured, for one reason."""
+
+    transport: str
+    status: PointStatus
+    points: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """All of it. `harness_ns` is what the loop itself costs per repetition. `states` are in order of their floor."""
+
+    run_id: int
+    rows: tuple[Row, ...]
+    layers: tuple[Layer, ...]
+    harness_ns: Value | None
+    clock_ns: float | None
+    states: tuple[tuple[str, float | None, int], ...]  # name, floor, visits
+    warnings: tuple[Warning_, ...]
+    failures: tuple[Failure, ...]
+
+
+def make_sheet(run: Run) -> Sheet:
+    """The data sheet of a run that holds the patterns of the suite `quick`, or some of them."""
+    figures = {series: [figure for figure in series.figures() if figure.state != "mixed"] for series in run.series}
+    transports = list(dict.fromkeys(series.point.transport for series in run.series))
+    libraries = {launch.transport: launch for launch in run.launches.values()}
+    rows: list[Row] = []
+    for transport in transports:
+        if transport == "null":
+            continue
+        own = {series: found for series, found in figures.items() if series.point.transport == transport}
+        launch = libraries.get(transport)
+        for state, floor_ns in _states_of(own.values()):
+            row = _row(transport, launch.library if launch else "", state, floor_ns, own, bool(launch and launch.oversubscribed))
+            if any((row.latency_ns, row.stream_bytes_per_s, row.twoway_bytes_per_s, row.barrier_ns)):
+                rows.append(row)
+    harness = [_value(f) for s, found in figures.items() if s.point.transport == "null" for f in found]
+    clocks = [launch.clock_ns for launch in run.launches.values()]
+    return Sheet(
+        run_id=run.id,
+        rows=tuple(rows),
+        layers=tuple(_layers(rows)),
+        harness_ns=_harness(harness),
+        clock_ns=min(clocks, default=None),
+        states=tuple(_visits_by_state(run.series)),
+        warnings=run.warnings,
+        failures=tuple(_failures(run.series)),
+    )
+
+
+def _harness(found: Sequence[Value | None]) -> Value | None:
+    """A whole repetition: the ping-pong's figure is half of one. The harness waits for nobody, so any state will do."""
+    half = next((value for value in found if value is not None), None)
+    return None if half is None else Value(2 * half.value, 2 * half.low, 2 * half.high)
+
+
+def _states_of(found: Iterable[Sequence[Figure]]) -> list[tuple[str, float | None]]:
+    """States in which something has an interval, by floor."""
+    states: dict[str, list[float]] = {}
+    for figures in found:
+        for figure in figures:
+            if figure.low_ns is not None:
+                states.setdefault(figure.state, []).append(figure.floor_ns or 0.0)
+    ordered = sorted(states.items(), key=lambda item: item[1][0])
+    return [(name, floors[0] or None) for name, floors in ordered]
+
+
+def _visits_by_state(series: Iterable[Series]) -> list[tuple[str, float | None, int]]:
+    count = Counter((state.name, state.floor_ns) for one in series for state in one.states)
+    return [(name, floor_ns, visits) for (name, floor_ns), visits in sorted(count.items(), key=lambda i: i[0][1] or 1e12)]
+
+
+def _row(
+    transport: str,
+    library: str,
+    state: str,
+    floor_ns: float | None,
+    own: Mapping[Series, Sequence[Figure]],
+    oversubscribed: bool,
+) -> Row:
+    curve: list[tuple[int, Figure]] = []
+    best: dict[str, Value] = {}
+    latency: Value | None = None
+    barrier: Value | None = None
+    for series, figures in own.items():
+        figure = next((f for f in figures if f.state == state and f.low_ns is not None), None)
+        if figure is None:
+            continue
+        if series.point.pattern == "pingpong":
+            curve.append((series.point.bytes, figure))
+            latency = _value(figure) if series.point.bytes == LATENCY_BYTES else latency
+        elif series.point.pattern == "barrier":
+            barrier = _value(figure)
+        rate = _rate(figure, series.point.bytes)
+        before = best.get(series.point.pattern)
+        if rate is not None and (before is None or rate.value > before.value):
+            best[series.point.pattern] = rate
+    fit = fit_hockney([size for size, _ in curve], [figure.value_ns for _, figure in curve]) if curve else None
+    fitted = fit if isinstance(fit, HockneyFit) else None
+    return Row(
+        transport=transport,
+        library=library,
+        state=state,
+        floor_ns=floor_ns,
+        latency_ns=latency,
+        stream_bytes_per_s=best.get("oneway"),
+        twoway_bytes_per_s=best.get("twoway"),
+        barrier_ns=barrier,
+        r_inf_bytes_per_s=_fitted(fitted.r_inf_bytes_per_s, fitted.r_inf_se_bytes_per_s) if fitted else None,
+        n_half_bytes=_fitted(fitted.n_half_bytes, fitted.n_half_se_bytes) if fitted else None,
+        fit_rms=fitted.relative_rms if fitted else None,
+        oversubscribed=oversubscribed,
+    )
+
+
+def _value(figure: Figure) -> Value | None:
+    if figure.low_ns is None or figure.high_ns is None:
+        return None
+    return Value(figure.value_ns, figure.low_ns, figure.high_ns)
+
+
+def _rate(figure: Figure, at_bytes: int) -> Value | None:
+    rate, low, high = figure.rate_bytes_per_s, figure.rate_low_bytes_per_s, figure.rate_high_bytes_per_s
+    return None if rate is None or low is None or high is None else Value(rate, low, high, at_bytes)
+
+
+def _fitted(value: float, standard_error: float) -> Value:
+    """Two standard errors either way, given that the straight line holds."""
+    return Value(value, max(0.0, value - 2 * standard_error), value + 2 * standard_error)
+
+
+def _layers(rows: Sequence[Row]) -> Iterable[Layer]:
+    """Within a state only. The interval of a difference is the two intervals' outermost: wider than 95 %, never less."""
+    latency = {(row.transport, row.state): row for row in rows if row.latency_ns is not None}
+    for (transport, state), row in latency.items():
+        own = row.latency_ns
+        assert own is not None
+        if transport == "shm" and row.floor_ns is not None:
+            yield Layer(transport, "the floor", state, *(x - row.floor_ns for x in (own.value, own.low, own.high)))
+        for lower, upper in _LAYERS:
+            base = latency.get((lower, state))
+            if base is None or base.latency_ns is None:
+                continue
+            if transport == upper or (upper.endswith("@") and transport.startswith(upper) and ":" not in transport):
+                under = base.latency_ns
+                yield Layer(
+                    *(transport, lower, state),
+                    own.value - under.value,
+                    own.low - under.high,
+                    own.high - under.low,
+                )
+
+
+def _failures(series: Iterable[Series]) -> Iterable[Failure]:
+    count: Counter[tuple[str, PointStatus, str]] = Counter()
+    for one in series:
+        if one.status in (PointStatus.FAILED, PointStatus.SKIPPED):
+            count[one.point.transport, one.status, one.reason or "no reason is known"] += 1
+    for (transport, status, reason), points in count.items():
+        yield Failure(transport, status, points, reason)

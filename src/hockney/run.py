@@ -1,0 +1,258 @@
+"""One run from its plan to the store: starts the jobs, lets the sampler measure, writes every round, notes warnings.
+
+Whatever ends a run early (Ctrl-C, a full disk, a kill) leaves every finished round in the store; a resumed run goes on
+from there.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from hockney import __version__
+from hockney.errors import HockneyError, UsageError
+from hockney.instrument import WorkerPool
+from hockney.machine import StealMeter, choose_cpus, facts, usable_cpus, warnings_before
+from hockney.model import Launch, Point, PointStatus, RunInfo, RunStatus, Visit, Warning_
+from hockney.plan import Plan
+from hockney.sampler import Progress, Sampler
+from hockney.store.store import Store
+from hockney.worker.catalogue import Catalogue
+
+_SYSTEM_SHARE_MAX = 0.2  # a library that spins in user space stays far below
+_STEAL_MAX = 0.02
+_WORST_FIRST = (PointStatus.FAILED, PointStatus.SKIPPED, PointStatus.BUDGET, PointStatus.PRECISE)
+
+
+class Display(Protocol):
+    """Who shows a run while it goes on. Called between measurements only, so it may take some ms."""
+
+    def begun(self, run_id: int, plan: Plan) -> None:
+        """The run has a number; nothing is started yet."""
+        ...
+
+    def launched(self, launch: Launch) -> None:
+        """A job is up."""
+        ...
+
+    def visited(self, visit: Visit) -> None:
+        """A visit has come back."""
+        ...
+
+    def progressed(self, progress: Progress) -> None:
+        """A round is stored."""
+        ...
+
+    def point_ended(self, point: Point, status: PointStatus, reason: str | None) -> None:
+        """A point is finished, one way or another."""
+        ...
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended. `failed` counts points."""
+
+    run_id: int
+    status: RunStatus
+    failed: int
+
+
+class _Recorder:
+    """The sampler's Observer and the pool's Starter: what happens goes to the store, then to the display."""
+
+    def __init__(self, store: Store, run_id: int, display: Display, yields: _KernelShare) -> None:
+        self._store = store
+        self._run_id = run_id
+        self._display = display
+        self._yields = yields
+        self.statuses: dict[Point, PointStatus] = {}
+
+    def started(self, launched: Launch) -> int:
+        launch_id = self._store.add_launch(self._run_id, launched)
+        self._display.launched(launched)
+        return launch_id
+
+    def visited(self, visit: Visit) -> None:
+        self._yields.add(visit)
+        self._display.visited(visit)
+
+    def round_done(self, visits: Sequence[Visit], progress: Progress) -> None:
+        if visits:
+            self._store.write_round(self._run_id, visits)
+        self._display.progressed(progress)
+
+    def points_added(self, points: Sequence[Point]) -> None:
+        self._store.add_points(self._run_id, points)
+
+    def point_ended(self, point: Point, status: PointStatus, reason: str | None) -> None:
+        """With several launches the worst of a point's ends stands."""
+        before = self.statuses.get(point, PointStatus.PRECISE)
+        if _WORST_FIRST.index(status) <= _WORST_FIRST.index(before):
+            self.statuses[point] = status
+            self._store.set_status(self._run_id, point, status, reason)
+        self._display.point_ended(point, status, reason)
+
+
+class _KernelShare:
+    """How much of its time each transport spends in the kernel while it sends short messages."""
+
+    def __init__(self) -> None:
+        self._system_ns: dict[str, int] = {}
+        self._wall_ns: dict[str, int] = {}
+
+    def add(self, visit: Visit) -> None:
+        if visit.point.pattern != "pingpong" or visit.point.bytes > 1024:
+            return
+        name = visit.point.transport
+        self._system_ns[name] = self._system_ns.get(name, 0) + visit.cpu_system_ns[0]
+        self._wall_ns[name] = self._wall_ns.get(name, 0) + visit.wall_ns[0]
+
+    def warnings(self, catalogue: Catalogue) -> Iterable[Warning_]:
+        for name, wall_ns in self._wall_ns.items():
+            share = self._system_ns[name] / max(1, wall_ns)
+            info = catalogue.transports.get(name)
+            if info is None or "syscalls" in info.caps or share < _SYSTEM_SHARE_MAX:
+                continue
+            yield Warning_(
+                "yield",
+                name,
+                f"{name} spends {share:.0%} of its time in the kernel while it waits for short messages: it yields the "
+                "CPU in its progress loop, so its latency is that of system calls.",
+                "No setting of the PyPI wheel of MPICH changes this; install another MPI to compare "
+                "(apt install libopenmpi-dev openmpi-bin)."
+                if info.mpi is not None and info.mpi.is_wheel
+                else "Look for the library's setting that makes waits spin (Open MPI: mpi_yield_when_idle).",
+            )
+
+
+def measure(
+    plan: Plan, catalogue: Catalogue, store: Store, display: Display, *, command: str, label: str | None = None
+) -> Outcome:
+    """Measure a new run. Raises UsageError if the plan has no point at all, StoreError.
+
+    KeyboardInterrupt is taken as the wish to stop: what was measured is stored, the outcome says INTERRUPTED.
+    """
+    if not plan.points:
+        reasons = sorted({skipped.reason for skipped in plan.skipped})
+        raise UsageError(f"there is nothing to measure: {reasons[0] if reasons else 'the plan is empty'}")
+    known = facts()
+    info = RunInfo(
+        command=command,
+        suite=plan.suite,
+        label=label,
+        started_unix_s=time.time(),
+        seed=random.SystemRandom().randrange(1 << 32),
+        version=__version__,
+        facts=known,
+        plan=plan.as_json(),
+    )
+    run_id = store.create_run(info)
+    store.add_points(run_id, [*plan.points, *(skipped.point for skipped in plan.skipped)])
+    for skipped in plan.skipped:
+        store.set_status(run_id, skipped.point, PointStatus.SKIPPED, skipped.reason)
+    for warning in warnings_before(known, ranks=min(2, max(point.ranks for point in plan.points))):
+        store.add_warning(run_id, warning)
+    return _carry_out(plan, catalogue, store, display, run_id, info.seed, plan.time_s, [], 0, 0)
+
+
+def resume(reference: str, catalogue: Catalogue, store: Store, display: Display) -> Outcome:
+    """Go on with a run that was killed or interrupted, or whose time was up: every point that isn't precise, failed or
+    skipped gets the plan's time again. Raises UsageError if it is complete or from an incompatible version."""
+    run_id = store.find_run(reference)
+    stored = store.run(run_id)
+    open_ = [row for row in store.points(run_id) if row.status in (PointStatus.PENDING, PointStatus.BUDGET)]
+    if not open_:
+        raise UsageError(f"run {run_id} is complete: there is nothing to resume")
+    gone = sorted({row.point.transport for row in open_} - set(catalogue.transports))
+    if gone:
+        raise UsageError(f"run {run_id} cannot go on: {', '.join(gone)} is not here any more")
+    try:
+        plan = Plan.from_json(stored.info.suite, (row.point for row in open_), stored.info.plan)
+    except (KeyError, TypeError, ValueError) as error:
+        raise UsageError(f"run {run_id} was stored by another version of hockney and cannot go on") from error
+    earlier = [visit for row in open_ for visit in store.visits(row)]
+    store.resume_run(run_id)
+    first_launch = 1 + max((launch.index for launch in stored.launches.values()), default=-1)
+    return _carry_out(
+        replace(plan, launches=max(1, plan.launches - first_launch)),
+        *(catalogue, store, display, run_id, stored.info.seed + stored.rounds, plan.time_s),
+        *(earlier, stored.rounds, first_launch),
+    )
+
+
+def _carry_out(
+    plan: Plan,
+    catalogue: Catalogue,
+    store: Store,
+    display: Display,
+    run_id: int,
+    seed: int,
+    budget_s: float,
+    earlier: Sequence[Visit],
+    start_round: int,
+    first_launch: int,
+) -> Outcome:
+    display.begun(run_id, plan)
+    shares = _KernelShare()
+    recorder = _Recorder(store, run_id, display, shares)
+    cpus = usable_cpus()
+    meter = StealMeter(cpus)
+    status = RunStatus.DONE
+    try:
+        for index in range(plan.launches):
+            with WorkerPool(
+                plan,
+                catalogue,
+                recorder,
+                choose_cpus=choose_cpus,
+                cpus_usable=len(cpus),
+                steal=meter.read,
+                launch_index=first_launch + index,
+            ) as pool:
+                sampler = Sampler(
+                    plan,
+                    pool,
+                    recorder,
+                    seed=seed + index,
+                    clock=time.monotonic,
+                    earlier=earlier if plan.launches == 1 else (),
+                    start_round=start_round,
+                )
+                sampler.run(budget_s / plan.launches)
+                start_round = sampler.rounds
+    except KeyboardInterrupt:
+        status = RunStatus.INTERRUPTED
+    except HockneyError:
+        _finish_quietly(store, run_id, RunStatus.INTERRUPTED)
+        raise
+    failed = sum(end is PointStatus.FAILED for end in recorder.statuses.values())
+    if status is RunStatus.DONE and failed:
+        status = RunStatus.PARTIAL
+    for warning in [*shares.warnings(catalogue), *_steal_warning(store, run_id)]:
+        store.add_warning(run_id, warning)
+    store.finish_run(run_id, status)
+    return Outcome(run_id, status, failed)
+
+
+def _finish_quietly(store: Store, run_id: int, status: RunStatus) -> None:
+    """After an error of the store itself this may fail too; the first error is the one to tell."""
+    finish: Callable[[int, RunStatus], None] = store.finish_run
+    try:
+        finish(run_id, status)
+    except HockneyError:
+        return
+
+
+def _steal_warning(store: Store, run_id: int) -> Iterable[Warning_]:
+    known = [summary.steal for summary in store.summaries(run_id) if summary.steal is not None]
+    share = sum(known) / len(known) if known else 0.0
+    if share > _STEAL_MAX:
+        yield Warning_(
+            "steal",
+            "machine",
+            f"While this run measured, the hypervisor took {share:.0%} of the CPU time.",
+            "Measure when other virtual machines are idle, or on an instance with cores of its own.",
+        )

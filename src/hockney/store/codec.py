@@ -1,0 +1,61 @@
+"""Samples of one visit <-> one compressed blob, loss-free for every int64.
+
+A blob is one version byte and a zlib stream. Version 1 holds, inside the stream (whose checksum so covers all of it):
+width of a number in bytes (4 or 8), ranks and samples as little-endian unsigned integers, then the numbers: per rank
+the differences of neighbouring samples (the first from 0), zigzag-coded so that small negative ones stay small, and
+laid out byte by byte ("shuffled": all lowest bytes first), because the upper bytes are nearly all 0 and zlib then
+finds them.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from typing import TYPE_CHECKING
+
+from hockney.errors import StoreError
+
+if TYPE_CHECKING:
+    from hockney.model import Int64Array
+
+_VERSION = 1
+_HEAD = struct.Struct("<BII")
+_LEVEL = 1  # level 6 takes 2.6 times as long to write and saves 3 % of the file
+
+
+def encode(samples: Int64Array) -> bytes:
+    """Shape (ranks, samples), int64 -> blob."""
+    import numpy as np
+
+    plain = np.ascontiguousarray(samples, dtype=np.int64)
+    ranks, count = plain.shape
+    delta = plain.copy()
+    delta[:, 1:] -= plain[:, :-1]  # wraps round where the difference needs 65 bits; decode wraps back
+    zigzag = ((delta << 1) ^ (delta >> 63)).view(np.uint64)
+    width = 4 if zigzag.max(initial=0) <= 0xFFFF_FFFF else 8
+    lanes = zigzag.reshape(-1).astype(f"<u{width}").view(np.uint8).reshape(-1, width).T
+    return bytes([_VERSION]) + zlib.compress(_HEAD.pack(width, ranks, count) + lanes.tobytes(), _LEVEL)
+
+
+def decode(blob: bytes) -> Int64Array:
+    """Blob -> shape (ranks, samples), int64. Raises StoreError for a damaged blob or one of a later version."""
+    import numpy as np
+
+    if not blob or blob[0] == 0:
+        raise StoreError("samples are damaged: no version byte")
+    if blob[0] > _VERSION:
+        raise StoreError(f"samples are of format {blob[0]}, this hockney reads up to {_VERSION}: update hockney")
+    try:
+        plain = zlib.decompress(blob[1:])
+    except zlib.error as error:
+        raise StoreError(f"samples are damaged: {error}") from error
+    if len(plain) < _HEAD.size:
+        raise StoreError("samples are damaged: they end within their head")
+    width, ranks, count = _HEAD.unpack_from(plain)
+    if width not in (4, 8) or len(plain) != _HEAD.size + width * ranks * count:
+        raise StoreError(f"samples are damaged: {len(plain)} bytes can't hold {ranks} x {count} numbers")
+    lanes = np.frombuffer(plain, dtype=np.uint8, offset=_HEAD.size).reshape(width, ranks * count)
+    zigzag = np.ascontiguousarray(lanes.T).reshape(-1).view(f"<u{width}").astype(np.uint64)
+    delta = (zigzag >> np.uint64(1)).view(np.int64) ^ -(zigzag & np.uint64(1)).view(np.int64)
+    samples: Int64Array = delta.reshape(ranks, count).cumsum(axis=1)
+    return samples

@@ -1,0 +1,204 @@
+"""A run as CSV (a row per series and state of the machine) or JSON (everything), written to a text stream.
+
+The JSON has `"format": "hockney-run"` and `"version": 1`. The version grows when a name changes its meaning or goes;
+new names may come at any time. Its parts: `run` (what was asked and how it ended), `facts` (the machine), `launches`,
+`warnings`, and `series`, each with its point, status, `figures` and `visits`; a visit carries `elapsed_ns`, per rank
+a list of samples, where they were asked for. Unknown is null. Names of quantities end in their unit.
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, TextIO
+
+from hockney.model import Launch, Visit
+from hockney.stats import UNKNOWN, Figure, State, figures_of
+from hockney.store.records import StoredPoint, StoredRun
+from hockney.store.store import Store
+
+FORMAT = "hockney-run"
+VERSION = 1
+
+CSV_COLUMNS = (
+    "run",
+    "label",
+    "transport",
+    "library",
+    "pattern",
+    "ranks",
+    "bytes",
+    "options",
+    "role",
+    "status",
+    "reason",
+    "state",
+    "floor_ns",
+    "time_ns",
+    "time_low_ns",
+    "time_high_ns",
+    "coverage",
+    "interval_over",
+    "visits",
+    "samples",
+    "launches",
+    "minimum_ns",
+    "p99_ns",
+    "rate_bytes_per_s",
+    "rate_low_bytes_per_s",
+    "rate_high_bytes_per_s",
+    "slowest_rank",
+    "slowest_share",
+    "verified",
+    "timed",
+    "divisor",
+    "bytes_per_rep",
+    "messages_per_rep",
+    "algorithm",
+)
+
+_Series = tuple[StoredPoint, list[Visit], list[State], list[Figure]]
+
+
+def write_csv(store: Store, run_id: int, stream: TextIO) -> None:
+    """One row per series and state; a series without samples has one row, with its status and reason.
+
+    Unknown is an empty field. Open a file for it with `newline=""`, as the csv module asks. Raises UsageError for a
+    run that there is not.
+    """
+    with store.snapshot():
+        run = store.run(run_id)
+        writer = csv.DictWriter(stream, CSV_COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        for stored, visits, _, figures in _all_series(store, run_id):
+            front = _csv_front(run, stored, visits)
+            writer.writerows({**front, **_csv_figure(figure)} for figure in figures)
+            if not figures:
+                writer.writerow(front)
+
+
+def _csv_front(run: StoredRun, stored: StoredPoint, visits: Sequence[Visit]) -> dict[str, object]:
+    point = stored.point
+    libraries = {run.launches[visit.launch_id].library: None for visit in visits}
+    return {
+        "run": run.id,
+        "label": run.info.label,
+        "transport": point.transport,
+        "library": "; ".join(libraries),
+        "pattern": point.pattern,
+        "ranks": point.ranks,
+        "bytes": point.bytes,
+        "options": " ".join(f"{name}={value}" for name, value in point.options),
+        "role": point.role,
+        "status": stored.status.value,
+        "reason": stored.reason,
+    }
+
+
+def _csv_figure(figure: Figure) -> dict[str, object]:
+    definition = dataclasses.asdict(figure.definition)
+    plain = {name: value for name, value in dataclasses.asdict(figure).items() if name != "definition"}
+    renamed = {
+        "value_ns": "time_ns",
+        "low_ns": "time_low_ns",
+        "high_ns": "time_high_ns",
+        "n_visits": "visits",
+        "n_samples": "samples",
+        "n_launches": "launches",
+    }
+    return {renamed.get(name, name): value for name, value in plain.items()} | definition
+
+
+def write_json(store: Store, run_id: int, stream: TextIO, *, samples: bool = False) -> None:
+    """The whole run; `samples` also writes every sample of every rank. Raises UsageError for a run that there is not.
+
+    Written series by series, so that a run of any size passes through.
+    """
+    with store.snapshot():
+        run = store.run(run_id)
+        head: dict[str, object] = {
+            "format": FORMAT,
+            "version": VERSION,
+            "run": _json_run(run),
+            "facts": run.info.facts,
+            "launches": [_json_launch(launch_id, launch) for launch_id, launch in run.launches.items()],
+            "warnings": [dataclasses.asdict(warning) for warning in run.warnings],
+        }
+        stream.write("{\n")
+        for name, value in head.items():
+            stream.write(f"{_json(name)}: {_json(value)},\n")
+        stream.write('"series": [')
+        for i, series in enumerate(_all_series(store, run_id)):
+            stream.write(("," if i else "") + "\n" + _json(_json_series(*series, samples=samples)))
+        stream.write("\n]\n}\n")
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def _json_run(run: StoredRun) -> dict[str, object]:
+    info = run.info
+    return {
+        "id": run.id,
+        "label": info.label,
+        "command": info.command,
+        "suite": info.suite,
+        "status": run.status.value,
+        "started_unix_s": info.started_unix_s,
+        "finished_unix_s": run.finished_unix_s,
+        "rounds": run.rounds,
+        "seed": info.seed,
+        "hockney_version": info.version,
+        "plan": info.plan,
+    }
+
+
+def _json_launch(launch_id: int, launch: Launch) -> dict[str, object]:
+    return {"id": launch_id, **dataclasses.asdict(launch)}
+
+
+def _json_series(
+    stored: StoredPoint, visits: list[Visit], states: list[State], figures: list[Figure], *, samples: bool
+) -> dict[str, object]:
+    point = stored.point
+    return {
+        "transport": point.transport,
+        "pattern": point.pattern,
+        "ranks": point.ranks,
+        "bytes": point.bytes,
+        "options": dict(point.options),
+        "role": point.role,
+        "status": stored.status.value,
+        "reason": stored.reason,
+        "figures": [dataclasses.asdict(figure) for figure in figures],
+        "visits": [_json_visit(visit, state, samples=samples) for visit, state in zip(visits, states, strict=True)],
+    }
+
+
+def _json_visit(visit: Visit, state: State, *, samples: bool) -> dict[str, Any]:
+    plain: dict[str, Any] = {
+        "launch_id": visit.launch_id,
+        "round": visit.round,
+        "started_unix_s": visit.started_unix_s,
+        "state": state.name,
+        "floor_ns": visit.floor_ns,
+        "steal": visit.steal,
+        "batch": visit.batch,
+        "verified": visit.verified,
+        "definition": dataclasses.asdict(visit.definition),
+        "cpu_user_ns": visit.cpu_user_ns,
+        "cpu_system_ns": visit.cpu_system_ns,
+        "wall_ns": visit.wall_ns,
+    }
+    return plain | {"elapsed_ns": visit.elapsed_ns.tolist()} if samples else plain
+
+
+def _all_series(store: Store, run_id: int) -> Iterator[_Series]:
+    states = store.states(run_id)
+    for stored in store.points(run_id):
+        visits = store.visits(stored)
+        of_visits = states.get(stored.id, [UNKNOWN] * len(visits))
+        yield stored, visits, of_visits, figures_of(visits, of_visits)

@@ -1,0 +1,164 @@
+"""Where the results file is, how it is opened, and what its failures are called.
+
+`border` is the only place where SQLite's exceptions become ours; everything that touches the database runs inside it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from hockney.errors import StoreError
+from hockney.store import schema
+
+BUSY_S = 30.0  # how long to wait for another writer; a round is written in milliseconds
+_FULL = "database or disk is full"
+_READONLY = "attempt to write a readonly database"
+_CANT_OPEN = "unable to open database file"
+
+# Part of SQLite's message -> what the user reads after "results file PATH: ", remedy included.
+_SENTENCES = {
+    _FULL: "the disk is full; make room",
+    # What a reached quota or size limit looks like through SQLite.
+    "disk I/O error": "reading or writing it failed; look whether the disk is full or a quota is reached",
+    _READONLY: "it may not be written; name another file with --store or HOCKNEY_STORE",
+    "is locked": f"another program has kept it locked for {BUSY_S:.0f} s; wait for it, or name another with --store",
+    "file is not a database": "not a results file of hockney; name another file with --store or HOCKNEY_STORE",
+    "malformed": "it is damaged; restore it from a copy, or name another file with --store",
+    _CANT_OPEN: "it can't be opened; look at its permissions and its folder's, or name another file with --store",
+}
+
+
+def default_path() -> Path:
+    """HOCKNEY_STORE where it is set, else `results.db` in the user's data folder."""
+    named = os.environ.get("HOCKNEY_STORE")
+    if named:
+        return Path(named).expanduser()
+    import platformdirs
+
+    return Path(platformdirs.user_data_dir("hockney", appauthor=False)) / "results.db"
+
+
+@contextlib.contextmanager
+def border(path: Path, saved: Callable[[], str] = str) -> Iterator[None]:
+    """Turn SQLite's errors into StoreError; `saved` says what is stored nevertheless, for errors while writing."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        text = str(error)
+        sentence = next((said for part, said in _SENTENCES.items() if part in text), f"SQLite says: {text}")
+        raise StoreError(f"results file {path}: {sentence}{saved()}") from error
+    except schema.NotAStore as error:
+        raise StoreError(
+            f"results file {path}: a database, but not one of hockney; name another file with --store"
+        ) from error
+    except schema.NewerStore as error:
+        raise StoreError(
+            f"results file {path}: written by a newer hockney (its tables are version {error.version}, this one knows "
+            f"up to {len(schema.MIGRATIONS)}); update hockney, or name another file with --store"
+        ) from error
+
+
+def connect_to_write(path: Path, *, create: bool) -> sqlite3.Connection:
+    """A connection to an up-to-date store, made with its folder where there is none and `create` says so."""
+    if create:
+        _make_folder(path)
+    else:
+        _require(path)
+    with border(path):
+        db = _connect(path, "rwc" if create else "rw")
+        with _closed_on_error(db):
+            schema.migrate(db)
+            _use_write_ahead_log(db)
+            # A killed program loses nothing that was committed; a power cut may cost the last rounds, never the file.
+            # FULL would wait for the disk in every round: tens of ms on a network home.
+            db.execute("PRAGMA synchronous = NORMAL")
+            db.execute("PRAGMA foreign_keys = ON")
+    return db
+
+
+def connect_to_read(path: Path) -> sqlite3.Connection:
+    """A connection that can't write. A store of an earlier version is brought up to date first."""
+    _require(path)
+    with border(path):
+        db = _connect_to_read(path)
+        with _closed_on_error(db):
+            behind = schema.version_of(db) < len(schema.MIGRATIONS)
+        if behind:
+            db.close()
+            connect_to_write(path, create=False).close()
+            db = _connect_to_read(path)
+    return db
+
+
+def _connect_to_read(path: Path) -> sqlite3.Connection:
+    """Where the folder may not be written SQLite can't make its lock file, and reads only what is called immutable."""
+    db = _connect(path, "ro")
+    with _closed_on_error(db):
+        try:
+            db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            return db
+        except sqlite3.OperationalError as error:
+            log = path.with_name(path.name + "-wal")
+            if _CANT_OPEN not in str(error) or (log.exists() and log.stat().st_size):
+                raise  # immutable reading would miss what is in the log only
+    db.close()
+    return _connect(path, "ro&immutable=1")
+
+
+def _connect(path: Path, mode: str) -> sqlite3.Connection:
+    # Autocommit (None): transactions are begun and ended by name, in one place.
+    return sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True, timeout=BUSY_S, isolation_level=None)
+
+
+def _use_write_ahead_log(db: sqlite3.Connection) -> None:
+    """Readers and the writer then don't wait for each other.
+
+    Where it can't be had (some network file systems) the store works without. SQLite does not wait for the lock that
+    this switch needs, so that is done here.
+    """
+    deadline_s = time.monotonic() + BUSY_S
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if _FULL in str(error):
+                raise
+            if "locked" not in str(error) or time.monotonic() > deadline_s:
+                return
+        time.sleep(0.01)
+
+
+@contextlib.contextmanager
+def _closed_on_error(db: sqlite3.Connection) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        db.close()
+        raise
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"results file {path}: its folder can't be made ({error.strerror}); name another file with --store"
+        ) from error
+
+
+def _require(path: Path) -> None:
+    """A file that must be there already. An empty one is what a program leaves that was killed while it made it."""
+    try:
+        empty = path.stat().st_size == 0
+    except FileNotFoundError:
+        empty = True
+    except OSError as error:
+        raise StoreError(f"results file {path}: {error.strerror}; name another file with --store") from error
+    if empty:
+        raise StoreError(f"there are no results in {path} yet; `hockney quick` makes some")

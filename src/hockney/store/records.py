@@ -1,0 +1,64 @@
+"""What the store brings back beyond the values of model.py: the same values with what only the store knows of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hockney.model import Launch, Point, PointStatus, RunInfo, RunStatus, Warning_
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """One line of the list of runs. `points` counts them by status; statuses without a point are absent."""
+
+    id: int
+    label: str | None
+    command: str
+    suite: str
+    started_unix_s: float
+    finished_unix_s: float | None
+    status: RunStatus
+    rounds: int
+    transports: tuple[str, ...]
+    points: Mapping[PointStatus, int]
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """All of a run but its points and visits; with those a killed run can go on. `launches` are keyed by launch id."""
+
+    id: int
+    info: RunInfo
+    status: RunStatus
+    finished_unix_s: float | None
+    rounds: int
+    launches: Mapping[int, Launch]
+    warnings: tuple[Warning_, ...]
+
+
+@dataclass(frozen=True)
+class StoredPoint:
+    """A point of a run and how far it got; `reason` is a sentence, or None."""
+
+    id: int
+    point: Point
+    status: PointStatus
+    reason: str | None
+
+
+@dataclass(frozen=True)
+class VisitSummary:
+    """A visit without its samples. Times are by the pattern's definition, None where the visit has no samples."""
+
+    id: int
+    point_id: int
+    launch_id: int
+    round: int
+    batch: int
+    samples: int
+    median_ns: float | None
+    min_ns: float | None
+    max_ns: float | None
+    floor_ns: tuple[float, float] | None
+    steal: float | None

@@ -1,0 +1,189 @@
+"""Values of model.py <-> rows. Column lists stand here once, beside what packs and unpacks them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from hockney.model import (
+    Definition,
+    Launch,
+    Point,
+    PointStatus,
+    RunInfo,
+    RunStatus,
+    Visit,
+    Warning_,
+)
+from hockney.store import codec
+from hockney.store.records import RunSummary, StoredPoint, StoredRun, VisitSummary
+
+Row = tuple[Any, ...]
+
+RUN = "command, suite, label, started_unix_s, seed, version, facts, plan"
+LAUNCH = "launch_index, transport, library, ranks, started_unix_s, argv, cpus, hosts, oversubscribed, clock_ns"
+POINT = "transport, pattern, ranks, bytes, options, role"
+WARNING = "kind, subject, cause, remedy"
+SUMMARY = (
+    "id, point_id, launch_id, round, batch, samples, median_ns, min_ns, max_ns, floor_before_ns, floor_after_ns, steal"
+)
+VISIT = (
+    "point_id, launch_id, round, started_unix_s, batch, timed, divisor, bytes_per_rep, messages_per_rep, algorithm, "
+    "floor_before_ns, floor_after_ns, steal, verified, cpu_user_ns, cpu_system_ns, wall_ns"
+)
+VISIT_FIGURES = "samples, median_ns, min_ns, max_ns"  # beside VISIT when written, made from the samples
+
+
+def holes(columns: str) -> str:
+    """`a, b` -> `?, ?`."""
+    return ", ".join("?" * (columns.count(",") + 1))
+
+
+def pack(value: object) -> str:
+    """Compact JSON with sorted names, so that equal values are equal text. Raises ValueError for NaN."""
+    return json.dumps(value, separators=(",", ":"), sort_keys=True, allow_nan=False)
+
+
+def options_text(point: Point) -> str:
+    """Canonical, since the table tells points apart by it."""
+    return pack(dict(point.options))
+
+
+def run_row(info: RunInfo) -> Row:
+    """For RUN. Raises ValueError for a seed that SQLite's integers can't hold."""
+    if not 0 <= info.seed < 2**63:
+        raise ValueError(f"the seed {info.seed} does not fit the store: 0 <= seed < 2**63")
+    return (
+        info.command,
+        info.suite,
+        info.label,
+        info.started_unix_s,
+        info.seed,
+        info.version,
+        pack(info.facts),
+        pack(info.plan),
+    )
+
+
+def run_of(row: Row, launches: Mapping[int, Launch], warnings: tuple[Warning_, ...]) -> StoredRun:
+    """Row: id, status, finished_unix_s, rounds, then RUN."""
+    run_id, status, finished_unix_s, rounds, command, suite, label, started_unix_s, seed, version, facts, plan = row
+    info = RunInfo(command, suite, label, started_unix_s, seed, version, json.loads(facts), json.loads(plan))
+    return StoredRun(run_id, info, RunStatus(status), finished_unix_s, rounds, launches, warnings)
+
+
+def summary_of_run(row: Row, transports: tuple[str, ...], points: Mapping[PointStatus, int]) -> RunSummary:
+    """Row: id, label, command, suite, started_unix_s, finished_unix_s, status, rounds."""
+    run_id, label, command, suite, started_unix_s, finished_unix_s, status, rounds = row
+    status = RunStatus(status)
+    return RunSummary(
+        run_id, label, command, suite, started_unix_s, finished_unix_s, status, rounds, transports, points
+    )
+
+
+def launch_row(launch: Launch) -> Row:
+    """For LAUNCH."""
+    return (
+        launch.index,
+        launch.transport,
+        launch.library,
+        launch.ranks,
+        launch.started_unix_s,
+        pack(launch.argv),
+        pack(launch.cpus),
+        pack(launch.hosts),
+        launch.oversubscribed,
+        launch.clock_ns,
+    )
+
+
+def launch_of(row: Row) -> Launch:
+    """Row: LAUNCH."""
+    index, transport, library, ranks, started_unix_s, argv, cpus, hosts, oversubscribed, clock_ns = row
+    return Launch(
+        transport,
+        library,
+        ranks,
+        started_unix_s,
+        tuple(json.loads(argv)),
+        tuple(json.loads(cpus)),
+        tuple(json.loads(hosts)),
+        bool(oversubscribed),
+        clock_ns,
+        index,
+    )
+
+
+def point_row(point: Point) -> Row:
+    """For POINT."""
+    return (point.transport, point.pattern, point.ranks, point.bytes, options_text(point), point.role)
+
+
+def point_of(row: Row) -> StoredPoint:
+    """Row: id, status, reason, then POINT."""
+    point_id, status, reason, transport, pattern, ranks, size_bytes, options, role = row
+    point = Point(transport, pattern, ranks, size_bytes, tuple(sorted(json.loads(options).items())), role)
+    return StoredPoint(point_id, point, PointStatus(status), reason)
+
+
+def visit_row(visit: Visit, point_id: int) -> Row:
+    """For VISIT and VISIT_FIGURES."""
+    import numpy as np
+
+    times_ns = visit.times_ns()
+    figures: Row = (0, None, None, None)
+    if len(times_ns):
+        figures = (len(times_ns), float(np.median(times_ns)), float(times_ns.min()), float(times_ns.max()))
+    return (
+        point_id,
+        visit.launch_id,
+        visit.round,
+        visit.started_unix_s,
+        visit.batch,
+        visit.definition.timed,
+        visit.definition.divisor,
+        visit.definition.bytes_per_rep,
+        visit.definition.messages_per_rep,
+        visit.definition.algorithm,
+        *(visit.floor_ns or (None, None)),
+        visit.steal,
+        visit.verified,
+        pack(visit.cpu_user_ns),
+        pack(visit.cpu_system_ns),
+        pack(visit.wall_ns),
+        *figures,
+    )
+
+
+def visit_of(row: Row, point: Point) -> Visit:
+    """Row: VISIT, then the blob."""
+    _, launch_id, round_, started_unix_s, batch, timed, divisor, per_rep, messages, algorithm = row[:10]
+    before_ns, after_ns, steal, verified, cpu_user_ns, cpu_system_ns, wall_ns, blob = row[10:]
+    return Visit(
+        point=point,
+        launch_id=launch_id,
+        round=round_,
+        started_unix_s=started_unix_s,
+        batch=batch,
+        definition=Definition(timed, divisor, per_rep, messages, algorithm),
+        elapsed_ns=codec.decode(blob),
+        cpu_user_ns=tuple(json.loads(cpu_user_ns)),
+        cpu_system_ns=tuple(json.loads(cpu_system_ns)),
+        wall_ns=tuple(json.loads(wall_ns)),
+        floor_ns=_pair(before_ns, after_ns),
+        verified=bool(verified),
+        steal=steal,
+    )
+
+
+def visit_summary_of(row: Row) -> VisitSummary:
+    """Row: SUMMARY."""
+    visit_id, point_id, launch_id, round_, batch, samples, median_ns, min_ns, max_ns, *floor, steal = row
+    return VisitSummary(
+        visit_id, point_id, launch_id, round_, batch, samples, median_ns, min_ns, max_ns, _pair(*floor), steal
+    )
+
+
+def _pair(before: float | None, after: float | None) -> tuple[float, float] | None:
+    return None if before is None or after is None else (before, after)

@@ -1,0 +1,283 @@
+"""The results store: one SQLite file that a measuring run fills round by round and every other command reads."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+
+from hockney.errors import StoreError, UsageError, unknown
+from hockney.model import Launch, Point, PointStatus, RunInfo, RunStatus, Visit, Warning_
+from hockney.stats.states import State, classify
+from hockney.store import codec, opening, rows
+from hockney.store.records import RunSummary, StoredPoint, StoredRun, VisitSummary
+
+_REFERENCE = re.compile(r"(?P<name>.+?)(?:~(?P<back>\d+))?")
+
+
+class Store:
+    """An open results file; a context manager. Every method raises StoreError where the file can't be used.
+
+    What a writing method has returned from survives a kill of this program. Several programs may write at once.
+    A Store belongs to the thread that opened it.
+    """
+
+    def __init__(self, db: sqlite3.Connection, path: Path) -> None:
+        self._db = db
+        self.path = path
+        self._point_ids: dict[int, dict[Point, int]] = {}  # by run; only this program adds points to its runs
+
+    @classmethod
+    def open(cls, path: Path | str | None = None, *, create: bool = True, readonly: bool = False) -> Store:
+        """Open `path`, else what HOCKNEY_STORE names, else `results.db` in the user's data folder.
+
+        Where there is no file, or an empty one: makes it and its folder, or raises StoreError if `create` is false or
+        `readonly` is true. `readonly` also opens files that may not be written.
+        """
+        where = opening.default_path() if path is None else Path(path)
+        db = opening.connect_to_read(where) if readonly else opening.connect_to_write(where, create=create)
+        return cls(db, where)
+
+    def close(self) -> None:
+        with self._border():
+            self._db.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # ---- writing -------------------------------------------------------------------------------------------------
+
+    def create_run(self, info: RunInfo) -> int:
+        """Store a run that starts now (status "running"); gives its number."""
+        row = rows.run_row(info)
+        with self._transaction():
+            return self._insert("run", f"{rows.RUN}, status", (*row, RunStatus.RUNNING.value))
+
+    def resume_run(self, run_id: int) -> None:
+        """Say that a run goes on: its status is "running" again."""
+        with self._transaction():
+            self._db.execute(
+                "UPDATE run SET status = ?, finished_unix_s = NULL WHERE id = ?", (RunStatus.RUNNING.value, run_id)
+            )
+
+    def finish_run(self, run_id: int, status: RunStatus) -> None:
+        """Say how a run ended, and that it ended now."""
+        with self._transaction(run_id):
+            self._db.execute(
+                "UPDATE run SET status = ?, finished_unix_s = ? WHERE id = ?", (status.value, time.time(), run_id)
+            )
+
+    def add_launch(self, run_id: int, launch: Launch) -> int:
+        """Store one start of a job; gives the `launch_id` of its visits."""
+        with self._transaction(run_id):
+            return self._insert("launch", f"run_id, {rows.LAUNCH}", (run_id, *rows.launch_row(launch)))
+
+    def add_points(self, run_id: int, points: Sequence[Point]) -> dict[Point, int]:
+        """Store points as "pending"; gives their ids. Points that the run has already keep their status and role."""
+        columns = f"run_id, status, {rows.POINT}"
+        with self._transaction(run_id):
+            self._db.executemany(
+                f"INSERT OR IGNORE INTO point ({columns}) VALUES ({rows.holes(columns)})",
+                [(run_id, PointStatus.PENDING.value, *rows.point_row(point)) for point in points],
+            )
+        ids = self._point_ids[run_id] = {stored.point: stored.id for stored in self.points(run_id)}
+        return {point: ids[point] for point in points}
+
+    def write_round(self, run_id: int, visits: Sequence[Visit]) -> None:
+        """Store all visits of a round, or none: one transaction.
+
+        On a full disk nothing is half-written and the StoreError says how many rounds are stored. Raises ValueError
+        for a visit to a point that was not added.
+        """
+        ids = [self._point_id(run_id, visit.point) for visit in visits]
+        packed = [
+            (rows.visit_row(visit, point_id), codec.encode(visit.elapsed_ns))
+            for visit, point_id in zip(visits, ids, strict=True)
+        ]
+        with self._transaction(run_id):
+            for row, blob in packed:
+                visit_id = self._insert("visit", f"{rows.VISIT}, {rows.VISIT_FIGURES}", row)
+                self._insert("visit_samples", "visit_id, elapsed_ns", (visit_id, blob))
+            self._db.execute("UPDATE run SET rounds = rounds + 1 WHERE id = ?", (run_id,))
+
+    def set_status(self, run_id: int, point: Point, status: PointStatus, reason: str | None = None) -> None:
+        """Say how far a point got, and why. Raises ValueError for a point that was not added."""
+        point_id = self._point_id(run_id, point)
+        with self._transaction(run_id):
+            self._db.execute(
+                "UPDATE point SET status = ?, reason = ? WHERE id = ?", (status.value, reason or None, point_id)
+            )
+
+    def add_warning(self, run_id: int, warning: Warning_) -> None:
+        """Store a warning; one that the run has already is not stored twice."""
+        columns = f"run_id, {rows.WARNING}"
+        with self._transaction(run_id):
+            self._db.execute(
+                f"INSERT OR IGNORE INTO warning ({columns}) VALUES ({rows.holes(columns)})",
+                (run_id, warning.kind, warning.subject, warning.cause, warning.remedy),
+            )
+
+    # ---- reading -------------------------------------------------------------------------------------------------
+
+    def runs(self) -> list[RunSummary]:
+        """All runs, oldest first."""
+        points: dict[int, dict[PointStatus, int]] = {}
+        transports: dict[int, set[str]] = {}
+        counts = self._all("SELECT run_id, transport, status, count(*) FROM point GROUP BY run_id, transport, status")
+        for run_id, transport, status, count in counts:
+            of_run = points.setdefault(run_id, {})
+            of_run[PointStatus(status)] = of_run.get(PointStatus(status), 0) + count
+            transports.setdefault(run_id, set()).add(transport)
+        found = self._all(
+            "SELECT id, label, command, suite, started_unix_s, finished_unix_s, status, rounds FROM run ORDER BY id"
+        )
+        return [
+            rows.summary_of_run(row, tuple(sorted(transports.get(row[0], ()))), points.get(row[0], {})) for row in found
+        ]
+
+    def find_run(self, reference: str) -> int:
+        """What a user calls a run -> its number.
+
+        That is its number, its label (the newest run that has it), or `last`; `last~2` is the second before the last,
+        `LABEL~1` the one before with this label. Raises UsageError, which names the nearest that there is.
+        """
+        known = [(int(run_id), label) for run_id, label in self._all("SELECT id, label FROM run ORDER BY id DESC")]
+        if not known:
+            raise UsageError(f"there are no runs in {self.path} yet; `hockney quick` makes one")
+        numbers = [run_id for run_id, _ in known]
+        if reference.isdecimal() and int(reference) in numbers:
+            return int(reference)
+        exact = [run_id for run_id, label in known if label == reference and label != "last"]
+        if exact:
+            return exact[0]
+        if reference.isdecimal():
+            nearest = min(numbers, key=lambda run_id: abs(run_id - int(reference)))
+            raise UsageError(f"there is no run {reference}: the nearest is {nearest}, the newest {numbers[0]}")
+        match = _REFERENCE.fullmatch(reference)
+        name, back = (match["name"], int(match["back"] or 0)) if match else (reference, 0)
+        named = numbers if name == "last" else [run_id for run_id, label in known if label == name]
+        if not named:
+            labels = sorted({label for _, label in known if label})
+            raise unknown("run", reference, ["last", *labels, str(numbers[0])])
+        if back >= len(named):
+            raise UsageError(
+                f"unknown run '{reference}': '{name}' names {len(named)} run{'s' if len(named) > 1 else ''}, "
+                f"the oldest is {name}~{len(named) - 1}, run {named[-1]}"
+            )
+        return named[back]
+
+    def run(self, run_id: int) -> StoredRun:
+        """What is stored of a run beside its points. Raises UsageError for a number that there is not."""
+        found = self._all(f"SELECT id, status, finished_unix_s, rounds, {rows.RUN} FROM run WHERE id = ?", run_id)
+        if not found:
+            raise UsageError(f"there is no run {run_id} in {self.path}")
+        launches = {
+            row[0]: rows.launch_of(row[1:])
+            for row in self._all(f"SELECT id, {rows.LAUNCH} FROM launch WHERE run_id = ? ORDER BY id", run_id)
+        }
+        warnings = self._all(f"SELECT {rows.WARNING} FROM warning WHERE run_id = ? ORDER BY id", run_id)
+        return rows.run_of(found[0], launches, tuple(Warning_(*row) for row in warnings))
+
+    def points(self, run_id: int) -> list[StoredPoint]:
+        """All points of a run in the order they were added."""
+        found = self._all(f"SELECT id, status, reason, {rows.POINT} FROM point WHERE run_id = ? ORDER BY id", run_id)
+        return [rows.point_of(row) for row in found]
+
+    def summaries(self, run_id: int) -> list[VisitSummary]:
+        """All visits of a run without their samples, by point, then in the order of writing."""
+        columns = ", ".join(f"visit.{name}" for name in rows.SUMMARY.split(", "))
+        found = self._all(
+            f"SELECT {columns} FROM point JOIN visit ON visit.point_id = point.id WHERE point.run_id = ? "
+            "ORDER BY visit.point_id, visit.id",
+            run_id,
+        )
+        return [rows.visit_summary_of(row) for row in found]
+
+    def states(self, run_id: int) -> dict[int, list[State]]:
+        """By point id, the state of the machine at each of its visits in the order of writing.
+
+        Levels of the floor are looked for among all visits of the run. Points without visits are absent.
+        """
+        summaries = self.summaries(run_id)
+        by_point: dict[int, list[State]] = {}
+        for summary, state in zip(summaries, classify([each.floor_ns for each in summaries]), strict=True):
+            by_point.setdefault(summary.point_id, []).append(state)
+        return by_point
+
+    def visits(self, stored: StoredPoint) -> list[Visit]:
+        """A point's visits with their samples, in the order of writing."""
+        found = self._all(
+            f"SELECT {rows.VISIT}, elapsed_ns FROM visit JOIN visit_samples ON visit_id = visit.id "
+            "WHERE point_id = ? ORDER BY visit.id",
+            stored.id,
+        )
+        try:
+            return [rows.visit_of(row, stored.point) for row in found]
+        except StoreError as error:
+            raise StoreError(f"results file {self.path}: {stored.point}: {error}") from error
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """What is read inside shows the file at one moment, whatever others write meanwhile. Nothing may be written."""
+        with self._border():
+            self._db.execute("BEGIN")
+        try:
+            yield
+        finally:
+            with contextlib.suppress(sqlite3.Error):  # a failed read has ended it already
+                self._db.execute("ROLLBACK")
+
+    # ---- inside --------------------------------------------------------------------------------------------------
+
+    def _point_id(self, run_id: int, point: Point) -> int:
+        if run_id not in self._point_ids:
+            self._point_ids[run_id] = {stored.point: stored.id for stored in self.points(run_id)}
+        point_id = self._point_ids[run_id].get(point)
+        if point_id is None:
+            raise ValueError(f"{point} was not added to run {run_id}")
+        return point_id
+
+    def _insert(self, table: str, columns: str, row: rows.Row) -> int:
+        cursor = self._db.execute(f"INSERT INTO {table} ({columns}) VALUES ({rows.holes(columns)})", row)
+        assert cursor.lastrowid is not None
+        return cursor.lastrowid
+
+    def _all(self, query: str, *values: object) -> list[rows.Row]:
+        with self._border():
+            return self._db.execute(query, values).fetchall()
+
+    @contextlib.contextmanager
+    def _transaction(self, run_id: int | None = None) -> Iterator[None]:
+        """All of the body or nothing; the write lock is taken at once, so that waiting for it happens in one place."""
+        with self._border(run_id):
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._db.execute("COMMIT")
+            except BaseException:
+                with contextlib.suppress(sqlite3.Error):  # a full disk has rolled back already
+                    self._db.execute("ROLLBACK")
+                raise
+
+    def _border(self, run_id: int | None = None) -> contextlib.AbstractContextManager[None]:
+        return opening.border(self.path, lambda: "" if run_id is None else self._saved(run_id))
+
+    def _saved(self, run_id: int) -> str:
+        """What an error while writing adds; nothing where even reading fails."""
+        try:
+            (rounds,) = self._db.execute("SELECT rounds FROM run WHERE id = ?", (run_id,)).fetchone()
+        except (sqlite3.Error, TypeError):
+            return ""
+        return f"; {rounds} rounds up to here are stored, and `hockney run --resume` goes on from them"

@@ -1,0 +1,225 @@
+"""Builds worker executables where they are needed, by calling the compiler, and keeps them.
+
+There is no build system in between: a worker is one executable out of some thirty small C files, built in less than a
+second, and then kept in the cache under a name made of everything that went into it. So there is nothing to configure
+or to clean, and an upgraded compiler, library or hockney builds anew by itself. Objects are kept too: the worker of a
+second MPI shares all but two of them with the first one's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hockney.worker import cache
+from hockney.worker.cache import Probes
+from hockney.worker.compiler import Compiler, find_c_compiler, identify
+from hockney.worker.errors import BuildError, CacheUnusable, CompileFailed
+
+SOURCES = Path(__file__).parent / "csrc"
+
+_FLAGS = ("-std=c17", "-D_GNU_SOURCE", "-pthread")
+_COMPILE_LIMIT_S = 300
+
+# Sources that only one family links; each of the other transports belongs to the native one.
+_FAMILY_SOURCES = {"native": ("local.c",), "mpi": ("transports/mpi.c",)}
+
+# Far from every timed loop: a lower optimisation of these saves a third of the time to build.
+_COLD = frozenset(
+    f"{name}.c"
+    for name in (
+        "answer", "command", "control", "describe", "local", "main", "registry", "rendezvous", "session", "status",
+        "watch",
+    )
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What decides how a worker is built. `compiler` is a command; empty means the system's C compiler.
+
+    `defines`, `flags` and `extra_sources` come on top of a family's own: tests build with sanitizers and with
+    transports that break things on purpose.
+    """
+
+    family: str = "native"
+    compiler: tuple[str, ...] = ()
+    defines: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    extra_sources: tuple[Path, ...] = ()
+
+
+NATIVE = Recipe()
+
+
+@dataclass(frozen=True)
+class _Object:
+    """One object file: how it is made, and where it is kept under a name made of all that goes into it."""
+
+    source: Path
+    size_bytes: int
+    argv: tuple[str, ...]
+    path: Path
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """A recipe with everything looked up."""
+
+    compiler: Compiler
+    flags: tuple[str, ...]
+    objects: tuple[_Object, ...]
+    folder: Path
+    executable: Path
+
+
+def build_worker(recipe: Recipe = NATIVE, *, folder: Path | None = None) -> Path:
+    """The executable for a recipe, built now or earlier. `folder` replaces the user's cache folder.
+
+    Raises NoCompiler, CompileFailed with the compiler's own first errors, or CacheUnusable.
+    """
+    plan = _look_up(recipe, folder)
+    if not cache.touch(plan.executable):
+        _build(plan)
+    return plan.executable
+
+
+def is_built(recipe: Recipe = NATIVE, *, folder: Path | None = None) -> bool:
+    """Whether build_worker would return at once. Raises NoCompiler, or CompileFailed if it can't tell its version."""
+    return cache.touch(_look_up(recipe, folder).executable)
+
+
+def family_sources(family: str) -> tuple[Path, ...]:
+    """The C files of a family, relative to SOURCES, in a fixed order."""
+    own = _FAMILY_SOURCES[family]
+    others = {name for owner, names in _FAMILY_SOURCES.items() if owner != family for name in names}
+    folders = ("", "patterns", "transports") if family == "native" else ("", "patterns")
+    found = {path.relative_to(SOURCES) for name in folders for path in (SOURCES / name).glob("*.c")}
+    return tuple(sorted({*(path for path in found if str(path) not in others), *map(Path, own)}))
+
+
+# ---- looking up -----------------------------------------------------------------------------------------------------
+
+
+def _look_up(recipe: Recipe, folder: Path | None) -> _Plan:
+    folder = folder or cache.default_folder()
+    argv = recipe.compiler or find_c_compiler()
+    compiler = identify(argv, Probes(folder), wrapper=recipe.family != "native")
+    flags = (
+        *_FLAGS,
+        *(["-DHK_LSE2"] if _has_lse2() else []),
+        *(f"-D{define}" for define in recipe.defines),
+        *recipe.flags,
+    )
+    headers = _digest(f"{path}\0{path.read_text()}" for path in sorted(SOURCES.rglob("*.h")))
+    own = {Path(name) for name in _FAMILY_SOURCES[recipe.family]}
+    # cc and gcc are often one file, and then one compiler.
+    version = compiler.version.partition(" ")[2]
+    files = {argv: str(cache.resolve(argv[0])) for argv in (compiler.argv, compiler.behind)}
+    objects = []
+    for source in (*family_sources(recipe.family), *(path.absolute() for path in recipe.extra_sources)):
+        text = (SOURCES / source).read_text()  # an absolute path stays what it is
+        # Only a library's own sources see its headers; the others are the same for every library.
+        wrapped = source in own or source.is_absolute()
+        command = compiler.argv if wrapped else compiler.behind
+        line = (
+            *command[1:],
+            "-O1" if str(source) in _COLD else "-O3",
+            *flags,
+            *([f"-DHK_FAMILY_{recipe.family.upper()}"] if "HK_FAMILY_" in text else []),
+        )
+        identity = (files[command], version, compiler.show if wrapped else "", *line, headers, str(source), text)
+        path = folder / "objects" / f"{_digest(identity)}.o"
+        objects.append(_Object(source, len(text), (command[0], *line), path))
+    key = _digest((*compiler.argv, compiler.show, *flags, *(piece.path.name for piece in objects)))
+    return _Plan(compiler, flags, tuple(objects), folder, folder / f"{recipe.family}-{key}")
+
+
+def _digest(words: Iterable[str]) -> str:
+    digest = hashlib.sha256()
+    for word in words:
+        digest.update(word.encode() + b"\0")
+    return digest.hexdigest()[:20]
+
+
+def _has_lse2() -> bool:
+    """Whether this is an aarch64 CPU whose 16-byte stores are single copies."""
+    if os.uname().machine not in ("aarch64", "arm64"):
+        return False
+    if sys.platform == "darwin":
+        return True
+    try:
+        return " uscat" in Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return False
+
+
+# ---- building -------------------------------------------------------------------------------------------------------
+
+
+def _build(plan: _Plan) -> None:
+    # Late, because who finds a worker built needs no threads, and their import costs as much as the whole look-up.
+    from concurrent.futures import ThreadPoolExecutor
+
+    with cache.scratch(plan.folder) as room:
+        (plan.folder / "objects").mkdir(exist_ok=True)
+        missing = [piece for piece in plan.objects if not cache.touch(piece.path)]
+        # The longest first, so that no CPU is left with a long one at the end.
+        missing.sort(key=lambda piece: -piece.size_bytes)
+        pool = ThreadPoolExecutor(max_workers=_cpus())
+        try:
+            for done in [pool.submit(_compile, plan, room, piece) for piece in missing]:
+                done.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+        _link(plan, room)
+    cache.forget_unused(plan.folder)
+
+
+def _compile(plan: _Plan, room: Path, piece: _Object) -> None:
+    made = room / piece.path.name
+    _run(plan, room, f"compile {piece.source.name}", [*piece.argv, "-I.", "-c", "-o", str(made), str(piece.source)])
+    made.replace(piece.path)
+
+
+def _link(plan: _Plan, room: Path) -> None:
+    made = room / "worker"
+    objects = [str(piece.path) for piece in plan.objects]
+    libraries = ["-lrt"] if sys.platform.startswith("linux") else []
+    _run(plan, room, "link the worker", [*plan.compiler.argv, *plan.flags, "-o", str(made), *objects, *libraries])
+    made.replace(plan.executable)
+
+
+def _run(plan: _Plan, room: Path, what: str, argv: Sequence[str]) -> None:
+    name = Path(argv[0]).name
+    try:
+        done = subprocess.run(
+            argv,
+            cwd=SOURCES,
+            env={**os.environ, "LC_ALL": "C", "TMPDIR": str(room)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=_COMPILE_LIMIT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise BuildError(f"{name} did not {what} within {_COMPILE_LIMIT_S} s") from error
+    except OSError as error:
+        raise BuildError(f"cannot run {name}: {error.strerror}") from error
+    if done.returncode == 0:
+        return
+    said = done.stdout.decode(errors="replace")
+    if "No space left on device" in said or "Disk quota exceeded" in said:
+        raise CacheUnusable(plan.folder, "the disk is full")
+    raise CompileFailed(name, what, said or f"no message from: {shlex.join(argv)}")
+
+
+def _cpus() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,134 @@
+"""The folder that keeps what is slow to make: built workers, and what compilers say of themselves.
+
+Everything in it may be deleted at any time. Files appear by an atomic rename, so two processes that make the same one
+at once are harmless: the last one wins, and both are whole.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from hockney.worker.errors import CacheUnusable
+
+_UNUSED_AFTER_S = 30 * 86400
+
+
+def default_folder() -> Path:
+    """Where workers are kept for this user: `~/.cache/hockney/workers` on Linux, unless XDG_CACHE_HOME says else."""
+    import platformdirs  # 8 ms, and only builders need it
+
+    return Path(platformdirs.user_cache_dir("hockney")) / "workers"
+
+
+@contextmanager
+def scratch(folder: Path) -> Iterator[Path]:
+    """An own empty folder inside `folder`, on the same file system, removed at the end.
+
+    Raises CacheUnusable if `folder` can't be made or written, also when that shows only later, inside the block.
+    """
+    room = None
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        room = Path(tempfile.mkdtemp(prefix="tmp-", dir=folder))
+        yield room
+    except OSError as error:
+        raise unusable(folder, error) from error
+    finally:
+        if room is not None:
+            shutil.rmtree(room, ignore_errors=True)
+
+
+def unusable(folder: Path, error: OSError) -> CacheUnusable:
+    """The system's error as one that says what to do."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return CacheUnusable(folder, "the disk is full")
+    return CacheUnusable(folder, error.strerror or str(error))
+
+
+def touch(path: Path) -> bool:
+    """Whether a file is there and not empty; if so, it counts as used now."""
+    try:
+        if path.stat().st_size == 0:  # a rename that reached the disk before the content did
+            return False
+        os.utime(path)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True  # there, in a folder that may only be read
+    return True
+
+
+def forget_unused(folder: Path) -> None:
+    """Remove what nobody has used for a month, and what killed builders left. Errors don't matter here."""
+    limit_s = time.time() - _UNUSED_AFTER_S
+    for entry in [*folder.iterdir(), *folder.glob("objects/*"), *folder.glob("probes/*")]:
+        try:
+            if entry.stat().st_mtime >= limit_s:
+                continue
+            if not entry.is_dir():
+                entry.unlink()
+            elif entry.name.startswith("tmp-"):
+                shutil.rmtree(entry, ignore_errors=True)
+        except OSError:
+            continue
+
+
+# ---- what programs say of themselves --------------------------------------------------------------------------------
+
+
+def resolve(program: str) -> Path | None:
+    """The file that a program's name or path leads to now, symbolic links followed; None if there is none."""
+    found = shutil.which(program)
+    return Path(found).resolve() if found else None
+
+
+def stamp(name: str) -> list[str | int] | None:
+    """Tells whether a file, or the program that a bare name leads to, is still the same; None if there is none."""
+    path = Path(name).resolve() if name.startswith("/") else resolve(name)
+    try:
+        facts = path.stat() if path else None
+    except OSError:
+        return None
+    return [str(path), facts.st_mtime_ns, facts.st_size] if facts else None
+
+
+class Probes:
+    """Answers that were expensive to get, valid as long as the files they depend on are the same."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder / "probes"
+
+    def _path(self, key: Iterable[str]) -> Path:
+        return self._folder / (hashlib.sha256("\0".join(key).encode()).hexdigest()[:20] + ".json")
+
+    def get(self, key: Iterable[str]) -> dict[str, Any] | None:
+        """The stored answer, or None if there is none or a file that it depends on has changed."""
+        try:
+            record = json.loads(self._path(key).read_bytes())
+            stamps: Mapping[str, Any] = record["stamps"]
+            answer: dict[str, Any] = record["answer"]
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        return answer if all(stamp(name) == seen for name, seen in stamps.items()) else None
+
+    def put(self, key: Iterable[str], answer: Mapping[str, Any], files: Iterable[str]) -> None:
+        """Keep an answer. A folder that can't be written only costs time here: the next call asks again."""
+        record = {"answer": answer, "stamps": {name: stamp(name) for name in files}}
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            descriptor, name = tempfile.mkstemp(dir=self._folder)
+            with os.fdopen(descriptor, "w") as file:
+                json.dump(record, file)
+            Path(name).replace(self._path(key))
+        except OSError:
+            return

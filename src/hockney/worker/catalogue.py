@@ -1,0 +1,247 @@
+"""What can be measured here: patterns and transports, as the built workers describe themselves.
+
+Nothing is listed twice: a pattern's needs and options and a transport's capabilities stand in the C sources only, and
+come from `worker --describe`. What is missing here is said with the reason and how to get it.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import subprocess
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from hockney.errors import UsageError, unknown
+from hockney.worker.build import Recipe, build_worker
+from hockney.worker.errors import BuildError, ProtocolError
+from hockney.worker.mpi import Mpi, search
+
+_DESCRIBE_LIMIT_S = 20
+
+
+@dataclass(frozen=True)
+class OptionInfo:
+    """One option of a pattern. `choices` is empty for a whole number from `min` to `max`."""
+
+    name: str
+    choices: tuple[str, ...]
+    default: str
+    min: int
+    max: int
+    help: str
+
+    def check(self, value: str) -> str | None:
+        """Why value is wrong, or None."""
+        if self.choices:
+            return None if value in self.choices else f"must be one of {', '.join(self.choices)}"
+        right = value.isascii() and value.isdigit() and self.min <= int(value) <= self.max
+        return None if right else f"must be a whole number from {self.min} to {self.max}"
+
+
+@dataclass(frozen=True)
+class PatternInfo:
+    """A pattern as the worker describes it. `ranks` is (least, most or 0, a multiple of)."""
+
+    name: str
+    summary: str
+    needs: frozenset[str]
+    ranks: tuple[int, int, int]
+    timed: str
+    sized: bool
+    options: tuple[OptionInfo, ...]
+
+    def option(self, name: str) -> OptionInfo:
+        """The option of that name. Raises UsageError."""
+        for option in self.options:
+            if option.name == name:
+                return option
+        raise unknown(f"option of {self.name}", name, [option.name for option in self.options] or ["none"])
+
+
+@dataclass(frozen=True)
+class TransportInfo:
+    """A transport that is ready here. `name` is `base[@library][:variant]`; `mpi` is set for MPI's."""
+
+    name: str
+    summary: str
+    caps: frozenset[str]
+    native: frozenset[str]
+    max_bytes: int
+    executable: Path
+    worker_name: str  # what the worker calls it
+    mpi: Mpi | None = None
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A transport that is not ready here: why, and how to get it."""
+
+    name: str
+    why: str
+    how: str
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """Patterns and transports by name, in the order in which the worker lists them, and what is missing."""
+
+    patterns: dict[str, PatternInfo]
+    transports: dict[str, TransportInfo]
+    missing: tuple[Missing, ...]
+
+    def pattern(self, name: str) -> PatternInfo:
+        """The pattern of that name. Raises UsageError with the likeliest meant one."""
+        if name not in self.patterns:
+            raise unknown("pattern", name, self.patterns)
+        return self.patterns[name]
+
+    def select(self, words: Iterable[str]) -> list[TransportInfo]:
+        """The transports that words name, each once, in the order given.
+
+        `mpi` means every MPI found, `mpi@openmpi` those whose library begins so, `tcp:*` all variants of tcp (but
+        `tcp` alone only its plain one). Raises UsageError for a word that names none.
+        """
+        found: dict[str, TransportInfo] = {}
+        for word in words:
+            matches = [info for info in self.transports.values() if _matches(word, info.name)]
+            for missing in self.missing:
+                if not matches and missing.name == word:
+                    raise UsageError(f"{word} is not here: {missing.why}; {missing.how}")
+            if not matches:
+                raise unknown("transport", word, [*self.transports, "mpi"])
+            found.update((info.name, info) for info in matches)
+        return list(found.values())
+
+    def obstacle(self, pattern: PatternInfo, transport: TransportInfo, ranks: int, size_bytes: int) -> str | None:
+        """Why this point can't be measured, as a sentence, or None: the same rules that the worker applies."""
+        words = {"send": "send and receive", "nonblocking": "several messages under way at once"}
+        for need in sorted(pattern.needs - transport.caps):
+            return f"{pattern.name} needs {words.get(need, need)}, which {transport.name} does not offer"
+        least, most, step = pattern.ranks
+        if ranks < least or (most and ranks > most) or ranks % step:
+            rule = f"{least}" if least == most else f"{least} or more"
+            return f"{pattern.name} runs on {rule} ranks{f', a multiple of {step}' if step > 1 else ''}, not on {ranks}"
+        if transport.max_bytes and size_bytes > transport.max_bytes:
+            return f"{size_bytes} B is above the {transport.max_bytes} B that {transport.name} sends in one message"
+        return None
+
+
+def _matches(word: str, name: str) -> bool:
+    if name == word or ("*" in word and fnmatch.fnmatchcase(name, word)):
+        return True
+    base, _, library = name.partition("@")
+    library, _, variant = library.partition(":")
+    wanted_base, _, wanted = word.partition("@")
+    wanted, _, wanted_variant = wanted.partition(":")
+    return bool(library) and base == wanted_base and variant == wanted_variant and library.startswith(wanted)
+
+
+def load(*, recipe: Recipe | None = None, mpis: Sequence[Mpi] | None = None) -> Catalogue:
+    """Build every worker that can be built here, or find it built, and ask it what it holds.
+
+    Raises BuildError if not even the native worker can be built. An MPI whose worker can't be built is missing, with
+    the reason.
+    """
+    native = build_worker(recipe or Recipe())
+    description = describe(native)
+    patterns = {row["name"]: _pattern(row) for row in description["patterns"]}
+    transports = {row["name"]: _transport(row, native) for row in description["transports"]}
+    missing: list[Missing] = []
+    found, unusable = search() if mpis is None else (tuple(mpis), ())
+    missing.extend(Missing(str(one.mpicc), one.reason, "repair or remove this MPI") for one in unusable)
+    for mpi in found:
+        try:
+            executable = build_worker(mpi.recipe)
+            rows = describe(executable)["transports"]
+        except (BuildError, ProtocolError) as error:
+            missing.append(Missing(mpi.id, str(error), "repair or remove this MPI"))
+            continue
+        for row in rows:
+            variant = row["name"].partition(":")[2]
+            name = f"{mpi.id}:{variant}" if variant else mpi.id
+            transports[name] = replace(_transport(row, executable), name=name, mpi=mpi)
+    if not found:
+        missing.append(
+            Missing("mpi", "no MPI was found", "install one, for example: apt install libopenmpi-dev openmpi-bin")
+        )
+    return Catalogue(patterns, transports, tuple(missing))
+
+
+def native_patterns() -> list[str]:
+    """Names of all patterns; every family of workers has the same. Raises BuildError, ProtocolError."""
+    return [row["name"] for row in describe(build_worker())["patterns"]]
+
+
+def describe(executable: Path) -> dict[str, Any]:
+    """What a worker says of itself; kept beside the executable, whose name already stands for its whole content.
+
+    Raises ProtocolError.
+    """
+    kept = executable.with_suffix(".json")
+    try:
+        known: dict[str, Any] = json.loads(kept.read_text())
+    except (OSError, ValueError):
+        pass
+    else:
+        return known
+    try:
+        done = subprocess.run(
+            [executable, "--describe"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_DESCRIBE_LIMIT_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ProtocolError(f"the worker {executable.name} does not run: {error}") from error
+    for line in done.stdout.decode(errors="replace").splitlines():
+        if line.startswith("@hk "):
+            answer: dict[str, Any] = json.loads(line[4:])
+            _keep(kept, line[4:])
+            return answer
+    said = done.stderr.decode(errors="replace").strip().splitlines()
+    raise ProtocolError(f"the worker {executable.name} does not run: {said[-1] if said else 'it said nothing'}")
+
+
+def _keep(path: Path, text: str) -> None:
+    """Only a saving of time: a folder that can't be written is no error."""
+    try:
+        scratch = path.with_suffix(".json.new")
+        scratch.write_text(text)
+        scratch.replace(path)
+    except OSError:
+        return
+
+
+def _pattern(row: dict[str, Any]) -> PatternInfo:
+    least, most, step = row["ranks"]
+    return PatternInfo(
+        name=row["name"],
+        summary=row["summary"],
+        needs=frozenset(row["needs"]),
+        ranks=(least, most, step),
+        timed=row["timed"],
+        sized=row["sized"],
+        options=tuple(_option(option) for option in row["options"]),
+    )
+
+
+def _option(row: dict[str, Any]) -> OptionInfo:
+    choices = tuple(row["choices"].split("|")) if row["choices"] else ()
+    default = choices[row["default"]] if choices else str(row["default"])
+    return OptionInfo(row["name"], choices, default, row["min"], row["max"], row["help"])
+
+
+def _transport(row: dict[str, Any], executable: Path) -> TransportInfo:
+    return TransportInfo(
+        name=row["name"],
+        summary=row["summary"],
+        caps=frozenset(row["caps"]),
+        native=frozenset(row["native"]),
+        max_bytes=row["max_bytes"],
+        executable=executable,
+        worker_name=row["name"],
+    )

@@ -1,0 +1,209 @@
+"""Talks to the processes of a job: lines in, lines out, and a time limit on every wait.
+
+Nothing here blocks without a limit, and nothing needs a thread: whoever waits for an answer also takes what the
+launcher says on standard error, so its pipe can't fill up and stop the job.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import subprocess
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+
+from hockney.worker.answers import PREFIX
+from hockney.worker.errors import LaunchFailed, ProtocolError
+from hockney.worker.processes import MARK, end_job, new_mark
+
+_CHUNK_BYTES = 1 << 18
+_NOISE_LINE_BYTES = 4096
+_NOISE_LINES = 100
+_ANSWER_BYTES = 1 << 30
+_SAID_BYTES = 1 << 16
+
+
+class LineSplitter:
+    """Cuts a stream of bytes into lines. A line that is no answer is cut short: it is kept for people only."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._len_bytes = 0
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """The lines that `data` completes, without their ends. Raises ProtocolError for an answer beyond all reason."""
+        first, *others = data.split(b"\n")
+        self._add(first)
+        for piece in others:
+            yield self.rest()
+            self._add(piece)
+
+    def rest(self) -> bytes:
+        """The line that has not ended, which is forgotten."""
+        line = b"".join(self._parts)
+        self._parts = []
+        self._len_bytes = 0
+        return line
+
+    def _add(self, piece: bytes) -> None:
+        if not piece:
+            return
+        if self._len_bytes >= _NOISE_LINE_BYTES:
+            if not self._parts[0].startswith(PREFIX):
+                return
+            if self._len_bytes > _ANSWER_BYTES:
+                raise ProtocolError("an answer of the worker does not end")
+        self._parts.append(piece)
+        self._len_bytes += len(piece)
+        if self._len_bytes >= _NOISE_LINE_BYTES and len(self._parts) > 1 and len(self._parts[0]) < len(PREFIX):
+            self._parts = [b"".join(self._parts)]  # so that the test above finds the whole prefix
+
+
+class Channel:
+    """The processes of one job and the pipes to them. The first process is the one that answers."""
+
+    def __init__(self) -> None:
+        self.noise: deque[bytes] = deque(maxlen=_NOISE_LINES)
+        self.processes: list[subprocess.Popen[bytes]] = []
+        self._mark = new_mark()
+        self._selector = selectors.DefaultSelector()
+        self._splitter = LineSplitter()
+        self._lines: deque[bytes] = deque()
+        self._said = bytearray()
+        self._said_bytes = 0  # in all: more than is kept
+        self._answers_end = False
+
+    def spawn(self, argv: Sequence[str], environment: Mapping[str, str | None]) -> None:
+        """Start a process in a session of its own, so that Ctrl-C is ours to handle. Raises LaunchFailed."""
+        merged: dict[str, str | None] = {**os.environ, **environment, MARK: self._mark}
+        try:
+            process = subprocess.Popen(
+                argv,
+                bufsize=0,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env={name: value for name, value in merged.items() if value is not None},
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise LaunchFailed(argv[0], error.strerror or str(error), "") from error
+        self.processes.append(process)
+        for pipe in (process.stdin, process.stdout, process.stderr):
+            assert pipe is not None
+            os.set_blocking(pipe.fileno(), False)
+        answers = process.stdout if len(self.processes) == 1 else None
+        for pipe in (process.stdout, process.stderr):
+            assert pipe is not None
+            self._selector.register(pipe, selectors.EVENT_READ, (process, pipe is answers))
+
+    # ---- waiting ----------------------------------------------------------------------------------------------------
+
+    def write(self, data: bytes, deadline_s: float, process: subprocess.Popen[bytes] | None = None) -> bool:
+        """Write all of `data` to a process, the first if not said. False: nobody reads there any more.
+
+        Raises TimeoutError when `deadline_s` (of time.monotonic) has passed.
+        """
+        pipe = (process or self.processes[0]).stdin
+        assert pipe is not None
+        left = memoryview(data)
+        with selectors.DefaultSelector() as writable:
+            writable.register(pipe, selectors.EVENT_WRITE)
+            try:
+                while left:
+                    if not writable.select(max(0.0, deadline_s - time.monotonic())):
+                        raise TimeoutError
+                    left = left[os.write(pipe.fileno(), left) :]
+            except BrokenPipeError:
+                return False
+        return True
+
+    def read_line(self, deadline_s: float) -> bytes | None:
+        """The next answer without its prefix; None at the end. What is no answer goes to `noise`.
+
+        The end is also when one of several processes has failed, for then the others wait for it in vain. Raises
+        TimeoutError when `deadline_s` (of time.monotonic) has passed, ProtocolError.
+        """
+        while True:
+            while self._lines:
+                line = self._lines.popleft()
+                if line.startswith(PREFIX):
+                    return line[len(PREFIX) :]
+                if line.strip():
+                    self.noise.append(line[:_NOISE_LINE_BYTES])
+            if self._answers_end or self._has_failed_join():
+                return None
+            self._take(deadline_s)
+
+    def _take(self, deadline_s: float) -> None:
+        ready = self._selector.select(max(0.0, deadline_s - time.monotonic()))
+        if not ready:
+            raise TimeoutError
+        for key, _ in ready:
+            _, is_answers = key.data
+            try:
+                data = os.read(key.fd, _CHUNK_BYTES)
+            except BlockingIOError:
+                continue
+            if not data:
+                self._selector.unregister(key.fileobj)
+                if is_answers:
+                    self._lines.append(self._splitter.rest())
+                    self._answers_end = True
+            elif is_answers:
+                self._lines.extend(self._splitter.feed(data))
+            else:
+                self._said += data
+                self._said_bytes += len(data)
+                del self._said[:-_SAID_BYTES]
+
+    def _has_failed_join(self) -> bool:
+        return any(process.poll() for process in self.processes[1:])
+
+    def wait_exit(self, limit_s: float) -> int | None:
+        """The exit code of the first process, negative for a signal; None if it has not ended within limit_s.
+
+        Takes meanwhile what is still said.
+        """
+        deadline_s = time.monotonic() + limit_s
+        with suppress(TimeoutError, ProtocolError):
+            while self._selector.get_map():
+                self._take(deadline_s)
+        try:
+            return self.processes[0].wait(max(0.0, deadline_s - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            return None
+
+    # ---- ending -----------------------------------------------------------------------------------------------------
+
+    def said(self, since: int = 0) -> str:
+        """The last that the job's processes have said on standard error; `since`: only after it was said_so_far."""
+        fresh = min(len(self._said), self._said_bytes - since)
+        return self._said[len(self._said) - fresh :].decode(errors="replace")
+
+    def said_so_far(self) -> int:
+        """How many bytes have been said on standard error, as far as they were taken."""
+        return self._said_bytes
+
+    def close_input(self) -> None:
+        """The end of standard input for all."""
+        for process in self.processes:
+            if process.stdin is not None:
+                process.stdin.close()
+
+    def end(self) -> bool:
+        """End all processes and close all pipes; see processes.end_job. May be called again."""
+        gone = end_job(self.processes, self._mark) if self.processes else True
+        self.close()
+        return gone
+
+    def close(self) -> None:
+        """Close all pipes. May be called again."""
+        self._selector.close()
+        self._answers_end = True
+        for process in self.processes:
+            for pipe in (process.stdin, process.stdout, process.stderr):
+                if pipe is not None:
+                    pipe.close()

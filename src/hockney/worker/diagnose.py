@@ -1,0 +1,78 @@
+"""Why a job ended: what its launcher and its ranks said, cut down to the one line that says it.
+
+Every launcher has words of its own for a rank that was killed; those of Open MPI, Hydra (MPICH, Intel MPI) and Slurm
+are known here. Where none fits, the error says only what is sure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+_OURS = "hockney worker: "
+_MOST_LINES = 4
+_MOST_CHARACTERS = 600
+# What ranks say when another one has failed, or when they have waited for it in vain.
+_CONSEQUENCES = re.compile(r"hockney worker: rank \d+: (control: |no end after )")
+_DECORATION = re.compile(r"[-=*+#~_\s|]*$")
+
+_OPENMPI_SIGNAL = re.compile(r"process rank (\d+) with PID \d+ on node \S+ exited on\s+signal (\d+)")
+_OPENMPI_EXIT = re.compile(r"Process name: \[\[\d+,\d+\],(\d+)\]\s+Exit code:\s+(\d+)")
+_HYDRA_RANK = re.compile(r"RANK (\d+) PID \d+ RUNNING AT")
+_HYDRA_PID = re.compile(r"PID (\d+) RUNNING AT")
+_HYDRA_SIGNAL = re.compile(r"\(signal (\d+)\)|KILLED BY SIGNAL: (\d+)")
+_HYDRA_EXIT = re.compile(r"EXIT CODE: (\d+)")
+_SLURM_SIGNAL = re.compile(r"error: \S+: task (\d+): (Killed|Segmentation fault|Aborted|Terminated|Bus error)")
+_SIGNAL_NUMBERS = {"Killed": 9, "Segmentation fault": 11, "Aborted": 6, "Terminated": 15, "Bus error": 7}
+
+
+@dataclass(frozen=True)
+class Death:
+    """What is known of an end; each part is None where it isn't."""
+
+    rank: int | None = None
+    signal: int | None = None
+    status: int | None = None
+
+
+def find_cause(said: str, ranks_by_pid: Mapping[int, int]) -> Death:
+    """Which rank ended first and how, by what a launcher said."""
+    if match := _OPENMPI_SIGNAL.search(said):
+        return Death(rank=int(match[1]), signal=int(match[2]))
+    if match := _OPENMPI_EXIT.search(said):
+        return Death(rank=int(match[1]), status=int(match[2]))
+    if match := _SLURM_SIGNAL.search(said):
+        return Death(rank=int(match[1]), signal=_SIGNAL_NUMBERS[match[2]])
+    if "RUNNING AT" not in said:
+        return Death()
+    rank = None
+    if match := _HYDRA_RANK.search(said):
+        rank = int(match[1])
+    elif match := _HYDRA_PID.search(said):
+        rank = ranks_by_pid.get(int(match[1]))
+    if match := _HYDRA_SIGNAL.search(said):
+        return Death(rank=rank, signal=int(match[1] or match[2]))
+    code = _HYDRA_EXIT.search(said)
+    return Death(rank=rank, status=int(code[1]) if code else None)
+
+
+def summary(said: str) -> str:
+    """What was said at start-up, in one line: our own ranks' lines if there are any, else the launcher's first ones."""
+    lines = _lines(said.splitlines())
+    ours = [line for line in lines if line.startswith(_OURS)]
+    text = " ".join(list(dict.fromkeys(ours or lines))[:_MOST_LINES])
+    return text if len(text) <= _MOST_CHARACTERS else text[: _MOST_CHARACTERS - 1] + "…"
+
+
+def reason(said: str) -> str:
+    """The line that tells the cause: the first of our ranks' that is no consequence, else what was said last."""
+    lines = _lines(said.splitlines())
+    ours = [line for line in lines if line.startswith(_OURS)]
+    causes = [line for line in ours if not _CONSEQUENCES.match(line)]
+    return ((causes or ours)[:1] or lines[-1:] or [""])[0].removeprefix(_OURS)
+
+
+def _lines(raw: Iterable[str]) -> list[str]:
+    stripped = (line.strip() for line in raw)
+    return [line for line in stripped if not _DECORATION.match(line)]

@@ -1,0 +1,186 @@
+"""Launchers: pure functions from a job to the command lines that start it.
+
+A command line is a tuple of words, never a shell string, but for what a remote shell is handed. Ranks pin themselves
+(`--bind`), so every launcher is told to bind nothing: two that bind would fight.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from hockney.errors import UsageError
+from hockney.worker.mpi import Mpi
+
+JOIN_ADDRESS = "@ADDRESS@"
+"""Stands in the command lines of joining ranks for HOST:PORT, which rank 0 tells when it listens."""
+
+DEFAULT_REMOTE_SHELL = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10")
+"""A question for a password would wait for ever, so ssh may not ask one."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is to be started. Rank r of a host is pinned to `cpus[r % len(cpus)]`; empty: not pinned.
+
+    `hosts` empty means this host; else ranks fill the hosts in blocks, as evenly as they can. `program` is the
+    launcher's executable, `mpi` the kind of the library (see mpi.Mpi.kind), `is_wheel` whether it is one.
+    """
+
+    executable: Path
+    transport: str
+    ranks: int
+    cpus: tuple[int, ...] = ()
+    oversubscribed: bool = False
+    hosts: tuple[str, ...] = ()
+    program: str = ""
+    mpi: str = ""
+    is_wheel: bool = False
+    remote_shell: tuple[str, ...] = DEFAULT_REMOTE_SHELL
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How a job is started: `argv`, and in a job joined over TCP one of `joins` for each further rank.
+
+    `environment` is what differs from our own; None takes a variable away.
+    """
+
+    launcher: str
+    argv: tuple[str, ...]
+    environment: Mapping[str, str | None] = field(default_factory=dict)
+    joins: tuple[tuple[str, ...], ...] = ()
+    needs_token: bool = False  # the first line of every rank's standard input is a secret that they share
+
+
+def launch(job: Job, mpi: Mpi | None = None, environment: Mapping[str, str] = os.environ) -> Launch:
+    """The launcher that fits: a library's own mpiexec, ssh for native ranks on several hosts, else none at all.
+
+    Raises UsageError where a job can't be started so.
+    """
+    if mpi is not None:
+        name = mpi.kind if mpi.kind in LAUNCHERS else "mpiexec"
+        return LAUNCHERS[name](replace(job, program=str(mpi.mpiexec), mpi=mpi.kind, is_wheel=mpi.is_wheel))
+    if job.hosts:
+        agent = shlex.split(environment.get("HOCKNEY_RSH", ""))
+        return LAUNCHERS["ssh"](replace(job, remote_shell=tuple(agent) or job.remote_shell))
+    return LAUNCHERS["local"](job)
+
+
+def block_counts(ranks: int, hosts: int) -> tuple[int, ...]:
+    """How many ranks each host gets: 5 ranks on 2 hosts are (3, 2)."""
+    return tuple(ranks // hosts + (place < ranks % hosts) for place in range(hosts))
+
+
+# ---- the launchers --------------------------------------------------------------------------------------------------
+
+
+def _worker(job: Job, *more: str, cpus: tuple[int, ...] | None = None) -> tuple[str, ...]:
+    """The worker's own command line."""
+    pinned = job.cpus if cpus is None else cpus
+    return (
+        str(job.executable),
+        *("-t", job.transport, "-n", str(job.ranks)),
+        *(("--bind", ",".join(map(str, pinned))) if pinned else ()),
+        *(("--oversubscribed",) if job.oversubscribed else ()),
+        *more,
+    )
+
+
+def _host_list(job: Job) -> str:
+    """`a:2,b:1`: hosts with their numbers of ranks, as every mpiexec takes them."""
+    counts = block_counts(job.ranks, len(job.hosts))
+    return ",".join(f"{host}:{count}" for host, count in zip(job.hosts, counts, strict=True) if count)
+
+
+def _library_path(job: Job) -> dict[str, str | None]:
+    """A wheel that sees the system's library folder takes the system's libfabric instead of its own, and breaks."""
+    return {"LD_LIBRARY_PATH": None} if job.is_wheel else {}
+
+
+def local(job: Job) -> Launch:
+    """The native worker starts its ranks itself."""
+    return Launch("worker", _worker(job))
+
+
+def openmpi(job: Job) -> Launch:
+    """Open MPI's mpiexec.
+
+    It counts cores, not hardware threads, so every job is allowed to oversubscribe, and whether waits yield is said
+    by us. Containers run as root; without the two variables it refuses to.
+    """
+    argv = (
+        job.program,
+        *("-np", str(job.ranks), "--oversubscribe", "--bind-to", "none"),
+        *("--mca", "mpi_yield_when_idle", "1" if job.oversubscribed else "0"),
+        *(("--host", _host_list(job)) if job.hosts else ()),
+        *_worker(job),
+    )
+    root: dict[str, str | None] = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    return Launch(Path(job.program).name, argv, {**root, **_library_path(job)})
+
+
+def mpich(job: Job) -> Launch:
+    """MPICH's mpiexec (Hydra)."""
+    hosts = ("-hosts", _host_list(job)) if job.hosts else ()
+    argv = (job.program, "-n", str(job.ranks), "-bind-to", "none", *hosts, *_worker(job))
+    return Launch(Path(job.program).name, argv, _library_path(job))
+
+
+def intel(job: Job) -> Launch:
+    """Intel MPI's mpiexec: a Hydra that pins by a variable, not by an option."""
+    hosts = ("-hosts", _host_list(job)) if job.hosts else ()
+    argv = (job.program, "-n", str(job.ranks), *hosts, *_worker(job))
+    return Launch(Path(job.program).name, argv, {"I_MPI_PIN": "0", **_library_path(job)})
+
+
+def mpiexec(job: Job) -> Launch:
+    """Any other MPI's mpiexec: only what the MPI standard says of it."""
+    if job.hosts:
+        raise UsageError(f"hosts cannot be given to {job.program}: nobody knows its options for them")
+    return Launch(Path(job.program).name, (job.program, "-n", str(job.ranks), *_worker(job)), _library_path(job))
+
+
+def srun(job: Job) -> Launch:
+    """Slurm's srun, in an allocation or making one. Standard input goes to rank 0 alone, output is not held back."""
+    hosts: tuple[str, ...] = ()
+    if job.hosts:
+        used = job.hosts[: job.ranks]
+        hosts = ("--nodes", str(len(used)), "--nodelist", ",".join(used), "--distribution=block")
+    argv = (
+        job.program or "srun",
+        *("--ntasks", str(job.ranks), *hosts),
+        f"--mpi={'pmix' if job.mpi == 'openmpi' else 'pmi2'}",
+        *("--cpu-bind=none", "--input=0", "--unbuffered", "--kill-on-bad-exit=1"),
+        *(("--overcommit",) if job.oversubscribed else ()),
+        *_worker(job),
+    )
+    return Launch("srun", argv, _library_path(job))
+
+
+def ssh(job: Job) -> Launch:
+    """Native ranks on several hosts: each is started by a remote shell, and joins rank 0 over TCP."""
+    counts = block_counts(job.ranks, len(job.hosts))
+    places = [(host, slot) for host, count in zip(job.hosts, counts, strict=True) for slot in range(count)]
+    lines = []
+    for rank, (host, slot) in enumerate(places):
+        meeting = ("--listen", host) if rank == 0 else ("--join", JOIN_ADDRESS)
+        cpus = (job.cpus[slot % len(job.cpus)],) if job.cpus else ()
+        remote = _worker(job, "--rank", str(rank), *meeting, cpus=cpus)
+        lines.append((*job.remote_shell, host, shlex.join(remote)))
+    return Launch(Path(job.remote_shell[0]).name, lines[0], joins=tuple(lines[1:]), needs_token=True)
+
+
+LAUNCHERS: dict[str, Callable[[Job], Launch]] = {
+    "local": local,
+    "openmpi": openmpi,
+    "mpich": mpich,
+    "intel": intel,
+    "mpiexec": mpiexec,
+    "srun": srun,
+    "ssh": ssh,
+}
+"""Every launcher by name. A table in the tests holds the command line of each."""

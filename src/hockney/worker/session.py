@@ -1,0 +1,281 @@
+"""A session with a running job: commands go out, answers come back, and every wait has a time limit.
+
+    with WorkerSession(launch(job)) as session:
+        session.hello()
+        answer = session.measure("pingpong", bytes=8, batch=1000, samples=20, timeout_s=10)
+
+The worker stays up between commands. It ends with the control plane however that ends: at `quit`, at the end of its
+standard input, or because it is ended here when a time limit passes or a rank is lost.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import TypeVar
+
+from hockney.errors import UsageError
+from hockney.worker import answers, diagnose
+from hockney.worker.answers import Fields, FloorAnswer, HelloAnswer, MeasureAnswer
+from hockney.worker.channel import Channel
+from hockney.worker.diagnose import Death
+from hockney.worker.errors import (
+    LaunchFailed,
+    PayloadCorrupt,
+    ProtocolError,
+    WorkerDied,
+    WorkerError,
+    WorkerRefused,
+    WorkerTimedOut,
+)
+from hockney.worker.launch import JOIN_ADDRESS, Launch
+
+Answer = TypeVar("Answer")
+
+START_LIMIT_S = 60.0
+# The worker ends itself when a command's limit passes; only when it can't, this much later, we do.
+_GRACE_S = 4.0
+_LAST_WORDS_S = 3.0
+_QUIT_LIMIT_S = 10.0
+_TIMED_OUT_EXIT = 14
+_WORD = re.compile(r"[!-<>-~]+=[!-~]+")
+
+
+class WorkerSession:
+    """One job from its start to its end. Not for use by several threads at once.
+
+    `start_limit_s` is how long the job may take from its start to its first answer, in s.
+    """
+
+    def __init__(self, launch: Launch, *, start_limit_s: float = START_LIMIT_S) -> None:
+        self._launch = launch
+        self._start_limit_s = start_limit_s
+        self._started_s = 0.0
+        self._channel = Channel()
+        self._id = 0
+        self._ranks_by_pid: dict[int, int] = {}
+        self._lost: Death | None = None
+        self._heard = 0  # what had been said when the last command was sent
+        self._greeted = False
+        self._ended = False
+
+    def __enter__(self) -> WorkerSession:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.kill()
+
+    # ---- commands ---------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start the job. Raises LaunchFailed if a process can't be started, or no rank listens for those to join."""
+        self._started_s = time.monotonic()
+        try:
+            self._channel.spawn(self._launch.argv, self._launch.environment)
+            if self._launch.needs_token:
+                self._join()
+        except BaseException:
+            self.kill()
+            raise
+
+    def hello(self) -> HelloAnswer:
+        """Who is there. The first answer of all, so the time that the job takes to start counts here.
+
+        From now on the job ends at once when our end of its standard input is closed, even by `kill -9`. Raises
+        LaunchFailed with the launcher's own words, ProtocolError.
+        """
+        limit_s = self._started_s + self._start_limit_s - time.monotonic() if not self._greeted else _GRACE_S
+        answer = self._ask("hello", ["version=1", "eof=abort"], max(0.0, limit_s), "hello", answers.hello)
+        self._ranks_by_pid = {rank.pid: rank.rank for rank in answer.ranks}
+        self._greeted = True
+        return answer
+
+    def measure(
+        self,
+        pattern: str,
+        *,
+        bytes: int = 0,  # noqa: A002 - the protocol's word
+        batch: int = 1,
+        samples: int = 10,
+        warmup: int = 1,
+        timeout_s: int = 60,
+        verify: bool = True,
+        options: Iterable[tuple[str, str]] = (),
+    ) -> MeasureAnswer:
+        """Measure one point: `samples` batches of `batch` repetitions each, after `warmup` repetitions.
+
+        The job is ended when `timeout_s` (whole seconds) pass; that shows within 10 s. Raises WorkerRefused (the job
+        goes on), PayloadCorrupt (the job goes on), WorkerTimedOut, WorkerDied, ProtocolError.
+        """
+        words = [
+            f"pattern={pattern}",
+            *(f"{name}={value}" for name, value in options),
+            *(f"bytes={bytes}", f"batch={batch}", f"samples={samples}", f"warmup={warmup}"),
+            *(f"timeout_s={timeout_s}", f"verify={'yes' if verify else 'no'}"),
+        ]
+
+        def read(fields: Fields) -> MeasureAnswer:
+            answer = answers.measure(fields)
+            if (answer.pattern, answer.bytes, answer.batch, answer.samples) != (pattern, bytes, batch, samples):
+                raise ProtocolError("the worker has measured another point than it was asked for")
+            return answer
+
+        return self._ask("measure", words, timeout_s, f"{pattern} of {bytes} B", read)
+
+    def floor(self, *, batch: int = 100, samples: int = 10, timeout_s: int = 10) -> FloorAnswer:
+        """The cache-line floor between the CPUs of ranks 0 and 1.
+
+        Raises WorkerRefused with `unsupported` where there is none, WorkerTimedOut, WorkerDied, ProtocolError.
+        """
+        words = [f"batch={batch}", f"samples={samples}", f"timeout_s={timeout_s}"]
+        return self._ask("floor", words, timeout_s, "floor", answers.floor)
+
+    def close(self) -> None:
+        """Ask the job to quit and wait until it has; what does not end in time is ended. May be called again."""
+        if self._ended:
+            return
+        try:
+            if self._greeted:
+                self._ask("quit", [], _QUIT_LIMIT_S, "quit", lambda fields: fields)
+            else:
+                self._channel.close_input()  # never after hello: that means an end at once, in mid-farewell too
+            left = self._channel.wait_exit(_LAST_WORDS_S) is None
+        except WorkerError:
+            left = True
+        if left or len(self._channel.processes) > 1:
+            self.kill()
+        self._ended = True
+        self._channel.close()
+
+    def kill(self) -> bool:
+        """End the job now, whatever it is doing, within about 5 s; whether nothing of it is left. May be called again.
+
+        Every process of it on this host is ended; ranks on other hosts end by themselves when rank 0 is gone.
+        """
+        self._ended = True
+        return self._channel.end()
+
+    # ---- what libraries say -----------------------------------------------------------------------------------------
+
+    @property
+    def noise(self) -> tuple[str, ...]:
+        """The last lines on standard output that are no answers: what a library prints there."""
+        return tuple(line.decode(errors="replace") for line in self._channel.noise)
+
+    @property
+    def said(self) -> str:
+        """The last 64 KiB of what the launcher and the ranks have said on standard error."""
+        return self._channel.said()
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """The launcher's processes on this host: the first is the one that answers."""
+        return tuple(process.pid for process in self._channel.processes)
+
+    # ---- asking -----------------------------------------------------------------------------------------------------
+
+    def _ask(self, verb: str, words: list[str], limit_s: float, doing: str, read: Callable[[Fields], Answer]) -> Answer:
+        """Send a command, wait for its answer and read it. An answer that makes no sense ends the job."""
+        if self._ended:
+            raise WorkerDied(None, None, None, "its session is over")
+        for word in words:
+            if not _WORD.fullmatch(word):
+                raise UsageError(f"'{word}' cannot stand in a command to a worker")
+        self._id += 1
+        self._heard = self._channel.said_so_far()
+        line = " ".join([verb, *words, f"id={self._id}"])
+        deadline_s = time.monotonic() + limit_s + (_GRACE_S if self._greeted else 0.0)
+        try:
+            self._channel.write(line.encode() + b"\n", deadline_s)  # if nobody reads, the end below tells why
+            return read(self._answer(verb, deadline_s, doing, limit_s))
+        except TimeoutError:
+            raise self._timed_out(doing, limit_s) from None
+        except ProtocolError:
+            self.kill()
+            raise
+
+    def _answer(self, verb: str, deadline_s: float, doing: str, limit_s: float) -> Fields:
+        expected = "bye" if verb == "quit" else verb
+        while True:
+            line = self._channel.read_line(deadline_s)
+            if line is None:
+                raise self._died(doing, limit_s)
+            kind, number, fields = answers.parse(line)
+            if kind == "lost":
+                signal, exit_code = fields.integer("signal"), fields.integer("exit")
+                self._lost = Death(fields.integer("rank"), signal or None, exit_code or None)
+            elif kind == "error" and number in (0, self._id):  # 0: it did not even understand the number
+                raise self._refusal(fields)
+            elif kind != expected or number != self._id:
+                raise ProtocolError(f"the worker answers '{kind}' number {number} to '{verb}' number {self._id}")
+            else:
+                return fields
+
+    def _refusal(self, fields: Fields) -> WorkerError:
+        code, message = fields.text("code"), fields.text("message")
+        if code == "corrupt":
+            return PayloadCorrupt(message, *(fields.integer(key) for key in ("rank", "from", "bytes", "offset")))
+        reason = self._reason() if code not in ("unsupported", "argument") else ""
+        return WorkerRefused(code, f"{message}: {reason}" if reason else message)
+
+    def _reason(self) -> str:
+        """What was said since the last command, cut to what tells the cause."""
+        return diagnose.reason(self._channel.said(self._heard))
+
+    # ---- when it ends -----------------------------------------------------------------------------------------------
+
+    def _timed_out(self, doing: str, limit_s: float) -> WorkerError:
+        self.kill()
+        if not self._greeted:
+            return self._not_started(f"no answer within {self._start_limit_s:g} s")
+        return WorkerTimedOut(doing, limit_s, self._reason())
+
+    def _died(self, doing: str, limit_s: float) -> WorkerError:
+        """The end of the job's output: wait a moment for its last words, then say what is known."""
+        exit_code = self._channel.wait_exit(_LAST_WORDS_S)
+        self.kill()
+        if not self._greeted:
+            how = "" if exit_code is None else f" with exit code {exit_code}"
+            return self._not_started(f"it ended{how}")
+        noise = "\n".join(self.noise)  # Hydra speaks on standard output
+        death = self._lost or diagnose.find_cause(f"{self.said}\n{noise}", self._ranks_by_pid)
+        if _TIMED_OUT_EXIT in (exit_code, death.status):
+            return WorkerTimedOut(doing, limit_s, self._reason())
+        if death == Death() and exit_code is not None:
+            death = Death(signal=-exit_code) if exit_code < 0 else Death(status=exit_code)
+        return WorkerDied(death.rank, death.signal, death.status, self._reason())
+
+    def _not_started(self, reason: str) -> LaunchFailed:
+        said = diagnose.summary(self.said) or diagnose.summary("\n".join(self.noise))
+        return LaunchFailed(self._launch.launcher, reason, said)
+
+    # ---- a job of several hosts -------------------------------------------------------------------------------------
+
+    def _join(self) -> None:
+        """Start the other ranks as soon as rank 0 tells where it listens; all know one fresh secret."""
+        deadline_s = self._started_s + self._start_limit_s
+        token = f"token {secrets.token_hex(16)}\n".encode()
+        try:
+            self._channel.write(token, deadline_s)
+            line = self._channel.read_line(deadline_s)
+            if line is None:
+                raise self._died("start", self._start_limit_s)
+            kind, _, fields = answers.parse(line)
+            if kind != "listening":
+                raise ProtocolError(f"the worker answers '{kind}' where it should say where it listens")
+            address = f"{fields.text('host')}:{fields.integer('port')}"
+            for argv in self._launch.joins:
+                words = [word.replace(JOIN_ADDRESS, address) for word in argv]
+                self._channel.spawn(words, self._launch.environment)
+                self._channel.write(token, deadline_s, self._channel.processes[-1])
+        except TimeoutError:
+            raise self._timed_out("start", self._start_limit_s) from None

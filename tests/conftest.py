@@ -1,0 +1,33 @@
+"""What holds for every test: where all runtimes have to be present, a skipped test is a failed one."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+ALL_RUNTIMES = os.environ.get("HOCKNEY_ALL_RUNTIMES") == "1"
+
+
+def _skipped(config: pytest.Config) -> list[str]:
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    if not ALL_RUNTIMES or reporter is None:
+        return []
+    # A skip's longrepr is (file, line, reason).
+    return [f"{report.nodeid}: {report.longrepr[2]}" for report in reporter.stats.get("skipped", [])]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Make the run fail if it passed with a skip."""
+    if exitstatus == pytest.ExitCode.OK and _skipped(session.config):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Name the skips that made it fail."""
+    skipped = _skipped(config)
+    if skipped:
+        terminalreporter.section("skipped, which HOCKNEY_ALL_RUNTIMES=1 makes a failure", red=True)
+        for line in skipped:
+            terminalreporter.line(line, red=True)

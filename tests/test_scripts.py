@@ -1,0 +1,271 @@
+"""The start script and the set-up behind it, run for real in copies of this checkout."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PYTHON = Path(sys.executable).resolve()
+TOOLS = ("awk", "cat", "cmp", "cp", "dirname", "grep", "head", "readlink", "rm", "sh", "tail")
+OFFLINE = "cannot reach the package index"
+
+# How this machine reaches the package index; nothing else of the caller's environment is passed on.
+PASSED_ON = ("PIP_", "SSL_", "REQUESTS_", "CURL_", "HTTP", "http", "NO_PROXY", "no_proxy")
+
+
+class Checkout:
+    """A copy of this checkout, with an empty home and a PATH that leads to one Python and nothing that isn't needed.
+
+    In a small one the package only says its arguments, and its one dependency is quick to install.
+    """
+
+    def __init__(self, folder: Path, *, small: bool) -> None:
+        self.root = folder / "check out"
+        self.bin = folder / "bin"
+        self.bin.mkdir(parents=True)
+        (folder / "home").mkdir()
+        for tool in TOOLS:
+            where = shutil.which(tool)
+            assert where is not None, tool
+            (self.bin / tool).symlink_to(where)
+        (self.bin / "python3").symlink_to(PYTHON)
+        if small:
+            self._make_small()
+        else:
+            ignored = shutil.ignore_patterns(".git", ".venv*", ".*_cache", "__pycache__")
+            shutil.copytree(ROOT, self.root, ignore=ignored)
+
+    def _make_small(self) -> None:
+        package = self.root / "src/hockney"
+        package.mkdir(parents=True)
+        (package / "__main__.py").write_text("import mdurl, sys\nprint('started', *sys.argv[1:])\n")
+        (self.root / "scripts").mkdir()
+        for name in ("hockney", "scripts/venv.sh"):
+            shutil.copy(ROOT / name, self.root / name)
+        (self.root / "requirements.lock").write_text(lock_entry("mdurl"))
+
+    def replace_python(self, script: str) -> None:
+        """Put a shell script in the place of python3."""
+        (self.bin / "python3").unlink()
+        (self.bin / "python3").write_text(f"#!/bin/sh\n{script}\n")
+        (self.bin / "python3").chmod(0o755)
+
+    def popen(self, *command: str | Path, cwd: Path | None = None, **variables: str) -> subprocess.Popen[str]:
+        environment = {name: value for name, value in os.environ.items() if name.startswith(PASSED_ON)}
+        environment |= {
+            "HOME": str(self.root.parent / "home"),
+            "PATH": str(self.bin),
+            "PIP_CACHE_DIR": os.environ.get("PIP_CACHE_DIR", str(Path.home() / ".cache/pip")),
+        }
+        return subprocess.Popen(
+            [str(word) for word in command] or [str(self.root / "hockney")],
+            cwd=cwd or self.root,
+            env=environment | variables,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def start(self, *command: str | Path, cwd: Path | None = None, **variables: str) -> tuple[int, str, str]:
+        """Exit status, standard output and standard error. Skips the test if only a network is missing."""
+        return finish(self.popen(*command, cwd=cwd, **variables), skip_offline="PIP_INDEX_URL" not in variables)
+
+
+def finish(process: subprocess.Popen[str], *, skip_offline: bool = True) -> tuple[int, str, str]:
+    out, err = process.communicate(timeout=240)
+    if skip_offline and OFFLINE in err:
+        pytest.skip("no package index can be reached from here")
+    return process.returncode, out, err
+
+
+def lock_entry(name: str) -> str:
+    """The lines about one package in requirements.lock."""
+    lines = (ROOT / "requirements.lock").read_text().splitlines(keepends=True)
+    start = next(i for i, line in enumerate(lines) if line.startswith(f"{name}=="))
+    end = next(i for i in range(start + 1, len(lines)) if not lines[i].startswith(" "))
+    return "".join(lines[start:end])
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Checkout:
+    return Checkout(tmp_path, small=True)
+
+
+@pytest.fixture(scope="module")
+def ready(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+    """A small checkout that is set up. Tests leave it as it is."""
+    checkout = Checkout(tmp_path_factory.mktemp("ready"), small=True)
+    status, out, err = checkout.start(checkout.root / "hockney", "a", "b  c")
+    assert (status, out) == (0, "started a b  c\n")
+    assert err.startswith("hockney: setting up .venv (first start, about ")
+    assert err.endswith(" ... done\n")
+    assert err.count("\n") == 1
+    return checkout
+
+
+def test_fresh_checkout_starts_with_everything_it_needs(tmp_path: Path) -> None:
+    checkout = Checkout(tmp_path, small=False)
+    status, out, err = checkout.start(checkout.root / "hockney", "--version")
+    assert status == 0, err
+    assert "setting up .venv" in err
+    assert out.strip()
+    if sys.platform == "linux":
+        assert (checkout.root / ".venv/bin/mpiexec").exists() != ("MPICH wheel cannot" in err)
+    assert checkout.start(checkout.root / "hockney", "--version") == (0, out, "")
+
+
+def test_second_start_does_not_set_up_again(ready: Checkout) -> None:
+    before = (ready.root / ".venv/pyvenv.cfg").stat().st_mtime_ns
+    assert ready.start() == (0, "started\n", "")
+    assert (ready.root / ".venv/pyvenv.cfg").stat().st_mtime_ns == before
+    assert not list(ready.root.glob(".venv.log"))
+
+
+@pytest.mark.parametrize("link", ["absolute", "relative", "twice"])
+def test_starts_by_symbolic_link(ready: Checkout, tmp_path: Path, link: str) -> None:
+    target = ready.root / "hockney"
+    if link != "absolute":
+        target = Path(os.path.relpath(target, tmp_path))
+    (tmp_path / "hk").symlink_to(target)
+    if link == "twice":
+        (tmp_path / "again").symlink_to("hk")
+    assert ready.start(tmp_path / ("again" if link == "twice" else "hk"), "x", cwd=tmp_path) == (0, "started x\n", "")
+
+
+@pytest.mark.parametrize("command", [("../hockney",), ("sh", "../hockney"), ("../scripts/../hockney",)])
+def test_starts_from_another_folder(ready: Checkout, command: tuple[str, ...]) -> None:
+    assert ready.start(*command, "x", cwd=ready.root / "src") == (0, "started x\n", "")
+
+
+def test_nothing_of_the_callers_hides_a_dependency(ready: Checkout, tmp_path: Path) -> None:
+    (tmp_path / "mdurl.py").write_text("raise SystemExit('the wrong one')\n")
+    assert ready.start(cwd=tmp_path, PYTHONPATH=str(tmp_path)) == (0, "started\n", "")
+
+
+def test_moved_checkout_starts_and_a_changed_lock_is_noticed(ready: Checkout, tmp_path: Path) -> None:
+    moved = Checkout(tmp_path, small=True)
+    shutil.copytree(ready.root / ".venv", moved.root / ".venv", symlinks=True)
+    assert moved.start() == (0, "started\n", "")
+    with (moved.root / "requirements.lock").open("a") as lock:
+        lock.write("# changed\n")
+    status, out, err = moved.start()
+    assert (status, out) == (0, "started\n")
+    assert "unfinished or out of date" in err
+    assert moved.start() == (0, "started\n", "")
+
+
+def kill_all(process: subprocess.Popen[str]) -> None:
+    os.killpg(process.pid, signal.SIGKILL)
+
+
+def kill_start_script_only(process: subprocess.Popen[str]) -> None:
+    process.kill()
+
+
+@pytest.mark.parametrize("kill", [kill_all, kill_start_script_only])
+def test_killed_set_up_recovers(small: Checkout, kill: Callable[[subprocess.Popen[str]], None]) -> None:
+    first = small.popen()
+    deadline = time.monotonic() + 60
+    while not (small.root / ".venv/bin/pip").exists():  # from here on it installs
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    kill(first)
+    # Where the set-up goes on without its start script, this waits for it.
+    status, out, err = small.start()
+    assert (status, out) == (0, "started\n"), err
+    assert ("unfinished" in err) == (kill is kill_all)
+    first.communicate()
+    assert small.start() == (0, "started\n", "")
+
+
+def test_two_first_starts_at_once(small: Checkout) -> None:
+    starts = [small.popen() for _ in range(2)]
+    results = [finish(start) for start in starts]
+    assert [(status, out) for status, out, _ in results] == [(0, "started\n")] * 2
+    assert sum("setting up .venv (" in err for _, _, err in results) == 1
+    assert sum("another start is setting up .venv" in err for _, _, err in results) <= 1
+
+
+def test_python_too_old(small: Checkout) -> None:
+    small.replace_python('[ "$1" = -V ] && echo Python 3.9.2; exit 1')
+    assert small.start() == (
+        3,
+        "",
+        "hockney: needs Python 3.10 or newer as python3 on PATH, and python3 is Python 3.9.2\n",
+    )
+
+
+def test_no_python(small: Checkout) -> None:
+    (small.bin / "python3").unlink()
+    assert small.start() == (3, "", "hockney: needs Python 3.10 or newer as python3 on PATH, and there is none\n")
+
+
+def test_newer_python_under_another_name(small: Checkout) -> None:
+    small.replace_python("exit 1")
+    (small.bin / "python3.12").symlink_to(PYTHON)
+    status, _, err = small.start(PIP_INDEX_URL="http://127.0.0.1:9/simple")
+    assert status == 3
+    assert OFFLINE in err
+
+
+def test_python_without_ensurepip(small: Checkout) -> None:
+    small.replace_python(
+        f'case "$*" in *_base_executable*) echo "$0" ;; *ensurepip*) exit 1 ;; *) exec {PYTHON} "$@" ;; esac'
+    )
+    status, out, err = small.start()
+    assert (status, out) == (3, "")
+    assert err.endswith("On Debian or Ubuntu, this cures it: sudo apt-get install python3-venv\n")
+    assert err.count("\n") == 1
+
+
+def test_no_network_is_a_sentence(small: Checkout) -> None:
+    status, out, err = small.start(PIP_INDEX_URL="http://127.0.0.1:9/simple")
+    assert (status, out) == (3, "")
+    assert OFFLINE in err.splitlines()[1]
+    assert err.count("\n") == 2
+    assert small.start()[:2] == (0, "started\n")
+
+
+def test_package_with_another_hash_is_refused(small: Checkout) -> None:
+    lock = small.root / "requirements.lock"
+    lock.write_text(re.sub("sha256:[0-9a-f]*", "sha256:" + "0" * 64, lock.read_text()))
+    status, _, err = small.start()
+    assert status == 3
+    assert "refuses a package whose hash is not the one in requirements.lock" in err
+
+
+def test_goes_on_without_the_mpich_wheel(small: Checkout) -> None:
+    with (small.root / "requirements.lock").open("a") as lock:
+        lock.write("mpich==0.0.99 \\\n    --hash=sha256:" + "0" * 64 + "\n")
+    status, out, err = small.start()
+    assert (status, out) == (0, "started\n")
+    assert err.splitlines()[1].startswith("hockney: the MPICH wheel cannot be installed here; going on without it")
+    assert small.start() == (0, "started\n", "")
+
+
+@pytest.mark.parametrize(("all_runtimes", "status"), [("0", 0), ("1", 1)])
+def test_a_skip_fails_where_every_runtime_must_be_there(tmp_path: Path, all_runtimes: str, status: int) -> None:
+    shutil.copy(ROOT / "tests/conftest.py", tmp_path)
+    (tmp_path / "test_one.py").write_text(
+        "import pytest\ndef test_a(): pass\ndef test_b(): pytest.skip('no MPI here')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "--rootdir", tmp_path, "-p", "no:cacheprovider", tmp_path],
+        env=os.environ | {"HOCKNEY_ALL_RUNTIMES": all_runtimes},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == status, done.stdout
+    assert ("test_one.py::test_b: Skipped: no MPI here" in done.stdout) == (status == 1)

@@ -1,0 +1,142 @@
+/* A transport for tests only: shm with something broken on purpose, as the environment says.
+ *
+ *   HOCKNEY_FAULT="corrupt 1 17"   rank 1 finds byte 17 of each received message of more than 17 bytes changed
+ *   HOCKNEY_FAULT="hang 1 64"      rank 1 never returns from a receive of 64 bytes
+ *   HOCKNEY_FAULT="kill 1 64"      rank 1 is killed by SIGKILL in a receive of 64 bytes
+ *   HOCKNEY_FAULT="fail 1 64"      rank 1's receive of 64 bytes fails
+ *   HOCKNEY_FAULT="rubbish 0 64"   rank 0 prints rubbish on standard output at each receive of 64 bytes
+ *
+ * Built into a worker of its own with -DHK_EXTRA_TRANSPORTS(X)=X(fault). */
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <unistd.h>
+
+#include "transport.h"
+
+extern const hk_transport_t hk_transport_shm;
+
+typedef struct fault_ctx {
+    hk_ctx_t base;
+    hk_ctx_t *shm;
+    char what[16];
+    long rank, number;
+} fault_ctx_t;
+
+static fault_ctx_t *mine(hk_ctx_t *ctx)
+{
+    return (fault_ctx_t *)(void *)ctx;
+}
+
+static hk_status_t fault_prepare(int size, void **shared_p)
+{
+    return hk_transport_shm.prepare(size, shared_p);
+}
+
+static void fault_close(hk_ctx_t *ctx)
+{
+    hk_transport_shm.close(mine(ctx)->shm);
+    free(ctx);
+}
+
+static const char *fault_library(const hk_ctx_t *ctx)
+{
+    (void)ctx;
+    return "shm, broken on purpose";
+}
+
+static void *fault_alloc(hk_ctx_t *ctx, size_t len_bytes)
+{
+    return hk_transport_shm.alloc(mine(ctx)->shm, len_bytes);
+}
+
+static void fault_free(hk_ctx_t *ctx, void *memory, size_t len_bytes)
+{
+    hk_transport_shm.free(mine(ctx)->shm, memory, len_bytes);
+}
+
+static hk_status_t fault_send(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes)
+{
+    return hk_transport_shm.send(mine(ctx)->shm, peer, buf, len_bytes);
+}
+
+/* Before the receive: what happens instead of it. */
+static hk_status_t strike(const fault_ctx_t *ctx, size_t len_bytes)
+{
+    static const char text[] = "library: 3 warnings suppressed\nand a line without its end";
+    if (ctx->base.rank != ctx->rank || len_bytes != (size_t)ctx->number) {
+        return HK_OK;
+    }
+    if (strcmp(ctx->what, "kill") == 0) {
+        kill(getpid(), SIGKILL);
+    }
+    while (strcmp(ctx->what, "hang") == 0) {
+        pause();
+    }
+    if (strcmp(ctx->what, "rubbish") == 0 && write(STDOUT_FILENO, text, sizeof text - 1) < 0) {
+        return HK_ERR_SYSTEM;
+    }
+    if (strcmp(ctx->what, "fail") == 0) {
+        hk_log(ctx->base.rank, "fault: the receive failed on purpose");
+        return HK_ERR_SYSTEM;
+    }
+    return HK_OK;
+}
+
+static hk_status_t fault_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes)
+{
+    const fault_ctx_t *fault = mine(ctx);
+    hk_status_t status = strike(fault, len_bytes);
+    if (status == HK_OK) {
+        status = hk_transport_shm.recv(fault->shm, peer, buf, len_bytes);
+    }
+    const bool corrupt = strcmp(fault->what, "corrupt") == 0 && fault->base.rank == fault->rank;
+    if (corrupt && len_bytes > (size_t)fault->number) {
+        ((unsigned char *)buf)[fault->number] ^= 1;
+    }
+    return status;
+}
+
+static hk_status_t fault_open(const hk_job_t *job, hk_ctx_t **ctx_p);
+
+const hk_transport_t hk_transport_fault = {
+    .abi = HK_TRANSPORT_ABI,
+    .caps = HK_CAP_SEND | HK_CAP_PAYLOAD | HK_CAP_SPINS,
+    .name = "fault",
+    .summary = "shm, broken on purpose",
+    .prepare = fault_prepare,
+    .open = fault_open,
+    .close = fault_close,
+    .library = fault_library,
+    .alloc = fault_alloc,
+    .free = fault_free,
+    .send = fault_send,
+    .recv = fault_recv,
+    .now_ns = hk_real_now_ns,
+    .compute = hk_real_compute,
+};
+
+static hk_status_t fault_open(const hk_job_t *job, hk_ctx_t **ctx_p)
+{
+    fault_ctx_t *ctx = calloc(1, sizeof *ctx);
+    if (ctx == NULL) {
+        return HK_ERR_MEMORY;
+    }
+    ctx->base = (hk_ctx_t){&hk_transport_fault, job->rank, job->size};
+    const char *wish = getenv("HOCKNEY_FAULT");
+    if (wish != NULL && sscanf(wish, "%15s %ld %ld", ctx->what, &ctx->rank, &ctx->number) != 3) {
+        hk_log(job->rank, "HOCKNEY_FAULT is not understood: %s", wish);
+        free(ctx);
+        return HK_ERR_ARGUMENT;
+    }
+    const hk_status_t status = hk_transport_shm.open(job, &ctx->shm);
+    if (status != HK_OK) {
+        free(ctx);
+        return status;
+    }
+    *ctx_p = &ctx->base;
+    return HK_OK;
+}

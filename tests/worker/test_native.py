@@ -1,0 +1,272 @@
+"""The native worker itself, by its line protocol alone: every pattern on every transport, plainly and under sanitizers."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hockney.worker.build import Recipe, build_worker
+
+HERE = Path(__file__).parent
+PATTERNS = ["pingpong", "oneway", "twoway", "pairs", "alltoall", "outfarm", "multicast", "funnel", "barrier"]
+STREAMS = [f"{name}{variant}" for name in ("pipe", "unix", "tcp") for variant in ("", ":nonblock", ":spin")]
+TRANSPORTS = ["null", "shm", "threads", *STREAMS]
+FAULTY = Recipe(defines=("HK_EXTRA_TRANSPORTS(X)=X(fault)",), extra_sources=(HERE / "fault.c",))
+ADDRESS = Recipe(flags=("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"))
+THREAD = Recipe(flags=("-g", "-fsanitize=thread"))
+
+
+def converse(
+    worker: Path, commands: list[str], *arguments: str, env: dict[str, str] | None = None, limit_s: float = 60
+) -> tuple[list[dict[str, Any]], subprocess.CompletedProcess[str]]:
+    """What a person would do: type lines, read answers."""
+    done = subprocess.run(
+        [worker, *arguments],
+        input="".join(f"{line}\n" for line in commands),
+        capture_output=True,
+        text=True,
+        timeout=limit_s,
+        check=False,
+        env={**os.environ, **(env or {})},
+    )
+    lines = done.stdout.splitlines()
+    return [json.loads(line[4:]) for line in lines if line.startswith("@hk ")], done
+
+
+def measure(pattern: str, size: int, **keys: object) -> str:
+    words = {"batch": 3, "samples": 4, "timeout_s": 30, **keys}
+    return f"measure pattern={pattern} bytes={size} " + " ".join(f"{key}={value}" for key, value in words.items())
+
+
+def sizes_around_thresholds(transport: str) -> list[int]:
+    return [0, 1, 8, 9, 64, 1025, 70_001] if transport == "shm" else [0, 8, 4097, 70_001]
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_every_pattern_on_every_transport(transport: str, ranks: int) -> None:
+    commands = [measure(pattern, size) for pattern in PATTERNS for size in sizes_around_thresholds(transport)]
+    more = ["--oversubscribed"] if ranks > (os.cpu_count() or 1) else []
+    answers, done = converse(build_worker(), commands, "-t", transport, "-n", str(ranks), *more)
+    assert done.returncode == 0, done.stderr
+    assert [a["kind"] for a in answers] == ["measure"] * len(commands) + ["bye"], done.stdout[-2000:]
+    for answer in answers[:-1]:
+        assert len(answer["elapsed_ns"]) == ranks
+        assert all(len(row) == 4 and all(ns > 0 for ns in row) for row in answer["elapsed_ns"])
+        assert len(answer["cpu_user_ns"]) == ranks
+        carries = transport != "null" and answer["pattern"] != "barrier"
+        assert answer["verified"] is carries, answer["pattern"]
+
+
+@pytest.mark.parametrize("transport", [name for name in TRANSPORTS if name != "null"])
+def test_windows_and_ends_of_the_clock(transport: str) -> None:
+    commands = [
+        measure(pattern, size, window=window, **({} if pattern == "twoway" else {"until": until}))
+        for pattern in ("oneway", "pairs", "twoway")
+        for until in ("acked", "sent")
+        for window in (1, 16, 64)
+        for size in (8, 5000, 300_000)
+    ]
+    answers, done = converse(build_worker(), commands, "-t", transport, "-n", "2")
+    assert [a["kind"] for a in answers] == ["measure"] * len(commands) + ["bye"], done.stderr
+    for answer, command in zip(answers, commands, strict=False):
+        window = int(command.partition("window=")[2].split()[0])
+        assert answer["divisor"] == window * (2 if answer["pattern"] == "twoway" else 1)
+        assert answer["bytes_per_rep"] == answer["messages_per_rep"] * answer["bytes"]
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_under_address_and_undefined_sanitizers(transport: str) -> None:
+    commands = [measure(pattern, size, id=size) for pattern in PATTERNS for size in (0, 8, 1000, 70_001)]
+    commands += [measure("oneway", 5000, window=64), measure("twoway", 200_000, window=16), "hello", "floor", "quit"]
+    answers, done = converse(build_worker(ADDRESS), commands, "-t", transport, "-n", "3", "--oversubscribed")
+    kinds = [answer["kind"] for answer in answers]
+    assert done.returncode == 0, done.stderr
+    assert "ERROR" not in done.stderr
+    assert "runtime error" not in done.stderr
+    refused = [a["message"] for a in answers if a["kind"] == "error"]
+    assert len(refused) == 5, refused  # pairs needs an even number, and there is no floor with too many ranks
+    assert kinds[-1] == "bye"
+
+
+@pytest.mark.parametrize("transport", ["threads", "shm"])
+def test_under_the_thread_sanitizer(transport: str) -> None:
+    commands = [measure(pattern, size) for pattern in PATTERNS for size in (0, 8, 1000, 70_001)]
+    commands += [measure("oneway", 5000, window=64), measure("twoway", 200_000, window=16)]
+    answers, done = converse(build_worker(THREAD), commands, "-t", transport, "-n", "2", limit_s=120)
+    assert "WARNING: ThreadSanitizer" not in done.stderr, done.stderr[:3000]
+    assert done.returncode == 0, done.stderr
+    assert [a["kind"] for a in answers] == ["measure"] * len(commands) + ["bye"]
+
+
+@pytest.mark.parametrize("program", sorted(HERE.glob("test_*.c")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_c_units(program: Path, compiler: str, tmp_path: Path) -> None:
+    if shutil.which(compiler) is None:
+        pytest.skip(f"{compiler} is not installed")
+    csrc = Path(__file__).parents[2] / "src/hockney/worker/csrc"
+    sources = [p for p in csrc.rglob("*.c") if p.name not in ("main.c", "local.c", "mpi.c")]
+    executable = tmp_path / program.stem
+    flags = ["-g", "-O1", "-std=c17", "-D_GNU_SOURCE", "-DHK_FAMILY_NATIVE", "-Wall", "-Wextra", "-Werror", "-pthread"]
+    flags += ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", f"-I{csrc}", f"-I{csrc / 'transports'}"]
+    family = tmp_path / "family.c"
+    family.write_text('#include "family.h"\nconst hk_family_t hk_family = {.name = "test"};\n')
+    argv = [compiler, *flags, program, family, *sources, "-o", executable, "-lrt"]
+    subprocess.run(argv, check=True)
+    done = subprocess.run([executable], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_parser_withstands_any_bytes(tmp_path: Path) -> None:
+    if shutil.which("clang") is None:
+        pytest.skip("clang is not installed: no libFuzzer")
+    csrc = Path(__file__).parents[2] / "src/hockney/worker/csrc"
+    sources = [csrc / name for name in ("command.c", "registry.c", "status.c", "collectives.c")]
+    sources += sorted((csrc / "patterns").glob("*.c"))
+    flags = ["-g", "-O1", "-std=c17", "-D_GNU_SOURCE", "-fsanitize=fuzzer,address,undefined", f"-I{csrc}"]
+    fuzzer = tmp_path / "fuzz"
+    subprocess.run(["clang", *flags, HERE / "fuzz_command.c", *sources, "-o", fuzzer], check=True)
+    seeds = tmp_path / "seeds"
+    seeds.mkdir()
+    for number, line in enumerate(["hello version=1 eof=abort id=1", measure("oneway", 8, window=4), "floor", "quit id=9"]):
+        (seeds / str(number)).write_text(line)
+    argv = [fuzzer, "-runs=400000", "-max_len=400", "-seed=1", seeds]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+# ---- the protocol --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "culprit"),
+    [
+        ("", "empty line"),
+        ("mesure pattern=pingpong", "'mesure'"),
+        ("measure bytes=8", "pattern="),
+        ("measure pattern=pingpog", "'pingpog'"),
+        ("measure pattern=pingpong pattern=oneway", "given twice"),
+        ("measure pattern=pingpong bytes=8 bytes=9", "given twice"),
+        ("measure pattern=pingpong bytes=-1", "'-1'"),
+        ("measure pattern=pingpong bytes=99999999999999999999", "not a number"),
+        ("measure pattern=pingpong samples=0", "samples must be from 1"),
+        ("measure pattern=pingpong window=4", "'window'"),
+        ("measure pattern=oneway window=0", "window must be from 1 to 1024"),
+        ("measure pattern=oneway until=soon", "acked|sent"),
+        ("measure pattern=pingpong bytes", "key=value"),
+        ("measure pattern=pingpong\tbytes=8", "byte 25"),
+        ("hello version=2", "version must be from 1 to 1"),
+        ("quit now=1", "'now'"),
+    ],
+)
+def test_a_wrong_line_is_refused_by_name_and_the_next_one_works(line: str, culprit: str) -> None:
+    answers, done = converse(build_worker(), [line, measure("pingpong", 8, id=7)], "-t", "null")
+    assert [a["kind"] for a in answers] == ["error", "measure", "bye"], done.stdout
+    assert answers[0]["code"] == "argument"
+    assert culprit in answers[0]["message"]
+    assert answers[1]["id"] == 7
+
+
+def test_an_endless_line_ends_the_job() -> None:
+    answers, done = converse(build_worker(), ["x" * 100_000], "-t", "null")
+    assert [a["kind"] for a in answers] == ["error", "bye"]
+    assert done.returncode == 0
+
+
+def test_sizes_with_suffix_and_a_last_line_without_its_end() -> None:
+    done = subprocess.run(
+        [build_worker(), "-t", "shm"], input="measure bytes=4K pattern=pingpong", capture_output=True, text=True, check=True
+    )
+    assert '"bytes":4096' in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "culprit"),
+    [
+        (["-t", "carrier-pigeon"], "carrier-pigeon"),
+        (["-n", "0"], "'0'"),
+        (["--bind", "a"], "'a'"),
+        (["--wrong"], "--wrong"),
+        (["--rank", "1"], "--join"),
+    ],
+)
+def test_wrong_usage_is_exit_code_2(arguments: list[str], culprit: str) -> None:
+    answers, done = converse(build_worker(), [], *arguments)
+    assert (done.returncode, answers) == (2, [])
+    assert culprit in done.stderr
+
+
+def test_hello_tells_where_ranks_are() -> None:
+    answers, _ = converse(build_worker(), ["hello id=5"], "-t", "shm", "-n", "2", "--bind", "0,0")
+    hello = answers[0]
+    assert (hello["kind"], hello["id"], hello["size"]) == ("hello", 5, 2)
+    assert [rank["cpu"] for rank in hello["ranks"]] == [0, 0]
+    assert hello["floor_why"] == "ranks 0 and 1 share a CPU"
+
+
+def test_a_floor_is_half_a_round_trip_between_two_cpus() -> None:
+    answers, _ = converse(build_worker(), ["floor batch=200 samples=7"], "-t", "shm", "-n", "2")
+    assert answers[0]["kind"] == "floor"
+    assert len(answers[0]["half_round_trip_ns"]) == 7
+    assert all(value > 0 for value in answers[0]["half_round_trip_ns"])
+
+
+# ---- faults --------------------------------------------------------------------------------------------------------
+
+
+def test_a_corrupted_payload_is_named_by_rank_size_and_offset() -> None:
+    env = {"HOCKNEY_FAULT": "corrupt 1 17"}
+    commands = [measure("pingpong", 8), measure("pingpong", 64, id=3), measure("pingpong", 8)]
+    answers, done = converse(build_worker(FAULTY), commands, "-t", "fault", env=env)
+    assert [a["kind"] for a in answers] == ["measure", "error", "measure", "bye"], done.stderr
+    error = answers[1]
+    assert (error["code"], error["id"]) == ("corrupt", 3)
+    assert (error["rank"], error["from"], error["bytes"], error["offset"]) == (1, 0, 64, 17)
+    assert "byte 17" in error["message"]
+
+
+def test_a_killed_rank_is_told_and_nobody_is_left_behind() -> None:
+    commands = [measure("pingpong", 8), measure("pingpong", 64), measure("pingpong", 8)]
+    answers, done = converse(build_worker(FAULTY), commands, "-t", "fault", env={"HOCKNEY_FAULT": "kill 1 64"}, limit_s=20)
+    assert [a["kind"] for a in answers] == ["measure", "lost"]
+    assert (answers[1]["rank"], answers[1]["signal"]) == (1, 9)
+    assert done.returncode == 15
+
+
+def test_a_hanging_rank_is_ended_by_its_time_limit() -> None:
+    commands = [measure("pingpong", 64, timeout_s=1)]
+    answers, done = converse(build_worker(FAULTY), commands, "-t", "fault", env={"HOCKNEY_FAULT": "hang 1 64"}, limit_s=20)
+    assert [a["kind"] for a in answers] == ["lost"]
+    assert done.returncode == 14
+    assert "no end after 1 s in pingpong of 64 B" in done.stderr
+
+
+def test_rubbish_on_standard_output_does_not_hide_an_answer() -> None:
+    env = {"HOCKNEY_FAULT": "rubbish 0 64"}
+    answers, done = converse(build_worker(FAULTY), [measure("pingpong", 64)], "-t", "fault", env=env)
+    assert [a["kind"] for a in answers] == ["measure", "bye"]
+    assert "3 warnings suppressed" in done.stdout
+
+
+def test_eof_abort_ends_a_running_measurement() -> None:
+    worker = subprocess.Popen(
+        [build_worker(FAULTY), "-t", "fault"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "HOCKNEY_FAULT": "hang 1 64"},
+    )
+    assert worker.stdin is not None
+    assert worker.stdout is not None
+    worker.stdin.write(f"hello eof=abort\n{measure('pingpong', 64)}\n".encode())
+    worker.stdin.flush()
+    assert b"hello" in worker.stdout.readline() + worker.stdout.readline()
+    worker.stdin.close()
+    assert worker.wait(timeout=20) != 0
+    worker.stdout.close()

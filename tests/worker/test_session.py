@@ -1,0 +1,353 @@
+"""Sessions with real workers under every launcher found here, and with faults really provoked."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+
+from hockney.errors import UsageError
+from hockney.worker.build import NATIVE, Recipe, build_worker
+from hockney.worker.errors import (
+    LaunchFailed,
+    PayloadCorrupt,
+    WorkerDied,
+    WorkerError,
+    WorkerRefused,
+    WorkerTimedOut,
+)
+from hockney.worker.launch import Job, Launch, launch
+from hockney.worker.mpi import Mpi, find_mpis
+from hockney.worker.processes import MARK, find_members
+from hockney.worker.session import WorkerSession
+
+HERE = Path(__file__).parent
+FAULTY = Recipe(defines=("HK_EXTRA_TRANSPORTS(X)=X(fault)",), extra_sources=(HERE / "fault.c",))
+MPIS = find_mpis()
+EVERY_MPI = pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.id)
+# Native ranks and those of every MPI; without any MPI the native ones are still tested.
+EVERY_JOB = pytest.mark.parametrize("mpi", [None, *MPIS], ids=lambda mpi: mpi.id if mpi else "native")
+CPUS = tuple(sorted(os.sched_getaffinity(0)))
+ENDLESS = 10**12
+
+
+def job(mpi: Mpi | None = None, transport: str = "shm", ranks: int = 2, recipe: Recipe = NATIVE) -> Launch:
+    executable = build_worker(mpi.recipe if mpi else recipe)
+    crowded = ranks > len(CPUS)
+    return launch(Job(executable, "mpi" if mpi else transport, ranks, CPUS, oversubscribed=crowded), mpi)
+
+
+def faulty(wish: str) -> Launch:
+    plain = job(transport="fault", recipe=FAULTY)
+    return Launch(plain.launcher, plain.argv, {"HOCKNEY_FAULT": wish})
+
+
+def mark_of(session: WorkerSession) -> str:
+    return psutil.Process(session.pids[0]).environ()[MARK]
+
+
+@contextmanager
+def nothing_stays(session: WorkerSession) -> Iterator[None]:
+    """After the block no process of the session is left, whoever its parent is."""
+    mark = mark_of(session)
+    pids = session.pids
+    yield
+    assert find_members([], mark) == []
+    assert not any(psutil.pid_exists(pid) for pid in pids)
+
+
+@contextmanager
+def soon(action: Callable[[], object]) -> Iterator[None]:
+    """Does something while the block waits for an answer that does not come by itself."""
+    timer = threading.Timer(0.3, action)
+    timer.start()
+    yield
+    timer.join()
+
+
+# ---- what works ----------------------------------------------------------------------------------------------------
+
+
+@EVERY_JOB
+def test_a_session_from_hello_to_quit(mpi: Mpi | None) -> None:
+    with WorkerSession(job(mpi)) as session, nothing_stays(session):
+        hello = session.hello()
+        assert [rank.rank for rank in hello.ranks] == [0, 1]
+        if len(CPUS) > 1:
+            assert [rank.cpu for rank in hello.ranks] == list(CPUS[:2])
+            assert {rank.cpus_usable for rank in hello.ranks} == {1}
+        if mpi:
+            assert (hello.family, hello.transport, hello.library) == ("mpi", "mpi", mpi.name)
+        answer = session.measure("pingpong", bytes=1024, batch=10, samples=7, warmup=3, timeout_s=30)
+        assert (answer.bytes, answer.batch, answer.warmup, answer.divisor) == (1024, 10, 3, 2)
+        assert [len(series) for series in answer.elapsed_ns] == [7, 7]
+        assert answer.verified
+        if hello.has_floor:
+            assert len(session.floor(samples=5).half_round_trip_ns) == 5
+        session.close()
+    assert session.noise == ()
+
+
+@EVERY_JOB
+def test_more_ranks_than_cpus(mpi: Mpi | None) -> None:
+    with WorkerSession(job(mpi, ranks=2 * len(CPUS))) as session, nothing_stays(session):
+        assert len(session.hello().ranks) == 2 * len(CPUS)
+        assert session.measure("alltoall", bytes=64, samples=3, timeout_s=60).verified
+        session.close()
+
+
+@EVERY_MPI
+def test_every_pattern_on_every_mpi(mpi: Mpi) -> None:
+    patterns = ("pingpong", "oneway", "twoway", "pairs", "alltoall", "outfarm", "multicast", "funnel", "barrier")
+    with WorkerSession(job(mpi)) as session:
+        session.hello()
+        for pattern in patterns:
+            for size in (0, 8, 100_000):
+                answer = session.measure(pattern, bytes=size, batch=2, samples=3, timeout_s=60)
+                assert answer.verified is (pattern != "barrier")
+
+
+@EVERY_MPI
+def test_many_requests_at_once(mpi: Mpi) -> None:
+    with WorkerSession(job(mpi)) as session:
+        session.hello()
+        for pattern in ("oneway", "twoway"):
+            answer = session.measure(pattern, bytes=40_000, samples=3, timeout_s=60, options=[("window", "64")])
+            assert answer.verified
+
+
+# ---- what is refused -----------------------------------------------------------------------------------------------
+
+
+def test_a_refusal_leaves_the_session_usable() -> None:
+    with WorkerSession(job()) as session:
+        session.hello()
+        with pytest.raises(WorkerRefused, match="no such pattern: 'pingpog'") as refusal:
+            session.measure("pingpog")
+        assert not refusal.value.unsupported
+        with pytest.raises(WorkerRefused, match="pairs") as skip:
+            with WorkerSession(job(ranks=3)) as three:
+                three.hello()
+                three.measure("pairs", bytes=8)
+        assert skip.value.unsupported
+        assert session.measure("pingpong", bytes=8).samples == 10
+
+
+@EVERY_MPI
+def test_a_message_too_long_for_mpi_is_unsupported(mpi: Mpi) -> None:
+    with WorkerSession(job(mpi)) as session:
+        session.hello()
+        with pytest.raises(WorkerRefused) as refusal:
+            session.measure("pingpong", bytes=1 << 31)
+        assert refusal.value.unsupported
+        assert session.measure("pingpong", bytes=8).verified
+
+
+@pytest.mark.parametrize("word", ["ping pong", "x\nquit", "", "ümlaut"])
+def test_a_word_that_would_break_the_line_is_not_sent(word: str) -> None:
+    with WorkerSession(job()) as session:
+        session.hello()
+        with pytest.raises(UsageError, match="cannot stand in a command"):
+            session.measure(word)
+        assert session.measure("pingpong").verified
+
+
+# ---- faults --------------------------------------------------------------------------------------------------------
+
+
+def test_a_corrupt_payload_is_named_and_the_session_goes_on() -> None:
+    with WorkerSession(faulty("corrupt 1 17")) as session:
+        session.hello()
+        with pytest.raises(PayloadCorrupt) as fault:
+            session.measure("pingpong", bytes=64)
+        assert (fault.value.rank, fault.value.source, fault.value.bytes, fault.value.offset) == (1, 0, 64, 17)
+        assert session.measure("pingpong", bytes=8).verified
+
+
+def test_a_failing_receive_brings_its_reason() -> None:
+    with WorkerSession(faulty("fail 1 64")) as session:
+        session.hello()
+        with pytest.raises(WorkerError, match="failed on purpose"):
+            session.measure("pingpong", bytes=64, timeout_s=3)
+
+
+def test_rubbish_on_standard_output_is_kept_apart() -> None:
+    with WorkerSession(faulty("rubbish 0 64")) as session:
+        session.hello()
+        assert session.measure("pingpong", bytes=64, samples=200).samples == 200
+        assert "library: 3 warnings suppressed" in session.noise
+        assert len(session.noise) <= 100
+
+
+@EVERY_JOB
+@pytest.mark.parametrize("victim", [0, 1])
+def test_a_killed_rank_is_named(mpi: Mpi | None, victim: int) -> None:
+    with WorkerSession(job(mpi)) as session, nothing_stays(session):
+        pid = session.hello().ranks[victim].pid
+        with soon(lambda: os.kill(pid, signal.SIGKILL)), pytest.raises(WorkerDied) as death:
+            session.measure("pingpong", batch=ENDLESS, timeout_s=60)
+        assert (death.value.rank, death.value.signal) == (victim, signal.SIGKILL)
+        assert "SIGKILL" in str(death.value)
+
+
+@EVERY_JOB
+@pytest.mark.parametrize("victim", [0, 1])
+def test_a_stopped_rank_ends_at_the_time_limit(mpi: Mpi | None, victim: int) -> None:
+    with WorkerSession(job(mpi)) as session, nothing_stays(session):
+        pid = session.hello().ranks[victim].pid
+        with soon(lambda: os.kill(pid, signal.SIGSTOP)), pytest.raises(WorkerTimedOut, match="no end after 1 s"):
+            session.measure("pingpong", batch=ENDLESS, timeout_s=1)
+
+
+@EVERY_JOB
+def test_a_stopped_launcher_ends_at_the_time_limit(mpi: Mpi | None) -> None:
+    with WorkerSession(job(mpi)) as session, nothing_stays(session):
+        session.hello()
+        os.kill(session.pids[0], signal.SIGSTOP)
+        with pytest.raises(WorkerTimedOut):
+            session.measure("pingpong", batch=ENDLESS, timeout_s=1)
+
+
+@EVERY_JOB
+def test_a_killed_launcher_takes_its_ranks_along(mpi: Mpi | None) -> None:
+    with WorkerSession(job(mpi)) as session, nothing_stays(session):
+        session.hello()
+        launcher = session.pids[0]
+        with soon(lambda: os.kill(launcher, signal.SIGKILL)), pytest.raises(WorkerDied) as death:
+            session.measure("pingpong", batch=ENDLESS, timeout_s=60)
+        assert death.value.signal == signal.SIGKILL
+
+
+@EVERY_JOB
+@pytest.mark.parametrize("busy", [False, True], ids=["idle", "measuring"])
+def test_no_rank_outlives_a_killed_control_plane(mpi: Mpi | None, busy: bool, tmp_path: Path) -> None:
+    started = job(mpi)
+    script = tmp_path / "control_plane.py"
+    script.write_text(
+        f"""
+import psutil
+from hockney.worker.launch import Launch
+from hockney.worker.session import WorkerSession
+with WorkerSession(Launch("worker", {started.argv!r}, {dict(started.environment)!r})) as session:
+    session.hello()
+    print(psutil.Process(session.pids[0]).environ()["{MARK}"], flush=True)
+    if {busy}:
+        session.measure("pingpong", batch={ENDLESS}, timeout_s=600)
+    input()
+"""
+    )
+    plane = subprocess.Popen(
+        [sys.executable, str(script)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+    )
+    with plane:
+        assert plane.stdout is not None
+        mark = plane.stdout.readline().decode().strip()
+        members = find_members([], mark)
+        assert len(members) >= 2
+        plane.kill()
+    _, left = psutil.wait_procs(members, timeout=20)
+    try:
+        assert [process for process in left if process.status() != psutil.STATUS_ZOMBIE] == []
+    finally:
+        for process in left:
+            process.kill()
+
+
+def test_ending_is_repeatable() -> None:
+    session = WorkerSession(job())
+    session.start()
+    session.hello()
+    assert session.kill()
+    assert session.kill()
+    session.close()
+    with pytest.raises(WorkerDied, match="session is over"):
+        session.hello()
+
+
+def test_a_session_that_never_said_hello_closes() -> None:
+    with WorkerSession(job()) as session, nothing_stays(session):
+        session.close()
+
+
+# ---- ranks that join over TCP ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> Path:
+    """Takes the place of ssh: runs the command here, and fails for the host `nowhere`."""
+    path = tmp_path / "agent"
+    path.write_text(
+        "#!/bin/sh\nhost=$1\nshift\n"
+        'if [ "$host" = nowhere ]; then echo "agent: connection refused" >&2; exit 255; fi\n'
+        'exec sh -c "$*"\n'
+    )
+    path.chmod(0o755)
+    return path
+
+
+def remote_job(agent: Path, hosts: tuple[str, ...], ranks: int) -> Launch:
+    spread = Job(build_worker(), "tcp", ranks, hosts=hosts, oversubscribed=True)
+    return launch(spread, environment={"HOCKNEY_RSH": str(agent)})
+
+
+def test_native_ranks_on_several_hosts(agent: Path) -> None:
+    with WorkerSession(remote_job(agent, ("127.0.0.1", "localhost"), 3)) as session, nothing_stays(session):
+        hello = session.hello()
+        assert [rank.rank for rank in hello.ranks] == [0, 1, 2]
+        assert session.measure("alltoall", bytes=1000, samples=3).verified
+        # The secret goes through standard input: a command line or an environment can be read by others.
+        shown = [*(psutil.Process(rank.pid).cmdline() for rank in hello.ranks)]
+        assert not any("token" in word for line in shown for word in line)
+        session.close()
+
+
+def test_a_host_that_cannot_be_reached_is_told_at_once(agent: Path) -> None:
+    session = WorkerSession(remote_job(agent, ("127.0.0.1", "nowhere"), 2))
+    with pytest.raises(LaunchFailed, match="agent: connection refused"), session:
+        session.hello()
+    session = WorkerSession(remote_job(agent, ("nowhere", "127.0.0.1"), 2))
+    with pytest.raises(LaunchFailed, match="agent: connection refused"):
+        session.start()
+
+
+def test_a_rank_killed_on_another_host_ends_the_job(agent: Path) -> None:
+    with WorkerSession(remote_job(agent, ("127.0.0.1", "localhost"), 2)) as session, nothing_stays(session):
+        pid = session.hello().ranks[1].pid
+        with soon(lambda: os.kill(pid, signal.SIGKILL)), pytest.raises(WorkerDied):
+            session.measure("pingpong", batch=ENDLESS, timeout_s=60)
+
+
+# ---- the wrong mpiexec ---------------------------------------------------------------------------------------------
+
+
+@EVERY_MPI
+def test_the_mpiexec_of_another_library_is_recognised(mpi: Mpi) -> None:
+    strangers = [other for other in MPIS if other.kind != mpi.kind]
+    if not strangers:
+        pytest.skip("there is only one kind of MPI here")
+    right, wrong = job(mpi), job(strangers[0])
+    place = wrong.argv.index(str(build_worker(strangers[0].recipe)))
+    argv = (*wrong.argv[:place], str(build_worker(mpi.recipe)), *wrong.argv[place + 1 :])
+    session = WorkerSession(Launch(wrong.launcher, argv, {**wrong.environment, **right.environment}))
+    with pytest.raises(LaunchFailed, match="the mpiexec of the MPI"), session:
+        session.hello()
+
+
+def test_the_answers_are_json_for_people_too() -> None:
+    """What docs/protocol.md shows: type a line, read a line."""
+    line = "measure pattern=pingpong bytes=8 batch=10 samples=3\n"
+    done = subprocess.run(job().argv, input=line, capture_output=True, text=True, timeout=60, check=True)
+    answers = [json.loads(text[4:]) for text in done.stdout.splitlines() if text.startswith("@hk ")]
+    assert [answer["kind"] for answer in answers] == ["measure", "bye"]
