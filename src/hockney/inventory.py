@@ -155,7 +155,7 @@ def _launcher(name: str, transports: Iterable[TransportInfo]) -> Item:
             return Item(name, summary, f"{name} is not on PATH", _HOW[name])
         return Item(name, summary, more={"programs": [path]})
     found = [transport.mpi for transport in transports if transport.mpi]
-    programs = sorted({str(mpi.launcher) for mpi in found if (mpi.kind if mpi.kind in LAUNCHERS else "mpiexec") == name})
+    programs = sorted({str(mpi.mpiexec) for mpi in found if (mpi.kind if mpi.kind in LAUNCHERS else "mpiexec") == name})
     if not programs:
         return Item(name, summary, "no MPI of this kind was found", _HOW[name])
     return Item(name, f"{summary} {', '.join(programs)}", more={"programs": programs})

@@ -145,11 +145,11 @@ static void be_strangers(const hk_address_t *address)
     hk_address_t wrong = *address;
     hk_control_t control;
     wrong.token[HK_TOKEN_BYTES - 1] ^= 1;
-    CHECK(hk_control_connect(&wrong, 1, SIZE, LIMIT_S, &control) == HK_ERR_PEER);
+    CHECK(hk_control_connect(&wrong, SIZE - 1, SIZE, LIMIT_S, &control) == HK_ERR_PEER);
     CHECK(hk_control_connect(address, 0, SIZE, LIMIT_S, &control) == HK_ERR_PEER);
     CHECK(hk_control_connect(address, -1, SIZE, LIMIT_S, &control) == HK_ERR_PEER);
     CHECK(hk_control_connect(address, SIZE, SIZE, LIMIT_S, &control) == HK_ERR_PEER);
-    CHECK(hk_control_connect(address, 1, SIZE + 1, LIMIT_S, &control) == HK_ERR_PEER);
+    CHECK(hk_control_connect(address, SIZE - 1, SIZE + 1, LIMIT_S, &control) == HK_ERR_PEER);
     for (int i = 0; i < SILENT; i++) {
         (void)close(silent[i]);
     }
@@ -352,6 +352,18 @@ static void death_beside_a_hung_rank(hk_control_t *control)
     }
 }
 
+/* A launcher's copy of a descriptor must not hide that a rank has left. */
+static void leaving_is_heard(hk_control_t *control)
+{
+    char byte;
+    if (control->rank == 0) {
+        CHECK(dup(control->fds[1]) >= 0); /* stays open until this process ends */
+        hk_control_close(control);
+    } else {
+        CHECK(hk_control_broadcast(control, &byte, 1) == HK_ERR_PEER);
+    }
+}
+
 /* ---- streams ----------------------------------------------------------------------------------------------------- */
 
 static void streams_go_on(void)
@@ -420,6 +432,7 @@ int main(void)
     fine("limits");
     run(SIZE, all_learn_of_a_death);
     run(SIZE, death_beside_a_hung_rank);
+    run(2, leaving_is_heard);
     fine("deaths");
     return 0;
 }

@@ -52,7 +52,10 @@ def faulty(wish: str) -> Launch:
 
 
 def mark_of(session: WorkerSession) -> str:
-    return psutil.Process(session.pids[0]).environ()[MARK]
+    environment: dict[str, str] = {}
+    while MARK not in environment:  # for a moment after its start a process has none
+        environment = psutil.Process(session.pids[0]).environ()
+    return environment[MARK]
 
 
 @contextmanager
@@ -184,7 +187,7 @@ def test_rubbish_on_standard_output_is_kept_apart() -> None:
     with WorkerSession(faulty("rubbish 0 64")) as session:
         session.hello()
         assert session.measure("pingpong", bytes=64, samples=200).samples == 200
-        assert "library: 3 warnings suppressed" in session.noise
+        assert any("library: 3 warnings suppressed" in line for line in session.noise)
         assert len(session.noise) <= 100
 
 
@@ -341,7 +344,8 @@ def test_the_mpiexec_of_another_library_is_recognised(mpi: Mpi) -> None:
     place = wrong.argv.index(str(build_worker(strangers[0].recipe)))
     argv = (*wrong.argv[:place], str(build_worker(mpi.recipe)), *wrong.argv[place + 1 :])
     session = WorkerSession(Launch(wrong.launcher, argv, {**wrong.environment, **right.environment}))
-    with pytest.raises(LaunchFailed, match="the mpiexec of the MPI"), session:
+    # Some libraries notice by themselves; where each rank thinks it is alone, the worker does.
+    with pytest.raises(LaunchFailed, match=r"the mpiexec of the MPI|MPI_Init"), session:
         session.hello()
 
 

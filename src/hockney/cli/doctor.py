@@ -71,7 +71,7 @@ def _machine_rows(facts: dict[str, Any]) -> list[list[str]]:
     boost = {None: "unknown", True: "on", False: "off"}[cpu["boost"]]
     return [
         ["CPU", f"{cpu['model'] or 'unknown'}{frequency}"],
-        ["cores", f"{cpu['cores']} in {cpu['packages'] or '?'} package(s){threads}, usable CPUs: {_usable(facts)}"],
+        ["cores", f"{cpu['cores']}{threads}, packages: {cpu['packages'] or '?'}, usable CPUs: {_usable(facts)}"],
         ["caches", caches or "unknown"],
         ["NUMA nodes", " | ".join(node["cpus"] or "memory only" for node in facts["topology"]["nodes"]) or "unknown"],
         ["memory", f"{memory['total_bytes'] / 2**30:.1f} GiB" if memory["total_bytes"] else "unknown"],

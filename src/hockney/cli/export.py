@@ -11,7 +11,7 @@ from typing import TextIO
 import click
 
 from hockney.cli.common import command, run_argument
-from hockney.errors import UsageError
+from hockney.errors import HockneyError, UsageError
 
 
 @command(
@@ -63,5 +63,8 @@ def _stream(path: Path | None) -> Iterator[TextIO]:
             with scratch.open("w", encoding="utf-8", newline="") as stream:
                 yield stream
             scratch.replace(path)
+        except OSError as error:
+            raise HockneyError(f"cannot write {path}: {(error.strerror or str(error)).lower()}") from error
         finally:
-            scratch.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                scratch.unlink()

@@ -78,12 +78,16 @@ def table(columns: Sequence[Column | str], rows: Iterable[Sequence[str]]) -> Non
     if is_terminal():
         _print_rich(described, filled)
     else:
-        print("\n".join(plain_lines(described, filled)))
+        for line in plain_lines(described, filled):
+            print(line)
 
 
 def plain_lines(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> list[str]:
     """Columns aligned with blanks, two between them, none at the ends of lines."""
-    everything = [[column.title for column in columns], *rows]
+    titles = [column.title for column in columns]
+    everything = [titles, *rows] if any(titles) else list(rows)
+    if not everything:
+        return []
     widths = [max(len(row[place]) for row in everything) for place in range(len(columns))]
     lines = []
     for row in everything:
@@ -134,7 +138,8 @@ def _print_rich(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> Non
     from rich import box
     from rich.table import Table
 
-    shown = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, show_edge=False)
+    titled = any(column.title for column in columns)
+    shown = Table(box=box.SIMPLE_HEAD, show_header=titled, header_style="bold", pad_edge=False, show_edge=False)
     for column in columns:
         shown.add_column(
             _escaped(column.title),

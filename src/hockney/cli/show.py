@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,10 +37,10 @@ _COLUMNS = [
 def show(
     reference: str, pattern: str | None, transport: str | None, *, as_json: bool, store: Path | None
 ) -> None:
-    """Show the figures of a run: each with its interval, the state of the machine it holds for, and the floor then.
+    """Show the figures of a run.
 
-    RUN is a number, a label, `last`, or `last~1` for the one before. What failed or was skipped stands below, with the
-    reason.
+    Each with its interval, the state of the machine it holds for, and the floor then; below them what failed or was
+    skipped, with the reason. RUN is a number, a label, `last`, or `last~1` for the one before.
     """
     from hockney.library import open_results
 
@@ -47,18 +48,30 @@ def show(
         run = results.run(reference)
         series = _select(run, pattern, transport)
         if as_json:
-            render.print_json("show", {**_run_json(run), "series": [_series_json(one) for one in series]})
-            return
-        _print_head(run)
-        for curve in curves_of(series, run.launches.values()):
-            _print_curve(curve)
-    reasons = endings_of(series)
-    if reasons:
-        render.title("Failed and skipped")
-        render.table(["what", "status", Column("why", wrap=True)], reasons)
+            render.print_json("show", run_as_json(run, series))
+        else:
+            print_run(run, series)
+
+
+def print_run(run: Run, series: Sequence[Series] | None = None) -> None:
+    """The figures of these series (None: of all), what has none and why, and the warnings of the run."""
+    shown = run.series if series is None else series
+    _print_head(run)
+    for curve in curves_of(shown, run.launches.values()):
+        _print_curve(curve)
+    endings = endings_of(shown)
+    if endings:
+        render.title("Failed, skipped, not reached")
+        render.table(["what", "status", Column("why", wrap=True)], endings)
     if run.warnings:
         render.title("Warnings")
         render.warnings(run.warnings)
+
+
+def run_as_json(run: Run, series: Sequence[Series] | None = None) -> dict[str, Any]:
+    """All that is known of a run and of these series (None: of all), but for the samples."""
+    shown = run.series if series is None else series
+    return {**_run_json(run), "series": [_series_json(one) for one in shown]}
 
 
 def _select(run: Run, pattern: str | None, transport: str | None) -> list[Series]:

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from hockney.errors import UsageError, unknown
 from hockney.units import parse_bytes, parse_duration_s, parse_fraction, parse_sizes
@@ -47,6 +47,12 @@ def _texts(value: Any) -> Any:
     return {name: str(item) for name, item in value.items()} if isinstance(value, dict) else value
 
 
+def _some(value: tuple[Any, ...]) -> tuple[Any, ...]:
+    if not value:
+        raise ValueError("there is not one [[series]]")
+    return value
+
+
 Sizes = Annotated[tuple[int, ...], BeforeValidator(_sizes)]
 Ranks = Annotated[tuple[Annotated[int, Field(ge=1, le=4096)], ...], BeforeValidator(_listed)]
 Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
@@ -78,7 +84,7 @@ class Suite(BaseModel):
     precision: Fraction = Field(default=0.01, gt=0, lt=1)
     time_s: Seconds = Field(default=120.0, gt=0, alias="time")
     launches: int = Field(default=1, ge=1, le=1000)
-    series: tuple[Series, ...] = Field(min_length=1)
+    series: Annotated[tuple[Series, ...], AfterValidator(_some)]
 
 
 def builtin_names() -> list[str]:

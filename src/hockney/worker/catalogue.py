@@ -129,14 +129,19 @@ class Catalogue:
         return None
 
 
+def split_name(name: str) -> tuple[str, str, str]:
+    """`mpi@openmpi-4.1.4:sync` -> base, library, variant; those that are absent are empty."""
+    rest, _, variant = name.partition(":")
+    base, _, library = rest.partition("@")
+    return base, library, variant
+
+
 def _matches(word: str, name: str) -> bool:
     if name == word or ("*" in word and fnmatch.fnmatchcase(name, word)):
         return True
-    base, _, library = name.partition("@")
-    library, _, variant = library.partition(":")
-    wanted_base, _, wanted = word.partition("@")
-    wanted, _, wanted_variant = wanted.partition(":")
-    return bool(library) and base == wanted_base and variant == wanted_variant and library.startswith(wanted)
+    base, library, variant = split_name(name)
+    wanted_base, wanted_library, wanted_variant = split_name(word)
+    return bool(library) and (base, variant) == (wanted_base, wanted_variant) and library.startswith(wanted_library)
 
 
 def load(*, recipe: Recipe | None = None, mpis: Sequence[Mpi] | None = None) -> Catalogue:

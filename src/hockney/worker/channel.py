@@ -133,7 +133,7 @@ class Channel:
                     return line[len(PREFIX) :]
                 if line.strip():
                     self.noise.append(line[:_NOISE_LINE_BYTES])
-            if self._answers_end or self._has_failed_join():
+            if self._answers_end or self.failed_join() is not None:
                 return None
             self._take(deadline_s)
 
@@ -159,8 +159,10 @@ class Channel:
                 self._said_bytes += len(data)
                 del self._said[:-_SAID_BYTES]
 
-    def _has_failed_join(self) -> bool:
-        return any(process.poll() for process in self.processes[1:])
+    def failed_join(self) -> tuple[int, int] | None:
+        """The place among `processes` and the exit code of one that has failed, the first process excepted."""
+        ended = ((place, process.poll()) for place, process in enumerate(self.processes[1:], 1))
+        return next(((place, code) for place, code in ended if code), None)
 
     def wait_exit(self, limit_s: float) -> int | None:
         """The exit code of the first process, negative for a signal; None if it has not ended within limit_s.

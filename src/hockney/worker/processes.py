@@ -38,6 +38,7 @@ def end_job(roots: Sequence[subprocess.Popen[bytes]], mark: str, *, polite_s: fl
     members = {process.pid: process for process in find_members(roots, mark)}
     for root in roots:
         _signal_group(root, signal.SIGTERM)
+        _signal_group(root, signal.SIGCONT)  # who is stopped can't clear up
     _wait_until_gone(roots, members.values(), polite_s)
     deadline_s = time.monotonic() + hard_s
     while True:

@@ -39,6 +39,7 @@ START_LIMIT_S = 60.0
 # The worker ends itself when a command's limit passes; only when it can't, this much later, we do.
 _GRACE_S = 4.0
 _LAST_WORDS_S = 3.0
+_DRAIN_S = 0.2
 _QUIT_LIMIT_S = 10.0
 _TIMED_OUT_EXIT = 14
 _WORD = re.compile(r"[!-<>-~]+=[!-~]+")
@@ -241,18 +242,27 @@ class WorkerSession:
 
     def _died(self, doing: str, limit_s: float) -> WorkerError:
         """The end of the job's output: wait a moment for its last words, then say what is known."""
-        exit_code = self._channel.wait_exit(_LAST_WORDS_S)
+        join = self._channel.failed_join()  # then rank 0 is still there, and waits in vain
+        exit_code = self._channel.wait_exit(_LAST_WORDS_S if join is None else _DRAIN_S)
         self.kill()
+        if join is not None:
+            exit_code = join[1]
         if not self._greeted:
             how = "" if exit_code is None else f" with exit code {exit_code}"
             return self._not_started(f"it ended{how}")
-        noise = "\n".join(self.noise)  # Hydra speaks on standard output
-        death = self._lost or diagnose.find_cause(f"{self.said}\n{noise}", self._ranks_by_pid)
+        death = self._death(join, exit_code)
         if _TIMED_OUT_EXIT in (exit_code, death.status):
             return WorkerTimedOut(doing, limit_s, self._reason())
-        if death == Death() and exit_code is not None:
-            death = Death(signal=-exit_code) if exit_code < 0 else Death(status=exit_code)
         return WorkerDied(death.rank, death.signal, death.status, self._reason())
+
+    def _death(self, join: tuple[int, int] | None, exit_code: int | None) -> Death:
+        """Who ended first and how: by the worker's own account, by its launcher's, or by the exit code alone."""
+        noise = "\n".join(self.noise)  # Hydra speaks on standard output
+        death = self._lost or diagnose.find_cause(f"{self.said}\n{noise}", self._ranks_by_pid)
+        if death != Death() or exit_code is None:
+            return death
+        rank = join[0] if join else None
+        return Death(rank, signal=-exit_code) if exit_code < 0 else Death(rank, status=exit_code)
 
     def _not_started(self, reason: str) -> LaunchFailed:
         said = diagnose.summary(self.said) or diagnose.summary("\n".join(self.noise))

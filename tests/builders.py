@@ -1,0 +1,95 @@
+"""Points, visits and runs made up for tests, with everything that a test does not care about filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from hockney.model import Definition, Launch, Point, RunInfo, Visit
+
+HALF_ROUND_TRIP = Definition(timed="root", divisor=2, bytes_per_rep=16, messages_per_rep=2)
+SLOWEST = Definition(timed="slowest", divisor=1, bytes_per_rep=0, messages_per_rep=2, algorithm="portable")
+
+
+def make_point(size_bytes: int = 8, transport: str = "shm", pattern: str = "pingpong", **more: Any) -> Point:
+    return Point(transport, pattern, more.pop("ranks", 2), size_bytes, **more)
+
+
+def make_visit(
+    point: Point | None = None,
+    elapsed_ns: Sequence[Sequence[int]] | np.ndarray[Any, Any] = ((200, 210, 220), (201, 211, 221)),
+    *,
+    launch_id: int = 1,
+    round_: int = 0,
+    batch: int = 1,
+    definition: Definition = HALF_ROUND_TRIP,
+    floor_ns: tuple[float, float] | None = (27.0, 28.0),
+    verified: bool = True,
+    steal: float | None = None,
+) -> Visit:
+    samples = np.asarray(elapsed_ns, dtype=np.int64)
+    ranks = len(samples)
+    return Visit(
+        point=point or make_point(),
+        launch_id=launch_id,
+        round=round_,
+        started_unix_s=1000.5 + round_,
+        batch=batch,
+        definition=definition,
+        elapsed_ns=samples,
+        cpu_user_ns=tuple(range(10, 10 + ranks)),
+        cpu_system_ns=tuple(range(20, 20 + ranks)),
+        wall_ns=tuple(range(30, 30 + ranks)),
+        floor_ns=floor_ns,
+        verified=verified,
+        steal=steal,
+    )
+
+
+def visits_with_medians(
+    medians_ns: Iterable[float], point: Point | None = None, definition: Definition = HALF_ROUND_TRIP, **more: Any
+) -> list[Visit]:
+    """One visit for each median of the pattern's time; its three samples lie 10 below, at and 10 above it."""
+    scale = definition.divisor
+    return [
+        make_visit(
+            point,
+            [[round(scale * (median_ns + away)) for away in (-10, 0, 10)]] * 2,
+            definition=definition,
+            round_=i,
+            **more,
+        )
+        for i, median_ns in enumerate(medians_ns)
+    ]
+
+
+def make_info(label: str | None = None, **more: Any) -> RunInfo:
+    known: dict[str, Any] = {
+        "command": "hockney quick",
+        "suite": "quick",
+        "label": label,
+        "started_unix_s": 1000.25,
+        "seed": 7,
+        "version": "0.1.0",
+        "facts": {"cpu": {"model": "Ω-9", "cores": 2}, "governor": None},
+        "plan": {"precision": 0.01},
+    }
+    return RunInfo(**(known | more))
+
+
+def make_launch(transport: str = "shm", **more: Any) -> Launch:
+    known: dict[str, Any] = {
+        "transport": transport,
+        "library": "hockney shm",
+        "ranks": 2,
+        "started_unix_s": 1000.5,
+        "argv": ("worker", "--ranks", "2"),
+        "cpus": (0, -1),
+        "hosts": ("here", "here"),
+        "oversubscribed": False,
+        "clock_ns": 21.5,
+        "index": 1,
+    }
+    return Launch(**(known | more))

@@ -1,0 +1,130 @@
+"""What the tests of the command line share: how it is called, and a results file with every kind of series."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hockney.model import (
+    Definition,
+    Launch,
+    Point,
+    PointStatus,
+    RunInfo,
+    RunStatus,
+    Visit,
+    Warning_,
+)
+from hockney.store import Store
+
+CHECKOUT = Path(__file__).parents[2]
+FACTS: dict[str, Any] = {"hostname": "host-a", "cpu": {"model": "Test CPU"}}
+
+PINGPONG = Point("shm", "pingpong", 2, 8)
+LARGE = Point("shm", "pingpong", 2, 65536)
+BARRIER = Point("shm", "barrier", 4, 0)
+MPI = Point("mpi@openmpi-4.1.4", "pingpong", 2, 8)
+SKIPPED = Point("null", "alltoall", 2, 8, (("algorithm", "native"),))
+FAILED = Point("tcp", "pingpong", 2, 1024)
+
+Ended = subprocess.CompletedProcess[str]
+Cli = Callable[..., Ended]
+
+
+def environment(folder: Path, **variables: str) -> dict[str, str]:
+    """Ours, but with data, state and results in a fresh folder. The cache of workers stays: building takes a second."""
+    return {
+        **{name: value for name, value in os.environ.items() if not name.startswith("HOCKNEY_")},
+        "PYTHONPATH": str(CHECKOUT / "src"),
+        "HOCKNEY_STORE": str(folder / "results.db"),
+        "XDG_STATE_HOME": str(folder / "state"),
+        **variables,
+    }
+
+
+def command_line(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "hockney", *arguments]
+
+
+def call(folder: Path, *arguments: str, **variables: str) -> Ended:
+    """Run `hockney` in a process of its own, in `folder`."""
+    return subprocess.run(
+        command_line(*arguments),
+        cwd=folder,
+        env=environment(folder, **variables),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def make_visit(point: Point, launch_id: int, round_: int, time_ns: float, floor_ns: float | None) -> Visit:
+    timed = "slowest" if point.pattern == "barrier" else "root"
+    divisor = 2 if point.pattern == "pingpong" else 1
+    elapsed = np.full((point.ranks, 5), round(time_ns * 100 * divisor), dtype=np.int64) + np.arange(5)
+    return Visit(
+        point=point,
+        launch_id=launch_id,
+        round=round_,
+        started_unix_s=1_760_000_000.0 + round_,
+        batch=100,
+        definition=Definition(timed, divisor, divisor * point.bytes, divisor),
+        elapsed_ns=elapsed,
+        cpu_user_ns=(1000,) * point.ranks,
+        cpu_system_ns=(0,) * point.ranks,
+        wall_ns=(1000,) * point.ranks,
+        floor_ns=None if floor_ns is None else (floor_ns, floor_ns * 1.02),
+        verified=True,
+        steal=0.0,
+    )
+
+
+def fill(path: Path) -> None:
+    """Two runs: one with a label, then one with figures in two states, a failed and a skipped point, a warning."""
+    with Store.open(path) as store:
+        first = store.create_run(
+            RunInfo("hockney quick", "quick", "base", 1_750_000_000.0, 1, "0.1.0", FACTS, {"launches": 1})
+        )
+        store.finish_run(first, RunStatus.DONE)
+        info = RunInfo("hockney run mine", "mine", None, 1_760_000_000.0, 2, "0.1.0", FACTS, {"launches": 1})
+        run = store.create_run(info)
+        store.add_points(run, [PINGPONG, LARGE, BARRIER, MPI, SKIPPED, FAILED])
+        launches = {
+            name: store.add_launch(
+                run,
+                Launch(name, library, ranks, 1_760_000_000.0, ("worker",), (0,) * ranks, ("h",) * ranks, ranks > 2, 20.0),
+            )
+            for name, library, ranks in (
+                ("shm", "shared memory", 4), ("mpi@openmpi-4.1.4", "Open MPI 4.1.4", 2), ("tcp", "TCP loopback", 2),
+            )
+        }  # fmt: skip
+        for round_ in range(16):
+            floor_ns = 27.0 if round_ < 8 else 184.0
+            of_round = ((PINGPONG, 40.0), (LARGE, 3000.0), (BARRIER, 200.0), (MPI, 150.0))
+            store.write_round(
+                run,
+                [
+                    make_visit(
+                        point,
+                        launches[point.transport],
+                        round_,
+                        (time_ns + round_ % 3) * (1 if round_ < 8 else 4),
+                        None if point is BARRIER else floor_ns,
+                    )
+                    for point, time_ns in of_round
+                ],
+            )
+        for point in (PINGPONG, LARGE, BARRIER, MPI):
+            store.set_status(run, point, PointStatus.PRECISE)
+        store.set_status(run, SKIPPED, PointStatus.SKIPPED, "null has no native alltoall")
+        store.set_status(run, FAILED, PointStatus.FAILED, "rank 1 was killed by SIGKILL")
+        store.add_warning(run, Warning_("governor", "machine", "The governor is powersave.", "Change it."))
+        store.finish_run(run, RunStatus.PARTIAL)

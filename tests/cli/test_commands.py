@@ -1,0 +1,286 @@
+"""What holds for every command: help with an example, --json, --store; and what each shows of a filled store."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from hockney.cli import run
+from hockney.cli.commands import COMMANDS, hockney
+from tests.cli.support import Cli, environment
+
+FILLED = ("runs", "show", "export")
+
+
+def command(name: str) -> click.Command:
+    found = hockney.get_command(click.Context(hockney), name)
+    assert found is not None
+    return found
+
+
+def document(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    assert run(arguments) == 0
+    output = capsys.readouterr()
+    assert output.err == ""
+    read: dict[str, Any] = json.loads(output.out)
+    assert read["version"] == 1
+    return read
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_command_has_help_with_an_example(name: str) -> None:
+    result = CliRunner().invoke(hockney, [name, "--help"], prog_name="hockney")
+    assert result.exit_code == 0
+    assert f"Usage: hockney {name}" in result.output
+    examples = result.output.partition("Example")[2].splitlines()[1:]
+    assert examples
+    assert all(line.startswith(f"  hockney {name}") for line in examples)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_command_takes_json_and_a_store(name: str) -> None:
+    options = {option for parameter in command(name).params for option in parameter.opts}
+    assert {"--json", "--store"} <= options
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_table_of_commands_says_what_the_commands_say(name: str) -> None:
+    assert (command(name).help or "").partition("\n")[0] == COMMANDS[name].summary
+    assert command(name).name == name
+    assert COMMANDS[name].example.split()[0] == name
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_example_in_the_table_can_be_parsed(name: str) -> None:
+    words = COMMANDS[name].example.partition(" >")[0].split()
+    command(name).make_context(name, words[1:])
+
+
+def test_help_loads_nothing_heavy(tmp_path: Path) -> None:
+    """A start costs what is imported; a test with a stop-watch would depend on the machine."""
+    heavy = ("rich", "numpy", "scipy", "pydantic", "psutil", "cpuinfo", "hockney.worker", "hockney.suites")
+    code = (
+        "import sys; from hockney.cli import run; "
+        f"assert run(sys.argv[1:]) == 0; loaded = [name for name in {heavy} if name in sys.modules]; "
+        "assert not loaded, loaded"
+    )
+    for arguments in ([], ["--help"], ["--version"], *([name, "--help"] for name in COMMANDS), ["runs"]):
+        done = subprocess.run(
+            [sys.executable, "-c", code, *arguments],
+            env=environment(tmp_path, HOCKNEY_STORE=str(tmp_path / "none.db"))
+            if arguments != ["runs"]
+            else environment(tmp_path, HOCKNEY_STORE=str(_empty_store(tmp_path))),
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 0, (arguments, done.stderr)
+
+
+def _empty_store(folder: Path) -> Path:
+    from hockney.store import Store
+
+    path = folder / "empty.db"
+    Store.open(path).close()
+    return path
+
+
+# ---- the bare command -----------------------------------------------------------------------------------------------
+
+
+def test_bare_command_is_a_screen_and_no_error(cli: Cli) -> None:
+    ended = cli()
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "hockney quick" in ended.stdout
+    assert "Nothing is stored here yet" in ended.stdout
+
+
+def test_bare_command_names_the_last_run(filled_store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--store", str(filled_store)]) == 0
+    assert "Last run: 2, mine, " in capsys.readouterr().out
+    read = document(capsys, "--json", "--store", str(filled_store))
+    assert read["format"] == "hockney-welcome"
+    assert read["last_run"]["number"] == 2
+    assert [entry["name"] for entry in read["commands"]] == list(COMMANDS)
+
+
+def test_bare_command_works_beside_a_broken_store(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    broken = tmp_path / "broken.db"
+    broken.write_text("this is no database, whatever its name says\n" * 40)
+    assert run(["--store", str(broken)]) == 0
+    output = capsys.readouterr().out
+    assert "hockney quick" in output
+    assert "The results can't be read: " in output
+
+
+def test_version(cli: Cli) -> None:
+    from hockney import __version__
+
+    assert cli("--version").stdout == f"hockney {__version__}\n"
+
+
+# ---- what is stored -------------------------------------------------------------------------------------------------
+
+
+def test_runs(filled_store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["runs", "--store", str(filled_store)]) == 0
+    head, first, second = capsys.readouterr().out.splitlines()
+    assert head.split() == ["run", "label", "suite", "started", "status", "points", "duration", "transports"]
+    assert first.split()[:3] == ["1", "base", "quick"]
+    assert "partial" in second
+    assert " 4/5 " in second
+
+
+def test_runs_as_json(filled_store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    read = document(capsys, "runs", "--json", "--store", str(filled_store))
+    assert [entry["number"] for entry in read["runs"]] == [1, 2]
+    assert read["runs"][1]["points"] == {"precise": 4, "skipped": 1, "failed": 1}
+
+
+def test_common_options_may_stand_before_the_command(filled_store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    read = document(capsys, "--json", "--store", str(filled_store), "runs")
+    assert read["store"] == str(filled_store)
+
+
+def test_show_gives_figures_per_state_with_definition(filled_store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["show", "last", "--store", str(filled_store)]) == 0
+    output = capsys.readouterr().out
+    assert "pingpong on shm, 2 ranks" in output
+    near = next(line for line in output.splitlines() if " near " in line)
+    assert near.split()[:4] == ["8", "B", "41.0", "ns"]
+    assert "40.0 - 42.0 ns" in near
+    assert any(" far " in line for line in output.splitlines())
+    assert "Time: rank 0's time for one repetition, divided by 2; median over visits." in output
+    assert "shm: shared memory" in output
+
+
+def test_show_gives_reasons_warnings_and_scheduling_times(
+    filled_store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["show", "2", "--store", str(filled_store)]) == 0
+    output = capsys.readouterr().out
+    assert "rank 1 was killed by SIGKILL" in output
+    assert "null has no native alltoall" in output
+    assert "! The governor is powersave. Change it." in output
+    assert output.count("these are scheduling times") == 1
+
+
+def test_show_filters(filled_store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["show", "last", "--json", "--store", str(filled_store), "--transport", "mpi", "--pattern", "pingpong"]
+    (series,) = document(capsys, *arguments)["series"]
+    assert series["transport"] == "mpi@openmpi-4.1.4"
+    assert [figure["state"] for figure in series["figures"]] == ["near", "far"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["show", "last", "--pattern", "pong"], "did you mean 'pingpong'?"),
+        (["show", "last", "-t", "tpc"], "did you mean 'tcp'?"),
+        (["show", "basse"], "did you mean 'base'?"),
+        (["export", "77"], "no run 77"),
+    ],
+)
+def test_names_that_are_not_there(
+    arguments: list[str], said: str, filled_store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*arguments, "--store", str(filled_store)]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_run_without_points_can_be_shown(filled_store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["show", "base", "--store", str(filled_store)]) == 0
+    assert capsys.readouterr().out.startswith("Run 1 (base): quick, ")
+
+
+# ---- export ---------------------------------------------------------------------------------------------------------
+
+
+def test_export_csv(filled_store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["export", "last", "--csv", "--store", str(filled_store)]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert {row["transport"] for row in rows} == {"shm", "tcp", "null", "mpi@openmpi-4.1.4"}
+
+
+def test_export_json_into_a_file(filled_store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "run.json"
+    assert run(["export", "2", "--json", "--samples", "-o", str(path), "--store", str(filled_store)]) == 0
+    assert capsys.readouterr().out == ""
+    assert json.loads(path.read_text())["format"] == "hockney-run"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_export_into_a_folder_that_is_not_there(
+    filled_store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "none" / "run.csv"
+    assert run(["export", "2", "-o", str(path), "--store", str(filled_store)]) == 3
+    assert capsys.readouterr().err == f"hockney: cannot write {path}: no such file or directory\n"
+
+
+def test_a_failed_export_leaves_the_old_file(filled_store: Path, tmp_path: Path) -> None:
+    path = tmp_path / "run.csv"
+    path.write_text("old")
+    assert run(["export", "99", "-o", str(path), "--store", str(filled_store)]) == 2
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+# ---- the rest -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_script(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["completion", shell]) == 0
+    assert "_HOCKNEY_COMPLETE" in capsys.readouterr().out
+    assert document(capsys, "completion", shell, "--json")["shell"] == shell
+
+
+def test_completion_answers_with_commands_and_runs(cli: Cli, filled_store: Path) -> None:
+    asked = {"_HOCKNEY_COMPLETE": "bash_complete", "HOCKNEY_STORE": str(filled_store)}
+    commands = cli(**asked, COMP_WORDS="hockney ex", COMP_CWORD="1")
+    assert (commands.returncode, commands.stdout) == (0, "plain,export\n")
+    runs = cli(**asked, COMP_WORDS="hockney show b", COMP_CWORD="2")
+    assert runs.stdout == "plain,base\n"
+
+
+@pytest.mark.parametrize("arguments", [(), ("--help",), ("runs",), ("show", "last"), ("list",)])
+def test_a_pipe_gets_plain_text(arguments: tuple[str, ...], cli: Cli, filled_store: Path) -> None:
+    """Also where a variable asks for colours, and on what calls itself a terminal."""
+    ended = cli(*arguments, HOCKNEY_STORE=str(filled_store), TERM="xterm-256color")
+    assert ended.returncode == 0
+    assert ended.stderr == ""
+    assert "\x1b" not in ended.stdout
+    assert not set(ended.stdout) & set("─━│┃┌┐└┘├┤┬┴┼╭╮╰╯")
+    assert all(line == line.rstrip() for line in ended.stdout.splitlines())
+
+
+def test_a_terminal_gets_a_table(tmp_path: Path, filled_store: Path) -> None:
+    """With colours, and with lines that fit it."""
+    code = (
+        "import pty, sys; "
+        "status = pty.spawn([sys.executable, '-m', 'hockney', 'show', 'last']); sys.exit(status >> 8)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment(tmp_path, HOCKNEY_STORE=str(filled_store), TERM="xterm", COLUMNS="120"),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0
+    assert b"\x1b[1m" in done.stdout
+    assert "─".encode() in done.stdout
+    assert "NO_COLOR" in os.environ or b"95 % interval" in done.stdout

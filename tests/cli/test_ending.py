@@ -1,0 +1,192 @@
+"""How commands end: exit codes, what goes to which stream, and never a traceback."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import click
+import pytest
+
+from hockney.cli import commands, ending, run
+from hockney.errors import StoreError, UsageError
+from tests.cli.support import Cli, command_line, environment
+
+
+def test_unknown_command_says_what_was_meant(cli: Cli) -> None:
+    ended = cli("runz")
+    assert ended.returncode == 2
+    assert ended.stdout == ""
+    assert ended.stderr == "hockney: unknown command 'runz': did you mean 'run'?\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["show"], "missing argument 'RUN' (see: hockney show --help)"),
+        (["runs", "--nonsense"], "no such option '--nonsense' (see: hockney runs --help)"),
+        (["runs", "more"], "got unexpected extra argument (more) (see: hockney runs --help)"),
+        (["completion", "tcsh"], "'tcsh' is not one of"),
+        (["list", "patern"], "unknown kind of list 'patern': did you mean 'patterns'?"),
+        (["list", "patterns", "x.toml"], "files can be given to 'list suites' only"),
+        (["export", "last", "--csv", "--json"], "not as both at once"),
+        (["export", "last", "--csv", "--samples"], "--samples goes with --json"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_exit_code_2(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(arguments) == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.startswith("hockney: ")
+    assert said in output.err
+    assert output.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (UsageError("wrong word"), 2, "hockney: wrong word\n"),
+        (StoreError("no store"), 3, "hockney: no store\n"),
+        (KeyboardInterrupt(), 3, "hockney: stopped by Ctrl-C; "),
+        (click.Abort(), 3, "hockney: stopped by Ctrl-C; "),
+        (BrokenPipeError(errno.EPIPE, "Broken pipe"), 0, ""),
+        (OSError(errno.ENOSPC, "No space left on device"), 3, "cannot write the output: no space left on device"),
+        (PermissionError(errno.EACCES, "Permission denied", "/some/file"), 3, "/some/file: permission denied"),
+        (MemoryError(), 3, "not enough memory"),
+    ],
+)
+def test_every_error_is_a_sentence(
+    error: BaseException, code: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ending.explain(error, ["runs"]) == code
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert said in output.err
+    assert "Traceback" not in output.err
+
+
+def test_a_fault_leaves_its_traceback_in_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("platformdirs.user_state_dir", lambda *_, **__: str(tmp_path / "hockney"))
+
+    def fail(arguments: object) -> int:
+        raise KeyError("lost")
+
+    monkeypatch.setattr("hockney.cli._carry_out", fail)
+    assert run(["runs", "--json"]) == 3
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "a fault in hockney itself: KeyError: 'lost'" in said
+    (report,) = (tmp_path / "hockney").iterdir()
+    assert str(report) in said
+    text = report.read_text()
+    assert "Traceback" in text
+    assert "['runs', '--json']" in text
+
+
+def test_a_fault_without_a_place_for_its_file_names_the_variable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr("platformdirs.user_state_dir", lambda *_, **__: str(tmp_path / "file"))
+    assert ending.explain(ValueError("wrong"), []) == 3
+    assert "HOCKNEY_DEBUG=1 shows the details" in capsys.readouterr().err
+
+
+def test_debugging_shows_the_traceback(cli: Cli) -> None:
+    assert "Traceback" not in cli("show", "9").stderr
+    assert "Traceback" in cli("show", "9", HOCKNEY_DEBUG="1").stderr
+
+
+def test_a_reader_that_stops_reading_is_no_error(tmp_path: Path, filled_store: Path) -> None:
+    """As in `hockney show last | head -1`: no traceback, nothing on standard error, also not from the interpreter."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        command_line("show", "last", "--json"),
+        env=environment(tmp_path, HOCKNEY_STORE=str(filled_store)),
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        timeout=60,
+        check=False,
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_list_into_head(tmp_path: Path) -> None:
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", '"$@" | head -1', "-", *command_line("list")],
+        env=environment(tmp_path),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "Suites\n", "")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")  # noqa: PTH110
+def test_output_that_cannot_be_written_is_said(tmp_path: Path, filled_store: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            command_line("runs"),
+            env=environment(tmp_path, HOCKNEY_STORE=str(filled_store)),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert done.returncode == 3
+    assert done.stderr == "hockney: cannot write the output: no space left on device\n"
+
+
+def test_ctrl_c_is_a_sentence(tmp_path: Path) -> None:
+    """Doctor watches for seconds; it is stopped as soon as its process reads commands of this program."""
+    process = subprocess.Popen(
+        command_line("doctor"),
+        env=environment(tmp_path),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=_let_sigint_in,  # noqa: PLW1509 - a background job of a shell ignores it
+    )
+    assert process.poll() is None
+    while not Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text():  # its first child: it is at work
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    out, said = process.communicate(timeout=60)
+    assert process.returncode == 3
+    assert "Traceback" not in said
+    assert said.splitlines()[-1].startswith("hockney: stopped by Ctrl-C")
+    assert out == ""
+
+
+def _let_sigint_in() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def test_results_and_complaints_keep_apart(cli: Cli, filled_store: Path) -> None:
+    good = cli("runs", "--store", str(filled_store))
+    assert good.returncode == 0
+    assert good.stderr == ""
+    bad = cli("runs")
+    assert bad.returncode == 3
+    assert bad.stdout == ""
+    assert bad.stderr.startswith("hockney: there are no results in ")
+
+
+def test_exit_codes_of_commands_are_their_return_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    @click.command()
+    def worse() -> int:
+        return 1
+
+    monkeypatch.setattr(commands.Commands, "get_command", lambda *_: worse)
+    assert run(["runs"]) == 1

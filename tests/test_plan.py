@@ -1,0 +1,133 @@
+"""From suites and wishes to points: what is measured, what is skipped and why, what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hockney.errors import UsageError
+from hockney.model import Point
+from hockney.plan import Plan, Wishes, make_plan, pattern_suite
+from hockney.suites import Suite
+from hockney.worker.catalogue import Catalogue, Missing, OptionInfo, PatternInfo, TransportInfo
+
+WINDOW = OptionInfo("window", (), "1", 1, 1024, "")
+UNTIL = OptionInfo("until", ("acked", "sent"), "acked", 0, 0, "")
+SEND = frozenset({"send"})
+BOTH = frozenset({"send", "nonblocking"})
+
+
+def transport(name: str, caps: frozenset[str] = BOTH, max_bytes: int = 0) -> TransportInfo:
+    return TransportInfo(name, "", caps, frozenset(), max_bytes, Path("worker"), name)
+
+
+CATALOGUE = Catalogue(
+    patterns={
+        "pingpong": PatternInfo("pingpong", "", SEND, (2, 0, 1), "root", True, ()),
+        "oneway": PatternInfo("oneway", "", BOTH, (2, 0, 1), "root", True, (UNTIL, WINDOW)),
+        "pairs": PatternInfo("pairs", "", SEND, (2, 0, 2), "sources", True, ()),
+        "barrier": PatternInfo("barrier", "", SEND, (2, 0, 1), "slowest", False, ()),
+    },
+    transports={
+        name: transport(name)
+        for name in ("shm", "tcp", "tcp:spin", "mpi@openmpi-4.1.4", "mpi@mpich-4.0.2", "mpi@mpich-5.0.2:sync")
+    }
+    | {"datagram": transport("datagram", SEND, max_bytes=1000)},
+    missing=(Missing("pvm", "pvmd is not installed", "apt install pvm"),),
+)
+
+
+def suite(**series: object) -> Suite:
+    return Suite.model_validate({"name": "s", "title": "S", "transports": ["shm"], "series": [series]})
+
+
+def points(plan: Plan) -> set[tuple[str, str, int, int]]:
+    return {(p.transport, p.pattern, p.ranks, p.bytes) for p in plan.points}
+
+
+def test_a_grid() -> None:
+    plan = make_plan(suite(pattern="pingpong", ranks=[2, 4], bytes="8:16"), Wishes(), CATALOGUE, cpus=4)
+    assert points(plan) == {("shm", "pingpong", ranks, size) for ranks in (2, 4) for size in (8, 16)}
+    assert not plan.skipped
+    assert not plan.refine
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        (("mpi",), ["mpi@openmpi-4.1.4", "mpi@mpich-4.0.2"]),
+        (("mpi@mpich",), ["mpi@mpich-4.0.2"]),
+        (("mpi:sync",), ["mpi@mpich-5.0.2:sync"]),
+        (("tcp",), ["tcp"]),
+        (("tcp*",), ["tcp", "tcp:spin"]),
+        (("tcp:*", "shm", "tcp:spin"), ["tcp:spin", "shm"]),
+    ],
+)
+def test_transports_are_selected_by_words(words: tuple[str, ...], names: list[str]) -> None:
+    assert [info.name for info in CATALOGUE.select(words)] == names
+
+
+@pytest.mark.parametrize(
+    ("wishes", "said"),
+    [
+        (Wishes(transports=("shn",)), "unknown transport 'shn': did you mean 'shm'"),
+        (Wishes(transports=("pvm",)), "pvm is not here: pvmd is not installed; apt install pvm"),
+        (Wishes(options=(("windw", "2"),)), "unknown option of oneway 'windw': did you mean 'window'"),
+        (Wishes(options=(("window", "0"),)), "window of oneway must be a whole number from 1 to 1024, not '0'"),
+        (Wishes(options=(("until", "later"),)), "until of oneway must be one of acked, sent, not 'later'"),
+    ],
+)
+def test_unknown_words_are_refused(wishes: Wishes, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        make_plan(suite(pattern="oneway"), wishes, CATALOGUE, cpus=2)
+
+
+def test_an_unknown_pattern_is_asked_back() -> None:
+    with pytest.raises(UsageError, match="unknown pattern 'pingpog': did you mean 'pingpong'"):
+        make_plan(suite(pattern="pingpog"), Wishes(), CATALOGUE, cpus=2)
+
+
+@pytest.mark.parametrize(
+    ("series", "wishes", "reason"),
+    [
+        ({"pattern": "pairs", "ranks": 3}, Wishes(oversubscribe=True), "a multiple of 2, not on 3"),
+        ({"pattern": "pingpong", "ranks": 4}, Wishes(), "4 ranks on 2 CPUs would measure the scheduler"),
+        ({"pattern": "oneway"}, Wishes(transports=("datagram",)), "which datagram does not offer"),
+        ({"pattern": "pingpong", "bytes": 2000}, Wishes(transports=("datagram",)), "above the 1000 B"),
+    ],
+)
+def test_what_cannot_run_is_skipped_with_its_reason(series: dict[str, object], wishes: Wishes, reason: str) -> None:
+    plan = make_plan(suite(**series), wishes, CATALOGUE, cpus=2)
+    assert not plan.points
+    assert [reason in skipped.reason for skipped in plan.skipped] == [True]
+
+
+def test_oversubscription_runs_when_asked_for() -> None:
+    plan = make_plan(suite(pattern="pingpong", ranks=4), Wishes(oversubscribe=True), CATALOGUE, cpus=2)
+    assert points(plan) == {("shm", "pingpong", 4, 8)}
+
+
+def test_a_pattern_without_a_size_has_one_point() -> None:
+    plan = make_plan(pattern_suite("barrier"), Wishes(transports=("shm",)), CATALOGUE, cpus=2)
+    assert points(plan) == {("shm", "barrier", 2, 0)}
+    assert not plan.refine
+
+
+def test_a_pattern_alone_is_a_refined_curve_from_0_to_4_mib() -> None:
+    plan = make_plan(pattern_suite("pingpong"), Wishes(transports=("shm",)), CATALOGUE, cpus=2)
+    sizes = [point.bytes for point in plan.points]
+    assert sizes == [0, *(1 << n for n in range(23))]
+    assert plan.refine == {("shm", "pingpong", 2, ())}
+
+
+def test_options_are_stored_without_defaults_so_one_point_has_one_name() -> None:
+    wishes = Wishes(options=(("until", "acked"), ("window", "4")))
+    plan = make_plan(suite(pattern="oneway"), wishes, CATALOGUE, cpus=2)
+    assert plan.points == (Point("shm", "oneway", 2, 8, (("window", "4"),)),)
+
+
+def test_a_plan_survives_its_way_through_the_store() -> None:
+    wishes = Wishes(precision=0.02, time_s=7, launches=3, oversubscribe=True, timeout_s=9)
+    plan = make_plan(pattern_suite("oneway"), wishes, CATALOGUE, cpus=2)
+    assert Plan.from_json(plan.suite, plan.points, plan.as_json()) == plan

@@ -1,0 +1,297 @@
+"""Whole runs with real workers: into a store, through faults that are really provoked, and on after a kill."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from hockney import run as running
+from hockney.errors import StoreError, UsageError
+from hockney.library import Run
+from hockney.model import Launch, Point, PointStatus, RunStatus, Visit
+from hockney.plan import Plan
+from hockney.sampler import Progress
+from hockney.store import Store
+from hockney.worker.build import Recipe
+from hockney.worker.catalogue import Catalogue, load
+
+FAULT = Path(__file__).parent / "worker" / "fault.c"
+SMALL = Point("fault", "pingpong", 2, 8)
+LARGE = Point("fault", "pingpong", 2, 64)
+
+
+@pytest.fixture(scope="module")
+def catalogue() -> Catalogue:
+    return load(recipe=Recipe(defines=("HK_EXTRA_TRANSPORTS(X)=X(fault)",), extra_sources=(FAULT,)), mpis=())
+
+
+class Silent:
+    """A Display that shows nothing, and may stop the run."""
+
+    def __init__(self, stop_after_rounds: int | None = None) -> None:
+        self.stop_after_rounds = stop_after_rounds
+        self.launches: list[Launch] = []
+
+    def begun(self, run_id: int, plan: Plan) -> None:
+        pass
+
+    def launched(self, launch: Launch) -> None:
+        self.launches.append(launch)
+
+    def visited(self, visit: Visit) -> None:
+        pass
+
+    def progressed(self, progress: Progress) -> None:
+        if self.stop_after_rounds is not None and progress.round >= self.stop_after_rounds:
+            raise KeyboardInterrupt
+
+    def point_ended(self, point: Point, status: PointStatus, reason: str | None) -> None:
+        pass
+
+
+def measure(
+    catalogue: Catalogue, path: Path, *points: Point, display: Silent | None = None, **wishes: Any
+) -> running.Outcome:
+    plan = Plan("test", points, **{"time_s": 0.3, "timeout_s": 5, **wishes})
+    with Store.open(path) as store:
+        return running.measure(plan, catalogue, store, display or Silent(), command="test")
+
+
+def statuses(path: Path, run_id: int) -> dict[Point, tuple[PointStatus, str | None]]:
+    with Store.open(path, readonly=True) as store:
+        return {row.point: (row.status, row.reason) for row in store.points(run_id)}
+
+
+def children() -> list[psutil.Process]:
+    return [child for child in psutil.Process().children(recursive=True) if child.status() != psutil.STATUS_ZOMBIE]
+
+
+def test_a_run_fills_the_store(catalogue: Catalogue, tmp_path: Path) -> None:
+    outcome = measure(catalogue, tmp_path / "r.db", SMALL, LARGE, Point("tcp", "oneway", 2, 1000))
+    assert outcome.status is RunStatus.DONE
+    with Store.open(tmp_path / "r.db", readonly=True) as store:
+        run = Run(store, outcome.run_id)
+        assert len(run.series) == 3
+        assert {launch.transport for launch in run.launches.values()} == {"fault", "tcp"}
+        for series in run.series:
+            assert series.visits
+            assert all(visit.verified for visit in series.visits)
+            assert all(visit.elapsed_ns.shape[0] == 2 for visit in series.visits)
+    assert not children()
+
+
+def test_no_points_is_the_users_mistake(catalogue: Catalogue, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="nothing to measure"):
+        measure(catalogue, tmp_path / "r.db")
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("corrupt 1 17", "rank 1 got a corrupted message of 64 B from rank 0: byte 17"),
+        ("kill 1 64", "rank 1 was killed by SIGKILL"),
+        ("hang 1 64", "no end after 2 s in pingpong of 64 B"),
+        ("fail 0 64", "receive failed on purpose"),
+    ],
+)
+def test_a_fault_costs_one_point_and_the_rest_is_measured(
+    catalogue: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str, said: str
+) -> None:
+    monkeypatch.setenv("HOCKNEY_FAULT", fault)
+    begin_s = time.monotonic()
+    outcome = measure(catalogue, tmp_path / "r.db", SMALL, LARGE, Point("shm", "pingpong", 2, 64), timeout_s=2)
+    assert time.monotonic() - begin_s < 30
+    assert (outcome.status, outcome.failed) == (RunStatus.PARTIAL, 1)
+    ended = statuses(tmp_path / "r.db", outcome.run_id)
+    status, reason = ended[LARGE]
+    assert status is PointStatus.FAILED
+    assert reason is not None
+    assert said in reason
+    assert {ended[point][0] for point in ended if point != LARGE} <= {PointStatus.PRECISE, PointStatus.BUDGET}
+    assert not children()
+
+
+def test_a_library_that_prints_rubbish_disturbs_nothing(
+    catalogue: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOCKNEY_FAULT", "rubbish 0 64")
+    outcome = measure(catalogue, tmp_path / "r.db", LARGE)
+    assert outcome.status is RunStatus.DONE
+
+
+def test_a_job_that_cannot_start_fails_its_points_only(
+    catalogue: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOCKNEY_FAULT", "nonsense")
+    outcome = measure(catalogue, tmp_path / "r.db", SMALL, LARGE, Point("shm", "pingpong", 2, 8))
+    assert (outcome.status, outcome.failed) == (RunStatus.PARTIAL, 2)
+    reason = statuses(tmp_path / "r.db", outcome.run_id)[SMALL][1]
+    assert reason is not None
+    assert "HOCKNEY_FAULT is not understood" in reason
+
+
+def test_launches_start_every_job_anew(catalogue: Catalogue, tmp_path: Path) -> None:
+    display = Silent()
+    outcome = measure(catalogue, tmp_path / "r.db", SMALL, display=display, launches=3)
+    assert [launch.index for launch in display.launches] == [0, 1, 2]
+    with Store.open(tmp_path / "r.db", readonly=True) as store:
+        series = Run(store, outcome.run_id).series[0]
+        assert len({visit.launch_id for visit in series.visits}) == 3
+
+
+def test_ctrl_c_keeps_every_round_and_resume_goes_on(catalogue: Catalogue, tmp_path: Path) -> None:
+    path = tmp_path / "r.db"
+    wishes: dict[str, Any] = {"precision": 1e-6, "time_s": 60}
+    outcome = measure(catalogue, path, SMALL, LARGE, display=Silent(stop_after_rounds=3), **wishes)
+    assert outcome.status is RunStatus.INTERRUPTED
+    assert {status for status, _ in statuses(path, outcome.run_id).values()} == {PointStatus.PENDING}
+    assert not children()
+    with Store.open(path) as store:
+        assert store.run(outcome.run_id).rounds == 3
+        again = running.resume("last", catalogue, store, Silent(stop_after_rounds=5))
+        assert again.run_id == outcome.run_id
+        visits = [len(store.visits(row)) for row in store.points(outcome.run_id)]
+    assert visits == [5, 5]
+
+
+def test_a_complete_run_has_nothing_to_resume(catalogue: Catalogue, tmp_path: Path) -> None:
+    outcome = measure(catalogue, tmp_path / "r.db", SMALL, precision=0.9, time_s=20)
+    assert {status for status, _ in statuses(tmp_path / "r.db", outcome.run_id).values()} == {PointStatus.PRECISE}
+    with Store.open(tmp_path / "r.db") as store, pytest.raises(UsageError, match="nothing to resume"):
+        running.resume("last", catalogue, store, Silent())
+
+
+def test_a_full_disk_stops_the_run_and_keeps_what_is_stored(catalogue: Catalogue, tmp_path: Path) -> None:
+    path = tmp_path / "r.db"
+    plan = Plan("test", (SMALL,), precision=1e-6, time_s=60)
+    with Store.open(path) as store:
+        store._db.execute("PRAGMA max_page_count = 40")  # SQLite then says what it says on a full disk
+        with pytest.raises(StoreError, match="full"):
+            running.measure(plan, catalogue, store, Silent(), command="test")
+    assert not children()
+    with Store.open(path) as store:
+        run = store.run(store.find_run("last"))
+        assert run.rounds > 0
+        assert sum(len(store.visits(row)) for row in store.points(run.id)) == run.rounds
+
+
+# ---- the whole program ---------------------------------------------------------------------------------------------
+
+
+def command(*arguments: str, store: Path) -> list[str]:
+    return [sys.executable, "-m", "hockney", *arguments, "--store", str(store)]
+
+
+def wait_for_rounds(path: Path, rounds: int, limit_s: float = 60) -> None:
+    deadline_s = time.monotonic() + limit_s
+    while time.monotonic() < deadline_s:
+        if path.exists():
+            try:
+                with Store.open(path, readonly=True) as store:
+                    if store.runs() and store.runs()[-1].rounds >= rounds:
+                        return
+            except StoreError:  # it is being made
+                pass
+        time.sleep(0.05)
+    raise AssertionError("the run does not get on")
+
+
+def test_kill_9_leaves_no_orphans_and_resume_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "r.db"
+    arguments = ["run", "pingpong", "-t", "shm,tcp,mpi", "--bytes", "8", "--precision", "0.0001%", "--time", "60s"]
+    process = subprocess.Popen(command(*arguments, store=path), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_for_rounds(path, 3)
+    ranks = psutil.Process(process.pid).children(recursive=True)
+    assert len(ranks) >= 3
+    process.kill()
+    process.wait()
+    gone, alive = psutil.wait_procs(ranks, timeout=15)
+    assert not alive, [child.cmdline() for child in alive]
+    with Store.open(path, readonly=True) as store:
+        stored = store.run(1)
+        assert stored.status is RunStatus.RUNNING
+    resumed = subprocess.Popen(command("run", "--resume", store=path), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    wait_for_rounds(path, stored.rounds + 2)
+    resumed.send_signal(signal.SIGTERM)
+    _, said = resumed.communicate(timeout=60)
+    assert resumed.returncode == 3
+    assert b"hockney run --resume" in said
+    with Store.open(path, readonly=True) as store:
+        assert store.run(1).status is RunStatus.INTERRUPTED
+
+
+def test_two_runs_into_one_store(tmp_path: Path) -> None:
+    path = tmp_path / "r.db"
+    arguments = ["run", "pingpong", "-t", "pipe", "--bytes", "8,64", "--time", "2s", "--precision", "0.001%"]
+    both = [
+        subprocess.Popen(command(*arguments, "--label", name, store=path), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for name in ("one", "two")
+    ]
+    for process in both:
+        _, said = process.communicate(timeout=120)
+        assert process.returncode == 0, said
+    with Store.open(path, readonly=True) as store:
+        assert {run.label for run in store.runs()} == {"one", "two"}
+        assert all(run.status is RunStatus.DONE and run.rounds > 0 for run in store.runs())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run"], "say what to run"),
+        (["run", "pingpog"], "did you mean 'pingpong'"),
+        (["run", "pingpong", "-t", "shn"], "did you mean 'shm'"),
+        (["run", "pingpong", "--bytes", "8x"], "'8x' is not a size"),
+        (["run", "pingpong", "--bytes", "8:4"], "runs backwards"),
+        (["run", "pingpong", "--precision", "0"], "not a precision"),
+        (["run", "pingpong", "--time", "soon"], "not a duration"),
+        (["run", "pingpong", "-n", "two"], "not a number of ranks"),
+        (["run", "pingpong", "-o", "window"], "NAME=VALUE"),
+        (["run", "pingpong", "-t", "shm", "-o", "window=4"], "option of pingpong"),
+        (["run", "pingpong", "--resume"], "takes no suite"),
+        (["run", "--resume"], "there are no runs"),
+        (["run", "nothing.toml"], "cannot read the suite"),
+    ],
+)
+def test_wrong_usage_is_one_sentence_and_exit_code_2(tmp_path: Path, arguments: list[str], said: str) -> None:
+    # --resume alone takes the next word as the run, so the store comes from the environment here.
+    done = subprocess.run(
+        [sys.executable, "-m", "hockney", *arguments],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "HOCKNEY_STORE": str(tmp_path / "r.db")},
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 2, done.stderr
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stderr.count("\n") <= 2
+
+
+def test_nothing_can_be_measured_is_said_with_the_reason(tmp_path: Path) -> None:
+    arguments = ["run", "pairs", "-t", "shm", "-n", "3", "--oversubscribe"]
+    done = subprocess.run(command(*arguments, store=tmp_path / "r.db"), capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "nothing to measure: pairs runs on 2 or more ranks, a multiple of 2, not on 3" in done.stderr
+
+
+def test_quick_prints_a_sheet_and_json(tmp_path: Path) -> None:
+    path = tmp_path / "r.db"
+    arguments = command("quick", "--time", "3s", "--json", store=path)
+    done = subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    sheet = json.loads(done.stdout)
+    assert (sheet["format"], sheet["version"], sheet["run"]) == ("hockney-quick", 1, 1)
+    assert "first: pingpong 8 B on null" in done.stderr
+    shown = subprocess.run(command("show", "last", store=path), capture_output=True, text=True, check=True)
+    assert "pingpong on shm, 2 ranks" in shown.stdout

@@ -1,0 +1,215 @@
+"""The sampler against a machine made up for the purpose: its clock, its states and its times are known exactly."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+from hockney.model import Definition, Point, PointStatus, Visit
+from hockney.plan import Plan, curve_of
+from hockney.sampler import PointFailed, Progress, Sampler, bends
+
+SHM = Point("shm", "pingpong", 2, 8)
+TCP = Point("tcp", "pingpong", 2, 8)
+
+
+@dataclass
+class Machine:
+    """An Instrument whose repetition takes time_ns(point), with some noise, on a clock that it turns itself."""
+
+    time_ns: Callable[[Point], float]
+    noise: float = 0.002
+    floor_ns: Callable[[float], float] = lambda now_s: 27.0
+    broken: dict[Point, str] = field(default_factory=dict)
+    interrupt_after: int | None = None
+    now_s: float = 0.0
+    visits: list[Visit] = field(default_factory=list)
+    random: random.Random = field(default_factory=lambda: random.Random(7))
+
+    def clock(self) -> float:
+        return self.now_s
+
+    def clock_ns(self, point: Point) -> float:
+        return 25.0
+
+    def measure(self, point: Point, *, round_: int, batch: int, samples: int, warmup: int, verify: bool) -> Visit:
+        if point in self.broken:
+            raise PointFailed(self.broken[point])
+        if self.interrupt_after is not None and len(self.visits) >= self.interrupt_after:
+            raise KeyboardInterrupt
+        floor_ns = self.floor_ns(self.now_s)
+        luck = self.random.gauss(1, self.noise)
+        batch_ns = 2 * self.time_ns(point) * luck * batch * (floor_ns / 27.0)
+        self.now_s += (batch * samples + warmup) * batch_ns / batch / 1e9 + 1e-3
+        elapsed_ns = np.full((2, samples), max(1, round(batch_ns)), dtype=np.int64)
+        visit = Visit(
+            point=point,
+            launch_id=1,
+            round=round_,
+            started_unix_s=self.now_s,
+            batch=batch,
+            definition=Definition("root", 2, 2 * point.bytes, 2),
+            elapsed_ns=elapsed_ns,
+            cpu_user_ns=(0, 0),
+            cpu_system_ns=(0, 0),
+            wall_ns=(1, 1),
+            floor_ns=(floor_ns, floor_ns),
+            verified=verify,
+        )
+        self.visits.append(visit)
+        return visit
+
+
+@dataclass
+class Notes:
+    """An Observer that keeps everything."""
+
+    rounds: list[list[Visit]] = field(default_factory=list)
+    progress: list[Progress] = field(default_factory=list)
+    ends: dict[Point, tuple[PointStatus, str | None]] = field(default_factory=dict)
+    added: list[Point] = field(default_factory=list)
+
+    def visited(self, visit: Visit) -> None:
+        pass
+
+    def round_done(self, visits: Sequence[Visit], progress: Progress) -> None:
+        self.rounds.append(list(visits))
+        self.progress.append(progress)
+
+    def point_ended(self, point: Point, status: PointStatus, reason: str | None) -> None:
+        assert point not in self.ends
+        self.ends[point] = (status, reason)
+
+    def points_added(self, points: Sequence[Point]) -> None:
+        self.added.extend(points)
+
+
+def sample(machine: Machine, plan: Plan, budget_s: float = 1000, earlier: Sequence[Visit] = ()) -> Notes:
+    notes = Notes()
+    Sampler(plan, machine, notes, seed=1, clock=machine.clock, earlier=earlier).run(budget_s)
+    return notes
+
+
+def plan_of(*points: Point, precision: float = 0.01, refine: bool = False) -> Plan:
+    curves = frozenset(curve_of(point) for point in points) if refine else frozenset()
+    return Plan("test", points, precision=precision, refine=curves)
+
+
+def test_every_point_becomes_precise_and_is_then_left_alone() -> None:
+    machine = Machine(lambda point: 30.0 if point == SHM else 20_000.0)
+    notes = sample(machine, plan_of(SHM, TCP))
+    assert {point: end[0] for point, end in notes.ends.items()} == dict.fromkeys((SHM, TCP), PointStatus.PRECISE)
+    # Six visits are the fewest that give an interval at all; with so little noise they are enough.
+    assert [len(visits) for visits in notes.rounds] == [2] * 6
+
+
+def test_a_batch_is_so_long_that_the_clock_costs_below_one_percent() -> None:
+    machine = Machine(lambda point: 30.0)
+    notes = sample(machine, plan_of(SHM))
+    batch_ns = notes.rounds[-1][0].elapsed_ns[0, 0]
+    assert 25.0 / batch_ns < 0.01
+
+
+def test_a_long_repetition_is_its_own_batch() -> None:
+    machine = Machine(lambda point: 5e6)
+    notes = sample(machine, plan_of(TCP))
+    assert {visit.batch for visits in notes.rounds for visit in visits} == {1}
+
+
+def test_rounds_visit_every_unfinished_point_once_in_random_order() -> None:
+    points = [Point("shm", "pingpong", 2, size) for size in range(20)]
+    machine = Machine(lambda point: 100.0, noise=0.2)
+    notes = sample(machine, plan_of(*points, precision=0.001), budget_s=3)
+    assert len(notes.rounds) > 3
+    orders = [tuple(visit.point.bytes for visit in visits) for visits in notes.rounds]
+    assert all(sorted(order) == list(range(20)) for order in orders[:-1])
+    assert orders[0] == tuple(range(20))
+    assert len(set(orders[:-1])) == len(orders) - 1
+
+
+def test_the_end_of_the_budget_is_said_with_what_was_reached() -> None:
+    machine = Machine(lambda point: 1000.0, noise=0.5)
+    notes = sample(machine, plan_of(SHM, precision=0.0001), budget_s=1)
+    status, reason = notes.ends[SHM]
+    assert status is PointStatus.BUDGET
+    assert reason is not None
+    assert "the time was up: the interval is +-" in reason
+
+
+def test_the_first_round_is_whole_even_without_a_budget() -> None:
+    machine = Machine(lambda point: 1000.0)
+    notes = sample(machine, plan_of(SHM, TCP), budget_s=1e-9)
+    assert [len(visits) for visits in notes.rounds] == [2]
+
+
+def test_states_are_not_mixed() -> None:
+    """The floor alternates between two levels, and every time with it: ±70 % together, ±0.2 % within a state."""
+    machine = Machine(lambda point: 30.0, floor_ns=lambda now_s: 27.0 if int(now_s * 50) % 3 else 184.0)
+    notes = sample(machine, plan_of(SHM, TCP))
+    assert {end[0] for end in notes.ends.values()} == {PointStatus.PRECISE}
+    assert {visit.floor_ns for visits in notes.rounds for visit in visits} == {(27.0, 27.0), (184.0, 184.0)}
+
+
+def test_a_failed_point_keeps_its_reason_and_the_others_go_on() -> None:
+    machine = Machine(lambda point: 30.0, broken={TCP: "rank 1 was killed by SIGKILL"})
+    notes = sample(machine, plan_of(TCP, SHM))
+    assert notes.ends[TCP] == (PointStatus.FAILED, "rank 1 was killed by SIGKILL")
+    assert notes.ends[SHM][0] is PointStatus.PRECISE
+
+
+def test_ctrl_c_in_the_middle_of_a_round_loses_nothing() -> None:
+    points = [Point("shm", "pingpong", 2, size) for size in range(10)]
+    machine = Machine(lambda point: 100.0, interrupt_after=55)
+    notes = Notes()
+    sampler = Sampler(plan_of(*points), machine, notes, seed=1, clock=machine.clock)
+    with pytest.raises(KeyboardInterrupt):
+        sampler.run(1000)
+    told = [visit for visits in notes.rounds for visit in visits]
+    kept = [visit for visit in machine.visits if visit.elapsed_ns.shape[1] > 3]  # the others were for calibration
+    assert len(told) == len(kept)
+    assert PointStatus.BUDGET not in {end[0] for end in notes.ends.values()}
+
+
+def test_earlier_visits_of_a_resumed_run_count() -> None:
+    machine = Machine(lambda point: 30.0)
+    first = sample(machine, plan_of(SHM))
+    earlier = [visit for visits in first.rounds for visit in visits][:5]
+    notes = sample(machine, plan_of(SHM), earlier=earlier)
+    assert [len(visits) for visits in notes.rounds] == [1]
+
+
+def test_time_to_go_is_never_above_the_budget_and_ends_at_zero() -> None:
+    machine = Machine(lambda point: 30.0)
+    notes = sample(machine, plan_of(SHM, TCP), budget_s=50)
+    assert all(0 <= p.left_s <= 50 - p.elapsed_s for p in notes.progress)
+    assert notes.progress[-1].left_s == 0
+    assert notes.progress[-1].finished == 2
+
+
+def test_sizes_are_added_around_a_jump_and_nowhere_else() -> None:
+    sizes = [0, 8, 64, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536]
+    points = [Point("mpi", "pingpong", 2, size) for size in sizes]
+
+    def eager_then_rendezvous(point: Point) -> float:
+        return 200 + point.bytes / 10 + (2000 if point.bytes > 4096 else 0)
+
+    notes = sample(Machine(eager_then_rendezvous), plan_of(*points, refine=True))
+    added = sorted(point.bytes for point in notes.added)
+    assert added
+    assert all(point.role == "refined" for point in notes.added)
+    assert all(1024 < size < 16384 for size in added)
+    assert any(3500 < size <= 4096 for size in added)
+    assert any(4096 < size < 5200 for size in added)
+    assert all(point in notes.ends for point in notes.added)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.01])
+def test_a_straight_line_has_no_bends(noise: float) -> None:
+    generator = random.Random(3)
+    sizes = [0, 1, 2, 4, 8, *(1 << n for n in range(4, 23))]
+    curve = [(size, (250 + size / 12) * generator.gauss(1, noise)) for size in sizes]
+    assert bends(curve) == []
