@@ -219,7 +219,9 @@ def test_kill_9_leaves_no_orphans_and_resume_goes_on(tmp_path: Path) -> None:
     with Store.open(path, readonly=True) as store:
         stored = store.run(1)
         assert stored.status is RunStatus.RUNNING
-    resumed = subprocess.Popen(command("run", "--resume", store=path), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    resumed = subprocess.Popen(
+        command("run", "--resume", store=path), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
     wait_for_rounds(path, stored.rounds + 2)
     resumed.send_signal(signal.SIGTERM)
     _, said = resumed.communicate(timeout=60)
@@ -233,7 +235,9 @@ def test_two_runs_into_one_store(tmp_path: Path) -> None:
     path = tmp_path / "r.db"
     arguments = ["run", "pingpong", "-t", "pipe", "--bytes", "8,64", "--time", "2s", "--precision", "0.001%"]
     both = [
-        subprocess.Popen(command(*arguments, "--label", name, store=path), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        subprocess.Popen(
+            command(*arguments, "--label", name, store=path), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
         for name in ("one", "two")
     ]
     for process in both:

@@ -104,7 +104,7 @@ int main(int argc, char **argv)
     }
     const pid_t child = fork();
     const int rank = child == 0;
-    pin(argc == 6 ? atoi(argv[4 + rank]) : rank);
+    pin(argc == 6 ? (int)strtol(argv[4 + rank], NULL, 10) : rank);
     char *from = aligned_alloc(4096, (bytes / 4096 + 1) * 4096), *to = aligned_alloc(4096, (bytes / 4096 + 1) * 4096);
     memset(from, 1, bytes);
     memset(to, 0, bytes);

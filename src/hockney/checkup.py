@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import statistics
 import time
@@ -74,7 +75,8 @@ def check_up(duration_s: float = 1.5, *, clock: Callable[[], float] = time.monot
         missing += catalogue.missing
         measured = _measure(catalogue, duration_s, clock)
     except BuildError as error:
-        missing.append(Missing("worker", str(error), "install a C compiler, for example: apt-get install gcc libc6-dev"))
+        how = "install a C compiler, for example: apt-get install gcc libc6-dev"
+        missing.append(Missing("worker", str(error), how))
         measured = Measured(why=str(error))
     if shutil.which("lstopo-no-graphics") is None:
         how = "install it, for example: apt-get install hwloc-nox"
@@ -139,7 +141,7 @@ def _watch_floor(session: WorkerSession, duration_s: float, clock: Callable[[], 
 
 def summarize_floor(floors_ns: Sequence[float]) -> tuple[FloorSeen, ...]:
     """The states that floors in ns, in the order of looking, were in. Two looks in a row stand for a visit."""
-    pairs: list[Floor] = list(zip(floors_ns, floors_ns[1:], strict=False))
+    pairs: list[Floor] = list(itertools.pairwise(floors_ns))
     states = classify(pairs)
     counts: dict[State, int] = {}
     for state in states:

@@ -14,10 +14,10 @@ from typing import Any
 import click
 import pytest
 from click.testing import CliRunner
+from tests.cli.support import Cli, environment
 
 from hockney.cli import run
 from hockney.cli.commands import COMMANDS, hockney
-from tests.cli.support import Cli, environment
 
 FILLED = ("runs", "show", "export")
 
@@ -269,8 +269,7 @@ def test_a_pipe_gets_plain_text(arguments: tuple[str, ...], cli: Cli, filled_sto
 def test_a_terminal_gets_a_table(tmp_path: Path, filled_store: Path) -> None:
     """With colours, and with lines that fit it."""
     code = (
-        "import pty, sys; "
-        "status = pty.spawn([sys.executable, '-m', 'hockney', 'show', 'last']); sys.exit(status >> 8)"
+        "import pty, sys; status = pty.spawn([sys.executable, '-m', 'hockney', 'show', 'last']); sys.exit(status >> 8)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import click
 import pytest
+from tests.cli.support import Cli, command_line, environment
 
 from hockney.cli import commands, ending, run
 from hockney.errors import StoreError, UsageError
-from tests.cli.support import Cli, command_line, environment
 
 
 def test_unknown_command_says_what_was_meant(cli: Cli) -> None:
@@ -156,7 +156,7 @@ def test_ctrl_c_is_a_sentence(tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=_let_sigint_in,  # noqa: PLW1509 - a background job of a shell ignores it
+        preexec_fn=_let_sigint_in,  # a background job of a shell ignores it
     )
     assert process.poll() is None
     while not Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text():  # its first child: it is at work

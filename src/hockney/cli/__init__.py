@@ -26,7 +26,7 @@ def run(arguments: Sequence[str]) -> int:
     try:
         code = _carry_out(arguments)
         sys.stdout.flush()
-    except BaseException as error:
+    except BaseException as error:  # noqa: BLE001 - this is where all of them end
         code = ending.explain(error, arguments)
     return ending.flush(code)
 

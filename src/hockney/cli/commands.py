@@ -39,7 +39,7 @@ COMMANDS = {
     "completion": Entry(
         "hockney.cli.completion:completion",
         "Print the script that completes commands in a shell.",
-        'completion bash > ~/.local/share/bash-completion/completions/hockney',
+        "completion bash > ~/.local/share/bash-completion/completions/hockney",
     ),
 }
 
@@ -89,7 +89,7 @@ def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
 )
 @common_options
 @click.pass_context
-def hockney(ctx: click.Context, **common: Any) -> None:
+def hockney(ctx: click.Context, /, **common: Any) -> None:
     """Measures how fast programs talk to each other, explains the figures, and predicts other machines.
 
     Without a command it shows what can be done here.

@@ -1,9 +1,4 @@
-"""What every command has: --json, --store, help with an example, and exit codes as its return value.
-
-    @command("runs", example="hockney runs --json")
-    def runs(*, as_json: bool, store: Path | None) -> int | None:
-        ...
-"""
+"""What every command has: --json, --store, help with an example, and an exit code as its return value."""
 
 from __future__ import annotations
 
@@ -54,9 +49,10 @@ def common_options(function: Function) -> Function:
 
 
 def command(name: str, *, example: str) -> Callable[[Function], _Command]:
-    """A command of hockney: a function with the keywords `as_json` and `store`, which may return an exit code.
+    """Makes a command of hockney out of a function with the keywords `as_json` and `store`.
 
-    Its docstring is the help. `example` is a command line, or several, one a line.
+    Its docstring is the help; an int that it returns is the exit code. `example` is a command line, or several, one a
+    line.
     """
 
     def decorate(function: Function) -> _Command:

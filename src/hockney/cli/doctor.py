@@ -84,7 +84,8 @@ def _machine_rows(facts: dict[str, Any]) -> list[list[str]]:
 
 def _usable(facts: dict[str, Any]) -> str:
     quota = facts["limits"]["quota_cpus"]
-    return facts["limits"]["usable_cpus"] + (f", limited to {quota:.2g} CPUs' worth of time" if quota else "")
+    limit = f", limited to {quota:.2g} CPUs' worth of time" if quota else ""
+    return f"{facts['limits']['usable_cpus']}{limit}"
 
 
 def _measured_rows(measured: Measured) -> list[list[str]]:

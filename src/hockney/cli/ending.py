@@ -45,7 +45,7 @@ def flush(code: int) -> int:
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except BrokenPipeError:
+        except BrokenPipeError:  # noqa: PERF203 - two streams
             _silence(stream.fileno())
         except OSError as error:
             _silence(stream.fileno())

@@ -103,7 +103,7 @@ def _print_options(patterns: Sequence[Item]) -> None:
     ]
     if rows:
         render.title("Options of patterns")
-        columns = ["pattern", "option", "values", "default", Column("what", wrap=True)]
+        columns: list[Column | str] = ["pattern", "option", "values", "default", Column("what", wrap=True)]
         render.table(columns, rows)
 
 

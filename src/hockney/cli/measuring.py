@@ -104,7 +104,9 @@ def _say_ending(outcome: Outcome, path: Path) -> None:
     if outcome.status is RunStatus.INTERRUPTED:
         words.append("it was stopped early: `hockney run --resume` goes on with it")
     elif outcome.status is RunStatus.PARTIAL:
-        words.append(f"{outcome.failed} point{'s' if outcome.failed > 1 else ''} {PointStatus.FAILED.value}, the rest is measured")
+        words.append(
+            f"{outcome.failed} point{'s' if outcome.failed > 1 else ''} {PointStatus.FAILED.value}, the rest is measured"
+        )
     print(f"\n{'; '.join(words)}", file=sys.stderr)
 
 

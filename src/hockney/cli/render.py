@@ -46,7 +46,7 @@ def print_json(command: str, data: Mapping[str, Any]) -> None:
 
 
 def _as_json(value: Any) -> Any:
-    """numpy's numbers and arrays, and sets, as plain ones."""
+    """Numbers and arrays of numpy, and sets, as plain ones."""
     if hasattr(value, "tolist"):
         return value.tolist()
     if isinstance(value, (set, frozenset)):

@@ -20,7 +20,9 @@ hockney run --resume"""
 @click.option("-n", "--ranks", metavar="N,…", help="Numbers of ranks.")
 @click.option("--bytes", "sizes", metavar="SIZES", help="Message sizes: 8, 0,8,1K or 1:1M for its powers of two.")
 @click.option("-o", "--option", "options", multiple=True, metavar="NAME=VALUE", help="An option of the pattern.")
-@click.option("--precision", metavar="PERCENT", help="End a point when its 95 % interval is within this; 1% if not said.")
+@click.option(
+    "--precision", metavar="PERCENT", help="End a point when its 95 % interval is within this; 1% if not said."
+)
 @click.option("--time", "time_", metavar="DURATION", help="Stop measuring after this long.")
 @click.option("--launches", type=click.IntRange(1, 1000), help="Start every job so many times.")
 @click.option("--hosts", metavar="HOST,…", help="Ranks on these hosts (MPI; tcp through ssh).")

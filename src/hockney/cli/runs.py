@@ -31,7 +31,7 @@ def runs(*, as_json: bool, store: Path | None) -> None:
     if as_json:
         render.print_json("runs", {"store": str(path), "runs": [_as_json(run) for run in found]})
         return
-    columns = [
+    columns: list[Column | str] = [
         Column("run", right=True, style="bold"), "label", "suite", "started", "status",
         Column("points", right=True), Column("duration", right=True), Column("transports", wrap=True),
     ]  # fmt: skip

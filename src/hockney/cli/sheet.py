@@ -16,7 +16,7 @@ from hockney.worker.catalogue import Missing
 
 def print_sheet(sheet: Sheet, missing: Sequence[Missing]) -> None:
     """The whole sheet: figures, layers, what limits them, what is not there."""
-    columns = [
+    columns: list[Column | str] = [
         Column("transport", style="bold"),
         "state",
         Column("floor", right=True),

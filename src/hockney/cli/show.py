@@ -19,7 +19,7 @@ from hockney.errors import unknown
 if TYPE_CHECKING:
     from hockney.library import Run, Series
 
-_COLUMNS = [
+_COLUMNS: list[Column | str] = [
     Column("size", right=True, style="bold"), Column("time", right=True), Column("95 % interval", right=True),
     Column("rate", right=True), Column("minimum", right=True), "state", Column("floor", right=True),
     Column("visits", right=True), "status",
@@ -34,9 +34,7 @@ _COLUMNS = [
 @run_argument
 @click.option("--pattern", metavar="NAME", help="Only this pattern.")
 @click.option("-t", "--transport", metavar="NAME", help="Only this transport; mpi stands for every MPI.")
-def show(
-    reference: str, pattern: str | None, transport: str | None, *, as_json: bool, store: Path | None
-) -> None:
+def show(reference: str, pattern: str | None, transport: str | None, *, as_json: bool, store: Path | None) -> None:
     """Show the figures of a run.
 
     Each with its interval, the state of the machine it holds for, and the floor then; below them what failed or was

@@ -32,7 +32,8 @@ def welcome(*, as_json: bool, store: Path | None) -> None:
         click.echo("Nothing is stored here yet: hockney quick is the one to begin with.")
     elif "number" in last:
         name = f"{last['number']}" + (f" ({last['label']})" if last["label"] else "")
-        click.echo(f"Last run: {name}, {last['suite']}, {last['started']}, {last['status']}. See it: hockney show last.")
+        click.echo(f"Last run: {name}, {last['suite']}, {last['started']}, {last['status']}.")
+        click.echo("See it: hockney show last")
     else:
         click.echo(f"The results can't be read: {last['error']}")
 

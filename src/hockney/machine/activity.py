@@ -28,15 +28,16 @@ class _Ticks:
 def _read_ticks(root: Path, cpus: frozenset[int] | None) -> _Ticks | None:
     """CPU time in clock ticks since the start, over `cpus` (None: all); None where nobody counts it."""
     names = {"cpu"} if cpus is None else {f"cpu{cpu}" for cpu in cpus}
-    total = busy = steal = 0
+    found = total = busy = steal = 0
     for line in (read_text(root / "proc/stat") or "").splitlines():
         name, *words = line.split()
         if name in names and len(words) > _STEAL and all(word.isdigit() for word in words[: _STEAL + 1]):
             columns = [int(word) for word in words[: _STEAL + 1]]
+            found += 1
             total += sum(columns)
             busy += sum(columns[column] for column in _BUSY)
             steal += columns[_STEAL]
-    return _Ticks(total, busy, steal) if total else None
+    return _Ticks(total, busy, steal) if found else None
 
 
 class StealMeter:

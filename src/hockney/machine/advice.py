@@ -79,7 +79,8 @@ def _too_few(facts: dict[str, Any], usable: tuple[int, ...], ranks: int) -> Iter
             "oversubscription",
             "machine",
             f"{ranks} ranks share {_count(len(usable), 'CPU')}, so every figure is a scheduling time.",
-            f"Use at most {_count(len(usable), 'rank')}, or allow this process more CPUs (taskset, --cpuset-cpus, the job's size).",
+            f"Use at most {_count(len(usable), 'rank')}, or allow this process more CPUs "
+            "(taskset, --cpuset-cpus, the size of the job).",
         )
     quota = _get(facts, "limits", "quota_cpus")
     if quota is not None and quota < min(ranks, len(usable) or ranks):
@@ -144,7 +145,7 @@ def _steal(moment: Moment) -> Iterator[Warning_]:
             "steal",
             "machine",
             f"The hypervisor took {moment.steal:.0%} of the CPU time: other virtual machines share these cores.",
-            "Measure when they are idle, or on an instance with cores of its own; compare figures within one state only.",
+            "Measure when they are idle, or on an instance with cores of its own.",
         )
 
 
@@ -171,7 +172,7 @@ def _clock(facts: dict[str, Any]) -> Iterator[Warning_]:
     yield Warning_(
         "clock",
         "machine",
-        f"The clock is {source}, which costs a microsecond or so a reading instead of 25 ns; short times need long batches.",
+        f"The clock is {source}: reading it costs about a microsecond instead of 25 ns, so batches must be long.",
         f"As root, if the kernel log does not say that it is unstable: echo {better} > {path}."
         if better
         else "Look in the kernel log (dmesg) for why the CPU's own counter was found unstable.",

@@ -192,7 +192,7 @@ def _load(root: Path) -> dict[str, Any]:
             words = [*(f"{value:.2f}" for value in os.getloadavg()), *words[3:]]
         except OSError:
             words = []
-    averages = [float(word) for word in words[:3]]
+    averages: list[float | None] = [float(word) for word in words[:3]]
     return dict(zip(("average_1min", "average_5min", "average_15min"), averages or [None] * 3, strict=True))
 
 

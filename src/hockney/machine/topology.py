@@ -120,7 +120,7 @@ def from_lstopo(xml: str, slower: Cpus = ()) -> Topology | None:
     """The topology in an XML export of hwloc 1 or 2; None if that isn't one."""
     try:
         # Written by a program of this machine that runs as we do: there is nobody to attack us with it.
-        tree = ElementTree.fromstring(xml)  # noqa: S314
+        tree = ElementTree.fromstring(xml)
     except ElementTree.ParseError:
         return None
     objects = list(tree.iter("object"))
@@ -141,7 +141,7 @@ def from_lstopo(xml: str, slower: Cpus = ()) -> Topology | None:
 
 
 def _hwloc_cache(item: ElementTree.Element) -> Cache | None:
-    """hwloc 2 calls it L1Cache, L1iCache, …; hwloc 1 called every one Cache."""
+    """An element of type L1Cache, L1iCache, … (hwloc 2) or just Cache (hwloc 1) as a value."""
     name = item.get("type") or ""
     level = _whole(item.get("depth"))
     cpus = _cpuset(item)
@@ -154,12 +154,11 @@ def _hwloc_cache(item: ElementTree.Element) -> Cache | None:
 
 def _cpuset(item: ElementTree.Element) -> Cpus:
     """`0x00000003,,0x00000001`: words of 32 bits, the highest first, an empty one for 0."""
-    bits = 0
-    for word in (item.get("cpuset") or "").split(","):
-        try:
-            bits = bits << 32 | int(word or "0", 16)
-        except ValueError:
-            return ()  # `0xf...f`: an infinite set, which no real object has
+    words = (item.get("cpuset") or "").split(",")
+    try:
+        bits = int("".join(word.removeprefix("0x").rjust(8, "0") for word in words), 16)
+    except ValueError:
+        return ()  # `0xf...f`: an infinite set, which no real object has
     return tuple(cpu for cpu in range(bits.bit_length()) if bits >> cpu & 1)
 
 

@@ -100,7 +100,14 @@ def make_sheet(run: Run) -> Sheet:
         own = {series: found for series, found in figures.items() if series.point.transport == transport}
         launch = libraries.get(transport)
         for state, floor_ns in _states_of(own.values()):
-            row = _row(transport, launch.library if launch else "", state, floor_ns, own, bool(launch and launch.oversubscribed))
+            row = _row(
+                transport,
+                launch.library if launch else "",
+                state,
+                floor_ns,
+                own,
+                bool(launch and launch.oversubscribed),
+            )
             if any((row.latency_ns, row.stream_bytes_per_s, row.twoway_bytes_per_s, row.barrier_ns)):
                 rows.append(row)
     harness = [_value(f) for s, found in figures.items() if s.point.transport == "null" for f in found]
@@ -136,7 +143,9 @@ def _states_of(found: Iterable[Sequence[Figure]]) -> list[tuple[str, float | Non
 
 def _visits_by_state(series: Iterable[Series]) -> list[tuple[str, float | None, int]]:
     count = Counter((state.name, state.floor_ns) for one in series for state in one.states)
-    return [(name, floor_ns, visits) for (name, floor_ns), visits in sorted(count.items(), key=lambda i: i[0][1] or 1e12)]
+    return [
+        (name, floor_ns, visits) for (name, floor_ns), visits in sorted(count.items(), key=lambda i: i[0][1] or 1e12)
+    ]
 
 
 def _row(

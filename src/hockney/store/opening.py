@@ -19,6 +19,8 @@ BUSY_S = 30.0  # how long to wait for another writer; a round is written in mill
 _FULL = "database or disk is full"
 _READONLY = "attempt to write a readonly database"
 _CANT_OPEN = "unable to open database file"
+_NOT_A_DATABASE = "file is not a database"
+_DATABASE_BYTES_MIN = 512  # one page of the smallest size
 
 # Part of SQLite's message -> what the user reads after "results file PATH: ", remedy included.
 _SENTENCES = {
@@ -27,7 +29,7 @@ _SENTENCES = {
     "disk I/O error": "reading or writing it failed; look whether the disk is full or a quota is reached",
     _READONLY: "it may not be written; name another file with --store or HOCKNEY_STORE",
     "is locked": f"another program has kept it locked for {BUSY_S:.0f} s; wait for it, or name another with --store",
-    "file is not a database": "not a results file of hockney; name another file with --store or HOCKNEY_STORE",
+    _NOT_A_DATABASE: "not a results file of hockney; name another file with --store or HOCKNEY_STORE",
     "malformed": "it is damaged; restore it from a copy, or name another file with --store",
     _CANT_OPEN: "it can't be opened; look at its permissions and its folder's, or name another file with --store",
 }
@@ -70,6 +72,7 @@ def connect_to_write(path: Path, *, create: bool) -> sqlite3.Connection:
     else:
         _require(path)
     with border(path):
+        _refuse_readonly(path)
         db = _connect(path, "rwc" if create else "rw")
         with _closed_on_error(db):
             schema.migrate(db)
@@ -104,13 +107,14 @@ def _connect_to_read(path: Path) -> sqlite3.Connection:
             return db
         except sqlite3.OperationalError as error:
             log = path.with_name(path.name + "-wal")
-            if _CANT_OPEN not in str(error) or (log.exists() and log.stat().st_size):
+            if str(error) not in (_CANT_OPEN, _READONLY) or (log.exists() and log.stat().st_size):
                 raise  # immutable reading would miss what is in the log only
     db.close()
     return _connect(path, "ro&immutable=1")
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
+    _refuse_short(path)
     # Autocommit (None): transactions are begun and ended by name, in one place.
     return sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True, timeout=BUSY_S, isolation_level=None)
 
@@ -150,6 +154,24 @@ def _make_folder(path: Path) -> None:
         raise StoreError(
             f"results file {path}: its folder can't be made ({error.strerror}); name another file with --store"
         ) from error
+
+
+def _refuse_short(path: Path) -> None:
+    """SQLite takes a file shorter than its own head for an empty one, and would write over it.
+
+    Told by its size: to open and close it here would drop the locks of this program's other connections (POSIX), and
+    a second program could then take the log away under them.
+    """
+    with contextlib.suppress(OSError):  # what can't be looked at SQLite will say
+        if path.is_file() and 0 < path.stat().st_size < _DATABASE_BYTES_MIN:
+            raise StoreError(f"results file {path}: {_SENTENCES[_NOT_A_DATABASE]}")
+
+
+def _refuse_readonly(path: Path) -> None:
+    """SQLite would say it at the first write only, which is an hour of measuring later."""
+    effective = os.access in os.supports_effective_ids
+    if path.exists() and not os.access(path, os.W_OK, effective_ids=effective):
+        raise StoreError(f"results file {path}: {_SENTENCES[_READONLY]}")
 
 
 def _require(path: Path) -> None:

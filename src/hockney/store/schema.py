@@ -53,14 +53,16 @@ def migrate(db: sqlite3.Connection) -> None:
     """Bring an empty file or an earlier store up to date: all steps or none. Raises NotAStore, NewerStore.
 
     The write lock is taken before the version is read, so that of two programs that open a store at once one
-    migrates and the other finds it done. A file that may not be written fails here, not after an hour of measuring.
+    migrates and the other finds it done.
     """
     db.execute("BEGIN IMMEDIATE")
     try:
-        for step in MIGRATIONS[version_of(db) :]:
+        missing = MIGRATIONS[version_of(db) :]
+        for step in missing:
             step(db)
-        db.execute(f"PRAGMA application_id = {APPLICATION_ID}")  # pragmas take no bound parameters
-        db.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+        if missing:  # else nothing is written: a store on a full disk can still be opened
+            db.execute(f"PRAGMA application_id = {APPLICATION_ID}")  # pragmas take no bound parameters
+            db.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
         db.execute("COMMIT")
     except BaseException:
         with contextlib.suppress(sqlite3.Error):  # a full disk has rolled back already

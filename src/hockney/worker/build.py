@@ -35,7 +35,7 @@ _COLD = frozenset(
     f"{name}.c"
     for name in (
         "answer", "command", "control", "describe", "local", "main", "registry", "rendezvous", "session", "status",
-        "watch",
+        "transports/stream_open", "watch",
     )
 )  # fmt: skip
 

@@ -14,7 +14,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -60,11 +60,10 @@ def touch(path: Path) -> bool:
     try:
         if path.stat().st_size == 0:  # a rename that reached the disk before the content did
             return False
-        os.utime(path)
-    except FileNotFoundError:
-        return False
     except OSError:
-        return True  # there, in a folder that may only be read
+        return False
+    with suppress(OSError):  # a folder that may only be read still serves
+        os.utime(path)
     return True
 
 
@@ -115,11 +114,11 @@ class Probes:
         """The stored answer, or None if there is none or a file that it depends on has changed."""
         try:
             record = json.loads(self._path(key).read_bytes())
-            stamps: Mapping[str, Any] = record["stamps"]
+            unchanged = all(stamp(name) == seen for name, seen in record["stamps"].items())
             answer: dict[str, Any] = record["answer"]
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
-        return answer if all(stamp(name) == seen for name, seen in stamps.items()) else None
+        return answer if unchanged else None
 
     def put(self, key: Iterable[str], answer: Mapping[str, Any], files: Iterable[str]) -> None:
         """Keep an answer. A folder that can't be written only costs time here: the next call asks again."""

@@ -28,7 +28,7 @@ void hk_answer_signed(hk_answer_t *answer, int64_t value);
 void hk_answer_float(hk_answer_t *answer, double value);
 void hk_answer_bool(hk_answer_t *answer, bool value);
 void hk_answer_null(hk_answer_t *answer);
-void hk_answer_open(hk_answer_t *answer, char bracket); /* '{' or '[' */
+void hk_answer_open(hk_answer_t *answer, char bracket);  /* '{' or '[' */
 void hk_answer_close(hk_answer_t *answer, char bracket); /* '}' or ']' */
 
 /* Ends the object, writes the line to descriptor fd in one piece, and forgets the text. */

@@ -42,8 +42,15 @@ static const field_t fields[] = {
     {"samples", FOR_MEASURE | FOR_FLOOR, 1, 1000000, offsetof(hk_command_t, samples)},
     {"warmup", FOR_MEASURE, 0, (uint64_t)1 << 40, offsetof(hk_command_t, warmup)},
 };
-enum { FIELDS = sizeof fields / sizeof fields[0], BIT_TIMEOUT = FIELDS, BIT_PATTERN, BIT_VERIFY, BIT_EOF, BIT_VERSION,
-       BIT_OPTION };
+enum {
+    FIELDS = sizeof fields / sizeof fields[0],
+    BIT_TIMEOUT = FIELDS,
+    BIT_PATTERN,
+    BIT_VERIFY,
+    BIT_EOF,
+    BIT_VERSION,
+    BIT_OPTION
+};
 
 static const char *const verbs[] = {"hello", "measure", "floor", "quit"};
 
@@ -170,8 +177,8 @@ static hk_status_t take_option(parser_t *parser, text_t key, text_t value)
             return take_choice(parser, BIT_OPTION + i, option->choices, key, value, &parser->command.option[i]);
         }
         uint64_t number = 0;
-        const hk_status_t status = take_number(parser, BIT_OPTION + i, (uint64_t)option->min, (uint64_t)option->max,
-                                               key, value, &number);
+        const hk_status_t status =
+            take_number(parser, BIT_OPTION + i, (uint64_t)option->min, (uint64_t)option->max, key, value, &number);
         if (status == HK_OK) {
             parser->command.option[i] = (int64_t)number;
         }
@@ -232,8 +239,9 @@ static hk_status_t take_pair(parser_t *parser, text_t word)
         return status;
     }
     if (same(key, "pattern") && verb == FOR_MEASURE) {
-        return parser->pattern != NULL && (parser->seen & (1u << BIT_PATTERN)) != 0 ? HK_OK
-                                                                                    : refuse(parser, "given twice", key);
+        return parser->pattern != NULL && (parser->seen & (1u << BIT_PATTERN)) != 0
+                   ? HK_OK
+                   : refuse(parser, "given twice", key);
     }
     return verb == FOR_MEASURE ? take_option(parser, key, value) : refuse(parser, "no such key here", key);
 }
@@ -246,8 +254,8 @@ static hk_status_t find_pattern(parser_t *parser, text_t rest)
     text_t word;
     while (next_word(&rest, &word)) {
         if (word.len >= key_len && memcmp(word.at, key, key_len) == 0) {
-            const hk_status_t status = take_pattern(parser, (text_t){word.at, key_len - 1},
-                                                    (text_t){word.at + key_len, word.len - key_len});
+            const hk_status_t status =
+                take_pattern(parser, (text_t){word.at, key_len - 1}, (text_t){word.at + key_len, word.len - key_len});
             if (status != HK_OK) {
                 return status;
             }

@@ -17,9 +17,9 @@ typedef struct hk_command {
     hk_verb_t verb;
     uint64_t id;
     uint64_t bytes;
-    uint64_t batch;   /* repetitions in one sample */
+    uint64_t batch; /* repetitions in one sample */
     uint64_t samples;
-    uint64_t warmup;  /* repetitions before the first sample */
+    uint64_t warmup; /* repetitions before the first sample */
     uint32_t timeout_s;
     uint32_t pattern; /* its place in hk_patterns */
     bool verify;

@@ -114,7 +114,8 @@ hk_status_t hk_control_connect(const hk_address_t *address, int rank, int size, 
     return HK_OK;
 }
 
-/* Shut down first: a launcher may still hold a copy of the descriptor, and then closing alone tells the peer nothing. */
+/* Shut down first: a launcher may still hold a copy of the descriptor, and then closing alone tells the peer nothing.
+ */
 static void hang_up(hk_control_t *control)
 {
     const int first = control->rank == 0 ? 1 : 0;

@@ -31,7 +31,8 @@ hk_status_t hk_control_listen(const char *host, int *listener_p, hk_address_t *a
 
 /* Rank 0: take size - 1 ranks that know the token; strangers are dropped. Closes the listener.
  * HK_ERR_PEER if a rank hasn't come within the limit. */
-hk_status_t hk_control_accept(int listener, const hk_address_t *address, int size, int limit_s, hk_control_t *control_p);
+hk_status_t hk_control_accept(int listener, const hk_address_t *address, int size, int limit_s,
+                              hk_control_t *control_p);
 
 /* Every other rank. */
 hk_status_t hk_control_connect(const hk_address_t *address, int rank, int size, int limit_s, hk_control_t *control_p);
@@ -40,7 +41,7 @@ void hk_control_close(hk_control_t *control);
 
 /* All ranks call these with the same lengths. HK_ERR_PEER: a rank is gone. */
 hk_status_t hk_control_barrier(hk_control_t *control);
-hk_status_t hk_control_broadcast(hk_control_t *control, void *buf, size_t len_bytes); /* from rank 0 */
+hk_status_t hk_control_broadcast(hk_control_t *control, void *buf, size_t len_bytes);                /* from rank 0 */
 hk_status_t hk_control_gather(hk_control_t *control, const void *mine, size_t len_bytes, void *all); /* at rank 0 */
 hk_status_t hk_control_allgather(hk_control_t *control, const void *mine, size_t len_bytes, void *all);
 

@@ -8,13 +8,13 @@
 /* The command line, checked. Strings belong to argv. */
 typedef struct hk_args {
     const hk_transport_t *tp;
-    int size;            /* -n: ranks of a local job; libraries that start ranks know better */
-    const int *cpus;     /* --bind: rank r on a host is pinned to cpus[r % cpus_count] */
-    int cpus_count;      /* 0: not pinned */
-    int oversubscribed;  /* --oversubscribed */
-    int rank;            /* --rank: a job over several hosts; -1: a local job */
-    const char *listen;  /* --listen HOST: rank 0 of such a job */
-    const char *join;    /* --join HOST:PORT: every other rank */
+    int size;           /* -n: ranks of a local job; libraries that start ranks know better */
+    const int *cpus;    /* --bind: rank r on a host is pinned to cpus[r % cpus_count] */
+    int cpus_count;     /* 0: not pinned */
+    int oversubscribed; /* --oversubscribed */
+    int rank;           /* --rank: a job over several hosts; -1: a local job */
+    const char *listen; /* --listen HOST: rank 0 of such a job */
+    const char *join;   /* --join HOST:PORT: every other rank */
 } hk_args_t;
 
 typedef struct hk_family {

@@ -10,7 +10,7 @@
 #include "control.h"
 
 typedef struct hk_floor {
-    void *line;      /* one shared page; NULL: there is no floor here */
+    void *line; /* one shared page; NULL: there is no floor here */
     int rank;
     uint64_t turn;   /* the line's value after the last round trip */
     const char *why; /* why there is none, in words */

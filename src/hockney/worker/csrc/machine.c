@@ -32,7 +32,8 @@ void hk_real_compute(hk_ctx_t *ctx, uint64_t duration_ns)
 
 void *hk_private_alloc(hk_ctx_t *ctx, size_t len_bytes)
 {
-    void *memory = mmap(NULL, len_bytes == 0 ? 1 : len_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *memory =
+        mmap(NULL, len_bytes == 0 ? 1 : len_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
         hk_log(ctx->rank, "no memory for a buffer of %zu bytes", len_bytes);
         return NULL;

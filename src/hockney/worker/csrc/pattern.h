@@ -54,10 +54,10 @@ typedef struct hk_expected {
 typedef struct hk_pattern {
     const char *name;
     const char *summary;
-    uint32_t needs; /* HK_CAP_* */
+    uint32_t needs;                       /* HK_CAP_* */
     int ranks_min, ranks_max, ranks_step; /* ranks_max 0: any */
     hk_timed_t timed;
-    bool sized;       /* false: has no message length (barrier) */
+    bool sized;                         /* false: has no message length (barrier) */
     hk_option_t option[HK_OPTIONS_MAX]; /* ends with a NULL name */
 
     /* Sizes of buffers and what a repetition moves. HK_ERR_UNSUPPORTED where this transport can't. Required. */

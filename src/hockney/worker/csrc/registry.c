@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-
 extern const hk_pattern_t hk_pattern_pingpong, hk_pattern_oneway, hk_pattern_twoway, hk_pattern_pairs,
     hk_pattern_alltoall, hk_pattern_outfarm, hk_pattern_multicast, hk_pattern_funnel, hk_pattern_barrier;
 
@@ -21,7 +20,8 @@ const hk_pattern_t *const hk_patterns[] = {
 
 #if defined(HK_FAMILY_NATIVE)
 #define NATIVE(X)                                                                                                      \
-    X(shm) X(threads) X(null) X(pipe) X(pipe_nonblock) X(pipe_spin) X(unix) X(unix_nonblock) X(unix_spin) X(tcp)       \
+    X(shm)                                                                                                             \
+    X(threads) X(null) X(pipe) X(pipe_nonblock) X(pipe_spin) X(unix) X(unix_nonblock) X(unix_spin) X(tcp)              \
         X(tcp_nonblock) X(tcp_spin)
 #else
 #define NATIVE(X)

@@ -11,7 +11,8 @@ hk_status_t hk_watch_open(int rank, hk_watch_t **watch_p);
 void hk_watch_close(hk_watch_t *watch);
 
 /* From now on this process has limit_s seconds; then it says what it was doing and ends with HK_EXIT_TIMEOUT, and its
- * launcher ends the other ranks. `doing` is copied. Ranks that are threads share one process: the first limit counts. */
+ * launcher ends the other ranks. `doing` is copied. Ranks that are threads share one process: the first limit counts.
+ */
 void hk_watch_arm(hk_watch_t *watch, unsigned limit_s, const char *doing);
 void hk_watch_disarm(hk_watch_t *watch);
 

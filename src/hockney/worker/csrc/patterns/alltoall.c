@@ -1,5 +1,6 @@
 /* All-to-all (ATLAS Com-1.3): each rank sends a message of its own to each other rank; the slowest rank's wall time.
- * "flat": all messages under way at once, none to itself. "native": the library's own, which copies the own block too. */
+ * "flat": all messages under way at once, none to itself. "native": the library's own, which copies the own block too.
+ */
 #include "../pattern.h"
 
 enum { ALGORITHM };

@@ -9,11 +9,13 @@ enum { HK_FLOW_UNTIL, HK_FLOW_WINDOW };
 enum { HK_UNTIL_ACKED, HK_UNTIL_SENT };
 
 #define HK_FLOW_OPTIONS                                                                                                \
-    {"until", "acked|sent", HK_UNTIL_ACKED, 0, 0,                                                                      \
+    {"until",                                                                                                          \
+     "acked|sent",                                                                                                     \
+     HK_UNTIL_ACKED,                                                                                                   \
+     0,                                                                                                                \
+     0,                                                                                                                \
      "stop the clock when the receiver has acknowledged the last message, or when the last send has returned"},        \
-    {                                                                                                                  \
-        "window", NULL, 1, 1, 1024, "messages under way at once; 1: plain send and receive"                            \
-    }
+        {"window", NULL, 1, 1, 1024, "messages under way at once; 1: plain send and receive"}
 
 /* How many messages of a window have a receive buffer of their own. Short ones all do, so that each is verified; long
  * ones share, as in the OSU benchmarks: sixteen buffers of 4 MiB would measure the cache instead of the transport. */

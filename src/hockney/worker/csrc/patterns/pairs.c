@@ -17,8 +17,8 @@ static hk_status_t repeat(hk_run_t *run, uint64_t reps)
 static bool expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
     const int half = run->ctx->size / 2;
-    *expected_p = (hk_expected_t){
-        .in_offset = i * run->bytes, .len_bytes = run->bytes, .from_rank = run->ctx->rank - half};
+    *expected_p =
+        (hk_expected_t){.in_offset = i * run->bytes, .len_bytes = run->bytes, .from_rank = run->ctx->rank - half};
     return run->ctx->rank >= half && i < hk_flow_places(run->bytes, run->reqs_count);
 }
 

@@ -43,8 +43,8 @@ static hk_status_t repeat(hk_run_t *run, uint64_t reps)
 
 static bool expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
-    *expected_p = (hk_expected_t){
-        .in_offset = i * run->bytes, .len_bytes = run->bytes, .from_rank = 1 - run->ctx->rank};
+    *expected_p =
+        (hk_expected_t){.in_offset = i * run->bytes, .len_bytes = run->bytes, .from_rank = 1 - run->ctx->rank};
     return run->ctx->rank < 2 && i < hk_flow_places(run->bytes, run->reqs_count / 2);
 }
 

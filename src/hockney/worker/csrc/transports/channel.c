@@ -13,11 +13,11 @@
 
 enum {
     PAGE_MIN_BYTES = 4096,
-    SLICE_GRAIN_BYTES = 2 << 20,     /* a huge page, so that no two ranks share one */
+    SLICE_GRAIN_BYTES = 2 << 20, /* a huge page, so that no two ranks share one */
     SLICE_MIN_BYTES = 64 << 20,
-    PATIENCE = 4096,                 /* ~0.1 ms: longer than any message that is already under way */
-    PATIENCE_OVERSUBSCRIBED = 64,    /* the peer is more likely without a CPU than busy */
-    YIELD_AFTER = 1 << 21,           /* ~50 ms: nobody waits so long for a message alone */
+    PATIENCE = 4096,              /* ~0.1 ms: longer than any message that is already under way */
+    PATIENCE_OVERSUBSCRIBED = 64, /* the peer is more likely without a CPU than busy */
+    YIELD_AFTER = 1 << 21,        /* ~50 ms: nobody waits so long for a message alone */
 };
 
 static size_t round_up(size_t value, size_t grain)
@@ -149,8 +149,8 @@ hk_status_t hk_channel_open(const hk_job_t *job, const hk_transport_t *tp, hk_ct
     channel->patience = job->oversubscribed ? PATIENCE_OVERSUBSCRIBED : PATIENCE;
     channel->yield_after = job->oversubscribed ? PATIENCE_OVERSUBSCRIBED : YIELD_AFTER;
     channel->slice = slice_of(mapping, job->rank);
-    (void)snprintf(channel->library, sizeof channel->library, "%s, %s, single copy above %d bytes",
-                   "shared mapping", HK_LANE_KIND, HK_EAGER_BYTES);
+    (void)snprintf(channel->library, sizeof channel->library, "shared mapping, %s, single copy above %d bytes",
+                   HK_LANE_KIND, HK_EAGER_BYTES);
     *ctx_p = &channel->base;
     return HK_OK;
 }
@@ -168,18 +168,27 @@ const char *hk_channel_library(const hk_ctx_t *ctx)
     return ((const hk_channel_t *)ctx)->library;
 }
 
+/* Buffers start at different places in their pages. With two at the same place, a send that reads its buffer right
+ * after a receive has written the other looks to the CPU as if it read what was just written, because only the low 12
+ * bits are compared: a half round trip of 8 bytes then cost 67 ns instead of 50, and 250 instead of 190 between cores
+ * far apart (Zen 4). */
+enum { PLACES_APART_BYTES = 1088, PLACES_END_BYTES = 4096 };
+
 void *hk_channel_alloc(hk_ctx_t *ctx, size_t len_bytes)
 {
     hk_channel_t *channel = hk_channel_of(ctx);
-    if (len_bytes > channel->mapping->slice_bytes) {
+    const size_t room = channel->mapping->slice_bytes - channel->slice_used;
+    const size_t place = channel->allocations * PLACES_APART_BYTES % PLACES_END_BYTES;
+    if (len_bytes > room || room - len_bytes < place) {
         return NULL;
     }
-    const size_t whole = round_up(len_bytes > 0 ? len_bytes : 1, page_bytes());
-    if (whole > channel->mapping->slice_bytes - channel->slice_used) {
+    const size_t whole = round_up(place + (len_bytes > 0 ? len_bytes : 1), page_bytes());
+    if (whole > room) {
         return NULL;
     }
-    unsigned char *memory = channel->slice + channel->slice_used;
+    unsigned char *memory = channel->slice + channel->slice_used + place;
     channel->slice_used += whole;
+    channel->allocations++;
     return memory;
 }
 
@@ -187,5 +196,7 @@ void hk_channel_free(hk_ctx_t *ctx, void *memory, size_t len_bytes)
 {
     (void)len_bytes;
     hk_channel_t *channel = hk_channel_of(ctx);
-    channel->slice_used = (size_t)((unsigned char *)memory - channel->slice);
+    const size_t offset = (size_t)((unsigned char *)memory - channel->slice);
+    channel->slice_used = offset / page_bytes() * page_bytes();
+    channel->allocations--;
 }

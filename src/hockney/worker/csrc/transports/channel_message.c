@@ -120,22 +120,27 @@ static inline void activate(hk_channel_t *channel, hk_peer_t *peer)
     }
 }
 
-static inline void progress_recvs(hk_peer_t *peer)
+/* These tell whether anything moved. */
+static inline bool progress_recvs(hk_peer_t *peer)
 {
+    bool moved = false;
     while (peer->recvs.first != NULL) {
         hk_queued_t *queued = peer->recvs.first;
         const uint32_t number = peer->took + 1;
         uint64_t word;
         if (!hk_lane_poll(&slot_of(peer->in, number)->lane, tag_of(number, queued->len_bytes), &word)) {
-            return;
+            break;
         }
         take_out(peer, word, queued->buf, queued->len_bytes);
         peer->recvs.first = queued->next;
+        moved = true;
     }
+    return moved;
 }
 
-static inline void progress_sends(hk_peer_t *peer)
+static inline bool progress_sends(hk_peer_t *peer)
 {
+    bool moved = false;
     const uint32_t taken = atomic_load_explicit(&peer->out->taken, memory_order_acquire);
     const uint32_t may = taken + HK_RING_SLOTS;
     while (peer->sends.first != NULL && before(peer->sent, may)) {
@@ -146,21 +151,25 @@ static inline void progress_sends(hk_peer_t *peer)
             peer->awaited = peer->sent;
         }
         peer->sends.first = queued->next;
+        moved = true;
     }
     peer->may = peer->sends.first == NULL ? may : peer->sent;
     if (peer->awaiting && !before(taken, peer->awaited)) {
         peer->awaiting = false;
+        moved = true;
     }
+    return moved;
 }
 
 /* Get on with every open request. */
-static void progress(hk_channel_t *channel)
+static bool progress(hk_channel_t *channel)
 {
+    bool moved = false;
     for (int i = 0; i < channel->active_count;) {
         hk_peer_t *peer = channel->active[i];
-        progress_recvs(peer);
+        moved |= progress_recvs(peer);
         if (peer->awaiting || peer->sends.first != NULL) {
-            progress_sends(peer);
+            moved |= progress_sends(peer);
         }
         if (peer->recvs.first == NULL && peer->sends.first == NULL && !peer->awaiting) {
             peer->active = false;
@@ -169,6 +178,7 @@ static void progress(hk_channel_t *channel)
             i++;
         }
     }
+    return moved;
 }
 
 /* ---- waiting ------------------------------------------------------------------------------------------------- */
@@ -188,7 +198,7 @@ static hk_status_t check_length(hk_channel_t *channel, hk_peer_t *peer, size_t l
 
 __attribute__((noinline, cold)) hk_status_t hk_channel_idle(hk_channel_t *channel, uint64_t polls)
 {
-    progress(channel);
+    (void)progress(channel);
     for (int i = 0; i < channel->active_count; i++) {
         hk_peer_t *peer = channel->active[i];
         if (peer->recvs.first != NULL) {
@@ -206,59 +216,46 @@ __attribute__((noinline, cold)) hk_status_t hk_channel_idle(hk_channel_t *channe
 
 static inline hk_status_t await_taken(hk_channel_t *channel, hk_peer_t *peer, uint32_t number)
 {
-    uint32_t taken;
-    for (uint64_t polls = 0; taken = atomic_load_explicit(&peer->out->taken, memory_order_acquire),
-                  before(taken, number);
-         polls++) {
-        hk_pause();
-        if (HK_UNLIKELY(polls >= channel->patience)) {
-            const hk_status_t status = hk_channel_idle(channel, polls);
-            if (status != HK_OK) {
-                return status;
-            }
+    uint64_t polls = 0;
+    uint32_t taken = atomic_load_explicit(&peer->out->taken, memory_order_acquire);
+    while (before(taken, number)) {
+        const hk_status_t status = hk_channel_spin(channel, &polls);
+        if (status != HK_OK) {
+            return status;
         }
+        taken = atomic_load_explicit(&peer->out->taken, memory_order_acquire);
     }
     peer->may = taken + HK_RING_SLOTS;
     return HK_OK;
 }
 
-/* ---- blocking ------------------------------------------------------------------------------------------------ */
-
 /* The ring is full, or earlier sends are queued and come first: work until there is a slot for one more. */
 static __attribute__((noinline)) hk_status_t await_slot(hk_channel_t *channel, hk_peer_t *peer)
 {
-    for (uint64_t polls = 0;; polls++) {
-        progress_sends(peer);
-        if (before(peer->sent, peer->may)) {
-            return HK_OK;
-        }
-        hk_pause();
-        if (HK_UNLIKELY(polls >= channel->patience)) {
-            const hk_status_t status = hk_channel_idle(channel, polls);
-            if (status != HK_OK) {
-                return status;
-            }
+    uint64_t polls = 0;
+    while (progress_sends(peer), !before(peer->sent, peer->may)) {
+        const hk_status_t status = hk_channel_spin(channel, &polls);
+        if (status != HK_OK) {
+            return status;
         }
     }
+    return HK_OK;
 }
 
 /* Earlier receives from this peer are open: their messages come first. */
 static __attribute__((noinline)) hk_status_t await_turn(hk_channel_t *channel, hk_peer_t *peer)
 {
-    for (uint64_t polls = 0;; polls++) {
-        progress_recvs(peer);
-        if (peer->recvs.first == NULL) {
-            return HK_OK;
-        }
-        hk_pause();
-        if (HK_UNLIKELY(polls >= channel->patience)) {
-            const hk_status_t status = hk_channel_idle(channel, polls);
-            if (status != HK_OK) {
-                return status;
-            }
+    uint64_t polls = 0;
+    while (progress_recvs(peer), peer->recvs.first != NULL) {
+        const hk_status_t status = hk_channel_spin(channel, &polls);
+        if (status != HK_OK) {
+            return status;
         }
     }
+    return HK_OK;
 }
+
+/* ---- blocking ------------------------------------------------------------------------------------------------ */
 
 hk_status_t hk_channel_send(hk_ctx_t *ctx, int to, const void *buf, size_t len_bytes)
 {
@@ -290,17 +287,14 @@ hk_status_t hk_channel_recv(hk_ctx_t *ctx, int from, void *buf, size_t len_bytes
     const uint32_t number = peer->took + 1;
     hk_lane_t *lane = &slot_of(peer->in, number)->lane;
     const uint64_t tag = tag_of(number, len_bytes);
-    uint64_t word;
-    for (uint64_t polls = 0; !hk_lane_poll(lane, tag, &word); polls++) {
-        hk_pause();
-        if (HK_UNLIKELY(polls >= channel->patience)) {
-            hk_status_t status = check_length(channel, peer, len_bytes);
-            if (status == HK_OK) {
-                status = hk_channel_idle(channel, polls);
-            }
-            if (status != HK_OK) {
-                return status;
-            }
+    uint64_t word, polls = 0;
+    while (!hk_lane_poll(lane, tag, &word)) {
+        hk_status_t status = hk_channel_spin(channel, &polls);
+        if (HK_UNLIKELY(polls >= channel->patience) && status == HK_OK) {
+            status = check_length(channel, peer, len_bytes);
+        }
+        if (status != HK_OK) {
+            return status;
         }
     }
     take_out(peer, word, buf, len_bytes);
@@ -348,17 +342,19 @@ hk_status_t hk_channel_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
     (void)reqs;
     (void)count;
     hk_channel_t *channel = hk_channel_of(ctx);
-    for (uint64_t polls = 0;; polls++) {
-        progress(channel);
+    uint64_t polls = 0;
+    for (;;) {
+        const bool moved = progress(channel);
         if (channel->active_count == 0) {
             return HK_OK;
         }
-        hk_pause();
-        if (HK_UNLIKELY(polls >= channel->patience)) {
-            const hk_status_t status = hk_channel_idle(channel, polls);
-            if (status != HK_OK) {
-                return status;
-            }
+        if (moved) {
+            polls = 0;
+            continue;
+        }
+        const hk_status_t status = hk_channel_spin(channel, &polls);
+        if (status != HK_OK) {
+            return status;
         }
     }
 }

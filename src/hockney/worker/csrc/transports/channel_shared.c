@@ -32,8 +32,7 @@ hk_status_t hk_channel_get(hk_ctx_t *ctx, int peer, void *local, const void *rem
 {
     const unsigned char *there = at_peer(hk_channel_of(ctx), peer, remote);
     if (is_word(there, local, len_bytes)) {
-        const uint64_t word =
-            atomic_load_explicit((const _Atomic uint64_t *)(const void *)there, memory_order_acquire);
+        const uint64_t word = atomic_load_explicit((const _Atomic uint64_t *)(const void *)there, memory_order_acquire);
         memcpy(local, &word, 8);
     } else {
         memcpy(local, there, len_bytes);
@@ -54,20 +53,17 @@ hk_status_t hk_channel_quiet(hk_ctx_t *ctx)
 }
 
 /* Poll a word until it is value, or, with at_least, not before it. */
-static inline hk_status_t await_word(hk_channel_t *channel, const _Atomic uint64_t *word, uint64_t value,
-                                     bool at_least)
+static inline hk_status_t await_word(hk_channel_t *channel, const _Atomic uint64_t *word, uint64_t value, bool at_least)
 {
-    for (uint64_t polls = 0;; polls++) {
+    uint64_t polls = 0;
+    for (;;) {
         const uint64_t seen = atomic_load_explicit(word, memory_order_acquire);
         if (seen == value || (at_least && seen > value)) {
             return HK_OK;
         }
-        hk_pause();
-        if (HK_UNLIKELY(polls >= channel->patience)) {
-            const hk_status_t status = hk_channel_idle(channel, polls);
-            if (status != HK_OK) {
-                return status;
-            }
+        const hk_status_t status = hk_channel_spin(channel, &polls);
+        if (status != HK_OK) {
+            return status;
         }
     }
 }

@@ -149,7 +149,7 @@ static void name_library(const char *said, char *name_p, size_t room)
     static const struct {
         const char *mark, *name;
     } known[] = {
-        {"Open MPI v", "Open MPI"},    {"Intel(R) MPI Library", "Intel MPI"}, {"MVAPICH2 Version", "MVAPICH2"},
+        {"Open MPI v", "Open MPI"},     {"Intel(R) MPI Library", "Intel MPI"}, {"MVAPICH2 Version", "MVAPICH2"},
         {"MVAPICH Version", "MVAPICH"}, {"CRAY MPICH version", "Cray MPICH"},  {"MPICH Version", "MPICH"},
     };
     char version[32];
@@ -230,8 +230,12 @@ const hk_transport_t hk_transport_mpi = {
 static int local_rank_of_launcher(void)
 {
     static const char *const names[] = {
-        "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "MV2_COMM_WORLD_LOCAL_RANK",
-        "PALS_LOCAL_RANKID",          "SLURM_LOCALID",   "PMIX_RANK",
+        "OMPI_COMM_WORLD_LOCAL_RANK",
+        "MPI_LOCALRANKID",
+        "MV2_COMM_WORLD_LOCAL_RANK",
+        "PALS_LOCAL_RANKID",
+        "SLURM_LOCALID",
+        "PMIX_RANK",
         "PMI_RANK",
     };
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -354,8 +358,10 @@ static int run_ranks(const hk_args_t *args, bool pinned)
         return HK_EXIT_FAILED;
     }
     if (args->size != 0 && world.size != args->size) {
-        hk_log(world.rank, "mpi: %d ranks were asked for, the library sees %d: is this the mpiexec of the MPI that the "
-                           "worker was built with?", args->size, world.size);
+        hk_log(world.rank,
+               "mpi: %d ranks were asked for, the library sees %d: is this the mpiexec of the MPI that the "
+               "worker was built with?",
+               args->size, world.size);
         return HK_EXIT_USAGE;
     }
     if (!pinned && hk_pin(args, world.local_rank) != HK_OK) {

@@ -44,9 +44,9 @@ struct hk_stream_req;
 typedef struct hk_stream_end {
     int fd; /* -1: this rank itself */
     int peer;
-    short events;      /* POLLOUT or POLLIN: the direction */
-    bool is_ready;     /* nothing has said yet that the next attempt would wait */
-    bool is_switched;  /* O_NONBLOCK is on, though plain calls want it off */
+    short events;     /* POLLOUT or POLLIN: the direction */
+    bool is_ready;    /* nothing has said yet that the next attempt would wait */
+    bool is_switched; /* O_NONBLOCK is on, though plain calls want it off */
     struct hk_stream_req *head, *tail;
 } hk_stream_end_t;
 
@@ -56,12 +56,12 @@ typedef struct hk_stream {
     void (*rest)(struct pollfd *ready, nfds_t count); /* no byte can move: wait as the variant does */
     ssize_t (*put_now)(int fd, const void *buf, size_t len_bytes);
     ssize_t (*get_now)(int fd, void *buf, size_t len_bytes);
-    bool switches;       /* put_now and get_now need O_NONBLOCK switched on */
-    bool is_lost;        /* an error was logged; what follows is its consequence */
-    unsigned char pad;   /* the byte that stands for a message of none */
-    hk_stream_end_t *out, *in;  /* [size] */
-    hk_stream_end_t **active;   /* [2 * size], the first active_count: ends whose queue isn't empty */
-    struct pollfd *ready;       /* [2 * size], room for rest */
+    bool switches;             /* put_now and get_now need O_NONBLOCK switched on */
+    bool is_lost;              /* an error was logged; what follows is its consequence */
+    unsigned char pad;         /* the byte that stands for a message of none */
+    hk_stream_end_t *out, *in; /* [size] */
+    hk_stream_end_t **active;  /* [2 * size], the first active_count: ends whose queue isn't empty */
+    struct pollfd *ready;      /* [2 * size], room for rest */
     size_t active_count;
     uint64_t would_block_count; /* attempts that came too early; a measure of waiting */
     char library[128];

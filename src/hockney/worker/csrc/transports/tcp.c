@@ -85,20 +85,43 @@ static hk_status_t connect_all(const hk_job_t *job, hk_stream_t *stream, place_t
     return status;
 }
 
-static hk_status_t open_as(const hk_job_t *job, const hk_transport_t *tp, hk_stream_wait_t wait, hk_ctx_t **ctx_p)
+/* The part after which every rank has memory: on all ranks or on none. */
+static hk_status_t open_room(const hk_job_t *job, const hk_transport_t *tp, hk_stream_t **stream_p, place_t **places_p,
+                             int **fds_p)
 {
     hk_stream_t *stream = NULL;
     int *fds = calloc((size_t)job->size, sizeof *fds);
     place_t *places = calloc((size_t)job->size, sizeof *places);
-    hk_status_t status = hk_stream_create(job, tp, &family, &stream);
-    if (status == HK_OK && (fds == NULL || places == NULL)) {
+    hk_status_t mine = hk_stream_create(job, tp, &family, &stream);
+    if (mine == HK_OK && (fds == NULL || places == NULL)) {
         hk_log(job->rank, "%s: no memory for the addresses of %d ranks", tp->name, job->size);
-        status = HK_ERR_MEMORY;
+        mine = HK_ERR_MEMORY;
     }
-    status = hk_control_agree(job->control, status);
-    if (status == HK_OK) {
-        status = connect_all(job, stream, places, fds);
+    const hk_status_t status = hk_control_agree(job->control, mine);
+    if (mine != HK_OK || status != HK_OK) {
+        free(places);
+        free(fds);
+        if (stream != NULL) {
+            hk_stream_close(&stream->base);
+        }
+        return mine != HK_OK ? mine : status;
     }
+    *stream_p = stream;
+    *places_p = places;
+    *fds_p = fds;
+    return HK_OK;
+}
+
+static hk_status_t open_as(const hk_job_t *job, const hk_transport_t *tp, hk_stream_wait_t wait, hk_ctx_t **ctx_p)
+{
+    hk_stream_t *stream;
+    place_t *places;
+    int *fds;
+    hk_status_t status = open_room(job, tp, &stream, &places, &fds);
+    if (status != HK_OK) {
+        return status;
+    }
+    status = connect_all(job, stream, places, fds);
     if (status == HK_OK) {
         (void)snprintf(stream->library, sizeof stream->library, "%s over %s, TCP_NODELAY, %s", family.carrier,
                        job->remote != 0 ? places[job->rank].address.host : "loopback", hk_stream_wait_name(wait));
@@ -106,12 +129,12 @@ static hk_status_t open_as(const hk_job_t *job, const hk_transport_t *tp, hk_str
     }
     free(places);
     free(fds);
-    if (status == HK_OK) {
-        *ctx_p = &stream->base;
-    } else if (stream != NULL) {
+    if (status != HK_OK) {
         hk_stream_close(&stream->base);
+        return status;
     }
-    return status;
+    *ctx_p = &stream->base;
+    return HK_OK;
 }
 
 static hk_status_t open_blocking(const hk_job_t *job, hk_ctx_t **ctx_p)

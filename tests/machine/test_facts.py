@@ -1,0 +1,262 @@
+"""What is known about a machine, on made-up ones and on this one; and what is warned of."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.machine.trees import grow, two_sockets
+
+from hockney import machine
+from hockney.machine import Moment
+from hockney.machine.activity import Program
+from hockney.machine.surroundings import read_container, read_hypervisor, read_quota_cpus
+from hockney.machine.topology import from_sysfs
+
+QUIET = Moment(0.3, steal=0.0, busy_cpus=0.0)
+
+
+def test_facts_of_this_machine_go_into_json() -> None:
+    facts = machine.facts()
+    assert json.loads(json.dumps(facts, allow_nan=False)) == facts
+    assert facts["cpu"]["logical"] >= 1
+    assert facts["memory"]["total_bytes"] > 1 << 20
+    assert facts["software"]["hockney"]
+    assert facts["hostname"]
+
+
+def test_facts_of_a_machine_that_tells_nothing(tmp_path: Path) -> None:
+    facts = machine.facts(tmp_path, {})
+    assert facts["cpu"]["model"] is None
+    assert facts["cpu"]["boost"] is None
+    assert facts["cpu"]["governors"] == []
+    assert facts["topology"]["source"] is None
+    assert facts["memory"]["total_bytes"] is None
+    assert facts["clock"] == {"source": None, "available": []}
+    assert facts["load"] == {"average_1min": None, "average_5min": None, "average_15min": None}
+    assert facts["surroundings"] == {"hypervisor": None, "container": None}
+    assert facts["environment"] == {}
+    assert machine.warnings_before(facts, ranks=1, moment=Moment(0.3)) == []
+
+
+def test_facts_of_a_machine_that_tells_all(tmp_path: Path) -> None:
+    cpu = "sys/devices/system/cpu"
+    files = {
+        "proc/cpuinfo": "processor\t: 0\nmodel name\t: Some CPU\nflags : fpu tsc\nmicrocode\t: 0x1\n\nprocessor : 1\n",
+        "proc/meminfo": "MemTotal: 2048 kB\nMemAvailable: 1024 kB\nHugePages_Total: 0\nBroken:\n",
+        "proc/loadavg": "1.50 0.25 0.10 2/100 4242\n",
+        "etc/os-release": 'NAME="Some"\nPRETTY_NAME="Some Linux 1"\n',
+        "sys/kernel/mm/transparent_hugepage/enabled": "always [madvise] never\n",
+        "sys/devices/system/clocksource/clocksource0/current_clocksource": "hpet\n",
+        "sys/devices/system/clocksource/clocksource0/available_clocksource": "tsc hpet acpi_pm\n",
+        f"{cpu}/cpu0/cpufreq/scaling_driver": "intel_pstate\n",
+        f"{cpu}/cpu0/cpufreq/cpuinfo_min_freq": "800000\n",
+        f"{cpu}/cpu0/cpufreq/cpuinfo_max_freq": "3500000\n",
+        f"{cpu}/intel_pstate/no_turbo": "0\n",
+        f"{cpu}/cpuidle/current_driver": "intel_idle\n",
+        f"{cpu}/cpu0/cpuidle/state1/latency": "2\n",
+        f"{cpu}/cpu0/cpuidle/state1/disable": "0\n",
+        f"{cpu}/cpu0/cpuidle/state2/latency": "133\n",
+        f"{cpu}/cpu0/cpuidle/state2/disable": "1\n",
+        **{f"{cpu}/cpu{number}/cpufreq/scaling_governor": "powersave\n" for number in machine.usable_cpus()},
+    }
+    environment = {"OMPI_MCA_btl": "self", "UCX_TLS": "tcp", "HOME": "/home/somebody", "PATH": "/bin"}
+    facts = machine.facts(grow(two_sockets(tmp_path), files), environment)
+    assert facts["cpu"] == {
+        "model": "Some CPU",
+        "microcode": "0x1",
+        "packages": 2,
+        "cores": 8,
+        "logical": 16,
+        "smt": True,
+        "driver": "intel_pstate",
+        "governors": ["powersave"],
+        "frequency_min_hz": 800_000_000,
+        "frequency_max_hz": 3_500_000_000,
+        "boost": True,
+        "idle_driver": "intel_idle",
+        "idle_exit_max_us": 2,
+    }
+    assert facts["memory"]["total_bytes"] == 2 << 20
+    assert facts["memory"]["available_bytes"] == 1 << 20
+    assert facts["memory"]["huge_pages"] == "madvise"
+    assert facts["os"]["name"] == "Some Linux 1"
+    assert facts["load"]["average_1min"] == 1.5
+    assert facts["clock"]["source"] == "hpet"
+    assert facts["environment"] == {"OMPI_MCA_btl": "self", "UCX_TLS": "tcp"}
+
+
+@pytest.mark.parametrize(
+    ("cpuinfo", "model"),
+    [
+        ("processor : 0\ncpu : POWER9, altivec supported\n", "POWER9, altivec supported"),
+        ("processor : 0\nhart : 1\nuarch : sifive,u74-mc\n", "sifive,u74-mc"),
+        ("processor : 0\nCPU implementer : 0x41\n", None),
+    ],
+)
+def test_model_of_other_architectures(cpuinfo: str, model: str | None, tmp_path: Path) -> None:
+    assert machine.facts(grow(tmp_path, {"proc/cpuinfo": cpuinfo}), {})["cpu"]["model"] == model
+
+
+# ---- surroundings ---------------------------------------------------------------------------------------------------
+
+GUEST = "processor : 0\nflags : fpu hypervisor\n"
+CLOCKS = "sys/devices/system/clocksource/clocksource0/available_clocksource"
+
+
+@pytest.mark.parametrize(
+    ("files", "name"),
+    [
+        ({}, None),
+        ({"proc/cpuinfo": "flags : fpu\n", "sys/class/dmi/id/sys_vendor": "Amazon EC2"}, None),  # a whole machine
+        ({"proc/cpuinfo": GUEST}, "unknown"),
+        ({"proc/cpuinfo": GUEST, CLOCKS: "tsc kvm-clock"}, "KVM"),
+        ({"proc/cpuinfo": GUEST, CLOCKS: "hyperv_clocksource_tsc_page"}, "Hyper-V"),
+        ({"proc/cpuinfo": GUEST, "sys/class/dmi/id/sys_vendor": "VMware, Inc."}, "VMware"),
+        (
+            {
+                "proc/cpuinfo": GUEST,
+                "sys/class/dmi/id/sys_vendor": "Microsoft Corporation",
+                "sys/class/dmi/id/product_name": "Virtual Machine",
+            },
+            "Hyper-V",
+        ),
+        ({"sys/class/dmi/id/sys_vendor": "QEMU"}, "KVM"),  # Arm has no such flag
+        ({"proc/device-tree/hypervisor/compatible": "linux,kvm\x00"}, "kvm"),
+        ({"sys/hypervisor/type": "xen"}, "Xen"),
+    ],
+)
+def test_hypervisor(files: dict[str, str], name: str | None, tmp_path: Path) -> None:
+    assert read_hypervisor(grow(tmp_path, files)) == name
+
+
+@pytest.mark.parametrize(
+    ("files", "environment", "name"),
+    [
+        ({}, {}, None),
+        ({".dockerenv": ""}, {}, "Docker"),
+        ({"run/.containerenv": ""}, {}, "Podman"),
+        ({"proc/1/cgroup": "0::/kubepods/besteffort/pod1\n", ".dockerenv": ""}, {}, "Kubernetes"),
+        ({}, {"APPTAINER_CONTAINER": "image.sif"}, "Apptainer"),
+    ],
+)
+def test_container(files: dict[str, str], environment: dict[str, str], name: str | None, tmp_path: Path) -> None:
+    assert read_container(grow(tmp_path, files), environment) == name
+
+
+@pytest.mark.parametrize(
+    ("files", "cpus"),
+    [
+        ({}, None),
+        ({"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "max 100000"}, None),
+        ({"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "150000 100000"}, 1.5),
+        (
+            {
+                "proc/self/cgroup": "0::/a/b\n",
+                "sys/fs/cgroup/a/cpu.max": "50000 100000",
+                "sys/fs/cgroup/a/b/cpu.max": "400000 100000",
+            },
+            0.5,
+        ),  # the parent's is tighter
+        ({"proc/self/cgroup": "0::/of/the/host\n", "sys/fs/cgroup/cpu.max": "200000 100000"}, 2.0),
+        (
+            {
+                "proc/self/cgroup": "4:memory:/\n3:cpu,cpuacct:/job\n",
+                "sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us": "300000",
+                "sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_period_us": "100000",
+                "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us": "-1",
+                "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us": "100000",
+            },
+            3.0,
+        ),
+        ({"proc/self/cgroup": "rubbish\n", "sys/fs/cgroup/cpu.max": "rubbish"}, None),
+    ],
+)
+def test_quota(files: dict[str, str], cpus: float | None, tmp_path: Path) -> None:
+    assert read_quota_cpus(grow(tmp_path, files)) == cpus
+
+
+# ---- warnings -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def facts(tmp_path: Path) -> dict[str, Any]:
+    """A quiet machine with nothing to complain of."""
+    return {
+        "os": {"kernel": "Linux 6.1"},
+        "cpu": {"governors": ["performance"]},
+        "topology": from_sysfs(two_sockets(tmp_path)).as_json(),
+        "clock": {"source": "tsc", "available": ["tsc", "hpet"]},
+        "limits": {"usable_cpus": "0-15", "quota_cpus": None, "can_pin": True},
+        "surroundings": {"hypervisor": None, "container": None},
+        "environment": {"LD_LIBRARY_PATH": "/lib"},
+    }
+
+
+def test_a_quiet_machine_needs_no_warning(facts: dict[str, Any]) -> None:
+    assert machine.warnings_before(facts, moment=QUIET) == []
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "value", "ranks", "kind", "said"),
+    [
+        ("limits", "can_pin", False, 2, "pinning", "can't be pinned to CPUs here (Linux)"),
+        ("limits", "usable_cpus", "3", 2, "oversubscription", "2 ranks share 1 CPU,"),
+        ("limits", "quota_cpus", 1.5, 2, "quota", "limits this process to 1.5 CPUs"),
+        ("limits", "usable_cpus", "1,9", 2, "smt", "2 ranks on 1 core share hardware threads"),
+        ("limits", "usable_cpus", "0-7", 3, "placement", "3 ranks sit on 2 last-level caches"),
+        ("limits", "usable_cpus", "0-7", 5, "placement", "5 ranks sit on 2 packages"),
+        ("cpu", "governors", ["performance", "powersave"], 2, "governor", "governor is powersave"),
+        ("clock", "source", "hpet", 2, "clock", "The clock is hpet"),
+        ("surroundings", "hypervisor", "KVM", 2, "virtual", "virtual machine (KVM)"),
+        ("surroundings", "hypervisor", "unknown", 2, "virtual", "virtual machine (a hypervisor)"),
+        ("surroundings", "container", "Docker", 2, "container", "container (Docker)"),
+        ("environment", "UCX_TLS", "tcp", 2, "environment", "change what is measured: UCX_TLS."),
+    ],
+)
+def test_what_is_warned_of(
+    part: str, name: str, value: object, ranks: int, kind: str, said: str, facts: dict[str, Any]
+) -> None:
+    changed = copy.deepcopy(facts)
+    changed[part][name] = value
+    (warning,) = machine.warnings_before(changed, ranks=ranks, moment=QUIET)
+    assert warning.kind == kind
+    assert said in warning.cause
+    assert warning.remedy
+
+
+@pytest.mark.parametrize(
+    ("moment", "kind", "said"),
+    [
+        (Moment(0.3, steal=0.05, busy_cpus=0.0), "steal", "took 5% of the CPU time"),
+        (
+            Moment(0.3, steal=0.0, busy_cpus=1.3, programs=(Program("cc1", 12, 1.0), Program("make", 3, 0.2))),
+            "load",
+            "keep 1.3 CPUs busy, above all cc1 (12) and make (3).",
+        ),
+        (Moment(0.3, steal=0.0, busy_cpus=2.0), "load", "keep 2.0 CPUs busy."),
+    ],
+)
+def test_what_a_moment_shows(moment: Moment, kind: str, said: str, facts: dict[str, Any]) -> None:
+    (warning,) = machine.warnings_before(facts, moment=moment)
+    assert warning.kind == kind
+    assert said in warning.cause
+
+
+def test_without_a_moment_it_looks_itself(facts: dict[str, Any]) -> None:
+    seen: list[object] = []
+
+    def look(**arguments: object) -> Moment:
+        seen.append(arguments)
+        return QUIET
+
+    machine.warnings_before(facts, look=look)
+    assert seen == [{"cpus": tuple(range(16))}]
+
+
+def test_facts_of_another_version_raise_nothing() -> None:
+    for facts in ({}, {"cpu": None, "topology": {"source": "hwloc"}, "limits": {"usable_cpus": None}}):
+        assert machine.warnings_before(facts, moment=QUIET) == []

@@ -1,0 +1,221 @@
+"""The topology as sysfs and hwloc tell it, and where ranks go on it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.machine.trees import grow, two_sockets
+
+from hockney import machine
+from hockney.machine import placement, topology
+from hockney.machine.files import format_cpus, parse_cpus
+from hockney.machine.topology import Cache, Node, Topology, from_lstopo, from_sysfs, read_topology
+
+HWLOC_2 = """<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE topology SYSTEM "hwloc2.dtd">
+<topology version="2.0">
+ <object type="Machine" os_index="0" cpuset="0x00000003,0x00000003">
+  <object type="Package" os_index="0" cpuset="0x00000003,0x00000003">
+   <object type="NUMANode" os_index="0" cpuset="0x00000003,0x00000003" local_memory="4096"/>
+   <object type="L3Cache" cpuset="0x3,0x3" cache_size="33554432" depth="3" cache_linesize="64" cache_type="0">
+    <object type="L1Cache" cpuset="0x1,0x1" cache_size="32768" depth="1" cache_linesize="64" cache_type="1">
+     <object type="L1iCache" cpuset="0x00000001,0x00000001" cache_size="0" depth="1" cache_linesize="-1" cache_type="2">
+      <object type="Core" os_index="0" cpuset="0x00000001,0x00000001">
+       <object type="PU" os_index="0" cpuset="0x00000001"/>
+       <object type="PU" os_index="32" cpuset="0x00000001,"/>
+      </object>
+     </object>
+    </object>
+    <object type="Core" os_index="1" cpuset="0x2,0x2">
+     <object type="PU" os_index="1" cpuset="0x00000002"/>
+     <object type="PU" os_index="33" cpuset="0x00000002,0x0"/>
+    </object>
+   </object>
+  </object>
+ </object>
+</topology>
+"""
+HWLOC_1 = """<topology>
+ <object type="Machine" cpuset="0x00000003">
+  <object type="NUMANode" cpuset="0x00000003" local_memory="8192">
+   <object type="Socket" cpuset="0x00000003">
+    <object type="Cache" cpuset="0x00000003" cache_size="1048576" depth="2" cache_linesize="64" cache_type="0">
+     <object type="PU" cpuset="0x00000001"/>
+     <object type="PU" cpuset="0x00000002"/>
+    </object>
+   </object>
+  </object>
+ </object>
+</topology>
+"""
+
+
+@pytest.fixture
+def sockets(tmp_path: Path) -> Topology:
+    return from_sysfs(two_sockets(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("text", "cpus"),
+    [("0", (0,)), ("0-2,8\n", (0, 1, 2, 8)), ("", ()), (None, ()), ("0-1,,x,3-y", (0, 1))],
+)
+def test_sets_of_cpus_are_read(text: str | None, cpus: tuple[int, ...]) -> None:
+    assert parse_cpus(text) == cpus
+
+
+@pytest.mark.parametrize("text", ["", "0", "0-2,8", "1,3,5-6"])
+def test_sets_of_cpus_are_written_as_linux_does(text: str) -> None:
+    assert format_cpus(parse_cpus(text)) == text
+
+
+# ---- topology -------------------------------------------------------------------------------------------------------
+
+
+def test_sysfs(sockets: Topology) -> None:
+    assert sockets.source == "sysfs"
+    assert sockets.cores == tuple((core, core + 8) for core in range(8))
+    assert sockets.packages == ((0, 1, 2, 3, 8, 9, 10, 11), (4, 5, 6, 7, 12, 13, 14, 15))
+    assert sockets.nodes[1] == Node((4, 5, 6, 7, 12, 13, 14, 15), 1024 * 1024)
+    assert sockets.last_level() == ((0, 1, 8, 9), (2, 3, 10, 11), (4, 5, 12, 13), (6, 7, 14, 15))
+    assert Cache(3, "unified", 32 << 20, 64, (0, 1, 8, 9)) in sockets.caches
+    assert Cache(1, "data", 48 << 10, 64, (3, 11)) in sockets.caches
+    assert len(sockets.caches) == 12
+
+
+def test_topology_survives_json(sockets: Topology) -> None:
+    again = Topology.from_json(json.loads(json.dumps(sockets.as_json())))
+    assert dataclasses.replace(again, caches=()) == dataclasses.replace(sockets, caches=())
+    assert sorted(again.caches, key=str) == sorted(sockets.caches, key=str)
+
+
+def test_hwloc_2() -> None:
+    found = from_lstopo(HWLOC_2, slower=(33,))
+    assert found is not None
+    assert found.cores == ((0, 32), (1, 33))
+    assert found.packages == ((0, 1, 32, 33),)
+    assert found.nodes == (Node((0, 1, 32, 33), 4096),)
+    assert Cache(1, "data", 32768, 64, (0, 32)) in found.caches
+    assert Cache(1, "instruction", None, None, (0, 32)) in found.caches
+    assert found.slower == (33,)
+
+
+def test_hwloc_1_without_cores() -> None:
+    found = from_lstopo(HWLOC_1)
+    assert found is not None
+    assert found.cores == ((0,), (1,))
+    assert found.packages == ((0, 1),)
+    assert found.caches == (Cache(2, "unified", 1 << 20, 64, (0, 1)),)
+
+
+@pytest.mark.parametrize(
+    "xml", ["", "rubbish", "<topology/>", "<topology><object type='PU' cpuset='0xf...f'/></topology>"]
+)
+def test_what_is_no_topology(xml: str) -> None:
+    assert from_lstopo(xml) is None
+
+
+def test_no_lstopo_and_no_sysfs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(topology, "_ask_lstopo", lambda: None)
+    assert read_topology(tmp_path) == Topology()
+    assert Topology().last_level() == ()
+
+
+@pytest.mark.skipif(shutil.which("lstopo-no-graphics") is None, reason="hwloc's lstopo is not installed")
+def test_hwloc_and_sysfs_agree_on_this_machine() -> None:
+    hwloc, sysfs = read_topology(), from_sysfs()
+    assert hwloc.source == "hwloc"
+    usable = set(machine.usable_cpus())
+
+    def cores(found: Topology) -> set[frozenset[int]]:
+        return {frozenset(core) & usable for core in found.cores} - {frozenset()}
+
+    assert cores(hwloc) == cores(sysfs)
+
+
+@pytest.mark.parametrize(
+    ("files", "slower"),
+    [
+        ({"sys/devices/cpu_core/cpus": "0-3", "sys/devices/cpu_atom/cpus": "4-5"}, (4, 5)),
+        (
+            {
+                "sys/devices/system/cpu/cpu0/cpu_capacity": "446",
+                "sys/devices/system/cpu/cpu1/cpu_capacity": "1024",
+                "sys/devices/system/cpu/cpu2/cpu_capacity": "446",
+            },
+            (0, 2),
+        ),
+        ({"sys/devices/system/cpu/cpu0/cpu_capacity": "1024"}, ()),
+        ({}, ()),
+    ],
+)
+def test_slower_kinds_of_cores(files: dict[str, str], slower: tuple[int, ...], tmp_path: Path) -> None:
+    cpus = {f"sys/devices/system/cpu/cpu{cpu}/topology/core_cpus_list": str(cpu) for cpu in range(6)}
+    root = grow(tmp_path, {"sys/devices/system/cpu/online": "0-5", **cpus, **files})
+    assert from_sysfs(root).slower == slower
+
+
+# ---- where ranks go -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("ranks", "usable", "chosen"),
+    [
+        (1, range(16), (0,)),
+        (2, range(16), (0, 1)),  # two cores under one cache, no siblings
+        (3, range(16), (0, 1, 2)),  # one package
+        (5, range(16), (0, 1, 2, 3, 4)),  # both packages
+        (8, range(16), tuple(range(8))),
+        (10, range(16), (*range(8), 8, 9)),  # siblings only when cores are used up
+        (18, range(16), (*range(16), 0, 1)),  # oversubscribed
+        (2, (0, 2, 8, 10, 11), (2, 11)),  # the one cache with two usable cores, by the threads that may be used
+        (3, (0, 1, 4, 6), (0, 1, 4)),  # no package holds three
+        (3, (1, 4, 6, 7), (4, 6, 7)),  # the second one does
+        (2, (5,), (5, 5)),
+        (2, (0, 99), (0, 99)),  # a CPU that the topology does not know
+        (0, range(16), ()),
+        (2, (), ()),
+    ],
+)
+def test_choice_of_cpus(ranks: int, usable: tuple[int, ...], chosen: tuple[int, ...], sockets: Topology) -> None:
+    assert machine.choose_cpus(ranks, sockets, usable) == chosen
+
+
+def test_fast_cores_are_taken_before_slow_ones() -> None:
+    shared = Cache(3, "unified", 1 << 20, 64, (0, 1, 2, 3))
+    mixed = Topology("sysfs", cores=((0,), (1,), (2,), (3,)), caches=(shared,), slower=(0, 1))
+    assert machine.choose_cpus(3, mixed, range(4)) == (2, 3, 0)
+
+
+def test_without_any_topology_cpus_are_taken_in_order() -> None:
+    assert machine.choose_cpus(3, Topology(), (4, 6, 5)) == (4, 5, 6)
+
+
+def test_where_nothing_can_be_pinned_nothing_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(placement, "can_pin", lambda: False)
+    assert machine.choose_cpus(2) == ()
+
+
+def test_a_system_without_affinity(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    monkeypatch.delattr(os, "sched_setaffinity", raising=False)
+    assert machine.usable_cpus() == tuple(range(os.cpu_count() or 1))
+    assert not machine.can_pin()
+
+
+def test_a_sandbox_that_forbids_pinning(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(pid: int, cpus: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "sched_setaffinity", refuse, raising=False)
+    assert not machine.can_pin()
+
+
+def test_this_machine_has_cpus_for_ranks() -> None:
+    chosen = machine.choose_cpus(3)
+    assert set(chosen) <= set(machine.usable_cpus())
+    assert len(chosen) == (3 if machine.can_pin() else 0)

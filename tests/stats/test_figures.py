@@ -1,0 +1,177 @@
+"""Figures of one point, from visits whose truth is known."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from tests.builders import HALF_ROUND_TRIP, SLOWEST, make_visit, visits_with_medians
+
+from hockney.model import Definition
+from hockney.stats import State, classify, figures_of
+
+NEAR, FAR = (27.0, 28.0), (184.0, 190.0)
+
+
+def test_no_visits_no_figures() -> None:
+    assert figures_of([]) == []
+    assert figures_of([make_visit(elapsed_ns=[[], []])]) == []
+
+
+def test_figure_counts_visits() -> None:
+    (figure,) = figures_of(visits_with_medians([100, 101, 102, 103, 104, 105, 106]))
+    assert (figure.value_ns, figure.low_ns, figure.high_ns) == (103.0, 100.0, 106.0)
+    assert figure.coverage == pytest.approx(1 - 2 / 2**7)
+    assert (figure.n_visits, figure.n_samples, figure.n_launches) == (7, 21, 1)
+    assert (figure.interval_over, figure.minimum_ns, figure.p99_ns) == ("visits", 90.0, None)
+    assert (figure.state, figure.floor_ns, figure.verified) == ("near", 27.5, True)
+    assert figure.precision == pytest.approx(3 / 103)
+
+
+def test_few_visits_have_no_interval() -> None:
+    (figure,) = figures_of(visits_with_medians([100, 101, 102]))
+    assert (figure.value_ns, figure.low_ns, figure.high_ns, figure.coverage) == (101.0, None, None, None)
+    assert figure.rate_low_bytes_per_s is None
+    assert figure.rate_bytes_per_s is not None
+    assert figure.precision is None
+
+
+def test_rate_is_bytes_of_a_repetition_over_its_time() -> None:
+    """A ping-pong of 8 B in 100 ns each way moves 16 B in 200 ns: 80 MB/s; its interval is the time's, inverted."""
+    (figure,) = figures_of(visits_with_medians([80, 90, 100, 100, 110, 125]))
+    assert (figure.value_ns, figure.low_ns, figure.high_ns) == (100.0, 80.0, 125.0)
+    assert figure.rate_bytes_per_s == pytest.approx(80e6)
+    assert figure.rate_low_bytes_per_s == pytest.approx(64e6)
+    assert figure.rate_high_bytes_per_s == pytest.approx(100e6)
+
+
+@pytest.mark.parametrize(
+    "visit",
+    [
+        make_visit(definition=dataclasses.replace(HALF_ROUND_TRIP, bytes_per_rep=0)),
+        make_visit(elapsed_ns=[[0, 0, 0]] * 2),  # nothing may take less than the clock can tell
+    ],
+)
+def test_no_bytes_or_no_time_has_no_rate(visit: object) -> None:
+    (figure,) = figures_of([visit])  # type: ignore[list-item]
+    assert figure.rate_bytes_per_s is None
+
+
+def test_batch_and_divisor_count() -> None:
+    definition = Definition("sources", 4, 100, 1)
+    (figure,) = figures_of([make_visit(elapsed_ns=[[800], [1600], [9], [9]], batch=10, definition=definition)])
+    assert figure.value_ns == 30.0  # mean of two sources / (10 x 4)
+    assert figure.rate_bytes_per_s == pytest.approx(100 / 120e-9)
+
+
+def test_one_figure_per_state_in_order() -> None:
+    visits = [
+        *visits_with_medians([900], floor_ns=None),
+        *visits_with_medians([300] * 6, floor_ns=FAR),
+        *visits_with_medians([200], floor_ns=(27.0, 190.0)),
+        *visits_with_medians([100] * 3, floor_ns=NEAR),
+    ]
+    found = figures_of(visits)
+    assert [(each.state, each.value_ns, each.n_visits) for each in found] == [
+        ("near", 100.0, 3),
+        ("far", 300.0, 6),
+        ("mixed", 200.0, 1),
+        ("unknown", 900.0, 1),
+    ]
+    assert [each.floor_ns for each in found] == [27.5, 187.0, None, None]
+
+
+def test_states_may_be_given() -> None:
+    """As the whole run saw them: here two visits that alone would be one level."""
+    visits = visits_with_medians([100, 200])
+    states = [State("near", 27.0), State("far", 184.0)]
+    assert [(each.state, each.value_ns) for each in figures_of(visits, states)] == [("near", 100.0), ("far", 200.0)]
+    with pytest.raises(ValueError, match="zip"):
+        figures_of(visits, states[:1])
+
+
+def test_definitions_are_never_mixed() -> None:
+    other = dataclasses.replace(HALF_ROUND_TRIP, divisor=1)
+    visits = [*visits_with_medians([100] * 2), *visits_with_medians([200] * 3, definition=other)]
+    assert [(each.definition, each.n_visits) for each in figures_of(visits)] == [(HALF_ROUND_TRIP, 2), (other, 3)]
+
+
+def test_launches_are_the_replicate_where_there_are_enough() -> None:
+    visits = [
+        visit
+        for launch, median in enumerate([100, 110, 120, 130, 140, 150])
+        for visit in visits_with_medians([median] * (1 + launch), launch_id=launch)  # unequally many visits
+    ]
+    (figure,) = figures_of(visits)
+    assert (figure.interval_over, figure.n_launches, figure.n_visits) == ("launches", 6, 21)
+    assert (figure.value_ns, figure.low_ns, figure.high_ns) == (125.0, 100.0, 150.0)
+
+
+def test_few_launches_fall_back_on_visits_and_say_so() -> None:
+    visits = [v for launch in range(5) for v in visits_with_medians([100 + launch] * 2, launch_id=launch)]
+    (figure,) = figures_of(visits)
+    assert (figure.interval_over, figure.n_launches, figure.n_visits) == ("visits", 5, 10)
+    assert figure.low_ns is not None
+
+
+def test_more_confidence_needs_more_launches() -> None:
+    visits = [v for launch in range(6) for v in visits_with_medians([100 + launch] * 2, launch_id=launch)]
+    assert figures_of(visits, confidence=0.99)[0].interval_over == "visits"
+
+
+def test_p99_needs_single_repetitions() -> None:
+    one_batch = HALF_ROUND_TRIP
+    samples = [list(range(0, 2020, 20))] * 2  # 101 samples: 0 .. 1000 ns each way
+    (figure,) = figures_of([make_visit(elapsed_ns=samples, definition=one_batch)])
+    assert figure.p99_ns == pytest.approx(990)
+    assert figures_of([make_visit(elapsed_ns=samples, batch=2)])[0].p99_ns is None
+    assert figures_of([make_visit(elapsed_ns=[s[:99] for s in samples])])[0].p99_ns is None
+
+
+def test_slowest_rank_is_named() -> None:
+    elapsed_ns = [[10, 10, 10, 50], [20, 20, 20, 20], [15, 15, 15, 15]]
+    visits = [
+        make_visit(elapsed_ns=elapsed_ns, definition=SLOWEST),
+        make_visit(elapsed_ns=elapsed_ns, definition=SLOWEST),
+    ]
+    (figure,) = figures_of(visits)
+    assert (figure.slowest_rank, figure.slowest_share) == (1, 0.75)
+    assert figure.value_ns == 20.0
+    assert figures_of([make_visit(elapsed_ns=elapsed_ns)])[0].slowest_rank is None
+
+
+def test_one_unverified_visit_makes_the_figure_so() -> None:
+    assert not figures_of([make_visit(), make_visit(verified=False)])[0].verified
+
+
+def test_interval_over_visits_covers_where_samples_share_their_visits_luck() -> None:
+    """Visits differ by 5 %, samples within one by 1 %: an interval that counted samples would miss most of the time."""
+    rng = np.random.default_rng(8)
+    truth_ns, trials, covered = 20_000.0, 400, 0
+    coverage = 0.0
+    for _ in range(trials):
+        levels_ns = truth_ns * rng.lognormal(0, 0.05, 12)
+        samples = np.rint(levels_ns[:, None] * rng.lognormal(0, 0.01, (12, 40))).astype(np.int64)
+        visits = [make_visit(elapsed_ns=[row, row], definition=Definition("root", 1, 8, 1)) for row in samples]
+        (figure,) = figures_of(visits)
+        assert figure.low_ns is not None
+        assert figure.high_ns is not None
+        assert figure.coverage is not None
+        coverage = figure.coverage
+        covered += figure.low_ns <= truth_ns <= figure.high_ns
+    assert covered / trials == pytest.approx(coverage, abs=4 * math.sqrt(coverage * (1 - coverage) / trials))
+
+
+def test_figures_of_two_states_are_those_of_each_alone() -> None:
+    """What a whole run's scatter is made of: 73 % over both states, 3 % within each."""
+    rng = np.random.default_rng(9)
+    near = visits_with_medians(150 * rng.lognormal(0, 0.03, 40), floor_ns=NEAR)
+    far = visits_with_medians(370 * rng.lognormal(0, 0.03, 25), floor_ns=FAR)
+    visits = [*near, *far]
+    rng.shuffle(visits)  # type: ignore[arg-type]
+    found = figures_of(visits, classify([visit.floor_ns for visit in visits]))
+    assert [each.n_visits for each in found] == [40, 25]
+    assert [each.value_ns for each in found] == pytest.approx([150, 370], rel=0.03)
+    assert all(each.precision is not None and each.precision < 0.04 for each in found)

@@ -1,0 +1,247 @@
+"""What goes into the store comes back as the same values, and runs are found by what people call them."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.builders import SLOWEST, make_info, make_launch, make_point, make_visit
+
+from hockney.errors import StoreError, UsageError
+from hockney.model import Definition, PointStatus, RunStatus, Visit, Warning_
+from hockney.store import Store, StoredPoint
+
+
+def same(one: Visit, other: Visit) -> bool:
+    """Visits hold an array, so `==` can't say."""
+    plain, others = dict(vars(one)), dict(vars(other))
+    return np.array_equal(plain.pop("elapsed_ns"), others.pop("elapsed_ns")) and plain == others
+
+
+def test_run_comes_back(store: Store) -> None:
+    info = make_info(label="before upgrade")
+    run_id = store.create_run(info)
+    stored = store.run(run_id)
+    assert stored.info == info
+    assert (stored.status, stored.finished_unix_s, stored.rounds) == (RunStatus.RUNNING, None, 0)
+    assert (dict(stored.launches), stored.warnings) == ({}, ())
+
+
+def test_launches_come_back_by_id(store: Store, run_id: int) -> None:
+    second = make_launch("mpi@mpich-4.3", oversubscribed=True, index=0)
+    number = store.add_launch(run_id, second)
+    assert dict(store.run(run_id).launches) == {1: make_launch(), number: second}
+
+
+def test_points_come_back_in_order_with_their_role(store: Store, run_id: int) -> None:
+    added = [make_point(32, options=(("queue", "4"), ("window", "2")), role="refined"), make_point(0)]
+    ids = store.add_points(run_id, added)
+    stored = store.points(run_id)
+    assert [each.point for each in stored] == [make_point(8), make_point(64), *added]
+    assert [each.point.role for each in stored] == ["asked", "asked", "refined", "asked"]
+    assert ids == {each.point: each.id for each in stored[2:]}
+    assert {(each.status, each.reason) for each in stored} == {(PointStatus.PENDING, None)}
+
+
+def test_point_added_again_keeps_its_status(store: Store, run_id: int) -> None:
+    store.set_status(run_id, make_point(8), PointStatus.FAILED, "rank 1 died")
+    ids = store.add_points(run_id, [make_point(8), make_point(16)])
+    assert store.points(run_id)[0] == StoredPoint(ids[make_point(8)], make_point(8), PointStatus.FAILED, "rank 1 died")
+    assert len(store.points(run_id)) == 3
+
+
+def test_visits_come_back_by_point_in_order(store: Store, run_id: int) -> None:
+    first = make_visit(make_point(8), floor_ns=None, verified=False)
+    other = make_visit(make_point(64), [[1, 2], [3, 2**40], [5, 6]], definition=SLOWEST, batch=9, steal=0.25)
+    second = make_visit(make_point(8), [[], []], round_=1)
+    store.write_round(run_id, [first, other])
+    store.write_round(run_id, [second])
+    eight, sixty_four = store.points(run_id)
+    assert [same(*pair) for pair in zip(store.visits(eight), [first, second], strict=True)] == [True, True]
+    assert [same(*pair) for pair in zip(store.visits(sixty_four), [other], strict=True)] == [True]
+    assert store.run(run_id).rounds == 2
+
+
+def test_summaries_hold_the_time_by_definition(store: Store, run_id: int) -> None:
+    root = make_visit(make_point(8), [[400, 480, 420, 440], [1, 1, 1, 1]], batch=2)  # over 2 x 2
+    slowest = make_visit(make_point(64), [[5, 900, 7], [100, 8, 300]], definition=SLOWEST, floor_ns=None)
+    nothing = make_visit(make_point(64), [[], []], floor_ns=(1.0, 2.0), steal=0.5)
+    store.write_round(run_id, [slowest, root, nothing])
+    of_root, of_slowest, of_nothing = store.summaries(run_id)
+    assert (of_root.samples, of_root.median_ns, of_root.min_ns, of_root.max_ns) == (4, 107.5, 100.0, 120.0)
+    assert (of_slowest.samples, of_slowest.median_ns, of_slowest.min_ns, of_slowest.max_ns) == (3, 300, 100, 900)
+    assert (of_nothing.samples, of_nothing.median_ns, of_nothing.min_ns, of_nothing.max_ns) == (0, None, None, None)
+    assert (of_root.floor_ns, of_slowest.floor_ns, of_nothing.floor_ns) == ((27.0, 28.0), None, (1.0, 2.0))
+    assert (of_root.steal, of_nothing.steal) == (None, 0.5)
+
+
+def test_states_are_told_from_all_visits_of_the_run(store: Store, run_id: int) -> None:
+    floors = [(27.0, 28.0), (184.0, 190.0), (28.0, 186.0), None]
+    store.write_round(run_id, [make_visit(make_point(64), floor_ns=floor) for floor in floors])
+    store.write_round(run_id, [make_visit(make_point(8), floor_ns=(30.0, 28.0))])
+    eight, sixty_four = (each.id for each in store.points(run_id))
+    states = store.states(run_id)
+    assert [state.name for state in states[eight]] == ["near"]
+    assert [state.name for state in states[sixty_four]] == ["near", "far", "mixed", "unknown"]
+
+
+def test_unknown_is_null(store: Store, run_id: int, path: Path) -> None:
+    store.write_round(run_id, [make_visit(floor_ns=None, steal=None, definition=Definition("root", 1, 0, 1))])
+    store.set_status(run_id, make_point(8), PointStatus.PRECISE, "")
+    db = sqlite3.connect(path)
+    columns = "floor_before_ns, floor_after_ns, steal, algorithm"
+    assert db.execute(f"SELECT {columns} FROM visit").fetchall() == [(None,) * 4]
+    assert db.execute("SELECT label, finished_unix_s FROM run").fetchall() == [(None, None)]
+    assert db.execute("SELECT DISTINCT reason FROM point").fetchall() == [(None,)]
+    db.close()
+
+
+def test_text_is_data_never_sql(store: Store) -> None:
+    nasty = "x'); DROP TABLE run; --"
+    run_id = store.create_run(make_info(label=nasty, command=nasty))
+    point = make_point(transport=nasty, options=((nasty, nasty),))
+    store.add_points(run_id, [point])
+    store.set_status(run_id, point, PointStatus.SKIPPED, nasty)
+    assert store.find_run(nasty) == run_id
+    assert [(each.point, each.reason) for each in store.points(run_id)] == [(point, nasty)]
+
+
+def test_round_with_an_unknown_point_is_refused_whole(store: Store, run_id: int) -> None:
+    with pytest.raises(ValueError, match="pingpong of 4096 B on shm, 2 ranks was not added to run 1"):
+        store.write_round(run_id, [make_visit(make_point(8)), make_visit(make_point(4096))])
+    assert store.summaries(run_id) == []
+    assert store.run(run_id).rounds == 0
+
+
+def test_round_of_an_unknown_launch_is_refused_whole(store: Store, run_id: int) -> None:
+    with pytest.raises(StoreError, match="FOREIGN KEY"):
+        store.write_round(run_id, [make_visit(), make_visit(launch_id=99)])
+    assert store.summaries(run_id) == []
+    store.write_round(run_id, [make_visit()])
+    assert len(store.summaries(run_id)) == 1
+
+
+def test_seed_that_does_not_fit_is_refused(store: Store) -> None:
+    assert store.run(store.create_run(make_info(seed=2**63 - 1))).info.seed == 2**63 - 1
+    with pytest.raises(ValueError, match="seed"):
+        store.create_run(make_info(seed=2**63))
+
+
+def test_warnings_are_stored_once(store: Store, run_id: int) -> None:
+    governor = Warning_("governor", "cpu0", "The governor is powersave.", "Try performance.")
+    steal = Warning_("steal", "machine", "Stolen.", "")
+    for warning in (governor, steal, governor):
+        store.add_warning(run_id, warning)
+    assert store.run(run_id).warnings == (governor, steal)
+
+
+def test_run_ends_and_goes_on(store: Store, run_id: int) -> None:
+    before_s = time.time()
+    store.finish_run(run_id, RunStatus.INTERRUPTED)
+    stored = store.run(run_id)
+    assert stored.status is RunStatus.INTERRUPTED
+    assert stored.finished_unix_s is not None
+    assert before_s <= stored.finished_unix_s <= time.time()
+    store.resume_run(run_id)
+    stored = store.run(run_id)
+    assert (stored.status, stored.finished_unix_s) == (RunStatus.RUNNING, None)
+
+
+def test_killed_run_goes_on_in_another_program(store: Store, run_id: int, path: Path) -> None:
+    store.write_round(run_id, [make_visit(make_point(8)), make_visit(make_point(64))])
+    store.set_status(run_id, make_point(8), PointStatus.PRECISE)
+    with Store.open(path) as other:
+        assert other.run(run_id).info == make_info()
+        assert [each.status for each in other.points(run_id)] == [PointStatus.PRECISE, PointStatus.PENDING]
+        other.resume_run(run_id)
+        other.write_round(run_id, [make_visit(make_point(64), round_=1)])
+        assert [len(other.visits(each)) for each in other.points(run_id)] == [1, 2]
+
+
+def test_runs_are_listed_oldest_first(store: Store) -> None:
+    assert store.runs() == []
+    first, second = store.create_run(make_info("a")), store.create_run(make_info())
+    points = [make_point(8, "tcp"), make_point(16, "tcp"), make_point(8, "shm")]
+    store.add_points(first, points)
+    store.set_status(first, points[0], PointStatus.PRECISE)
+    store.set_status(first, points[2], PointStatus.PRECISE)
+    listed = store.runs()
+    assert [(run.id, run.label, run.transports) for run in listed] == [(first, "a", ("shm", "tcp")), (second, None, ())]
+    assert dict(listed[0].points) == {PointStatus.PRECISE: 2, PointStatus.PENDING: 1}
+    assert (listed[0].command, listed[0].status, listed[0].rounds) == ("hockney quick", RunStatus.RUNNING, 0)
+
+
+def test_unknown_run_number_is_a_usage_error(store: Store) -> None:
+    with pytest.raises(UsageError, match="there is no run 3"):
+        store.run(3)
+
+
+@pytest.mark.parametrize(
+    ("reference", "expected"),
+    [
+        ("1", 1),
+        ("4", 4),
+        ("last", 5),
+        ("last~0", 5),
+        ("last~4", 1),
+        ("nightly", 4),  # the newest of its name
+        ("nightly~1", 2),
+        ("a~1", 3),  # a label that looks like a step back from one
+        ("2026", 1),  # a number that is a label only
+        ("5", 5),  # a number wins over the label that run 1 does not have
+    ],
+)
+def test_run_is_found(store: Store, reference: str, expected: int) -> None:
+    for label in ("2026", "nightly", "a~1", "nightly", "last"):
+        store.create_run(make_info(label))
+    assert store.find_run(reference) == expected
+
+
+@pytest.mark.parametrize(
+    ("reference", "text"),
+    [
+        ("17", "there is no run 17: the nearest is 3, the newest 3"),
+        ("0", "there is no run 0: the nearest is 1, the newest 3"),
+        ("nigthly", "unknown run 'nigthly': did you mean 'nightly'?"),
+        ("lats", "unknown run 'lats': did you mean 'last'?"),
+        ("last~3", "unknown run 'last~3': 'last' names 3 runs, the oldest is last~2, run 1"),
+        ("nightly~1", "unknown run 'nightly~1': 'nightly' names 1 run, the oldest is nightly~0, run 2"),
+        ("zzz", "unknown run 'zzz': known are last, nightly, 3"),
+        ("", "unknown run '': known are last, nightly, 3"),
+        ("-1", "unknown run '-1': known are last, nightly, 3"),
+    ],
+)
+def test_run_that_is_not_there(store: Store, reference: str, text: str) -> None:
+    for label in (None, "nightly", None):
+        store.create_run(make_info(label))
+    with pytest.raises(UsageError) as caught:
+        store.find_run(reference)
+    assert str(caught.value) == text
+
+
+def test_no_run_at_all(store: Store) -> None:
+    with pytest.raises(UsageError, match="there are no runs in .* yet; `hockney quick` makes one"):
+        store.find_run("last")
+
+
+def test_snapshot_sees_one_moment(store: Store, run_id: int, path: Path) -> None:
+    with Store.open(path, readonly=True) as reader:
+        with reader.snapshot():
+            assert reader.summaries(run_id) == []
+            store.write_round(run_id, [make_visit()])
+            assert reader.summaries(run_id) == []
+        assert len(reader.summaries(run_id)) == 1
+
+
+def test_damaged_samples_are_named(store: Store, run_id: int, path: Path) -> None:
+    store.write_round(run_id, [make_visit()])
+    db = sqlite3.connect(path)
+    db.execute("UPDATE visit_samples SET elapsed_ns = ?", (b"\1junk",))
+    db.commit()
+    db.close()
+    with pytest.raises(StoreError, match=r"results\.db: pingpong of 8 B on shm, 2 ranks: samples are damaged"):
+        store.visits(store.points(run_id)[0])
+    assert len(store.summaries(run_id)) == 1

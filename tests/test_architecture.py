@@ -1,0 +1,78 @@
+"""What holds for the code as a whole: imports point one way, and light commands load nothing heavy."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "src" / "hockney"
+# A module may import from lower levels only, and from its own package. docs/architecture.md shows the same.
+LEVELS = [
+    {"errors"},
+    {"units"},
+    {"model"},
+    {"stats", "fit", "worker", "suites"},
+    {"machine", "store", "plan"},
+    {"sampler", "library"},
+    {"instrument", "report"},
+    {"run", "inventory", "checkup"},
+    {"cli"},
+]
+LEVEL = {name: number for number, names in enumerate(LEVELS) for name in names}
+
+
+def part_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imported_parts(path: Path) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        else:
+            continue
+        found.update(name.split(".")[1] for name in names if name.startswith("hockney."))
+    return found & set(LEVEL)
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_point_one_way(path: Path) -> None:
+    part = part_of(path)
+    if part in ("__init__", "__main__"):
+        return
+    assert part in LEVEL, f"say in LEVELS where {part} belongs"
+    upwards = {name for name in imported_parts(path) if name != part and LEVEL[name] >= LEVEL[part]}
+    assert not upwards
+
+
+def test_patterns_see_nothing_of_any_transport() -> None:
+    allowed = {'"../pattern.h"', '"../collectives.h"', '"flow.h"'}
+    for path in (PACKAGE / "worker/csrc/patterns").glob("*.[ch]"):
+        included = {line.split(maxsplit=1)[1] for line in path.read_text().splitlines() if line.startswith("#include")}
+        assert included <= allowed, path.name
+
+
+def test_transports_see_nothing_of_any_pattern() -> None:
+    for path in (PACKAGE / "worker/csrc/transports").glob("*.[ch]"):
+        assert "pattern.h" not in path.read_text(), path.name
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["quick", "--help"], ["run", "--help"]], ids=" ".join)
+def test_light_commands_load_nothing_heavy(arguments: list[str], tmp_path: Path) -> None:
+    program = (
+        "import sys\n"
+        "from hockney.cli import run\n"
+        f"code = run({[*arguments]!r})\n"
+        "heavy = {'numpy', 'scipy', 'pydantic', 'rich', 'psutil'} & set(sys.modules)\n"
+        "assert code == 0 and not heavy, (code, heavy)\n"
+    )
+    environment = {"HOCKNEY_STORE": str(tmp_path / "none.db"), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr

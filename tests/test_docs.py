@@ -1,0 +1,134 @@
+"""Documents are part of the product: what exists is in them, and what stands in them works."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hockney.cli.commands import COMMANDS
+from hockney.units import parse_sizes
+from hockney.worker.build import build_worker
+from hockney.worker.catalogue import describe
+
+ROOT = Path(__file__).parents[1]
+PAGES = {path.name: path.read_text(encoding="utf-8") for path in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]}
+EVERYTHING = "\n".join(PAGES.values())
+DESCRIPTION = describe(build_worker())
+
+
+@pytest.mark.parametrize("pattern", [row["name"] for row in DESCRIPTION["patterns"]])
+def test_every_pattern_is_defined(pattern: str) -> None:
+    assert re.search(rf"^\| {pattern} \|", PAGES["metrics.md"], re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "option"),
+    [(row["name"], option) for row in DESCRIPTION["patterns"] for option in row["options"]],
+    ids=lambda value: value if isinstance(value, str) else value["name"],
+)
+def test_every_option_of_a_pattern_is_explained(pattern: str, option: dict[str, Any]) -> None:
+    match = re.search(rf"^\| {pattern} \| `{option['name']}` \| ([^|]*) \|", PAGES["metrics.md"], re.MULTILINE)
+    assert match
+    choices = option["choices"].split("|") if option["choices"] else [f"{option['min']} to {option['max']}"]
+    assert match[1].split(", ") == choices
+
+
+@pytest.mark.parametrize("transport", [row["name"] for row in DESCRIPTION["transports"]])
+def test_every_transport_is_described(transport: str) -> None:
+    assert f"`{transport}`" in PAGES["transports.md"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_is_in_the_documents_and_has_help_with_an_example(command: str) -> None:
+    assert re.search(rf"hockney {command}\b", EVERYTHING)
+    done = subprocess.run(
+        [sys.executable, "-m", "hockney", command, "--help"], capture_output=True, text=True, check=True
+    )
+    assert "Example" in done.stdout
+    assert f"hockney {command}" in done.stdout
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    for name, text in PAGES.items():
+        folder = ROOT if (ROOT / name).exists() else ROOT / "docs"
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
+            assert (folder / target).exists(), f"{name} links to {target}"
+
+
+def test_command_lines_in_the_documents_are_understood() -> None:
+    """Every `./hockney run …` of the pages is parsed as far as its words; sizes are those that units.py reads."""
+    from hockney.cli.run import run
+    from hockney.cli.wishes import find_suite, read_wishes
+
+    lines = re.findall(r"^(?:\$ )?(?:\./)?hockney run ([^#\n`|]*)", EVERYTHING, re.MULTILINE)
+    assert lines
+    for line in lines:
+        context = run.make_context("run", shlex.split(line))
+        words = dict(context.params)
+        if words["what"] and not words["what"].endswith(".toml"):
+            find_suite(words["what"])
+        read_wishes(words)
+        if words["sizes"]:
+            assert parse_sizes(words["sizes"])
+
+
+def test_no_page_names_a_place_of_somebodys_machine() -> None:
+    for name, text in PAGES.items():
+        assert not re.search(r"(?<![\w.])/(home|root|work|tmp)/", text), name
+
+
+# ---- the tutorial is carried out -----------------------------------------------------------------------------------
+
+TUTORIAL = PAGES["tutorial.md"]
+
+
+def blocks(kind: str) -> list[str]:
+    return re.findall(rf"^```{kind}\n(.*?)^```", TUTORIAL, re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the tutorial's commands were run, in their order, with a store of their own."""
+    folder = tmp_path_factory.mktemp("tutorial")
+    (folder / "mine.toml").write_text(blocks("toml")[0])
+    lines = [line[2:] for block in blocks("console") for line in block.splitlines() if line.startswith("$ ")]
+    assert len(lines) > 10
+    for line in lines:
+        words = shlex.split(line)
+        assert words[0] == "./hockney"
+        done = subprocess.run(
+            [sys.executable, "-m", "hockney", *words[1:]],
+            cwd=folder,
+            env={**os.environ, "HOCKNEY_STORE": str(folder / "results.db")},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        assert done.returncode == 0, f"{line}\n{done.stderr}"
+        assert done.stdout or "-o" in words, line
+    return folder
+
+
+def test_the_tutorials_commands_work(place: Path) -> None:
+    assert (place / "first.csv").read_text().count("\n") > 3
+    assert json.loads((place / "first.json").read_text())["format"] == "hockney-run"
+
+
+def test_the_tutorials_program_works(place: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", blocks("python")[0]],
+        env={**os.environ, "HOCKNEY_STORE": str(place / "results.db")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert " ns, " in done.stdout

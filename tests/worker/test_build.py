@@ -1,0 +1,291 @@
+"""Building workers: what decides a build, what is kept, and every way in which it can fail."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from hockney.worker import build, cache
+from hockney.worker.build import NATIVE, Recipe, build_worker, family_sources, is_built
+from hockney.worker.cache import Probes
+from hockney.worker.compiler import find_c_compiler, identify
+from hockney.worker.errors import CacheUnusable, CompileFailed, NoCompiler
+
+
+def script(path: Path, text: str) -> Path:
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+def recording(path: Path, log: Path) -> Path:
+    """A compiler that writes down how it is called, and then does it."""
+    return script(path, f'echo "$@" >> {log}\nexec {shutil.which("cc")} "$@"')
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache that holds the objects of the native worker, so that the tests below compile only what differs."""
+    folder = tmp_path_factory.mktemp("cache")
+    build_worker(folder=folder)
+    return folder
+
+
+@pytest.fixture
+def folder(kept: Path, tmp_path: Path) -> Path:
+    shutil.copytree(kept, tmp_path / "cache")
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the sources that may be changed."""
+    shutil.copytree(build.SOURCES, tmp_path / "csrc")
+    monkeypatch.setattr(build, "SOURCES", tmp_path / "csrc")
+    return tmp_path / "csrc"
+
+
+# ---- what is built --------------------------------------------------------------------------------------------------
+
+
+def test_a_worker_is_built_and_runs(folder: Path) -> None:
+    worker = build_worker(folder=folder)
+    said = subprocess.run([worker, "--version"], capture_output=True, text=True, check=True).stdout
+    assert "family native" in said
+
+
+def test_a_worker_that_is_there_costs_no_compiler(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    worker = build_worker(folder=folder)
+
+    def no_run(*_: object, **__: object) -> None:
+        raise AssertionError("a program was started")
+
+    monkeypatch.setattr(subprocess, "run", no_run)
+    monkeypatch.setattr(subprocess, "Popen", no_run)
+    assert build_worker(folder=folder) == worker
+    assert is_built(folder=folder)
+
+
+def test_nothing_but_what_is_kept_stays_in_the_folder(folder: Path) -> None:
+    worker = build_worker(folder=folder)
+    assert {path.name for path in folder.iterdir()} == {worker.name, "objects", "probes"}
+
+
+@pytest.mark.parametrize("name", ["measure.c", "transport.h", "patterns/pingpong.c"])
+def test_a_changed_source_is_another_worker(folder: Path, sources: Path, name: str) -> None:
+    before = build_worker(folder=folder)
+    (sources / name).write_text((sources / name).read_text() + "/* changed */\n")
+    assert not is_built(folder=folder)
+    after = build_worker(folder=folder)
+    assert after != before
+    assert before.exists()
+
+
+def test_only_what_changed_is_compiled(tmp_path: Path, sources: Path) -> None:
+    log = tmp_path / "log"
+    recipe = Recipe(compiler=(str(recording(tmp_path / "mycc", log)),))
+    build_worker(recipe, folder=tmp_path / "cache")
+    log.unlink()
+    (sources / "status.c").write_text((sources / "status.c").read_text() + "/* changed */\n")
+    build_worker(recipe, folder=tmp_path / "cache")
+    compiled = [line for line in log.read_text().splitlines() if " -c " in line]
+    assert len(compiled) == 1
+    assert compiled[0].endswith("status.c")
+
+
+def test_defines_flags_and_sources_on_top(folder: Path, tmp_path: Path) -> None:
+    extra = tmp_path / "extra.c"
+    extra.write_text('#include "status.h"\n#ifndef SEEN\n#error not seen\n#endif\nint hk_extra;\n')
+    more = Recipe(defines=("SEEN=1",), flags=("-g",), extra_sources=(extra,))
+    assert build_worker(more, folder=folder) != build_worker(folder=folder)
+
+
+def test_sources_of_families() -> None:
+    native, mpi = (set(map(str, family_sources(name))) for name in ("native", "mpi"))
+    everything = {str(path.relative_to(build.SOURCES)) for path in build.SOURCES.rglob("*.c")}
+    assert native | mpi == everything
+    assert "transports/mpi.c" not in native
+    assert mpi - native == {"transports/mpi.c"}
+    assert "local.c" not in mpi
+    assert not any(name.startswith("transports/") for name in mpi - {"transports/mpi.c"})
+
+
+def test_the_compiler_in_cc(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = tmp_path / "log"
+    monkeypatch.setenv("CC", f"{recording(tmp_path / 'mycc', log)} -DFROM_CC=1")
+    build_worker(folder=folder)
+    lines = log.read_text().splitlines()
+    assert all(line.startswith("-DFROM_CC=1") for line in lines)
+    assert any("-O3" in line and line.endswith("patterns/pingpong.c") for line in lines)
+
+
+def test_a_compiler_that_changes_is_asked_again(tmp_path: Path) -> None:
+    compiler = script(tmp_path / "mycc", "echo mycc 1.0")
+    probes = Probes(tmp_path / "cache")
+    assert identify([str(compiler)], probes, wrapper=False).version == "mycc 1.0"
+    script(compiler, "echo mycc version 2.0")
+    assert identify([str(compiler)], probes, wrapper=False).version == "mycc version 2.0"
+
+
+def test_16_byte_stores_of_aarch64(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = tmp_path / "log"
+    compiler = script(tmp_path / "mycc", f'echo "$@" >> {log}; [ "$1" = --version ] && echo mycc || exit 1')
+    monkeypatch.setattr(os, "uname", lambda: SimpleNamespace(machine="aarch64"))
+    read_text = Path.read_text
+    cpuinfo = "Features\t: fp asimd uscat ilrcpc\n"
+    monkeypatch.setattr(Path, "read_text", lambda path: cpuinfo if str(path) == "/proc/cpuinfo" else read_text(path))
+    with pytest.raises(CompileFailed):
+        build_worker(Recipe(compiler=(str(compiler),)), folder=tmp_path / "cache")
+    assert "-DHK_LSE2" in log.read_text()
+
+
+def test_two_builders_at_once(tmp_path: Path) -> None:
+    found: list[Path] = []
+    builders = [
+        threading.Thread(target=lambda: found.append(build_worker(folder=tmp_path / "cache"))) for _ in range(2)
+    ]
+    for builder in builders:
+        builder.start()
+    for builder in builders:
+        builder.join()
+    assert len(found) == 2
+    assert found[0] == found[1]
+    subprocess.run([found[0], "--version"], check=True, stdout=subprocess.DEVNULL)
+    assert {path.name for path in (tmp_path / "cache").iterdir()} == {found[0].name, "objects", "probes"}
+
+
+def test_an_empty_file_in_the_place_of_a_worker_is_built_anew(folder: Path) -> None:
+    worker = build_worker(folder=folder)
+    worker.write_bytes(b"")
+    assert build_worker(folder=folder) == worker
+    subprocess.run([worker, "--version"], check=True, stdout=subprocess.DEVNULL)
+
+
+def test_what_nobody_used_for_a_month_goes(folder: Path) -> None:
+    worker = build_worker(folder=folder)
+    long_ago = time.time() - 40 * 86400
+    crumbs = folder / "tmp-killed"
+    crumbs.mkdir()
+    for path in [worker, crumbs, *(folder / "objects").iterdir()]:
+        os.utime(path, (long_ago, long_ago))
+    build_worker(Recipe(defines=("OTHER=1",)), folder=folder)
+    assert not worker.exists()
+    assert not crumbs.exists()
+    assert build_worker(folder=folder) == worker
+
+
+# ---- what can go wrong ----------------------------------------------------------------------------------------------
+
+
+def test_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(NoCompiler, match=r"no C compiler found: cc, gcc and clang are not on PATH; install one with: "):
+        build_worker(folder=tmp_path / "cache")
+
+
+def test_a_compiler_in_cc_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "nocc -O2")
+    with pytest.raises(NoCompiler, match="CC names 'nocc', which is not here"):
+        find_c_compiler()
+    with pytest.raises(NoCompiler, match="'nowrapper'"):
+        build_worker(Recipe(family="mpi", compiler=("nowrapper",)), folder=tmp_path)
+
+
+def test_a_compiler_that_cannot_tell_its_version(tmp_path: Path) -> None:
+    compiler = script(tmp_path / "mycc", "echo 'mycc: licence expired' >&2; exit 1")
+    with pytest.raises(CompileFailed, match="mycc cannot answer --version: mycc: licence expired"):
+        build_worker(Recipe(compiler=(str(compiler),)), folder=tmp_path / "cache")
+
+
+def test_a_compiler_that_fails_is_quoted(folder: Path, tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.c"
+    wrong.write_text("int hk_wrong(void) { return undeclared_name; }\n")
+    with pytest.raises(CompileFailed) as error:
+        build_worker(Recipe(extra_sources=(wrong,)), folder=folder)
+    assert "cannot compile wrong.c" in str(error.value)
+    assert "undeclared_name" in str(error.value)
+    assert "\n" not in str(error.value)
+    assert "wrong.c:1:" in error.value.output
+    assert not any(path.name.startswith("tmp-") for path in folder.iterdir())
+
+
+def test_a_linker_that_fails_is_quoted(folder: Path, tmp_path: Path) -> None:
+    lacking = tmp_path / "lacking.c"
+    lacking.write_text("int hk_nowhere(void);\nint hk_lacking(void) { return hk_nowhere(); }\n")
+    with pytest.raises(CompileFailed, match=r"cannot link the worker: .*hk_nowhere"):
+        build_worker(Recipe(extra_sources=(lacking,)), folder=folder)
+
+
+def test_a_compiler_that_crashes_in_silence(tmp_path: Path) -> None:
+    compiler = script(tmp_path / "mycc", 'case "$*" in *--version*) echo mycc 1;; *) kill -9 $$;; esac')
+    with pytest.raises(CompileFailed, match="no message from: "):
+        build_worker(Recipe(compiler=(str(compiler),)), folder=tmp_path / "cache")
+
+
+def test_a_full_disk(tmp_path: Path) -> None:
+    full = "fatal error: error writing to /x/y.s: No space left on device"
+    compiler = script(tmp_path / "mycc", f'case "$*" in *--version*) echo mycc 1;; *) echo "{full}" >&2; exit 1;; esac')
+    with pytest.raises(CacheUnusable, match=r"cannot keep built workers in .*: the disk is full; make room there"):
+        build_worker(Recipe(compiler=(str(compiler),)), folder=tmp_path / "cache")
+
+
+def test_a_folder_that_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(CacheUnusable, match="XDG_CACHE_HOME"):
+        build_worker(folder=tmp_path / "file" / "workers")
+
+
+@contextmanager
+def as_anyone() -> Iterator[None]:
+    """Root may write everywhere; on Linux this thread can step down for file access alone."""
+    if os.geteuid() != 0:
+        yield
+        return
+    libc = ctypes.CDLL(None)
+    libc.setfsuid(65534)
+    try:
+        yield
+    finally:
+        libc.setfsuid(0)
+
+
+def test_a_folder_that_may_only_be_read(tmp_path: Path) -> None:
+    tmp_path.chmod(0o555)
+    try:
+        with as_anyone(), pytest.raises(CacheUnusable, match="Permission denied"), cache.scratch(tmp_path / "workers"):
+            raise AssertionError("it was made")
+    finally:
+        tmp_path.chmod(0o755)
+
+
+def test_probes_without_a_folder_only_cost_time(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    probes = Probes(tmp_path / "file")
+    probes.put(["key"], {"answer": 1}, [])
+    assert probes.get(["key"]) is None
+
+
+def test_a_damaged_probe_is_asked_again(tmp_path: Path) -> None:
+    probes = Probes(tmp_path)
+    probes.put(["key"], {"answer": 1}, [])
+    assert probes.get(["key"]) == {"answer": 1}
+    (record,) = (tmp_path / "probes").iterdir()
+    for damage in ("", "[]", '{"stamps": 1, "answer": {}}', "\x00"):
+        record.write_text(damage)
+        assert probes.get(["key"]) is None
+
+
+def test_the_default_recipe_is_native() -> None:
+    assert NATIVE.family == "native"
+    assert cache.default_folder().name == "workers"

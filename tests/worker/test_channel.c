@@ -1,0 +1,513 @@
+/* The transports shm and threads, with ranks as processes and as threads: lengths, order, full rings, requests of all
+ * kinds at once, more ranks than CPUs, one-sided access, the barrier, message numbers that wrap.
+ *
+ *     W=src/hockney/worker/csrc
+ *     cc -std=c17 -D_GNU_SOURCE -g -O1 -fsanitize=address,undefined -I$W tests/worker/test_channel.c \
+ *        $W/transports/{channel,channel_message,channel_shared,shm,threads}.c $W/{status,machine}.c -pthread
+ *
+ * and the same with -fsanitize=thread, and with -DHK_LANE_PORTABLE, which tests the path of machines without 16-byte
+ * stores. Ends with 0 and one line for each transport, or with 1 and the check that failed. Takes some seconds. */
+#include <pthread.h>
+#include <string.h>
+
+#include "check.h"
+#include "transports/channel.h"
+
+extern const hk_transport_t hk_transport_shm, hk_transport_threads;
+
+enum {
+    RANKS_MAX = 6,
+    ROOM_BYTES = 1 << 20, /* of each of a rank's two buffers */
+    GUARD_BYTES = 8,
+    LONGEST_BYTES = 70000,
+};
+
+/* ---- ranks ------------------------------------------------------------------------------------------------------- */
+
+/* One rank in a test. */
+typedef struct rank {
+    hk_ctx_t *ctx;
+    const hk_transport_t *tp;
+    int me, size;
+    unsigned char *out, *in;
+    uint64_t random;
+} rank_t;
+
+typedef void body_t(rank_t *rank);
+
+typedef struct job {
+    const hk_transport_t *tp;
+    void *shared;
+    int size, rank, oversubscribed;
+    body_t *body;
+} job_t;
+
+static void be_rank(const job_t *test)
+{
+    const hk_job_t job = {
+        .rank = test->rank, .size = test->size, .shared = test->shared, .oversubscribed = test->oversubscribed};
+    rank_t rank = {.tp = test->tp, .me = test->rank, .size = test->size, .random = (uint64_t)test->rank + 1};
+    CHECK(test->tp->open(&job, &rank.ctx) == HK_OK);
+    CHECK(rank.ctx->tp == test->tp && rank.ctx->rank == test->rank && rank.ctx->size == test->size);
+    rank.out = test->tp->alloc(rank.ctx, ROOM_BYTES);
+    rank.in = test->tp->alloc(rank.ctx, ROOM_BYTES);
+    CHECK(rank.out != NULL && rank.in != NULL);
+    test->body(&rank);
+    CHECK(test->tp->barrier(rank.ctx) == HK_OK);
+    test->tp->free(rank.ctx, rank.in, ROOM_BYTES);
+    test->tp->free(rank.ctx, rank.out, ROOM_BYTES);
+    test->tp->close(rank.ctx);
+}
+
+static void *be_thread(void *argument)
+{
+    be_rank(argument);
+    return NULL;
+}
+
+static void run_job(const hk_transport_t *tp, int size, int oversubscribed, body_t *body)
+{
+    job_t job[RANKS_MAX];
+    pthread_t thread[RANKS_MAX];
+    pid_t pid[RANKS_MAX];
+    void *shared = NULL;
+    CHECK(tp->prepare(size, &shared) == HK_OK);
+    for (int r = 0; r < size; r++) {
+        job[r] = (job_t){tp, shared, size, r, oversubscribed, body};
+        if ((tp->caps & HK_CAP_THREADS) != 0) {
+            CHECK(pthread_create(&thread[r], NULL, be_thread, &job[r]) == 0);
+        } else {
+            pid[r] = check_fork();
+            if (pid[r] == 0) {
+                be_rank(&job[r]);
+                exit(0);
+            }
+        }
+    }
+    for (int r = 0; r < size; r++) {
+        if ((tp->caps & HK_CAP_THREADS) != 0) {
+            CHECK(pthread_join(thread[r], NULL) == 0);
+        } else {
+            check_end(pid[r]);
+        }
+    }
+    hk_channel_unprepare(shared);
+}
+
+/* ---- payloads ---------------------------------------------------------------------------------------------------- */
+
+static unsigned char byte_of(uint32_t seed, size_t i)
+{
+    return (unsigned char)(seed * 131u + (uint32_t)i * 7u + (uint32_t)(i >> 8) + 1u);
+}
+
+static void fill(unsigned char *buf, size_t len_bytes, uint32_t seed)
+{
+    for (size_t i = 0; i < len_bytes; i++) {
+        buf[i] = byte_of(seed, i);
+    }
+}
+
+static bool holds(const unsigned char *buf, size_t len_bytes, uint32_t seed)
+{
+    for (size_t i = 0; i < len_bytes; i++) {
+        if (buf[i] != byte_of(seed, i)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is_all(const unsigned char *buf, size_t len_bytes, unsigned char value)
+{
+    for (size_t i = 0; i < len_bytes; i++) {
+        if (buf[i] != value) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* splitmix64 */
+static uint64_t draw(uint64_t *state)
+{
+    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+/* Mostly lengths at which something changes, and their neighbours. */
+static size_t draw_length(uint64_t *state)
+{
+    static const size_t edges[] = {1, 4, 8, 9, HK_INLINE_BYTES, HK_INLINE_BYTES + 1, HK_EAGER_BYTES, 1024, 4096, 8191};
+    const uint64_t x = draw(state);
+    if (x % 4 == 0) {
+        return (size_t)(x >> 32) % 9000;
+    }
+    return edges[(x >> 8) % (sizeof edges / sizeof edges[0])] + (size_t)((x >> 16) % 3) - 1;
+}
+
+/* ---- blocking messages ------------------------------------------------------------------------------------------- */
+
+/* There and back, at an odd place in memory; nothing before and behind the message is touched. */
+static void bounce(rank_t *rank, size_t len_bytes)
+{
+    const uint32_t seed = (uint32_t)len_bytes;
+    unsigned char *out = rank->out + len_bytes % 61, *in = rank->in + GUARD_BYTES + len_bytes % 67;
+    memset(in - GUARD_BYTES, 0xee, len_bytes + 2 * (size_t)GUARD_BYTES);
+    fill(out, len_bytes, seed + (uint32_t)rank->me);
+    if (rank->me == 0) {
+        CHECK(rank->tp->send(rank->ctx, 1, out, len_bytes) == HK_OK);
+        CHECK(rank->tp->recv(rank->ctx, 1, in, len_bytes) == HK_OK);
+    } else {
+        CHECK(rank->tp->recv(rank->ctx, 0, in, len_bytes) == HK_OK);
+        CHECK(rank->tp->send(rank->ctx, 0, out, len_bytes) == HK_OK);
+    }
+    CHECK(holds(in, len_bytes, seed + (uint32_t)(1 - rank->me)));
+    CHECK(is_all(in - GUARD_BYTES, GUARD_BYTES, 0xee) && is_all(in + len_bytes, GUARD_BYTES, 0xee));
+}
+
+static void test_lengths(rank_t *rank)
+{
+    for (size_t len_bytes = 0; len_bytes < 600; len_bytes++) {
+        bounce(rank, len_bytes);
+    }
+    for (size_t edge = 1024; edge <= 65536; edge *= 2) {
+        for (size_t len_bytes = edge - 2; len_bytes <= edge + 2; len_bytes++) {
+            bounce(rank, len_bytes);
+        }
+    }
+    for (size_t len_bytes = 601; len_bytes <= LONGEST_BYTES; len_bytes += 997) {
+        bounce(rank, len_bytes);
+    }
+}
+
+/* The sender runs ahead as far as the ring lets it, in all lengths mixed. */
+static void test_stream(rank_t *rank)
+{
+    uint64_t lengths = 7;
+    for (uint32_t i = 0; i < 3000; i++) {
+        const size_t len_bytes = draw_length(&lengths) % (i % 100 < 80 ? HK_EAGER_BYTES + 1 : 9000);
+        if (rank->me == 0) {
+            fill(rank->out, len_bytes, i);
+            CHECK(rank->tp->send(rank->ctx, 1, rank->out, len_bytes) == HK_OK);
+        } else {
+            CHECK(rank->tp->recv(rank->ctx, 0, rank->in, len_bytes) == HK_OK);
+            CHECK(holds(rank->in, len_bytes, i));
+        }
+    }
+}
+
+/* ---- requests ---------------------------------------------------------------------------------------------------- */
+
+enum { MANY = 5 * HK_RING_SLOTS + 3, SPAN_BYTES = 1024 };
+
+/* Both ranks fill their rings several times over before either has taken anything. */
+static void test_full_rings(rank_t *rank)
+{
+    static const size_t lengths[] = {8, 0, SPAN_BYTES, 40, 200, SPAN_BYTES - 1, 4};
+    const int peer = 1 - rank->me;
+    hk_req_t *reqs = calloc(2 * (size_t)MANY, sizeof *reqs);
+    CHECK(reqs != NULL);
+    for (uint32_t round = 0; round < 6; round++) {
+        memset(rank->in, 0, (size_t)MANY * SPAN_BYTES);
+        CHECK(rank->tp->barrier(rank->ctx) == HK_OK);
+        for (uint32_t i = 0; i < MANY; i++) {
+            fill(rank->out + (size_t)i * SPAN_BYTES, lengths[i % 7], 1000 * round + i + (uint32_t)rank->me);
+        }
+        for (int half = 0; half < 2; half++) {
+            for (uint32_t i = 0; i < MANY; i++) {
+                const size_t at = (size_t)i * SPAN_BYTES, len_bytes = lengths[i % 7];
+                hk_req_t *req = &reqs[2 * i + (uint32_t)half];
+                CHECK(((uint32_t)half == round % 2
+                           ? rank->tp->isend(rank->ctx, peer, rank->out + at, len_bytes, req)
+                           : rank->tp->irecv(rank->ctx, peer, rank->in + at, len_bytes, req)) == HK_OK);
+            }
+        }
+        CHECK(rank->tp->wait_all(rank->ctx, reqs, 2 * (size_t)MANY) == HK_OK);
+        for (uint32_t i = 0; i < MANY; i++) {
+            CHECK(holds(rank->in + (size_t)i * SPAN_BYTES, lengths[i % 7], 1000 * round + i + (uint32_t)peer));
+        }
+    }
+    free(reqs);
+}
+
+/* Messages match in the order of their start, whichever way they were started. */
+static void test_mixed_order(rank_t *rank)
+{
+    enum { STEPS = 400 };
+    hk_req_t *reqs = calloc(STEPS, sizeof *reqs);
+    uint64_t lengths = 3;
+    size_t at = 0, open = 0, len_bytes[STEPS];
+    CHECK(reqs != NULL);
+    for (uint32_t i = 0; i < STEPS; i++) {
+        len_bytes[i] = draw_length(&lengths) % 2048;
+        const bool blocking = draw(&rank->random) % 7 == 0;
+        unsigned char *out = rank->out + at, *in = rank->in + at;
+        at += len_bytes[i];
+        if (rank->me == 0) {
+            fill(out, len_bytes[i], i);
+            CHECK((blocking ? rank->tp->send(rank->ctx, 1, out, len_bytes[i])
+                            : rank->tp->isend(rank->ctx, 1, out, len_bytes[i], &reqs[open++])) == HK_OK);
+        } else {
+            CHECK((blocking ? rank->tp->recv(rank->ctx, 0, in, len_bytes[i])
+                            : rank->tp->irecv(rank->ctx, 0, in, len_bytes[i], &reqs[open++])) == HK_OK);
+        }
+    }
+    CHECK(rank->tp->wait_all(rank->ctx, reqs, open) == HK_OK);
+    at = 0;
+    for (uint32_t i = 0; i < STEPS; i++) {
+        CHECK(rank->me == 0 || holds(rank->in + at, len_bytes[i], i));
+        at += len_bytes[i];
+    }
+    free(reqs);
+}
+
+/* Each waits in a blocking send for the other, which has started the receive: only a wait that looks round ends. */
+static void test_progress_while_blocked(rank_t *rank)
+{
+    enum { LEN_BYTES = 5000 };
+    hk_req_t req;
+    const int peer = 1 - rank->me;
+    for (uint32_t i = 0; i < 20; i++) {
+        fill(rank->out, LEN_BYTES, i + (uint32_t)rank->me);
+        CHECK(rank->tp->irecv(rank->ctx, peer, rank->in, LEN_BYTES, &req) == HK_OK);
+        CHECK(rank->tp->send(rank->ctx, peer, rank->out, LEN_BYTES) == HK_OK);
+        CHECK(rank->tp->wait_all(rank->ctx, &req, 1) == HK_OK);
+        CHECK(holds(rank->in, LEN_BYTES, i + (uint32_t)peer));
+    }
+}
+
+/* Everyone to everyone, oneself included, in a random order of starts. */
+static void exchange_all(rank_t *rank, size_t len_bytes, uint32_t seed)
+{
+    hk_req_t reqs[2 * RANKS_MAX];
+    const int shift = (int)(draw(&rank->random) % (uint64_t)rank->size);
+    for (int k = 0; k < 2 * rank->size; k++) {
+        const int peer = (k / 2 + shift) % rank->size;
+        const size_t at = (size_t)peer * len_bytes;
+        if ((k % 2 == 0) == (seed % 2 == 0)) {
+            fill(rank->out + at, len_bytes, seed + (uint32_t)(rank->me * RANKS_MAX + peer));
+            CHECK(rank->tp->isend(rank->ctx, peer, rank->out + at, len_bytes, &reqs[k]) == HK_OK);
+        } else {
+            memset(rank->in + at, 0, len_bytes);
+            CHECK(rank->tp->irecv(rank->ctx, peer, rank->in + at, len_bytes, &reqs[k]) == HK_OK);
+        }
+    }
+    CHECK(rank->tp->wait_all(rank->ctx, reqs, 2 * (size_t)rank->size) == HK_OK);
+    for (int peer = 0; peer < rank->size; peer++) {
+        CHECK(holds(rank->in + (size_t)peer * len_bytes, len_bytes, seed + (uint32_t)(peer * RANKS_MAX + rank->me)));
+    }
+}
+
+static void test_many_peers(rank_t *rank)
+{
+    static const size_t lengths[] = {0, 4, 8, 48, 256, 257, 4096, LONGEST_BYTES};
+    for (uint32_t i = 0; i < 40; i++) {
+        exchange_all(rank, lengths[i % (sizeof lengths / sizeof lengths[0])], i);
+    }
+    /* A token round the ring: each rank waits for all the others in turn. */
+    uint64_t token = 0;
+    const int next = (rank->me + 1) % rank->size, previous = (rank->me + rank->size - 1) % rank->size;
+    for (uint64_t i = 0; i < 50; i++) {
+        if (rank->me != 0 || i > 0) {
+            CHECK(rank->tp->recv(rank->ctx, previous, rank->in, sizeof token) == HK_OK);
+            memcpy(&token, rank->in, sizeof token);
+            CHECK(token == i * (uint64_t)rank->size + (uint64_t)rank->me - (rank->me == 0));
+        }
+        token = i * (uint64_t)rank->size + (uint64_t)rank->me;
+        memcpy(rank->out, &token, sizeof token);
+        CHECK(rank->tp->send(rank->ctx, next, rank->out, sizeof token) == HK_OK);
+    }
+    if (rank->me == 0) {
+        CHECK(rank->tp->recv(rank->ctx, previous, rank->in, sizeof token) == HK_OK);
+    }
+}
+
+/* ---- random ------------------------------------------------------------------------------------------------------ */
+
+enum { STRESS_MESSAGES = 6, STRESS_BYTES = 9001 };
+
+/* What goes from one rank to another in a step; both know it from the step alone. */
+static size_t stress_length(uint32_t step, int from, int to, uint32_t i)
+{
+    uint64_t state = ((uint64_t)step << 32) + (uint64_t)(from * 64 + to * 8) + i;
+    return draw_length(&state) % STRESS_BYTES;
+}
+
+static uint32_t stress_count(uint32_t step, int from, int to)
+{
+    uint64_t state = ((uint64_t)step << 20) + (uint64_t)(from * 64 + to);
+    return (uint32_t)(draw(&state) % (STRESS_MESSAGES + 1));
+}
+
+static unsigned char *stress_place(const rank_t *rank, unsigned char *buf, int peer, uint32_t i)
+{
+    return buf + ((size_t)peer * STRESS_MESSAGES + i) * STRESS_BYTES + (size_t)rank->me;
+}
+
+/* Start one of what is left in this step: direction and peer at random, per peer in order. */
+static void stress_start(rank_t *rank, uint32_t step, uint32_t started[2][RANKS_MAX], hk_req_t *req)
+{
+    int way = 0, peer = 0;
+    do {
+        way = (int)(draw(&rank->random) % 2);
+        peer = (int)(draw(&rank->random) % (uint64_t)rank->size);
+    } while (started[way][peer] ==
+             (way == 0 ? stress_count(step, rank->me, peer) : stress_count(step, peer, rank->me)));
+    const uint32_t i = started[way][peer]++;
+    if (way == 0) {
+        const size_t len_bytes = stress_length(step, rank->me, peer, i);
+        unsigned char *out = stress_place(rank, rank->out, peer, i);
+        fill(out, len_bytes, step * 7 + (uint32_t)(rank->me * 5 + peer) + i);
+        CHECK(rank->tp->isend(rank->ctx, peer, out, len_bytes, req) == HK_OK);
+    } else {
+        CHECK(rank->tp->irecv(rank->ctx, peer, stress_place(rank, rank->in, peer, i),
+                              stress_length(step, peer, rank->me, i), req) == HK_OK);
+    }
+}
+
+static void test_stress(rank_t *rank)
+{
+    hk_req_t reqs[2 * RANKS_MAX * STRESS_MESSAGES];
+    CHECK((size_t)RANKS_MAX * STRESS_MESSAGES * STRESS_BYTES + RANKS_MAX <= ROOM_BYTES);
+    for (uint32_t step = 0; step < 150; step++) {
+        uint32_t started[2][RANKS_MAX] = {0}, total = 0;
+        for (int peer = 0; peer < rank->size; peer++) {
+            total += stress_count(step, rank->me, peer) + stress_count(step, peer, rank->me);
+        }
+        for (uint32_t k = 0; k < total; k++) {
+            stress_start(rank, step, started, &reqs[k]);
+        }
+        CHECK(rank->tp->wait_all(rank->ctx, reqs, total) == HK_OK);
+        for (int peer = 0; peer < rank->size; peer++) {
+            for (uint32_t i = 0; i < stress_count(step, peer, rank->me); i++) {
+                CHECK(holds(stress_place(rank, rank->in, peer, i), stress_length(step, peer, rank->me, i),
+                            step * 7 + (uint32_t)(peer * 5 + rank->me) + i));
+            }
+        }
+    }
+}
+
+/* ---- the rest ---------------------------------------------------------------------------------------------------- */
+
+/* As after 2^32 messages less a few: numbers wrap while messages of all kinds go both ways. */
+static void test_wrap(rank_t *rank)
+{
+    hk_channel_t *channel = hk_channel_of(rank->ctx);
+    const uint32_t number = UINT32_MAX - 100;
+    for (int r = 0; r < rank->size; r++) {
+        hk_peer_t *peer = &channel->peer[r];
+        peer->sent = peer->took = number;
+        peer->may = number + HK_RING_SLOTS;
+        atomic_store_explicit(&peer->in->taken, number, memory_order_release);
+    }
+    CHECK(rank->tp->barrier(rank->ctx) == HK_OK);
+    for (size_t i = 0; i < 70; i++) {
+        bounce(rank, i * 8);
+    }
+    test_stream(rank);
+    test_full_rings(rank);
+}
+
+/* Nobody leaves before everybody has come. */
+static void test_barrier(rank_t *rank)
+{
+    uint64_t *words = (uint64_t *)(void *)rank->in, seen = 0;
+    memset(rank->in, 0, RANKS_MAX * sizeof *words);
+    CHECK(rank->tp->barrier(rank->ctx) == HK_OK);
+    for (uint64_t epoch = 1; epoch <= 200; epoch++) {
+        for (int peer = 0; peer < rank->size; peer++) {
+            CHECK(rank->tp->put(rank->ctx, peer, &words[rank->me], &epoch, sizeof epoch) == HK_OK);
+        }
+        CHECK(rank->tp->quiet(rank->ctx) == HK_OK);
+        CHECK(rank->tp->barrier(rank->ctx) == HK_OK);
+        for (int peer = 0; peer < rank->size; peer++) {
+            CHECK(rank->tp->get(rank->ctx, rank->me, &seen, &words[peer], sizeof seen) == HK_OK);
+            CHECK(seen == epoch || seen == epoch + 1);
+        }
+    }
+}
+
+/* Data, then a flag: who sees the flag has the data. */
+static void test_one_sided(rank_t *rank)
+{
+    const int to = (rank->me + 1) % rank->size, from = (rank->me + rank->size - 1) % rank->size;
+    uint64_t *flag = (uint64_t *)(void *)rank->in, *own = (uint64_t *)(void *)rank->out;
+    unsigned char *data = rank->in + 64, *copy = rank->out + 64;
+    memset(rank->in, 0, 64);
+    CHECK(rank->tp->barrier(rank->ctx) == HK_OK);
+    for (uint32_t i = 1; i <= 60; i++) {
+        const size_t len_bytes = (size_t)i * i * 17;
+        fill(copy, len_bytes, i + (uint32_t)rank->me);
+        CHECK(rank->tp->put(rank->ctx, to, data, copy, len_bytes) == HK_OK);
+        CHECK(rank->tp->quiet(rank->ctx) == HK_OK);
+        *own = i;
+        CHECK(rank->tp->put(rank->ctx, to, flag, own, sizeof *own) == HK_OK);
+        CHECK(rank->tp->wait_word(rank->ctx, flag, i) == HK_OK);
+        CHECK(holds(data, len_bytes, i + (uint32_t)from));
+        CHECK(rank->tp->barrier(rank->ctx) == HK_OK);
+        CHECK(rank->tp->get(rank->ctx, to, copy, data, len_bytes) == HK_OK);
+        CHECK(holds(copy, len_bytes, i + (uint32_t)rank->me));
+        CHECK(rank->tp->barrier(rank->ctx) == HK_OK);
+    }
+}
+
+/* Ranks that disagree about a length find out, in each way to receive. */
+static void test_wrong_length(rank_t *rank)
+{
+    hk_req_t req;
+    if (rank->me == 0) {
+        CHECK(rank->tp->send(rank->ctx, 1, rank->out, 16) == HK_OK);
+    } else {
+        CHECK(rank->tp->recv(rank->ctx, 0, rank->in, 8) == HK_ERR_CORRUPT);
+        CHECK(rank->tp->irecv(rank->ctx, 0, rank->in, 17, &req) == HK_OK);
+        CHECK(rank->tp->wait_all(rank->ctx, &req, 1) == HK_ERR_CORRUPT);
+    }
+}
+
+static void test_memory(rank_t *rank)
+{
+    const size_t slice_bytes = hk_channel_of(rank->ctx)->mapping->slice_bytes;
+    CHECK(rank->tp->alloc(rank->ctx, slice_bytes) == NULL && rank->tp->alloc(rank->ctx, SIZE_MAX) == NULL);
+    unsigned char *first = rank->tp->alloc(rank->ctx, 0);
+    unsigned char *second = rank->tp->alloc(rank->ctx, 4096);
+    CHECK(first != NULL && second != NULL && second > first);
+    CHECK(((uintptr_t)first | (uintptr_t)second) % HK_LINE_BYTES == 0);
+    CHECK(((uintptr_t)first ^ (uintptr_t)second) % 4096 != 0);
+    memset(second, 1, 4096);
+    rank->tp->free(rank->ctx, second, 4096);
+    CHECK(rank->tp->alloc(rank->ctx, slice_bytes / 2) == second);
+    second[slice_bytes / 2 - 1] = 1;
+    rank->tp->free(rank->ctx, second, slice_bytes / 2);
+    rank->tp->free(rank->ctx, first, 0);
+    CHECK(strlen(rank->tp->library(rank->ctx)) > 0);
+}
+
+static void test_transport(const hk_transport_t *tp)
+{
+    body_t *const pairs[] = {
+        test_lengths, test_stream, test_full_rings,   test_mixed_order, test_progress_while_blocked,
+        test_wrap,    test_stress, test_wrong_length, test_memory};
+    body_t *const crowds[] = {test_many_peers, test_stress, test_barrier, test_one_sided};
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        run_job(tp, 2, 0, pairs[i]);
+    }
+    run_job(tp, 2, 1, test_lengths);
+    run_job(tp, 2, 1, test_progress_while_blocked);
+    run_job(tp, 1, 0, test_barrier);
+    for (size_t i = 0; i < sizeof crowds / sizeof crowds[0]; i++) {
+        run_job(tp, 3, 1, crowds[i]);
+        run_job(tp, RANKS_MAX, 1, crowds[i]);
+    }
+    (void)printf("%s: ok\n", tp->name);
+}
+
+int main(void)
+{
+    (void)alarm(CHECK_LIMIT_S);
+    test_transport(&hk_transport_shm);
+    test_transport(&hk_transport_threads);
+    return 0;
+}

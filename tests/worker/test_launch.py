@@ -1,0 +1,129 @@
+"""Every launcher's command line, word for word."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hockney.errors import UsageError
+from hockney.worker.launch import JOIN_ADDRESS, LAUNCHERS, Job, Launch, block_counts, launch
+from hockney.worker.mpi import Mpi
+
+JOB = Job(Path("/w"), "T", 3, cpus=(0, 2))
+SPREAD = Job(Path("/w"), "T", 3, cpus=(0, 2), hosts=("a", "b"), oversubscribed=True)
+WORKER = "/w -t T -n 3 --bind 0,2"
+CROWDED = "/w -t T -n 3 --bind 0,2 --oversubscribed"
+ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+SSH = "ssh -o BatchMode=yes -o ConnectTimeout=10"
+OPENMPI = "mpiexec -np 3 --oversubscribe --bind-to none --mca mpi_yield_when_idle"
+SRUN = "--cpu-bind=none --input=0 --unbuffered --kill-on-bad-exit=1"
+
+# Launcher: the job on this host, then the same job crowded on two hosts. None: it can't do that.
+EXPECTED_ARGV: dict[str, tuple[str | None, str | None]] = {
+    "local": (WORKER, None),
+    "openmpi": (f"{OPENMPI} 0 {WORKER}", f"{OPENMPI} 1 --host a:2,b:1 {CROWDED}"),
+    "mpich": (f"mpiexec -n 3 -bind-to none {WORKER}", f"mpiexec -n 3 -bind-to none -hosts a:2,b:1 {CROWDED}"),
+    "intel": (f"mpiexec -n 3 {WORKER}", f"mpiexec -n 3 -hosts a:2,b:1 {CROWDED}"),
+    "mpiexec": (f"mpiexec -n 3 {WORKER}", None),
+    "srun": (
+        f"srun --ntasks 3 --mpi=pmi2 {SRUN} {WORKER}",
+        f"srun --ntasks 3 --nodes 2 --nodelist a,b --distribution=block --mpi=pmi2 {SRUN} --overcommit {CROWDED}",
+    ),
+    "ssh": (None, f"{SSH} a|/w -t T -n 3 --bind 0 --oversubscribed --rank 0 --listen a"),
+}
+EXPECTED_ENVIRONMENT: dict[str, dict[str, str]] = {"openmpi": ROOT, "intel": {"I_MPI_PIN": "0"}}
+
+
+def words(line: str) -> tuple[str, ...]:
+    """What stands behind | is one word, for a remote shell."""
+    plain, bar, remote = line.partition("|")
+    return (*plain.split(), *([remote] if bar else []))
+
+
+def program(name: str) -> str:
+    return "" if name in ("local", "srun", "ssh") else "mpiexec"
+
+
+def test_every_launcher_has_an_expected_argv() -> None:
+    assert LAUNCHERS.keys() == EXPECTED_ARGV.keys()
+
+
+@pytest.mark.parametrize("name", LAUNCHERS)
+def test_argv(name: str) -> None:
+    for job, expected in zip((JOB, SPREAD), EXPECTED_ARGV[name], strict=True):
+        if expected is not None:
+            launched = LAUNCHERS[name](Job(**{**vars(job), "program": program(name)}))
+            assert launched.argv == words(expected)
+            assert launched.environment == EXPECTED_ENVIRONMENT.get(name, {})
+
+
+def test_ranks_that_join() -> None:
+    launched = LAUNCHERS["ssh"](SPREAD)
+    common = "/w -t T -n 3 --bind"
+    assert launched.joins == (
+        words(f"{SSH} a|{common} 2 --oversubscribed --rank 1 --join {JOIN_ADDRESS}"),
+        words(f"{SSH} b|{common} 0 --oversubscribed --rank 2 --join {JOIN_ADDRESS}"),
+    )
+    assert launched.needs_token
+    assert launched.launcher == "ssh"
+
+
+def test_a_remote_shell_gets_words_that_it_cannot_misread() -> None:
+    launched = LAUNCHERS["ssh"](Job(Path("/my files/w;x"), "tcp", 1, hosts=("a",)))
+    assert launched.argv[-1].startswith("'/my files/w;x' -t tcp ")
+
+
+def test_without_cpus_nothing_is_pinned() -> None:
+    assert LAUNCHERS["local"](Job(Path("/w"), "T", 2)).argv == ("/w", "-t", "T", "-n", "2")
+
+
+def test_more_hosts_than_ranks_leaves_the_last_ones_out() -> None:
+    job = Job(Path("/w"), "T", 1, hosts=("a", "b"), program="mpiexec")
+    assert "a:1" in LAUNCHERS["mpich"](job).argv
+    assert LAUNCHERS["ssh"](job).joins == ()
+    line = LAUNCHERS["srun"](Job(Path("/w"), "T", 1, hosts=("a", "b"))).argv
+    assert line[line.index("--nodelist") + 1] == "a"
+
+
+@pytest.mark.parametrize(
+    ("ranks", "hosts", "counts"), [(5, 2, (3, 2)), (2, 2, (1, 1)), (1, 3, (1, 0, 0)), (6, 3, (2, 2, 2))]
+)
+def test_blocks(ranks: int, hosts: int, counts: tuple[int, ...]) -> None:
+    assert block_counts(ranks, hosts) == counts
+
+
+def mpi(kind: str, *, is_wheel: bool = False) -> Mpi:
+    return Mpi(f"mpi@{kind}-1", kind, "1", Path("/m/mpicc"), Path("/m/mpiexec.x"), is_wheel)
+
+
+@pytest.mark.parametrize("kind", ["openmpi", "mpich", "intel", "other"])
+def test_a_library_is_started_by_its_own_mpiexec(kind: str) -> None:
+    launched = launch(JOB, mpi(kind))
+    assert launched.argv[0] == "/m/mpiexec.x"
+    assert launched.launcher == "mpiexec.x"
+    assert "LD_LIBRARY_PATH" not in launched.environment
+
+
+@pytest.mark.parametrize("kind", ["openmpi", "mpich", "intel"])
+def test_a_wheel_does_not_see_the_systems_libraries(kind: str) -> None:
+    environment = launch(JOB, mpi(kind, is_wheel=True)).environment
+    assert "LD_LIBRARY_PATH" in environment
+    assert environment["LD_LIBRARY_PATH"] is None
+
+
+def test_an_unknown_mpi_takes_no_hosts() -> None:
+    with pytest.raises(UsageError, match="hosts cannot be given"):
+        launch(SPREAD, mpi("other"))
+
+
+def test_srun_speaks_to_each_library_in_its_way() -> None:
+    assert "--mpi=pmix" in LAUNCHERS["srun"](Job(Path("/w"), "mpi", 2, mpi="openmpi")).argv
+    assert "--mpi=pmi2" in LAUNCHERS["srun"](Job(Path("/w"), "mpi", 2, mpi="mpich")).argv
+
+
+def test_native_jobs() -> None:
+    assert launch(JOB) == Launch("worker", words(WORKER))
+    launched = launch(SPREAD, environment={"HOCKNEY_RSH": "agent --in 'my net'"})
+    assert launched.argv[:4] == ("agent", "--in", "my net", "a")
+    assert launched.launcher == "agent"

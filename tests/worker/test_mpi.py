@@ -1,0 +1,211 @@
+"""Finding MPIs: made-up installations for every oddity, and the real ones of this machine."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hockney.worker import mpi as module
+from hockney.worker.mpi import Mpi, Unusable, find_mpis, search
+
+MACROS = {
+    "openmpi": "#define OMPI_MAJOR_VERSION 5\n#define OMPI_MINOR_VERSION 0\n#define OMPI_RELEASE_VERSION 3",
+    "mpich": '#define MPICH_NAME 4\n#define MPICH_VERSION "4.2.1"',
+    "intel": '#define MPICH_VERSION "3.4a2"\n#define I_MPI_VERSION "2021.13 extra"',
+    "mvapich": '#define MPICH_VERSION "3.2.1"\n#define MVAPICH2_VERSION "2.3.7"',
+    "unknown": "#define MPI_VERSION 3",
+}
+LAUNCHERS = {
+    "openmpi": "mpirun (Open MPI) 5.0.3",
+    "mpich": "HYDRA build details:\n    Version: 4.2.1",
+    "intel": "Intel(R) MPI Library for Linux* OS, Version 2021.13\nHYDRA",
+    "mvapich": "HYDRA build details:",
+    "unknown": "launcher 1.0",
+}
+
+
+def script(path: Path, text: str) -> Path:
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+def install(root: Path, kind: str, *, wrapper: str = "mpicc", launcher: str | None = "mpiexec") -> Path:
+    """A made-up MPI; its wrapper counts its calls in `calls`. Returns its bin folder."""
+    tools = root / "bin"
+    tools.mkdir(parents=True, exist_ok=True)
+    library = root / "lib"
+    library.mkdir(exist_ok=True)
+    (library / "libmpi.so").write_text(str(root))
+    script(
+        tools / wrapper,
+        f"echo call >> {root}/calls\n"
+        f'case "$*" in *-show*) echo "{shutil.which("cc")} -I{root}/include -L{library} -lmpi";;\n'
+        f"*--version*) echo cc 1.0;;\n*-dM*) cat <<'END'\n{MACROS[kind]}\nEND\n;; *) exit 1;; esac",
+    )
+    if launcher:
+        script(tools / launcher, f"cat <<'END'\n{LAUNCHERS[kind]}\nEND")
+    return tools
+
+
+@pytest.fixture
+def only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Nothing is installed but what a test makes, in folders under the one returned, and the basic commands."""
+    basic = tmp_path / "basic"
+    basic.mkdir()
+    for name in ("sh", "cat", "cc"):
+        found = shutil.which(name)
+        assert found
+        (basic / name).symlink_to(found)
+    monkeypatch.setenv("PATH", str(basic))
+    monkeypatch.delenv("HOCKNEY_MPICC", raising=False)
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "venv"))
+    return tmp_path
+
+
+def on_path(monkeypatch: pytest.MonkeyPatch, *folders: Path) -> None:
+    monkeypatch.setenv("PATH", os.pathsep.join([*map(str, folders), os.environ["PATH"]]))
+
+
+def find(root: Path) -> tuple[tuple[Mpi, ...], tuple[Unusable, ...]]:
+    return search(folder=root / "cache")
+
+
+def test_no_mpi_at_all(only: Path) -> None:
+    assert find(only) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "text"),
+    [
+        ("openmpi", "mpi@openmpi-5.0.3", "Open MPI 5.0.3"),
+        ("mpich", "mpi@mpich-4.2.1", "MPICH 4.2.1"),
+        ("intel", "mpi@intel-2021.13", "Intel MPI 2021.13"),
+        ("mvapich", "mpi@other-2.3.7", "another MPI 2.3.7"),
+        ("unknown", "mpi@other", "another MPI"),
+    ],
+)
+def test_one_on_path(only: Path, monkeypatch: pytest.MonkeyPatch, kind: str, name: str, text: str) -> None:
+    tools = install(only / "one", kind)
+    on_path(monkeypatch, tools)
+    (mpi,), unusable = find(only)
+    assert (mpi.id, mpi.name) == (name, text)
+    assert (mpi.mpicc, mpi.mpiexec) == (tools / "mpicc", tools / "mpiexec")
+    assert not mpi.is_wheel
+    assert mpi.recipe.compiler == (str(tools / "mpicc"),)
+    assert unusable == ()
+
+
+def test_all_of_them_and_each_once(only: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = install(only / "first", "openmpi")
+    (first / "mpicc.openmpi").symlink_to("mpicc")
+    twin = only / "twin"
+    twin.symlink_to(first)
+    second = install(only / "second", "mpich")
+    on_path(monkeypatch, first, twin, second, only / "nowhere", Path())
+    found, unusable = find(only)
+    assert [mpi.id for mpi in found] == ["mpi@openmpi-5.0.3", "mpi@mpich-4.2.1"]
+    assert unusable == ()
+
+
+def test_two_builds_of_one_version_have_two_names(only: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    on_path(monkeypatch, install(only / "first", "mpich"), install(only / "second", "mpich"))
+    assert [mpi.id for mpi in find(only)[0]] == ["mpi@mpich-4.2.1", "mpi@mpich-4.2.1~2"]
+
+
+def test_the_wheel_comes_first_and_is_known_as_one(only: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(only / "venv", "mpich")
+    (only / "venv" / "pyvenv.cfg").touch()
+    on_path(monkeypatch, install(only / "system", "openmpi"))
+    wheel, system = find(only)[0]
+    assert (wheel.kind, wheel.is_wheel) == ("mpich", True)
+    assert (system.kind, system.is_wheel) == ("openmpi", False)
+
+
+@pytest.mark.parametrize("absolute", [True, False])
+def test_the_one_that_is_asked_for(only: Path, monkeypatch: pytest.MonkeyPatch, absolute: bool) -> None:
+    tools = install(only / "asked", "mpich", wrapper="my-mpicc")
+    if absolute:
+        monkeypatch.setenv("HOCKNEY_MPICC", str(tools / "my-mpicc"))
+    else:
+        on_path(monkeypatch, tools)
+        monkeypatch.setenv("HOCKNEY_MPICC", "my-mpicc")
+    (mpi,), unusable = find(only)
+    assert mpi.mpiexec == tools / "mpiexec"
+    assert unusable == ()
+
+
+def test_one_asked_for_that_is_not_there(only: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOCKNEY_MPICC", str(only / "mpicc"))
+    found, (unusable,) = find(only)
+    assert found == ()
+    assert "is not on PATH" in unusable.reason
+
+
+def test_each_gets_the_mpiexec_of_its_own_name(only: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Debian has it: one folder, two libraries, and mpicc and mpiexec may lead to different ones."""
+    tools = install(only / "a", "openmpi", wrapper="mpicc.openmpi", launcher="mpiexec.openmpi")
+    other = install(only / "b", "mpich", wrapper="mpicc.mpich", launcher="mpiexec.mpich")
+    for name in ("mpicc.mpich", "mpiexec.mpich"):
+        shutil.copy(other / name, tools / name)
+    (tools / "mpicc").symlink_to("mpicc.openmpi")
+    (tools / "mpiexec").symlink_to("mpiexec.mpich")
+    on_path(monkeypatch, tools)
+    found, unusable = find(only)
+    assert {mpi.kind: mpi.mpiexec.name for mpi in found} == {"openmpi": "mpiexec.openmpi", "mpich": "mpiexec.mpich"}
+    assert unusable == ()
+
+
+def test_a_stranger_beside_it_is_no_mpiexec(only: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tools = install(only / "one", "openmpi", launcher=None)
+    script(tools / "mpiexec", "echo HYDRA build details:")
+    on_path(monkeypatch, tools)
+    found, (unusable,) = find(only)
+    assert found == ()
+    assert unusable.mpicc == tools / "mpicc"
+    assert "there is no mpiexec of Open MPI beside" in unusable.reason
+
+
+def test_a_broken_wrapper_is_told_and_the_rest_is_found(only: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = only / "broken"
+    broken.mkdir()
+    script(broken / "mpicc", "echo 'mpicc: cannot find its compiler' >&2; exit 127")
+    on_path(monkeypatch, broken, install(only / "good", "mpich"))
+    found, (unusable,) = find(only)
+    assert [mpi.kind for mpi in found] == ["mpich"]
+    assert "mpicc: cannot find its compiler" in unusable.reason
+
+
+def test_answers_are_kept_until_something_changes(only: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tools = install(only / "one", "mpich")
+    on_path(monkeypatch, tools)
+    calls = only / "one" / "calls"
+    first = find(only)
+    calls.unlink()
+    monkeypatch.setattr(module.subprocess, "run", None)  # type: ignore[attr-defined]
+    assert find(only) == first
+    assert not calls.exists()
+    monkeypatch.undo()
+
+
+def test_an_upgraded_library_is_noticed(only: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tools = install(only / "one", "mpich")
+    on_path(monkeypatch, tools)
+    assert find(only)[0][0].version == "4.2.1"
+    wrapper = tools / "mpicc"
+    wrapper.write_text(wrapper.read_text().replace("4.2.1", "4.3.10"))
+    assert find(only)[0][0].version == "4.3.10"
+
+
+def test_the_real_ones_are_told_apart() -> None:
+    found = find_mpis()
+    assert len({mpi.id for mpi in found}) == len(found)
+    for mpi in found:
+        assert mpi.kind in ("openmpi", "mpich", "intel", "other")
+        assert mpi.mpiexec.exists()
+        subprocess.run([mpi.mpicc, "--version"], check=True, stdout=subprocess.DEVNULL)

@@ -1,0 +1,357 @@
+"""Sessions with stubs in the place of launchers and workers: whatever comes back, it ends in a sentence and in time."""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from hockney.worker.channel import LineSplitter
+from hockney.worker.diagnose import Death, find_cause, reason, summary
+from hockney.worker.errors import LaunchFailed, ProtocolError, WorkerDied, WorkerError, WorkerTimedOut
+from hockney.worker.launch import Launch
+from hockney.worker.processes import find_members
+from hockney.worker.session import WorkerSession
+
+HELLO: dict[str, Any] = {
+    "v": 1,
+    "kind": "hello",
+    "id": 1,
+    "worker": "0.1.0",
+    "family": "native",
+    "transport": "stub",
+    "library": "stub",
+    "size": 1,
+    "clock_ns": 20.5,
+    "floor_why": None,
+    "ranks": [{"rank": 0, "host": "here", "pid": 1, "cpu": 0, "cpus_usable": 1}],
+}
+MEASURE: dict[str, Any] = {
+    "v": 1,
+    "kind": "measure",
+    "id": 2,
+    "pattern": "pingpong",
+    "transport": "stub",
+    "size": 1,
+    "bytes": 8,
+    "batch": 1,
+    "samples": 2,
+    "warmup": 1,
+    "timed": "root",
+    "divisor": 2,
+    "algorithm": None,
+    "bytes_per_rep": 16,
+    "messages_per_rep": 2,
+    "cpu_user_ns": [0],
+    "cpu_system_ns": [0],
+    "wall_ns": [9],
+    "verified": True,
+    "floor_ns": [30.25, 31],
+    "elapsed_ns": [[5, 4]],
+}
+MISSING = object()
+
+
+class Stub:
+    """Makes launches of a small Python program that has `tell`, `hear`, and the usual modules."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def launch(self, body: str) -> Launch:
+        path = self._folder / "stub.py"
+        path.write_text(
+            "import json, os, signal, subprocess, sys, time\n"
+            f"HELLO = {HELLO!r}\nMEASURE = {MEASURE!r}\n"
+            "def tell(answer):\n"
+            "    text = answer if isinstance(answer, bytes) else json.dumps(answer).encode()\n"
+            "    sys.stdout.buffer.write(b'\\n@hk ' + text + b'\\n')\n"
+            "    sys.stdout.buffer.flush()\n"
+            "def hear():\n    return sys.stdin.readline()\n" + body
+        )
+        return Launch("stub", (sys.executable, str(path)))
+
+
+@pytest.fixture
+def stub(tmp_path: Path) -> Stub:
+    return Stub(tmp_path)
+
+
+def ask(launched: Launch) -> WorkerSession:
+    """A session that has said hello and asked for one point; for stubs that answer wrongly."""
+    with WorkerSession(launched, start_limit_s=20) as session:
+        session.hello()
+        session.measure("pingpong", bytes=8, batch=1, samples=2, timeout_s=1)
+        return session
+
+
+def answering(answer: object, verb: str = "measure") -> str:
+    """A stub that answers one command with this, and hello rightly unless hello is the one."""
+    greeting = "" if verb == "hello" else "hear(); tell(HELLO)\n"
+    return f"{greeting}hear(); tell({answer!r}); hear()\n"
+
+
+# ---- answers -------------------------------------------------------------------------------------------------------
+
+
+def test_the_stub_is_right_where_nothing_is_changed(stub: Stub) -> None:
+    launched = stub.launch(answering(MEASURE) + "tell({'v': 1, 'kind': 'bye', 'id': 3})\n")
+    with WorkerSession(launched) as session:
+        assert session.hello().has_floor
+        answer = session.measure("pingpong", bytes=8, batch=1, samples=2)
+        assert answer.elapsed_ns == [[5, 4]]
+        assert answer.floor_ns == (30.25, 31.0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"{",
+        b"",
+        b"[]",
+        b"null",
+        b'"hello"',
+        b"\xff\xfe\x00",
+        b"[" * 100_000,
+        b'{"v":1,"kind":"measure","id":2} {"v":1}',
+        b'{"v":1}',
+        b'{"v":1,"kind":7,"id":2}',
+        b'{"v":1,"kind":"measure","id":"2"}',
+        b'{"v":2,"kind":"measure","id":2}',
+        b'{"v":true,"kind":"measure","id":2}',
+        b'{"v":1,"kind":"measure","id":' + b"9" * 5000 + b"}",
+    ],
+    ids=lambda text: text[:20].decode(errors="replace"),
+)
+@pytest.mark.parametrize("verb", ["hello", "measure"])
+def test_what_is_no_answer_is_a_protocol_error(stub: Stub, verb: str, text: bytes) -> None:
+    with pytest.raises(ProtocolError):
+        ask(stub.launch(answering(text, verb)))
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("id", 3),
+        ("kind", "floor"),
+        ("kind", "hello"),
+        ("pattern", "oneway"),
+        ("bytes", 9),
+        ("samples", 3),
+        ("size", 2),
+        ("verified", 1),
+        ("verified", None),
+        ("divisor", 2.0),
+        ("algorithm", MISSING),
+        ("algorithm", 1),
+        ("elapsed_ns", MISSING),
+        ("elapsed_ns", [5, 4]),
+        ("elapsed_ns", [[5]]),
+        ("elapsed_ns", [[5, 4], [5, 4]]),
+        ("elapsed_ns", [[5, -4]]),
+        ("elapsed_ns", [[5, 4.5]]),
+        ("elapsed_ns", [[5, True]]),
+        ("elapsed_ns", [[]]),
+        ("wall_ns", []),
+        ("wall_ns", {"0": 1}),
+        ("floor_ns", MISSING),
+        ("floor_ns", [1.0]),
+        ("floor_ns", ["1", "2"]),
+    ],
+    ids=str,
+)
+def test_a_wrong_field_is_a_protocol_error_and_ends_the_job(stub: Stub, key: str, value: object) -> None:
+    answer = {**MEASURE, key: value}
+    if value is MISSING:
+        del answer[key]
+    session = WorkerSession(stub.launch(answering(answer)))
+    session.start()
+    session.hello()
+    with pytest.raises(ProtocolError) as error:
+        session.measure("pingpong", bytes=8, batch=1, samples=2)
+    assert "\n" not in str(error.value)
+    assert not any(psutil.pid_exists(pid) for pid in session.pids)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("ranks", None), ("ranks", [{}]), ("ranks", [[]]), ("size", 2), ("clock_ns", "20"), ("library", 1)],
+)
+def test_a_wrong_hello_is_a_protocol_error(stub: Stub, key: str, value: object) -> None:
+    with pytest.raises(ProtocolError):
+        ask(stub.launch(answering({**HELLO, key: value}, "hello")))
+
+
+def test_rubbish_around_answers_is_kept_as_noise_and_bounded(stub: Stub) -> None:
+    body = """
+for n in range(5000):
+    print("warning", n)
+sys.stdout.flush()
+sys.stdout.buffer.write(b"x" * 3_000_000 + b"\\n" + b"\\x00\\xff\\n" + b"@hkx\\n" + b"no end")
+sys.stdout.buffer.flush()
+hear(); tell(HELLO); print("@ hk"); hear(); tell(MEASURE); hear(); tell({"v": 1, "kind": "bye", "id": 3})
+"""
+    with WorkerSession(stub.launch(body)) as session:
+        session.hello()
+        assert session.measure("pingpong", bytes=8, batch=1, samples=2).verified
+        assert len(session.noise) <= 100
+        assert max(map(len, session.noise)) <= 4096
+        assert {"no end", "@hkx", "@ hk"} <= set(session.noise)
+
+
+def test_much_on_standard_error_neither_stops_nor_fills(stub: Stub) -> None:
+    body = "hear()\nfor n in range(200_000):\n    print('warning number', n, file=sys.stderr)\ntell(HELLO); hear()\n"
+    with WorkerSession(stub.launch(body)) as session:
+        session.hello()
+        assert len(session.said) <= 1 << 16
+        session.kill()
+
+
+# ---- ends ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_launcher_that_is_not_there() -> None:
+    with pytest.raises(LaunchFailed, match="No such file"):
+        WorkerSession(Launch("mpiexec", ("/nowhere/mpiexec", "-n", "2"))).start()
+
+
+def test_a_launcher_that_fails_is_quoted(stub: Stub) -> None:
+    said = "print('-' * 60, file=sys.stderr); print('There are not enough slots', file=sys.stderr); sys.exit(3)"
+    with pytest.raises(LaunchFailed) as error:
+        ask(stub.launch(said))
+    assert str(error.value) == (
+        "stub did not start the worker: it ended with exit code 3; stub said: There are not enough slots"
+    )
+
+
+@pytest.mark.parametrize("body", ["time.sleep(600)", "while True: print('.', flush=True)"])
+def test_a_start_that_does_not_end_is_ended(stub: Stub, body: str) -> None:
+    session = WorkerSession(stub.launch(body), start_limit_s=1)
+    with pytest.raises(LaunchFailed, match="no answer within 1 s"), session:
+        session.hello()
+    assert not psutil.pid_exists(session.pids[0])
+
+
+def test_an_answer_that_does_not_come(stub: Stub) -> None:
+    with pytest.raises(WorkerTimedOut, match="no end after 1 s in pingpong of 8 B"):
+        ask(stub.launch("hear(); tell(HELLO); hear(); time.sleep(600)"))
+
+
+def test_half_an_answer(stub: Stub) -> None:
+    body = "hear(); tell(HELLO); hear(); sys.stdout.write('@hk ' + json.dumps(MEASURE)[:50]); sys.exit(0)"
+    with pytest.raises(ProtocolError, match="not JSON"):
+        ask(stub.launch(body))
+
+
+@pytest.mark.parametrize(
+    ("end", "text"),
+    [
+        ("sys.exit(5)", "the worker ended with exit code 5: libfoo: out of credits"),
+        ("os.kill(os.getpid(), 11)", "the worker was killed by SIGSEGV: libfoo: out of credits"),
+        ("tell({'v':1,'kind':'lost','id':0,'rank':3,'signal':9,'exit':0})", "rank 3 was killed by SIGKILL: libfoo"),
+    ],
+)
+def test_an_end_in_the_middle_says_who_and_how(stub: Stub, end: str, text: str) -> None:
+    body = f"hear(); tell(HELLO); hear(); print('libfoo: out of credits', file=sys.stderr, flush=True); {end}"
+    with pytest.raises(WorkerDied) as death:
+        ask(stub.launch(body))
+    assert str(death.value).startswith(text)
+    assert death.value.exit_code == 3  # of the command: measured in part
+
+
+def test_children_that_hide_are_ended_too(stub: Stub) -> None:
+    hidden = "import signal,time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); time.sleep(600)"
+    body = f"""
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+shell = "setsid {sys.executable} -c '{hidden}' & wait"
+child = subprocess.Popen(["sh", "-c", shell], stdout=subprocess.PIPE)
+child.stdout.readline()
+orphan = "import subprocess as s, sys; s.Popen([sys.executable, '-c', sys.argv[1]], start_new_session=True)"
+subprocess.run([sys.executable, "-c", orphan, "{hidden}"], stdout=subprocess.DEVNULL)
+hear(); tell(HELLO); time.sleep(600)
+"""
+    session = WorkerSession(stub.launch(body))
+    session.start()
+    session.hello()
+    mark = psutil.Process(session.pids[0]).environ()["HOCKNEY_JOB"]
+    members = find_members([], mark)
+    assert len(members) >= 4
+    assert session.kill()
+    assert find_members([], mark) == []
+
+
+# ---- pieces --------------------------------------------------------------------------------------------------------
+
+
+def test_lines_do_not_depend_on_how_they_arrive() -> None:
+    numbers = random.Random(1)
+    answer = b"@hk " + json.dumps({"elapsed_ns": list(range(100_000))}).encode()
+    lines = [b"", b"noise", answer, b"@h", b"x" * 4096, b"", answer, b"\xff" * 10, b"@hk {}"]
+    stream = b"\n".join([*lines, b"the rest"])
+    for largest in (1, 3, 4097, 1 << 18, len(stream)):
+        splitter = LineSplitter()
+        found: list[bytes] = []
+        at = 0
+        while at < len(stream):
+            step = numbers.randint(1, largest) if largest > 1 else 1
+            found += splitter.feed(stream[at : at + step])
+            at += step
+        assert found == lines
+        assert splitter.rest() == b"the rest"
+
+
+@pytest.mark.parametrize(
+    ("said", "death"),
+    [
+        (
+            "mpirun noticed that process rank 1 with PID 4711 on node n7 exited on signal 9 (Killed).",
+            Death(rank=1, signal=9),
+        ),
+        (
+            "The first process to do so was:\n\n  Process name: [[57713,1],3]\n  Exit code:    14\n",
+            Death(rank=3, status=14),
+        ),
+        (
+            "=   PID 4712 RUNNING AT n7\n=   EXIT CODE: 9\nWITH THE EXIT STRING: Killed (signal 9)\n",
+            Death(rank=5, signal=9),
+        ),
+        (
+            "=   RANK 1 PID 4711 RUNNING AT n7\n=   KILLED BY SIGNAL: 11 (Segmentation fault)\n",
+            Death(rank=1, signal=11),
+        ),
+        ("=   RANK 2 PID 4711 RUNNING AT n7\n=   EXIT CODE: 14\n", Death(rank=2, status=14)),
+        ("srun: error: n7: task 3: Killed\n", Death(rank=3, signal=9)),
+        ("nothing of use", Death()),
+        ("", Death()),
+    ],
+)
+def test_what_launchers_say_of_a_death(said: str, death: Death) -> None:
+    assert find_cause(said, {4712: 5}) == death
+
+
+def test_the_reason_is_the_cause_and_not_what_followed() -> None:
+    said = (
+        "libfoo: hello\n"
+        "hockney worker: rank 1: shm: the peer is gone\n"
+        "hockney worker: rank 0: control: rank 1 is gone\n"
+        "hockney worker: rank 2: no end after 3 s in pingpong of 8 B\n"
+        "--------------------\n"
+    )
+    assert reason(said) == "rank 1: shm: the peer is gone"
+    assert reason("libfoo: hello\n=====\n") == "libfoo: hello"
+    assert reason("") == ""
+    assert summary("----\nNot enough slots\n\nAsk for fewer\n----\n") == "Not enough slots Ask for fewer"
+    assert len(summary("word " * 1000)) <= 600
+
+
+def test_no_descriptor_leaks(stub: Stub) -> None:
+    before = psutil.Process().num_fds()
+    for body in (answering({}), "sys.exit(1)", "hear(); tell(HELLO)"):
+        with pytest.raises(WorkerError):
+            ask(stub.launch(body))
+    assert psutil.Process().num_fds() == before
