@@ -142,6 +142,16 @@ def test_runs(filled_store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert " 4/5 " in second
 
 
+def test_no_runs_are_no_error_but_a_wrong_file_is(cli: Cli) -> None:
+    ended = cli("runs")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "There are no runs yet: hockney quick makes one." in ended.stdout
+    assert json.loads(cli("runs", "--json").stdout)["runs"] == []
+    wrong = cli("runs", "--store", "missing.db")
+    assert wrong.returncode == 3
+    assert "missing.db" in wrong.stderr
+
+
 def test_runs_as_json(filled_store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     read = document(capsys, "runs", "--json", "--store", str(filled_store))
     assert [entry["number"] for entry in read["runs"]] == [1, 2]

@@ -170,7 +170,7 @@ def test_figures_of_two_states_are_those_of_each_alone() -> None:
     near = visits_with_medians(150 * rng.lognormal(0, 0.03, 40), floor_ns=NEAR)
     far = visits_with_medians(370 * rng.lognormal(0, 0.03, 25), floor_ns=FAR)
     visits = [*near, *far]
-    rng.shuffle(visits)  # type: ignore[arg-type]
+    rng.shuffle(visits)
     found = figures_of(visits, classify([visit.floor_ns for visit in visits]))
     assert [each.n_visits for each in found] == [40, 25]
     assert [each.value_ns for each in found] == pytest.approx([150, 370], rel=0.03)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hockney.stats import MIXED, UNKNOWN, State, classify
 from hockney.stats.states import Floor
 
 
-def names(floors: list[Floor]) -> list[str]:
+def names(floors: Sequence[Floor]) -> list[str]:
     return [state.name for state in classify(floors)]
 
 
@@ -41,7 +42,7 @@ def test_visit_that_saw_nothing_steady_is_mixed() -> None:
 
 
 def test_two_levels_of_a_name_carry_their_floor() -> None:
-    floors: list[Floor] = [(184.0, 184.0), (420.0, 420.0), (30.0, 30.0)]
+    floors: Sequence[Floor] = [(184.0, 184.0), (420.0, 420.0), (30.0, 30.0)]
     assert classify(floors) == [State("far 184 ns", 184.0), State("far 420 ns", 420.0), State("near", 30.0)]
 
 
@@ -57,19 +58,19 @@ def test_visit_without_a_floor_is_unknown(floor: Floor) -> None:
 
 
 def test_disturbed_floor_makes_no_level() -> None:
-    floors: list[Floor] = [(28.0, 29.0)] * 20 + [(28.0, 5000.0), (300.0, 29.0)]
+    floors: Sequence[Floor] = [(28.0, 29.0)] * 20 + [(28.0, 5000.0), (300.0, 29.0)]
     found = classify(floors)
     assert found == [State("near", 28.5)] * 20 + [MIXED] * 2
 
 
 def test_disturbed_floors_between_two_levels_do_not_bridge_them() -> None:
-    floors: list[Floor] = [(28.0, 29.0)] * 10 + [(184.0, 185.0)] * 10
-    bridge: list[Floor] = [(28.0, 42.5), (29.0, 60.0), (184.0, 80.0), (28.0, 100.0), (130.0, 60.0)]
-    assert names(floors + bridge) == ["near"] * 10 + ["far"] * 10 + ["near"] + ["mixed"] * 4
+    floors: Sequence[Floor] = [(28.0, 29.0)] * 10 + [(184.0, 185.0)] * 10
+    bridge: Sequence[Floor] = [(28.0, 42.5), (29.0, 60.0), (184.0, 80.0), (28.0, 100.0), (130.0, 60.0)]
+    assert names([*floors, *bridge]) == ["near"] * 10 + ["far"] * 10 + ["near"] + ["mixed"] * 4
 
 
 def test_time_slices_are_one_level_however_they_scatter() -> None:
-    floors: list[Floor] = [(1500.0, 80e3), (4e6, 2e6), (20e3, 1200.0), (28.0, 28.0), (28.0, 3e6)]
+    floors: Sequence[Floor] = [(1500.0, 80e3), (4e6, 2e6), (20e3, 1200.0), (28.0, 28.0), (28.0, 3e6)]
     found = classify(floors)
     assert [state.name for state in found] == ["time-sliced"] * 3 + ["near", "mixed"]
     assert found[0].floor_ns == 50e3
@@ -86,8 +87,10 @@ def test_states_of_a_long_run_are_recovered(spread: float, outliers: float) -> N
     floors = level * rng.lognormal(0, spread, level.shape)
     disturbed = rng.random(level.shape) < outliers
     floors[disturbed] *= rng.uniform(1.2, 300, disturbed.sum())
-    found = names(list(zip(*floors.tolist(), strict=True)))
-    for name, is_far, is_after, hit in zip(found, far, after, disturbed.any(axis=0), strict=True):
+    found = names([(before, end) for before, end in floors.T.tolist()])
+    for name, is_far, is_after, hit in zip(
+        found, far.tolist(), after.tolist(), (disturbed[0] | disturbed[1]).tolist(), strict=True
+    ):
         if is_far != is_after and not hit:
             assert name == "mixed"
         elif not hit:

@@ -59,14 +59,20 @@ def assert_whole(path: Path, run_id: int, rounds: int) -> None:
         assert db.execute("PRAGMA foreign_key_check").fetchall() == []
 
 
+def refusal(store: Store, run_id: int, round_: int) -> str | None:
+    try:
+        write(store, run_id, round_)
+    except StoreError as error:
+        return str(error)
+    return None
+
+
 def write_until_it_fails(store: Store, run_id: int) -> tuple[int, str]:
     """Rounds acknowledged, and the sentence that ended it."""
-    for round_ in range(10_000):
-        try:
-            write(store, run_id, round_)
-        except StoreError as error:
-            return round_, str(error)
-    raise AssertionError("nothing ever got full")
+    rounds = 0
+    while (said := refusal(store, run_id, rounds)) is None:
+        rounds += 1
+    return rounds, said
 
 
 def saved(rounds: int) -> str:
@@ -188,7 +194,7 @@ def writer(path: Path, child_environment: dict[str, str]) -> Callable[..., subpr
             stdout=subprocess.PIPE,
             env=child_environment,
             text=True,
-            preexec_fn=before,  # noqa: PLW1509
+            preexec_fn=before,
         )
 
     return start

@@ -36,6 +36,11 @@ static hk_status_t fault_prepare(int size, void **shared_p)
     return hk_transport_shm.prepare(size, shared_p);
 }
 
+static void fault_release(void *shared)
+{
+    hk_transport_shm.release(shared);
+}
+
 static void fault_close(hk_ctx_t *ctx)
 {
     hk_transport_shm.close(mine(ctx)->shm);
@@ -108,6 +113,7 @@ const hk_transport_t hk_transport_fault = {
     .name = "fault",
     .summary = "shm, broken on purpose",
     .prepare = fault_prepare,
+    .release = fault_release,
     .open = fault_open,
     .close = fault_close,
     .library = fault_library,

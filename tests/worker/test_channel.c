@@ -91,7 +91,7 @@ static void run_job(const hk_transport_t *tp, int size, int oversubscribed, body
             check_end(pid[r]);
         }
     }
-    hk_channel_unprepare(shared);
+    hk_channel_release(shared);
 }
 
 /* ---- payloads ---------------------------------------------------------------------------------------------------- */
@@ -314,7 +314,7 @@ static void test_many_peers(rank_t *rank)
         if (rank->me != 0 || i > 0) {
             CHECK(rank->tp->recv(rank->ctx, previous, rank->in, sizeof token) == HK_OK);
             memcpy(&token, rank->in, sizeof token);
-            CHECK(token == i * (uint64_t)rank->size + (uint64_t)rank->me - (rank->me == 0));
+            CHECK(token + 1 == i * (uint64_t)rank->size + (uint64_t)rank->me);
         }
         token = i * (uint64_t)rank->size + (uint64_t)rank->me;
         memcpy(rank->out, &token, sizeof token);

@@ -7,16 +7,17 @@ not at all. An error is one sentence on standard error; only HOCKNEY_DEBUG=1 sho
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-_DONE, _WRONG_USAGE, _NOT_MEASURED = 0, 2, 3
-
 
 def main() -> NoReturn:
     """The command that standard arguments ask for, and the end of this process."""
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done and said: a late Ctrl-C must not change how it ended
+    sys.exit(code)
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -43,4 +44,4 @@ def _carry_out(arguments: Sequence[str]) -> int:
             result = hockney.invoke(context)
     except click.exceptions.Exit as end:  # --help and --version
         return end.exit_code
-    return result if isinstance(result, int) else _DONE
+    return result if isinstance(result, int) else 0

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import click
 
+from hockney.cli.streams import silence
 from hockney.errors import HockneyError
 
 _DONE, _NOT_MEASURED = 0, 3
@@ -32,6 +33,9 @@ def explain(error: BaseException, arguments: Sequence[str]) -> int:
     if isinstance(error, click.ClickException):
         return _say(_with_hint(error), error.exit_code)
     if isinstance(error, (KeyboardInterrupt, click.Abort)):
+        # An interrupt that passed through an exec (dataclasses are made by one) marks the interpreter to end by the
+        # signal, whatever exit code it is given; the next exec takes the mark away.
+        exec("")
         return _say("stopped by Ctrl-C; whatever had been measured is stored (see: hockney runs)", _NOT_MEASURED)
     if isinstance(error, OSError) and error.errno is not None:
         return _say(_system_sentence(error), _NOT_MEASURED)
@@ -46,20 +50,13 @@ def flush(code: int) -> int:
         try:
             stream.flush()
         except BrokenPipeError:  # noqa: PERF203 - two streams
-            _silence(stream.fileno())
+            silence(stream.fileno())
         except OSError as error:
-            _silence(stream.fileno())
+            silence(stream.fileno())
             code = _say(_system_sentence(error), _NOT_MEASURED)
         except ValueError:
             continue  # it is closed
     return code
-
-
-def _silence(descriptor: int) -> None:
-    """Python flushes once more when it ends, and would complain then."""
-    null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, descriptor)
-    os.close(null)
 
 
 def _say(sentence: str, code: int) -> int:

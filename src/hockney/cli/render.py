@@ -11,21 +11,32 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from hockney.cli.streams import print_line
+
 if TYPE_CHECKING:
     from rich.console import Console
 
     from hockney.model import Warning_
 
 JSON_VERSION = 1
+_GAP = 2  # blanks between columns on a terminal
+_WRAP_MIN = 24  # a column that wraps may become as narrow as this
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table; `wrap` where a terminal may break its cells into lines, `style` as rich writes it."""
+    """A column of a table; `style` as rich writes it.
+
+    What a terminal does that is too narrow: it breaks the cells of `wrap` columns into lines, leaves out `optional`
+    columns, and at last makes several tables of one, each beginning with the `key` columns (the first, if none is).
+    A figure is never cut.
+    """
 
     title: str
     right: bool = False
     wrap: bool = False
+    optional: bool = False
+    key: bool = False
     style: str | None = None
 
 
@@ -42,7 +53,7 @@ def print_json(command: str, data: Mapping[str, Any]) -> None:
     import json
 
     document = {"format": f"hockney-{command}", "version": JSON_VERSION, **data}
-    print(json.dumps(document, indent=2, allow_nan=False, default=_as_json))
+    print_line(json.dumps(document, indent=2, allow_nan=False, default=_as_json))
 
 
 def _as_json(value: Any) -> Any:
@@ -60,7 +71,7 @@ def title(text: str, *, first: bool = False) -> None:
     if is_terminal():
         _console().print(f"{above}[bold]{_escaped(text)}[/bold]")
     else:
-        print(f"{above}{text}")
+        print_line(f"{above}{text}")
 
 
 def say(text: str = "", *, style: str | None = None) -> None:
@@ -68,7 +79,7 @@ def say(text: str = "", *, style: str | None = None) -> None:
     if is_terminal():
         _console().print(_escaped(text), style=style)
     else:
-        print(text)
+        print_line(text)
 
 
 def table(columns: Sequence[Column | str], rows: Iterable[Sequence[str]]) -> None:
@@ -79,12 +90,12 @@ def table(columns: Sequence[Column | str], rows: Iterable[Sequence[str]]) -> Non
         _print_rich(described, filled)
     else:
         for line in plain_lines(described, filled):
-            print(line)
+            print_line(line)
 
 
 def plain_lines(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> list[str]:
     """Columns aligned with blanks, two between them, none at the ends of lines."""
-    titles = [column.title for column in columns]
+    titles = _titles(columns)
     everything = [titles, *rows] if any(titles) else list(rows)
     if not everything:
         return []
@@ -105,7 +116,7 @@ def warnings(found: Iterable[Warning_]) -> None:
         if is_terminal():
             _console().print(f"[yellow]![/yellow] {_escaped(warning.cause)} [dim]{_escaped(warning.remedy)}[/dim]")
         else:
-            print(f"! {warning}")
+            print_line(f"! {warning}")
 
 
 def warning_json(warning: Warning_) -> dict[str, str]:
@@ -138,16 +149,58 @@ def _print_rich(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> Non
     from rich import box
     from rich.table import Table
 
-    titled = any(column.title for column in columns)
-    shown = Table(box=box.SIMPLE_HEAD, show_header=titled, header_style="bold", pad_edge=False, show_edge=False)
-    for column in columns:
-        shown.add_column(
-            _escaped(column.title),
-            justify="right" if column.right else "left",
-            no_wrap=not column.wrap,
-            overflow="fold",
-            style=column.style,
+    console = _console()
+    for part, places in enumerate(fitting_places(columns, rows, console.width)):
+        if part:
+            console.print()
+        shown = Table(
+            box=box.SIMPLE_HEAD,
+            show_header=any(columns[place].title for place in places),
+            header_style="bold",
+            pad_edge=False,
+            show_edge=False,
+            collapse_padding=True,
         )
-    for row in rows:
-        shown.add_row(*(_escaped(cell) for cell in row))
-    _console().print(shown)
+        for place in places:
+            column = columns[place]
+            shown.add_column(
+                _escaped(column.title),
+                justify="right" if column.right else "left",
+                no_wrap=not column.wrap,
+                overflow="fold",
+                style=column.style,
+            )
+        for row in rows:
+            shown.add_row(*(_escaped(row[place]) for place in places))
+        console.print(shown)
+
+
+def fitting_places(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> list[list[int]]:
+    """The places of the columns of each table that is to be shown, so that none is wider than `width` if it can."""
+    widths = [
+        min(_WRAP_MIN, max(len(row[place]) for row in [_titles(columns), *rows]))
+        if column.wrap
+        else max(len(row[place]) for row in [_titles(columns), *rows])
+        for place, column in enumerate(columns)
+    ]
+
+    def total(places: Sequence[int]) -> int:
+        return sum(widths[place] for place in places) + _GAP * (len(places) - 1)
+
+    places = list(range(len(columns)))
+    for place in reversed(places[:]):
+        if total(places) > width and columns[place].optional:
+            places.remove(place)
+    if total(places) <= width:
+        return [places]
+    keys = [place for place in places if columns[place].key] or places[:1]
+    tables = [keys[:]]
+    for place in (place for place in places if place not in keys):
+        if total([*tables[-1], place]) > width and len(tables[-1]) > len(keys):
+            tables.append(keys[:])
+        tables[-1].append(place)
+    return tables
+
+
+def _titles(columns: Sequence[Column]) -> list[str]:
+    return [column.title for column in columns]

@@ -24,10 +24,14 @@ def runs(*, as_json: bool, store: Path | None) -> None:
 
     A run is named by its number, by its label, by `last`, or by `last~1` for the one before.
     """
-    from hockney.store import Store
+    from hockney.store import Store, default_path
 
-    with Store.open(store, readonly=True) as results:
-        found, path = results.runs(), results.path
+    path = store or default_path()
+    if store is None and not path.exists():
+        found: list[RunSummary] = []  # nothing is wrong yet; a file that was named and isn't there is
+    else:
+        with Store.open(path, readonly=True) as results:
+            found = results.runs()
     if as_json:
         render.print_json("runs", {"store": str(path), "runs": [_as_json(run) for run in found]})
         return

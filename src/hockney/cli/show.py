@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from hockney.library import Run, Series
 
 _COLUMNS: list[Column | str] = [
-    Column("size", right=True, style="bold"), Column("time", right=True), Column("95 % interval", right=True),
-    Column("rate", right=True), Column("minimum", right=True), "state", Column("floor", right=True),
-    Column("visits", right=True), "status",
+    Column("size", right=True, key=True, style="bold"), Column("time", right=True), Column("95 % interval", right=True),
+    Column("rate", right=True), Column("minimum", right=True, optional=True), "state", Column("floor", right=True),
+    Column("visits", right=True, optional=True), "status",
 ]  # fmt: skip
 
 

@@ -94,9 +94,11 @@ def observe(
 ) -> Moment:
     """Do nothing for a moment and see who else uses the CPUs (None: all)."""
     watched = frozenset(cpus) if cpus is not None else None
-    before, programs_before = _read_ticks(root, watched), _read_programs(root)
+    programs_before = _read_programs(root)  # outside of the ticks, for this takes its time where many programs are
+    before = _read_ticks(root, watched)
     sleep(duration_s)
-    after, programs_after = _read_ticks(root, watched), _read_programs(root)
+    after = _read_ticks(root, watched)
+    programs_after = _read_programs(root)
     if before is None or after is None or after.total <= before.total:
         return Moment(duration_s)
     passed = after.total - before.total

@@ -76,6 +76,13 @@ static void take_ends(star_t *star, int rank, hk_control_t *control_p, int *sing
     }
 }
 
+static void release(const hk_transport_t *tp, void *shared)
+{
+    if (shared != NULL) {
+        tp->release(shared);
+    }
+}
+
 /* ---- ranks as threads -------------------------------------------------------------------------------------------- */
 
 typedef struct thread_rank {
@@ -130,6 +137,7 @@ static int run_threads(const hk_args_t *args, star_t *star, void *shared)
         exit_code = ranks[rank].exit_code != 0 ? ranks[rank].exit_code : exit_code;
     }
     free(ranks);
+    release(args->tp, shared);
     return exit_code;
 }
 
@@ -249,7 +257,8 @@ static int run_processes(const hk_args_t *args, star_t *star, void *shared)
         }
     }
     close_star(star);
-    close(STDIN_FILENO); /* rank 0 alone reads */
+    release(args->tp, shared); /* each rank has its own copy: nothing here may keep a dead rank's connections open */
+    close(STDIN_FILENO);       /* rank 0 alone reads */
     const int exit_code = supervise(pids, size);
     free(pids);
     return exit_code;

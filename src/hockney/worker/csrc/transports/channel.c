@@ -91,7 +91,7 @@ hk_status_t hk_channel_prepare(int size, void **shared_p)
     return HK_OK;
 }
 
-void hk_channel_unprepare(void *shared)
+void hk_channel_release(void *shared)
 {
     (void)munmap(shared, ((hk_mapping_t *)shared)->len_bytes);
 }

@@ -69,7 +69,7 @@ typedef struct hk_queue {
 typedef struct hk_peer {
     hk_ring_t *out;
     uint32_t sent;    /* number of the last message in out */
-    uint32_t may;     /* send up to this number without a look at the reader; == sent while sends are queued */
+    uint32_t may;     /* send up to this number without a look at the reader; sent, while sends are queued */
     uint32_t awaited; /* number of the last single-copy message, while awaiting */
     bool awaiting;    /* the reader may still be copying from a buffer of ours */
     bool active;      /* listed in channel->active */
@@ -119,8 +119,7 @@ hk_status_t hk_channel_quiet(hk_ctx_t *ctx);
 hk_status_t hk_channel_wait_word(hk_ctx_t *ctx, const uint64_t *word, uint64_t value);
 hk_status_t hk_channel_barrier(hk_ctx_t *ctx);
 
-/* Give back what prepare made: for tests; a worker's mapping ends with it. */
-void hk_channel_unprepare(void *shared);
+void hk_channel_release(void *shared);
 
 /* A wait that has polled in vain for longer than its patience looks round: it gets on with other requests of this
  * rank, which a peer may be waiting for, and gives the CPU away when that is due. */

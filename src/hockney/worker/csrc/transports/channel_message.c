@@ -120,7 +120,7 @@ static inline void activate(hk_channel_t *channel, hk_peer_t *peer)
     }
 }
 
-/* These tell whether anything moved. */
+/* Both tell whether anything moved. */
 static inline bool progress_recvs(hk_peer_t *peer)
 {
     bool moved = false;
@@ -153,7 +153,7 @@ static inline bool progress_sends(hk_peer_t *peer)
         peer->sends.first = queued->next;
         moved = true;
     }
-    peer->may = peer->sends.first == NULL ? may : peer->sent;
+    peer->may = may; /* == sent if any are left */
     if (peer->awaiting && !before(taken, peer->awaited)) {
         peer->awaiting = false;
         moved = true;
@@ -319,9 +319,8 @@ hk_status_t hk_channel_isend(hk_ctx_t *ctx, int to, const void *buf, size_t len_
     hk_queued_t *queued = (hk_queued_t *)(void *)req;
     *queued = (hk_queued_t){.buf = (unsigned char *)(uintptr_t)buf, .len_bytes = len_bytes};
     queue_append(&peer->sends, queued);
-    peer->may = peer->sent;
     activate(channel, peer);
-    progress_sends(peer);
+    (void)progress_sends(peer);
     return HK_OK;
 }
 

@@ -47,6 +47,7 @@ const hk_transport_t hk_transport_pipe = {
     .summary = "pipes between processes; a rank that waits sleeps in read or write",
     .caps = HK_STREAM_CAPS,
     .prepare = prepare,
+    .release = hk_stream_release,
     .open = open_blocking,
     HK_STREAM_HOOKS,
 };
@@ -56,6 +57,7 @@ const hk_transport_t hk_transport_pipe_nonblock = {
     .summary = "pipes between processes, O_NONBLOCK; a rank that waits sleeps in poll",
     .caps = HK_STREAM_CAPS,
     .prepare = prepare,
+    .release = hk_stream_release,
     .open = open_nonblock,
     HK_STREAM_HOOKS,
 };
@@ -65,6 +67,7 @@ const hk_transport_t hk_transport_pipe_spin = {
     .summary = "pipes between processes, O_NONBLOCK; a rank that waits tries again at once",
     .caps = HK_STREAM_CAPS | HK_CAP_SPINS,
     .prepare = prepare,
+    .release = hk_stream_release,
     .open = open_spin,
     HK_STREAM_HOOKS,
 };

@@ -14,6 +14,7 @@ const hk_transport_t hk_transport_shm = {
     .name = "shm",
     .summary = "processes, shared memory",
     .prepare = hk_channel_prepare,
+    .release = hk_channel_release,
     .open = shm_open,
     .close = hk_channel_close,
     .library = hk_channel_library,

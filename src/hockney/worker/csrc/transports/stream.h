@@ -76,6 +76,7 @@ typedef struct hk_stream_fds {
 /* make fills fds[0] to read from and fds[1] to write to: for one ordered pair of ranks, or (duplex) both of them for
  * either direction, so that one call serves a pair. HK_ERR_UNSUPPORTED where the system allows too few. */
 hk_status_t hk_stream_prepare(const char *name, int size, bool duplex, int (*make)(int fds[2]), void **shared_p);
+void hk_stream_release(void *shared);
 
 /* The open of such families: takes this rank's descriptors out of job->shared, and frees that. */
 hk_status_t hk_stream_open(const hk_job_t *job, const hk_transport_t *tp, const hk_stream_family_t *family,

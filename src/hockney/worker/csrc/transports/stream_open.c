@@ -105,6 +105,15 @@ hk_status_t hk_stream_prepare(const char *name, int size, bool duplex, int (*mak
     return HK_OK;
 }
 
+void hk_stream_release(void *shared)
+{
+    hk_stream_fds_t *all = shared;
+    const size_t cells = (size_t)all->size * (size_t)all->size;
+    close_all(all->out, cells);
+    close_all(all->in == all->out ? NULL : all->in, cells);
+    free_fds(all);
+}
+
 /* ---- a rank's context -------------------------------------------------------------------------------------------- */
 
 hk_status_t hk_stream_create(const hk_job_t *job, const hk_transport_t *tp, const hk_stream_family_t *family,
@@ -165,9 +174,7 @@ static void adopt(hk_stream_t *stream, hk_stream_fds_t *shared)
         stream->in[peer].fd = shared->in[mine + peer];
         shared->out[mine + peer] = shared->in[mine + peer] = -1;
     }
-    close_all(shared->out, size * size);
-    close_all(shared->in == shared->out ? NULL : shared->in, size * size);
-    free_fds(shared);
+    hk_stream_release(shared);
 }
 
 hk_status_t hk_stream_open(const hk_job_t *job, const hk_transport_t *tp, const hk_stream_family_t *family,

@@ -41,6 +41,7 @@ const hk_transport_t hk_transport_unix = {
     .summary = "unixs between processes; a rank that waits sleeps in send or recv",
     .caps = HK_STREAM_CAPS,
     .prepare = prepare,
+    .release = hk_stream_release,
     .open = open_blocking,
     HK_STREAM_HOOKS,
 };
@@ -50,6 +51,7 @@ const hk_transport_t hk_transport_unix_nonblock = {
     .summary = "unixs between processes, O_NONBLOCK; a rank that waits sleeps in poll",
     .caps = HK_STREAM_CAPS,
     .prepare = prepare,
+    .release = hk_stream_release,
     .open = open_nonblock,
     HK_STREAM_HOOKS,
 };
@@ -59,6 +61,7 @@ const hk_transport_t hk_transport_unix_spin = {
     .summary = "unixs between processes, O_NONBLOCK; a rank that waits tries again at once",
     .caps = HK_STREAM_CAPS | HK_CAP_SPINS,
     .prepare = prepare,
+    .release = hk_stream_release,
     .open = open_spin,
     HK_STREAM_HOOKS,
 };

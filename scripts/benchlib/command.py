@@ -1,0 +1,119 @@
+"""The command line of scripts/bench."""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from scripts.benchlib.commands import ROOT, repeat, start
+from scripts.benchlib.mpi import mpi
+from scripts.benchlib.native import null, shm, sockets
+from scripts.benchlib.place import Place
+from scripts.benchlib.series import Series, go_round
+from scripts.benchlib.table import Row, markdown, put_between, summary
+
+from hockney.errors import HockneyError
+from hockney.machine import facts
+from hockney.worker.catalogue import Catalogue, load
+
+PAGE = ROOT / "docs/performance.md"
+# Those that are measured in turn, round after round; the others run commands from start to end.
+_IN_ROUNDS: dict[str, Callable[[Place], Sequence[Series]]] = {
+    "null": null,
+    "shm": shm,
+    "pipe": sockets("pipe"),
+    "unix": sockets("unix"),
+    "tcp": sockets("tcp"),
+    "mpi": mpi,
+}
+_ONE_BY_ONE: dict[str, Callable[[Place], list[Row]]] = {"repeat": repeat, "start": start}
+PARTS = (*_IN_ROUNDS, *_ONE_BY_ONE)
+_ROUNDS, _ROUNDS_SHORT = 40, 6
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Measure the parts asked for, print the table, and put it into the page if asked to. Gives the exit code."""
+    asked = _read(arguments)
+    try:
+        rows, about = _measure(asked)
+    except HockneyError as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return error.exit_code
+    text = f"{markdown(rows)}\n{summary(rows)}.\n\n{about}"
+    print(text)
+    if asked.write:
+        PAGE.write_text(put_between(PAGE.read_text(), text))
+        print(f"written to {PAGE.relative_to(ROOT)}", file=sys.stderr)
+    return 0
+
+
+def _read(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="scripts/bench",
+        description="Shows how fast hockney itself is, as ratios taken in one run and one state of the machine.",
+        epilog=f"Parts: {', '.join(PARTS)}; all of them take about 6 minutes. Leave the machine alone meanwhile.",
+    )
+    parser.add_argument("parts", nargs="*", metavar="PART", help="what to measure; everything if none is named")
+    parser.add_argument("--short", action="store_true", help="few repetitions: does it work, not how fast is it")
+    parser.add_argument("--rounds", type=int, help=f"how often what is measured in turn is measured ({_ROUNDS})")
+    parser.add_argument("--write", action="store_true", help=f"put the table into {PAGE.relative_to(ROOT)}")
+    asked = parser.parse_args(arguments)
+    unknown = [name for name in asked.parts if name not in PARTS]
+    if unknown:
+        parser.error(f"no part is called {', '.join(unknown)}; there are {', '.join(PARTS)}")
+    if asked.write and (asked.parts or asked.short):
+        parser.error("--write takes neither parts nor --short: the table on the page comes from one whole run")
+    if asked.rounds is not None and asked.rounds < 1:
+        parser.error("--rounds must be at least 1")
+    asked.parts = [name for name in PARTS if name in asked.parts or not asked.parts]
+    return asked
+
+
+def _measure(asked: argparse.Namespace) -> tuple[list[Row], str]:
+    known = facts()
+    begin_s = time.monotonic()
+    catalogue = load()
+    with tempfile.TemporaryDirectory(prefix="hockney-bench-") as folder:
+        place = Place(catalogue, Path(folder), short=asked.short, say=_say)
+        in_rounds = {name: _IN_ROUNDS[name](place) for name in asked.parts if name in _IN_ROUNDS}
+        everything = [one for series in in_rounds.values() for one in series]
+        rounds = asked.rounds or (_ROUNDS_SHORT if asked.short else _ROUNDS)
+        if everything:
+            with place.open():
+                go_round(everything, rounds, seed=random.SystemRandom().randrange(1 << 32), say=_say)
+        rows = [row for one in everything for row in one.rows()]
+        for name in asked.parts:
+            if name in _ONE_BY_ONE:
+                rows.extend(_ONE_BY_ONE[name](place))
+    return rows, _about(known, catalogue, time.monotonic() - begin_s)
+
+
+def _say(text: str) -> None:
+    """Progress goes beside the table, not into it."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def _about(known: dict[str, Any], catalogue: Catalogue, took_s: float) -> str:
+    """What was measured on: enough to compare with, and nothing that names the machine or its folders."""
+    cpu, software, surroundings = known["cpu"], known["software"], known["surroundings"]
+    libraries = [info.mpi.name for name, info in catalogue.transports.items() if info.mpi is not None]
+    load_1min = known["load"]["average_1min"]
+    lines = [
+        ("Date", time.strftime("%Y-%m-%d", time.gmtime())),
+        ("CPU", f"{cpu['model']}, {cpu['cores']} cores, {cpu['logical']} hardware threads"),
+        ("Virtual machine", surroundings["hypervisor"] or "no"),
+        ("System", f"{known['os']['name']}, {known['os']['kernel']}, {known['os']['architecture']}"),
+        ("Compiler, C library", f"{software['c_compiler']}; {software['libc']}"),
+        ("MPI libraries", ", ".join(dict.fromkeys(libraries)) or "none"),
+        ("hockney, Python", f"{software['hockney']}; {platform.python_version()}"),
+        ("Load when it began", "unknown" if load_1min is None else f"{load_1min:.1f} (average over 1 minute)"),
+        ("Took", f"{took_s / 60:.1f} min"),
+    ]
+    return "\n".join(["| machine | |", "| --- | --- |", *(f"| {name} | {value} |" for name, value in lines)]) + "\n"

@@ -1,0 +1,224 @@
+"""The parts about whole commands: `repeat` (the same figure again and again) and `start` (what a user waits for)."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from scripts.benchlib.pairs import MIN_PAIRS, show_state
+from scripts.benchlib.place import Place
+from scripts.benchlib.table import UNDECIDED, UNKNOWN, Row, Target, not_measured
+
+import hockney
+from hockney.errors import HockneyError
+from hockney.model import Visit
+from hockney.stats import Interval, State, classify, median
+from hockney.worker.build import NATIVE, Recipe, build_worker
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+_COMMAND = str(ROOT / "hockney")
+_LIMIT_S = 300.0
+_ANY = "any"
+
+# ---- repeat ---------------------------------------------------------------------------------------------------------
+
+_CV = Target("CV ≤ 2 % in each state", high=0.02)
+_MIN_RUNS = 3  # fewer tell nothing about scatter
+
+
+def repeat(place: Place) -> list[Row]:
+    """The part `repeat`: the 8 B figure of an MPI from several runs of the command, each a process of its own."""
+    infos = place.mpis("openmpi") or place.mpis()
+    runs = 3 if place.short else 10
+    if not infos:
+        return [not_measured(f"repeatability: {runs} runs", _CV, "no MPI is here")]
+    name = infos[0].name
+    store = place.folder / "repeat.db"
+    for number in range(runs):
+        place.say(f"repeat: run {number + 1} of {runs}")
+        _call(["run", "pingpong", "-t", name, "--bytes", "8", "--time", "4s", "--store", str(store)])
+    with hockney.open(store) as results:
+        visits = [list(results.run(summary.id).series[0].visits) for summary in results.runs()]
+    command = f"repeatability: {runs} runs of `run pingpong -t {name} --bytes 8`"
+    return repeat_rows(command, [scatter_input(one) for one in visits])
+
+
+Sampled = tuple[float, tuple[float, float] | None]
+"""The median of one visit in ns, and its floor before and after."""
+
+
+def scatter_input(visits: Sequence[Visit]) -> list[Sampled]:
+    """What matters of the visits of one run."""
+    return [(statistics.median(visit.times_ns().tolist()), visit.floor_ns) for visit in visits]
+
+
+def repeat_rows(what: str, runs: Sequence[Sequence[Sampled]]) -> list[Row]:
+    """One row for each state: how far the figures of single runs scatter. A run has a figure in a state in which it
+    has enough visits for an interval; states are told from the floors of all runs together."""
+    states = iter(classify([floor for run in runs for _, floor in run]))
+    figures: dict[State, list[float]] = {}
+    for run in runs:
+        values: dict[State, list[float]] = {}
+        for value_ns, _ in run:
+            values.setdefault(next(states), []).append(value_ns)
+        for state, of_state in values.items():
+            if len(of_state) >= MIN_PAIRS and state.floor_ns is not None:
+                figures.setdefault(state, []).append(statistics.median(of_state))
+    rows = [_scatter(what, state, figures[state]) for state in sorted(figures, key=lambda one: one.floor_ns or 0.0)]
+    return rows or [Row(what, _CV.text, "no run has a figure with an interval", UNKNOWN, UNDECIDED)]
+
+
+def _scatter(what: str, state: State, figures_ns: Sequence[float]) -> Row:
+    shown = f"{show_state(state)}; {len(figures_ns)} runs"
+    middle_ns = statistics.median(figures_ns)
+    if len(figures_ns) < _MIN_RUNS:
+        return Row(what, _CV.text, f"{middle_ns:.1f} ns, too few runs for a CV", shown, UNDECIDED)
+    cv = statistics.stdev(figures_ns) / statistics.fmean(figures_ns)
+    measured = f"CV {cv:.1%}: median {middle_ns:.1f} ns, from {min(figures_ns):.1f} to {max(figures_ns):.1f} ns"
+    return Row(what, _CV.text, measured, shown, _CV.judge_alone(cv))
+
+
+# ---- start ----------------------------------------------------------------------------------------------------------
+
+
+def start(place: Place) -> list[Row]:
+    """The part `start`: how long a user waits for a command, a build, a first figure and the whole data sheet."""
+    rows = [*_bare_commands(place), *_builds(place), _first_figure(place)]
+    target = Target("≤ 75 s", high=75.0)
+    if place.short:
+        return [*rows, not_measured("`hockney quick`, wall time", target, "left out by --short")]
+    place.say("start: quick, about a minute")
+    begin_s = time.perf_counter()
+    _call(["quick", "--store", str(place.folder / "quick.db")])
+    wall_s = time.perf_counter() - begin_s
+    measured = f"{wall_s:.1f} s (one run)"
+    return [*rows, Row("`hockney quick`, wall time", target.text, measured, _ANY, target.judge_alone(wall_s))]
+
+
+def _bare_commands(place: Place) -> list[Row]:
+    """In turn, with a store that holds a run: the bare command says which was the last."""
+    store = place.folder / "start.db"
+    _call(["run", "pingpong", "-t", "null", "--bytes", "8", "--time", "1s", "--store", str(store)])
+    calls: dict[str, list[str]] = {"hockney": [], "hockney --help": ["--help"]}
+    took_ms: dict[str, list[float]] = {name: [] for name in calls}
+    for name, arguments in itertools.chain.from_iterable(itertools.repeat(list(calls.items()), 10)):
+        took_ms[name].append(1e3 * _timed_s(lambda given=arguments: _call(given, store=store)))  # type: ignore[misc]
+    target = Target("≤ 150 ms", high=150.0)
+    return [_row(f"`{name}`", target, median(values), "ms") for name, values in took_ms.items()]
+
+
+def _row(what: str, target: Target, value: Interval, unit: str) -> Row:
+    digits = 0 if value.value >= 10 else 2
+    interval = f" ({value.low:.{digits}f}–{value.high:.{digits}f})" if value.low and value.high else ""
+    measured = f"{value.value:.{digits}f} {unit}{interval}"
+    met = target.judge(value) if interval else target.judge_alone(value.value)
+    return Row(what, target.text, measured, f"{_ANY}; {value.n} times", met)
+
+
+def _builds(place: Place) -> list[Row]:
+    """Cold, in a fresh cache folder each time; then found in it, by a call in this process and by a fresh one."""
+    recipes = {"native": NATIVE}
+    for info in place.mpis("openmpi")[:1]:
+        if info.mpi is not None:
+            recipes["Open MPI"] = info.mpi.recipe
+    times = 3 if place.short else 7
+    cold, cached = Target("≤ 1 s", high=1000.0), Target("≤ 50 ms", high=50.0)
+    rows = []
+    for name, recipe in recipes.items():
+        place.say(f"start: builds of the {name} worker")
+        cold_ms, call_ms, command_ms = _build_times_ms(place, recipe, times)
+        what = f"{name} worker"
+        rows.append(_row(f"{what}: built cold", cold, median(cold_ms), "ms"))
+        rows.append(_row(f"{what}: found in the cache, one call", cached, median(call_ms), "ms"))
+        rows.append(_row(f"{what}: found in the cache, by a new process", cached, median(command_ms), "ms"))
+    return rows
+
+
+def _build_times_ms(place: Place, recipe: Recipe, times: int) -> tuple[list[float], list[float], list[float]]:
+    cold_ms, call_ms, command_ms = [], [], []
+    for _ in range(times):
+        folder = place.folder / "cold"
+        cold_ms.append(1e3 * _timed_s(lambda fresh=folder: build_worker(recipe, folder=fresh)))  # type: ignore[misc]
+        call_ms.append(1e3 * _timed_s(lambda fresh=folder: build_worker(recipe, folder=fresh)))  # type: ignore[misc]
+        command_ms.append(_build_in_command_ms(recipe, folder))
+        shutil.rmtree(folder)
+    return cold_ms, call_ms, command_ms
+
+
+def _build_in_command_ms(recipe: Recipe, folder: Path) -> float:
+    """What finding the worker adds to a command: the import and the first call, in a process that did nothing yet."""
+    script = (
+        "import sys, time\nfrom pathlib import Path\nbegin_s = time.perf_counter()\n"
+        "from hockney.worker.build import Recipe, build_worker\n"
+        "recipe = Recipe(family=sys.argv[1], compiler=tuple(sys.argv[3:]))\n"
+        "build_worker(recipe, folder=Path(sys.argv[2]))\n"
+        "print(1e3 * (time.perf_counter() - begin_s))\n"
+    )
+    argv = [sys.executable, "-I", "-c", script, recipe.family, str(folder), *recipe.compiler]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=_LIMIT_S, check=False)
+    if done.returncode != 0:
+        raise HockneyError(f"a build in a new process failed: {done.stderr.strip()[-300:]}")
+    return float(done.stdout)
+
+
+def _first_figure(place: Place) -> Row:
+    """From the start of `quick`, set up and built before, to the first figure on the screen; then it is stopped."""
+    times = 3 if place.short else 7
+    took_s = []
+    for number in range(times):
+        place.say(f"start: first figure, {number + 1} of {times}")
+        took_s.append(_first_figure_s(place.folder / f"first-{number}.db"))
+    target = Target("≤ 2 s", high=2.0)
+    return _row("`hockney quick`, second start: first figure", target, median(took_s), "s")
+
+
+def _first_figure_s(store: Path) -> float:
+    begin_s = time.perf_counter()
+    argv = [_COMMAND, "quick", "--store", str(store)]
+    with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        took_s = None
+        for line in process.stderr:
+            if line.startswith("  first: "):
+                took_s = time.perf_counter() - begin_s
+                process.send_signal(signal.SIGTERM)
+                break
+        process.stderr.read()
+        process.wait(_LIMIT_S)
+    if took_s is None:
+        raise HockneyError("`hockney quick` has shown no figure")
+    return took_s
+
+
+def _timed_s(action: Callable[[], object]) -> float:
+    begin_s = time.perf_counter()
+    action()
+    return time.perf_counter() - begin_s
+
+
+def _call(arguments: Sequence[str], store: Path | None = None) -> None:
+    """Run a command of hockney to its end. Raises HockneyError with what it said if it fails."""
+    environment: Mapping[str, str] = {**os.environ, **({"HOCKNEY_STORE": str(store)} if store else {})}
+    argv = [_COMMAND, *arguments]
+    try:
+        done = subprocess.run(
+            argv,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_LIMIT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise HockneyError(f"hockney {' '.join(arguments[:2])} did not end within {_LIMIT_S:g} s") from error
+    if done.returncode != 0:
+        raise HockneyError(f"hockney {' '.join(arguments[:2])} ended with {done.returncode}: {done.stderr[-300:]}")

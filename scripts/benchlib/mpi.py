@@ -1,0 +1,114 @@
+"""The part `mpi`: each MPI that is here against bare C programs over the same library."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from collections.abc import Callable
+
+from scripts.benchlib import bare
+from scripts.benchlib.pairs import Question
+from scripts.benchlib.place import Place, Shot, take
+from scripts.benchlib.series import Absent, Contest, Measured, Series
+from scripts.benchlib.table import Target
+
+from hockney.units import format_bytes
+from hockney.worker.catalogue import TransportInfo
+
+_SAMPLES, _WARMUP = 101, 100
+_BATCHES = {8: 500, 1 << 10: 300, 1 << 16: 20, 1 << 20: 2}
+_SHOTS = tuple(Shot(size, batch, _SAMPLES, _WARMUP) for size, batch in _BATCHES.items())
+_WITHIN = Target("0.98–1.02 × bare C", low=0.98, high=1.02)
+
+# NetPIPE's own way: it reports the best of a few trials, each a mean over many repetitions, and it sends back the very
+# buffer that it has received into, which is then still in its cache.
+_NETPIPE_TRIALS = 3
+_NETPIPE_BATCHES = {8: 20_000, 1 << 10: 10_000, 1 << 16: 600, 1 << 20: 60}
+_NETPIPE_SHOTS = tuple(Shot(size, batch, _NETPIPE_TRIALS, _WARMUP) for size, batch in _NETPIPE_BATCHES.items())
+_NETPIPE = Target("≤ 1.02 × NetPIPE", high=1.02)
+_BITS_PER_MBPS = 1 << 20  # its megabit
+
+
+def mpi(place: Place) -> list[Series]:
+    """The part `mpi`."""
+    infos = place.mpis()
+    if not infos:
+        return [Absent("mpi", "mpi: half round trip", _WITHIN, "no MPI is here")]
+    return [*(_against_bare(place, info) for info in infos), _against_netpipe(place)]
+
+
+def _questions(what: str, target: Target, peer: str, shots: tuple[Shot, ...]) -> dict[int, Question]:
+    return {
+        shot.bytes: Question(f"{what} {format_bytes(shot.bytes)}", target, "hockney", peer, fractional=True)
+        for shot in shots
+    }
+
+
+# ---- bare C ---------------------------------------------------------------------------------------------------------
+
+
+def _against_bare(place: Place, info: TransportInfo) -> Contest:
+    return Contest(
+        info.name,
+        _questions(f"{info.name}: half round trip,", _WITHIN, "bare C", _SHOTS),
+        _hockney(place, info, _SHOTS, pick=lambda times_ns: times_ns[len(times_ns) // 2]),
+        _bare(place, info),
+        place.floor_ns,
+    )
+
+
+def _hockney(
+    place: Place, info: TransportInfo, shots: tuple[Shot, ...], pick: Callable[[list[float]], float]
+) -> Callable[[], Measured]:
+    def run() -> Measured:
+        with place.worker(info.name) as session:
+            return {shot.bytes: pick(take(session, "pingpong", shot)) for shot in shots}
+
+    return run
+
+
+def _bare(place: Place, info: TransportInfo) -> Callable[[], Measured]:
+    assert info.mpi is not None
+    compiler = (str(info.mpi.mpicc),)
+    bind = ",".join(map(str, place.cpus))
+    options = ("--bind", bind, "--samples", str(_SAMPLES), "--warmup", str(_WARMUP))
+    sizes = [f"{size}:{batch}" for size, batch in _BATCHES.items()]
+
+    def run() -> Measured:
+        start = place.mpiexec(info.name, [str(place.bare(compiler, "mpi_bare.c")), *options, *sizes])
+        lines = bare.run(start.argv, start.environment)
+        return {int(size): median_ns for size, median_ns, _ in bare.numbers(lines, 3)}
+
+    return run
+
+
+# ---- NetPIPE --------------------------------------------------------------------------------------------------------
+
+
+def _against_netpipe(place: Place) -> Series:
+    program = shutil.which("NPopenmpi")
+    # It is linked with the system's Open MPI, never with a wheel.
+    info = next((info for info in place.mpis("openmpi") if info.mpi is not None and not info.mpi.is_wheel), None)
+    if program is None or info is None:
+        why = "NPopenmpi is not installed" if info is not None else "the system has no Open MPI"
+        return Absent("NetPIPE", f"mpi: best of {_NETPIPE_TRIALS}", _NETPIPE, why)
+    return Contest(
+        "NetPIPE",
+        _questions(f"{info.name}: best of {_NETPIPE_TRIALS},", _NETPIPE, "NetPIPE", _NETPIPE_SHOTS),
+        _hockney(place, info, _NETPIPE_SHOTS, pick=min),
+        lambda: {shot.bytes: _netpipe(place, info, program, shot) for shot in _NETPIPE_SHOTS},
+        place.floor_ns,
+    )
+
+
+def _netpipe(place: Place, info: TransportInfo, program: str, shot: Shot) -> float:
+    """Half a round trip in ns. NetPIPE can't pin itself, so a shell does it; its page has too few digits for ns, and
+    the rate beside the time has more."""
+    page = place.folder / "netpipe.out"
+    words = [program, "-l", str(shot.bytes), "-u", str(shot.bytes), "-p", "0", "-n", str(shot.batch), "-o", str(page)]
+    cpus = " ".join(map(str, place.cpus))
+    script = f"set -- {cpus}; shift $OMPI_COMM_WORLD_LOCAL_RANK; exec taskset -c $1 {shlex.join(words)}"
+    start = place.mpiexec(info.name, ["sh", "-c", script])
+    bare.run(start.argv, start.environment)
+    ((_, mbps, _),) = bare.numbers(page.read_text().splitlines(), 3)
+    return shot.bytes * 8 / (mbps * _BITS_PER_MBPS) * 1e9

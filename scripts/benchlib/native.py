@@ -1,0 +1,177 @@
+"""The parts about hockney's own transports: null, shm, pipe, unix, tcp."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from scripts.benchlib import bare
+from scripts.benchlib.pairs import Pair, Question, Taken, rows, show_interval
+from scripts.benchlib.place import Place, Shot, measure, take, taken
+from scripts.benchlib.series import Absent, Contest, Measured, Series
+from scripts.benchlib.table import UNDECIDED, Row, Target
+
+from hockney.stats import median
+from hockney.units import format_bytes
+from hockney.worker.compiler import find_c_compiler
+
+_WINDOW = 16  # what the data sheet calls stream bandwidth
+_STREAM = (Shot(1 << 16, 8, 41), Shot(1 << 22, 1, 15))
+_COPIES = (Shot(1 << 16, 64, 41), Shot(1 << 22, 4, 41))
+_BLOCKS = 20  # of stream_bare.c
+_PINGPONG_REPS = {8: 2000, 1 << 16: 1000}
+
+
+@dataclass
+class Harness:
+    """What the measuring loop itself costs: a ping-pong over a transport that does nothing."""
+
+    place: Place
+    name: str = "null"
+    costs_ns: list[float] = field(default_factory=list)
+
+    def visit(self, number: int) -> None:
+        with self.place.worker("null") as session:
+            answer = measure(session, "pingpong", Shot(8, 10_000, 21))
+            self.costs_ns.append(taken(answer).value_ns * answer.divisor)  # a repetition is there and back
+
+    def rows(self) -> list[Row]:
+        target = Target("≤ 5 ns per repetition", high=5.0)
+        what = "null: cost of the harness, a send and a receive"
+        if not self.costs_ns:
+            return [Row(what, target.text, "nothing was measured", "any", UNDECIDED)]
+        cost = median(self.costs_ns)
+        return [Row(what, target.text, f"{show_interval(cost, 2)} ns", f"any; {cost.n} starts", target.judge(cost))]
+
+
+@dataclass
+class OverFloor:
+    """shm's shortest message beside the floor that was measured in the same visit."""
+
+    place: Place
+    name: str = "shm 8 B"
+    pairs: list[Pair] = field(default_factory=list)
+
+    def visit(self, number: int) -> None:
+        with self.place.worker("shm") as session:
+            ours = taken(measure(session, "pingpong", Shot(8, 500, 41)))
+        if ours.floor_ns is not None:
+            floor = Taken(sum(ours.floor_ns) / 2, ours.floor_ns)
+            self.pairs.append(Pair(ours, floor))
+
+    def rows(self) -> list[Row]:
+        target = Target("≤ 1.5 × the floor", high=1.5)
+        return rows(Question("shm: half round trip, 8 B", target, "shm", "floor"), self.pairs)
+
+
+def null(place: Place) -> list[Series]:
+    """The part `null`."""
+    return [Harness(place)]
+
+
+def shm(place: Place) -> list[Series]:
+    """The part `shm`: latency over the floor, streams against Open MPI and against a bare memcpy."""
+    found: list[Series] = [OverFloor(place)]
+    peer = next(iter(place.mpis("openmpi")), None)
+    against_mpi = Target("≥ 3 × Open MPI", low=3.0)
+    if peer is None or peer.mpi is None:
+        found.append(Absent("shm stream", "shm: stream bandwidth", against_mpi, "no Open MPI is here"))
+    else:
+        found.append(
+            Contest(
+                f"shm stream against {peer.name}",
+                _stream_questions(against_mpi, peer.mpi.name, fractional=False),
+                _streams(place, "shm"),
+                _streams(place, peer.name),
+                place.floor_ns,
+            )
+        )
+    found.append(
+        Contest(
+            "shm stream against memcpy",
+            _stream_questions(Target("≥ 0.9 × memcpy", low=0.9), "memcpy", fractional=True),
+            _streams(place, "shm"),
+            _copies(place),
+            place.floor_ns,
+        )
+    )
+    return found
+
+
+def _stream_questions(target: Target, peer: str, *, fractional: bool) -> dict[int, Question]:
+    return {
+        shot.bytes: Question(
+            f"shm: stream of {format_bytes(shot.bytes)}, oneway window={_WINDOW}",
+            target,
+            "shm",
+            peer,
+            rate_bytes=shot.bytes,
+            fractional=fractional,
+        )
+        for shot in _STREAM
+    }
+
+
+def _streams(place: Place, transport: str) -> Callable[[], Measured]:
+    def run() -> Measured:
+        with place.worker(transport) as session:
+            return {
+                shot.bytes: taken(measure(session, "oneway", shot, [("window", str(_WINDOW))])).value_ns
+                for shot in _STREAM
+            }
+
+    return run
+
+
+def _copies(place: Place) -> Callable[[], Measured]:
+    """On the CPU of rank 1: in a single copy it is the receiver who copies."""
+    sizes = [f"{shot.bytes}:{shot.batch}" for shot in _COPIES]
+    samples = ["--samples", str(_COPIES[0].samples)]
+
+    def run() -> Measured:
+        program = place.bare(find_c_compiler(), "memcpy_bare.c")
+        lines = bare.run([str(program), str(place.cpus[1]), str(place.cpus[0]), *samples, *sizes])
+        return {int(size): copy_ns for size, copy_ns, *_ in bare.numbers(lines, 4)}
+
+    return run
+
+
+def sockets(transport: str) -> Callable[[Place], Sequence[Series]]:
+    """The parts `pipe`, `unix` and `tcp`: a transport against the bare loop of the same system calls."""
+
+    def part(place: Place) -> list[Series]:
+        target = Target("≤ 1.05 × bare C", high=1.05)
+        found: list[Series] = []
+        for size, reps in _PINGPONG_REPS.items():
+            what = f"{transport}: half round trip, {format_bytes(size)}"
+            question = Question(what, target, transport, "bare C", fractional=True)
+            shot = Shot(size, reps // _BLOCKS + 1, _BLOCKS)  # as stream_bare.c divides them
+            contest = Contest(
+                f"{transport} {size} B",
+                {size: question},
+                _pingpong(place, transport, shot),
+                _bare_pingpong(place, transport, size, reps),
+                place.floor_ns,
+            )
+            found.append(contest)
+        return found
+
+    return part
+
+
+def _pingpong(place: Place, transport: str, shot: Shot) -> Callable[[], Measured]:
+    def run() -> Measured:
+        with place.worker(transport) as session:
+            return {shot.bytes: take(session, "pingpong", shot)[_BLOCKS // 2]}
+
+    return run
+
+
+def _bare_pingpong(place: Place, transport: str, size: int, reps: int) -> Callable[[], Measured]:
+    def run() -> Measured:
+        program = place.bare(find_c_compiler(), "stream_bare.c")
+        argv = [str(program), transport, str(size), str(reps), *map(str, place.cpus)]
+        ((_, median_ns),) = bare.numbers(bare.run(argv), 2)
+        return {size: median_ns}
+
+    return run

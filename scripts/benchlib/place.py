@@ -1,0 +1,120 @@
+"""Where and with what everything is measured: the workers, the CPUs, a folder for what is built, and the floor."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from scripts.benchlib.bare import build
+from scripts.benchlib.pairs import Taken
+
+from hockney.errors import HockneyError
+from hockney.machine import choose_cpus
+from hockney.worker import answers
+from hockney.worker.catalogue import Catalogue, TransportInfo
+from hockney.worker.launch import Job, Launch, launch
+from hockney.worker.session import WorkerSession
+
+
+@dataclass(frozen=True)
+class Shot:
+    """How one point is measured: the same for hockney and for the bare program beside it. No `warmup`: one batch."""
+
+    bytes: int
+    batch: int
+    samples: int
+    warmup: int | None = None
+
+
+class Place:
+    """Everything that contests share. `cpus` are those of ranks 0 and 1; `keeper` is a sleeping job that measures the
+    floor between them whenever it is asked."""
+
+    def __init__(self, catalogue: Catalogue, folder: Path, *, short: bool, say: Callable[[str], None]) -> None:
+        self.catalogue = catalogue
+        self.folder = folder
+        self.short = short
+        self.say = say
+        cpus = choose_cpus(2)
+        if len(set(cpus)) < 2:
+            raise HockneyError("two CPUs are needed, and processes must be pinned to them, which this machine refuses")
+        self.cpus = (cpus[0], cpus[1])
+        self._keeper: WorkerSession | None = None
+        self._built: dict[tuple[str, ...], Path] = {}
+
+    @contextmanager
+    def open(self) -> Iterator[Place]:
+        """Keeps the job that measures the floor."""
+        with self.worker("null") as self._keeper:
+            yield self
+        self._keeper = None
+
+    def floor_ns(self) -> float:
+        """The floor now: median of a few samples, some 0.1 ms in all."""
+        assert self._keeper is not None
+        return statistics.median(self._keeper.floor(batch=100, samples=9).half_round_trip_ns)
+
+    @contextmanager
+    def worker(self, transport: str) -> Iterator[WorkerSession]:
+        """A new job of two pinned ranks over a transport."""
+        with WorkerSession(self.launch(transport)) as session:
+            session.hello()
+            yield session
+
+    def launch(self, transport: str) -> Launch:
+        """How such a job is started."""
+        info = self.catalogue.transports[transport]
+        return launch(Job(info.executable, info.worker_name, 2, self.cpus), info.mpi)
+
+    def mpiexec(self, transport: str, argv: Sequence[str]) -> Launch:
+        """The start of another program in the place of the worker: same mpiexec, same flags, same environment."""
+        info = self.catalogue.transports[transport]
+        whole = launch(Job(info.executable, info.worker_name, 2, self.cpus), info.mpi)
+        before = whole.argv[: whole.argv.index(str(info.executable))]
+        return Launch(whole.launcher, (*before, *argv), whole.environment)
+
+    def mpis(self, kind: str | None = None) -> list[TransportInfo]:
+        """The plain transport of each MPI found, or of those of one kind."""
+        infos = [info for name, info in self.catalogue.transports.items() if info.mpi is not None and ":" not in name]
+        return [info for info in infos if kind is None or (info.mpi is not None and info.mpi.kind == kind)]
+
+    def bare(self, compiler: Sequence[str], source: str) -> Path:
+        """A bare program, built once."""
+        key = (*compiler, source)
+        if key not in self._built:
+            executable = self.folder / f"{len(self._built)}-{Path(source).stem}"
+            self._built[key] = build(compiler, source, executable)
+        return self._built[key]
+
+
+def take(session: WorkerSession, pattern: str, shot: Shot, options: Sequence[tuple[str, str]] = ()) -> list[float]:
+    """The times of one point, sorted, in ns per message by the pattern's definition."""
+    return sorted(times_ns(measure(session, pattern, shot, options)))
+
+
+def measure(
+    session: WorkerSession, pattern: str, shot: Shot, options: Sequence[tuple[str, str]] = ()
+) -> answers.MeasureAnswer:
+    """One point. Payloads are not verified: the bare programs do no such thing between their measurements."""
+    return session.measure(
+        pattern,
+        bytes=shot.bytes,
+        batch=shot.batch,
+        samples=shot.samples,
+        warmup=shot.batch if shot.warmup is None else shot.warmup,
+        verify=False,
+        options=options,
+    )
+
+
+def times_ns(answer: answers.MeasureAnswer) -> list[float]:
+    """Rank 0's time of each sample, divided as the pattern says."""
+    return [elapsed / (answer.batch * answer.divisor) for elapsed in answer.elapsed_ns[0]]
+
+
+def taken(answer: answers.MeasureAnswer) -> Taken:
+    """The median of one visit, and the floor that the worker itself measured before and after."""
+    return Taken(statistics.median(times_ns(answer)), answer.floor_ns)

@@ -1,0 +1,107 @@
+"""What is measured round after round: each series adds one measurement, or one pair for each size, to itself.
+
+All series go through the same rounds in random order, so that all see the same states of the machine.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from scripts.benchlib.pairs import Pair, Question, Taken, rows
+from scripts.benchlib.table import Row, Target, not_measured
+
+from hockney.errors import HockneyError
+
+_FAILURES_MAX = 3  # what has failed more often is not worth its time limit any more
+
+Measured = Mapping[int, float]
+"""ns by key; the key is a size in bytes."""
+
+
+class Series(Protocol):
+    """Something to measure once in every round."""
+
+    name: str
+
+    def visit(self, number: int) -> None:
+        """The measurement of round `number`. Raises HockneyError."""
+        ...
+
+    def rows(self) -> list[Row]:
+        """What came out."""
+        ...
+
+
+@dataclass
+class Contest:
+    """Two programs that do the same, one right after the other; who begins changes from round to round.
+
+    `ours` and `theirs` run once and give a time for each size in `questions`. `floor_ns` measures the floor.
+    """
+
+    name: str
+    questions: Mapping[int, Question]
+    ours: Callable[[], Measured]
+    theirs: Callable[[], Measured]
+    floor_ns: Callable[[], float]
+    pairs: dict[int, list[Pair]] = field(default_factory=dict)
+
+    def visit(self, number: int) -> None:
+        before = self.floor_ns()
+        first = self.ours() if number % 2 == 0 else self.theirs()
+        between = self.floor_ns()
+        second = self.theirs() if number % 2 == 0 else self.ours()
+        after = self.floor_ns()
+        for key in self.questions:
+            ends = Taken(first[key], (before, between)), Taken(second[key], (between, after))
+            pair = Pair(*ends) if number % 2 == 0 else Pair(*reversed(ends))
+            self.pairs.setdefault(key, []).append(pair)
+
+    def rows(self) -> list[Row]:
+        return [row for key, question in self.questions.items() for row in rows(question, self.pairs.get(key, []))]
+
+
+@dataclass
+class Absent:
+    """A series that can't be measured here, and why."""
+
+    name: str
+    what: str
+    target: Target
+    why: str
+
+    def visit(self, number: int) -> None:
+        return
+
+    def rows(self) -> list[Row]:
+        return [not_measured(self.what, self.target, self.why)]
+
+
+def go_round(series: Sequence[Series], rounds: int, *, seed: int, say: Callable[[str], None]) -> None:
+    """Visit every series once in each round, in random order. One that fails again and again is left out."""
+    order = list(series)
+    chance = random.Random(seed)
+    failures: dict[str, int] = {}
+    for number in range(rounds):
+        say(f"round {number + 1} of {rounds}")
+        chance.shuffle(order)
+        for one in list(order):
+            error = _visit(one, number)
+            if error is None:
+                continue
+            say(f"{one.name}: {error}")
+            failures[one.name] = failures.get(one.name, 0) + 1
+            if failures[one.name] >= _FAILURES_MAX:
+                order.remove(one)
+                say(f"{one.name}: given up")
+
+
+def _visit(one: Series, number: int) -> HockneyError | None:
+    try:
+        one.visit(number)
+    except HockneyError as error:
+        return error
+    return None

@@ -1,0 +1,85 @@
+"""The table: rows, targets and whether they are met, as Markdown, and the page that holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from hockney.stats import Interval
+
+BEGIN = "<!-- table of scripts/bench: begin -->"
+END = "<!-- table of scripts/bench: end -->"
+
+YES, NO, UNDECIDED, UNKNOWN = "yes", "**no**", "undecided", "–"
+
+
+@dataclass(frozen=True)
+class Target:
+    """A value must lie in [low, high]; None: no limit on that side. `text` is how people read it."""
+
+    text: str
+    low: float | None = None
+    high: float | None = None
+
+    def judge(self, value: Interval) -> str:
+        """Met where the whole interval is within the limits, missed where all of it is outside; else undecided."""
+        if value.low is None or value.high is None:
+            return UNDECIDED
+        if self._holds(value.low) and self._holds(value.high):
+            return YES
+        above = self.high is not None and value.low > self.high
+        below = self.low is not None and value.high < self.low
+        return NO if above or below else UNDECIDED
+
+    def judge_alone(self, value: float) -> str:
+        """For a value that was taken only once, or that has no interval."""
+        return YES if self._holds(value) else NO
+
+    def _holds(self, value: float) -> bool:
+        return (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table: what is compared, what it should be, what it is, when that held, and whether it is met."""
+
+    what: str
+    target: str
+    measured: str
+    state: str
+    met: str
+
+
+HEAD = Row("what", "target", "measured (95 % interval)", "state and floor", "met?")
+
+
+def not_measured(what: str, target: Target, why: str) -> Row:
+    """A row for what could not be measured: it is missing with its reason, never silently."""
+    return Row(what, target.text, f"not measured: {why}", UNKNOWN, UNKNOWN)
+
+
+def markdown(rows: Iterable[Row]) -> str:
+    """The rows as a Markdown table."""
+    lines = [_line(HEAD), "| --- | --- | --- | --- | --- |", *(_line(row) for row in rows)]
+    return "\n".join(lines) + "\n"
+
+
+def _line(row: Row) -> str:
+    cells = (row.what, row.target, row.measured, row.state, row.met)
+    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+
+
+def put_between(page: str, text: str) -> str:
+    """The page with `text` between its two markers. Raises ValueError where it has not exactly one of each."""
+    if page.count(BEGIN) != 1 or page.count(END) != 1 or page.index(BEGIN) > page.index(END):
+        raise ValueError(f"the page must hold the line '{BEGIN}' once, and '{END}' once after it")
+    before, _, rest = page.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n{text.strip()}\n{END}{after}"
+
+
+def summary(rows: Sequence[Row]) -> str:
+    """`21 of 30 met, 2 missed, 7 undecided` for the end of a run."""
+    count = {word: sum(row.met == word for row in rows) for word in (YES, NO, UNDECIDED, UNKNOWN)}
+    words = [f"{count[YES]} of {len(rows)} met", f"{count[NO]} missed", f"{count[UNDECIDED]} undecided"]
+    return ", ".join([*words, *([f"{count[UNKNOWN]} not measured"] if count[UNKNOWN] else [])])

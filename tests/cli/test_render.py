@@ -1,0 +1,119 @@
+"""How tables and figures look."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hockney.cli import render
+from hockney.cli.curves import definition_text, format_interval
+from hockney.cli.render import Column
+from hockney.cli.streams import print_line
+from hockney.model import Definition, Warning_
+
+COLUMNS = [Column("name", key=True), Column("a", right=True), Column("b", optional=True), Column("why", wrap=True)]
+
+
+def test_plain_text_is_aligned_without_blanks_at_its_ends(capsys: pytest.CaptureFixture[str]) -> None:
+    render.table(["name", Column("time", right=True), "note"], [["shm", "8 ns", "x"], ["mpi", "1500 ns"]])
+    assert capsys.readouterr().out.splitlines() == [
+        "name     time  note",
+        "shm      8 ns  x",
+        "mpi   1500 ns",
+    ]
+
+
+def test_a_table_without_titles_has_no_line_for_them(capsys: pytest.CaptureFixture[str]) -> None:
+    render.table(["", ""], [["CPU", "fast"]])
+    assert capsys.readouterr().out == "CPU  fast\n"
+    render.table(["", ""], [])
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("width", "tables"),
+    [
+        (60, [[0, 1, 2, 3]]),
+        (49, [[0, 1, 3]]),  # without the optional one
+        (37, [[0, 1], [0, 3]]),  # in two parts, each with the key
+        (10, [[0, 1], [0, 3]]),  # narrower than anything: what can't fit is not cut
+    ],
+)
+def test_what_a_narrow_terminal_gets(width: int, tables: list[list[int]]) -> None:
+    rows = [["transport", "12.5 us", "a note", "a reason that is long enough to be broken into lines"]]
+    assert render.fitting_places(COLUMNS, rows, width) == tables
+
+
+def test_titles_and_warnings_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+    render.title("First", first=True)
+    render.title("Second")
+    render.warnings([Warning_("load", "machine", "It is busy.", "Stop it.")])
+    assert capsys.readouterr().out == "First\n\nSecond\n! It is busy. Stop it.\n"
+
+
+def test_json_says_what_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    render.print_json("show", {"values": np.array([1, 2]), "value": np.float64(0.5), "names": {"b", "a"}})
+    document = json.loads(capsys.readouterr().out)
+    assert document == {
+        "format": "hockney-show",
+        "version": 1,
+        "values": [1, 2],
+        "value": 0.5,
+        "names": ["a", "b"],
+    }
+
+
+def test_json_refuses_what_it_cannot_say() -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        render.print_json("show", {"value": float("nan")})
+    with pytest.raises(TypeError, match="has no JSON form"):
+        render.print_json("show", {"value": Path("x")})
+
+
+@pytest.mark.parametrize("term", ["", "dumb"])
+def test_a_typewriter_is_no_terminal(term: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("TERM", term)
+    assert not render.is_terminal()
+    monkeypatch.setenv("TERM", "xterm")
+    assert render.is_terminal()
+
+
+def test_a_command_goes_on_when_its_reader_has_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its exit code may be a verdict."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w", buffering=1) as stream:
+        monkeypatch.setattr("sys.stdout", stream)
+        print_line("nobody reads this")
+        print_line("nor this")
+
+
+@pytest.mark.parametrize(
+    ("low_ns", "high_ns", "text"),
+    [
+        (26.91, 27.33, "26.9 - 27.3 ns"),
+        (990.0, 1010.0, "990 ns - 1.01 us"),
+        (None, None, "too few visits"),
+    ],
+)
+def test_interval(low_ns: float | None, high_ns: float | None, text: str) -> None:
+    assert format_interval(low_ns, high_ns) == text
+
+
+@pytest.mark.parametrize(
+    ("definition", "said"),
+    [
+        (Definition("root", 2, 16, 2), "rank 0's time for one repetition, divided by 2;"),
+        (Definition("sources", 1, 8, 1), "the mean time of the sending ranks for one repetition;"),
+        (Definition("slowest", 1, 0, 0, "portable"), "Algorithm: portable."),
+    ],
+)
+def test_definition(definition: Definition, said: str) -> None:
+    text = definition_text(definition)
+    assert said in text
+    assert ("Rate:" in text) == (definition.bytes_per_rep > 0)

@@ -1,0 +1,181 @@
+"""Sizes, durations and precisions as people write them; times and rates as people read them."""
+
+from __future__ import annotations
+
+import pytest
+
+from hockney import units
+from hockney.errors import UsageError
+
+# Known faults of units.py; strict, so that whoever mends them takes the marks away.
+REST_IGNORED = pytest.mark.xfail(reason="parse_fraction ignores what follows the first %", strict=True)
+FOUR_DIGITS = pytest.mark.xfail(reason="rounding up to the next power of ten shows four digits", strict=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("0", 0),
+        ("8", 8),
+        ("8B", 8),
+        ("64K", 65536),
+        ("64k", 65536),
+        ("64KB", 65536),
+        ("64 KiB", 65536),
+        (" 4M ", 4 << 20),
+        ("4MiB", 4 << 20),
+        ("1G", 1 << 30),
+        ("12345678901", 12345678901),
+    ],
+)
+def test_parse_bytes(text: str, expected: int) -> None:
+    assert units.parse_bytes(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "K", "-1", "1.5K", "8X", "8 8", "1T", "1e3", "0x10", "8BB"])
+def test_parse_bytes_refuses(text: str) -> None:
+    with pytest.raises(UsageError, match="is not a size: write a number of bytes such as 8, 64K or 4M"):
+        units.parse_bytes(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("8", (8,)),
+        ("64,8,8,0", (0, 8, 64)),
+        ("1:16", (1, 2, 4, 8, 16)),
+        ("3:20", (3, 4, 8, 16, 20)),
+        ("0:4", (0, 1, 2, 4)),
+        ("8:8", (8,)),
+        ("4:5, 1K", (4, 5, 1024)),
+        ("1:1M", tuple(1 << n for n in range(21))),
+    ],
+)
+def test_parse_sizes(text: str, expected: tuple[int, ...]) -> None:
+    assert units.parse_sizes(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "'' is not a size"),
+        ("8,", "'' is not a size"),
+        ("8:", "'' is not a size"),
+        (":8", "'' is not a size"),
+        ("1:2:4", "'2:4' is not a size"),
+        ("1M:1K", "'1M:1K' runs backwards: write 1K:1M"),
+    ],
+)
+def test_parse_sizes_refuses(text: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        units.parse_sizes(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("90", 90.0), ("90s", 90.0), ("2m", 120.0), ("2 min", 120.0), ("1.5h", 5400.0), ("500ms", 0.5), (" 1s ", 1.0)],
+)
+def test_parse_duration(text: str, expected: float) -> None:
+    assert units.parse_duration_s(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "s", "-1s", "0", "0.0h", "1d", "1h30m", "inf", "nan", "1e3"])
+def test_parse_duration_refuses(text: str) -> None:
+    with pytest.raises(UsageError, match="is not a duration: write for example 30s, 2m or 1h"):
+        units.parse_duration_s(text)
+
+
+@pytest.mark.parametrize(("text", "expected"), [("1%", 0.01), ("0.5 %", 0.005), (" 0.01 ", 0.01), ("99%", 0.99)])
+def test_parse_fraction(text: str, expected: float) -> None:
+    assert units.parse_fraction(text) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "%",
+        "0",
+        "1",
+        "100%",
+        "-1%",
+        "x",
+        "nan",
+        "inf",
+        pytest.param("1%5", marks=REST_IGNORED),
+        pytest.param("1%%", marks=REST_IGNORED),
+    ],
+)
+def test_parse_fraction_refuses(text: str) -> None:
+    with pytest.raises(UsageError, match="is not a precision: write for example 1%"):
+        units.parse_fraction(text)
+
+
+@pytest.mark.parametrize(
+    ("count", "expected"),
+    [
+        (0, "0 B"),
+        (1000, "1,000 B"),
+        (1024, "1 KiB"),
+        (1536, "1,536 B"),
+        (65536, "64 KiB"),
+        (1 << 20, "1 MiB"),
+        (3 << 30, "3 GiB"),
+    ],
+)
+def test_format_bytes(count: int, expected: str) -> None:
+    assert units.format_bytes(count) == expected
+
+
+@pytest.mark.parametrize("count", [0, 1, 1000, 1024, 1536, 1 << 20, (1 << 20) + 1, 3 << 30])
+def test_formatted_bytes_are_read_back(count: int) -> None:
+    assert units.parse_bytes(units.format_bytes(count).replace(",", "")) == count
+
+
+@pytest.mark.parametrize(
+    ("value_ns", "expected"),
+    [
+        (0.0, "0.00 ns"),
+        (2.5, "2.50 ns"),
+        pytest.param(9.996, "10.0 ns", marks=FOUR_DIGITS),
+        (27.14, "27.1 ns"),
+        pytest.param(99.96, "100 ns", marks=FOUR_DIGITS),
+        (184.4, "184 ns"),
+        (999.4, "999 ns"),
+        (999.6, "1.00 us"),
+        (1520.0, "1.52 us"),
+        (24_540.0, "24.5 us"),
+        pytest.param(99_960.0, "100 us", marks=FOUR_DIGITS),
+        (999_600.0, "1.00 ms"),
+        (3.1e6, "3.10 ms"),
+        (2.5e9, "2.50 s"),
+        (-27.14, "-27.1 ns"),
+    ],
+)
+def test_format_ns(value_ns: float, expected: str) -> None:
+    assert units.format_ns(value_ns) == expected
+
+
+@pytest.mark.parametrize(
+    ("rate", "expected"),
+    [(12.3e9, "12.3 GB/s"), (999.7e6, "1.00 GB/s"), (850e6, "850 MB/s"), (80.04e3, "80.0 kB/s"), (5.0, "5.00 B/s")],
+)
+def test_format_rate(rate: float, expected: str) -> None:
+    assert units.format_rate(rate) == expected
+
+
+@pytest.mark.parametrize(
+    ("value_s", "expected"),
+    [
+        (-3.0, "0 s"),
+        (0.4, "0 s"),
+        (5.0, "5 s"),
+        (59.6, "1 min 00 s"),
+        (80.0, "1 min 20 s"),
+        (3599.4, "59 min 59 s"),
+        (3599.6, "1 h 00 min"),
+        (7500.0, "2 h 05 min"),
+    ],
+)
+def test_format_duration(value_s: float, expected: str) -> None:
+    assert units.format_duration_s(value_s) == expected
