@@ -11,6 +11,7 @@ from hockney.errors import UsageError
 
 _SCALE = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _SIZE = re.compile(r"(\d+)\s*([KMG]?)(?:i?B)?", re.IGNORECASE)
+_FRACTION = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*(%?)")
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|min|h)?")
 _SECONDS = {"ms": 1e-3, "s": 1.0, None: 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
@@ -52,11 +53,8 @@ def parse_duration_s(text: str) -> float:
 
 def parse_fraction(text: str) -> float:
     """`1%`, `0.5 %` or `0.01` -> a fraction between 0 and 1. Raises UsageError."""
-    number, percent, _ = text.strip().partition("%")
-    try:
-        value = float(number) / (100 if percent else 1)
-    except ValueError:
-        value = -1.0
+    match = _FRACTION.fullmatch(text.strip())
+    value = float(match[1]) / (100 if match[2] else 1) if match else 0.0
     if not 0 < value < 1:
         raise UsageError(f"'{text}' is not a precision: write for example 1%")
     return value
@@ -71,8 +69,8 @@ def format_bytes(count: int) -> str:
 
 
 def _three_digits(value: float) -> str:
-    magnitude = abs(value)
-    return f"{value:.0f}" if magnitude >= 100 else f"{value:.1f}" if magnitude >= 10 else f"{value:.2f}"
+    magnitude = abs(value)  # the edges are where rounding would add a digit
+    return f"{value:.0f}" if magnitude >= 99.95 else f"{value:.1f}" if magnitude >= 9.995 else f"{value:.2f}"
 
 
 def format_ns(value_ns: float) -> str:

@@ -68,8 +68,8 @@ static void *be_thread(void *argument)
 static void run_job(const hk_transport_t *tp, int size, int oversubscribed, body_t *body)
 {
     job_t job[RANKS_MAX];
-    pthread_t thread[RANKS_MAX];
-    pid_t pid[RANKS_MAX];
+    pthread_t thread[RANKS_MAX] = {0};
+    pid_t pid[RANKS_MAX] = {0};
     void *shared = NULL;
     CHECK(tp->prepare(size, &shared) == HK_OK);
     for (int r = 0; r < size; r++) {

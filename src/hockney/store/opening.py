@@ -46,7 +46,7 @@ def default_path() -> Path:
 
 
 @contextlib.contextmanager
-def border(path: Path, saved: Callable[[], str] = str) -> Iterator[None]:
+def border(path: Path, saved: Callable[[], str] = lambda: "") -> Iterator[None]:
     """Turn SQLite's errors into StoreError; `saved` says what is stored nevertheless, for errors while writing."""
     try:
         yield

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fnmatch
 import json
+import os
 import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -160,7 +161,7 @@ def load(*, recipe: Recipe | None = None, mpis: Sequence[Mpi] | None = None) -> 
     for mpi in found:
         try:
             executable = build_worker(mpi.recipe)
-            rows = describe(executable)["transports"]
+            rows = describe(executable, is_wheel=mpi.is_wheel)["transports"]
         except (BuildError, ProtocolError) as error:
             missing.append(Missing(mpi.id, str(error), "repair or remove this MPI"))
             continue
@@ -180,10 +181,11 @@ def native_patterns() -> list[str]:
     return [row["name"] for row in describe(build_worker())["patterns"]]
 
 
-def describe(executable: Path) -> dict[str, Any]:
+def describe(executable: Path, *, is_wheel: bool = False) -> dict[str, Any]:
     """What a worker says of itself; kept beside the executable, whose name already stands for its whole content.
 
-    Raises ProtocolError.
+    `is_wheel`: it is linked with a library from a Python environment, which the system's must not shadow. Raises
+    ProtocolError.
     """
     kept = executable.with_suffix(".json")
     try:
@@ -199,6 +201,7 @@ def describe(executable: Path) -> dict[str, Any]:
             capture_output=True,
             timeout=_DESCRIBE_LIMIT_S,
             check=False,
+            env={name: value for name, value in os.environ.items() if not (is_wheel and name == "LD_LIBRARY_PATH")},
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ProtocolError(f"the worker {executable.name} does not run: {error}") from error

@@ -266,13 +266,14 @@ static int run_processes(const hk_args_t *args, star_t *star, void *shared)
 
 static int start_local(const hk_args_t *args)
 {
+    const int size = args->size == 0 ? 2 : args->size;
     star_t star = {0};
     void *shared = NULL;
     hk_die_with_parent();
-    if (args->tp->prepare != NULL && args->tp->prepare(args->size, &shared) != HK_OK) {
+    if (args->tp->prepare != NULL && args->tp->prepare(size, &shared) != HK_OK) {
         return HK_EXIT_FAILED;
     }
-    if (open_star(args->size, &star) != HK_OK) {
+    if (open_star(size, &star) != HK_OK) {
         return HK_EXIT_FAILED;
     }
     const bool threads = (args->tp->caps & HK_CAP_THREADS) != 0;
@@ -370,7 +371,7 @@ static int start(const hk_args_t *args, int argc, char **argv)
 {
     (void)argc;
     (void)argv;
-    if (args->size < 1 || args->size > RANKS_MAX) {
+    if (args->size > RANKS_MAX) {
         hk_log(0, "-n must be from 1 to %d", RANKS_MAX);
         return HK_EXIT_USAGE;
     }

@@ -80,7 +80,7 @@ static int take_value(hk_args_t *args, const char *option, char *value, int *cpu
 int main(int argc, char **argv)
 {
     int cpus[CPUS_MAX];
-    hk_args_t args = {.tp = hk_transports[0], .size = 2, .rank = -1};
+    hk_args_t args = {.tp = hk_transports[0], .rank = -1};
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--describe") == 0) {
             return hk_describe(STDOUT_FILENO) == HK_OK ? HK_EXIT_OK : HK_EXIT_FAILED;
@@ -105,7 +105,7 @@ int main(int argc, char **argv)
     if (args.rank > 0 && args.join == NULL) {
         return refuse("needs --join HOST:PORT: --rank", "above 0");
     }
-    if (args.rank >= args.size) {
+    if (args.rank >= 0 && args.rank >= args.size) {
         return refuse("there is no such rank among -n ranks: --rank", "too high");
     }
     return hk_family.start(&args, argc, argv);

@@ -21,8 +21,9 @@ const hk_pattern_t *const hk_patterns[] = {
 #if defined(HK_FAMILY_NATIVE)
 #define NATIVE(X)                                                                                                      \
     X(shm)                                                                                                             \
-    X(threads) X(null) X(pipe) X(pipe_nonblock) X(pipe_spin) X(unix) X(unix_nonblock) X(unix_spin) X(tcp)              \
-        X(tcp_nonblock) X(tcp_spin)
+    X(threads)                                                                                                         \
+    X(null) X(pipe) X(pipe_nonblock) X(pipe_spin) X(unix) X(unix_nonblock) X(unix_spin) X(tcp) X(tcp_nonblock)         \
+        X(tcp_spin)
 #else
 #define NATIVE(X)
 #endif

@@ -63,8 +63,8 @@ typedef struct hk_transport {
      * Optional: absent means that open is enough. */
     hk_status_t (*prepare)(int size, void **shared_p);
 
-    /* In the process that called prepare: give all of it back. Called when the ranks have been forked, each with its own
-     * copy, or when those that are threads have ended. Required with prepare. */
+    /* In the process that called prepare: give all of it back. Called when the ranks have been forked, each with its
+     * own copy, or when those that are threads have ended. Required with prepare. */
     void (*release)(void *shared);
 
     /* Join the job. On error nothing is left open and *ctx_p is unchanged. Required. */
