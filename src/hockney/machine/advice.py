@@ -159,7 +159,7 @@ def _load(moment: Moment) -> Iterator[Warning_]:
         f"Other programs keep {moment.busy_cpus:.1f} CPUs busy{f', above all {who}' if who else ''}.",
         "Stop them, or wait until they are done, and measure again."
         if who
-        else "They can't be seen from here: look on the host, or measure when it is idle.",
+        else "They come and go, or can't be seen from here: look with top, also on the host; measure when it is idle.",
     )
 
 

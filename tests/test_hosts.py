@@ -1,0 +1,87 @@
+"""Ranks on several hosts: two network namespaces with host names of their own, which this test makes and takes away."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hockney.library import Run
+from hockney.store import Store
+
+HOSTS = {"10.231.7.1": "hk-test-a", "10.231.7.2": "hk-test-b"}
+
+
+def ip(*arguments: str, check: bool = True) -> None:
+    subprocess.run(["ip", *arguments], check=check, capture_output=True)
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> Iterator[Path]:
+    """A remote shell that leads into the namespaces, as ssh would lead to two machines joined by a cable."""
+    if os.geteuid() != 0 or shutil.which("ip") is None or shutil.which("unshare") is None:
+        pytest.skip("network namespaces need root, ip and unshare")
+    for name in HOSTS.values():
+        ip("netns", "delete", name, check=False)
+        ip("netns", "add", name)
+    first, second = HOSTS.values()
+    ip("-n", first, "link", "add", "v0", "type", "veth", "peer", "name", "v0", "netns", second)
+    for address, name in HOSTS.items():
+        ip("-n", name, "address", "add", f"{address}/24", "dev", "v0")
+        ip("-n", name, "link", "set", "v0", "up")
+        ip("-n", name, "link", "set", "lo", "up")
+    script = tmp_path / "agent"
+    cases = "".join(f"{address}) name={name} ;;\n" for address, name in HOSTS.items())
+    script.write_text(
+        f'#!/bin/sh\nhost=$1; shift\ncase $host in\n{cases}*) echo "no route to $host" >&2; exit 255 ;;\nesac\n'
+        'exec ip netns exec "$name" unshare --uts sh -c "hostname $name; exec $*"\n'
+    )
+    script.chmod(0o755)
+    yield script
+    for name in HOSTS.values():
+        ip("netns", "delete", name, check=False)
+
+
+def run(agent: Path, store: Path, hosts: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    argv = [sys.executable, "-m", "hockney", "run", "pingpong", "-t", "tcp", "--bytes", "8,1K", "--time", "2s"]
+    return subprocess.run(
+        [*argv, "--hosts", hosts, "--store", str(store), *arguments],
+        env={**os.environ, "HOCKNEY_RSH": str(agent)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+def test_tcp_between_two_hosts(agent: Path, tmp_path: Path) -> None:
+    done = run(agent, tmp_path / "r.db", ",".join(HOSTS))
+    assert done.returncode == 0, done.stderr
+    with Store.open(tmp_path / "r.db", readonly=True) as store:
+        found = Run(store, 1)
+        (launch,) = found.launches.values()
+        assert launch.hosts == tuple(HOSTS.values())
+        for series in found.series:
+            assert series.visits
+            assert all(visit.verified and visit.floor_ns is None for visit in series.visits)
+            assert {figure.state for figure in series.figures()} == {"unknown"}
+
+
+def test_more_ranks_than_one_host_has(agent: Path, tmp_path: Path) -> None:
+    done = run(agent, tmp_path / "r.db", ",".join(HOSTS), "-n", "4")
+    assert done.returncode == 0, done.stderr
+    with Store.open(tmp_path / "r.db", readonly=True) as store:
+        (launch,) = Run(store, 1).launches.values()
+        assert launch.hosts == ("hk-test-a", "hk-test-a", "hk-test-b", "hk-test-b")
+
+
+def test_a_host_that_is_not_there_is_named(agent: Path, tmp_path: Path) -> None:
+    done = run(agent, tmp_path / "r.db", "10.231.7.1,10.231.7.9")
+    assert done.returncode == 3
+    assert "no route to 10.231.7.9" in done.stderr
+    assert "Traceback" not in done.stderr
