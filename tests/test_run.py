@@ -214,7 +214,7 @@ def test_kill_9_leaves_no_orphans_and_resume_goes_on(tmp_path: Path) -> None:
     assert len(ranks) >= 3
     process.kill()
     process.wait()
-    gone, alive = psutil.wait_procs(ranks, timeout=15)
+    _, alive = psutil.wait_procs(ranks, timeout=15)
     assert not alive, [child.cmdline() for child in alive]
     with Store.open(path, readonly=True) as store:
         stored = store.run(1)

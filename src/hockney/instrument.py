@@ -58,7 +58,7 @@ class WorkerPool:
         *,
         choose_cpus: Callable[[int], tuple[int, ...]],
         cpus_usable: int,
-        steal: Callable[[], float | None] = lambda: None,
+        steal: Callable[[], float | None] = lambda: None,  # since it was last called
         launch_index: int = 0,
     ) -> None:
         self._plan = plan
@@ -99,7 +99,6 @@ class WorkerPool:
         """One visit. Raises PointFailed."""
         live = self._job(point)
         started_unix_s = time.time()
-        self._steal()
         try:
             answer = live.session.measure(
                 point.pattern,

@@ -62,7 +62,7 @@ class Visit:
     `elapsed_ns` has the shape (ranks, samples): ns of one batch of `batch` repetitions. `floor_ns` is the cache-line
     floor (half round trip between the CPUs of ranks 0 and 1) just before and just after, or None where it can't be
     measured. CPU times and wall time are per rank, over all samples of the visit. `steal` is the fraction of CPU time
-    that a hypervisor took meanwhile, None where unknown.
+    that a hypervisor took since the visit before, None where unknown or too short to tell.
     """
 
     point: Point

@@ -145,8 +145,10 @@ def make_plan(suite: Suite, wishes: Wishes, catalogue: Catalogue, cpus: int) -> 
 
 
 def _transports(suite: Suite, series: Series, wishes: Wishes, catalogue: Catalogue) -> list[TransportInfo]:
-    """A series' own transports stand; the suite's give way to those asked for. Those missing here are left out of a
-    suite's list (the catalogue says why), but not of the user's."""
+    """A series' own transports stand; the suite's give way to those asked for.
+
+    Those missing here are left out of a suite's list (the catalogue says why), but not of the user's.
+    """
     if wishes.transports and not series.transports:
         return catalogue.select(wishes.transports)
     words: Sequence[str] = series.transports or suite.transports
@@ -155,8 +157,10 @@ def _transports(suite: Suite, series: Series, wishes: Wishes, catalogue: Catalog
 
 
 def _options(pattern: PatternInfo, series: Series, wishes: Wishes) -> tuple[tuple[str, str], ...]:
-    """Checked, without the defaults, sorted: two ways to write one point must be one point. What the command line
-    asks for goes to every pattern that has such an option."""
+    """Checked, without the defaults, sorted: two ways to write one point must be one point.
+
+    What the command line asks for goes to every pattern that has such an option.
+    """
     known = {option.name for option in pattern.options}
     given = {**series.options, **{name: value for name, value in wishes.options if name in known}}
     chosen = []

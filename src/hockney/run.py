@@ -159,8 +159,11 @@ def measure(
 
 
 def resume(reference: str, catalogue: Catalogue, store: Store, display: Display) -> Outcome:
-    """Go on with a run that was killed or interrupted, or whose time was up: every point that isn't precise, failed or
-    skipped gets the plan's time again. Raises UsageError if it is complete or from an incompatible version."""
+    """Go on with a run that was killed or interrupted, or whose time was up.
+
+    Every point that isn't precise, failed or skipped gets the plan's time again. Raises UsageError if the run is
+    complete or from an incompatible version.
+    """
     run_id = store.find_run(reference)
     stored = store.run(run_id)
     open_ = [row for row in store.points(run_id) if row.status in (PointStatus.PENDING, PointStatus.BUDGET)]

@@ -126,7 +126,7 @@ class Sampler:
         self._plan = plan
         self._instrument = instrument
         self._observer = observer
-        self._random = random.Random(seed)  # noqa: S311 - an order, not a secret
+        self._random = random.Random(seed)
         self._clock = clock
         self._round = start_round
         self._work = {point: _Work(point) for point in plan.points}
@@ -138,8 +138,10 @@ class Sampler:
                 self._work[visit.point].add(visit)
 
     def run(self, budget_s: float) -> None:
-        """Measure until every point has ended or budget_s have passed. What is measured is told round by round, also
-        when an exception (Ctrl-C) ends it in the middle of one."""
+        """Measure until every point has ended or budget_s have passed.
+
+        What is measured is told round by round, also when an exception (Ctrl-C) ends it in the middle of one.
+        """
         start_s = self._clock()
         active = list(self._work.values())
         try:
@@ -193,8 +195,10 @@ class Sampler:
         )
 
     def _calibrate(self, work: _Work) -> None:
-        """How many repetitions make a batch: reading the clock must cost less than 1 % of it. These samples only
-        warm up; they are not kept."""
+        """How many repetitions make a batch: reading the clock must cost less than 1 % of it.
+
+        These samples only warm up; they are not kept.
+        """
         clock_ns = self._instrument.clock_ns(work.point)
         wanted_ns = max(_BATCH_NS, 200 * clock_ns)
         batch = 1
@@ -274,9 +278,12 @@ def _time_in_main_state(medians_ns: Sequence[float], states: Sequence[State]) ->
 
 
 def bends(curve: Sequence[tuple[int, float]]) -> list[int]:
-    """Sizes worth adding to a curve of (bytes, ns), ascending: midpoints beside each point that the straight line
-    between its neighbours misses by more than 8 %. A straight line in bytes is what a protocol with a start-up and a
-    rate gives (Hockney 1982), so any bend is a change of protocol, of cache level, or of the machine's mood."""
+    """Sizes worth adding to a curve of (bytes, ns), ascending.
+
+    They are midpoints beside each point that the straight line between its neighbours misses by more than 8 %. A
+    straight line in bytes is what a protocol with a start-up and a rate gives (Hockney 1982), so any bend is a change of
+    protocol, of cache level, or of the machine's mood.
+    """
     sizes: set[int] = set()
     for (a, a_ns), (b, b_ns), (c, c_ns) in zip(curve, curve[1:], curve[2:], strict=False):
         straight_ns = a_ns + (c_ns - a_ns) * (b - a) / (c - a)

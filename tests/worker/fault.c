@@ -125,6 +125,19 @@ const hk_transport_t hk_transport_fault = {
     .compute = hk_real_compute,
 };
 
+static bool understand(const char *wish, fault_ctx_t *ctx)
+{
+    const size_t len = strcspn(wish, " ");
+    char *end = NULL;
+    if (len == 0 || len >= sizeof ctx->what || wish[len] == '\0') {
+        return false;
+    }
+    memcpy(ctx->what, wish, len);
+    ctx->rank = strtol(wish + len, &end, 10);
+    ctx->number = strtol(end, &end, 10);
+    return *end == '\0';
+}
+
 static hk_status_t fault_open(const hk_job_t *job, hk_ctx_t **ctx_p)
 {
     fault_ctx_t *ctx = calloc(1, sizeof *ctx);
@@ -133,7 +146,7 @@ static hk_status_t fault_open(const hk_job_t *job, hk_ctx_t **ctx_p)
     }
     ctx->base = (hk_ctx_t){&hk_transport_fault, job->rank, job->size};
     const char *wish = getenv("HOCKNEY_FAULT");
-    if (wish != NULL && sscanf(wish, "%15s %ld %ld", ctx->what, &ctx->rank, &ctx->number) != 3) {
+    if (wish != NULL && !understand(wish, ctx)) {
         hk_log(job->rank, "HOCKNEY_FAULT is not understood: %s", wish);
         free(ctx);
         return HK_ERR_ARGUMENT;

@@ -1,4 +1,4 @@
-"""The native worker itself, by its line protocol alone: every pattern on every transport, plainly and under sanitizers."""
+"""The native worker by its line protocol alone: every pattern on every transport, plainly and under sanitizers."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from hockney.cli.progress import Display
 from hockney.cli.sheet import print_sheet, sheet_as_json
 from hockney.library import Run
 from hockney.machine import usable_cpus
-from hockney.model import PointStatus, RunStatus
+from hockney.model import RunStatus
 from hockney.plan import Wishes, make_plan
 from hockney.report.sheet import make_sheet
 from hockney.run import Outcome
@@ -104,9 +104,8 @@ def _say_ending(outcome: Outcome, path: Path) -> None:
     if outcome.status is RunStatus.INTERRUPTED:
         words.append("it was stopped early: `hockney run --resume` goes on with it")
     elif outcome.status is RunStatus.PARTIAL:
-        words.append(
-            f"{outcome.failed} point{'s' if outcome.failed > 1 else ''} {PointStatus.FAILED.value}, the rest is measured"
-        )
+        points = f"{outcome.failed} point{'s' if outcome.failed > 1 else ''}"
+        words.append(f"{points} failed, the rest is measured")
     print(f"\n{'; '.join(words)}", file=sys.stderr)
 
 

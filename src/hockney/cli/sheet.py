@@ -17,8 +17,8 @@ from hockney.worker.catalogue import Missing
 def print_sheet(sheet: Sheet, missing: Sequence[Missing]) -> None:
     """The whole sheet: figures, layers, what limits them, what is not there."""
     columns: list[Column | str] = [
-        Column("transport", style="bold"),
-        "state",
+        Column("transport", style="bold", key=True),
+        Column("state", key=True),
         Column("floor", right=True),
         Column("latency 8 B", right=True),
         Column("stream", right=True),

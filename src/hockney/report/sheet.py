@@ -5,13 +5,14 @@ Values only; cli/sheet.py shows them. A figure without an interval is not shown 
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hockney.fit import HockneyFit, fit_hockney
 from hockney.library import Run, Series
-from hockney.model import PointStatus, Warning_
+from hockney.model import Launch, PointStatus, Warning_
 from hockney.stats import Figure
 
 LATENCY_BYTES = 8
@@ -100,14 +101,7 @@ def make_sheet(run: Run) -> Sheet:
         own = {series: found for series, found in figures.items() if series.point.transport == transport}
         launch = libraries.get(transport)
         for state, floor_ns in _states_of(own.values()):
-            row = _row(
-                transport,
-                launch.library if launch else "",
-                state,
-                floor_ns,
-                own,
-                bool(launch and launch.oversubscribed),
-            )
+            row = _row(transport, launch, state, floor_ns, own)
             if any((row.latency_ns, row.stream_bytes_per_s, row.twoway_bytes_per_s, row.barrier_ns)):
                 rows.append(row)
     harness = [_value(f) for s, found in figures.items() if s.point.transport == "null" for f in found]
@@ -150,11 +144,10 @@ def _visits_by_state(series: Iterable[Series]) -> list[tuple[str, float | None, 
 
 def _row(
     transport: str,
-    library: str,
+    launch: Launch | None,
     state: str,
     floor_ns: float | None,
     own: Mapping[Series, Sequence[Figure]],
-    oversubscribed: bool,
 ) -> Row:
     curve: list[tuple[int, Figure]] = []
     best: dict[str, Value] = {}
@@ -177,7 +170,7 @@ def _row(
     fitted = fit if isinstance(fit, HockneyFit) else None
     return Row(
         transport=transport,
-        library=library,
+        library=launch.library if launch else "",
         state=state,
         floor_ns=floor_ns,
         latency_ns=latency,
@@ -187,7 +180,7 @@ def _row(
         r_inf_bytes_per_s=_fitted(fitted.r_inf_bytes_per_s, fitted.r_inf_se_bytes_per_s) if fitted else None,
         n_half_bytes=_fitted(fitted.n_half_bytes, fitted.n_half_se_bytes) if fitted else None,
         fit_rms=fitted.relative_rms if fitted else None,
-        oversubscribed=oversubscribed,
+        oversubscribed=launch is not None and launch.oversubscribed,
     )
 
 

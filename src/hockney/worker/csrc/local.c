@@ -119,18 +119,17 @@ static int run_threads(const hk_args_t *args, star_t *star, void *shared)
     if (ranks == NULL) {
         return HK_EXIT_FAILED;
     }
-    int started = 1;
     int exit_code = HK_EXIT_OK;
-    for (int rank = 0; rank < star->size; rank++) {
+    ranks[0] = (thread_rank_t){.args = args, .star = star, .shared = shared};
+    for (int rank = 1; rank < star->size; rank++) {
         ranks[rank] = (thread_rank_t){.args = args, .star = star, .shared = shared, .rank = rank};
-        if (rank > 0 && pthread_create(&ranks[rank].thread, NULL, run_thread, &ranks[rank]) != 0) {
+        if (pthread_create(&ranks[rank].thread, NULL, run_thread, &ranks[rank]) != 0) {
             hk_log(rank, "cannot start a thread for this rank");
             exit(HK_EXIT_FAILED); /* those already started wait for this one for ever */
         }
-        started += rank > 0;
     }
     run_thread(&ranks[0]);
-    for (int rank = 0; rank < started; rank++) {
+    for (int rank = 0; rank < star->size; rank++) {
         if (rank > 0) {
             pthread_join(ranks[rank].thread, NULL);
         }

@@ -19,11 +19,21 @@ const hk_pattern_t *const hk_patterns[] = {
     EXTRA(X)
 
 #if defined(HK_FAMILY_NATIVE)
-#define NATIVE(X)                                                                                                      \
-    X(shm)                                                                                                             \
-    X(threads)                                                                                                         \
-    X(null) X(pipe) X(pipe_nonblock) X(pipe_spin) X(unix) X(unix_nonblock) X(unix_spin) X(tcp) X(tcp_nonblock)         \
-        X(tcp_spin)
+// clang-format off
+#define NATIVE(X)           \
+    X(shm)                  \
+    X(threads)              \
+    X(null)                 \
+    X(pipe)                 \
+    X(pipe_nonblock)        \
+    X(pipe_spin)            \
+    X(unix)                 \
+    X(unix_nonblock)        \
+    X(unix_spin)            \
+    X(tcp)                  \
+    X(tcp_nonblock)         \
+    X(tcp_spin)
+// clang-format on
 #else
 #define NATIVE(X)
 #endif

@@ -124,7 +124,7 @@ static hk_status_t answer_hello(session_t *session, const hk_command_t *command)
     if (status == HK_OK) {
         status = hk_control_gather(bench->control, &mine, sizeof mine, all);
     }
-    if (status == HK_OK && session->job->rank == 0) {
+    if (status == HK_OK && session->job->rank == 0 && all != NULL) {
         hk_answer_t answer;
         hk_answer_begin(&answer, "hello", command->id);
         hk_answer_key(&answer, "worker");
@@ -214,6 +214,16 @@ static void answer_fault(const hk_command_t *command, const hk_fault_t *fault)
     hk_answer_key(&answer, "offset");
     hk_answer_unsigned(&answer, fault->offset);
     hk_answer_send(&answer, STDOUT_FILENO);
+}
+
+/* The first rank that got something wrong; there is one. */
+static const hk_account_t *find_fault(const hk_account_t *accounts, size_t size)
+{
+    size_t rank = 0;
+    while (rank + 1 < size && accounts[rank].fault.rank < 0) {
+        rank++;
+    }
+    return &accounts[rank];
 }
 
 static void put_accounts(hk_answer_t *answer, const char *key, const hk_account_t *all, int size, size_t offset)
@@ -315,15 +325,11 @@ static hk_status_t answer_measure(session_t *session, const hk_command_t *comman
     if (status == HK_OK) {
         status = hk_control_gather(bench->control, result.elapsed_ns, series_bytes, elapsed_ns);
     }
-    if (status == HK_OK && session->job->rank == 0) {
+    if (status == HK_OK && session->job->rank == 0 && accounts != NULL) {
         if (measured == HK_OK) {
             status = send_measured(session, command, &result, accounts, elapsed_ns);
         } else {
-            size_t rank = 0;
-            while (rank + 1 < size && accounts[rank].fault.rank < 0) {
-                rank++;
-            }
-            answer_fault(command, &accounts[rank].fault);
+            answer_fault(command, &find_fault(accounts, size)->fault);
         }
     }
     free(accounts);

@@ -79,9 +79,10 @@ typedef struct hk_transport {
 
     /* ---- memory ---------------------------------------------------------------------------------------------- */
 
-    /* Page-aligned memory for messages. Symmetric: all ranks call it in the same order with the same size, so a
-     * transport may expose it to its peers. Buffers given to any operation below come from here.
-     * NULL: not enough memory. Required. */
+    /* Memory for messages, aligned to a cache line. Successive buffers begin at different places of a page: where they
+     * don't, loads of one wait for stores to the other that only look the same (4 KiB aliasing, a third of a short
+     * message's time). Symmetric: all ranks call it in the same order with the same size, so a transport may expose it
+     * to its peers. Buffers given to any operation below come from here. NULL: not enough memory. Required. */
     void *(*alloc)(hk_ctx_t *ctx, size_t len_bytes);
 
     /* Give back the newest allocation that is not yet given back (last in, first out). Required. */
@@ -134,7 +135,7 @@ typedef struct hk_transport {
 uint64_t hk_real_now_ns(hk_ctx_t *ctx);
 void hk_real_compute(hk_ctx_t *ctx, uint64_t duration_ns);
 
-/* Page-aligned private memory, for transports that expose none of it. */
+/* Private memory as alloc promises it, for transports that expose none of it. */
 void *hk_private_alloc(hk_ctx_t *ctx, size_t len_bytes);
 void hk_private_free(hk_ctx_t *ctx, void *memory, size_t len_bytes);
 

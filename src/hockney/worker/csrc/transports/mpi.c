@@ -102,7 +102,7 @@ static hk_status_t mpi_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
 {
     MPI_Request *packed = (MPI_Request *)(void *)reqs;
     for (size_t i = 1; i < count; i++) {
-        memcpy(&packed[i], reqs[i].room, sizeof packed[i]);
+        memcpy(&packed[i], reqs[i].room, sizeof(MPI_Request));
     }
     const int code = MPI_Waitall((int)count, packed, MPI_STATUSES_IGNORE);
     return CHECKED(ctx, "MPI_Waitall", code);

@@ -64,7 +64,7 @@ typedef struct hk_stream {
     struct pollfd *ready;      /* [2 * size], room for rest */
     size_t active_count;
     uint64_t would_block_count; /* attempts that came too early; a measure of waiting */
-    char library[128];
+    char library[192];
 } hk_stream_t;
 
 /* The descriptors of a whole job on one host, made before its ranks are forked. */

@@ -38,7 +38,7 @@ static hk_status_t open_spin(const hk_job_t *job, hk_ctx_t **ctx_p)
 
 const hk_transport_t hk_transport_unix = {
     .name = "unix",
-    .summary = "unixs between processes; a rank that waits sleeps in send or recv",
+    .summary = "Unix-domain sockets between processes; a rank that waits sleeps in send or recv",
     .caps = HK_STREAM_CAPS,
     .prepare = prepare,
     .release = hk_stream_release,
@@ -48,7 +48,7 @@ const hk_transport_t hk_transport_unix = {
 
 const hk_transport_t hk_transport_unix_nonblock = {
     .name = "unix:nonblock",
-    .summary = "unixs between processes, O_NONBLOCK; a rank that waits sleeps in poll",
+    .summary = "Unix-domain sockets between processes, O_NONBLOCK; a rank that waits sleeps in poll",
     .caps = HK_STREAM_CAPS,
     .prepare = prepare,
     .release = hk_stream_release,
@@ -58,7 +58,7 @@ const hk_transport_t hk_transport_unix_nonblock = {
 
 const hk_transport_t hk_transport_unix_spin = {
     .name = "unix:spin",
-    .summary = "unixs between processes, O_NONBLOCK; a rank that waits tries again at once",
+    .summary = "Unix-domain sockets between processes, O_NONBLOCK; a rank that waits tries again at once",
     .caps = HK_STREAM_CAPS | HK_CAP_SPINS,
     .prepare = prepare,
     .release = hk_stream_release,
