@@ -23,7 +23,7 @@ _WITHIN = Target("0.98–1.02 × bare C", low=0.98, high=1.02)
 # NetPIPE's own way: it reports the best of a few trials, each a mean over many repetitions, and it sends back the very
 # buffer that it has received into, which is then still in its cache.
 _NETPIPE_TRIALS = 3
-_NETPIPE_BATCHES = {8: 20_000, 1 << 10: 10_000, 1 << 16: 600, 1 << 20: 60}
+_NETPIPE_BATCHES = {8: 4_000, 1 << 10: 2_000, 1 << 16: 200, 1 << 20: 20}
 _NETPIPE_SHOTS = tuple(Shot(size, batch, _NETPIPE_TRIALS, _WARMUP) for size, batch in _NETPIPE_BATCHES.items())
 _NETPIPE = Target("≤ 1.02 × NetPIPE", high=1.02)
 _BITS_PER_MBPS = 1 << 20  # its megabit

@@ -281,8 +281,8 @@ def bends(curve: Sequence[tuple[int, float]]) -> list[int]:
     """Sizes worth adding to a curve of (bytes, ns), ascending.
 
     They are midpoints beside each point that the straight line between its neighbours misses by more than 8 %. A
-    straight line in bytes is what a protocol with a start-up and a rate gives (Hockney 1982), so any bend is a change of
-    protocol, of cache level, or of the machine's mood.
+    straight line in bytes is what a protocol with a start-up and a rate gives (Hockney 1982), so any bend is a change
+    of protocol, of cache level, or of the machine's mood.
     """
     sizes: set[int] = set()
     for (a, a_ns), (b, b_ns), (c, c_ns) in zip(curve, curve[1:], curve[2:], strict=False):

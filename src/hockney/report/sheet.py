@@ -137,9 +137,8 @@ def _states_of(found: Iterable[Sequence[Figure]]) -> list[tuple[str, float | Non
 
 def _visits_by_state(series: Iterable[Series]) -> list[tuple[str, float | None, int]]:
     count = Counter((state.name, state.floor_ns) for one in series for state in one.states)
-    return [
-        (name, floor_ns, visits) for (name, floor_ns), visits in sorted(count.items(), key=lambda i: i[0][1] or 1e12)
-    ]
+    ordered = sorted(count.items(), key=lambda item: item[0][1] or math.inf)
+    return [(name, floor_ns, visits) for (name, floor_ns), visits in ordered]
 
 
 def _row(
@@ -212,7 +211,8 @@ def _layers(rows: Sequence[Row]) -> Iterable[Layer]:
             base = latency.get((lower, state))
             if base is None or base.latency_ns is None:
                 continue
-            if transport == upper or (upper.endswith("@") and transport.startswith(upper) and ":" not in transport):
+            of_library = upper.endswith("@") and transport.startswith(upper) and ":" not in transport
+            if transport == upper or of_library:
                 under = base.latency_ns
                 yield Layer(
                     *(transport, lower, state),
