@@ -35,7 +35,7 @@ _IN_ROUNDS: dict[str, Callable[[Place], Sequence[Series]]] = {
 }
 _ONE_BY_ONE: dict[str, Callable[[Place], list[Row]]] = {"repeat": repeat, "start": start}
 PARTS = (*_IN_ROUNDS, *_ONE_BY_ONE)
-_ROUNDS, _ROUNDS_SHORT = 40, 6
+_ROUNDS, _ROUNDS_SHORT = 60, 6
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -58,7 +58,7 @@ def _read(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="scripts/bench",
         description="Shows how fast hockney itself is, as ratios taken in one run and one state of the machine.",
-        epilog=f"Parts: {', '.join(PARTS)}; all of them take about 6 minutes. Leave the machine alone meanwhile.",
+        epilog=f"Parts: {', '.join(PARTS)}; all of them take about 10 minutes. Leave the machine alone meanwhile.",
     )
     parser.add_argument("parts", nargs="*", metavar="PART", help="what to measure; everything if none is named")
     parser.add_argument("--short", action="store_true", help="few repetitions: does it work, not how fast is it")

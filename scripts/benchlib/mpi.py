@@ -20,12 +20,16 @@ _BATCHES = {8: 500, 1 << 10: 300, 1 << 16: 20, 1 << 20: 2}
 _SHOTS = tuple(Shot(size, batch, _SAMPLES, _WARMUP) for size, batch in _BATCHES.items())
 _WITHIN = Target("0.98–1.02 × bare C", low=0.98, high=1.02)
 
-# NetPIPE's own way: it reports the best of a few trials, each a mean over many repetitions, and it sends back the very
-# buffer that it has received into, which is then still in its cache.
+# NetPIPE's own way: it reports the best of a few trials, each a mean over many repetitions. And it sends back the very
+# buffer that it has received into. What the other side copies was then just written on another CPU, while hockney, OSU
+# and bare C send a buffer of their own, which the copying CPU has in its cache from the time before. Up to 1 KiB that
+# makes no difference, because the library copies the message into memory that it shares; above, it is another measure.
 _NETPIPE_TRIALS = 3
 _NETPIPE_BATCHES = {8: 4_000, 1 << 10: 2_000, 1 << 16: 200, 1 << 20: 20}
 _NETPIPE_SHOTS = tuple(Shot(size, batch, _NETPIPE_TRIALS, _WARMUP) for size, batch in _NETPIPE_BATCHES.items())
 _NETPIPE = Target("≤ 1.02 × NetPIPE", high=1.02)
+_NETPIPE_ELSE = Target("none: NetPIPE moves fresh data")
+_NETPIPE_COMPARABLE_BYTES = 1 << 10
 _BITS_PER_MBPS = 1 << 20  # its megabit
 
 
@@ -37,11 +41,8 @@ def mpi(place: Place) -> list[Series]:
     return [*(_against_bare(place, info) for info in infos), _against_netpipe(place)]
 
 
-def _questions(what: str, target: Target, peer: str, shots: tuple[Shot, ...]) -> dict[int, Question]:
-    return {
-        shot.bytes: Question(f"{what} {format_bytes(shot.bytes)}", target, "hockney", peer, fractional=True)
-        for shot in shots
-    }
+def _question(what: str, size: int, target: Target, peer: str) -> Question:
+    return Question(f"{what} {format_bytes(size)}", target, "hockney", peer, fractional=True)
 
 
 # ---- bare C ---------------------------------------------------------------------------------------------------------
@@ -50,7 +51,7 @@ def _questions(what: str, target: Target, peer: str, shots: tuple[Shot, ...]) ->
 def _against_bare(place: Place, info: TransportInfo) -> Contest:
     return Contest(
         info.name,
-        _questions(f"{info.name}: half round trip,", _WITHIN, "bare C", _SHOTS),
+        {size: _question(f"{info.name}: half round trip,", size, _WITHIN, "bare C") for size in _BATCHES},
         _hockney(place, info, _SHOTS, pick=lambda times_ns: times_ns[len(times_ns) // 2]),
         _bare(place, info),
         place.floor_ns,
@@ -92,9 +93,11 @@ def _against_netpipe(place: Place) -> Series:
     if program is None or info is None:
         why = "NPopenmpi is not installed" if info is not None else "the system has no Open MPI"
         return Absent("NetPIPE", f"mpi: best of {_NETPIPE_TRIALS}", _NETPIPE, why)
+    what = f"{info.name}: best of {_NETPIPE_TRIALS},"
+    targets = {size: _NETPIPE if size <= _NETPIPE_COMPARABLE_BYTES else _NETPIPE_ELSE for size in _NETPIPE_BATCHES}
     return Contest(
         "NetPIPE",
-        _questions(f"{info.name}: best of {_NETPIPE_TRIALS},", _NETPIPE, "NetPIPE", _NETPIPE_SHOTS),
+        {size: _question(what, size, target, "NetPIPE") for size, target in targets.items()},
         _hockney(place, info, _NETPIPE_SHOTS, pick=min),
         lambda: {shot.bytes: _netpipe(place, info, program, shot) for shot in _NETPIPE_SHOTS},
         place.floor_ns,

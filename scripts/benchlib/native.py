@@ -20,6 +20,7 @@ _STREAM = (Shot(1 << 16, 8, 41), Shot(1 << 22, 1, 15))
 _COPIES = (Shot(1 << 16, 64, 41), Shot(1 << 22, 4, 41))
 _BLOCKS = 20  # of stream_bare.c
 _PINGPONG_REPS = {8: 2000, 1 << 16: 1000}
+_SOCKET_PAIRS = 3  # a visit
 
 
 @dataclass
@@ -152,6 +153,7 @@ def sockets(transport: str) -> Callable[[Place], Sequence[Series]]:
                 _pingpong(place, transport, shot),
                 _bare_pingpong(place, transport, size, reps),
                 place.floor_ns,
+                _SOCKET_PAIRS,
             )
             found.append(contest)
         return found

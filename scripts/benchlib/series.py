@@ -39,7 +39,8 @@ class Series(Protocol):
 class Contest:
     """Two programs that do the same, one right after the other; who begins changes from round to round.
 
-    `ours` and `theirs` run once and give a time for each size in `questions`. `floor_ns` measures the floor.
+    `ours` and `theirs` run once and give a time for each size in `questions`. `floor_ns` measures the floor. A visit
+    makes `repeats` pairs: where a run is short and scatters, more pairs tell more than longer ones.
     """
 
     name: str
@@ -47,18 +48,22 @@ class Contest:
     ours: Callable[[], Measured]
     theirs: Callable[[], Measured]
     floor_ns: Callable[[], float]
+    repeats: int = 1
     pairs: dict[int, list[Pair]] = field(default_factory=dict)
 
     def visit(self, number: int) -> None:
+        for place in range(self.repeats):
+            self._pair(we_begin=(number + place) % 2 == 0)
+
+    def _pair(self, *, we_begin: bool) -> None:
         before = self.floor_ns()
-        first = self.ours() if number % 2 == 0 else self.theirs()
+        first = self.ours() if we_begin else self.theirs()
         between = self.floor_ns()
-        second = self.theirs() if number % 2 == 0 else self.ours()
+        second = self.theirs() if we_begin else self.ours()
         after = self.floor_ns()
         for key in self.questions:
             ends = Taken(first[key], (before, between)), Taken(second[key], (between, after))
-            pair = Pair(*ends) if number % 2 == 0 else Pair(*reversed(ends))
-            self.pairs.setdefault(key, []).append(pair)
+            self.pairs.setdefault(key, []).append(Pair(*ends) if we_begin else Pair(*reversed(ends)))
 
     def rows(self) -> list[Row]:
         return [row for key, question in self.questions.items() for row in rows(question, self.pairs.get(key, []))]

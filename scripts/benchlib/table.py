@@ -15,7 +15,10 @@ YES, NO, UNDECIDED, UNKNOWN = "yes", "**no**", "undecided", "–"
 
 @dataclass(frozen=True)
 class Target:
-    """A value must lie in [low, high]; None: no limit on that side. `text` is how people read it."""
+    """A value must lie in [low, high]; None: no limit on that side. `text` is how people read it.
+
+    Without any limit a value is shown for what it tells, and nothing is judged.
+    """
 
     text: str
     low: float | None = None
@@ -23,6 +26,8 @@ class Target:
 
     def judge(self, value: Interval) -> str:
         """Met where the whole interval is within the limits, missed where all of it is outside; else undecided."""
+        if self.low is None and self.high is None:
+            return UNKNOWN
         if value.low is None or value.high is None:
             return UNDECIDED
         if self._holds(value.low) and self._holds(value.high):
@@ -82,4 +87,4 @@ def summary(rows: Sequence[Row]) -> str:
     """`21 of 30 met, 2 missed, 7 undecided` for the end of a run."""
     count = {word: sum(row.met == word for row in rows) for word in (YES, NO, UNDECIDED, UNKNOWN)}
     words = [f"{count[YES]} of {len(rows)} met", f"{count[NO]} missed", f"{count[UNDECIDED]} undecided"]
-    return ", ".join([*words, *([f"{count[UNKNOWN]} not measured"] if count[UNKNOWN] else [])])
+    return ", ".join([*words, *([f"{count[UNKNOWN]} not judged"] if count[UNKNOWN] else [])])

@@ -153,7 +153,8 @@ def measure(
     store.add_points(run_id, [*plan.points, *(skipped.point for skipped in plan.skipped)])
     for skipped in plan.skipped:
         store.set_status(run_id, skipped.point, PointStatus.SKIPPED, skipped.reason)
-    for warning in warnings_before(known, ranks=min(2, max(point.ranks for point in plan.points))):
+    ranks_here = max(point.ranks for point in plan.points) if not plan.hosts else 1
+    for warning in warnings_before(known, ranks=ranks_here):
         store.add_warning(run_id, warning)
     return _carry_out(plan, catalogue, store, display, run_id, info.seed, plan.time_s, [], 0, 0)
 

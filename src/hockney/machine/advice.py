@@ -38,6 +38,7 @@ def warnings_before(
         *_steal(moment),
         *_load(moment),
         *_clock(facts),
+        *_congestion(facts),
         *_surroundings(facts),
         *_environment(facts),
     ]
@@ -177,6 +178,17 @@ def _clock(facts: dict[str, Any]) -> Iterator[Warning_]:
         if better
         else "Look in the kernel log (dmesg) for why the CPU's own counter was found unstable.",
     )
+
+
+def _congestion(facts: dict[str, Any]) -> Iterator[Warning_]:
+    if _get(facts, "network", "tcp_congestion_control") == "bbr":
+        yield Warning_(
+            "congestion",
+            "tcp",
+            "TCP's congestion control is bbr, which paces by what each connection has seen: over the loopback long "
+            "messages of two connections differ by a third.",
+            "For steadier figures, as root: sysctl net.ipv4.tcp_congestion_control=cubic (and afterwards back).",
+        )
 
 
 def _surroundings(facts: dict[str, Any]) -> Iterator[Warning_]:

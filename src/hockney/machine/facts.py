@@ -38,6 +38,7 @@ def facts(root: Path = ROOT, environment: Mapping[str, str] = os.environ) -> dic
         "topology": topology.as_json(),
         "memory": _memory(root),
         "clock": _clock(root),
+        "network": {"tcp_congestion_control": read_text(root / "proc/sys/net/ipv4/tcp_congestion_control")},
         "limits": {
             "usable_cpus": format_cpus(usable_cpus()),
             "quota_cpus": read_quota_cpus(root),

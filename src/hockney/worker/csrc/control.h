@@ -37,9 +37,11 @@ hk_status_t hk_control_accept(int listener, const hk_address_t *address, int siz
 /* Every other rank. */
 hk_status_t hk_control_connect(const hk_address_t *address, int rank, int size, int limit_s, hk_control_t *control_p);
 
+/* Hang up and free fds: for a star made by accept or connect. Ranks of a local job leave theirs to the launcher. */
 void hk_control_close(hk_control_t *control);
 
-/* All ranks call these with the same lengths. HK_ERR_PEER: a rank is gone. */
+/* All ranks call these with the same lengths. HK_ERR_PEER: a rank is gone; the star then hangs up, so that every rank
+ * learns of it, and each later call fails too. */
 hk_status_t hk_control_barrier(hk_control_t *control);
 hk_status_t hk_control_broadcast(hk_control_t *control, void *buf, size_t len_bytes);                /* from rank 0 */
 hk_status_t hk_control_gather(hk_control_t *control, const void *mine, size_t len_bytes, void *all); /* at rank 0 */
