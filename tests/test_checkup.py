@@ -51,7 +51,7 @@ def test_without_a_compiler_it_says_so_and_goes_on(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fail() -> Catalogue:
-        raise NoCompiler("no C compiler found")
+        raise NoCompiler("no C compiler found; install one with: apt-get install gcc")
 
     monkeypatch.setattr(checkup, "load", fail)
     monkeypatch.setattr(checkup, "observe", lambda *_: Moment(0.5))

@@ -8,7 +8,7 @@ import pytest
 
 from hockney.errors import UsageError
 from hockney.model import Point
-from hockney.plan import Plan, Wishes, make_plan, pattern_suite
+from hockney.plan import Plan, Wishes, check_words, make_plan, pattern_suite
 from hockney.suites import Suite
 from hockney.worker.catalogue import Catalogue, Missing, OptionInfo, PatternInfo, TransportInfo
 
@@ -125,6 +125,30 @@ def test_options_are_stored_without_defaults_so_one_point_has_one_name() -> None
     wishes = Wishes(options=(("until", "acked"), ("window", "4")))
     plan = make_plan(suite(pattern="oneway"), wishes, CATALOGUE, cpus=2)
     assert plan.points == (Point("shm", "oneway", 2, 8, (("window", "4"),)),)
+
+
+def test_words_of_a_file_are_checked_with_their_places() -> None:
+    content = {
+        "transports": ["shm", "tpc", "pvm"],
+        "series": [
+            {"pattern": "pingpnog", "transports": "shn"},
+            {"pattern": "oneway", "options": {"windw": 1, "until": "never", "window": 16}},
+            {"pattern": 3},
+            "nothing",
+        ],
+    }
+    assert check_words(content, CATALOGUE) == [
+        ("transports", "unknown transport 'tpc': did you mean 'tcp'?"),
+        ("series[0].transports", "unknown transport 'shn': did you mean 'shm'?"),
+        ("series[0].pattern", "unknown pattern 'pingpnog': did you mean 'pingpong'?"),
+        ("series[1].options.windw", "unknown option of oneway 'windw': did you mean 'window'?"),
+        ("series[1].options.until", "option until of oneway must be one of acked, sent, not 'never'"),
+    ]
+
+
+def test_sizes_that_are_named_are_not_refined_unless_asked_for() -> None:
+    for wishes, refined in ((Wishes(sizes=(8,)), False), (Wishes(sizes=(8,), refine=True), True), (Wishes(), True)):
+        assert bool(make_plan(pattern_suite("oneway"), wishes, CATALOGUE, cpus=2).refine) is refined
 
 
 def test_a_plan_survives_its_way_through_the_store() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -153,7 +154,7 @@ def test_ctrl_c_keeps_every_round_and_resume_goes_on(catalogue: Catalogue, tmp_p
     wishes: dict[str, Any] = {"precision": 1e-6, "time_s": 60}
     outcome = measure(catalogue, path, SMALL, LARGE, display=Silent(stop_after_rounds=3), **wishes)
     assert outcome.status is RunStatus.INTERRUPTED
-    assert {status for status, _ in statuses(path, outcome.run_id).values()} == {PointStatus.PENDING}
+    assert {status for status, _ in statuses(path, outcome.run_id).values()} == {PointStatus.BUDGET}
     assert not children()
     with Store.open(path) as store:
         assert store.run(outcome.run_id).rounds == 3
@@ -168,6 +169,61 @@ def test_a_complete_run_has_nothing_to_resume(catalogue: Catalogue, tmp_path: Pa
     assert {status for status, _ in statuses(tmp_path / "r.db", outcome.run_id).values()} == {PointStatus.PRECISE}
     with Store.open(tmp_path / "r.db") as store, pytest.raises(UsageError, match="nothing to resume"):
         running.resume("last", catalogue, store, Silent())
+
+
+def test_launches_that_were_not_made_are_made_by_resume(catalogue: Catalogue, tmp_path: Path) -> None:
+    path = tmp_path / "r.db"
+
+    class InTheSecond(Silent):
+        def launched(self, launch: Launch) -> None:
+            super().launched(launch)
+            if launch.index == 1:
+                raise KeyboardInterrupt
+
+    outcome = measure(catalogue, path, SMALL, display=InTheSecond(), launches=3, precision=0.9, time_s=20)
+    assert outcome.status is RunStatus.INTERRUPTED
+    assert not children()  # it came in the middle of a start
+    display = Silent()
+    with Store.open(path) as store:
+        assert running.resume("last", catalogue, store, display).status is RunStatus.DONE
+        assert len(display.launches) == 2
+        with pytest.raises(UsageError, match="nothing to resume"):
+            running.resume("last", catalogue, store, Silent())
+
+
+def test_a_run_that_is_being_measured_cannot_be_resumed(catalogue: Catalogue, tmp_path: Path) -> None:
+    path = tmp_path / "r.db"
+
+    class Second(Silent):
+        said = ""
+
+        def progressed(self, progress: Progress) -> None:
+            with Store.open(path) as store, pytest.raises(UsageError) as error:
+                running.resume("last", catalogue, store, Silent())
+            self.said = str(error.value)
+
+    display = Second()
+    measure(catalogue, path, SMALL, display=display, precision=0.9)
+    assert "is being measured by another hockney" in display.said
+    assert [file.name for file in tmp_path.iterdir()] == ["r.db"]
+
+
+def test_ctrl_c_while_a_round_is_written_loses_nothing(
+    catalogue: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "r.db"
+    insert = Store._insert
+
+    def interrupted(self: Store, table: str, columns: str, row: Any) -> int:
+        if table == "visit_samples":
+            os.kill(os.getpid(), signal.SIGINT)
+        return insert(self, table, columns, row)
+
+    monkeypatch.setattr(Store, "_insert", interrupted)
+    outcome = measure(catalogue, path, SMALL, LARGE, precision=1e-6, time_s=60)
+    assert outcome.status is RunStatus.INTERRUPTED
+    with Store.open(path, readonly=True) as store:
+        assert [len(store.visits(row)) for row in store.points(outcome.run_id)] == [1, 1]
 
 
 def test_a_full_disk_stops_the_run_and_keeps_what_is_stored(catalogue: Catalogue, tmp_path: Path) -> None:
@@ -260,9 +316,13 @@ def test_two_runs_into_one_store(tmp_path: Path) -> None:
         (["run", "pingpong", "--time", "soon"], "not a duration"),
         (["run", "pingpong", "-n", "two"], "not a number of ranks"),
         (["run", "pingpong", "-o", "window"], "NAME=VALUE"),
-        (["run", "pingpong", "-t", "shm", "-o", "window=4"], "option of pingpong"),
+        (["run", "pingpong", "-t", "shm", "-o", "window=4"], "pingpong has no options"),
         (["run", "pingpong", "--resume"], "takes no suite"),
-        (["run", "--resume"], "there are no runs"),
+        (["run", "pingpong", "-t", ","], "--transport names nothing"),
+        (["run", "pingpong", "--bytes", "2000G"], "too large a message"),
+        (["run", "pingpong", "--limit", "9999999h"], "1s to 24h"),
+        (["run", "pingpong", "--label", "last"], "cannot be a label"),
+        (["run", "barrier", "--bytes", "8"], "barrier has no message sizes"),
         (["run", "nothing.toml"], "cannot read the suite"),
     ],
 )
@@ -280,6 +340,32 @@ def test_wrong_usage_is_one_sentence_and_exit_code_2(tmp_path: Path, arguments: 
     assert said in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stderr.count("\n") <= 2
+
+
+def test_without_a_store_there_is_nothing_to_resume_and_none_is_made(tmp_path: Path) -> None:
+    done = subprocess.run(command("run", "--resume", "last", store=tmp_path / "r.db"), capture_output=True, check=False)
+    assert done.returncode == 3
+    assert b"there are no results in" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_run_goes_on_when_nobody_reads_its_progress(tmp_path: Path) -> None:
+    path = tmp_path / "r.db"
+    arguments = command(
+        "run", "pingpong", "-t", "shm", "--bytes", "8", "--time", "1s", "--precision", "90%", store=path
+    )
+    process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    assert process.stderr is not None
+    process.stderr.close()
+    assert process.wait(60) == 0
+    with Store.open(path, readonly=True) as store:
+        assert store.runs()[-1].status is RunStatus.DONE
+
+
+def test_closed_standard_streams_are_no_fault(tmp_path: Path) -> None:
+    line = shlex.join(command("run", "pingpong", "-t", "shm", "--bytes", "8", "--time", "1s", store=tmp_path / "r.db"))
+    for closed in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-"):
+        assert subprocess.run(["sh", "-c", f"{line} {closed}"], check=False, timeout=60).returncode == 0, closed
 
 
 def test_nothing_can_be_measured_is_said_with_the_reason(tmp_path: Path) -> None:

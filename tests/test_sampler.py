@@ -12,6 +12,7 @@ import pytest
 from hockney.model import Definition, Point, PointStatus, Visit
 from hockney.plan import Plan, curve_of
 from hockney.sampler import PointFailed, Progress, Sampler, bends
+from hockney.stats.interval import Interval
 
 SHM = Point("shm", "pingpong", 2, 8)
 TCP = Point("tcp", "pingpong", 2, 8)
@@ -171,7 +172,7 @@ def test_ctrl_c_in_the_middle_of_a_round_loses_nothing() -> None:
     told = [visit for visits in notes.rounds for visit in visits]
     kept = [visit for visit in machine.visits if visit.elapsed_ns.shape[1] > 3]  # the others were for calibration
     assert len(told) == len(kept)
-    assert PointStatus.BUDGET not in {end[0] for end in notes.ends.values()}
+    assert {status for status, _ in notes.ends.values()} == {PointStatus.BUDGET}
 
 
 def test_earlier_visits_of_a_resumed_run_count() -> None:
@@ -211,5 +212,40 @@ def test_sizes_are_added_around_a_jump_and_nowhere_else() -> None:
 def test_a_straight_line_has_no_bends(noise: float) -> None:
     generator = random.Random(3)
     sizes = [0, 1, 2, 4, 8, *(1 << n for n in range(4, 23))]
-    curve = [(size, (250 + size / 12) * generator.gauss(1, noise)) for size in sizes]
+    curve = [(size, known((250 + size / 12) * generator.gauss(1, noise))) for size in sizes]
     assert bends(curve) == []
+
+
+def test_scatter_within_the_intervals_is_no_bend() -> None:
+    assert bends([(8, known(100, 0.2)), (16, known(125, 0.2)), (32, known(100, 0.2))]) == []
+    assert bends([(8, known(100, 0.01)), (16, known(125, 0.01)), (32, known(100, 0.01))]) != []
+
+
+def known(value_ns: float, precision: float = 0.01) -> Interval:
+    return Interval(value_ns, value_ns * (1 - precision), value_ns * (1 + precision), 9, 0.95)
+
+
+def test_a_size_that_fails_does_not_keep_the_others_from_being_refined() -> None:
+    sizes = [Point("shm", "pingpong", 2, 1 << n) for n in range(3, 16)]
+    machine = Machine(lambda point: 100.0 if point.bytes <= 4096 else 2000.0, broken={sizes[0]: "no"})
+    assert sample(machine, plan_of(*sizes, refine=True)).added
+
+
+def test_what_a_resumed_run_knows_well_enough_is_not_measured_again() -> None:
+    machine = Machine(lambda point: 30.0)
+    first = sample(machine, plan_of(SHM))
+    before = len(machine.visits)
+    again = sample(machine, plan_of(SHM), earlier=[visit for visits in first.rounds for visit in visits])
+    assert again.ends[SHM][0] is PointStatus.PRECISE
+    assert len(machine.visits) == before
+
+
+def test_a_stopped_point_says_how_far_it_got() -> None:
+    machine = Machine(lambda point: 30.0, noise=0.3, interrupt_after=16)
+    notes = Notes()
+    with pytest.raises(KeyboardInterrupt):
+        Sampler(plan_of(SHM, precision=1e-6), machine, notes, seed=1, clock=machine.clock).run(1000)
+    status, reason = notes.ends[SHM]
+    assert status is PointStatus.BUDGET
+    assert reason is not None
+    assert reason.startswith("the run was stopped: the interval is")

@@ -49,7 +49,7 @@ def test_a_suite_of_ones_own(tmp_path: Path) -> None:
 
 def test_every_error_is_told_at_once_with_its_place(tmp_path: Path) -> None:
     wrong = """
-    name = "mine"
+    nmae = "mine"
     precision = "150%"
     time = "soon"
     colour = "blue"
@@ -63,8 +63,17 @@ def test_every_error_is_told_at_once_with_its_place(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         load_suite(path)
     text = str(caught.value)
-    assert text.startswith(f"{path} has 7 errors:")
-    for place in ("title", "precision", "time", "colour", "series[0].bytes", "series[1].pattern", "series[1].ranks"):
+    assert text.startswith(f"{path} has 8 errors:")
+    for place in (
+        "nmae: unknown key 'nmae': did you mean 'name'?",
+        "title: it must be given",
+        "precision",
+        "time",
+        "colour",
+        "series[0].bytes",
+        "series[1].pattern",
+        "series[1].ranks",
+    ):
         assert f"\n  {place}" in text, place
     assert "'8x' is not a size" in text
 

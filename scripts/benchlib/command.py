@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import platform
 import random
+import statistics
 import sys
 import tempfile
 import time
@@ -21,7 +22,7 @@ from scripts.benchlib.table import Row, markdown, put_between, summary
 
 from hockney.errors import HockneyError
 from hockney.machine import facts
-from hockney.worker.catalogue import Catalogue, load
+from hockney.worker.catalogue import load
 
 PAGE = ROOT / "docs/performance.md"
 # Those that are measured in turn, round after round; the others run commands from start to end.
@@ -87,12 +88,13 @@ def _measure(asked: argparse.Namespace) -> tuple[list[Row], str]:
         rounds = asked.rounds or (_ROUNDS_SHORT if asked.short else _ROUNDS)
         if everything:
             with place.open():
-                go_round(everything, rounds, seed=random.SystemRandom().randrange(1 << 32), say=_say)
+                seed = random.SystemRandom().randrange(1 << 32)
+                go_round(everything, rounds, seed=seed, say=_say, between=place.look_round)
         rows = [row for one in everything for row in one.rows()]
         for name in asked.parts:
             if name in _ONE_BY_ONE:
                 rows.extend(_ONE_BY_ONE[name](place))
-    return rows, _about(known, catalogue, time.monotonic() - begin_s)
+    return rows, _about(known, place, time.monotonic() - begin_s)
 
 
 def _say(text: str) -> None:
@@ -100,11 +102,11 @@ def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def _about(known: dict[str, Any], catalogue: Catalogue, took_s: float) -> str:
+def _about(known: dict[str, Any], place: Place, took_s: float) -> str:
     """What was measured on: enough to compare with, and nothing that names the machine or its folders."""
     cpu, software, surroundings = known["cpu"], known["software"], known["surroundings"]
-    libraries = [info.mpi.name for name, info in catalogue.transports.items() if info.mpi is not None]
-    load_1min = known["load"]["average_1min"]
+    libraries = [info.mpi.name for info in place.mpis() if info.mpi is not None]
+    others = place.others_cpus
     lines = [
         ("Date", time.strftime("%Y-%m-%d", time.gmtime())),
         ("CPU", f"{cpu['model']}, {cpu['cores']} cores, {cpu['logical']} hardware threads"),
@@ -113,7 +115,12 @@ def _about(known: dict[str, Any], catalogue: Catalogue, took_s: float) -> str:
         ("Compiler, C library", f"{software['c_compiler']}; {software['libc']}"),
         ("MPI libraries", ", ".join(dict.fromkeys(libraries)) or "none"),
         ("hockney, Python", f"{software['hockney']}; {platform.python_version()}"),
-        ("Load when it began", "unknown" if load_1min is None else f"{load_1min:.1f} (average over 1 minute)"),
+        (
+            "Other programs meanwhile",
+            f"used {statistics.median(others):.1f} CPUs in the median of {len(others)} looks, {max(others):.1f} at most"
+            if others
+            else "unknown",
+        ),
         ("Took", f"{took_s / 60:.1f} min"),
     ]
     return "\n".join(["| machine | |", "| --- | --- |", *(f"| {name} | {value} |" for name, value in lines)]) + "\n"

@@ -44,6 +44,7 @@ def repeat(place: Place) -> list[Row]:
     store = place.folder / "repeat.db"
     for number in range(runs):
         place.say(f"repeat: run {number + 1} of {runs}")
+        place.look_round()
         _call(["run", "pingpong", "-t", name, "--bytes", "8", "--time", "4s", "--store", str(store)])
     with hockney.open(store) as results:
         visits = [list(results.run(summary.id).series[0].visits) for summary in results.runs()]
@@ -105,6 +106,7 @@ def start(place: Place) -> list[Row]:
 
 def _bare_commands(place: Place) -> list[Row]:
     """In turn, with a store that holds a run: the bare command says which was the last."""
+    place.look_round()
     store = place.folder / "start.db"
     _call(["run", "pingpong", "-t", "null", "--bytes", "8", "--time", "1s", "--store", str(store)])
     calls: dict[str, list[str]] = {"hockney": [], "hockney --help": ["--help"]}
@@ -134,6 +136,7 @@ def _builds(place: Place) -> list[Row]:
     rows = []
     for name, recipe in recipes.items():
         place.say(f"start: builds of the {name} worker")
+        place.look_round()
         cold_ms, call_ms, command_ms = _build_times_ms(place, recipe, times)
         what = f"{name} worker"
         rows.append(_row(f"{what}: built cold", cold, median(cold_ms), "ms"))
@@ -175,6 +178,7 @@ def _first_figure(place: Place) -> Row:
     took_s = []
     for number in range(times):
         place.say(f"start: first figure, {number + 1} of {times}")
+        place.look_round()
         took_s.append(_first_figure_s(place.folder / f"first-{number}.db"))
     target = Target("≤ 2 s", high=2.0)
     return _row("`hockney quick`, second start: first figure", target, median(took_s), "s")

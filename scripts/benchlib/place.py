@@ -12,11 +12,13 @@ from scripts.benchlib.bare import build
 from scripts.benchlib.pairs import Taken
 
 from hockney.errors import HockneyError
-from hockney.machine import choose_cpus
+from hockney.machine import choose_cpus, observe
 from hockney.worker import answers
 from hockney.worker.catalogue import Catalogue, TransportInfo
 from hockney.worker.launch import Job, Launch, launch
 from hockney.worker.session import WorkerSession
+
+_LOOK_S = 0.1
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,7 @@ class Place:
         if len(set(cpus)) < 2:
             raise HockneyError("two CPUs are needed, and processes must be pinned to them, which this machine refuses")
         self.cpus = (cpus[0], cpus[1])
+        self.others_cpus: list[float] = []
         self._keeper: WorkerSession | None = None
         self._built: dict[tuple[str, ...], Path] = {}
 
@@ -51,6 +54,12 @@ class Place:
         with self.worker("null") as self._keeper:
             yield self
         self._keeper = None
+
+    def look_round(self) -> None:
+        """Notes how many CPUs other programs use at this moment, while nothing of ours runs."""
+        busy = observe(_LOOK_S).busy_cpus
+        if busy is not None:
+            self.others_cpus.append(busy)
 
     def floor_ns(self) -> float:
         """The floor now: median of a few samples, some 0.1 ms in all."""

@@ -85,13 +85,24 @@ class Absent:
         return [not_measured(self.what, self.target, self.why)]
 
 
-def go_round(series: Sequence[Series], rounds: int, *, seed: int, say: Callable[[str], None]) -> None:
-    """Visit every series once in each round, in random order. One that fails again and again is left out."""
+def go_round(
+    series: Sequence[Series],
+    rounds: int,
+    *,
+    seed: int,
+    say: Callable[[str], None],
+    between: Callable[[], None] = lambda: None,
+) -> None:
+    """Visit every series once in each round, in random order; `between` is called before each round.
+
+    A series that fails again and again is left out.
+    """
     order = list(series)
     chance = random.Random(seed)
     failures: dict[str, int] = {}
     for number in range(rounds):
         say(f"round {number + 1} of {rounds}")
+        between()
         chance.shuffle(order)
         for one in list(order):
             error = _visit(one, number)

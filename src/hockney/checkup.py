@@ -14,7 +14,7 @@ from hockney.machine import Moment, choose_cpus, facts, observe, usable_cpus, wa
 from hockney.model import Warning_
 from hockney.stats.states import Floor, State, classify
 from hockney.worker.catalogue import Catalogue, Missing, TransportInfo, load
-from hockney.worker.errors import BuildError, WorkerError
+from hockney.worker.errors import WorkerError
 from hockney.worker.launch import Job, launch
 from hockney.worker.session import WorkerSession
 
@@ -74,9 +74,8 @@ def check_up(duration_s: float = 1.5, *, clock: Callable[[], float] = time.monot
         catalogue = load()
         missing += catalogue.missing
         measured = _measure(catalogue, duration_s, clock)
-    except BuildError as error:
-        how = "install a C compiler, for example: apt-get install gcc libc6-dev"
-        missing.append(Missing("worker", str(error), how))
+    except WorkerError as error:
+        missing.append(Missing("worker", "none could be built or started", str(error)))
         measured = Measured(why=str(error))
     if shutil.which("lstopo-no-graphics") is None:
         how = "install it, for example: apt-get install hwloc-nox"

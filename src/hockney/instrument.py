@@ -154,11 +154,7 @@ class WorkerPool:
             hello = session.hello()
             if len(hello.ranks) != ranks:
                 raise LaunchFailed(command.launcher, f"asked for {ranks} ranks, {len(hello.ranks)} came up", "")
-        except BaseException:
-            session.kill()
-            raise
-        launch_id = self._starter.started(
-            Launch(
+            launched = Launch(
                 transport=transport,
                 library=hello.library,
                 ranks=ranks,
@@ -170,8 +166,11 @@ class WorkerPool:
                 clock_ns=hello.clock_ns,
                 index=self._launch_index,
             )
-        )
-        return _Live(session, launch_id, hello)
+            # Still inside: a store that fails, or Ctrl-C just now, must not leave the job behind.
+            return _Live(session, self._starter.started(launched), hello)
+        except BaseException:
+            session.kill()
+            raise
 
     def _bury(self, point: Point, end: WorkerError) -> None:
         key = (point.transport, point.ranks)

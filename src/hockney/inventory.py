@@ -16,7 +16,7 @@ from hockney.errors import UsageError
 from hockney.plan import Wishes, make_plan
 from hockney.suites import builtin_names, load_suite
 from hockney.worker.catalogue import Catalogue, PatternInfo, TransportInfo, load
-from hockney.worker.errors import BuildError
+from hockney.worker.errors import WorkerError
 from hockney.worker.launch import LAUNCHERS
 
 # The MPIs that launchers belong to, and how to get the programs that aren't there.
@@ -79,7 +79,7 @@ def take_inventory(suite_files: Sequence[str] = (), *, cpus: int) -> Inventory:
     """
     try:
         catalogue, fault = load(), None
-    except BuildError as error:
+    except WorkerError as error:
         catalogue, fault = Catalogue({}, {}, ()), str(error)
     return Inventory(
         suites=tuple(_suite(name, catalogue, fault, cpus) for name in (*builtin_names(), *suite_files)),

@@ -5,14 +5,16 @@ What can't be measured is found here, before anything starts, with its reason; w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from hockney.errors import UsageError
 from hockney.model import Point
 from hockney.suites import Series, Suite
-from hockney.worker.catalogue import Catalogue, PatternInfo, TransportInfo
+from hockney.worker.catalogue import Catalogue, OptionInfo, PatternInfo, TransportInfo
+
+Found = TypeVar("Found")
 
 _DEFAULT_SIZES = "0:4M"
 
@@ -117,6 +119,10 @@ def make_plan(suite: Suite, wishes: Wishes, catalogue: Catalogue, cpus: int) -> 
     for name, _ in wishes.options:
         if not any(option.name == name for pattern in patterns for option in pattern.options):
             patterns[0].option(name)  # raises, and names what there is
+    if wishes.sizes and not any(pattern.sized for pattern in patterns):
+        raise UsageError(f"{' and '.join(dict.fromkeys(p.name for p in patterns))} has no message sizes to choose")
+    if wishes.transports and all(series.transports for series in suite.series):
+        raise UsageError(f"every series of {suite.name} names its own transports, and those stand")
     for series, pattern in zip(suite.series, patterns, strict=True):
         options = _options(pattern, series, wishes)
         for transport in _transports(suite, series, wishes, catalogue):
@@ -124,11 +130,13 @@ def make_plan(suite: Suite, wishes: Wishes, catalogue: Catalogue, cpus: int) -> 
                 reason = catalogue.obstacle(pattern, transport, point.ranks, point.bytes)
                 if reason is None and point.ranks > cpus and not (wishes.oversubscribe or wishes.hosts):
                     reason = f"{point.ranks} ranks on {cpus} CPUs would measure the scheduler; --oversubscribe runs it"
+                if reason is None and wishes.hosts and transport.mpi is None and not transport.name.startswith("tcp"):
+                    reason = f"{transport.name} works within one host; over several: tcp and mpi"
                 if reason is not None:
                     skipped[point] = reason
                     continue
                 points[point] = None
-                if pattern.sized and (series.refine if wishes.refine is None else wishes.refine):
+                if pattern.sized and _wants_refinement(series, wishes):
                     refine.add(curve_of(point))
     return Plan(
         suite=suite.name,
@@ -142,6 +150,45 @@ def make_plan(suite: Suite, wishes: Wishes, catalogue: Catalogue, cpus: int) -> 
         timeout_s=wishes.timeout_s,
         refine=frozenset(refine),
     )
+
+
+def _wants_refinement(series: Series, wishes: Wishes) -> bool:
+    """Who names the sizes gets these, unless more are asked for by name."""
+    return (series.refine and not wishes.sizes) if wishes.refine is None else wishes.refine
+
+
+def check_words(content: dict[str, Any], catalogue: Catalogue) -> list[tuple[str, str]]:
+    """What in a suite's file names something that is not here: (place, message) for each.
+
+    Takes the file as it was read: what has not the right form is not looked at, and found elsewhere.
+    """
+    wrong: list[tuple[str, str]] = []
+    missing = {one.name for one in catalogue.missing}
+    listed = content.get("series")
+    every = [series for series in listed if isinstance(series, dict)] if isinstance(listed, list) else []
+    places = [("transports", content), *((f"series[{n}].transports", series) for n, series in enumerate(every))]
+    for place, table in places:
+        words = table.get("transports")
+        for word in [words] if isinstance(words, str) else words if isinstance(words, list) else []:
+            if isinstance(word, str) and word not in missing:
+                _note(wrong, place, catalogue.select, [word])
+    for number, series in enumerate(every):
+        name, options = series.get("pattern"), series.get("options")
+        if not isinstance(name, str):
+            continue
+        pattern = _note(wrong, f"series[{number}].pattern", catalogue.pattern, name)
+        for key, value in options.items() if pattern is not None and isinstance(options, dict) else ():
+            _note(wrong, f"series[{number}].options.{key}", _checked, pattern, key, str(value))
+    return wrong
+
+
+def _note(wrong: list[tuple[str, str]], place: str, look: Callable[..., Found], *words: object) -> Found | None:
+    """What look finds; what it raises is noted with its place."""
+    try:
+        return look(*words)
+    except UsageError as error:
+        wrong.append((place, str(error)))
+        return None
 
 
 def _transports(suite: Suite, series: Series, wishes: Wishes, catalogue: Catalogue) -> list[TransportInfo]:
@@ -165,13 +212,17 @@ def _options(pattern: PatternInfo, series: Series, wishes: Wishes) -> tuple[tupl
     given = {**series.options, **{name: value for name, value in wishes.options if name in known}}
     chosen = []
     for name, value in sorted(given.items()):
-        option = pattern.option(name)
-        wrong = option.check(value)
-        if wrong is not None:
-            raise UsageError(f"option {name} of {pattern.name} {wrong}, not '{value}'")
-        if value != option.default:
+        if value != _checked(pattern, name, value).default:
             chosen.append((name, value))
     return tuple(chosen)
+
+
+def _checked(pattern: PatternInfo, name: str, value: str) -> OptionInfo:
+    option = pattern.option(name)
+    wrong = option.check(value)
+    if wrong is not None:
+        raise UsageError(f"option {name} of {pattern.name} {wrong}, not '{value}'")
+    return option
 
 
 def _points(

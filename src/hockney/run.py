@@ -6,10 +6,16 @@ from there.
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import fcntl
 import random
+import signal
+import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from types import FrameType
 from typing import Protocol
 
 from hockney import __version__
@@ -68,6 +74,7 @@ class _Recorder:
         self._run_id = run_id
         self._display = display
         self._yields = yields
+        self.launches_left = 0  # after the one under way
         self.statuses: dict[Point, PointStatus] = {}
 
     def started(self, launched: Launch) -> int:
@@ -81,8 +88,11 @@ class _Recorder:
 
     def round_done(self, visits: Sequence[Visit], progress: Progress) -> None:
         if visits:
-            self._store.write_round(self._run_id, visits)
-        self._display.progressed(progress)
+            with _interrupts_wait():
+                self._store.write_round(self._run_id, visits)
+        # Launches still to come will take about as long as this one.
+        later_s = self.launches_left * (progress.elapsed_s + progress.left_s)
+        self._display.progressed(replace(progress, left_s=progress.left_s + later_s))
 
     def points_added(self, points: Sequence[Point]) -> None:
         self._store.add_points(self._run_id, points)
@@ -94,6 +104,49 @@ class _Recorder:
             self.statuses[point] = status
             self._store.set_status(self._run_id, point, status, reason)
         self._display.point_ended(point, status, reason)
+
+
+@contextlib.contextmanager
+def _interrupts_wait() -> Iterator[None]:
+    """Ctrl-C and a polite kill take effect at the end of the body: a round half written is a round lost."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    caught: list[tuple[int, FrameType | None]] = []
+    before = {
+        number: signal.signal(number, lambda number, frame: caught.append((number, frame)))
+        for number in map(int, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
+        if callable(signal.getsignal(number))
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for number, frame in caught[:1]:
+            stop = before[number]
+            assert callable(stop)
+            stop(number, frame)
+
+
+@contextlib.contextmanager
+def _alone(store: Store, run_id: int) -> Iterator[None]:
+    """Only one program measures a run at a time. The lock ends with this process, however that ends.
+
+    Raises UsageError if another one has it. A file system without locks is trusted.
+    """
+    path = store.path.with_name(f"{store.path.name}-run{run_id}")
+    with contextlib.ExitStack() as stack:
+        try:
+            file = stack.enter_context(path.open("w"))
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            stack.callback(path.unlink, missing_ok=True)
+        except OSError as error:
+            if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+                raise UsageError(
+                    f"run {run_id} is being measured by another hockney: wait until it is done, or stop it"
+                ) from None
+        yield
 
 
 class _KernelShare:
@@ -150,40 +203,50 @@ def measure(
         plan=plan.as_json(),
     )
     run_id = store.create_run(info)
-    store.add_points(run_id, [*plan.points, *(skipped.point for skipped in plan.skipped)])
-    for skipped in plan.skipped:
-        store.set_status(run_id, skipped.point, PointStatus.SKIPPED, skipped.reason)
-    ranks_here = max(point.ranks for point in plan.points) if not plan.hosts else 1
-    for warning in warnings_before(known, ranks=ranks_here):
-        store.add_warning(run_id, warning)
-    return _carry_out(plan, catalogue, store, display, run_id, info.seed, plan.time_s, [], 0, 0)
+    with _alone(store, run_id):
+        store.add_points(run_id, [*plan.points, *(skipped.point for skipped in plan.skipped)])
+        for skipped in plan.skipped:
+            store.set_status(run_id, skipped.point, PointStatus.SKIPPED, skipped.reason)
+        ranks_here = max(point.ranks for point in plan.points) if not plan.hosts else 1
+        for warning in warnings_before(known, ranks=ranks_here):
+            store.add_warning(run_id, warning)
+        return _carry_out(plan, catalogue, store, display, run_id, info.seed, plan.time_s, [], 0, 0)
 
 
 def resume(reference: str, catalogue: Catalogue, store: Store, display: Display) -> Outcome:
     """Go on with a run that was killed or interrupted, or whose time was up.
 
-    Every point that isn't precise, failed or skipped gets the plan's time again. Raises UsageError if the run is
-    complete or from an incompatible version.
+    Every point that isn't precise, failed or skipped gets the plan's time again, and launches that were cut short or
+    not made are made. Raises UsageError if the run is complete, is being measured by another program, or is from an
+    incompatible version.
     """
     run_id = store.find_run(reference)
+    with _alone(store, run_id):
+        return _resume(run_id, catalogue, store, display)
+
+
+def _resume(run_id: int, catalogue: Catalogue, store: Store, display: Display) -> Outcome:
     stored = store.run(run_id)
-    open_ = [row for row in store.points(run_id) if row.status in (PointStatus.PENDING, PointStatus.BUDGET)]
-    if not open_:
-        raise UsageError(f"run {run_id} is complete: there is nothing to resume")
-    gone = sorted({row.point.transport for row in open_} - set(catalogue.transports))
-    if gone:
-        raise UsageError(f"run {run_id} cannot go on: {', '.join(gone)} is not here any more")
+    measurable = [row for row in store.points(run_id) if row.status not in (PointStatus.FAILED, PointStatus.SKIPPED)]
     try:
-        plan = Plan.from_json(stored.info.suite, (row.point for row in open_), stored.info.plan)
+        plan = Plan.from_json(stored.info.suite, (row.point for row in measurable), stored.info.plan)
     except (KeyError, TypeError, ValueError) as error:
         raise UsageError(f"run {run_id} was stored by another version of hockney and cannot go on") from error
-    earlier = [visit for row in open_ for visit in store.visits(row)]
+    begun = 1 + max((launch.index for launch in stored.launches.values()), default=-1)
+    ended = stored.status in (RunStatus.DONE, RunStatus.PARTIAL)
+    launches_left = plan.launches - (begun if ended else max(0, begun - 1))  # the last one begun was cut short
+    if not (launches_left > 0 and plan.launches > 1) and all(row.status is PointStatus.PRECISE for row in measurable):
+        raise UsageError(f"run {run_id} is complete: there is nothing to resume")
+    gone = sorted({row.point.transport for row in measurable} - set(catalogue.transports))
+    if gone:
+        raise UsageError(f"run {run_id} cannot go on: {', '.join(gone)} is not here any more")
+    # A launch is judged by its own visits alone.
+    earlier = [visit for row in measurable for visit in store.visits(row)] if plan.launches == 1 else []
     store.resume_run(run_id)
-    first_launch = 1 + max((launch.index for launch in stored.launches.values()), default=-1)
     return _carry_out(
-        replace(plan, launches=max(1, plan.launches - first_launch)),
+        replace(plan, launches=max(1, launches_left)),
         *(catalogue, store, display, run_id, stored.info.seed + stored.rounds, plan.time_s),
-        *(earlier, stored.rounds, first_launch),
+        *(earlier, stored.rounds, begun),
     )
 
 
@@ -207,6 +270,7 @@ def _carry_out(
     status = RunStatus.DONE
     try:
         for index in range(plan.launches):
+            recorder.launches_left = plan.launches - 1 - index
             with WorkerPool(
                 plan,
                 catalogue,
@@ -222,14 +286,14 @@ def _carry_out(
                     recorder,
                     seed=seed + index,
                     clock=time.monotonic,
-                    earlier=earlier if plan.launches == 1 else (),
+                    earlier=earlier,
                     start_round=start_round,
                 )
                 sampler.run(budget_s / plan.launches)
                 start_round = sampler.rounds
     except KeyboardInterrupt:
         status = RunStatus.INTERRUPTED
-    except HockneyError:
+    except Exception:
         _finish_quietly(store, run_id, RunStatus.INTERRUPTED)
         raise
     failed = sum(end is PointStatus.FAILED for end in recorder.statuses.values())

@@ -13,6 +13,7 @@ tested with a clock and a machine made up for the purpose.
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -105,8 +106,14 @@ class _Work:
 
     @property
     def precision(self) -> float | None:
-        """The interval's half-width as a fraction of the value."""
+        """The interval's longer arm as a fraction of the value."""
         return None if self.time is None else self.time.precision
+
+    @property
+    def reached(self) -> str:
+        """How far it got, for the reason of its end."""
+        arm = "no interval yet" if self.precision is None else f"the interval is +-{self.precision:.1%}"
+        return f"{arm}, {len(self.floors)} visits"
 
 
 class Sampler:
@@ -132,7 +139,10 @@ class Sampler:
         self._work = {point: _Work(point) for point in plan.points}
         self._pending: list[Visit] = []
         self._finished = 0
-        self._refined: dict[tuple[object, ...], int] = {}
+        self._given_up: set[Point] = set()
+        self._refined: Counter[tuple[object, ...]] = Counter(
+            curve_of(point) for point in plan.points if point.role == "refined"
+        )
         for visit in earlier:
             if visit.point in self._work:
                 self._work[visit.point].add(visit)
@@ -144,17 +154,25 @@ class Sampler:
         """
         start_s = self._clock()
         active = list(self._work.values())
+        if any(work.floors for work in active):
+            active = self._judge(active)  # what was precise already stays so
         try:
             while active and self._clock() - start_s < budget_s:
                 self._one_round(active, start_s + budget_s)
                 active = self._judge(active)
                 self._tell_round(active, start_s, budget_s)
+        except KeyboardInterrupt:
+            if self._pending:
+                self._tell_round(active, start_s, budget_s)
+            for work in active:
+                if work.floors:
+                    self._end(work, PointStatus.BUDGET, f"the run was stopped: {work.reached}")
+            raise
         finally:
             if self._pending:
                 self._tell_round(active, start_s, budget_s)
         for work in active:
-            reached = "no interval yet" if work.precision is None else f"the interval is +-{work.precision:.1%}"
-            self._end(work, PointStatus.BUDGET, f"the time was up: {reached}, {len(work.floors)} visits")
+            self._end(work, PointStatus.BUDGET, f"the time was up: {work.reached}")
 
     @property
     def rounds(self) -> int:
@@ -179,6 +197,7 @@ class Sampler:
                 visit = self._visit(work, work.batch, work.samples, max(1, work.batch // 4))
             except PointFailed as failure:
                 active.remove(work)
+                self._given_up.add(work.point)
                 self._end(work, PointStatus.SKIPPED if failure.skipped else PointStatus.FAILED, str(failure))
                 continue
             work.cost_s = self._clock() - begin_s
@@ -235,15 +254,16 @@ class Sampler:
         """Sizes between neighbours where the curve bends, once the points around it are known well enough."""
         added: list[_Work] = []
         for curve in sorted(self._plan.refine):
-            works = sorted((w for p, w in self._work.items() if curve_of(p) == curve), key=lambda w: w.point.bytes)
-            known = [(w.point.bytes, w.time.value) for w in works if w.time is not None and w.time.low is not None]
-            if len(known) < len(works):
+            works = [work for point, work in self._work.items() if curve_of(point) == curve]
+            works = sorted((w for w in works if w.point not in self._given_up), key=lambda w: w.point.bytes)
+            known = [(w.point.bytes, w.time) for w in works if w.time is not None and w.time.low is not None]
+            if len(known) < len(works) or not works:
                 continue
-            room = _REFINED_MAX - self._refined.get(curve, 0)
+            room = _REFINED_MAX - self._refined[curve]
             for size in bends(known)[: max(0, room)]:
                 point = replace(works[0].point, bytes=size, role="refined")
                 added.append(self._work.setdefault(point, _Work(point)))
-                self._refined[curve] = self._refined.get(curve, 0) + 1
+                self._refined[curve] += 1
         if added:
             self._observer.points_added([work.point for work in added])
         return added
@@ -253,11 +273,13 @@ class Sampler:
         self._observer.point_ended(work.point, status, reason)
 
     def _tell_round(self, active: list[_Work], start_s: float, budget_s: float) -> None:
-        visits, self._pending = self._pending, []
         elapsed_s = self._clock() - start_s
         wanted_s = sum(work.cost_s * self._visits_wanted(work) for work in active)
         left_s = min(wanted_s, max(0.0, budget_s - elapsed_s))
-        self._observer.round_done(visits, Progress(self._round, len(self._work), self._finished, elapsed_s, left_s))
+        progress = Progress(self._round, len(self._work), self._finished, elapsed_s, left_s)
+        # Last, and let go of before they are told: an interrupt must neither lose a round nor tell it twice.
+        visits, self._pending = self._pending, []
+        self._observer.round_done(visits, progress)
 
     def _visits_wanted(self, work: _Work) -> float:
         """An interval narrows with the root of the number of visits."""
@@ -277,23 +299,31 @@ def _time_in_main_state(medians_ns: Sequence[float], states: Sequence[State]) ->
     return None if most is None else median(most)
 
 
-def bends(curve: Sequence[tuple[int, float]]) -> list[int]:
-    """Sizes worth adding to a curve of (bytes, ns), ascending.
+def bends(curve: Sequence[tuple[int, Interval]]) -> list[int]:
+    """Sizes worth adding to a curve of (bytes, time), ascending.
 
-    They are midpoints beside each point that the straight line between its neighbours misses by more than 8 %. A
-    straight line in bytes is what a protocol with a start-up and a rate gives (Hockney 1982), so any bend is a change
-    of protocol, of cache level, or of the machine's mood.
+    They are midpoints beside each point that the straight line between its neighbours misses by more than 8 %, and by
+    more than the three intervals explain: scatter is no bend. A straight line in bytes is what a protocol with a
+    start-up and a rate gives (Hockney 1982), so any bend is a change of protocol, of cache level, or of the machine's
+    mood.
     """
     sizes: set[int] = set()
-    for (a, a_ns), (b, b_ns), (c, c_ns) in zip(curve, curve[1:], curve[2:], strict=False):
-        straight_ns = a_ns + (c_ns - a_ns) * (b - a) / (c - a)
-        if abs(straight_ns - b_ns) <= _REFINE_MISS * b_ns:
+    for (a, a_time), (b, b_time), (c, c_time) in zip(curve, curve[1:], curve[2:], strict=False):
+        part = (b - a) / (c - a)
+        straight_ns = a_time.value * (1 - part) + c_time.value * part
+        doubt_ns = _arm(a_time) * (1 - part) + _arm(c_time) * part + _arm(b_time)
+        if abs(straight_ns - b_time.value) <= max(_REFINE_MISS * b_time.value, doubt_ns):
             continue
         for low, high in ((a, b), (b, c)):
             if high > max(8, low * _REFINE_RATIO) and high - low > 1:
                 middle = round((low * high) ** 0.5) if low > 0 else high // 2
                 sizes.add(_rounded(middle, low, high))
     return sorted(sizes - {size for size, _ in curve})
+
+
+def _arm(time: Interval) -> float:
+    """The longer arm of an interval, in ns."""
+    return (time.precision or 0.0) * time.value
 
 
 def _rounded(size: int, low: int, high: int) -> int:

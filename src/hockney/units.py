@@ -9,6 +9,8 @@ import re
 
 from hockney.errors import UsageError
 
+BYTES_MAX = 1 << 40  # as the workers' protocol has it
+
 _SCALE = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _SIZE = re.compile(r"(\d+)\s*([KMG]?)(?:i?B)?", re.IGNORECASE)
 _FRACTION = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*(%?)")
@@ -21,7 +23,10 @@ def parse_bytes(text: str) -> int:
     match = _SIZE.fullmatch(text.strip())
     if match is None:
         raise UsageError(f"'{text}' is not a size: write a number of bytes such as 8, 64K or 4M")
-    return int(match[1]) * _SCALE[match[2].upper()]
+    size = int(match[1]) * _SCALE[match[2].upper()]
+    if size > BYTES_MAX:
+        raise UsageError(f"'{text}' is too large a message: at most {BYTES_MAX >> 30}G")
+    return size
 
 
 def parse_sizes(text: str) -> tuple[int, ...]:

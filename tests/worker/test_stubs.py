@@ -194,7 +194,7 @@ for n in range(5000):
 sys.stdout.flush()
 sys.stdout.buffer.write(b"x" * 3_000_000 + b"\\n" + b"\\x00\\xff\\n" + b"@hkx\\n" + b"no end")
 sys.stdout.buffer.flush()
-hear(); tell(HELLO); print("@ hk"); hear(); tell(MEASURE); hear(); tell({"v": 1, "kind": "bye", "id": 3})
+hear(); tell(HELLO); print("@ hk", flush=True); hear(); tell(MEASURE); hear(); tell({"v": 1, "kind": "bye", "id": 3})
 """
     with WorkerSession(stub.launch(body)) as session:
         session.hello()

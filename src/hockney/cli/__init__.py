@@ -12,9 +12,12 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
+from hockney.cli import streams
+
 
 def main() -> NoReturn:
     """The command that standard arguments ask for, and the end of this process."""
+    streams.open_closed()
     code = run(sys.argv[1:])
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done and said: a late Ctrl-C must not change how it ended
     sys.exit(code)
@@ -26,7 +29,6 @@ def run(arguments: Sequence[str]) -> int:
 
     try:
         code = _carry_out(arguments)
-        sys.stdout.flush()
     except BaseException as error:  # noqa: BLE001 - this is where all of them end
         code = ending.explain(error, arguments)
     return ending.flush(code)

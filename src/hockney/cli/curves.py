@@ -52,8 +52,15 @@ def _name(series: Series) -> str:
     return f"{point.pattern}{options} on {point.transport}, {point.ranks} ranks"
 
 
-def figure_row(series: Series, figure: Figure) -> list[str]:
-    """Size, time, interval, rate, minimum, state, floor, visits, status."""
+def figure_row(series: Series, figure: Figure, asked_precision: float | None) -> list[str]:
+    """Size, time, interval, rate, minimum, state, floor, visits, status.
+
+    A point is precise as soon as its figure in one state is: of its figures only those that are within what was asked
+    may say so.
+    """
+    status = series.status.value
+    if series.status is PointStatus.PRECISE and asked_precision is not None:
+        status = status if figure.precision is not None and figure.precision <= asked_precision else "wider"
     return [
         format_bytes(series.point.bytes),
         format_ns(figure.value_ns),
@@ -63,7 +70,7 @@ def figure_row(series: Series, figure: Figure) -> list[str]:
         figure.state,
         format_ns(figure.floor_ns) if figure.floor_ns is not None else "",
         str(figure.n_visits),
-        series.status.value,
+        status,
     ]
 
 
@@ -89,6 +96,8 @@ def endings_of(series: Iterable[Series]) -> list[list[str]]:
     """What failed, was skipped, or was not reached: name, end and reason, with sizes of one reason together."""
     found: dict[tuple[str, str, str], list[int]] = {}
     for one in series:
+        if one.status is PointStatus.PENDING and one.visits:
+            continue  # the run was killed; what it has is among the figures
         if one.status in (PointStatus.FAILED, PointStatus.SKIPPED, PointStatus.PENDING):
             reason = one.reason or ("not reached" if one.status is PointStatus.PENDING else "no reason was stored")
             found.setdefault((_name(one), one.status.value, reason), []).append(one.point.bytes)

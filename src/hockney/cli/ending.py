@@ -29,8 +29,10 @@ def explain(error: BaseException, arguments: Sequence[str]) -> int:
     if isinstance(error, BrokenPipeError):
         return _DONE  # the reader has seen enough, as in `hockney list | head -1`
     if isinstance(error, HockneyError):
+        _say_in_json(str(error), error.exit_code, arguments)
         return _say(str(error), error.exit_code)
     if isinstance(error, click.ClickException):
+        _say_in_json(_with_hint(error), error.exit_code, arguments)
         return _say(_with_hint(error), error.exit_code)
     if isinstance(error, (KeyboardInterrupt, click.Abort)):
         # An interrupt that passed through an exec (dataclasses are made by one) marks the interpreter to end by the
@@ -63,6 +65,16 @@ def _say(sentence: str, code: int) -> int:
     with contextlib.suppress(OSError, ValueError):
         print(f"hockney: {sentence}", file=sys.stderr)
     return code
+
+
+def _say_in_json(sentence: str, code: int, arguments: Sequence[str]) -> None:
+    """Who asked for JSON gets the error as a document too, unless an export has begun to write another one."""
+    if "--json" not in arguments or "export" in arguments:
+        return
+    from hockney.cli.render import print_json
+
+    with contextlib.suppress(OSError, ValueError):
+        print_json("error", {"error": sentence, "exit_code": code})
 
 
 def _with_hint(error: click.ClickException) -> str:

@@ -14,6 +14,7 @@ from hockney import run as running
 from hockney.cli import render
 from hockney.cli.progress import Display
 from hockney.cli.sheet import print_sheet, sheet_as_json
+from hockney.errors import UsageError
 from hockney.library import Run
 from hockney.machine import usable_cpus
 from hockney.model import RunStatus
@@ -46,7 +47,14 @@ def measure_and_show(
         plan = make_plan(suite, wishes, catalogue, len(usable_cpus()))
         return running.measure(plan, catalogue, results, display, command=_command_line(command), label=label)
 
-    return _carry_out(command, begin, store, as_json, sheet)
+    _check_label(label)
+    return _carry_out(command, begin, store, as_json, sheet, create=True)
+
+
+def _check_label(label: str | None) -> None:
+    """A label must be able to name its run."""
+    if label is not None and (not label.strip() or label.isdecimal() or label == "last" or "~" in label):
+        raise UsageError(f"'{label}' cannot be a label: a number, 'last' and '~' already mean something; name it else")
 
 
 def resume_and_show(command: str, reference: str, *, store: Path | None, as_json: bool) -> int:
@@ -55,7 +63,7 @@ def resume_and_show(command: str, reference: str, *, store: Path | None, as_json
     def begin(catalogue: Catalogue, results: Store, display: Display) -> Outcome:
         return running.resume(reference, catalogue, results, display)
 
-    return _carry_out(command, begin, store, as_json, sheet=False)
+    return _carry_out(command, begin, store, as_json, sheet=False, create=False)
 
 
 def _carry_out(
@@ -64,10 +72,12 @@ def _carry_out(
     store: Path | None,
     as_json: bool,
     sheet: bool,
+    *,
+    create: bool,
 ) -> int:
     catalogue = load()
     display = Display()
-    with Store.open(store) as results, _stop_on_sigterm():
+    with Store.open(store, create=create) as results, _stop_on_sigterm():
         try:
             outcome = begin(catalogue, results, display)
         finally:
@@ -106,7 +116,8 @@ def _say_ending(outcome: Outcome, path: Path) -> None:
     elif outcome.status is RunStatus.PARTIAL:
         points = f"{outcome.failed} point{'s' if outcome.failed > 1 else ''}"
         words.append(f"{points} failed, the rest is measured")
-    print(f"\n{'; '.join(words)}", file=sys.stderr)
+    with contextlib.suppress(OSError):  # nobody reads it any more
+        print(f"\n{'; '.join(words)}", file=sys.stderr, flush=True)
 
 
 def _command_line(command: str) -> str:
@@ -116,13 +127,16 @@ def _command_line(command: str) -> str:
 
 @contextlib.contextmanager
 def _stop_on_sigterm() -> Iterator[None]:
-    """A polite kill is taken like Ctrl-C: what was measured is stored, and the ranks are ended."""
+    """A polite kill, or a terminal that goes away, is taken like Ctrl-C: what was measured is stored."""
 
     def stop(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, stop)
+    # Under nohup a hang-up is ignored, and stays so.
+    numbers = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, stop) for number in numbers}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)

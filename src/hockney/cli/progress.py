@@ -7,9 +7,11 @@ failure.
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 
+from hockney.cli.streams import silence
 from hockney.model import Launch, Point, PointStatus, Visit
 from hockney.plan import Plan
 from hockney.sampler import Progress
@@ -35,8 +37,9 @@ class Display:
         self._points = len(plan.points)
         transports = len({point.transport for point in plan.points})
         self._say(
-            f"run {run_id}: {self._points} points on {transports} transport{'s' if transports > 1 else ''}, "
-            f"at most {format_duration_s(plan.time_s)} and the starts of the jobs; Ctrl-C keeps what is measured"
+            f"run {run_id}: {self._points} point{'s' if self._points > 1 else ''} on {transports} "
+            f"transport{'s' if transports > 1 else ''}, for {format_duration_s(max(1.0, plan.time_s))}, "
+            "or until each is measured once; Ctrl-C keeps what is measured"
         )
 
     def launched(self, launch: Launch) -> None:
@@ -78,9 +81,9 @@ class Display:
         done = ""
         if self._progress is not None:
             p = self._progress
-            done = f"round {p.round}, {p.finished} of {p.points} points precise, "
+            done = f"round {p.round}, {p.finished} of {p.points} points ended, "
             done += f"about {format_duration_s(p.left_s)} to go  "
-        line = f"{done}{now}"[:100]
+        line = f"{done}{now}"[: shutil.get_terminal_size().columns - 1]  # a line that wraps can't be rewritten
         self._write(f"\r{line.ljust(len(self._line))}")
         self._line = line
 
@@ -91,5 +94,10 @@ class Display:
         self._write(f"{text}\n")
 
     def _write(self, text: str) -> None:
-        sys.stderr.write(text)
-        sys.stderr.flush()
+        """Somebody who has stopped looking (`2>&1 | head`) does not stop the measuring."""
+        try:
+            sys.stderr.write(text)
+            sys.stderr.flush()
+        except OSError:
+            self._quiet = True
+            silence(sys.stderr.fileno())

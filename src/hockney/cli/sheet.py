@@ -28,7 +28,14 @@ def print_sheet(sheet: Sheet, missing: Sequence[Missing]) -> None:
         Column("n_1/2", right=True),
     ]
     render.title("Two ranks; median, and the longer arm of its 95 % interval; per state of the machine")
-    render.table(columns, [_cells(row) for row in sheet.rows])
+    if sheet.rows:
+        render.table(columns, [_cells(row) for row in sheet.rows])
+    else:
+        render.say(
+            "No point was visited often enough for an interval: measure longer (--time), or go on with "
+            "`hockney run --resume`; `hockney show` has the medians so far.",
+            style="yellow",
+        )
     if any(row.oversubscribed for row in sheet.rows):
         render.say("* more ranks than CPUs: a scheduling time, not the transport's own")
     render.say(_legend(sheet))
@@ -75,7 +82,8 @@ def _cells(row: Any) -> list[str]:
 def _cell(value: Value | None, form: Callable[[float], str]) -> str:
     if value is None:
         return "-"
-    spread = f"{value.spread:.1%}" if value.spread < 0.0995 else f"{value.spread:.0%}"
+    # Never "±0.0%": nothing is known that well.
+    spread = f"{max(0.001, value.spread):.1%}" if value.spread < 0.0995 else f"{value.spread:.0%}"
     return f"{form(value.value)} ±{spread}"
 
 
@@ -86,7 +94,7 @@ def _legend(sheet: Sheet) -> str:
     parts = [
         "floor: one cache line between the two CPUs, half a round trip.",
         "stream, two-way: best of 64 KiB and 1 MiB, 16 messages under way; two-way counts both directions.",
-        "r_inf, n_1/2: one straight line through the ping-pong of all sizes.",
+        "r_inf, n_1/2: one straight line through the ping-pong of all sizes, and what its misses leave of each.",
         "-: too few visits in that state for an interval.",
         f"Visits by state: {seen}.",
     ]

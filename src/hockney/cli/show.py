@@ -56,7 +56,7 @@ def print_run(run: Run, series: Sequence[Series] | None = None) -> None:
     shown = run.series if series is None else series
     _print_head(run)
     for curve in curves_of(shown, run.launches.values()):
-        _print_curve(curve)
+        _print_curve(curve, run.info.plan.get("precision"))
     endings = endings_of(shown)
     if endings:
         render.title("Failed, skipped, not reached")
@@ -94,9 +94,9 @@ def _print_head(run: Run) -> None:
         render.say(f"{transport}: {library}")
 
 
-def _print_curve(curve: Curve) -> None:
+def _print_curve(curve: Curve, asked_precision: float | None) -> None:
     render.title(curve.name)
-    render.table(_COLUMNS, [figure_row(series, figure) for series, figure in curve.figures])
+    render.table(_COLUMNS, [figure_row(series, figure, asked_precision) for series, figure in curve.figures])
     for text in dict.fromkeys(definition_text(figure.definition) for _, figure in curve.figures):
         render.say(text, style="dim")
     if curve.oversubscribed:

@@ -6,18 +6,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from hockney.errors import UsageError, unknown
-from hockney.plan import Wishes, pattern_suite
+from hockney.plan import Wishes, check_words, pattern_suite
 from hockney.suites import Suite, builtin_names, load_suite
 from hockney.units import parse_duration_s, parse_fraction, parse_sizes
-from hockney.worker.catalogue import native_patterns
+from hockney.worker.catalogue import load, native_patterns
 
 _RANKS_MAX = 4096
+_LIMIT_MAX_S = 86400
 
 
 def find_suite(what: str) -> Suite:
     """A suite, a pattern or a file. Raises UsageError with the likeliest meant one."""
     if what.endswith(".toml") or what in builtin_names():
-        return load_suite(what)
+        return load_suite(what, check=lambda content: check_words(content, load()))
     patterns = native_patterns()
     if what in patterns:
         return pattern_suite(what)
@@ -27,25 +28,29 @@ def find_suite(what: str) -> Suite:
 def read_wishes(words: Mapping[str, Any]) -> Wishes:
     """The options of `run`, by their parameters' names. Raises UsageError."""
     limit_s = parse_duration_s(words["limit"])
-    if limit_s < 1:
-        raise UsageError(f"a time limit is at least 1s, not {words['limit']}")
+    if not 1 <= limit_s <= _LIMIT_MAX_S:
+        raise UsageError(f"a time limit is 1s to 24h, not {words['limit']}")
     return Wishes(
-        transports=_names(words["transport"]),
-        ranks=tuple(_ranks(word) for word in _names(words["ranks"])),
-        sizes=parse_sizes(words["sizes"]) if words["sizes"] else (),
+        transports=_names("--transport", words["transport"]),
+        ranks=tuple(_ranks(word) for word in _names("--ranks", words["ranks"])),
+        sizes=() if words["sizes"] is None else parse_sizes(words["sizes"]),
         options=tuple(_pair(word) for word in words["options"]),
-        precision=parse_fraction(words["precision"]) if words["precision"] else None,
-        time_s=parse_duration_s(words["time_"]) if words["time_"] else None,
+        precision=None if words["precision"] is None else parse_fraction(words["precision"]),
+        time_s=None if words["time_"] is None else parse_duration_s(words["time_"]),
         launches=words["launches"],
         oversubscribe=words["oversubscribe"],
-        hosts=_names(words["hosts"]),
+        hosts=_names("--hosts", words["hosts"]),
         timeout_s=round(limit_s),
         refine=words["refine"],
     )
 
 
-def _names(text: str | None) -> tuple[str, ...]:
-    return tuple(word.strip() for word in (text or "").split(",") if word.strip())
+def _names(option: str, text: str | None) -> tuple[str, ...]:
+    """Words between commas; none where the option was not given."""
+    names = tuple(word.strip() for word in (text or "").split(",") if word.strip())
+    if text is not None and not names:
+        raise UsageError(f"{option} names nothing: leave it out, or say what")
+    return names
 
 
 def _ranks(word: str) -> int:

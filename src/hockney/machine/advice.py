@@ -185,8 +185,8 @@ def _congestion(facts: dict[str, Any]) -> Iterator[Warning_]:
         yield Warning_(
             "congestion",
             "tcp",
-            "TCP's congestion control is bbr, which paces by what each connection has seen, so figures of long messages "
-            "over the loopback change from one connection to the next.",
+            "TCP's congestion control is bbr, which paces by what each connection has seen, so figures of long "
+            "messages over the loopback change from one connection to the next.",
             "For steadier figures, as root: sysctl net.ipv4.tcp_congestion_control=cubic (and afterwards back).",
         )
 

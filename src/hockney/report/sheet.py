@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from hockney.fit import HockneyFit, fit_hockney
 from hockney.library import Run, Series
 from hockney.model import Launch, PointStatus, Warning_
-from hockney.stats import Figure
+from hockney.stats import Figure, median
 
 LATENCY_BYTES = 8
+# The 97.5 % quantile of Student's distribution for 1, 2, … degrees of freedom; for more the last one, which is larger.
+_STUDENT_T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
 # What stands on what: the upper adds its own cost to the lower one's.
 _LAYERS = (("shm", "threads"), ("shm", "mpi@"), ("unix", "tcp"))
 
@@ -109,7 +111,7 @@ def make_sheet(run: Run) -> Sheet:
     return Sheet(
         run_id=run.id,
         rows=tuple(rows),
-        layers=tuple(_layers(rows)),
+        layers=tuple(_layers(rows, _floors(run.series))),
         harness_ns=_harness(harness),
         clock_ns=min(clocks, default=None),
         states=tuple(_visits_by_state(run.series)),
@@ -176,8 +178,10 @@ def _row(
         stream_bytes_per_s=best.get("oneway"),
         twoway_bytes_per_s=best.get("twoway"),
         barrier_ns=barrier,
-        r_inf_bytes_per_s=_fitted(fitted.r_inf_bytes_per_s, fitted.r_inf_se_bytes_per_s) if fitted else None,
-        n_half_bytes=_fitted(fitted.n_half_bytes, fitted.n_half_se_bytes) if fitted else None,
+        r_inf_bytes_per_s=_fitted(fitted.r_inf_bytes_per_s, fitted.r_inf_se_bytes_per_s, len(curve))
+        if fitted
+        else None,
+        n_half_bytes=_fitted(fitted.n_half_bytes, fitted.n_half_se_bytes, len(curve)) if fitted else None,
         fit_rms=fitted.relative_rms if fitted else None,
         oversubscribed=launch is not None and launch.oversubscribed,
     )
@@ -194,32 +198,49 @@ def _rate(figure: Figure, at_bytes: int) -> Value | None:
     return None if rate is None or low is None or high is None else Value(rate, low, high, at_bytes)
 
 
-def _fitted(value: float, standard_error: float) -> Value:
-    """Two standard errors either way, given that the straight line holds."""
-    return Value(value, max(0.0, value - 2 * standard_error), value + 2 * standard_error)
+def _fitted(value: float, standard_error: float, points: int) -> Value:
+    """The 95 % interval of a parameter of a straight line through so many points, given that the line holds."""
+    freedom = points - 2
+    arm = standard_error * (_STUDENT_T[freedom - 1] if freedom <= len(_STUDENT_T) else _STUDENT_T[-1])
+    return Value(value, max(0.0, value - arm), value + arm)
 
 
-def _layers(rows: Sequence[Row]) -> Iterable[Layer]:
-    """Within a state only. The interval of a difference is the two intervals' outermost: wider than 95 %, never less."""
+def _floors(series: Iterable[Series]) -> dict[str, Value]:
+    """By state, the floor beside the latency of shm with its interval: the very visits that it is the floor of."""
+    found: dict[str, list[float]] = {}
+    for one in series:
+        if (one.point.transport, one.point.pattern, one.point.bytes) == ("shm", "pingpong", LATENCY_BYTES):
+            for visit, state in zip(one.visits, one.states, strict=True):
+                if visit.floor_ns is not None:
+                    found.setdefault(state.name, []).append(sum(visit.floor_ns) / 2)
+    floors = {}
+    for name, values_ns in found.items():
+        floor = median(values_ns)
+        if floor.low is not None and floor.high is not None:
+            floors[name] = Value(floor.value, floor.low, floor.high)
+    return floors
+
+
+def _layers(rows: Sequence[Row], floors: Mapping[str, Value]) -> Iterable[Layer]:
+    """Within a state only. The interval of a difference is the outermost of the two: wider than 95 %, never less."""
     latency = {(row.transport, row.state): row for row in rows if row.latency_ns is not None}
     for (transport, state), row in latency.items():
         own = row.latency_ns
         assert own is not None
-        if transport == "shm" and row.floor_ns is not None:
-            yield Layer(transport, "the floor", state, *(x - row.floor_ns for x in (own.value, own.low, own.high)))
+        floor = floors.get(state)
+        if transport == "shm" and floor is not None:
+            yield _layer(transport, "the floor", state, own, floor)
         for lower, upper in _LAYERS:
             base = latency.get((lower, state))
             if base is None or base.latency_ns is None:
                 continue
             of_library = upper.endswith("@") and transport.startswith(upper) and ":" not in transport
             if transport == upper or of_library:
-                under = base.latency_ns
-                yield Layer(
-                    *(transport, lower, state),
-                    own.value - under.value,
-                    own.low - under.high,
-                    own.high - under.low,
-                )
+                yield _layer(transport, lower, state, own, base.latency_ns)
+
+
+def _layer(upper: str, lower: str, state: str, own: Value, under: Value) -> Layer:
+    return Layer(upper, lower, state, own.value - under.value, own.low - under.high, own.high - under.low)
 
 
 def _failures(series: Iterable[Series]) -> Iterable[Failure]:

@@ -7,6 +7,7 @@ of them at once, each with its place in the file.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -28,7 +29,7 @@ def _sizes(value: Any) -> Any:
         return _said(parse_sizes, value)
     if isinstance(value, list):
         return tuple(sorted({_said(parse_bytes, str(item)) for item in value}))
-    return (value,) if isinstance(value, int) else value
+    return (_said(parse_bytes, str(value)),) if isinstance(value, int) else value
 
 
 def _said(parse: Any, text: str) -> Any:
@@ -49,12 +50,14 @@ def _texts(value: Any) -> Any:
 
 def _some(value: tuple[Any, ...]) -> tuple[Any, ...]:
     if not value:
-        raise ValueError("there is not one [[series]]")
+        raise ValueError("there is not one")
     return value
 
 
-Sizes = Annotated[tuple[int, ...], BeforeValidator(_sizes)]
-Ranks = Annotated[tuple[Annotated[int, Field(ge=1, le=4096)], ...], BeforeValidator(_listed)]
+Sizes = Annotated[tuple[int, ...], BeforeValidator(_sizes), AfterValidator(_some)]
+Ranks = Annotated[
+    tuple[Annotated[int, Field(ge=1, le=4096, strict=True)], ...], BeforeValidator(_listed), AfterValidator(_some)
+]
 Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 Seconds = Annotated[float, BeforeValidator(lambda v: _said(parse_duration_s, v) if isinstance(v, str) else v)]
 Fraction = Annotated[float, BeforeValidator(lambda v: _said(parse_fraction, v) if isinstance(v, str) else v)]
@@ -82,7 +85,7 @@ class Suite(BaseModel):
     title: str
     transports: Names = ("shm", "mpi")
     precision: Fraction = Field(default=0.01, gt=0, lt=1)
-    time_s: Seconds = Field(default=120.0, gt=0, alias="time")
+    time_s: Seconds = Field(default=120.0, gt=0, allow_inf_nan=False, alias="time")
     launches: int = Field(default=1, ge=1, le=1000)
     series: Annotated[tuple[Series, ...], AfterValidator(_some)]
 
@@ -92,10 +95,14 @@ def builtin_names() -> list[str]:
     return sorted(path.stem for path in _FOLDER.glob("*.toml"))
 
 
-def load_suite(name_or_path: str) -> Suite:
+Check = Callable[[dict[str, Any]], list[tuple[str, str]]]
+
+
+def load_suite(name_or_path: str, check: Check | None = None) -> Suite:
     """A suite by its name, or from a file whose name ends in .toml.
 
-    Raises UsageError: no such suite or file, or all that is wrong in it, each with its path in the file.
+    `check` looks at the file's words, of which this module knows nothing, and gives (place, message) for each that is
+    wrong. Raises UsageError: no such suite or file, or all that is wrong in it, each with its path in the file.
     """
     if name_or_path.endswith(".toml"):
         path = Path(name_or_path)
@@ -111,17 +118,28 @@ def load_suite(name_or_path: str) -> Suite:
         raise UsageError(f"{path} is not a suite: it is not UTF-8 text") from error
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path} is not TOML: {error}") from error
+    wrong = check(content) if check is not None else []
     try:
-        return Suite.model_validate(content)
+        suite = Suite.model_validate(content)
     except ValidationError as error:
-        raise UsageError(_all_errors(path, error)) from error
+        wrong = _form_errors(error) + wrong
+    if wrong:
+        lines = [f"{path} has {len(wrong)} error{'s' if len(wrong) > 1 else ''}:"]
+        raise UsageError("\n".join([*lines, *(f"  {place or 'the file'}: {message}" for place, message in wrong)]))
+    return suite
 
 
-def _all_errors(path: Path, error: ValidationError) -> str:
-    found = error.errors()
-    lines = [f"{path} has {len(found)} error{'s' if len(found) > 1 else ''}:"]
-    for item in found:
+def _form_errors(error: ValidationError) -> list[tuple[str, str]]:
+    """The findings of pydantic in our words, with their places: `series[1].bytes`."""
+    wrong = []
+    for item in error.errors():
+        *above, key = item["loc"]
         place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in item["loc"]).lstrip(".")
         message = item["msg"].removeprefix("Value error, ")
-        lines.append(f"  {place or 'the file'}: {message}")
-    return "\n".join(lines)
+        if item["type"] == "extra_forbidden":
+            known = Series.model_fields if above else {**Suite.model_fields, "time": None}
+            message = str(unknown("key", str(key), [name for name in known if name != "time_s"]))
+        elif item["type"] == "missing":
+            message = "it must be given"
+        wrong.append((place, message))
+    return wrong

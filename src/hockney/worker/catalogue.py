@@ -59,7 +59,9 @@ class PatternInfo:
         for option in self.options:
             if option.name == name:
                 return option
-        raise unknown(f"option of {self.name}", name, [option.name for option in self.options] or ["none"])
+        if not self.options:
+            raise UsageError(f"{self.name} has no options, so no '{name}'")
+        raise unknown(f"option of {self.name}", name, [option.name for option in self.options])
 
 
 @dataclass(frozen=True)

@@ -164,6 +164,13 @@ class Channel:
         ended = ((place, process.poll()) for place, process in enumerate(self.processes[1:], 1))
         return next(((place, code) for place, code in ended if code), None)
 
+    def hear(self, limit_s: float) -> None:
+        """Take what is still said within limit_s. Answers that come meanwhile are kept."""
+        deadline_s = time.monotonic() + limit_s
+        with suppress(TimeoutError, ProtocolError):
+            while self._selector.get_map() and time.monotonic() < deadline_s:
+                self._take(deadline_s)
+
     def wait_exit(self, limit_s: float) -> int | None:
         """The exit code of the first process, negative for a signal; None if it has not ended within limit_s.
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 import secrets
+import signal
 import time
 from collections.abc import Callable, Iterable
 from types import TracebackType
@@ -212,8 +213,8 @@ class WorkerSession:
                 raise self._died(doing, limit_s)
             kind, number, fields = answers.parse(line)
             if kind == "lost":
-                signal, exit_code = fields.integer("signal"), fields.integer("exit")
-                self._lost = Death(fields.integer("rank"), signal or None, exit_code or None)
+                killed_by, exit_code = fields.integer("signal"), fields.integer("exit")
+                self._lost = Death(fields.integer("rank"), killed_by or None, exit_code or None)
             elif kind == "error" and number in (0, self._id):  # 0: it did not even understand the number
                 raise self._refusal(fields)
             elif kind != expected or number != self._id:
@@ -225,7 +226,11 @@ class WorkerSession:
         code, message = fields.text("code"), fields.text("message")
         if code == "corrupt":
             return PayloadCorrupt(message, *(fields.integer(key) for key in ("rank", "from", "bytes", "offset")))
-        reason = self._reason() if code not in ("unsupported", "argument") else ""
+        if code not in ("unsupported", "argument"):
+            self._channel.hear(_DRAIN_S)  # what was said comes by another pipe, maybe later
+            reason = self._reason()
+        else:
+            reason = ""
         return WorkerRefused(code, f"{message}: {reason}" if reason else message)
 
     def _reason(self) -> str:
@@ -251,7 +256,10 @@ class WorkerSession:
             how = "" if exit_code is None else f" with exit code {exit_code}"
             return self._not_started(f"it ended{how}")
         death = self._death(join, exit_code)
-        if _TIMED_OUT_EXIT in (exit_code, death.status):
+        # A launcher that ends the others after a rank's time was up may name one of those first.
+        ended_by_launcher = death is not self._lost and death.signal == signal.SIGKILL
+        late = ended_by_launcher and "no end after" in self._channel.said(self._heard)
+        if late or _TIMED_OUT_EXIT in (exit_code, death.status):
             return WorkerTimedOut(doing, limit_s, self._reason())
         return WorkerDied(death.rank, death.signal, death.status, self._reason())
 

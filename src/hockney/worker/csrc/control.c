@@ -64,6 +64,15 @@ hk_status_t hk_read_all(int fd, void *buf, size_t len_bytes)
     return HK_OK;
 }
 
+size_t hk_read_some(int fd, void *buf, size_t room_bytes)
+{
+    ssize_t count;
+    do {
+        count = read(fd, buf, room_bytes);
+    } while (count < 0 && try_again(fd, POLLIN));
+    return count > 0 ? (size_t)count : 0;
+}
+
 /* ---- joining and leaving ----------------------------------------------------------------------------------------- */
 
 hk_status_t hk_control_listen(const char *host, int *listener_p, hk_address_t *address_p)

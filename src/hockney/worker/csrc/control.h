@@ -54,4 +54,7 @@ hk_status_t hk_control_agree(hk_control_t *control, hk_status_t mine);
 hk_status_t hk_write_all(int fd, const void *buf, size_t len_bytes);
 hk_status_t hk_read_all(int fd, void *buf, size_t len_bytes);
 
+/* What is there, at least one byte; 0 at the end of the stream or when it fails. */
+size_t hk_read_some(int fd, void *buf, size_t room_bytes);
+
 #endif

@@ -3,6 +3,8 @@
 #ifndef HK_FAMILY_H
 #define HK_FAMILY_H
 
+#include <sys/types.h>
+
 #include "transport.h"
 
 /* The command line, checked. Strings belong to argv. */
@@ -34,7 +36,7 @@ int hk_rank_main(const hk_transport_t *tp, const hk_job_t *job);
 /* Pin the calling thread as args->cpus says for the local_rank-th rank of this host; no-op without --bind. */
 hk_status_t hk_pin(const hk_args_t *args, int local_rank);
 
-/* This process must not outlive the one that started it (Linux; elsewhere the end of standard input must do). */
-void hk_die_with_parent(void);
+/* This process must not outlive parent, which started it (Linux; elsewhere the end of standard input must do). */
+void hk_die_with_parent(pid_t parent);
 
 #endif

@@ -47,7 +47,8 @@ static const char *find_obstacle(hk_control_t *control, int oversubscribed)
     }
     /* Only ranks 0 and 1 matter, but all take part: nobody may wait alone. */
     place_t *all = calloc((size_t)control->size, sizeof mine);
-    if (all == NULL || hk_control_allgather(control, &mine, sizeof mine, all) != HK_OK) {
+    const hk_status_t status = hk_control_agree(control, all == NULL ? HK_ERR_MEMORY : HK_OK);
+    if (all == NULL || status != HK_OK || hk_control_allgather(control, &mine, sizeof mine, all) != HK_OK) {
         free(all);
         return "a rank is gone or has no memory";
     }

@@ -90,7 +90,6 @@ typedef struct thread_rank {
     star_t *star;
     void *shared;
     int rank;
-    int exit_code;
     pthread_t thread;
 } thread_rank_t;
 
@@ -101,11 +100,10 @@ static void *run_thread(void *argument)
     hk_control_t control;
     take_ends(me->star, me->rank, &control, &single);
     const hk_job_t job = {me->rank, me->star->size, &control, me->shared, me->args->oversubscribed, 0};
-    hk_pin(me->args, me->rank);
-    me->exit_code = hk_rank_main(me->args->tp, &job);
-    /* Whoever still waits for this rank notices that it is gone. */
-    for (int rank = 1; me->rank == 0 && rank < me->star->size; rank++) {
-        shutdown(me->star->hub[rank], SHUT_RDWR);
+    const bool pinned = hk_pin(me->args, me->rank) == HK_OK;
+    const int exit_code = pinned ? hk_rank_main(me->args->tp, &job) : HK_EXIT_FAILED;
+    if (exit_code != HK_EXIT_OK) {
+        _exit(exit_code); /* other ranks may wait for this one in the transport, where nobody can tell them */
     }
     if (single >= 0) {
         close(single);
@@ -119,7 +117,6 @@ static int run_threads(const hk_args_t *args, star_t *star, void *shared)
     if (ranks == NULL) {
         return HK_EXIT_FAILED;
     }
-    int exit_code = HK_EXIT_OK;
     ranks[0] = (thread_rank_t){.args = args, .star = star, .shared = shared};
     for (int rank = 1; rank < star->size; rank++) {
         ranks[rank] = (thread_rank_t){.args = args, .star = star, .shared = shared, .rank = rank};
@@ -129,26 +126,25 @@ static int run_threads(const hk_args_t *args, star_t *star, void *shared)
         }
     }
     run_thread(&ranks[0]);
-    for (int rank = 0; rank < star->size; rank++) {
-        if (rank > 0) {
-            pthread_join(ranks[rank].thread, NULL);
-        }
-        exit_code = ranks[rank].exit_code != 0 ? ranks[rank].exit_code : exit_code;
+    for (int rank = 1; rank < star->size; rank++) {
+        pthread_join(ranks[rank].thread, NULL);
     }
     free(ranks);
     release(args->tp, shared);
-    return exit_code;
+    return HK_EXIT_OK;
 }
 
 /* ---- ranks as processes ------------------------------------------------------------------------------------------ */
 
 /* In the child: nothing of the other ranks stays open, so that the death of one is seen by all. */
-static int run_child(const hk_args_t *args, star_t *star, void *shared, int rank)
+static int run_child(const hk_args_t *args, star_t *star, void *shared, int rank, pid_t launcher)
 {
     int single = -1;
     hk_control_t control;
-    hk_die_with_parent();
-    hk_pin(args, rank);
+    hk_die_with_parent(launcher);
+    if (hk_pin(args, rank) != HK_OK) {
+        return HK_EXIT_FAILED;
+    }
     take_ends(star, rank, &control, &single);
     for (int other = 1; other < star->size; other++) {
         if (rank != 0) {
@@ -236,6 +232,7 @@ static int supervise(pid_t *pids, int size)
 static int run_processes(const hk_args_t *args, star_t *star, void *shared)
 {
     const int size = star->size;
+    const pid_t launcher = getpid();
     pid_t *pids = calloc((size_t)size, sizeof *pids);
     if (pids == NULL) {
         return HK_EXIT_FAILED;
@@ -244,7 +241,7 @@ static int run_processes(const hk_args_t *args, star_t *star, void *shared)
         pids[rank] = fork();
         if (pids[rank] == 0) {
             free(pids);
-            exit(run_child(args, star, shared, rank));
+            exit(run_child(args, star, shared, rank, launcher));
         }
         if (pids[rank] < 0) {
             hk_log(rank, "cannot start a process for this rank: %s", strerror(errno));
@@ -268,7 +265,7 @@ static int start_local(const hk_args_t *args)
     const int size = args->size == 0 ? 2 : args->size;
     star_t star = {0};
     void *shared = NULL;
-    hk_die_with_parent();
+    hk_die_with_parent(getppid());
     if (args->tp->prepare != NULL && args->tp->prepare(size, &shared) != HK_OK) {
         return HK_EXIT_FAILED;
     }
@@ -291,7 +288,7 @@ static hk_status_t read_token(unsigned char token[HK_TOKEN_BYTES])
     char line[sizeof word + 2 * HK_TOKEN_BYTES];
     size_t len = 0;
     char byte = '\0';
-    while (len < sizeof line && read(STDIN_FILENO, &byte, 1) == 1 && byte != '\n') {
+    while (len < sizeof line && hk_read_some(STDIN_FILENO, &byte, 1) == 1 && byte != '\n') {
         line[len++] = byte;
     }
     bool right = len == sizeof word - 1 + 2 * HK_TOKEN_BYTES && memcmp(line, word, sizeof word - 1) == 0;
@@ -359,9 +356,8 @@ static int start_remote(const hk_args_t *args)
     if (status != HK_OK) {
         return status == HK_ERR_ARGUMENT ? HK_EXIT_USAGE : HK_EXIT_FAILED;
     }
-    hk_pin(args, args->rank);
     const hk_job_t job = {args->rank, args->size, &control, NULL, args->oversubscribed, 1};
-    const int exit_code = hk_rank_main(args->tp, &job);
+    const int exit_code = hk_pin(args, args->rank) == HK_OK ? hk_rank_main(args->tp, &job) : HK_EXIT_FAILED;
     hk_control_close(&control);
     return exit_code;
 }

@@ -77,13 +77,14 @@ hk_status_t hk_pin(const hk_args_t *args, int local_rank)
     return HK_OK;
 }
 
-void hk_die_with_parent(void)
+void hk_die_with_parent(pid_t parent)
 {
 #ifdef __linux__
-    const pid_t parent = getppid();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) {
-        _exit(HK_EXIT_RANK_DIED); /* it died between the two calls, so the signal will never come */
+        _exit(HK_EXIT_RANK_DIED); /* it died before the call, so the signal will never come */
     }
+#else
+    (void)parent;
 #endif
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "collectives.h"
 #include "payload.h"
@@ -30,63 +31,79 @@ void hk_bench_close(hk_bench_t *bench)
     free_buffers(bench);
 }
 
-/* Buffers are symmetric, so every rank takes what the neediest needs. */
-static hk_status_t grow_buffers(hk_bench_t *bench, const hk_plan_t *plan)
+/* Systems promise more memory than they have, and end some process or other when it is touched: so we look first. */
+static bool exceeds_memory(const hk_bench_t *bench, size_t out_room, size_t in_room)
+{
+    const long pages = sysconf(_SC_PHYS_PAGES);
+    const long page_bytes = sysconf(_SC_PAGESIZE);
+    if (pages <= 0 || page_bytes <= 0) {
+        return false;
+    }
+    const size_t share = (size_t)pages / 4 * 3 / (size_t)bench->ranks_here * (size_t)page_bytes;
+    if (out_room <= share && in_room <= share - out_room) {
+        return false;
+    }
+    hk_log(bench->ctx->rank, "buffers of %zu MiB are above this rank's share of three quarters of the memory, %zu MiB",
+           (out_room + in_room) >> 20, share >> 20);
+    return true;
+}
+
+/* Buffers are symmetric, so every rank takes what the neediest needs. `all` is room for the needs of all ranks. */
+static hk_status_t grow_buffers(hk_bench_t *bench, const hk_plan_t *plan, size_t *all)
 {
     const size_t mine[2] = {plan->out_bytes, plan->in_bytes};
-    size_t *all = calloc((size_t)bench->control->size, sizeof mine);
-    if (all == NULL) {
-        return HK_ERR_MEMORY;
-    }
-    hk_status_t status = hk_control_allgather(bench->control, mine, sizeof mine, all);
+    const hk_status_t status = hk_control_allgather(bench->control, mine, sizeof mine, all);
     size_t out_bytes = 1;
     size_t in_bytes = 1;
     for (int rank = 0; status == HK_OK && rank < bench->control->size; rank++) {
         out_bytes = all[2 * rank] > out_bytes ? all[2 * rank] : out_bytes;
         in_bytes = all[2 * rank + 1] > in_bytes ? all[2 * rank + 1] : in_bytes;
     }
-    free(all);
     if (status != HK_OK || (out_bytes <= bench->out_room && in_bytes <= bench->in_room)) {
         return status;
     }
     const size_t out_room = out_bytes > bench->out_room ? out_bytes : bench->out_room;
     const size_t in_room = in_bytes > bench->in_room ? in_bytes : bench->in_room;
+    if (exceeds_memory(bench, out_room, in_room)) {
+        return HK_ERR_MEMORY;
+    }
     free_buffers(bench);
     bench->out = bench->ctx->tp->alloc(bench->ctx, out_room);
     bench->out_room = out_room;
     bench->in = bench->ctx->tp->alloc(bench->ctx, in_room);
     bench->in_room = in_room;
-    if (bench->out == NULL || bench->in == NULL) {
-        free_buffers(bench);
-        return HK_ERR_MEMORY;
-    }
-    return HK_OK;
+    return bench->out == NULL || bench->in == NULL ? HK_ERR_MEMORY : HK_OK;
 }
 
+/* Nobody goes into an exchange alone: whatever may fail on one rank is agreed on before the next step. */
 static hk_status_t prepare(hk_bench_t *bench, const hk_command_t *command, hk_run_t *run, hk_result_t *result)
 {
-    const hk_pattern_t *pattern = hk_patterns[command->pattern];
-    hk_status_t status = pattern->plan(run, &result->plan);
-    status = hk_control_agree(bench->control, status);
-    if (status != HK_OK) {
-        return status;
-    }
-    status = grow_buffers(bench, &result->plan);
-    run->out = bench->out;
-    run->in = bench->in;
+    hk_status_t status = hk_patterns[command->pattern]->plan(run, &result->plan);
+    size_t *all = calloc((size_t)bench->control->size, 2 * sizeof *all);
     run->reqs_count = result->plan.reqs_count;
     run->reqs = calloc(run->reqs_count + 1, sizeof *run->reqs);
     result->elapsed_ns = calloc(command->samples, sizeof *result->elapsed_ns);
-    if (status == HK_OK && (run->reqs == NULL || result->elapsed_ns == NULL)) {
+    if (status == HK_OK && (all == NULL || run->reqs == NULL || result->elapsed_ns == NULL)) {
         hk_log(bench->ctx->rank, "no memory for %llu samples", (unsigned long long)command->samples);
         status = HK_ERR_MEMORY;
     }
-    if (status == HK_OK) {
-        /* Both sides touch their buffers before timing: a first touch costs more than a 4 KiB message. */
-        hk_payload_fill(run->out, result->plan.out_bytes, bench->ctx->rank, TIMED_SEED);
-        memset(run->in, 0, result->plan.in_bytes);
+    status = hk_control_agree(bench->control, status);
+    if (status == HK_OK && all != NULL) {
+        status = grow_buffers(bench, &result->plan, all);
+        run->out = bench->out;
+        run->in = bench->in;
+        if (status == HK_OK) {
+            /* Both sides touch their buffers before timing: a first touch costs more than a 4 KiB message. */
+            hk_payload_fill(run->out, result->plan.out_bytes, bench->ctx->rank, TIMED_SEED);
+            memset(run->in, 0, result->plan.in_bytes);
+        }
+        status = hk_control_agree(bench->control, status);
+        if (status != HK_OK) {
+            free_buffers(bench); /* on all ranks, or they would no longer be symmetric */
+        }
     }
-    return hk_control_agree(bench->control, status);
+    free(all);
+    return status;
 }
 
 /* This rank's CPU time so far: of its thread where the system can tell, so that ranks that are threads stay apart. */
@@ -167,6 +184,24 @@ static hk_status_t verify(hk_bench_t *bench, const hk_command_t *command, hk_run
     return status;
 }
 
+/* A prepared point. A rank on which a message fails can't know what its peers now wait for: it asks nobody, leaves with
+ * HK_ERR_PEER, and its launcher ends the others at once instead of when their time is up. */
+static hk_status_t run_point(hk_bench_t *bench, const hk_command_t *command, hk_run_t *run, hk_result_t *result)
+{
+    const bool carries =
+        hk_patterns[command->pattern]->expected != NULL && (bench->ctx->tp->caps & HK_CAP_PAYLOAD) != 0;
+    result->floor_before_ns = hk_floor_quick(&bench->floor);
+    hk_status_t status = take_samples(command, run, result);
+    if (status == HK_OK) {
+        result->floor_after_ns = hk_floor_quick(&bench->floor);
+    }
+    if (status == HK_OK && command->verify && carries) {
+        status = verify(bench, command, run, result);
+    }
+    const bool is_broken = status != HK_OK && result->account.fault.rank < 0;
+    return is_broken ? HK_ERR_PEER : hk_control_agree(bench->control, status);
+}
+
 hk_status_t hk_measure(hk_bench_t *bench, const hk_command_t *command, hk_result_t *result_p)
 {
     const hk_pattern_t *pattern = hk_patterns[command->pattern];
@@ -180,15 +215,8 @@ hk_status_t hk_measure(hk_bench_t *bench, const hk_command_t *command, hk_result
 
     hk_status_t status = prepare(bench, command, &run, &result);
     if (status == HK_OK) {
-        result.floor_before_ns = hk_floor_quick(&bench->floor);
-        status = take_samples(command, &run, &result);
-        result.floor_after_ns = hk_floor_quick(&bench->floor);
+        status = run_point(bench, command, &run, &result);
     }
-    if (status == HK_OK && command->verify && pattern->expected != NULL &&
-        (bench->ctx->tp->caps & HK_CAP_PAYLOAD) != 0) {
-        status = verify(bench, command, &run, &result);
-    }
-    status = hk_control_agree(bench->control, status);
     hk_watch_disarm(bench->watch);
     free(run.reqs);
     if (status != HK_OK && status != HK_ERR_CORRUPT) {

@@ -15,6 +15,7 @@ typedef struct hk_bench {
     hk_watch_t *watch;
     unsigned char *out, *in;
     size_t out_room, in_room;
+    int ranks_here; /* ranks that share this host's memory */
 } hk_bench_t;
 
 /* A payload that did not arrive as sent. */
@@ -39,7 +40,8 @@ typedef struct hk_result {
 } hk_result_t;
 
 /* Measure a point; all ranks call it with the same command. On success every rank has its result, and only then must
- * it free result_p->elapsed_ns. The status is the worst of all ranks; HK_ERR_CORRUPT comes with the accounts filled. */
+ * it free result_p->elapsed_ns. The status is the worst of all ranks; HK_ERR_CORRUPT comes with the accounts filled.
+ * HK_ERR_PEER: this rank can't go on with the others, and must end. */
 hk_status_t hk_measure(hk_bench_t *bench, const hk_command_t *command, hk_result_t *result_p);
 
 void hk_bench_close(hk_bench_t *bench);

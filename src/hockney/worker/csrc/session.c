@@ -28,7 +28,7 @@ typedef struct identity {
 typedef struct session {
     hk_bench_t bench;
     const hk_job_t *job;
-    char line[HK_LINE_MAX]; /* rank 0: input that is not yet taken; line_len bytes of it */
+    char line[HK_LINE_MAX + 1]; /* rank 0: input that is not yet taken, with its ends of line; line_len bytes of it */
     size_t line_len;
 } session_t;
 
@@ -50,15 +50,15 @@ static int read_line(session_t *session, char line[HK_LINE_MAX])
         if (session->line_len == sizeof session->line) {
             return -2;
         }
-        const ssize_t got =
-            read(STDIN_FILENO, session->line + session->line_len, sizeof session->line - session->line_len);
-        if (got <= 0) {
+        const size_t got =
+            hk_read_some(STDIN_FILENO, session->line + session->line_len, sizeof session->line - session->line_len);
+        if (got == 0) {
             if (session->line_len == 0) {
                 return -1;
             }
             session->line[session->line_len++] = '\n'; /* a last line without its end counts */
         } else {
-            session->line_len += (size_t)got;
+            session->line_len += got;
         }
     }
 }
@@ -164,32 +164,45 @@ static hk_status_t answer_hello(session_t *session, const hk_command_t *command)
     return status;
 }
 
-static hk_status_t answer_floor(session_t *session, const hk_command_t *command)
+static hk_status_t send_floor(const hk_command_t *command, const double *half_ns)
 {
-    hk_bench_t *bench = &session->bench;
     hk_answer_t answer;
-    if (bench->floor.why != NULL) {
-        return session->job->rank != 0
-                   ? HK_OK
-                   : hk_answer_error(STDOUT_FILENO, command->id, HK_ERR_UNSUPPORTED, bench->floor.why);
-    }
-    hk_watch_arm(bench->watch, command->timeout_s, "floor");
     hk_answer_begin(&answer, "floor", command->id);
     hk_answer_key(&answer, "batch");
     hk_answer_unsigned(&answer, command->batch);
     hk_answer_key(&answer, "half_round_trip_ns");
     hk_answer_open(&answer, '[');
-    hk_floor_quick(&bench->floor);
     for (uint64_t i = 0; i < command->samples; i++) {
-        hk_answer_float(&answer, hk_floor_sample(&bench->floor, command->batch));
+        hk_answer_float(&answer, half_ns[i]);
     }
     hk_answer_close(&answer, ']');
-    hk_watch_disarm(bench->watch);
-    if (session->job->rank != 0) {
-        free(answer.text);
-        return HK_OK;
-    }
     return hk_answer_send(&answer, STDOUT_FILENO);
+}
+
+static hk_status_t answer_floor(session_t *session, const hk_command_t *command)
+{
+    hk_bench_t *bench = &session->bench;
+    if (bench->floor.why != NULL) {
+        return session->job->rank != 0
+                   ? HK_OK
+                   : hk_answer_error(STDOUT_FILENO, command->id, HK_ERR_UNSUPPORTED, bench->floor.why);
+    }
+    /* Kept aside and told afterwards: what rank 1 does between two samples is in rank 0's time. */
+    double *half_ns = calloc(command->samples, sizeof *half_ns);
+    const hk_status_t status = hk_control_agree(bench->control, half_ns == NULL ? HK_ERR_MEMORY : HK_OK);
+    if (half_ns == NULL || status != HK_OK) {
+        free(half_ns);
+        return status;
+    }
+    hk_watch_arm(bench->watch, command->timeout_s, "floor");
+    hk_floor_quick(&bench->floor);
+    for (uint64_t i = 0; i < command->samples; i++) {
+        half_ns[i] = hk_floor_sample(&bench->floor, command->batch);
+    }
+    hk_watch_disarm(bench->watch);
+    const hk_status_t told = session->job->rank == 0 ? send_floor(command, half_ns) : HK_OK;
+    free(half_ns);
+    return told;
 }
 
 static void answer_fault(const hk_command_t *command, const hk_fault_t *fault)
@@ -384,7 +397,7 @@ static hk_status_t serve(session_t *session)
 
 int hk_rank_main(const hk_transport_t *tp, const hk_job_t *job)
 {
-    session_t session = {.job = job, .bench = {.control = job->control}};
+    session_t session = {.job = job, .bench = {.control = job->control, .ranks_here = job->remote ? 1 : job->size}};
     signal(SIGPIPE, SIG_IGN); /* a peer that is gone is a status, not the end */
 
     hk_status_t status = tp->abi == HK_TRANSPORT_ABI ? HK_OK : HK_ERR_UNSUPPORTED;

@@ -52,6 +52,11 @@ hk_status_t hk_watch_open(int rank, hk_watch_t **watch_p)
     struct sigaction action = {.sa_flags = SA_SIGINFO};
     action.sa_sigaction = end_process;
     sigaction(SIGALRM, &action, NULL);
+    /* Whoever started this process may have had it blocked, and a mask is inherited: no limit would ever fire. */
+    sigset_t alarm_only;
+    sigemptyset(&alarm_only);
+    sigaddset(&alarm_only, SIGALRM);
+    pthread_sigmask(SIG_UNBLOCK, &alarm_only, NULL);
 #ifdef __linux__
     struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM};
     event.sigev_value.sival_ptr = watch;

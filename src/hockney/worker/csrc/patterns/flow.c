@@ -65,8 +65,9 @@ static hk_status_t receive_windows(hk_run_t *run, int peer, uint64_t reps)
     const size_t places = hk_flow_places(run->bytes, run->reqs_count);
     hk_status_t status = HK_OK;
     for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
-        for (size_t k = 0; k < run->reqs_count && status == HK_OK; k++) {
-            status = tp->irecv(ctx, peer, run->in + k % places * run->bytes, run->bytes, &run->reqs[k]);
+        for (size_t k = 0, place = 0; k < run->reqs_count && status == HK_OK; k++) {
+            status = tp->irecv(ctx, peer, run->in + place * run->bytes, run->bytes, &run->reqs[k]);
+            place = place + 1 < places ? place + 1 : 0; /* k % places, without a division for each message */
         }
         if (status == HK_OK) {
             status = tp->wait_all(ctx, run->reqs, run->reqs_count);
@@ -89,6 +90,22 @@ hk_status_t hk_flow_receive(hk_run_t *run, int peer, uint64_t reps)
     hk_status_t status = run->reqs_count == 1 ? receive_plain(run, peer, reps) : receive_windows(run, peer, reps);
     if (status == HK_OK && run->option[HK_FLOW_UNTIL] == HK_UNTIL_ACKED) {
         status = run->ctx->tp->send(run->ctx, peer, run->out, 0);
+    }
+    return status;
+}
+
+hk_status_t hk_flow_acknowledge_root(hk_run_t *run)
+{
+    hk_ctx_t *ctx = run->ctx;
+    if (run->option[HK_FLOW_UNTIL] != HK_UNTIL_ACKED) {
+        return HK_OK;
+    }
+    if (ctx->rank > 0) {
+        return ctx->tp->send(ctx, 0, run->out, 0);
+    }
+    hk_status_t status = HK_OK;
+    for (int rank = 1; rank < ctx->size && status == HK_OK; rank++) {
+        status = ctx->tp->recv(ctx, rank, run->in, 0);
     }
     return status;
 }

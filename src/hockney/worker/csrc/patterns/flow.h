@@ -8,14 +8,15 @@
 enum { HK_FLOW_UNTIL, HK_FLOW_WINDOW };
 enum { HK_UNTIL_ACKED, HK_UNTIL_SENT };
 
-#define HK_FLOW_OPTIONS                                                                                                \
-    {"until",                                                                                                          \
-     "acked|sent",                                                                                                     \
-     HK_UNTIL_ACKED,                                                                                                   \
-     0,                                                                                                                \
-     0,                                                                                                                \
-     "stop the clock when the receiver has acknowledged the last message, or when the last send has returned"},        \
-        {"window", NULL, 1, 1, 1024, "messages under way at once; 1: plain send and receive"}
+// clang-format off
+#define HK_FLOW_OPTION_UNTIL \
+    {"until", "acked|sent", HK_UNTIL_ACKED, 0, 0, \
+     "stop the clock when the receiver has acknowledged the last message, or when the last send has returned"}
+
+#define HK_FLOW_OPTIONS \
+    HK_FLOW_OPTION_UNTIL, \
+    {"window", NULL, 1, 1, 1024, "messages under way at once; 1: plain send and receive"}
+// clang-format on
 
 /* How many messages of a window have a receive buffer of their own. Short ones all do, so that each is verified; long
  * ones share, as in the OSU benchmarks: sixteen buffers of 4 MiB would measure the cache instead of the transport. */
@@ -27,5 +28,9 @@ hk_status_t hk_flow_plan(const hk_run_t *run, int flows, hk_plan_t *plan_p);
 /* reps windows to or from peer, and at the end the acknowledgement if the option asks for one. */
 hk_status_t hk_flow_send(hk_run_t *run, int peer, uint64_t reps);
 hk_status_t hk_flow_receive(hk_run_t *run, int peer, uint64_t reps);
+
+/* For patterns in which rank 0 sends to all others: it takes an acknowledgement from each, if the option asks for it.
+ */
+hk_status_t hk_flow_acknowledge_root(hk_run_t *run);
 
 #endif

@@ -1,8 +1,9 @@
-/* Multicast (ATLAS Com-1.6): rank 0 sends the same buffer to every other rank; its own wall time.
+/* Multicast (ATLAS Com-1.6): rank 0 sends the same buffer to every other rank; its own wall time,
+ * with the receivers' acknowledgements of the last ones, or until its sends have returned.
  * "flat": one message each, all under way at once. "native": the library's own broadcast. */
-#include "../pattern.h"
+#include "flow.h"
 
-enum { ALGORITHM };
+enum { ALGORITHM = HK_FLOW_UNTIL + 1 };
 enum { FLAT, NATIVE };
 
 static hk_status_t plan(const hk_run_t *run, hk_plan_t *plan_p)
@@ -52,9 +53,8 @@ static hk_status_t repeat(hk_run_t *run, uint64_t reps)
     hk_ctx_t *ctx = run->ctx;
     hk_status_t status = HK_OK;
     if (run->option[ALGORITHM] == NATIVE) {
-        return repeat_native(run, reps);
-    }
-    if (ctx->rank == 0) {
+        status = repeat_native(run, reps);
+    } else if (ctx->rank == 0) {
         for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
             status = send_all(run);
         }
@@ -63,7 +63,7 @@ static hk_status_t repeat(hk_run_t *run, uint64_t reps)
             status = ctx->tp->recv(ctx, 0, run->in, run->bytes);
         }
     }
-    return status;
+    return status == HK_OK ? hk_flow_acknowledge_root(run) : status;
 }
 
 static bool expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
@@ -80,7 +80,8 @@ const hk_pattern_t hk_pattern_multicast = {
     .ranks_step = 1,
     .timed = HK_TIMED_ROOT,
     .sized = true,
-    .option = {{"algorithm", "flat|native", FLAT, 0, 0, "a message to each, or the library's own broadcast"}},
+    .option = {HK_FLOW_OPTION_UNTIL,
+               {"algorithm", "flat|native", FLAT, 0, 0, "a message to each, or the library's own broadcast"}},
     .plan = plan,
     .repeat = repeat,
     .expected = expected,

@@ -1,5 +1,6 @@
-/* Outfarming (ATLAS Com-1.5): rank 0 sends a different message to every other rank, all at once; its own wall time. */
-#include "../pattern.h"
+/* Outfarming (ATLAS Com-1.5): rank 0 sends a different message to every other rank, all at once; its own wall time,
+ * with the receivers' acknowledgements of the last ones, or until its sends have returned. */
+#include "flow.h"
 
 static hk_status_t plan(const hk_run_t *run, hk_plan_t *plan_p)
 {
@@ -38,7 +39,7 @@ static hk_status_t repeat(hk_run_t *run, uint64_t reps)
             status = ctx->tp->recv(ctx, 0, run->in, run->bytes);
         }
     }
-    return status;
+    return status == HK_OK ? hk_flow_acknowledge_root(run) : status;
 }
 
 static bool expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
@@ -56,6 +57,7 @@ const hk_pattern_t hk_pattern_outfarm = {
     .ranks_step = 1,
     .timed = HK_TIMED_ROOT,
     .sized = true,
+    .option = {HK_FLOW_OPTION_UNTIL},
     .plan = plan,
     .repeat = repeat,
     .expected = expected,

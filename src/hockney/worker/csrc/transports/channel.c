@@ -124,6 +124,10 @@ hk_status_t hk_channel_open(const hk_job_t *job, const hk_transport_t *tp, hk_ct
         hk_log(job->rank, "%s: this CPU promises no 16-byte stores; build with -DHK_LANE_PORTABLE", tp->name);
         return HK_ERR_UNSUPPORTED;
     }
+    if (job->shared == NULL) {
+        hk_log(job->rank, "%s: needs ranks that were started together on one host", tp->name);
+        return HK_ERR_UNSUPPORTED;
+    }
     const size_t ranks = (size_t)job->size;
     hk_channel_t *channel = zeroed_apart(sizeof *channel);
     hk_peer_t *peers = zeroed_apart(ranks * sizeof *peers);
@@ -179,11 +183,11 @@ void *hk_channel_alloc(hk_ctx_t *ctx, size_t len_bytes)
     hk_channel_t *channel = hk_channel_of(ctx);
     const size_t room = channel->mapping->slice_bytes - channel->slice_used;
     const size_t place = channel->allocations * PLACES_APART_BYTES % PLACES_END_BYTES;
-    if (len_bytes > room || room - len_bytes < place) {
-        return NULL;
-    }
-    const size_t whole = round_up(place + (len_bytes > 0 ? len_bytes : 1), page_bytes());
+    /* Rounding up can't overflow: a length beyond the room is never rounded. */
+    const size_t whole = len_bytes <= room ? round_up(place + (len_bytes > 0 ? len_bytes : 1), page_bytes()) : SIZE_MAX;
     if (whole > room) {
+        hk_log(ctx->rank, "%s: no room for a buffer of %zu bytes in this rank's %zu MiB", ctx->tp->name, len_bytes,
+               channel->mapping->slice_bytes >> 20);
         return NULL;
     }
     unsigned char *memory = channel->slice + channel->slice_used + place;

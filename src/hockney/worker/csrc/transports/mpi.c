@@ -389,7 +389,7 @@ static int mpi_start(const hk_args_t *args, int argc, char **argv)
     if (local_rank >= 0 && hk_pin(args, local_rank) != HK_OK) {
         return HK_EXIT_FAILED;
     }
-    hk_die_with_parent();
+    hk_die_with_parent(getppid());
     const int code = MPI_Init(&argc, &argv);
     if (code != MPI_SUCCESS) {
         hk_log(local_rank, "MPI_Init failed with code %d", code);
