@@ -382,6 +382,6 @@ def test_quick_prints_a_sheet_and_json(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     sheet = json.loads(done.stdout)
     assert (sheet["format"], sheet["version"], sheet["run"]) == ("hockney-quick", 1, 1)
-    assert "first: pingpong 8 B on null" in done.stderr
+    assert "first look: pingpong 8 B on null" in done.stderr
     shown = subprocess.run(command("show", "last", store=path), capture_output=True, text=True, check=True)
     assert "pingpong on shm, 2 ranks" in shown.stdout

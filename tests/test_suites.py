@@ -63,7 +63,7 @@ def test_every_error_is_told_at_once_with_its_place(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         load_suite(path)
     text = str(caught.value)
-    assert text.startswith(f"{path} has 8 errors:")
+    assert text.startswith(f"{path} has 9 errors:")
     for place in (
         "nmae: unknown key 'nmae': did you mean 'name'?",
         "title: it must be given",

@@ -29,6 +29,7 @@ from hockney.store.store import Store
 from hockney.worker.catalogue import Catalogue
 
 _SYSTEM_SHARE_MAX = 0.2  # a library that spins in user space stays far below
+_SHARE_WALL_MIN_NS = 50_000_000  # of less, a tick or two would make a share
 _STEAL_MAX = 0.02
 _WORST_FIRST = (PointStatus.FAILED, PointStatus.SKIPPED, PointStatus.BUDGET, PointStatus.PRECISE)
 
@@ -167,7 +168,9 @@ class _KernelShare:
         for name, wall_ns in self._wall_ns.items():
             share = self._system_ns[name] / max(1, wall_ns)
             info = catalogue.transports.get(name)
-            if info is None or "syscalls" in info.caps or share < _SYSTEM_SHARE_MAX:
+            if wall_ns < _SHARE_WALL_MIN_NS or share < _SYSTEM_SHARE_MAX:
+                continue
+            if info is None or "syscalls" in info.caps:
                 continue
             yield Warning_(
                 "yield",

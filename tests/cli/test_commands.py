@@ -293,3 +293,33 @@ def test_a_terminal_gets_a_table(tmp_path: Path, filled_store: Path) -> None:
     assert b"\x1b[1m" in done.stdout
     assert "─".encode() in done.stdout
     assert "NO_COLOR" in os.environ or b"95 % interval" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        (["run", "ping"], "pingpong"),
+        (["run", "qu"], "quick"),
+        (["run", "mi"], "mine.toml"),
+        (["run", "pingpong", "-t", "sh"], "shm"),
+        (["run", "pingpong", "-t", "shm,tcp:s"], "shm,tcp:spin"),
+        (["run", "--resume", "la"], "last"),
+        (["show", "la"], "last"),
+        (["show", "last", "--pattern", "bar"], "barrier"),
+        (["export", "last", "--cs"], "--csv"),
+    ],
+    ids=" ".join,
+)
+def test_a_shell_is_told_the_rest_of_a_word(
+    typed: list[str], offered: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from click.shell_completion import ShellComplete
+
+    from hockney.cli.commands import hockney
+
+    (tmp_path / "mine.toml").touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOCKNEY_STORE", str(tmp_path / "none.db"))
+    *before, word = typed
+    items = ShellComplete(hockney, {}, "hockney", "_HOCKNEY_COMPLETE").get_completions(before, word)
+    assert offered in [item.value for item in items]

@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from hockney.cli import complete
+
 Function = Callable[..., Any]
 
 
@@ -65,16 +67,4 @@ def command(name: str, *, example: str) -> Callable[[Function], _Command]:
 
 def run_argument(function: Function) -> Function:
     """The argument RUN: a number, a label, `last` or `last~1`."""
-    return click.argument("reference", metavar="RUN", shell_complete=_complete_run)(function)
-
-
-def _complete_run(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    from hockney.errors import HockneyError
-    from hockney.store import Store
-
-    try:
-        with Store.open(ctx.find_root().params.get("store"), readonly=True) as store:
-            labels = {run.label for run in store.runs() if run.label}
-    except HockneyError:
-        labels = set()
-    return [word for word in ("last", "last~1", *sorted(labels)) if word.startswith(incomplete)]
+    return click.argument("reference", metavar="RUN", shell_complete=complete.runs)(function)

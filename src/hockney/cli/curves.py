@@ -27,10 +27,14 @@ class Curve:
     name: str
     figures: tuple[tuple[Series, Figure], ...]
     oversubscribed: bool
+    hidden: int  # figures of states with too few visits, where another state of the same point has enough
 
 
-def curves_of(series: Iterable[Series], launches: Iterable[Launch]) -> list[Curve]:
-    """The curves that have figures, in the order of the plan; sizes ascend, whenever they were added."""
+def curves_of(series: Iterable[Series], launches: Iterable[Launch], *, every_state: bool = False) -> list[Curve]:
+    """The curves that have figures, in the order of the plan; sizes ascend, whenever they were added.
+
+    A point's figures without an interval stand back behind one that has it, unless `every_state` is asked for.
+    """
     crowded = {(launch.transport, launch.ranks) for launch in launches if launch.oversubscribed}
     groups: dict[tuple[object, ...], list[Series]] = {}
     for one in series:
@@ -39,10 +43,13 @@ def curves_of(series: Iterable[Series], launches: Iterable[Launch]) -> list[Curv
     curves = []
     for members in groups.values():
         members.sort(key=lambda one: one.point.bytes)
-        figures = tuple((one, figure) for one in members for figure in one.figures())
+        figures = [(one, figure) for one in members for figure in one.figures()]
+        known = {one for one, figure in figures if figure.low_ns is not None}
+        shown = [pair for pair in figures if every_state or pair[1].low_ns is not None or pair[0] not in known]
         if figures:
             point = members[0].point
-            curves.append(Curve(_name(members[0]), figures, (point.transport, point.ranks) in crowded))
+            crowd = (point.transport, point.ranks) in crowded
+            curves.append(Curve(_name(members[0]), tuple(shown), crowd, len(figures) - len(shown)))
     return curves
 
 

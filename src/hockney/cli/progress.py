@@ -55,7 +55,7 @@ class Display:
         now = f"{seen}: {format_ns(times_ns[len(times_ns) // 2])}"
         if point.transport not in self._shown:
             self._shown.add(point.transport)
-            self._say(f"  first: {now}")
+            self._say(f"  first look: {now}")
         self._draw(now)
 
     def progressed(self, progress: Progress) -> None:

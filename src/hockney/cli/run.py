@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from hockney.cli import complete
 from hockney.cli.common import command
 
 _EXAMPLES = """hockney run pingpong -t shm,tcp,mpi --bytes 1:1M --precision 1%
@@ -15,8 +16,16 @@ hockney run --resume"""
 
 
 @command("run", example=_EXAMPLES)
-@click.argument("what", metavar="[SUITE|PATTERN|FILE.toml]", required=False)
-@click.option("-t", "--transport", metavar="NAME,…", help="Transports: tcp, tcp:spin, mpi, mpi@openmpi, 'tcp:*' …")
+@click.argument(
+    "what", metavar="[SUITE|PATTERN|FILE.toml]", required=False, shell_complete=complete.suites_and_patterns
+)
+@click.option(
+    "-t",
+    "--transport",
+    metavar="NAME,…",
+    help="Transports: tcp, tcp:spin, mpi, mpi@openmpi, 'tcp:*' …; a suite's own, or shm and every MPI.",
+    shell_complete=complete.transports,
+)
 @click.option("-n", "--ranks", metavar="N,…", help="Numbers of ranks.")
 @click.option("--bytes", "sizes", metavar="SIZES", help="Message sizes: 8, 0,8,1K or 1:1M for its powers of two.")
 @click.option("-o", "--option", "options", multiple=True, metavar="NAME=VALUE", help="An option of the pattern.")
@@ -30,7 +39,14 @@ hockney run --resume"""
 @click.option("--refine/--no-refine", default=None, help="Add sizes where a curve bends.")
 @click.option("--oversubscribe", is_flag=True, help="Run points with more ranks than CPUs too.")
 @click.option("-l", "--label", metavar="NAME", help="A name for this run.")
-@click.option("--resume", is_flag=False, flag_value="last", metavar="[RUN]", help="Go on with a run that was stopped.")
+@click.option(
+    "--resume",
+    is_flag=False,
+    flag_value="last",
+    metavar="[RUN]",
+    help="Go on with a run that was stopped, or whose time was up.",
+    shell_complete=complete.runs,
+)
 def run(*, as_json: bool, store: Path | None, what: str | None, resume: str | None, **wishes: object) -> int:
     """Measure a suite or a pattern.
 

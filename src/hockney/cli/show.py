@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hockney.cli import render
+from hockney.cli import complete, render
 from hockney.cli.common import command, run_argument
 from hockney.cli.curves import Curve, curves_of, definition_text, endings_of, figure_row
 from hockney.cli.render import Column
@@ -32,9 +32,18 @@ _COLUMNS: list[Column | str] = [
     hockney show 12 --pattern pingpong --transport mpi""",
 )
 @run_argument
-@click.option("--pattern", metavar="NAME", help="Only this pattern.")
-@click.option("-t", "--transport", metavar="NAME", help="Only this transport; mpi stands for every MPI.")
-def show(reference: str, pattern: str | None, transport: str | None, *, as_json: bool, store: Path | None) -> None:
+@click.option("--pattern", metavar="NAME", help="Only this pattern.", shell_complete=complete.patterns)
+@click.option(
+    "-t",
+    "--transport",
+    metavar="NAME",
+    help="Only this transport; mpi stands for every MPI.",
+    shell_complete=complete.transports,
+)
+@click.option("--states", is_flag=True, help="Also figures with too few visits in their state.")
+def show(
+    reference: str, pattern: str | None, transport: str | None, states: bool, *, as_json: bool, store: Path | None
+) -> None:
     """Show the figures of a run.
 
     Each with its interval, the state of the machine it holds for, and the floor then; below them what failed or was
@@ -48,14 +57,14 @@ def show(reference: str, pattern: str | None, transport: str | None, *, as_json:
         if as_json:
             render.print_json("show", run_as_json(run, series))
         else:
-            print_run(run, series)
+            print_run(run, series, every_state=states)
 
 
-def print_run(run: Run, series: Sequence[Series] | None = None) -> None:
+def print_run(run: Run, series: Sequence[Series] | None = None, *, every_state: bool = False) -> None:
     """The figures of these series (None: of all), what has none and why, and the warnings of the run."""
     shown = run.series if series is None else series
     _print_head(run)
-    for curve in curves_of(shown, run.launches.values()):
+    for curve in curves_of(shown, run.launches.values(), every_state=every_state):
         _print_curve(curve, run.info.plan.get("precision"))
     endings = endings_of(shown)
     if endings:
@@ -97,8 +106,13 @@ def _print_head(run: Run) -> None:
 def _print_curve(curve: Curve, asked_precision: float | None) -> None:
     render.title(curve.name)
     render.table(_COLUMNS, [figure_row(series, figure, asked_precision) for series, figure in curve.figures])
-    for text in dict.fromkeys(definition_text(figure.definition) for _, figure in curve.figures):
-        render.say(text, style="dim")
+    texts = {definition_text(figure.definition) for _, figure in curve.figures}
+    for text in sorted(texts):
+        # A size of 0 B has no rate: what is said of its time is said with the others'.
+        if not any(other.startswith(text) and other != text for other in texts):
+            render.say(text, style="dim")
+    if curve.hidden:
+        render.say(f"Left out: {curve.hidden} with too few visits in their state; --states shows them.", style="dim")
     if curve.oversubscribed:
         render.say("There were more ranks than CPUs: these are scheduling times.", style="yellow")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -153,7 +154,7 @@ def _steal(moment: Moment) -> Iterator[Warning_]:
 def _load(moment: Moment) -> Iterator[Warning_]:
     if moment.busy_cpus is None or moment.busy_cpus < _BUSY_CPUS_MAX:
         return
-    who = _list(f"{program.name} ({program.pid})" for program in moment.programs) if moment.programs else None
+    who = _list(f"{_called(program.name)} ({program.pid})" for program in moment.programs) if moment.programs else None
     yield Warning_(
         "load",
         "machine",
@@ -162,6 +163,11 @@ def _load(moment: Moment) -> Iterator[Warning_]:
         if who
         else "They come and go, or can't be seen from here: look with top, also on the host; measure when it is idle.",
     )
+
+
+def _called(program: str) -> str:
+    """Workers are called by what they were built from, which tells a stranger nothing."""
+    return "another hockney" if re.fullmatch(r"(native|mpi)-[0-9a-f]+", program) else program
 
 
 def _clock(facts: dict[str, Any]) -> Iterator[Warning_]:

@@ -113,6 +113,11 @@ class Catalogue:
             for missing in self.missing:
                 if not matches and missing.name == word:
                     raise UsageError(f"{word} is not here: {missing.why}; {missing.how}")
+            if not matches and word.startswith("mpi@"):
+                here = ", ".join(info.name for info in self.transports.values() if info.mpi is not None) or "none"
+                raise UsageError(
+                    f"no MPI here is called '{word}': found are {here}; `hockney list` says how to get more"
+                )
             if not matches:
                 raise unknown("transport", word, [*self.transports, "mpi"])
             found.update((info.name, info) for info in matches)

@@ -1,0 +1,75 @@
+"""What a shell is told that asks for the rest of a word. Answers what is known fast, and nothing where that fails."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import click
+from click.shell_completion import CompletionItem
+
+
+def runs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Names of runs: `last`, and labels."""
+    words = ["last", "last~1"]
+    with _quietly():
+        from hockney.store import Store
+
+        with Store.open(ctx.find_root().params.get("store"), readonly=True) as store:
+            words += sorted({run.label for run in store.runs() if run.label})
+    return _beginning(incomplete, words)
+
+
+def suites_and_patterns(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Suites, patterns, and files of one's own in this folder or the one that is being typed."""
+    words: list[str] = []
+    with _quietly():
+        from hockney.suites import builtin_names
+
+        words += builtin_names()
+    with _quietly():
+        from hockney.worker.catalogue import native_patterns
+
+        words += native_patterns()
+    folder = incomplete.rpartition("/")[0]
+    here = Path(folder or ("/" if incomplete.startswith("/") else "."))
+    with _quietly():
+        for path in sorted(here.iterdir()):
+            if path.suffix == ".toml" or path.is_dir():
+                words.append(f"{path}/" if path.is_dir() else str(path))
+    return _beginning(incomplete, words)
+
+
+def transports(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Names of transports; after a comma the next one."""
+    words: list[str] = ["mpi"]
+    with _quietly():
+        from hockney.worker.catalogue import load
+
+        words += load().transports
+    before, comma, word = incomplete.rpartition(",")
+    return [CompletionItem(f"{before}{comma}{item.value}") for item in _beginning(word, words)]
+
+
+def patterns(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Names of patterns."""
+    words: list[str] = []
+    with _quietly():
+        from hockney.worker.catalogue import native_patterns
+
+        words += native_patterns()
+    return _beginning(incomplete, words)
+
+
+def _beginning(incomplete: str, words: Iterable[str]) -> list[CompletionItem]:
+    return [CompletionItem(word) for word in dict.fromkeys(words) if word.startswith(incomplete)]
+
+
+@contextlib.contextmanager
+def _quietly() -> Iterator[None]:
+    """Somebody is typing: what can't be known now is no reason to disturb."""
+    from hockney.errors import HockneyError
+
+    with contextlib.suppress(HockneyError, OSError):
+        yield
