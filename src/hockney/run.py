@@ -143,7 +143,7 @@ def _alone(store: Store, run_id: int) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             stack.callback(path.unlink, missing_ok=True)
         except OSError as error:
-            if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+            if error.errno == errno.EWOULDBLOCK:
                 raise UsageError(
                     f"run {run_id} is being measured by another hockney: wait until it is done, or stop it"
                 ) from None

@@ -24,7 +24,8 @@ from hockney.plan import Plan, curve_of
 from hockney.stats.interval import Interval, median
 from hockney.stats.states import MIXED, State, classify
 
-MIN_VISITS = 6  # fewer give no 95 % interval of a median at all
+MIN_VISITS = 10  # to be called precise; fewer than six give no 95 % interval of a median at all
+_CALM_ROUNDS = 2  # who stops at the first narrow interval stops at the lucky ones
 _BATCH_NS = 20_000  # a batch this long makes a clock of 25 ns cost well below 1 %
 _VISIT_NS = 4_000_000  # how long the samples of one visit may take, if a repetition is shorter than that
 _SAMPLES_MAX = 40
@@ -97,6 +98,7 @@ class _Work:
     samples: int = 0
     cost_s: float = 0.0  # of one visit, all included
     time: Interval | None = None  # in the state with most visits, as of the last round
+    calm: int = 0  # rounds in a row after which the interval was narrow enough
 
     def add(self, visit: Visit) -> None:
         times_ns = sorted(visit.times_ns().tolist())
@@ -155,6 +157,8 @@ class Sampler:
         start_s = self._clock()
         active = list(self._work.values())
         if any(work.floors for work in active):
+            for work in active:
+                work.calm = _CALM_ROUNDS - 1
             active = self._judge(active)  # what was precise already stays so
         try:
             while active and self._clock() - start_s < budget_s:
@@ -244,7 +248,9 @@ class Sampler:
             work.time = _time_in_main_state(work.medians_ns, [next(states) for _ in work.floors])
         going_on = []
         for work in active:
-            if work.precision is not None and work.precision <= self._plan.precision:
+            narrow = work.precision is not None and work.precision <= self._plan.precision
+            work.calm = work.calm + 1 if narrow and len(work.floors) >= MIN_VISITS else 0
+            if work.calm >= _CALM_ROUNDS:
                 self._end(work, PointStatus.PRECISE, None)
             else:
                 going_on.append(work)

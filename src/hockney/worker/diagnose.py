@@ -60,7 +60,7 @@ def find_cause(said: str, ranks_by_pid: Mapping[int, int]) -> Death:
 def summary(said: str) -> str:
     """What was said at start-up, in one line: our own ranks' lines if there are any, else the launcher's first ones."""
     lines = _lines(said.splitlines())
-    ours = [line for line in lines if line.startswith(_OURS)]
+    ours = [line for line in lines if line.startswith(_OURS) and not _CONSEQUENCES.match(line)]
     text = " ".join(list(dict.fromkeys(ours or lines))[:_MOST_LINES])
     return text if len(text) <= _MOST_CHARACTERS else text[: _MOST_CHARACTERS - 1] + "…"
 
