@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from scripts.benchlib.bare import numbers
 from scripts.benchlib.commands import repeat_rows
-from scripts.benchlib.pairs import Pair, Question, Taken, by_state, rows
+from scripts.benchlib.pairs import Look, Pair, Question, Taken, by_state, rows
 from scripts.benchlib.series import Absent, Contest, go_round
 from scripts.benchlib.table import BEGIN, END, NO, UNDECIDED, UNKNOWN, YES, Row, Target, markdown, put_between, summary
 
@@ -22,10 +22,17 @@ NEAR, FAR = 27.0, 184.0
 WITHIN = Target("0.98–1.02 × bare C", low=0.98, high=1.02)
 
 
-def pair(ours_ns: float, theirs_ns: float, *floors: float) -> Pair:
-    """Floors before, between and after; one floor holds for all three."""
-    before, between, after = floors * 3 if len(floors) == 1 else floors
-    return Pair(Taken(ours_ns, (before, between)), Taken(theirs_ns, (between, after)))
+ALONE = (2.70, 2.43)  # what the fixed loop takes on each CPU
+
+
+def pair(ours_ns: float, theirs_ns: float, *floors: float, paces: tuple[tuple[float, float], ...] = (ALONE,)) -> Pair:
+    """Floors and paces before, between and after; a single one holds for all three."""
+    looks = [
+        Look(floor_ns, pace_ns)
+        for floor_ns, pace_ns in zip(floors * (3 // len(floors)), paces * (3 // len(paces)), strict=True)
+    ]
+    before, between, after = looks
+    return Pair(Taken(ours_ns, before, between), Taken(theirs_ns, between, after))
 
 
 # ---- targets and the table ------------------------------------------------------------------------------------------
@@ -111,6 +118,33 @@ def test_a_pair_across_a_change_of_state_is_left_out() -> None:
     assert all(one.ratio.value < 1.05 for one in compared)
 
 
+def test_a_pair_during_which_a_cpu_is_slowed_down_is_left_out() -> None:
+    shared = (2.70, 2.90)
+    alone = [pair(130, 128, NEAR)] * 6
+    steady = pair(160, 158, NEAR, paces=(shared,))
+    changed = [pair(160, 128, NEAR, paces=paces) for paces in ((shared, shared, ALONE), (ALONE, shared, ALONE))]
+    scatter = pair(130, 128, NEAR, paces=((2.72, 2.45),))
+    compared, left_out = by_state([*alone, steady, *changed, scatter])
+    assert left_out == 2
+    assert [one.ratio.n for one in compared] == [8]
+    compared, left_out = by_state([*alone, steady, *changed, scatter], paces_apart=True)
+    assert left_out == 2
+    assert [(one.slowed, one.ratio.n) for one in compared] == [(0, 7), (1, 1)]
+
+
+def test_paces_have_rows_of_their_own_where_asked() -> None:
+    question = Question("shm: 8 B", Target("≤ 1.5 ×", high=1.5), "shm", "floor", paces_apart=True)
+    alone, one, both = (
+        (pair(ns, 40, 40, paces=(pace,)),) * 7 for ns, pace in ((48, ALONE), (61, (3.2, 2.43)), (74, (3.3, 2.8)))
+    )
+    found = rows(question, [*alone, *one, *both])
+    assert [(row.state, row.met) for row in found] == [
+        ("near, 40.0 ns, cores alone; 7 pairs", YES),
+        ("near, 40.0 ns, a core shared; 7 pairs", NO),
+        ("near, 40.0 ns, both cores shared; 7 pairs", NO),
+    ]
+
+
 def test_speeds_are_compared_the_other_way_round() -> None:
     pairs = [pair(100, 350, NEAR)] * 6
     assert by_state(pairs)[0][0].ratio.value == pytest.approx(100 / 350)
@@ -151,7 +185,12 @@ def contest(name: str, log: list[str], floors: Iterator[float], repeats: int = 1
 
     question = Question(name, WITHIN, "ours", "theirs")
     return Contest(
-        name, {8: question}, lambda: run("ours", 131.0), lambda: run("theirs", 130.0), lambda: next(floors), repeats
+        name,
+        {8: question},
+        lambda: run("ours", 131.0),
+        lambda: run("theirs", 130.0),
+        lambda: Look(next(floors), ALONE),
+        repeats,
     )
 
 
@@ -161,8 +200,9 @@ def test_who_begins_changes_and_each_has_the_floors_beside_it() -> None:
     go_round([one], 2, seed=1, say=lambda text: None)
     assert log == ["ours", "theirs", "theirs", "ours"]
     first, second = one.pairs[8]
-    assert (first.ours, first.theirs) == (Taken(131.0, (1.0, 2.0)), Taken(130.0, (2.0, 3.0)))
-    assert (second.ours, second.theirs) == (Taken(131.0, (5.0, 6.0)), Taken(130.0, (4.0, 5.0)))
+    looks = [Look(float(number), ALONE) for number in range(7)]
+    assert first == Pair(Taken(131.0, *looks[1:3]), Taken(130.0, *looks[2:4]))
+    assert second == Pair(Taken(131.0, *looks[5:7]), Taken(130.0, *looks[4:6]))
 
 
 def test_several_pairs_a_visit_take_turns_too() -> None:

@@ -18,7 +18,7 @@ from scripts.benchlib.mpi import mpi
 from scripts.benchlib.native import null, shm, sockets
 from scripts.benchlib.place import Place
 from scripts.benchlib.series import Series, go_round
-from scripts.benchlib.table import Row, markdown, put_between, summary
+from scripts.benchlib.table import UNKNOWN, Row, markdown, put_between, summary
 
 from hockney.errors import HockneyError
 from hockney.machine import facts
@@ -93,8 +93,16 @@ def _measure(asked: argparse.Namespace) -> tuple[list[Row], str]:
         rows = [row for one in everything for row in one.rows()]
         for name in asked.parts:
             if name in _ONE_BY_ONE:
-                rows.extend(_ONE_BY_ONE[name](place))
+                rows.extend(_part(name, place))
     return rows, _about(known, place, time.monotonic() - begin_s)
+
+
+def _part(name: str, place: Place) -> list[Row]:
+    """A part that fails is a row that says so: what others have measured for minutes must not be lost with it."""
+    try:
+        return _ONE_BY_ONE[name](place)
+    except HockneyError as error:
+        return [Row(name, "-", f"not measured: {error}", UNKNOWN, UNKNOWN)]
 
 
 def _say(text: str) -> None:

@@ -19,7 +19,6 @@ from scripts.benchlib.table import UNDECIDED, UNKNOWN, Row, Target, not_measured
 
 import hockney
 from hockney.errors import HockneyError
-from hockney.model import Visit
 from hockney.stats import Interval, State, classify, median
 from hockney.worker.build import NATIVE, Recipe, build_worker
 
@@ -35,30 +34,31 @@ _MIN_RUNS = 3  # fewer tell nothing about scatter
 
 
 def repeat(place: Place) -> list[Row]:
-    """The part `repeat`: the 8 B figure of an MPI from several runs of the command, each a process of its own."""
+    """The part `repeat`: the 8 B figure of an MPI from several runs of the command, each a process of its own; once as
+    it ends by itself, and once over some seconds, because the machine has moods that last so long."""
     infos = place.mpis("openmpi") or place.mpis()
     runs = 3 if place.short else 10
     if not infos:
         return [not_measured(f"repeatability: {runs} runs", _CV, "no MPI is here")]
-    name = infos[0].name
+    rows = []
+    for words in ("--time 4s", "--precision 0.1% --time 4s"):
+        command = f"run pingpong -t {infos[0].name} --bytes 8 {words}"
+        sampled = [_one_run(place, number, command) for number in range(runs)]
+        rows.extend(repeat_rows(f"repeatability: {runs} runs of `{command}`", sampled))
+    return rows
+
+
+def _one_run(place: Place, number: int, command: str) -> list[Sampled]:
+    place.say(f"repeat: {command}, number {number + 1}")
+    place.look_round()
     store = place.folder / "repeat.db"
-    for number in range(runs):
-        place.say(f"repeat: run {number + 1} of {runs}")
-        place.look_round()
-        _call(["run", "pingpong", "-t", name, "--bytes", "8", "--time", "4s", "--store", str(store)])
+    _call([*command.split(), "--store", str(store)])
     with hockney.open(store) as results:
-        visits = [list(results.run(summary.id).series[0].visits) for summary in results.runs()]
-    command = f"repeatability: {runs} runs of `run pingpong -t {name} --bytes 8`"
-    return repeat_rows(command, [scatter_input(one) for one in visits])
+        return [(statistics.median(one.times_ns().tolist()), one.floor_ns) for one in results.run().series[0].visits]
 
 
 Sampled = tuple[float, tuple[float, float] | None]
 """The median of one visit in ns, and its floor before and after."""
-
-
-def scatter_input(visits: Sequence[Visit]) -> list[Sampled]:
-    """What matters of the visits of one run."""
-    return [(statistics.median(visit.times_ns().tolist()), visit.floor_ns) for visit in visits]
 
 
 def repeat_rows(what: str, runs: Sequence[Sequence[Sampled]]) -> list[Row]:
@@ -191,7 +191,7 @@ def _first_figure_s(store: Path) -> float:
         assert process.stderr is not None
         took_s = None
         for line in process.stderr:
-            if line.startswith("  first: "):
+            if line.startswith("  first look: "):
                 took_s = time.perf_counter() - begin_s
                 process.send_signal(signal.SIGTERM)
                 break

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from scripts.benchlib import bare
-from scripts.benchlib.pairs import Pair, Question, Taken, rows, show_interval
-from scripts.benchlib.place import Place, Shot, measure, take, taken
+from scripts.benchlib.pairs import Look, Pair, Question, Taken, rows, show_interval
+from scripts.benchlib.place import Place, Shot, measure, middle_ns, take
 from scripts.benchlib.series import Absent, Contest, Measured, Series
 from scripts.benchlib.table import UNDECIDED, Row, Target
 
@@ -20,7 +20,8 @@ _STREAM = (Shot(1 << 16, 8, 41), Shot(1 << 22, 1, 15))
 _COPIES = (Shot(1 << 16, 64, 41), Shot(1 << 22, 4, 41))
 _BLOCKS = 20  # of stream_bare.c
 _PINGPONG_REPS = {8: 2000, 1 << 16: 1000}
-_SOCKET_PAIRS = 3  # a visit
+_SOCKET_PAIRS = 3  # a round
+_VISITS = 3  # a round, to shm's latency
 
 
 @dataclass
@@ -34,7 +35,7 @@ class Harness:
     def visit(self, number: int) -> None:
         with self.place.worker("null") as session:
             answer = measure(session, "pingpong", Shot(8, 10_000, 21))
-            self.costs_ns.append(taken(answer).value_ns * answer.divisor)  # a repetition is there and back
+            self.costs_ns.append(middle_ns(answer) * answer.divisor)  # a repetition is there and back
 
     def rows(self) -> list[Row]:
         target = Target("≤ 5 ns per repetition", high=5.0)
@@ -55,14 +56,19 @@ class OverFloor:
 
     def visit(self, number: int) -> None:
         with self.place.worker("shm") as session:
-            ours = taken(measure(session, "pingpong", Shot(8, 500, 41)))
-        if ours.floor_ns is not None:
-            floor = Taken(sum(ours.floor_ns) / 2, ours.floor_ns)
-            self.pairs.append(Pair(ours, floor))
+            for _ in range(_VISITS):
+                before = self.place.look()
+                answer = measure(session, "pingpong", Shot(8, 500, 41))
+                after = self.place.look()
+                if answer.floor_ns is not None:  # nearer than our looks are
+                    before, after = Look(answer.floor_ns[0], before.pace_ns), Look(answer.floor_ns[1], after.pace_ns)
+                floor = Taken((before.floor_ns + after.floor_ns) / 2, before, after)
+                self.pairs.append(Pair(Taken(middle_ns(answer), before, after), floor))
 
     def rows(self) -> list[Row]:
         target = Target("≤ 1.5 × the floor", high=1.5)
-        return rows(Question("shm: half round trip, 8 B", target, "shm", "floor"), self.pairs)
+        question = Question("shm: half round trip, 8 B", target, "shm", "floor", paces_apart=True)
+        return rows(question, self.pairs)
 
 
 def null(place: Place) -> list[Series]:
@@ -84,7 +90,7 @@ def shm(place: Place) -> list[Series]:
                 _stream_questions(against_mpi, peer.mpi.name, fractional=False),
                 _streams(place, "shm"),
                 _streams(place, peer.name),
-                place.floor_ns,
+                place.look,
             )
         )
     found.append(
@@ -93,7 +99,7 @@ def shm(place: Place) -> list[Series]:
             _stream_questions(Target("≥ 0.9 × memcpy", low=0.9), "memcpy", fractional=True),
             _streams(place, "shm"),
             _copies(place),
-            place.floor_ns,
+            place.look,
         )
     )
     return found
@@ -117,8 +123,7 @@ def _streams(place: Place, transport: str) -> Callable[[], Measured]:
     def run() -> Measured:
         with place.worker(transport) as session:
             return {
-                shot.bytes: taken(measure(session, "oneway", shot, [("window", str(_WINDOW))])).value_ns
-                for shot in _STREAM
+                shot.bytes: middle_ns(measure(session, "oneway", shot, [("window", str(_WINDOW))])) for shot in _STREAM
             }
 
     return run
@@ -152,7 +157,7 @@ def sockets(transport: str) -> Callable[[Place], Sequence[Series]]:
                 {size: question},
                 _pingpong(place, transport, shot),
                 _bare_pingpong(place, transport, size, reps),
-                place.floor_ns,
+                place.look,
                 _SOCKET_PAIRS,
             )
             found.append(contest)

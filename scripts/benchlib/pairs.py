@@ -1,9 +1,10 @@
 """Pairs of measurements taken one right after the other, and their ratio in each state of the machine.
 
 The machine changes its state for seconds to minutes, and every latency changes with it. So what is compared is measured
-in pairs, the floor is taken before, between and after, and only a pair that lies in one state as a whole counts. The
-ratio is the median over the ratios of such pairs, with its order-statistic interval: whatever drifts slowly is the same
-on both sides of a pair.
+in pairs, and before, between and after the two the machine is looked at: the floor, and each CPU's pace, which is what
+a fixed loop takes there. A virtual CPU whose core has just got another guest is slower by a fifth or more, for parts of
+a second, and the floor does not show it. Only a pair that lies in one state as a whole counts. The ratio is the median
+over the ratios of such pairs, with its order-statistic interval: whatever drifts slowly is the same on both sides.
 """
 
 from __future__ import annotations
@@ -15,17 +16,28 @@ from dataclasses import dataclass
 from scripts.benchlib.table import UNDECIDED, UNKNOWN, Row, Target
 
 from hockney.stats import MIXED, Interval, State, classify, median
+from hockney.stats import UNKNOWN as NO_STATE
 from hockney.units import format_ns, format_rate
 
 MIN_PAIRS = 6  # fewer give no 95 % interval of a median
+_SLOWED = 1.04  # a loop alone on its core scatters by 1 %, next to another guest it takes 5 to 20 % longer
+
+
+@dataclass(frozen=True)
+class Look:
+    """The machine at one moment: the floor, and what a fixed loop takes on each of the two CPUs."""
+
+    floor_ns: float
+    pace_ns: tuple[float, float]
 
 
 @dataclass(frozen=True)
 class Taken:
-    """One measurement in ns, and the floor just before and just after it; None where there is no floor."""
+    """One measurement in ns, and the machine just before and just after it."""
 
     value_ns: float
-    floor_ns: tuple[float, float] | None
+    before: Look
+    after: Look
 
 
 @dataclass(frozen=True)
@@ -38,9 +50,13 @@ class Pair:
 
 @dataclass(frozen=True)
 class Compared:
-    """All pairs of one state. `ratio` is ours over theirs in time, or theirs over ours where speeds are compared."""
+    """All pairs of one state. `ratio` is ours over theirs in time, or theirs over ours where speeds are compared.
+
+    `slowed` is how many of the two CPUs were slowed down meanwhile; None where pairs of any number are together.
+    """
 
     state: State
+    slowed: int | None
     ratio: Interval
     ours_ns: float
     theirs_ns: float
@@ -51,7 +67,8 @@ class Question:
     """What is asked of a series of pairs, and how the answer reads.
 
     `rate_bytes`: the payload behind one value, where the ratio is one of speeds; 0 where it is one of times.
-    `fractional`: show 1.003 and not 1.00, where a target is a matter of percents.
+    `fractional`: show 1.003 and not 1.00, where a target is a matter of percents. `paces_apart`: one row for each
+    number of slowed CPUs, where both sides of the ratio don't suffer alike.
     """
 
     what: str
@@ -60,38 +77,49 @@ class Question:
     theirs: str
     rate_bytes: int = 0
     fractional: bool = False
+    paces_apart: bool = False
 
 
-def by_state(pairs: Sequence[Pair], *, speeds: bool = False) -> tuple[list[Compared], int]:
+def by_state(pairs: Sequence[Pair], *, speeds: bool = False, paces_apart: bool = False) -> tuple[list[Compared], int]:
     """The pairs of each state in ascending order of the floor, and how many pairs lie in no single state."""
-    states = iter(classify([taken.floor_ns for pair in pairs for taken in (pair.ours, pair.theirs)]))
-    groups: dict[State, list[Pair]] = {}
-    left_out = 0
+    everything = [taken for pair in pairs for taken in (pair.ours, pair.theirs)]
+    states = iter(classify([(taken.before.floor_ns, taken.after.floor_ns) for taken in everything]))
+    slowed = iter(_slowed(everything))
+    groups: dict[tuple[State, int | None], list[Pair]] = {}
     for pair in pairs:
-        first, second = next(states), next(states)
-        if first == second and first != MIXED:
-            groups.setdefault(first, []).append(pair)
-        else:
-            left_out += 1
-    return [
-        _compare(state, groups[state], speeds) for state in sorted(groups, key=lambda one: one.floor_ns or 0.0)
-    ], left_out
+        (first, second), (slow, slow_too) = (next(states), next(states)), (next(slowed), next(slowed))
+        if first == second and first not in (MIXED, NO_STATE) and slow is not None and slow == slow_too:
+            groups.setdefault((first, sum(slow) if paces_apart else None), []).append(pair)
+    left_out = len(pairs) - sum(map(len, groups.values()))
+    order = sorted(groups, key=lambda key: (key[0].floor_ns or 0.0, key[1] or 0))
+    return [_compare(*key, groups[key], speeds) for key in order], left_out
 
 
-def _compare(state: State, pairs: Sequence[Pair], speeds: bool) -> Compared:
+def _slowed(everything: Sequence[Taken]) -> list[tuple[bool, ...] | None]:
+    """Which CPUs were slowed down during each measurement; None where that changed meanwhile."""
+    looks = [look for taken in everything for look in (taken.before, taken.after)]
+    best_ns = [min((look.pace_ns[cpu] for look in looks), default=0.0) for cpu in range(2)]
+
+    def slow(look: Look) -> tuple[bool, ...]:
+        return tuple(pace_ns > _SLOWED * best for pace_ns, best in zip(look.pace_ns, best_ns, strict=True))
+
+    return [slow(taken.before) if slow(taken.before) == slow(taken.after) else None for taken in everything]
+
+
+def _compare(state: State, slowed: int | None, pairs: Sequence[Pair], speeds: bool) -> Compared:
     ratios = [
         pair.theirs.value_ns / pair.ours.value_ns if speeds else pair.ours.value_ns / pair.theirs.value_ns
         for pair in pairs
     ]
     ours_ns = statistics.median(pair.ours.value_ns for pair in pairs)
     theirs_ns = statistics.median(pair.theirs.value_ns for pair in pairs)
-    return Compared(state, median(ratios), ours_ns, theirs_ns)
+    return Compared(state, slowed, median(ratios), ours_ns, theirs_ns)
 
 
 def rows(question: Question, pairs: Sequence[Pair]) -> list[Row]:
     """One row for each state that was seen. A state with too few pairs for an interval has a row only if no other has
     enough: it is no more than a glimpse."""
-    compared, left_out = by_state(pairs, speeds=question.rate_bytes > 0)
+    compared, left_out = by_state(pairs, speeds=question.rate_bytes > 0, paces_apart=question.paces_apart)
     if not compared:
         why = f"the state changed within each of {left_out} pairs" if left_out else "no pair was measured"
         return [Row(question.what, question.target.text, why, UNKNOWN, UNDECIDED)]
@@ -105,7 +133,8 @@ def _row(question: Question, one: Compared) -> Row:
 
     measured = f"{show_interval(one.ratio, 3 if question.fractional else 2)}: {question.ours} {show(one.ours_ns)}"
     measured += f", {question.theirs} {show(one.theirs_ns)}"
-    state = f"{show_state(one.state)}; {one.ratio.n} pairs"
+    cores = {None: "", 0: ", cores alone", 1: ", a core shared", 2: ", both cores shared"}[one.slowed]
+    state = f"{show_state(one.state)}{cores}; {one.ratio.n} pairs"
     return Row(question.what, question.target.text, measured, state, question.target.judge(one.ratio))
 
 

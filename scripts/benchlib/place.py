@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scripts.benchlib.bare import build
-from scripts.benchlib.pairs import Taken
+from scripts.benchlib.pairs import Look
 
 from hockney.errors import HockneyError
 from hockney.machine import choose_cpus, observe
@@ -31,9 +31,12 @@ class Shot:
     warmup: int | None = None
 
 
+_PACE = Shot(8, 1000, 9)
+
+
 class Place:
-    """Everything that contests share. `cpus` are those of ranks 0 and 1; `keeper` is a sleeping job that measures the
-    floor between them whenever it is asked."""
+    """Everything that contests share. `cpus` are those of ranks 0 and 1. A job over the transport `null` sleeps beside
+    them all, and measures the floor and the pace of both CPUs whenever it is asked."""
 
     def __init__(self, catalogue: Catalogue, folder: Path, *, short: bool, say: Callable[[str], None]) -> None:
         self.catalogue = catalogue
@@ -50,7 +53,7 @@ class Place:
 
     @contextmanager
     def open(self) -> Iterator[Place]:
-        """Keeps the job that measures the floor."""
+        """Keeps the job that looks at the machine."""
         with self.worker("null") as self._keeper:
             yield self
         self._keeper = None
@@ -61,10 +64,14 @@ class Place:
         if busy is not None:
             self.others_cpus.append(busy)
 
-    def floor_ns(self) -> float:
-        """The floor now: median of a few samples, some 0.1 ms in all."""
+    def look(self) -> Look:
+        """The machine now; takes less than 1 ms."""
         assert self._keeper is not None
-        return statistics.median(self._keeper.floor(batch=100, samples=9).half_round_trip_ns)
+        answer = measure(self._keeper, "pingpong", _PACE)
+        if answer.floor_ns is None:
+            raise HockneyError("there is no floor between the two CPUs, so no state of the machine can be told")
+        first, second = (statistics.median(elapsed) / answer.batch for elapsed in answer.elapsed_ns)
+        return Look(statistics.fmean(answer.floor_ns), (first, second))
 
     @contextmanager
     def worker(self, transport: str) -> Iterator[WorkerSession]:
@@ -124,6 +131,6 @@ def times_ns(answer: answers.MeasureAnswer) -> list[float]:
     return [elapsed / (answer.batch * answer.divisor) for elapsed in answer.elapsed_ns[0]]
 
 
-def taken(answer: answers.MeasureAnswer) -> Taken:
-    """The median of one visit, and the floor that the worker itself measured before and after."""
-    return Taken(statistics.median(times_ns(answer)), answer.floor_ns)
+def middle_ns(answer: answers.MeasureAnswer) -> float:
+    """The median of one visit, in ns."""
+    return statistics.median(times_ns(answer))

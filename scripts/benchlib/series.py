@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from scripts.benchlib.pairs import Pair, Question, Taken, rows
+from scripts.benchlib.pairs import Look, Pair, Question, Taken, rows
 from scripts.benchlib.table import Row, Target, not_measured
 
 from hockney.errors import HockneyError
@@ -39,15 +39,15 @@ class Series(Protocol):
 class Contest:
     """Two programs that do the same, one right after the other; who begins changes from round to round.
 
-    `ours` and `theirs` run once and give a time for each size in `questions`. `floor_ns` measures the floor. A visit
-    makes `repeats` pairs: where a run is short and scatters, more pairs tell more than longer ones.
+    `ours` and `theirs` run once and give a time for each size in `questions`. `look` looks at the machine. A
+    visit makes `repeats` pairs: where a run is short and scatters, more pairs tell more than longer ones.
     """
 
     name: str
     questions: Mapping[int, Question]
     ours: Callable[[], Measured]
     theirs: Callable[[], Measured]
-    floor_ns: Callable[[], float]
+    look: Callable[[], Look]
     repeats: int = 1
     pairs: dict[int, list[Pair]] = field(default_factory=dict)
 
@@ -56,13 +56,13 @@ class Contest:
             self._pair(we_begin=(number + place) % 2 == 0)
 
     def _pair(self, *, we_begin: bool) -> None:
-        before = self.floor_ns()
+        before = self.look()
         first = self.ours() if we_begin else self.theirs()
-        between = self.floor_ns()
+        between = self.look()
         second = self.theirs() if we_begin else self.ours()
-        after = self.floor_ns()
+        after = self.look()
         for key in self.questions:
-            ends = Taken(first[key], (before, between)), Taken(second[key], (between, after))
+            ends = Taken(first[key], before, between), Taken(second[key], between, after)
             self.pairs.setdefault(key, []).append(Pair(*ends) if we_begin else Pair(*reversed(ends)))
 
     def rows(self) -> list[Row]:
