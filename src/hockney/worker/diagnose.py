@@ -14,7 +14,7 @@ _OURS = "hockney worker: "
 _MOST_LINES = 4
 _MOST_CHARACTERS = 600
 # What ranks say when another one has failed, or when they have waited for it in vain.
-_CONSEQUENCES = re.compile(r"hockney worker: rank \d+: (control: |no end after )")
+_CONSEQUENCES = re.compile(r"hockney worker: rank \d+: (control: |rendezvous: \d+ of |no end after )")
 _DECORATION = re.compile(r"[-=*+#~_\s|]*$")
 
 _OPENMPI_SIGNAL = re.compile(r"process rank (\d+) with PID \d+ on node \S+ exited on\s+signal (\d+)")
