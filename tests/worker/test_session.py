@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -201,8 +202,12 @@ def test_a_killed_rank_is_named(mpi: Mpi | None, victim: int) -> None:
         pid = session.hello().ranks[victim].pid
         with soon(lambda: os.kill(pid, signal.SIGKILL)), pytest.raises(WorkerDied) as death:
             session.measure("pingpong", batch=ENDLESS, timeout_s=60)
-        assert (death.value.rank, death.value.signal) == (victim, signal.SIGKILL)
-        assert "SIGKILL" in str(death.value)
+        assert death.value.signal == signal.SIGKILL
+        if mpi is not None and mpi.kind == "mpich":  # Hydra may name one that it has ended itself
+            assert re.fullmatch(r"the worker was killed by SIGKILL: mpiexec names rank [01], but .*", str(death.value))
+        else:
+            assert death.value.rank == victim
+            assert str(death.value).startswith(f"rank {victim} was killed by SIGKILL")
 
 
 @EVERY_JOB

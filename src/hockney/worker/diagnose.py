@@ -7,6 +7,7 @@ are known here. Where none fits, the error says only what is sure.
 from __future__ import annotations
 
 import re
+import signal
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -29,11 +30,12 @@ _SIGNAL_NUMBERS = {"Killed": 9, "Segmentation fault": 11, "Aborted": 6, "Termina
 
 @dataclass(frozen=True)
 class Death:
-    """What is known of an end; each part is None where it isn't."""
+    """What is known of an end; each part is None where it isn't. `note` says why a rank that is named isn't sure."""
 
     rank: int | None = None
     signal: int | None = None
     status: int | None = None
+    note: str = ""
 
 
 def find_cause(said: str, ranks_by_pid: Mapping[int, int]) -> Death:
@@ -52,9 +54,21 @@ def find_cause(said: str, ranks_by_pid: Mapping[int, int]) -> Death:
     elif match := _HYDRA_PID.search(said):
         rank = ranks_by_pid.get(int(match[1]))
     if match := _HYDRA_SIGNAL.search(said):
-        return Death(rank=rank, signal=int(match[1] or match[2]))
+        return _hydra_death(rank, int(match[1] or match[2]), len(ranks_by_pid))
     code = _HYDRA_EXIT.search(said)
     return Death(rank=rank, status=int(code[1]) if code else None)
+
+
+def _hydra_death(rank: int | None, number: int, ranks: int) -> Death:
+    """Who is sure to have died by itself, in a job of so many ranks.
+
+    Hydra ends the others with SIGKILL as soon as one closes its connection, and names the first that it then finds
+    dead: one time in a hundred that is one it has ended itself.
+    """
+    if number != signal.SIGKILL or ranks == 1:
+        return Death(rank=rank, signal=number)
+    named = "" if rank is None else f"mpiexec names rank {rank}, but it ends the others in the same way"
+    return Death(signal=number, note=named)
 
 
 def summary(said: str) -> str:

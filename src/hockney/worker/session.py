@@ -261,7 +261,7 @@ class WorkerSession:
         late = ended_by_launcher and "no end after" in self._channel.said(self._heard)
         if late or _TIMED_OUT_EXIT in (exit_code, death.status):
             return WorkerTimedOut(doing, limit_s, self._reason())
-        return WorkerDied(death.rank, death.signal, death.status, self._reason())
+        return WorkerDied(death.rank, death.signal, death.status, self._reason() or death.note)
 
     def _death(self, join: tuple[int, int] | None, exit_code: int | None) -> Death:
         """Who ended first and how: by the worker's own account, by its launcher's, or by the exit code alone."""

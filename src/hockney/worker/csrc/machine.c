@@ -30,31 +30,20 @@ void hk_real_compute(hk_ctx_t *ctx, uint64_t duration_ns)
     }
 }
 
-enum { PAGE_BYTES = 4096, LINE_BYTES = 64 };
-
-/* Where in its first page a mapping's buffer begins: some line that follows from the address, so free finds it too. */
-static size_t stagger_of(const void *mapping)
-{
-    const uint32_t page = (uint32_t)((uintptr_t)mapping / PAGE_BYTES);
-    return (page * 2654435761u >> 26) * LINE_BYTES; /* multiplicative hashing (Knuth): one of 64 lines */
-}
-
 void *hk_private_alloc(hk_ctx_t *ctx, size_t len_bytes)
 {
-    unsigned char *mapping =
-        mmap(NULL, len_bytes + PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (mapping == MAP_FAILED) {
+    void *memory = mmap(NULL, len_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
         hk_log(ctx->rank, "no memory for a buffer of %zu bytes", len_bytes);
         return NULL;
     }
-    return mapping + stagger_of(mapping);
+    return memory;
 }
 
 void hk_private_free(hk_ctx_t *ctx, void *memory, size_t len_bytes)
 {
     (void)ctx;
-    unsigned char *inside = memory;
-    munmap(inside - (uintptr_t)inside % PAGE_BYTES, len_bytes + PAGE_BYTES);
+    (void)munmap(memory, len_bytes);
 }
 
 hk_status_t hk_pin(const hk_args_t *args, int local_rank)

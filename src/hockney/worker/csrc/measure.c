@@ -48,17 +48,24 @@ static bool exceeds_memory(const hk_bench_t *bench, size_t out_room, size_t in_r
     return true;
 }
 
+/* Where in its first page the receive buffer begins; the send buffer begins with the page, as a program's would. With
+ * both at one place, a send that reads its buffer right after a receive has written the other looks to the CPU as if it
+ * read what was just written, because only the low 12 bits are compared: a half round trip of 8 bytes by shm then cost
+ * 67 ns instead of 50, and 250 instead of 190 between cores far apart (Zen 4). */
+enum { IN_PLACE_BYTES = 1088 };
+
 /* Buffers are symmetric, so every rank takes what the neediest needs. `all` is room for the needs of all ranks. */
 static hk_status_t grow_buffers(hk_bench_t *bench, const hk_plan_t *plan, size_t *all)
 {
     const size_t mine[2] = {plan->out_bytes, plan->in_bytes};
     const hk_status_t status = hk_control_allgather(bench->control, mine, sizeof mine, all);
     size_t out_bytes = 1;
-    size_t in_bytes = 1;
+    size_t in_bytes = 0;
     for (int rank = 0; status == HK_OK && rank < bench->control->size; rank++) {
         out_bytes = all[2 * rank] > out_bytes ? all[2 * rank] : out_bytes;
         in_bytes = all[2 * rank + 1] > in_bytes ? all[2 * rank + 1] : in_bytes;
     }
+    in_bytes += IN_PLACE_BYTES;
     if (status != HK_OK || (out_bytes <= bench->out_room && in_bytes <= bench->in_room)) {
         return status;
     }
@@ -90,9 +97,9 @@ static hk_status_t prepare(hk_bench_t *bench, const hk_command_t *command, hk_ru
     status = hk_control_agree(bench->control, status);
     if (status == HK_OK && all != NULL) {
         status = grow_buffers(bench, &result->plan, all);
-        run->out = bench->out;
-        run->in = bench->in;
         if (status == HK_OK) {
+            run->out = bench->out;
+            run->in = bench->in + IN_PLACE_BYTES;
             /* Both sides touch their buffers before timing: a first touch costs more than a 4 KiB message. */
             hk_payload_fill(run->out, result->plan.out_bytes, bench->ctx->rank, TIMED_SEED);
             memset(run->in, 0, result->plan.in_bytes);

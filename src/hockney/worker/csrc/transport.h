@@ -79,10 +79,9 @@ typedef struct hk_transport {
 
     /* ---- memory ---------------------------------------------------------------------------------------------- */
 
-    /* Memory for messages, aligned to a cache line. Successive buffers begin at different places of a page: where they
-     * don't, loads of one wait for stores to the other that only look the same (4 KiB aliasing, a third of a short
-     * message's time). Symmetric: all ranks call it in the same order with the same size, so a transport may expose it
-     * to its peers. Buffers given to any operation below come from here. NULL: not enough memory. Required. */
+    /* Memory for messages, at least a byte, that begins with a page. Symmetric: all ranks call it in the same order
+     * with the same size, so a transport may expose it to its peers. Buffers given to any operation below come from
+     * here. NULL: not enough memory. Required. */
     void *(*alloc)(hk_ctx_t *ctx, size_t len_bytes);
 
     /* Give back the newest allocation that is not yet given back (last in, first out). Required. */

@@ -172,27 +172,19 @@ const char *hk_channel_library(const hk_ctx_t *ctx)
     return ((const hk_channel_t *)ctx)->library;
 }
 
-/* Buffers start at different places in their pages. With two at the same place, a send that reads its buffer right
- * after a receive has written the other looks to the CPU as if it read what was just written, because only the low 12
- * bits are compared: a half round trip of 8 bytes then cost 67 ns instead of 50, and 250 instead of 190 between cores
- * far apart (Zen 4). */
-enum { PLACES_APART_BYTES = 1088, PLACES_END_BYTES = 4096 };
-
 void *hk_channel_alloc(hk_ctx_t *ctx, size_t len_bytes)
 {
     hk_channel_t *channel = hk_channel_of(ctx);
     const size_t room = channel->mapping->slice_bytes - channel->slice_used;
-    const size_t place = channel->allocations * PLACES_APART_BYTES % PLACES_END_BYTES;
     /* Rounding up can't overflow: a length beyond the room is never rounded. */
-    const size_t whole = len_bytes <= room ? round_up(place + (len_bytes > 0 ? len_bytes : 1), page_bytes()) : SIZE_MAX;
+    const size_t whole = len_bytes <= room ? round_up(len_bytes, page_bytes()) : SIZE_MAX;
     if (whole > room) {
         hk_log(ctx->rank, "%s: no room for a buffer of %zu bytes in this rank's %zu MiB", ctx->tp->name, len_bytes,
                channel->mapping->slice_bytes >> 20);
         return NULL;
     }
-    unsigned char *memory = channel->slice + channel->slice_used + place;
+    unsigned char *memory = channel->slice + channel->slice_used;
     channel->slice_used += whole;
-    channel->allocations++;
     return memory;
 }
 
@@ -200,7 +192,5 @@ void hk_channel_free(hk_ctx_t *ctx, void *memory, size_t len_bytes)
 {
     (void)len_bytes;
     hk_channel_t *channel = hk_channel_of(ctx);
-    const size_t offset = (size_t)((unsigned char *)memory - channel->slice);
-    channel->slice_used = offset / page_bytes() * page_bytes();
-    channel->allocations--;
+    channel->slice_used = (size_t)((unsigned char *)memory - channel->slice);
 }

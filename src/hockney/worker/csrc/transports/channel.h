@@ -92,7 +92,6 @@ typedef struct hk_channel {
     uint64_t epoch;       /* of the barrier */
     unsigned char *slice; /* this rank's part of the arena */
     size_t slice_used;
-    size_t allocations; /* not yet given back */
     char library[128];
 } hk_channel_t;
 
