@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
+import signal
 
 import pytest
 
 ALL_RUNTIMES = os.environ.get("HOCKNEY_ALL_RUNTIMES") == "1"
+
+
+# A shell starts what it puts into the background with Ctrl-C ignored, and many a test presses it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _skipped(config: pytest.Config) -> list[str]:
