@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ def make_visit(
     floor_ns: tuple[float, float] | None = (27.0, 28.0),
     verified: bool = True,
     steal: float | None = None,
+    counters: Mapping[str, tuple[float, ...]] | None = None,
 ) -> Visit:
     samples = np.asarray(elapsed_ns, dtype=np.int64)
     ranks = len(samples)
@@ -45,6 +46,7 @@ def make_visit(
         floor_ns=floor_ns,
         verified=verified,
         steal=steal,
+        counters=counters or {},
     )
 
 

@@ -22,9 +22,9 @@ def pattern(name: str, *, ranks: tuple[int, int, int] = (2, 2, 1), needs: frozen
     return PatternInfo(name, f"what {name} does", needs, ranks, "root", name != "barrier", (ALGORITHM,))
 
 
-def transport(name: str, caps: str = "send nonblocking", native: str = "", mpi: Mpi | None = None) -> TransportInfo:
+def transport(name: str, caps: str = "send nonblocking", native: str = "", library: Mpi | None = None) -> TransportInfo:
     return TransportInfo(
-        name, f"how {name} sends", frozenset(caps.split()), frozenset(native.split()), 0, Path("worker"), name, mpi
+        name, f"how {name} sends", frozenset(caps.split()), frozenset(native.split()), 0, Path("worker"), name, library
     )
 
 
@@ -39,7 +39,7 @@ def catalogue(monkeypatch: pytest.MonkeyPatch) -> Catalogue:
     transports = [
         transport("shm"),
         transport("null", caps="send"),
-        transport(OPEN_MPI.id, native="barrier", mpi=OPEN_MPI),
+        transport(OPEN_MPI.id, native="barrier", library=OPEN_MPI),
     ]
     made = Catalogue(
         {one.name: one for one in patterns},

@@ -32,7 +32,7 @@ LARGE = Point("fault", "pingpong", 2, 64)
 
 @pytest.fixture(scope="module")
 def catalogue() -> Catalogue:
-    return load(recipe=Recipe(defines=("HK_EXTRA_TRANSPORTS(X)=X(fault)",), extra_sources=(FAULT,)), mpis=())
+    return load(recipe=Recipe(defines=("HK_EXTRA_TRANSPORTS(X)=X(fault)",), extra_sources=(FAULT,)), libraries=())
 
 
 class Silent:

@@ -113,7 +113,7 @@ def _say(text: str) -> None:
 def _about(known: dict[str, Any], place: Place, took_s: float) -> str:
     """What was measured on: enough to compare with, and nothing that names the machine or its folders."""
     cpu, software, surroundings = known["cpu"], known["software"], known["surroundings"]
-    libraries = [info.mpi.name for info in place.mpis() if info.mpi is not None]
+    libraries = [info.library.name for info in place.mpis() if info.library is not None]
     others = place.others_cpus
     lines = [
         ("Date", time.strftime("%Y-%m-%d", time.gmtime())),

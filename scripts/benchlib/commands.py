@@ -129,8 +129,8 @@ def _builds(place: Place) -> list[Row]:
     """Cold, in a fresh cache folder each time; then found in it, by a call in this process and by a fresh one."""
     recipes = {"native": NATIVE}
     for info in place.mpis("openmpi")[:1]:
-        if info.mpi is not None:
-            recipes["Open MPI"] = info.mpi.recipe
+        if info.library is not None:
+            recipes["Open MPI"] = info.library.recipe
     times = 3 if place.short else 7
     cold, cached = Target("≤ 1 s", high=1000.0), Target("≤ 50 ms", high=50.0)
     rows = []

@@ -69,8 +69,8 @@ def _hockney(
 
 
 def _bare(place: Place, info: TransportInfo) -> Callable[[], Measured]:
-    assert info.mpi is not None
-    compiler = (str(info.mpi.mpicc),)
+    assert info.library is not None
+    compiler = info.library.recipe.compiler
     bind = ",".join(map(str, place.cpus))
     options = ("--bind", bind, "--samples", str(_SAMPLES), "--warmup", str(_WARMUP))
     sizes = [f"{size}:{batch}" for size, batch in _BATCHES.items()]
@@ -89,7 +89,9 @@ def _bare(place: Place, info: TransportInfo) -> Callable[[], Measured]:
 def _against_netpipe(place: Place) -> Series:
     program = shutil.which("NPopenmpi")
     # It is linked with the system's Open MPI, never with a wheel.
-    info = next((info for info in place.mpis("openmpi") if info.mpi is not None and not info.mpi.is_wheel), None)
+    info = next(
+        (info for info in place.mpis("openmpi") if info.library is not None and not info.library.is_wheel), None
+    )
     if program is None or info is None:
         why = "NPopenmpi is not installed" if info is not None else "the system has no Open MPI"
         return Absent("NetPIPE", f"mpi: best of {_NETPIPE_TRIALS}", _NETPIPE, why)

@@ -81,13 +81,13 @@ def shm(place: Place) -> list[Series]:
     found: list[Series] = [OverFloor(place)]
     peer = next(iter(place.mpis("openmpi")), None)
     against_mpi = Target("≥ 3 × Open MPI", low=3.0)
-    if peer is None or peer.mpi is None:
+    if peer is None or peer.library is None:
         found.append(Absent("shm stream", "shm: stream bandwidth", against_mpi, "no Open MPI is here"))
     else:
         found.append(
             Contest(
                 f"shm stream against {peer.name}",
-                _stream_questions(against_mpi, peer.mpi.name, fractional=False),
+                _stream_questions(against_mpi, peer.library.name, fractional=False),
                 _streams(place, "shm"),
                 _streams(place, peer.name),
                 place.look,

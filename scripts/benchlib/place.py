@@ -83,19 +83,21 @@ class Place:
     def launch(self, transport: str) -> Launch:
         """How such a job is started."""
         info = self.catalogue.transports[transport]
-        return launch(Job(info.executable, info.worker_name, 2, self.cpus), info.mpi)
+        return launch(Job(info.executable, info.worker_name, 2, self.cpus), info.library)
 
     def mpiexec(self, transport: str, argv: Sequence[str]) -> Launch:
         """The start of another program in the place of the worker: same mpiexec, same flags, same environment."""
         info = self.catalogue.transports[transport]
-        whole = launch(Job(info.executable, info.worker_name, 2, self.cpus), info.mpi)
+        whole = launch(Job(info.executable, info.worker_name, 2, self.cpus), info.library)
         before = whole.argv[: whole.argv.index(str(info.executable))]
         return Launch(whole.launcher, (*before, *argv), whole.environment)
 
     def mpis(self, kind: str | None = None) -> list[TransportInfo]:
         """The plain transport of each MPI found, or of those of one kind."""
-        infos = [info for name, info in self.catalogue.transports.items() if info.mpi is not None and ":" not in name]
-        return [info for info in infos if kind is None or (info.mpi is not None and info.mpi.kind == kind)]
+        infos = [
+            info for name, info in self.catalogue.transports.items() if name.startswith("mpi@") and ":" not in name
+        ]
+        return [info for info in infos if kind is None or (info.library is not None and info.library.kind == kind)]
 
     def bare(self, compiler: Sequence[str], source: str) -> Path:
         """A bare program, built once."""

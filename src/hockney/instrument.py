@@ -147,7 +147,7 @@ class WorkerPool:
         )
         self._starts[transport, ranks] = self._starts.get((transport, ranks), 0) + 1
         started_unix_s = time.time()
-        command = launch(job, info.mpi)
+        command = launch(job, info.library)
         session = WorkerSession(command)
         session.start()
         try:
@@ -204,4 +204,5 @@ def _visit(
         floor_ns=answer.floor_ns,
         verified=answer.verified,
         steal=steal,
+        counters=answer.counters,
     )

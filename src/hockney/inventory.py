@@ -17,7 +17,7 @@ from hockney.plan import Wishes, make_plan
 from hockney.suites import builtin_names, load_suite
 from hockney.worker.catalogue import Catalogue, PatternInfo, TransportInfo, load
 from hockney.worker.errors import WorkerError
-from hockney.worker.launch import LAUNCHERS
+from hockney.worker.launch import LAUNCHERS, launcher_of
 
 # The MPIs that launchers belong to, and how to get the programs that aren't there.
 _HOW = {
@@ -28,7 +28,7 @@ _HOW = {
     "srun": "measure on a cluster under Slurm",
     "ssh": "install an ssh client, for example: apt-get install openssh-client",
 }
-_MPI_LAUNCHERS = ("openmpi", "mpich", "intel", "mpiexec")
+_LIBRARY_LAUNCHERS = ("openmpi", "mpich", "intel", "mpiexec")
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ def _transport(transport: TransportInfo) -> Item:
         "native": sorted(transport.native),
         "max_bytes": transport.max_bytes or None,
     }
-    summary = f"{transport.mpi.name}: {transport.summary}" if transport.mpi else transport.summary
+    summary = f"{transport.library.name}: {transport.summary}" if transport.library else transport.summary
     return Item(transport.name, summary, more=more)
 
 
@@ -149,15 +149,15 @@ def _launcher(name: str, transports: Iterable[TransportInfo]) -> Item:
     summary = (LAUNCHERS[name].__doc__ or "").strip().partition("\n")[0]
     if name == "local":
         return Item(name, summary)
-    if name not in _MPI_LAUNCHERS:
+    if name not in _LIBRARY_LAUNCHERS:
         path = shutil.which(name)
         if path is None:
             return Item(name, summary, f"{name} is not on PATH", _HOW[name])
         return Item(name, summary, more={"programs": [path]})
-    found = [transport.mpi for transport in transports if transport.mpi]
-    programs = sorted({str(mpi.mpiexec) for mpi in found if (mpi.kind if mpi.kind in LAUNCHERS else "mpiexec") == name})
+    found = [transport.library for transport in transports if transport.library]
+    programs = sorted({str(library.program) for library in found if launcher_of(library) == name})
     if not programs:
-        return Item(name, summary, "no MPI of this kind was found", _HOW[name])
+        return Item(name, summary, "no library of this kind was found", _HOW[name])
     return Item(name, f"{summary} {', '.join(programs)}", more={"programs": programs})
 
 

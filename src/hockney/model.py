@@ -7,6 +7,7 @@ imported only where arrays are made, so that commands that measure nothing start
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -62,7 +63,8 @@ class Visit:
     `elapsed_ns` has the shape (ranks, samples): ns of one batch of `batch` repetitions. `floor_ns` is the cache-line
     floor (half round trip between the CPUs of ranks 0 and 1) just before and just after, or None where it can't be
     measured. CPU times and wall time are per rank, over all samples of the visit. `steal` is the fraction of CPU time
-    that a hypervisor took since the visit before, None where unknown or too short to tell.
+    that a hypervisor took since the visit before, None where unknown or too short to tell. `counters` are sums over
+    all samples by name, a number per rank: what the pattern or the transport counts (docs/metrics.md).
     """
 
     point: Point
@@ -78,6 +80,7 @@ class Visit:
     floor_ns: tuple[float, float] | None
     verified: bool
     steal: float | None = None
+    counters: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
     def times_ns(self) -> FloatArray:
         """The pattern's time of each sample, by its definition: shape (samples,), ns per repetition / divisor."""

@@ -130,7 +130,12 @@ def make_plan(suite: Suite, wishes: Wishes, catalogue: Catalogue, cpus: int) -> 
                 reason = catalogue.obstacle(pattern, transport, point.ranks, point.bytes)
                 if reason is None and point.ranks > cpus and not (wishes.oversubscribe or wishes.hosts):
                     reason = f"{point.ranks} ranks on {cpus} CPUs would measure the scheduler; --oversubscribe runs it"
-                if reason is None and wishes.hosts and transport.mpi is None and not transport.name.startswith("tcp"):
+                if (
+                    reason is None
+                    and wishes.hosts
+                    and transport.library is None
+                    and not transport.name.startswith("tcp")
+                ):
                     reason = f"{transport.name} works within one host; over several: tcp and mpi"
                 if reason is not None:
                     skipped[point] = reason

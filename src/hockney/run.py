@@ -179,7 +179,7 @@ class _KernelShare:
                 "CPU in its progress loop, so its latency is that of system calls.",
                 "No setting of the PyPI wheel of MPICH changes this; install another MPI to compare "
                 "(apt install libopenmpi-dev openmpi-bin)."
-                if info.mpi is not None and info.mpi.is_wheel
+                if info.library is not None and info.library.is_wheel
                 else "Look for the library's setting that makes waits spin (Open MPI: mpi_yield_when_idle).",
             )
 

@@ -55,7 +55,9 @@ def test_point_added_again_keeps_its_status(store: Store, run_id: int) -> None:
 
 def test_visits_come_back_by_point_in_order(store: Store, run_id: int) -> None:
     first = make_visit(make_point(8), floor_ns=None, verified=False)
-    other = make_visit(make_point(64), [[1, 2], [3, 2**40], [5, 6]], definition=SLOWEST, batch=9, steal=0.25)
+    other = make_visit(
+        make_point(64), [[1, 2], [3, 2**40], [5, 6]], definition=SLOWEST, batch=9, counters={"lost": (1.0, 2.5, 0.0)}
+    )
     second = make_visit(make_point(8), [[], []], round_=1)
     store.write_round(run_id, [first, other])
     store.write_round(run_id, [second])

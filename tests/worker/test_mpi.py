@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from hockney.worker import mpi as module
-from hockney.worker.mpi import Mpi, Unusable, find_mpis, search
+from hockney.worker.libraries import Unusable
+from hockney.worker.mpi import Mpi, find_mpis, search
 
 MACROS = {
     "openmpi": "#define OMPI_MAJOR_VERSION 5\n#define OMPI_MINOR_VERSION 0\n#define OMPI_RELEASE_VERSION 3",
@@ -167,7 +168,7 @@ def test_a_stranger_beside_it_is_no_mpiexec(only: Path, monkeypatch: pytest.Monk
     on_path(monkeypatch, tools)
     found, (unusable,) = find(only)
     assert found == ()
-    assert unusable.mpicc == tools / "mpicc"
+    assert unusable.wrapper == tools / "mpicc"
     assert "there is no mpiexec of Open MPI beside" in unusable.reason
 
 

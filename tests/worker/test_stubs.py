@@ -52,6 +52,7 @@ MEASURE: dict[str, Any] = {
     "wall_ns": [9],
     "verified": True,
     "floor_ns": [30.25, 31],
+    "counters": {"lost": [0.5]},
     "elapsed_ns": [[5, 4]],
 }
 MISSING = object()
@@ -106,6 +107,7 @@ def test_the_stub_is_right_where_nothing_is_changed(stub: Stub) -> None:
         answer = session.measure("pingpong", bytes=8, batch=1, samples=2)
         assert answer.elapsed_ns == [[5, 4]]
         assert answer.floor_ns == (30.25, 31.0)
+        assert answer.counters == {"lost": (0.5,)}
 
 
 @pytest.mark.parametrize(
@@ -160,6 +162,10 @@ def test_what_is_no_answer_is_a_protocol_error(stub: Stub, verb: str, text: byte
         ("wall_ns", []),
         ("wall_ns", {"0": 1}),
         ("floor_ns", MISSING),
+        ("counters", MISSING),
+        ("counters", [1]),
+        ("counters", {"lost": [1, 2]}),
+        ("counters", {"lost": ["1"]}),
         ("floor_ns", [1.0]),
         ("floor_ns", ["1", "2"]),
     ],

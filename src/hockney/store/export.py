@@ -186,6 +186,7 @@ def _json_visit(visit: Visit, state: State, *, samples: bool) -> dict[str, Any]:
         "state": state.name,
         "floor_ns": visit.floor_ns,
         "steal": visit.steal,
+        "counters": {name: list(values) for name, values in visit.counters.items()},
         "batch": visit.batch,
         "verified": visit.verified,
         "definition": dataclasses.asdict(visit.definition),

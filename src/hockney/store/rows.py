@@ -30,7 +30,7 @@ SUMMARY = (
 )
 VISIT = (
     "point_id, launch_id, round, started_unix_s, batch, timed, divisor, bytes_per_rep, messages_per_rep, algorithm, "
-    "floor_before_ns, floor_after_ns, steal, verified, cpu_user_ns, cpu_system_ns, wall_ns"
+    "floor_before_ns, floor_after_ns, steal, verified, cpu_user_ns, cpu_system_ns, wall_ns, counters"
 )
 VISIT_FIGURES = "samples, median_ns, min_ns, max_ns"  # beside VISIT when written, made from the samples
 
@@ -152,6 +152,7 @@ def visit_row(visit: Visit, point_id: int) -> Row:
         pack(visit.cpu_user_ns),
         pack(visit.cpu_system_ns),
         pack(visit.wall_ns),
+        pack(dict(visit.counters)) if visit.counters else None,
         *figures,
     )
 
@@ -159,7 +160,7 @@ def visit_row(visit: Visit, point_id: int) -> Row:
 def visit_of(row: Row, point: Point) -> Visit:
     """Row: VISIT, then the blob."""
     _, launch_id, round_, started_unix_s, batch, timed, divisor, per_rep, messages, algorithm = row[:10]
-    before_ns, after_ns, steal, verified, cpu_user_ns, cpu_system_ns, wall_ns, blob = row[10:]
+    before_ns, after_ns, steal, verified, cpu_user_ns, cpu_system_ns, wall_ns, counters, blob = row[10:]
     return Visit(
         point=point,
         launch_id=launch_id,
@@ -174,6 +175,7 @@ def visit_of(row: Row, point: Point) -> Visit:
         floor_ns=_pair(before_ns, after_ns),
         verified=bool(verified),
         steal=steal,
+        counters={name: tuple(values) for name, values in json.loads(counters or "{}").items()},
     )
 
 

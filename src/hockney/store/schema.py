@@ -160,3 +160,9 @@ def m0001_runs_points_visits(db: sqlite3.Connection) -> None:
     """The first tables."""
     for statement in _M0001.split(";\n"):
         db.execute(statement)  # not executescript, which would commit first
+
+
+@migration
+def m0002_counters(db: sqlite3.Connection) -> None:
+    """What patterns and transports count beside their times."""
+    db.execute("ALTER TABLE visit ADD COLUMN counters TEXT")  # JSON, a list by name; NULL where nothing is counted

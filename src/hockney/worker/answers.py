@@ -48,8 +48,9 @@ class HelloAnswer:
 class MeasureAnswer:
     """One visit to one point. `elapsed_ns[rank][sample]` is the time of one batch of `batch` repetitions, in ns.
 
-    CPU and wall times are per rank over all samples, in ns. `floor_ns` is the floor just before and after. How
-    samples become a figure is said by `timed`, `divisor`, `bytes_per_rep` and `messages_per_rep` (docs/metrics.md).
+    CPU and wall times are per rank over all samples, in ns; so are the `counters` of the pattern and the transport, by
+    name. `floor_ns` is the floor just before and after. How samples become a figure is said by `timed`, `divisor`,
+    `bytes_per_rep` and `messages_per_rep` (docs/metrics.md).
     """
 
     pattern: str
@@ -69,6 +70,7 @@ class MeasureAnswer:
     cpu_system_ns: list[int]
     wall_ns: list[int]
     floor_ns: tuple[float, float] | None
+    counters: dict[str, tuple[float, ...]]
     verified: bool
 
 
@@ -146,6 +148,14 @@ class Fields:
         if key in self._values and self._values[key] is None:
             return None
         return self.numbers(key, count)
+
+    def counters(self, key: str, ranks: int) -> dict[str, tuple[float, ...]]:
+        """An object of lists, each of so many numbers."""
+        values = self._values.get(key)
+        if type(values) is not dict:
+            raise self._wrong(key)
+        lists = Fields(values, f"{self._where} under '{key}'")
+        return {name: tuple(lists.numbers(name, ranks)) for name in values}
 
     def durations_ns(self, key: str, count: int) -> list[int]:
         """So many whole numbers, none negative."""
@@ -232,6 +242,7 @@ def measure(fields: Fields) -> MeasureAnswer:
         cpu_system_ns=fields.durations_ns("cpu_system_ns", size),
         wall_ns=fields.durations_ns("wall_ns", size),
         floor_ns=(floors[0], floors[1]) if floors else None,
+        counters=fields.counters("counters", size),
         verified=fields.boolean("verified"),
     )
 

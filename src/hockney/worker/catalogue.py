@@ -10,17 +10,19 @@ import fnmatch
 import json
 import os
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from hockney.errors import UsageError, unknown
+from hockney.worker import mpi
 from hockney.worker.build import Recipe, build_worker
 from hockney.worker.errors import BuildError, ProtocolError
-from hockney.worker.mpi import Mpi, search
+from hockney.worker.libraries import Library, Unusable
 
 _DESCRIBE_LIMIT_S = 20
+_REPAIR = "repair or remove this library"
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ class PatternInfo:
 
 @dataclass(frozen=True)
 class TransportInfo:
-    """A transport that is ready here. `name` is `base[@library][:variant]`; `mpi` is set for MPI's."""
+    """A transport that is ready here. `name` is `base[@library][:variant]`; native ones have no `library`."""
 
     name: str
     summary: str
@@ -75,7 +77,7 @@ class TransportInfo:
     max_bytes: int
     executable: Path
     worker_name: str  # what the worker calls it
-    mpi: Mpi | None = None
+    library: Library | None = None
 
 
 @dataclass(frozen=True)
@@ -113,10 +115,10 @@ class Catalogue:
             for missing in self.missing:
                 if not matches and missing.name == word:
                     raise UsageError(f"{word} is not here: {missing.why}; {missing.how}")
-            if not matches and word.startswith("mpi@"):
-                here = ", ".join(info.name for info in self.transports.values() if info.mpi is not None) or "none"
+            if not matches and "@" in word:
+                here = ", ".join(info.name for info in self.transports.values() if info.library is not None) or "none"
                 raise UsageError(
-                    f"no MPI here is called '{word}': found are {here}; `hockney list` says how to get more"
+                    f"no library here is called '{word}': found are {here}; `hockney list` says how to get more"
                 )
             if not matches:
                 raise unknown("transport", word, [*self.transports, "mpi"])
@@ -152,34 +154,51 @@ def _matches(word: str, name: str) -> bool:
     return bool(library) and (base, variant) == (wanted_base, wanted_variant) and library.startswith(wanted_library)
 
 
-def load(*, recipe: Recipe | None = None, mpis: Sequence[Mpi] | None = None) -> Catalogue:
+@dataclass(frozen=True)
+class _Family:
+    """A family of workers: what finds its libraries, and what to say where there is none."""
+
+    name: str
+    search: Callable[[], tuple[tuple[Library, ...], tuple[Unusable, ...]]]
+    why: str
+    how: str
+
+
+# One line for each family but the native one.
+_FAMILIES = (
+    _Family("mpi", mpi.search, "no MPI was found", "install one, for example: apt install libopenmpi-dev openmpi-bin"),
+)
+
+
+def load(*, recipe: Recipe | None = None, libraries: Sequence[Library] | None = None) -> Catalogue:
     """Build every worker that can be built here, or find it built, and ask it what it holds.
 
-    Raises BuildError if not even the native worker can be built. An MPI whose worker can't be built is missing, with
-    the reason.
+    `libraries`: these and no others. Raises BuildError if not even the native worker can be built. A library whose
+    worker can't be built is missing, with the reason.
     """
     native = build_worker(recipe or Recipe())
     description = describe(native)
     patterns = {row["name"]: _pattern(row) for row in description["patterns"]}
     transports = {row["name"]: _transport(row, native) for row in description["transports"]}
     missing: list[Missing] = []
-    found, unusable = search() if mpis is None else (tuple(mpis), ())
-    missing.extend(Missing(str(one.mpicc), one.reason, "repair or remove this MPI") for one in unusable)
-    for mpi in found:
+    found = list(libraries or ())
+    for family in _FAMILIES if libraries is None else ():
+        usable, unusable = family.search()
+        found += usable
+        missing += [Missing(str(one.wrapper), one.reason, _REPAIR) for one in unusable]
+        if not usable:
+            missing.append(Missing(family.name, family.why, family.how))
+    for library in found:
         try:
-            executable = build_worker(mpi.recipe)
-            rows = describe(executable, is_wheel=mpi.is_wheel)["transports"]
+            executable = build_worker(library.recipe)
+            rows = describe(executable, is_wheel=library.is_wheel)["transports"]
         except (BuildError, ProtocolError) as error:
-            missing.append(Missing(mpi.id, str(error), "repair or remove this MPI"))
+            missing.append(Missing(library.id, str(error), _REPAIR))
             continue
         for row in rows:
             variant = row["name"].partition(":")[2]
-            name = f"{mpi.id}:{variant}" if variant else mpi.id
-            transports[name] = replace(_transport(row, executable), name=name, mpi=mpi)
-    if not found:
-        missing.append(
-            Missing("mpi", "no MPI was found", "install one, for example: apt install libopenmpi-dev openmpi-bin")
-        )
+            name = f"{library.id}:{variant}" if variant else library.id
+            transports[name] = replace(_transport(row, executable), name=name, library=library)
     return Catalogue(patterns, transports, tuple(missing))
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from hockney.errors import UsageError
-from hockney.worker.mpi import Mpi
+from hockney.worker.libraries import Library
 
 JOIN_ADDRESS = "@ADDRESS@"
 """Stands in the command lines of joining ranks for HOST:PORT, which rank 0 tells when it listens."""
@@ -56,18 +56,23 @@ class Launch:
     needs_token: bool = False  # the first line of every rank's standard input is a secret that they share
 
 
-def launch(job: Job, mpi: Mpi | None = None, environment: Mapping[str, str] = os.environ) -> Launch:
-    """The launcher that fits: a library's own mpiexec, ssh for native ranks on several hosts, else none at all.
+def launch(job: Job, library: Library | None = None, environment: Mapping[str, str] = os.environ) -> Launch:
+    """The launcher that fits: a library's own, ssh for native ranks on several hosts, else none at all.
 
     Raises UsageError where a job can't be started so.
     """
-    if mpi is not None:
-        name = mpi.kind if mpi.kind in LAUNCHERS else "mpiexec"
-        return LAUNCHERS[name](replace(job, program=str(mpi.mpiexec), mpi=mpi.kind, is_wheel=mpi.is_wheel))
+    if library is not None:
+        start = LAUNCHERS[launcher_of(library)]
+        return start(replace(job, program=str(library.program), mpi=library.kind, is_wheel=library.is_wheel))
     if job.hosts:
         agent = shlex.split(environment.get("HOCKNEY_RSH", ""))
         return LAUNCHERS["ssh"](replace(job, remote_shell=tuple(agent) or job.remote_shell))
     return LAUNCHERS["local"](job)
+
+
+def launcher_of(library: Library) -> str:
+    """The name in LAUNCHERS of what starts a library's jobs."""
+    return library.kind if library.kind in LAUNCHERS else "mpiexec"
 
 
 def block_counts(ranks: int, hosts: int) -> tuple[int, ...]:

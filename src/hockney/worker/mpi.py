@@ -23,6 +23,7 @@ from hockney.worker.build import Recipe
 from hockney.worker.cache import Probes
 from hockney.worker.compiler import ask, identify
 from hockney.worker.errors import CompileFailed, NoCompiler
+from hockney.worker.libraries import Unusable
 
 _WRAPPERS = ("mpicc", "mpicc.openmpi", "mpicc.mpich", "mpiicx", "mpiicc")
 _ASK_LIMIT_S = 20
@@ -54,17 +55,14 @@ class Mpi:
         return f"{_KINDS[self.kind]} {self.version}".rstrip()
 
     @property
+    def program(self) -> Path:
+        """What starts its jobs."""
+        return self.mpiexec
+
+    @property
     def recipe(self) -> Recipe:
         """How the worker for this library is built."""
         return Recipe(family="mpi", compiler=(str(self.mpicc),))
-
-
-@dataclass(frozen=True)
-class Unusable:
-    """A wrapper that is there and can't be used; `reason` is a sentence."""
-
-    mpicc: Path
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -108,7 +106,7 @@ def search(*, folder: Path | None = None) -> tuple[tuple[Mpi, ...], tuple[Unusab
         mpi = _name(identity, mpicc, mpiexec, found)
         found[mpi.id] = mpi
     working = {mpi.mpicc.resolve() for mpi in found.values()}
-    return tuple(found.values()), tuple(one for one in broken if one.mpicc.resolve() not in working)
+    return tuple(found.values()), tuple(one for one in broken if one.wrapper.resolve() not in working)
 
 
 def _name(identity: _Identity, mpicc: Path, mpiexec: Path, taken: Iterable[str]) -> Mpi:

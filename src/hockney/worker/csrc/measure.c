@@ -85,12 +85,14 @@ static hk_status_t grow_buffers(hk_bench_t *bench, const hk_plan_t *plan, size_t
 /* Nobody goes into an exchange alone: whatever may fail on one rank is agreed on before the next step. */
 static hk_status_t prepare(hk_bench_t *bench, const hk_command_t *command, hk_run_t *run, hk_result_t *result)
 {
-    hk_status_t status = hk_patterns[command->pattern]->plan(run, &result->plan);
+    const hk_pattern_t *pattern = hk_patterns[command->pattern];
+    hk_status_t status = pattern->plan(run, &result->plan);
     size_t *all = calloc((size_t)bench->control->size, 2 * sizeof *all);
     run->reqs_count = result->plan.reqs_count;
     run->reqs = calloc(run->reqs_count + 1, sizeof *run->reqs);
     result->elapsed_ns = calloc(command->samples, sizeof *result->elapsed_ns);
-    if (status == HK_OK && (all == NULL || run->reqs == NULL || result->elapsed_ns == NULL)) {
+    run->state = calloc(1, result->plan.state_bytes + 1);
+    if (status == HK_OK && (all == NULL || run->reqs == NULL || run->state == NULL || result->elapsed_ns == NULL)) {
         hk_log(bench->ctx->rank, "no memory for %llu samples", (unsigned long long)command->samples);
         status = HK_ERR_MEMORY;
     }
@@ -103,6 +105,7 @@ static hk_status_t prepare(hk_bench_t *bench, const hk_command_t *command, hk_ru
             /* Both sides touch their buffers before timing: a first touch costs more than a 4 KiB message. */
             hk_payload_fill(run->out, result->plan.out_bytes, bench->ctx->rank, TIMED_SEED);
             memset(run->in, 0, result->plan.in_bytes);
+            status = pattern->prepare != NULL ? pattern->prepare(run) : HK_OK;
         }
         status = hk_control_agree(bench->control, status);
         if (status != HK_OK) {
@@ -126,14 +129,32 @@ static void read_cpu(uint64_t *user_ns_p, uint64_t *system_ns_p)
     *system_ns_p = (uint64_t)usage.ru_stime.tv_sec * 1000000000u + (uint64_t)usage.ru_stime.tv_usec * 1000u;
 }
 
+/* The pattern's counters, then the transport's: values to value[], names to name[] where that is asked for. */
+static void read_counters(const hk_pattern_t *pattern, const hk_run_t *run, double *value, const char **name)
+{
+    const hk_transport_t *tp = run->ctx->tp;
+    hk_counter_t counter;
+    size_t count = 0;
+    for (size_t i = 0; count < HK_COUNTERS_MAX && pattern->counter != NULL && pattern->counter(run, i, &counter); i++) {
+        value[count] = counter.value;
+        name[count++] = counter.name;
+    }
+    for (size_t i = 0; count < HK_COUNTERS_MAX && tp->counter != NULL && tp->counter(run->ctx, i, &counter); i++) {
+        value[count] = counter.value;
+        name[count++] = counter.name;
+    }
+}
+
 /* Each sample: ranks come together (untimed), then one timed batch. Coming together also drains what a one-sided
  * definition has left under way. */
 static hk_status_t take_samples(const hk_command_t *command, hk_run_t *run, hk_result_t *result)
 {
     hk_ctx_t *ctx = run->ctx;
-    hk_status_t (*const repeat)(hk_run_t *, uint64_t) = hk_patterns[command->pattern]->repeat;
+    const hk_pattern_t *pattern = hk_patterns[command->pattern];
+    hk_status_t (*const repeat)(hk_run_t *, uint64_t) = pattern->repeat;
     uint64_t (*const now_ns)(hk_ctx_t *) = ctx->tp->now_ns;
     hk_account_t *account = &result->account;
+    double counted[HK_COUNTERS_MAX] = {0};
     uint64_t user_ns = 0;
     uint64_t system_ns = 0;
 
@@ -141,6 +162,7 @@ static hk_status_t take_samples(const hk_command_t *command, hk_run_t *run, hk_r
     if (status == HK_OK && command->warmup > 0) {
         status = repeat(run, command->warmup);
     }
+    read_counters(pattern, run, counted, result->counter_name);
     read_cpu(&user_ns, &system_ns);
     const uint64_t wall_ns = now_ns(ctx);
     for (uint64_t i = 0; status == HK_OK && i < command->samples; i++) {
@@ -155,6 +177,10 @@ static hk_status_t take_samples(const hk_command_t *command, hk_run_t *run, hk_r
     read_cpu(&account->cpu_user_ns, &account->cpu_system_ns);
     account->cpu_user_ns -= user_ns;
     account->cpu_system_ns -= system_ns;
+    read_counters(pattern, run, account->counter, result->counter_name);
+    for (size_t i = 0; i < HK_COUNTERS_MAX; i++) {
+        account->counter[i] -= counted[i];
+    }
     return status == HK_OK ? hk_sync(ctx) : status;
 }
 
@@ -226,6 +252,7 @@ hk_status_t hk_measure(hk_bench_t *bench, const hk_command_t *command, hk_result
     }
     hk_watch_disarm(bench->watch);
     free(run.reqs);
+    free(run.state);
     if (status != HK_OK && status != HK_ERR_CORRUPT) {
         free(result.elapsed_ns);
         return status;

@@ -28,6 +28,7 @@ typedef struct hk_fault {
 /* One rank's account of one point. */
 typedef struct hk_account {
     uint64_t cpu_user_ns, cpu_system_ns, wall_ns; /* over all samples */
+    double counter[HK_COUNTERS_MAX];              /* growth over all samples */
     hk_fault_t fault;
     int32_t verified; /* 1: payload was checked */
 } hk_account_t;
@@ -35,8 +36,9 @@ typedef struct hk_account {
 typedef struct hk_result {
     hk_plan_t plan;
     hk_account_t account;
-    double floor_before_ns, floor_after_ns; /* negative: none */
-    uint64_t *elapsed_ns;                   /* [samples], one batch each; the caller frees it */
+    double floor_before_ns, floor_after_ns;    /* negative: none */
+    const char *counter_name[HK_COUNTERS_MAX]; /* NULL: there are no more */
+    uint64_t *elapsed_ns;                      /* [samples], one batch each; the caller frees it */
 } hk_result_t;
 
 /* Measure a point; all ranks call it with the same command. On success every rank has its result, and only then must

@@ -5,8 +5,6 @@
 #ifndef HK_PATTERN_H
 #define HK_PATTERN_H
 
-#include <stdbool.h>
-
 #include "transport.h"
 
 enum { HK_OPTIONS_MAX = 6 };
@@ -34,11 +32,12 @@ typedef struct hk_run {
     unsigned char *out, *in; /* of out_bytes and in_bytes as planned */
     hk_req_t *reqs;          /* of reqs_count as planned */
     size_t reqs_count;
+    void *state; /* of state_bytes as planned, zero before prepare: the pattern's own */
 } hk_run_t;
 
 /* What a point needs on this rank, and what one repetition moves in the whole job. */
 typedef struct hk_plan {
-    size_t out_bytes, in_bytes, reqs_count;
+    size_t out_bytes, in_bytes, reqs_count, state_bytes;
     uint64_t bytes_per_rep;    /* payload counted by the pattern's definition of bandwidth */
     uint64_t messages_per_rep; /* messages that this counts */
     uint64_t divisor;          /* a repetition's time is divided by this: 2 for half a round trip */
@@ -63,12 +62,19 @@ typedef struct hk_pattern {
     /* Sizes of buffers and what a repetition moves. HK_ERR_UNSUPPORTED where this transport can't. Required. */
     hk_status_t (*plan)(const hk_run_t *run, hk_plan_t *plan_p);
 
+    /* Lay out buffers and state, untimed, before the first repetition. Optional: absent means that `out` holds a
+     * payload and `in` zeros. */
+    hk_status_t (*prepare)(hk_run_t *run);
+
     /* The timed loop: reps repetitions. Roles and variants are chosen before the loop. Required. */
     hk_status_t (*repeat)(hk_run_t *run, uint64_t reps);
 
     /* The i-th block that this rank must have received; false: there are no more.
      * Optional: absent means that the pattern carries no payload. */
     bool (*expected)(const hk_run_t *run, size_t i, hk_expected_t *expected_p);
+
+    /* The i-th counter of this rank since prepare; false: there are no more. Optional: absent means none. */
+    bool (*counter)(const hk_run_t *run, size_t i, hk_counter_t *counter_p);
 } hk_pattern_t;
 
 #endif

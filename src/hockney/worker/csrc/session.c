@@ -273,6 +273,21 @@ static void put_point(hk_answer_t *answer, const session_t *session, const hk_co
     hk_answer_string(answer, timed[pattern->timed]);
 }
 
+static void put_counters(hk_answer_t *answer, const hk_result_t *result, const hk_account_t *accounts, int size)
+{
+    hk_answer_key(answer, "counters");
+    hk_answer_open(answer, '{');
+    for (size_t i = 0; i < HK_COUNTERS_MAX && result->counter_name[i] != NULL; i++) {
+        hk_answer_key(answer, result->counter_name[i]);
+        hk_answer_open(answer, '[');
+        for (int rank = 0; rank < size; rank++) {
+            hk_answer_float(answer, accounts[rank].counter[i]);
+        }
+        hk_answer_close(answer, ']');
+    }
+    hk_answer_close(answer, '}');
+}
+
 static hk_status_t send_measured(session_t *session, const hk_command_t *command, const hk_result_t *result,
                                  const hk_account_t *accounts, const uint64_t *elapsed_ns)
 {
@@ -291,6 +306,7 @@ static hk_status_t send_measured(session_t *session, const hk_command_t *command
     put_accounts(&answer, "cpu_user_ns", accounts, size, offsetof(hk_account_t, cpu_user_ns));
     put_accounts(&answer, "cpu_system_ns", accounts, size, offsetof(hk_account_t, cpu_system_ns));
     put_accounts(&answer, "wall_ns", accounts, size, offsetof(hk_account_t, wall_ns));
+    put_counters(&answer, result, accounts, size);
     hk_answer_key(&answer, "verified");
     hk_answer_bool(&answer, result->account.verified == 1);
     hk_answer_key(&answer, "floor_ns");

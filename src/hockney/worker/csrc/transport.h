@@ -9,6 +9,7 @@
 #ifndef HK_TRANSPORT_H
 #define HK_TRANSPORT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,6 +30,15 @@ enum {
 
 struct hk_transport;
 struct hk_control;
+
+/* Something that a rank counts while it runs, from its start on: messages lost, calls that would have blocked, ns of
+ * computing. What is reported is the growth over the timed samples, so only sums make sense; a mean is two counters. */
+typedef struct hk_counter {
+    const char *name; /* snake_case, with its unit; the same on all ranks */
+    double value;
+} hk_counter_t;
+
+enum { HK_COUNTERS_MAX = 16 }; /* of a pattern and a transport together */
 
 /* A rank, as patterns see it. Transports embed it as the first member of their own context. */
 typedef struct hk_ctx {
@@ -76,6 +86,9 @@ typedef struct hk_transport {
     /* What really carries the bytes, for the record: "Open MPI 4.1.4", "TCP loopback, TCP_NODELAY".
      * The string lives as long as ctx. Required. */
     const char *(*library)(const hk_ctx_t *ctx);
+
+    /* The i-th counter of this rank since open; false: there are no more. Optional: absent means none. */
+    bool (*counter)(const hk_ctx_t *ctx, size_t i, hk_counter_t *counter_p);
 
     /* ---- memory ---------------------------------------------------------------------------------------------- */
 

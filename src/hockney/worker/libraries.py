@@ -1,0 +1,57 @@
+"""What a communication library of this machine has to say of itself: how a worker is built for it and started by it.
+
+Each family of workers but the native one has a module that finds its libraries (mpi.py, …) and one line in catalogue.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from hockney.worker.build import Recipe
+
+
+class Library(Protocol):
+    """One library. `id` names it in transports: `mpi@openmpi-4.1.4`; `name` is for people: `Open MPI 4.1.4`.
+
+    `kind` is the name of its launcher in launch.LAUNCHERS, `program` that launcher's executable.
+    """
+
+    @property
+    def id(self) -> str:
+        """`base@library`, as transports are named."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        ...
+
+    @property
+    def kind(self) -> str:
+        """Which launcher starts its jobs."""
+        ...
+
+    @property
+    def program(self) -> Path:
+        """The launcher's executable."""
+        ...
+
+    @property
+    def is_wheel(self) -> bool:
+        """From a Python environment: its programs must not see the system's LD_LIBRARY_PATH."""
+        ...
+
+    @property
+    def recipe(self) -> Recipe:
+        """How the worker for this library is built."""
+        ...
+
+
+@dataclass(frozen=True)
+class Unusable:
+    """A compiler wrapper that is there and can't be used; `reason` is a sentence."""
+
+    wrapper: Path
+    reason: str
