@@ -98,6 +98,10 @@ def test_own_suites_are_listed_with_their_faults(tmp_path: Path) -> None:
     assert (mine.name, mine.summary) == ("mine", "My own: 1 points, 1 more can't run here")
     assert broken.name == "bad"
     assert "foo" in (broken.why or "")
+    bad.write_text('name = "bad"\ntitle = "Bad"\n[[series]]\npattern = "pingpog"\ntransports = "smh"\n')
+    why = take_inventory([str(bad)], cpus=2).suites[-1].why or ""
+    assert "pingpog" in why
+    assert "smh" in why
     assert "cannot read" in (gone.why or "")
 
 

@@ -274,7 +274,7 @@ def test_kill_9_leaves_no_orphans_and_resume_goes_on(tmp_path: Path) -> None:
     assert not alive, [child.cmdline() for child in alive]
     with Store.open(path, readonly=True) as store:
         stored = store.run(1)
-        assert stored.status is RunStatus.RUNNING
+        assert stored.status is RunStatus.KILLED
     resumed = subprocess.Popen(
         command("run", "--resume", store=path), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     )

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hockney.errors import UsageError
-from hockney.plan import Wishes, make_plan
+from hockney.plan import Wishes, check_words, make_plan
 from hockney.suites import builtin_names, load_suite
 from hockney.worker.catalogue import Catalogue, PatternInfo, TransportInfo, load
 from hockney.worker.errors import WorkerError
@@ -96,9 +96,10 @@ def take_inventory(suite_files: Sequence[str] = (), *, cpus: int) -> Inventory:
 
 def _suite(name: str, catalogue: Catalogue, fault: str | None, cpus: int) -> Item:
     try:
-        suite = load_suite(name)
         if fault is not None:
+            suite = load_suite(name)
             return Item(suite.name, suite.title, "no worker can be built", fault)
+        suite = load_suite(name, check=lambda content: check_words(content, catalogue))
         plan = make_plan(suite, Wishes(), catalogue, cpus)
     except UsageError as error:
         return Item(Path(name).stem, "", str(error), "mend the file")

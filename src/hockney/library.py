@@ -96,7 +96,7 @@ class Run:
 
     @property
     def status(self) -> RunStatus:
-        """RUNNING is also what a killed run is left with."""
+        """How it ended; RUNNING while a program measures it, KILLED if that program is gone."""
         return self._stored.status
 
     @property

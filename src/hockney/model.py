@@ -108,7 +108,8 @@ class PointStatus(enum.Enum):
 class RunStatus(enum.Enum):
     """How a run ended."""
 
-    RUNNING = "running"  # or killed: a resumed run goes on from here
+    RUNNING = "running"
+    KILLED = "killed"  # never stored: a run that is stored as running, and that nobody measures any more
     DONE = "done"
     INTERRUPTED = "interrupted"  # by Ctrl-C; what was measured is stored
     PARTIAL = "partial"  # some point failed

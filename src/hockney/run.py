@@ -7,8 +7,6 @@ from there.
 from __future__ import annotations
 
 import contextlib
-import errno
-import fcntl
 import random
 import signal
 import threading
@@ -25,6 +23,7 @@ from hockney.machine import StealMeter, choose_cpus, facts, usable_cpus, warning
 from hockney.model import Launch, Point, PointStatus, RunInfo, RunStatus, Visit, Warning_
 from hockney.plan import Plan
 from hockney.sampler import Progress, Sampler
+from hockney.store.lock import alone
 from hockney.store.store import Store
 from hockney.worker.catalogue import Catalogue
 
@@ -130,26 +129,6 @@ def _interrupts_wait() -> Iterator[None]:
             stop(number, frame)
 
 
-@contextlib.contextmanager
-def _alone(store: Store, run_id: int) -> Iterator[None]:
-    """Only one program measures a run at a time. The lock ends with this process, however that ends.
-
-    Raises UsageError if another one has it. A file system without locks is trusted.
-    """
-    path = store.path.with_name(f"{store.path.name}-run{run_id}")
-    with contextlib.ExitStack() as stack:
-        try:
-            file = stack.enter_context(path.open("w"))
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            stack.callback(path.unlink, missing_ok=True)
-        except OSError as error:
-            if error.errno == errno.EWOULDBLOCK:
-                raise UsageError(
-                    f"run {run_id} is being measured by another hockney: wait until it is done, or stop it"
-                ) from None
-        yield
-
-
 class _KernelShare:
     """How much of its time each transport spends in the kernel while it sends short messages."""
 
@@ -206,7 +185,7 @@ def measure(
         plan=plan.as_json(),
     )
     run_id = store.create_run(info)
-    with _alone(store, run_id):
+    with alone(store.path, run_id):
         store.add_points(run_id, [*plan.points, *(skipped.point for skipped in plan.skipped)])
         for skipped in plan.skipped:
             store.set_status(run_id, skipped.point, PointStatus.SKIPPED, skipped.reason)
@@ -224,7 +203,7 @@ def resume(reference: str, catalogue: Catalogue, store: Store, display: Display)
     incompatible version.
     """
     run_id = store.find_run(reference)
-    with _alone(store, run_id):
+    with alone(store.path, run_id):
         return _resume(run_id, catalogue, store, display)
 
 

@@ -13,6 +13,7 @@ from tests.builders import SLOWEST, make_info, make_launch, make_point, make_vis
 from hockney.errors import StoreError, UsageError
 from hockney.model import Definition, PointStatus, RunStatus, Visit, Warning_
 from hockney.store import Store, StoredPoint
+from hockney.store.lock import alone
 
 
 def same(one: Visit, other: Visit) -> bool:
@@ -26,7 +27,7 @@ def test_run_comes_back(store: Store) -> None:
     run_id = store.create_run(info)
     stored = store.run(run_id)
     assert stored.info == info
-    assert (stored.status, stored.finished_unix_s, stored.rounds) == (RunStatus.RUNNING, None, 0)
+    assert (stored.status, stored.finished_unix_s, stored.rounds) == (RunStatus.KILLED, None, 0)
     assert (dict(stored.launches), stored.warnings) == ({}, ())
 
 
@@ -149,7 +150,7 @@ def test_run_ends_and_goes_on(store: Store, run_id: int) -> None:
     assert before_s <= stored.finished_unix_s <= time.time()
     store.resume_run(run_id)
     stored = store.run(run_id)
-    assert (stored.status, stored.finished_unix_s) == (RunStatus.RUNNING, None)
+    assert (stored.status, stored.finished_unix_s) == (RunStatus.KILLED, None)
 
 
 def test_killed_run_goes_on_in_another_program(store: Store, run_id: int, path: Path) -> None:
@@ -173,7 +174,7 @@ def test_runs_are_listed_oldest_first(store: Store) -> None:
     listed = store.runs()
     assert [(run.id, run.label, run.transports) for run in listed] == [(first, "a", ("shm", "tcp")), (second, None, ())]
     assert dict(listed[0].points) == {PointStatus.PRECISE: 2, PointStatus.PENDING: 1}
-    assert (listed[0].command, listed[0].status, listed[0].rounds) == ("hockney quick", RunStatus.RUNNING, 0)
+    assert (listed[0].command, listed[0].status, listed[0].rounds) == ("hockney quick", RunStatus.KILLED, 0)
 
 
 def test_unknown_run_number_is_a_usage_error(store: Store) -> None:
@@ -247,3 +248,11 @@ def test_damaged_samples_are_named(store: Store, run_id: int, path: Path) -> Non
     with pytest.raises(StoreError, match=r"results\.db: pingpong of 8 B on shm, 2 ranks: samples are damaged"):
         store.visits(store.points(run_id)[0])
     assert len(store.summaries(run_id)) == 1
+
+
+def test_a_run_is_running_while_somebody_measures_it(store: Store, run_id: int) -> None:
+    with alone(store.path, run_id):
+        assert (store.run(run_id).status, store.runs()[0].status) == (RunStatus.RUNNING, RunStatus.RUNNING)
+        with pytest.raises(UsageError, match="being measured by another"), alone(store.path, run_id):
+            pass
+    assert (store.run(run_id).status, store.runs()[0].status) == (RunStatus.KILLED, RunStatus.KILLED)

@@ -200,6 +200,8 @@ def test_sizes_with_suffix_and_a_last_line_without_its_end() -> None:
         (["--bind", "a"], "'a'"),
         (["--wrong"], "--wrong"),
         (["--rank", "1"], "--join"),
+        (["--join", "localhost:1"], "--rank"),
+        (["--listen", "localhost"], "--rank"),
     ],
 )
 def test_wrong_usage_is_exit_code_2(arguments: list[str], culprit: str) -> None:

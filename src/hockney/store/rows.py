@@ -66,17 +66,18 @@ def run_row(info: RunInfo) -> Row:
     )
 
 
-def run_of(row: Row, launches: Mapping[int, Launch], warnings: tuple[Warning_, ...]) -> StoredRun:
-    """Row: id, status, finished_unix_s, rounds, then RUN."""
-    run_id, status, finished_unix_s, rounds, command, suite, label, started_unix_s, seed, version, facts, plan = row
+def run_of(row: Row, status: RunStatus, launches: Mapping[int, Launch], warnings: tuple[Warning_, ...]) -> StoredRun:
+    """Row: id, the stored status, finished_unix_s, rounds, then RUN."""
+    run_id, _, finished_unix_s, rounds, command, suite, label, started_unix_s, seed, version, facts, plan = row
     info = RunInfo(command, suite, label, started_unix_s, seed, version, json.loads(facts), json.loads(plan))
-    return StoredRun(run_id, info, RunStatus(status), finished_unix_s, rounds, launches, warnings)
+    return StoredRun(run_id, info, status, finished_unix_s, rounds, launches, warnings)
 
 
-def summary_of_run(row: Row, transports: tuple[str, ...], points: Mapping[PointStatus, int]) -> RunSummary:
-    """Row: id, label, command, suite, started_unix_s, finished_unix_s, status, rounds."""
-    run_id, label, command, suite, started_unix_s, finished_unix_s, status, rounds = row
-    status = RunStatus(status)
+def summary_of_run(
+    row: Row, status: RunStatus, transports: tuple[str, ...], points: Mapping[PointStatus, int]
+) -> RunSummary:
+    """Row: id, label, command, suite, started_unix_s, finished_unix_s, the stored status, rounds."""
+    run_id, label, command, suite, started_unix_s, finished_unix_s, _, rounds = row
     return RunSummary(
         run_id, label, command, suite, started_unix_s, finished_unix_s, status, rounds, transports, points
     )

@@ -14,6 +14,7 @@ from hockney.errors import StoreError, UsageError, unknown
 from hockney.model import Launch, Point, PointStatus, RunInfo, RunStatus, Visit, Warning_
 from hockney.stats.states import State, classify
 from hockney.store import codec, opening, rows
+from hockney.store.lock import is_measured_now
 from hockney.store.records import RunSummary, StoredPoint, StoredRun, VisitSummary
 
 _REFERENCE = re.compile(r"(?P<name>.+?)(?:~(?P<back>\d+))?")
@@ -144,8 +145,17 @@ class Store:
             "SELECT id, label, command, suite, started_unix_s, finished_unix_s, status, rounds FROM run ORDER BY id"
         )
         return [
-            rows.summary_of_run(row, tuple(sorted(transports.get(row[0], ()))), points.get(row[0], {})) for row in found
+            rows.summary_of_run(
+                row, self._status(row[0], row[6]), tuple(sorted(transports.get(row[0], ()))), points.get(row[0], {})
+            )
+            for row in found
         ]
+
+    def _status(self, run_id: int, stored: str) -> RunStatus:
+        """A killed program can't say that its run has ended; its lock does."""
+        status = RunStatus(stored)
+        is_left = status is RunStatus.RUNNING and not is_measured_now(self.path, run_id)
+        return RunStatus.KILLED if is_left else status
 
     def find_run(self, reference: str) -> int:
         """What a user calls a run -> its number.
@@ -188,7 +198,8 @@ class Store:
             for row in self._all(f"SELECT id, {rows.LAUNCH} FROM launch WHERE run_id = ? ORDER BY id", run_id)
         }
         warnings = self._all(f"SELECT {rows.WARNING} FROM warning WHERE run_id = ? ORDER BY id", run_id)
-        return rows.run_of(found[0], launches, tuple(Warning_(*row) for row in warnings))
+        status = self._status(run_id, found[0][1])
+        return rows.run_of(found[0], status, launches, tuple(Warning_(*row) for row in warnings))
 
     def points(self, run_id: int) -> list[StoredPoint]:
         """All points of a run in the order they were added."""

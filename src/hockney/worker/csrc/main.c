@@ -1,5 +1,6 @@
 /* The worker's command line. A person may type it:
  *   echo "measure pattern=pingpong bytes=8 batch=1000 samples=20" | worker -t shm -n 2 */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,11 +103,15 @@ int main(int argc, char **argv)
         }
         i++;
     }
+    if (args.rank < 0 && (args.listen != NULL || args.join != NULL)) {
+        return refuse("needs --rank R:", args.listen != NULL ? "--listen" : "--join");
+    }
     if (args.rank > 0 && args.join == NULL) {
         return refuse("needs --join HOST:PORT: --rank", "above 0");
     }
     if (args.rank >= 0 && args.rank >= args.size) {
         return refuse("there is no such rank among -n ranks: --rank", "too high");
     }
+    signal(SIGPIPE, SIG_IGN); /* a peer that is gone is a status, not the end */
     return hk_family.start(&args, argc, argv);
 }

@@ -1,5 +1,4 @@
 /* One rank from open to close: rank 0 reads a command, all ranks carry it out, rank 0 answers. */
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -414,7 +413,6 @@ static hk_status_t serve(session_t *session)
 int hk_rank_main(const hk_transport_t *tp, const hk_job_t *job)
 {
     session_t session = {.job = job, .bench = {.control = job->control, .ranks_here = job->remote ? 1 : job->size}};
-    signal(SIGPIPE, SIG_IGN); /* a peer that is gone is a status, not the end */
 
     hk_status_t status = tp->abi == HK_TRANSPORT_ABI ? HK_OK : HK_ERR_UNSUPPORTED;
     if (status == HK_OK) {

@@ -1,0 +1,47 @@
+"""Who measures a run: one program at a time, and a run that nobody measures any more was killed."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+from collections.abc import Iterator
+from pathlib import Path
+
+from hockney.errors import UsageError
+
+
+@contextlib.contextmanager
+def alone(store: Path, run_id: int) -> Iterator[None]:
+    """Only one program measures a run at a time. The lock ends with this process, however that ends.
+
+    Raises UsageError if another one has it. A file system without locks is trusted.
+    """
+    path = _path(store, run_id)
+    with contextlib.ExitStack() as stack:
+        try:
+            file = stack.enter_context(path.open("w"))
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            stack.callback(path.unlink, missing_ok=True)
+        except OSError as error:
+            if error.errno == errno.EWOULDBLOCK:
+                raise UsageError(
+                    f"run {run_id} is being measured by another hockney: wait until it is done, or stop it"
+                ) from None
+        yield
+
+
+def is_measured_now(store: Path, run_id: int) -> bool:
+    """Whether a program has this run's lock. True where that can't be told: a file system without locks."""
+    try:
+        with _path(store, run_id).open() as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return False
+
+
+def _path(store: Path, run_id: int) -> Path:
+    return store.with_name(f"{store.name}-run{run_id}")
