@@ -29,6 +29,9 @@ def make_visit(
     verified: bool = True,
     steal: float | None = None,
     counters: Mapping[str, tuple[float, ...]] | None = None,
+    floor_kind: str | None = "line",
+    pace_ns: tuple[tuple[float, ...], tuple[float, ...]] | None = None,
+    solo_ns: tuple[float, float] | None = None,
 ) -> Visit:
     samples = np.asarray(elapsed_ns, dtype=np.int64)
     ranks = len(samples)
@@ -47,6 +50,9 @@ def make_visit(
         verified=verified,
         steal=steal,
         counters=counters or {},
+        floor_kind=None if floor_ns is None else floor_kind,
+        pace_ns=pace_ns,
+        solo_ns=solo_ns,
     )
 
 

@@ -68,8 +68,16 @@ def test_tcp_between_two_hosts(agent: Path, tmp_path: Path) -> None:
         assert launch.hosts == tuple(HOSTS.values())
         for series in found.series:
             assert series.visits
-            assert all(visit.verified and visit.floor_ns is None for visit in series.visits)
-            assert {figure.state for figure in series.figures()} == {"unknown"}
+            for visit in series.visits:
+                assert visit.verified
+                assert visit.floor_kind == "transport"
+                assert visit.floor_ns is not None
+                assert min(visit.floor_ns) > 500  # no message gets through a kernel as fast as a cache line
+                assert visit.pace_ns is not None
+                assert all(len(paces) == 2 and min(paces) > 0 for paces in visit.pace_ns)
+                assert visit.solo_ns is None
+            states = {figure.state for figure in series.figures()} - {"mixed"}
+            assert all(state.startswith("reference") for state in states), states
 
 
 def test_more_ranks_than_one_host_has(agent: Path, tmp_path: Path) -> None:

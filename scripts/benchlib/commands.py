@@ -19,7 +19,7 @@ from scripts.benchlib.table import UNDECIDED, UNKNOWN, Row, Target, not_measured
 
 import hockney
 from hockney.errors import HockneyError
-from hockney.stats import Interval, State, classify, median
+from hockney.stats import Interval, Signs, State, classify, median, place, signs_of
 from hockney.worker.build import NATIVE, Recipe, build_worker
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -54,17 +54,17 @@ def _one_run(place: Place, number: int, command: str) -> list[Sampled]:
     store = place.folder / "repeat.db"
     _call([*command.split(), "--store", str(store)])
     with hockney.open(store) as results:
-        return [(statistics.median(one.times_ns().tolist()), one.floor_ns) for one in results.run().series[0].visits]
+        return [(statistics.median(one.times_ns().tolist()), signs_of(one)) for one in results.run().series[0].visits]
 
 
-Sampled = tuple[float, tuple[float, float] | None]
-"""The median of one visit in ns, and its floor before and after."""
+Sampled = tuple[float, Signs]
+"""The median of one visit in ns, and what tells its state."""
 
 
 def repeat_rows(what: str, runs: Sequence[Sequence[Sampled]]) -> list[Row]:
     """One row for each state: how far the figures of single runs scatter. A run has a figure in a state in which it
-    has enough visits for an interval; states are told from the floors of all runs together."""
-    states = iter(classify([floor for run in runs for _, floor in run]))
+    has enough visits for an interval; states are told from the visits of all runs together."""
+    states = iter(classify([signs for run in runs for _, signs in run]))
     figures: dict[State, list[float]] = {}
     for run in runs:
         values: dict[State, list[float]] = {}
@@ -73,7 +73,10 @@ def repeat_rows(what: str, runs: Sequence[Sequence[Sampled]]) -> list[Row]:
         for state, of_state in values.items():
             if len(of_state) >= MIN_PAIRS and state.floor_ns is not None:
                 figures.setdefault(state, []).append(statistics.median(of_state))
-    rows = [_scatter(what, state, figures[state]) for state in sorted(figures, key=lambda one: one.floor_ns or 0.0)]
+    rows = [
+        _scatter(what, state, figures[state])
+        for state in sorted(figures, key=lambda one: place(one.name, one.floor_ns))
+    ]
     return rows or [Row(what, _CV.text, "no run has a figure with an interval", UNKNOWN, UNDECIDED)]
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from scripts.benchlib import bare
-from scripts.benchlib.pairs import Look, Pair, Question, Taken, rows, show_interval
+from scripts.benchlib.pairs import Pair, Question, Taken, rows, show_interval
 from scripts.benchlib.place import Place, Shot, measure, middle_ns, take
 from scripts.benchlib.series import Absent, Contest, Measured, Series
 from scripts.benchlib.table import UNDECIDED, Row, Target
@@ -61,7 +61,8 @@ class OverFloor:
                 answer = measure(session, "pingpong", Shot(8, 500, 41))
                 after = self.place.look()
                 if answer.floor_ns is not None:  # nearer than our looks are
-                    before, after = Look(answer.floor_ns[0], before.pace_ns), Look(answer.floor_ns[1], after.pace_ns)
+                    before = replace(before, floor_ns=answer.floor_ns[0])
+                    after = replace(after, floor_ns=answer.floor_ns[1])
                 floor = Taken((before.floor_ns + after.floor_ns) / 2, before, after)
                 self.pairs.append(Pair(Taken(middle_ns(answer), before, after), floor))
 

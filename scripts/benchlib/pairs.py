@@ -1,9 +1,8 @@
 """Pairs of measurements taken one right after the other, and their ratio in each state of the machine.
 
 The machine changes its state for seconds to minutes, and every latency changes with it. So what is compared is measured
-in pairs, and before, between and after the two the machine is looked at: the floor, and each CPU's pace, which is what
-a fixed loop takes there. A virtual CPU whose core has just got another guest is slower by a fifth or more, for parts of
-a second, and the floor does not show it. Only a pair that lies in one state as a whole counts. The ratio is the median
+in pairs, and before, between and after the two the machine is looked at: the floor, and the paces of both CPUs, as in
+every visit. Only a pair that lies in one state as a whole counts. The ratio is the median
 over the ratios of such pairs, with its order-statistic interval: whatever drifts slowly is the same on both sides.
 """
 
@@ -15,20 +14,21 @@ from dataclasses import dataclass
 
 from scripts.benchlib.table import UNDECIDED, UNKNOWN, Row, Target
 
-from hockney.stats import MIXED, Interval, State, classify, median
+from hockney.stats import MIXED, Interval, Signs, State, classify, median, place
 from hockney.stats import UNKNOWN as NO_STATE
 from hockney.units import format_ns, format_rate
 
 MIN_PAIRS = 6  # fewer give no 95 % interval of a median
-_SLOWED = 1.04  # a loop alone on its core scatters by 1 %, next to another guest it takes 5 to 20 % longer
+_CORES = {"": "cores alone", "one slowed": "a core shared", "all slowed": "both cores shared", "same core": "same core"}
 
 
 @dataclass(frozen=True)
 class Look:
-    """The machine at one moment: the floor, and what a fixed loop takes on each of the two CPUs."""
+    """The machine at one moment: the floor, the pace of each of the two CPUs, and the first's while the other rests."""
 
     floor_ns: float
-    pace_ns: tuple[float, float]
+    pace_ns: tuple[float, ...]
+    solo_ns: float
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,14 @@ class Taken:
     value_ns: float
     before: Look
     after: Look
+
+    @property
+    def signs(self) -> Signs:
+        """What tells its state."""
+        before, after = self.before, self.after
+        return Signs(
+            (before.floor_ns, after.floor_ns), (before.pace_ns, after.pace_ns), (before.solo_ns, after.solo_ns)
+        )
 
 
 @dataclass(frozen=True)
@@ -52,11 +60,11 @@ class Pair:
 class Compared:
     """All pairs of one state. `ratio` is ours over theirs in time, or theirs over ours where speeds are compared.
 
-    `slowed` is how many of the two CPUs were slowed down meanwhile; None where pairs of any number are together.
+    `state` is without what the paces say where pairs of any pace are together.
     """
 
     state: State
-    slowed: int | None
+    paces_apart: bool
     ratio: Interval
     ours_ns: float
     theirs_ns: float
@@ -67,8 +75,8 @@ class Question:
     """What is asked of a series of pairs, and how the answer reads.
 
     `rate_bytes`: the payload behind one value, where the ratio is one of speeds; 0 where it is one of times.
-    `fractional`: show 1.003 and not 1.00, where a target is a matter of percents. `paces_apart`: one row for each
-    number of slowed CPUs, where both sides of the ratio don't suffer alike.
+    `fractional`: show 1.003 and not 1.00, where a target is a matter of percents. `paces_apart`: one row for each state
+    of the paces too, where both sides of the ratio don't suffer alike.
     """
 
     what: str
@@ -82,38 +90,26 @@ class Question:
 
 def by_state(pairs: Sequence[Pair], *, speeds: bool = False, paces_apart: bool = False) -> tuple[list[Compared], int]:
     """The pairs of each state in ascending order of the floor, and how many pairs lie in no single state."""
-    everything = [taken for pair in pairs for taken in (pair.ours, pair.theirs)]
-    states = iter(classify([(taken.before.floor_ns, taken.after.floor_ns) for taken in everything]))
-    slowed = iter(_slowed(everything))
-    groups: dict[tuple[State, int | None], list[Pair]] = {}
+    states = iter(classify([taken.signs for pair in pairs for taken in (pair.ours, pair.theirs)]))
+    groups: dict[State, list[Pair]] = {}
     for pair in pairs:
-        (first, second), (slow, slow_too) = (next(states), next(states)), (next(slowed), next(slowed))
-        if first == second and first not in (MIXED, NO_STATE) and slow is not None and slow == slow_too:
-            groups.setdefault((first, sum(slow) if paces_apart else None), []).append(pair)
+        first, second = next(states), next(states)
+        if first == second and first not in (MIXED, NO_STATE):
+            state = first if paces_apart else State(first.level, first.floor_ns)
+            groups.setdefault(state, []).append(pair)
     left_out = len(pairs) - sum(map(len, groups.values()))
-    order = sorted(groups, key=lambda key: (key[0].floor_ns or 0.0, key[1] or 0))
-    return [_compare(*key, groups[key], speeds) for key in order], left_out
+    order = sorted(groups, key=lambda state: place(state.name, state.floor_ns))
+    return [_compare(state, paces_apart, groups[state], speeds) for state in order], left_out
 
 
-def _slowed(everything: Sequence[Taken]) -> list[tuple[bool, ...] | None]:
-    """Which CPUs were slowed down during each measurement; None where that changed meanwhile."""
-    looks = [look for taken in everything for look in (taken.before, taken.after)]
-    best_ns = [min((look.pace_ns[cpu] for look in looks), default=0.0) for cpu in range(2)]
-
-    def slow(look: Look) -> tuple[bool, ...]:
-        return tuple(pace_ns > _SLOWED * best for pace_ns, best in zip(look.pace_ns, best_ns, strict=True))
-
-    return [slow(taken.before) if slow(taken.before) == slow(taken.after) else None for taken in everything]
-
-
-def _compare(state: State, slowed: int | None, pairs: Sequence[Pair], speeds: bool) -> Compared:
+def _compare(state: State, paces_apart: bool, pairs: Sequence[Pair], speeds: bool) -> Compared:
     ratios = [
         pair.theirs.value_ns / pair.ours.value_ns if speeds else pair.ours.value_ns / pair.theirs.value_ns
         for pair in pairs
     ]
     ours_ns = statistics.median(pair.ours.value_ns for pair in pairs)
     theirs_ns = statistics.median(pair.theirs.value_ns for pair in pairs)
-    return Compared(state, slowed, median(ratios), ours_ns, theirs_ns)
+    return Compared(state, paces_apart, median(ratios), ours_ns, theirs_ns)
 
 
 def rows(question: Question, pairs: Sequence[Pair]) -> list[Row]:
@@ -133,8 +129,8 @@ def _row(question: Question, one: Compared) -> Row:
 
     measured = f"{show_interval(one.ratio, 3 if question.fractional else 2)}: {question.ours} {show(one.ours_ns)}"
     measured += f", {question.theirs} {show(one.theirs_ns)}"
-    cores = {None: "", 0: ", cores alone", 1: ", a core shared", 2: ", both cores shared"}[one.slowed]
-    state = f"{show_state(one.state)}{cores}; {one.ratio.n} pairs"
+    cores = f", {_CORES.get(one.state.slowed, one.state.slowed)}" if one.paces_apart else ""
+    state = f"{_show_level(one.state)}{cores}; {one.ratio.n} pairs"
     return Row(question.what, question.target.text, measured, state, question.target.judge(one.ratio))
 
 
@@ -146,5 +142,9 @@ def show_interval(value: Interval, digits: int) -> str:
 
 
 def show_state(state: State) -> str:
-    """`near, 27.1 ns`."""
-    return state.name if state.floor_ns is None else f"{state.name.split()[0]}, {format_ns(state.floor_ns)}"
+    """`near, 27.1 ns`, `near, 27.1 ns, one slowed`."""
+    return f"{_show_level(state)}, {state.slowed}" if state.slowed else _show_level(state)
+
+
+def _show_level(state: State) -> str:
+    return state.name if state.floor_ns is None else f"{state.level.split()[0]}, {format_ns(state.floor_ns)}"

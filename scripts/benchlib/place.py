@@ -31,7 +31,7 @@ class Shot:
     warmup: int | None = None
 
 
-_PACE = Shot(8, 1000, 9)
+_LOOK = Shot(8, 1000, 9)
 
 
 class Place:
@@ -67,11 +67,10 @@ class Place:
     def look(self) -> Look:
         """The machine now; takes less than 1 ms."""
         assert self._keeper is not None
-        answer = measure(self._keeper, "pingpong", _PACE)
-        if answer.floor_ns is None:
+        answer = measure(self._keeper, "pingpong", _LOOK)
+        if answer.floor_ns is None or answer.pace_ns is None or answer.solo_ns is None:
             raise HockneyError("there is no floor between the two CPUs, so no state of the machine can be told")
-        first, second = (statistics.median(elapsed) / answer.batch for elapsed in answer.elapsed_ns)
-        return Look(statistics.fmean(answer.floor_ns), (first, second))
+        return Look(statistics.fmean(answer.floor_ns), answer.pace_ns[1], answer.solo_ns[1])
 
     @contextmanager
     def worker(self, transport: str) -> Iterator[WorkerSession]:

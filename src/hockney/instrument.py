@@ -205,4 +205,7 @@ def _visit(
         verified=answer.verified,
         steal=steal,
         counters=answer.counters,
+        floor_kind=answer.floor_kind,
+        pace_ns=answer.pace_ns,
+        solo_ns=answer.solo_ns,
     )

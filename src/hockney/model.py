@@ -60,11 +60,14 @@ class Definition:
 class Visit:
     """What one `measure` command brought back.
 
-    `elapsed_ns` has the shape (ranks, samples): ns of one batch of `batch` repetitions. `floor_ns` is the cache-line
-    floor (half round trip between the CPUs of ranks 0 and 1) just before and just after, or None where it can't be
-    measured. CPU times and wall time are per rank, over all samples of the visit. `steal` is the fraction of CPU time
-    that a hypervisor took since the visit before, None where unknown or too short to tell. `counters` are sums over
-    all samples by name, a number per rank: what the pattern or the transport counts (docs/metrics.md).
+    `elapsed_ns` has the shape (ranks, samples): ns of one batch of `batch` repetitions. `floor_ns` is the floor just
+    before and just after, or None where it can't be measured; `floor_kind` says of what: "line", a cache line bounced
+    between the CPUs of ranks 0 and 1, or "transport", half a round trip of 8 B on the transport itself, between hosts.
+    `pace_ns` is what a fixed loop takes a step on the CPU of each rank, just before and just after; `solo_ns` is that
+    of rank 0 while rank 1 rests. CPU times and wall time are per rank, over all samples of the visit. `steal` is the
+    fraction of CPU time that a hypervisor took since the visit before, None where unknown or too short to tell.
+    `counters` are sums over all samples by name, a number per rank: what the pattern or the transport counts
+    (docs/metrics.md).
     """
 
     point: Point
@@ -81,6 +84,14 @@ class Visit:
     verified: bool
     steal: float | None = None
     counters: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    floor_kind: str | None = None
+    pace_ns: tuple[tuple[float, ...], tuple[float, ...]] | None = None
+    solo_ns: tuple[float, float] | None = None
+
+    @property
+    def reference(self) -> str | None:
+        """The transport whose own round trip is the floor; None where the floor is a cache line's or there is none."""
+        return self.point.transport if self.floor_kind == "transport" else None
 
     def times_ns(self) -> FloatArray:
         """The pattern's time of each sample, by its definition: shape (samples,), ns per repetition / divisor."""

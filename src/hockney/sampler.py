@@ -21,8 +21,9 @@ from typing import Protocol
 from hockney.errors import HockneyError
 from hockney.model import Point, PointStatus, Visit
 from hockney.plan import Plan, curve_of
+from hockney.stats.figures import signs_of
 from hockney.stats.interval import Interval, median
-from hockney.stats.states import MIXED, State, classify
+from hockney.stats.states import MIXED, Signs, State, classify
 
 MIN_VISITS = 10  # to be called precise; fewer than six give no 95 % interval of a median at all
 _CALM_ROUNDS = 2  # who stops at the first narrow interval stops at the lucky ones
@@ -92,7 +93,7 @@ class _Work:
     """A point under way."""
 
     point: Point
-    floors: list[tuple[float, float] | None] = field(default_factory=list)  # one a visit
+    signs: list[Signs] = field(default_factory=list)  # of the machine's state, one a visit
     medians_ns: list[float] = field(default_factory=list)  # one a visit
     batch: int = 0  # 0: not calibrated
     samples: int = 0
@@ -103,7 +104,7 @@ class _Work:
     def add(self, visit: Visit) -> None:
         times_ns = sorted(visit.times_ns().tolist())
         half = len(times_ns) // 2
-        self.floors.append(visit.floor_ns)
+        self.signs.append(signs_of(visit))
         self.medians_ns.append(times_ns[half] if len(times_ns) % 2 else (times_ns[half - 1] + times_ns[half]) / 2)
 
     @property
@@ -115,7 +116,7 @@ class _Work:
     def reached(self) -> str:
         """How far it got, for the reason of its end."""
         arm = "no interval yet" if self.precision is None else f"the interval is +-{self.precision:.1%}"
-        return f"{arm}, {len(self.floors)} visits"
+        return f"{arm}, {len(self.signs)} visits"
 
 
 class Sampler:
@@ -156,7 +157,7 @@ class Sampler:
         """
         start_s = self._clock()
         active = list(self._work.values())
-        if any(work.floors for work in active):
+        if any(work.signs for work in active):
             for work in active:
                 work.calm = _CALM_ROUNDS - 1
             active = self._judge(active)  # what was precise already stays so
@@ -169,7 +170,7 @@ class Sampler:
             if self._pending:
                 self._tell_round(active, start_s, budget_s)
             for work in active:
-                if work.floors:
+                if work.signs:
                     self._end(work, PointStatus.BUDGET, f"the run was stopped: {work.reached}")
             raise
         finally:
@@ -212,7 +213,7 @@ class Sampler:
 
     def _visit(self, work: _Work, batch: int, samples: int, warmup: int) -> Visit:
         # Checking a long payload takes longer than sending it: once per point, and always where it is short.
-        verify = not work.floors or work.point.bytes <= 1 << 16
+        verify = not work.signs or work.point.bytes <= 1 << 16
         return self._instrument.measure(
             work.point, round_=self._round, batch=batch, samples=samples, warmup=warmup, verify=verify
         )
@@ -241,15 +242,15 @@ class Sampler:
 
     def _judge(self, active: list[_Work]) -> list[_Work]:
         """End what is precise, look closer where a curve bends, and return what goes on."""
-        # States are told from all floors of the run: the more there are, the surer the levels.
+        # States are told from all visits of the run: the more there are, the surer the levels.
         everything = list(self._work.values())
-        states = iter(classify([floor for work in everything for floor in work.floors]))
+        states = iter(classify([signs for work in everything for signs in work.signs]))
         for work in everything:
-            work.time = _time_in_main_state(work.medians_ns, [next(states) for _ in work.floors])
+            work.time = _time_in_main_state(work.medians_ns, [next(states) for _ in work.signs])
         going_on = []
         for work in active:
             narrow = work.precision is not None and work.precision <= self._plan.precision
-            work.calm = work.calm + 1 if narrow and len(work.floors) >= MIN_VISITS else 0
+            work.calm = work.calm + 1 if narrow and len(work.signs) >= MIN_VISITS else 0
             if work.calm >= _CALM_ROUNDS:
                 self._end(work, PointStatus.PRECISE, None)
             else:
@@ -289,7 +290,7 @@ class Sampler:
 
     def _visits_wanted(self, work: _Work) -> float:
         """An interval narrows with the root of the number of visits."""
-        done = len(work.floors)
+        done = len(work.signs)
         if work.precision is None:
             return max(1, MIN_VISITS - done)
         return max(1.0, done * ((work.precision / self._plan.precision) ** 2 - 1))

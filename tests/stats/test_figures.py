@@ -10,7 +10,7 @@ import pytest
 from tests.builders import HALF_ROUND_TRIP, SLOWEST, make_visit, visits_with_medians
 
 from hockney.model import Definition
-from hockney.stats import State, classify, figures_of
+from hockney.stats import State, classify, figures_of, signs_of
 
 NEAR, FAR = (27.0, 28.0), (184.0, 190.0)
 
@@ -171,7 +171,7 @@ def test_figures_of_two_states_are_those_of_each_alone() -> None:
     far = visits_with_medians(370 * rng.lognormal(0, 0.03, 25), floor_ns=FAR)
     visits = [*near, *far]
     rng.shuffle(visits)
-    found = figures_of(visits, classify([visit.floor_ns for visit in visits]))
+    found = figures_of(visits, classify([signs_of(visit) for visit in visits]))
     assert [each.n_visits for each in found] == [40, 25]
     assert [each.value_ns for each in found] == pytest.approx([150, 370], rel=0.03)
     assert all(each.precision is not None and each.precision < 0.04 for each in found)

@@ -1,27 +1,32 @@
-"""States are recovered from made-up floors whose state is known."""
+"""States are recovered from made-up floors and paces whose state is known."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
 
-from hockney.stats import MIXED, UNKNOWN, State, classify
+from hockney.stats import MIXED, UNKNOWN, Signs, State, classify, place
 from hockney.stats.states import Floor
 
 
 def names(floors: Sequence[Floor]) -> list[str]:
-    return [state.name for state in classify(floors)]
+    return [state.name for state in of_floors(floors)]
+
+
+def of_floors(floors: Sequence[Floor]) -> list[State]:
+    return classify([Signs(floor) for floor in floors])
 
 
 def test_nothing() -> None:
-    assert classify([]) == []
+    assert of_floors([]) == []
 
 
 def test_one_visit_is_enough_for_a_state() -> None:
-    assert classify([(27.0, 33.0)]) == [State("near", 30.0)]
+    assert of_floors([(27.0, 33.0)]) == [State("near", 30.0)]
 
 
 @pytest.mark.parametrize(
@@ -29,21 +34,21 @@ def test_one_visit_is_enough_for_a_state() -> None:
     [(5.0, "near"), (79.9, "near"), (80.0, "far"), (999.0, "far"), (1000.0, "time-sliced"), (4e6, "time-sliced")],
 )
 def test_name_tells_the_level(floor_ns: float, name: str) -> None:
-    assert classify([(floor_ns, floor_ns)] * 3) == [State(name, floor_ns)] * 3
+    assert of_floors([(floor_ns, floor_ns)] * 3) == [State(name, floor_ns)] * 3
 
 
 def test_visit_between_two_levels_is_mixed() -> None:
-    found = classify([(27.0, 28.0), (28.0, 184.0), (184.0, 180.0), (186.0, 27.0)])
+    found = of_floors([(27.0, 28.0), (28.0, 184.0), (184.0, 180.0), (186.0, 27.0)])
     assert found == [State("near", 27.5), MIXED, State("far", 182.0), MIXED]
 
 
 def test_visit_that_saw_nothing_steady_is_mixed() -> None:
-    assert classify([(27.0, 184.0)]) == [MIXED]
+    assert of_floors([(27.0, 184.0)]) == [MIXED]
 
 
 def test_two_levels_of_a_name_carry_their_floor() -> None:
     floors: Sequence[Floor] = [(184.0, 184.0), (420.0, 420.0), (30.0, 30.0)]
-    assert classify(floors) == [State("far 184 ns", 184.0), State("far 420 ns", 420.0), State("near", 30.0)]
+    assert of_floors(floors) == [State("far 184 ns", 184.0), State("far 420 ns", 420.0), State("near", 30.0)]
 
 
 def test_gap_decides_between_one_level_and_two() -> None:
@@ -53,13 +58,13 @@ def test_gap_decides_between_one_level_and_two() -> None:
 
 @pytest.mark.parametrize("floor", [None, (0.0, 30.0), (30.0, -1.0), (math.nan, 30.0), (30.0, math.inf)])
 def test_visit_without_a_floor_is_unknown(floor: Floor) -> None:
-    assert classify([(30.0, 30.0), floor]) == [State("near", 30.0), UNKNOWN]
-    assert classify([floor]) == [UNKNOWN]
+    assert of_floors([(30.0, 30.0), floor]) == [State("near", 30.0), UNKNOWN]
+    assert of_floors([floor]) == [UNKNOWN]
 
 
 def test_disturbed_floor_makes_no_level() -> None:
     floors: Sequence[Floor] = [(28.0, 29.0)] * 20 + [(28.0, 5000.0), (300.0, 29.0)]
-    found = classify(floors)
+    found = of_floors(floors)
     assert found == [State("near", 28.5)] * 20 + [MIXED] * 2
 
 
@@ -71,7 +76,7 @@ def test_disturbed_floors_between_two_levels_do_not_bridge_them() -> None:
 
 def test_time_slices_are_one_level_however_they_scatter() -> None:
     floors: Sequence[Floor] = [(1500.0, 80e3), (4e6, 2e6), (20e3, 1200.0), (28.0, 28.0), (28.0, 3e6)]
-    found = classify(floors)
+    found = of_floors(floors)
     assert [state.name for state in found] == ["time-sliced"] * 3 + ["near", "mixed"]
     assert found[0].floor_ns == 50e3
 
@@ -102,6 +107,108 @@ def test_states_of_a_long_run_are_recovered(spread: float, outliers: float) -> N
 def test_median_floor_is_recovered() -> None:
     rng = np.random.default_rng(4)
     floors = [(a, b) for a, b in (184 * rng.lognormal(0, 0.05, (500, 2))).tolist()]
-    (state,) = set(classify(floors))
+    (state,) = set(of_floors(floors))
     assert state.name == "far"
     assert state.floor_ns == pytest.approx(184, rel=0.01)
+
+
+# ---- paces ----------------------------------------------------------------------------------------------------------
+
+ALONE, SHARED = 0.63, 1.1
+
+
+def of_paces(paces: np.ndarray[Any, Any], floor: Floor = (30.0, 30.0)) -> list[str]:
+    """Names for paces of the shape (visits, before and after, ranks)."""
+    return [
+        state.name
+        for state in classify([Signs(floor, (tuple(before), tuple(after))) for before, after in paces.tolist()])
+    ]
+
+
+def paces_of(levels: Sequence[Sequence[float]], noise: float, seed: int = 5) -> np.ndarray[Any, Any]:
+    """A visit for each row, which holds the level of each rank; noise on all that is measured."""
+    rng = np.random.default_rng(seed)
+    both = np.repeat(np.asarray(levels)[:, None, :], 2, axis=1)
+    paces: np.ndarray[Any, Any] = both * rng.lognormal(0, noise, both.shape)
+    return paces
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.01, 0.03, 0.06])
+@pytest.mark.parametrize("visits", [1, 2, 10, 300, 3000])
+def test_one_pace_with_noise_is_one_state(noise: float, visits: int) -> None:
+    for seed in range(20 if visits < 1000 else 3):
+        assert set(of_paces(paces_of([(ALONE, 0.7)] * visits, noise, seed))) == {"near"}
+
+
+@pytest.mark.parametrize("slow", [20, 500, 970])
+def test_two_paces_17_percent_apart_are_told_apart(slow: int) -> None:
+    levels = [(2.43, 2.70)] * (1000 - slow) + [(2.43 * 1.17, 2.70)] * slow
+    found = of_paces(paces_of(levels, 0.02))
+    wrong = sum(name not in ("near", "mixed") for name in found[: 1000 - slow])
+    wrong += sum(name not in ("near, one slowed", "mixed") for name in found[1000 - slow :])
+    assert wrong == 0
+    assert found.count("mixed") < 10  # a reading 4 spreads off is one of 16,000
+
+
+def test_slowed_paces_scatter_and_the_others_are_still_one_level() -> None:
+    rng = np.random.default_rng(8)
+    shared = rng.uniform(0.75, 1.25, (200, 2, 1))
+    alone = np.full((200, 2, 1), ALONE) * rng.lognormal(0, 0.005, (200, 2, 1))
+    found = of_paces(np.concatenate([alone, shared]))
+    assert found == ["near"] * 200 + ["near, all slowed"] * 200
+
+
+@pytest.mark.parametrize("visits", [12, 100, 5000])
+@pytest.mark.parametrize("factor", [1.1, 1.3, 2.0])
+@pytest.mark.parametrize("shape", ["straight", "swinging"])
+def test_a_clock_that_drifts_is_one_state(visits: int, factor: float, shape: str) -> None:
+    part = np.linspace(0, 1, visits) if shape == "straight" else (1 + np.sin(np.arange(visits) / 20)) / 2
+    rng = np.random.default_rng(9)
+    paces = (ALONE * factor**part)[:, None, None] * rng.lognormal(0, 0.01, (visits, 2, 2))
+    assert set(of_paces(paces)) == {"near"}
+
+
+def test_names_count_the_slowed_ranks() -> None:
+    levels = [(ALONE, ALONE, ALONE), (ALONE, SHARED, ALONE), (SHARED, SHARED, ALONE), (SHARED, SHARED, SHARED)]
+    plain = of_paces(paces_of(levels * 20, 0.01))
+    assert plain == ["near", "near, one slowed", "near, some slowed", "near, all slowed"] * 20
+    far = of_paces(paces_of(levels * 20, 0.01), (184.0, 190.0))
+    assert far == ["far", "far, one slowed", "far, some slowed", "far, all slowed"] * 20
+
+
+def test_a_visit_during_which_a_pace_changed_is_mixed() -> None:
+    steady = paces_of([(ALONE, ALONE), (ALONE, SHARED)] * 20, 0.01)
+    changed = np.array([[[ALONE, ALONE], [ALONE, SHARED]], [[SHARED, ALONE], [ALONE, SHARED]]])
+    assert of_paces(np.concatenate([steady, changed]))[-2:] == ["mixed", "mixed"]
+
+
+def test_jobs_of_other_sizes_and_visits_without_paces_share_the_levels() -> None:
+    two = [Signs((30.0, 30.0), ((ALONE, ALONE), (ALONE, ALONE)))] * 5
+    four = Signs((30.0, 30.0), ((ALONE, SHARED, ALONE, 0.9), (ALONE, SHARED, ALONE, 0.9)))
+    found = classify([*two, four, Signs((30.0, 30.0)), Signs(None, two[0].pace_ns)])
+    assert [state.name for state in found] == ["near"] * 5 + ["near, one slowed", "near", "unknown"]
+
+
+def test_states_sort_by_floor_then_by_pace() -> None:
+    names = ["near", "near, one slowed", "near, all slowed", "far", "mixed", "unknown"]
+    floors = [30.0, 30.0, 30.0, 184.0, None, None]
+    places = [place(*pair) for pair in zip(names, floors, strict=True)]
+    assert places == sorted(set(places))
+
+
+# ---- between hosts --------------------------------------------------------------------------------------------------
+
+
+def test_round_trips_of_transports_are_levels_of_their_own() -> None:
+    tcp = [Signs((20e3, 21e3), reference="tcp")] * 3
+    spin = [Signs((9e3, 9e3), reference="tcp:spin"), Signs((30e3, 31e3), reference="tcp:spin")]
+    line = [Signs((30.0, 30.0))]
+    found = classify([*tcp, *spin, *line, Signs((20e3, 60e3), reference="tcp"), Signs(None, reference="tcp")])
+    assert found == [
+        *[State("reference", 20.5e3)] * 3,
+        State("reference 9.00 us", 9e3),
+        State("reference 30.5 us", 30.5e3),
+        State("near", 30.0),
+        MIXED,
+        UNKNOWN,
+    ]

@@ -59,7 +59,14 @@ def test_visits_come_back_by_point_in_order(store: Store, run_id: int) -> None:
     other = make_visit(
         make_point(64), [[1, 2], [3, 2**40], [5, 6]], definition=SLOWEST, batch=9, counters={"lost": (1.0, 2.5, 0.0)}
     )
-    second = make_visit(make_point(8), [[], []], round_=1)
+    second = make_visit(
+        make_point(8),
+        [[], []],
+        round_=1,
+        floor_kind="transport",
+        pace_ns=((0.63, 0.64), (1.1, 0.63)),
+        solo_ns=(0.63, 0.62),
+    )
     store.write_round(run_id, [first, other])
     store.write_round(run_id, [second])
     eight, sixty_four = store.points(run_id)
@@ -91,12 +98,23 @@ def test_states_are_told_from_all_visits_of_the_run(store: Store, run_id: int) -
     assert [state.name for state in states[sixty_four]] == ["near", "far", "mixed", "unknown"]
 
 
+def test_states_are_told_from_paces_and_per_transport(store: Store, run_id: int) -> None:
+    far = make_point(8, "tcp")
+    store.add_points(run_id, [far])
+    alone, shared = ((0.63, 0.63), (0.63, 0.63)), ((0.63, 1.1), (0.63, 1.1))
+    seen = [make_visit(make_point(8), pace_ns=paces) for paces in (alone, alone, shared)]
+    store.write_round(run_id, [*seen, make_visit(far, floor_ns=(2e4, 2e4), floor_kind="transport", pace_ns=shared)])
+    found = {stored.point: store.states(run_id).get(stored.id, []) for stored in store.points(run_id)}
+    assert [state.name for state in found[make_point(8)]] == ["near", "near", "near, one slowed"]
+    assert [state.name for state in found[far]] == ["reference, one slowed"]
+
+
 def test_unknown_is_null(store: Store, run_id: int, path: Path) -> None:
     store.write_round(run_id, [make_visit(floor_ns=None, steal=None, definition=Definition("root", 1, 0, 1))])
     store.set_status(run_id, make_point(8), PointStatus.PRECISE, "")
     db = sqlite3.connect(path)
-    columns = "floor_before_ns, floor_after_ns, steal, algorithm"
-    assert db.execute(f"SELECT {columns} FROM visit").fetchall() == [(None,) * 4]
+    columns = "floor_before_ns, floor_after_ns, steal, algorithm, floor_kind, pace_ns, solo_before_ns, solo_after_ns"
+    assert db.execute(f"SELECT {columns} FROM visit").fetchall() == [(None,) * 8]
     assert db.execute("SELECT label, finished_unix_s FROM run").fetchall() == [(None, None)]
     assert db.execute("SELECT DISTINCT reason FROM point").fetchall() == [(None,)]
     db.close()

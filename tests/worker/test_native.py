@@ -225,6 +225,19 @@ def test_a_floor_is_half_a_round_trip_between_two_cpus() -> None:
     assert all(value > 0 for value in answers[0]["half_round_trip_ns"])
 
 
+def test_the_state_of_the_machine_is_beside_every_point() -> None:
+    point = [measure("pingpong", 8), measure("barrier", 0)]
+    for answer in converse(build_worker(), point, "-t", "shm", "-n", "3")[0][:2]:
+        assert answer["floor_kind"] == "line"
+        assert all(value > 0 for value in answer["floor_ns"] + answer["solo_ns"])
+        assert [len(paces) for paces in answer["pace_ns"]] == [3, 3]
+        assert all(pace > 0 for paces in answer["pace_ns"] for pace in paces)
+    for arguments in (["-n", "3", "--oversubscribed"], ["-n", "2", "--bind", "0,0"]):
+        answer = converse(build_worker(), point[:1], "-t", "shm", *arguments)[0][0]
+        assert (answer["floor_kind"], answer["floor_ns"], answer["solo_ns"]) == (None, None, None)
+        assert (answer["pace_ns"] is None) == ("--oversubscribed" in arguments)
+
+
 # ---- faults --------------------------------------------------------------------------------------------------------
 
 

@@ -52,6 +52,9 @@ MEASURE: dict[str, Any] = {
     "wall_ns": [9],
     "verified": True,
     "floor_ns": [30.25, 31],
+    "floor_kind": "line",
+    "pace_ns": [[0.63], [0.64]],
+    "solo_ns": None,
     "counters": {"lost": [0.5]},
     "elapsed_ns": [[5, 4]],
 }
@@ -106,7 +109,8 @@ def test_the_stub_is_right_where_nothing_is_changed(stub: Stub) -> None:
         assert session.hello().has_floor
         answer = session.measure("pingpong", bytes=8, batch=1, samples=2)
         assert answer.elapsed_ns == [[5, 4]]
-        assert answer.floor_ns == (30.25, 31.0)
+        assert (answer.floor_ns, answer.floor_kind) == ((30.25, 31.0), "line")
+        assert (answer.pace_ns, answer.solo_ns) == (((0.63,), (0.64,)), None)
         assert answer.counters == {"lost": (0.5,)}
 
 
@@ -168,6 +172,16 @@ def test_what_is_no_answer_is_a_protocol_error(stub: Stub, verb: str, text: byte
         ("counters", {"lost": ["1"]}),
         ("floor_ns", [1.0]),
         ("floor_ns", ["1", "2"]),
+        ("floor_ns", None),
+        ("floor_kind", None),
+        ("floor_kind", "loop"),
+        ("pace_ns", MISSING),
+        ("pace_ns", [0.63, 0.63]),
+        ("pace_ns", [[0.63]]),
+        ("pace_ns", [[0.63], [0.63, 0.63]]),
+        ("pace_ns", [[0.63], ["1"]]),
+        ("solo_ns", MISSING),
+        ("solo_ns", [1]),
     ],
     ids=str,
 )

@@ -92,7 +92,7 @@ def _legend(sheet: Sheet) -> str:
         f"{name}{f' ({format_ns(floor_ns)})' if floor_ns else ''} {visits}" for name, floor_ns, visits in sheet.states
     )
     parts = [
-        "floor: one cache line between the two CPUs, half a round trip.",
+        *_floor_words(sheet),
         "stream, two-way: best of 64 KiB and 1 MiB, 16 messages under way; two-way counts both directions.",
         "r_inf, n_1/2: one straight line through the ping-pong of all sizes, and what its misses leave of each.",
         "-: too few visits in that state for an interval.",
@@ -101,6 +101,21 @@ def _legend(sheet: Sheet) -> str:
     if sheet.harness_ns is not None:
         parts.append(f"The harness itself costs {_cell(sheet.harness_ns, format_ns)} per repetition.")
     return " ".join(parts)
+
+
+def _floor_words(sheet: Sheet) -> list[str]:
+    """What the floor is, and what the names of the states mean that were seen."""
+    names = [name for name, _, _ in sheet.states]
+    words = []
+    if not all(name.startswith("reference") for name in names):
+        words.append("floor: one cache line between the two CPUs, half a round trip.")
+    if any(name.startswith("reference") for name in names):
+        words.append("reference: no line between hosts; the floor is the transport's own 8 B, half a round trip.")
+    if any(name.endswith(" slowed") for name in names):
+        words.append("slowed: something else shares a core that a rank runs on.")
+    if any(name.endswith(", same core") for name in names):
+        words.append("same core: both ranks ran on hardware threads of one core.")
+    return words
 
 
 def _layer_lines(layers: Iterable[Layer]) -> Iterable[str]:

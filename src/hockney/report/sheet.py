@@ -5,7 +5,6 @@ Values only; cli/sheet.py shows them. A figure without an interval is not shown 
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from dataclasses import dataclass
 from hockney.fit import HockneyFit, fit_hockney
 from hockney.library import Run, Series
 from hockney.model import Launch, PointStatus, Warning_
-from hockney.stats import Figure, median
+from hockney.stats import Figure, median, place
 
 LATENCY_BYTES = 8
 # The 97.5 % quantile of Student's distribution for 1, 2, … degrees of freedom; for more the last one, which is larger.
@@ -133,13 +132,13 @@ def _states_of(found: Iterable[Sequence[Figure]]) -> list[tuple[str, float | Non
         for figure in figures:
             if figure.low_ns is not None:
                 states.setdefault(figure.state, []).append(figure.floor_ns or 0.0)
-    ordered = sorted(states.items(), key=lambda item: item[1][0])
+    ordered = sorted(states.items(), key=lambda item: place(item[0], item[1][0]))
     return [(name, floors[0] or None) for name, floors in ordered]
 
 
 def _visits_by_state(series: Iterable[Series]) -> list[tuple[str, float | None, int]]:
     count = Counter((state.name, state.floor_ns) for one in series for state in one.states)
-    ordered = sorted(count.items(), key=lambda item: item[0][1] or math.inf)
+    ordered = sorted(count.items(), key=lambda item: place(*item[0]))
     return [(name, floor_ns, visits) for (name, floor_ns), visits in ordered]
 
 

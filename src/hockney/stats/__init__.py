@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hockney.stats.figures import Figure, figures_of, rate_bytes_per_s
+from hockney.stats.figures import Figure, figures_of, rate_bytes_per_s, signs_of
 from hockney.stats.interval import CONFIDENCE, Interval, median, order_ranks, quantile
-from hockney.stats.states import MIXED, UNKNOWN, State, classify
+from hockney.stats.states import MIXED, UNKNOWN, Signs, State, classify, place
 
 __all__ = [
     "CONFIDENCE",
@@ -12,11 +12,14 @@ __all__ = [
     "UNKNOWN",
     "Figure",
     "Interval",
+    "Signs",
     "State",
     "classify",
     "figures_of",
     "median",
     "order_ranks",
+    "place",
     "quantile",
     "rate_bytes_per_s",
+    "signs_of",
 ]

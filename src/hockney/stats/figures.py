@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from hockney.model import Definition, Visit
 from hockney.stats import interval
 from hockney.stats.interval import CONFIDENCE, Interval
-from hockney.stats.states import MIXED, UNKNOWN, State, classify
+from hockney.stats.states import Signs, State, classify, place
 
 P99_SAMPLES_MIN = 100  # fewer, and the 99th percentile is just the maximum
 
@@ -65,17 +65,18 @@ def figures_of(
     Visits without samples are left out; visits of different definitions (a run resumed by a later version) are never
     put into one figure.
     """
-    of_visits = classify([visit.floor_ns for visit in visits]) if states is None else states
+    of_visits = classify([signs_of(visit) for visit in visits]) if states is None else states
     groups: dict[tuple[State, Definition], list[Visit]] = {}
     for visit, state in zip(visits, of_visits, strict=True):
         if visit.elapsed_ns.size:
             groups.setdefault((state, visit.definition), []).append(visit)
-    ordered = sorted(groups, key=lambda key: _place(key[0]))
+    ordered = sorted(groups, key=lambda key: place(key[0].name, key[0].floor_ns))
     return [_figure(state, groups[state, definition], confidence) for state, definition in ordered]
 
 
-def _place(state: State) -> tuple[int, float]:
-    return {MIXED: 1, UNKNOWN: 2}.get(state, 0), state.floor_ns or 0.0
+def signs_of(visit: Visit) -> Signs:
+    """What tells the state of a visit."""
+    return Signs(visit.floor_ns, visit.pace_ns, visit.solo_ns, visit.reference)
 
 
 def _figure(state: State, visits: list[Visit], confidence: float) -> Figure:

@@ -1,4 +1,4 @@
-"""Which state the machine was in, visit by visit, read off the floor measured before and after each.
+"""Which state the machine was in, visit by visit: the level of the floor, and how much of its core each rank had.
 
 On shared and virtual machines the cost of moving one cache line between the same two CPUs stays on a level for
 minutes and then jumps by a factor of several, and every latency jumps with it. Levels are found on the log scale,
@@ -9,41 +9,138 @@ visit is "mixed", unless both of its floors lie in or next to the same level.
 
 Names tell what a floor means on today's machines, for cache lines between CPUs of one host: "near" below 80 ns (a
 shared cache), "far" below 1 us (another cache, socket or hypervisor mood), "time-sliced" above (two ranks take turns
-on a CPU; the floor is then a scheduler's choice, so everything above counts as one level). Two levels of one name
-carry their floor. Visits without a floor are "unknown". Names depend on what else a run has seen; to compare runs,
-compare floors.
+on a CPU; the floor is then a scheduler's choice, so everything above counts as one level). Between hosts the floor is
+the transport's own short round trip, and its levels are called "reference", for each transport apart. Two levels of one
+name carry their floor. Visits without a floor are "unknown".
+
+Within a level of the floor a CPU is slower while the other hardware thread of its core works for somebody else, and no
+floor shows that. The *pace* does: what a fixed loop of independent additions takes, 1.4 to 2 times as long then. So a
+level has, beside its plain name, which means that every CPU went at its quickest: ", one slowed", ", some slowed", ",
+all slowed" by the number of ranks, and ", same core" where ranks 0 and 1 are the two threads of a core (rank 0's loop
+takes at least 1.3 times as long beside rank 1's as while rank 1 rests; 1.37 on Zen 4, and 1.2 at most between cores
+that are shared with others). A visit during which that changed is "mixed".
+
+A CPU's paces in a run are one level or two: a quick part and the rest, parted where the sum of squares within both is
+least (on the log scale). They count as two only if their medians differ by 12 % or more (30 % where few are known), and
+by 2.5 times the sum of both spreads: two halves of a normal or an even distribution differ by less than 1.5 times that,
+so a clock that drifts is one level however far it goes. Slow is what lies further from the quick part's median than 4
+of its spreads (and 4 %). Names depend on what else a run has seen, so a CPU that was slowed during all of it has the
+plain name; to compare runs, classify their visits together, or compare floors and paces.
 
 Method: one-dimensional single-linkage clustering (J. A. Hartigan, Clustering Algorithms, Wiley 1975) with its cut at
-a fixed ratio. 1.5 has room on both sides: a level was seen to spread by 1.2 (27 to 33 ns), the next to lie at 184 ns.
+a fixed ratio for floors. 1.5 has room on both sides: a level was seen to spread by 1.2 (27 to 33 ns), the next to lie
+at 184 ns. Two classes of least squares for paces (W. D. Fisher, On Grouping for Maximum Homogeneity, JASA 53, 1958);
+a spread is 1.48 median absolute deviations.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from hockney.units import format_ns
 
 GAP = 1.5
 FAR_NS = 80.0
 TIME_SLICED_NS = 1000.0
+SAME_CORE = 1.3
+_PACES_MAX = 2000  # so many tell the levels of a CPU's pace; more only cost time
+_APART = math.log(1.12)
+_APART_FEW = math.log(1.3)  # where fewer than so many paces are known:
+_FEW = 40
+_APART_SPREADS = 2.5
+_QUICK_SPREADS = 4.0
+_QUICK = math.log(1.04)
+_RESOLUTION = 0.002  # of a pace, as a log: a spread below is the clock's coarseness
+_SLOWED = ("", "one slowed", "some slowed", "all slowed", "same core")
 
 Floor = tuple[float, float] | None
+Paces = tuple[tuple[float, ...], tuple[float, ...]] | None
+
+
+class Signs(NamedTuple):
+    """What was seen of the machine just before and just after a visit, each None where it was not measured.
+
+    `floor_ns` and `solo_ns` hold (before, after), `pace_ns` the same with a number for each rank. `reference` names the
+    transport whose own round trip the floor is; None for a cache line's.
+    """
+
+    floor_ns: Floor
+    pace_ns: Paces = None
+    solo_ns: Floor = None
+    reference: str | None = None
 
 
 @dataclass(frozen=True)
 class State:
-    """A state of the machine; `floor_ns` is the median of its visits' floors, None where there is not one floor."""
+    """A state of the machine; `floor_ns` is the median floor of its level, None where there is not one floor."""
 
     name: str
     floor_ns: float | None
 
+    @property
+    def level(self) -> str:
+        """The name without what the paces say."""
+        return self.name.partition(", ")[0]
+
+    @property
+    def slowed(self) -> str:
+        """What the paces say: nothing, or "one slowed" and so on."""
+        return self.name.partition(", ")[2]
+
 
 MIXED = State("mixed", None)
 UNKNOWN = State("unknown", None)
+
+
+def place(name: str, floor_ns: float | None) -> tuple[int, float, int]:
+    """To sort states by: by floor, then the less slowed first; "mixed" and "unknown" last."""
+    slowed = name.partition(", ")[2]
+    rank = _SLOWED.index(slowed) if slowed in _SLOWED else len(_SLOWED)
+    return {MIXED.name: 1, UNKNOWN.name: 2}.get(name.partition(", ")[0], 0), floor_ns or 0.0, rank
+
+
+def classify(seen: Sequence[Signs]) -> list[State]:
+    """The state of each visit, in order.
+
+    Give all visits of a run at once: the more visits, the surer the levels, and only then do names agree.
+    """
+    scales = {key: _Scale(key, floors) for key, floors in _by_reference(seen).items()}
+    limits = _pace_limits(seen)
+    states: dict[tuple[State, str], State] = {}
+    found: list[State] = []
+    for signs in seen:
+        level = scales[signs.reference].state(signs.floor_ns)
+        slowed = _slowed(signs, limits)
+        if slowed is None and level is not UNKNOWN:
+            found.append(MIXED)
+        elif not slowed or level is MIXED or level is UNKNOWN:
+            found.append(level)
+        else:
+            found.append(states.setdefault((level, slowed), State(f"{level.name}, {slowed}", level.floor_ns)))
+    return found
+
+
+def _by_reference(seen: Iterable[Signs]) -> dict[str | None, list[tuple[float, float]]]:
+    groups: dict[str | None, list[tuple[float, float]]] = {}
+    for signs in seen:
+        of_reference = groups.setdefault(signs.reference, [])
+        if signs.floor_ns is not None and _is_known(signs.floor_ns):
+            of_reference.append(signs.floor_ns)
+    return groups
+
+
+def _is_known(floor: tuple[float, float]) -> bool:
+    return 0 < floor[0] < math.inf and 0 < floor[1] < math.inf
+
+
+# ---- floors ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -53,64 +150,130 @@ class _Level:
     median_ns: float
 
 
-def classify(floors: Sequence[Floor]) -> list[State]:
-    """The state of each visit, in order. `floors` holds (before, after) in ns, or None where there is no floor.
+class _Scale:
+    """The levels of floors of one kind: cache lines, or the round trips of a transport."""
 
-    Give all visits of a run at once: the more visits, the surer the levels, and only then do names agree.
-    """
-    known = [floor for floor in floors if floor is not None and _is_known(floor)]
-    levels = _levels(sorted(value for floor in known if _is_steady(floor) for value in floor))
-    states = dict(zip(levels, _named(levels), strict=True))
-    found: list[State] = []
-    for floor in floors:
+    def __init__(self, reference: str | None, floors: Sequence[tuple[float, float]]) -> None:
+        self._sliced_ns = TIME_SLICED_NS if reference is None else math.inf
+        self._levels = self._found(sorted(value for floor in floors if self._is_steady(floor) for value in floor))
+        self._lows_ns = [level.low_ns for level in self._levels]
+        self._states = _named(self._levels, reference)
+
+    def state(self, floor: Floor) -> State:
         if floor is None or not _is_known(floor):
-            found.append(UNKNOWN)
-            continue
-        before, after = (_level_of(value, levels) for value in floor)
-        found.append(states[before] if before is not None and before == after else MIXED)
-    return found
+            return UNKNOWN
+        before, after = self._owner(floor[0]), self._owner(floor[1])
+        return before if before is not None and before is after else MIXED
+
+    def _owner(self, value_ns: float) -> State | None:
+        """Of the nearest level, if nearer than the gap that parts levels."""
+        above = bisect_right(self._lows_ns, value_ns)
+        if above and value_ns <= self._levels[above - 1].high_ns:
+            return self._states[above - 1]
+        below_ratio = value_ns / self._levels[above - 1].high_ns if above else math.inf
+        above_ratio = self._lows_ns[above] / value_ns if above < len(self._levels) else math.inf
+        if min(below_ratio, above_ratio) >= GAP:
+            return None
+        return self._states[above - 1 if below_ratio <= above_ratio else above]
+
+    def _is_steady(self, floor: tuple[float, float]) -> bool:
+        low, high = floor if floor[0] < floor[1] else (floor[1], floor[0])
+        return high < low * GAP or low >= self._sliced_ns
+
+    def _found(self, ordered: Sequence[float]) -> list[_Level]:
+        groups: list[list[float]] = []
+        for value in ordered:
+            if groups and value < groups[-1][-1] * GAP:
+                groups[-1].append(value)
+            else:
+                groups.append([value])
+        levels = [_Level(group[0], group[-1], statistics.median(group)) for group in groups]
+        sliced = [group for group, level in zip(groups, levels, strict=True) if level.median_ns >= self._sliced_ns]
+        if len(sliced) > 1:
+            whole = list(itertools.chain.from_iterable(sliced))
+            levels[-len(sliced) :] = [_Level(whole[0], whole[-1], statistics.median(whole))]
+        return levels
 
 
-def _is_known(floor: tuple[float, float]) -> bool:
-    return all(math.isfinite(value) and value > 0 for value in floor)
-
-
-def _is_steady(floor: tuple[float, float]) -> bool:
-    low, high = sorted(floor)
-    return high < low * GAP or low >= TIME_SLICED_NS
-
-
-def _levels(ordered: list[float]) -> list[_Level]:
-    groups: list[list[float]] = []
-    for value in ordered:
-        if groups and value < groups[-1][-1] * GAP:
-            groups[-1].append(value)
-        else:
-            groups.append([value])
-    sliced = [value for group in groups if statistics.median(group) >= TIME_SLICED_NS for value in group]
-    groups = [group for group in groups if statistics.median(group) < TIME_SLICED_NS]
-    if sliced:
-        groups.append(sliced)
-    return [_Level(group[0], group[-1], statistics.median(group)) for group in groups]
-
-
-def _level_of(value: float, levels: list[_Level]) -> _Level | None:
-    """The nearest level, if nearer than the gap that parts levels."""
-
-    def ratio(level: _Level) -> float:
-        return max(level.low_ns / value, value / level.high_ns, 1.0)
-
-    nearest = min(levels, key=ratio, default=None)
-    return nearest if nearest is not None and ratio(nearest) < GAP else None
-
-
-def _named(levels: list[_Level]) -> list[State]:
-    names = [
-        "near" if level.median_ns < FAR_NS else "far" if level.median_ns < TIME_SLICED_NS else "time-sliced"
-        for level in levels
-    ]
+def _named(levels: Sequence[_Level], reference: str | None) -> list[State]:
+    if reference is not None:
+        names = ["reference"] * len(levels)
+    else:
+        names = [
+            "near" if level.median_ns < FAR_NS else "far" if level.median_ns < TIME_SLICED_NS else "time-sliced"
+            for level in levels
+        ]
     count = Counter(names)
     return [
         State(name if count[name] == 1 else f"{name} {format_ns(level.median_ns)}", level.median_ns)
         for name, level in zip(names, levels, strict=True)
     ]
+
+
+# ---- paces ----------------------------------------------------------------------------------------------------------
+
+
+def _slowed(signs: Signs, limits_ns: Sequence[float]) -> str | None:
+    """What the paces of a visit say; None where that changed meanwhile."""
+    if signs.pace_ns is None:
+        return ""
+    before, after = signs.pace_ns
+    if signs.solo_ns is not None:
+        same, same_too = before[0] >= SAME_CORE * signs.solo_ns[0], after[0] >= SAME_CORE * signs.solo_ns[1]
+        if same or same_too:
+            return "same core" if same and same_too else None
+    count = 0
+    for pace_ns, pace_too_ns, limit_ns in zip(before, after, limits_ns, strict=False):
+        slow = pace_ns > limit_ns
+        if slow != (pace_too_ns > limit_ns):
+            return None
+        count += slow
+    return _SLOWED[0 if count == 0 else 3 if count == len(before) else 1 if count == 1 else 2]
+
+
+def _pace_limits(seen: Sequence[Signs]) -> list[float]:
+    """By rank, the pace above which its CPU is slowed."""
+    known = [signs for signs in seen if signs.pace_ns is not None]
+    paces_ns: list[list[float]] = []
+    for signs in known[:: max(1, len(known) // (_PACES_MAX // 2))]:
+        assert signs.pace_ns is not None
+        for when, paces in enumerate(signs.pace_ns):
+            if signs.solo_ns is not None and paces[0] >= SAME_CORE * signs.solo_ns[when]:
+                continue
+            for rank, pace_ns in enumerate(paces):
+                if rank == len(paces_ns):
+                    paces_ns.append([])
+                if 0 < pace_ns < math.inf:
+                    paces_ns[rank].append(pace_ns)
+    ranks = max((len(signs.pace_ns[0]) for signs in known if signs.pace_ns is not None), default=0)
+    return [*map(_pace_limit, paces_ns), *[math.inf] * (ranks - len(paces_ns))]
+
+
+def _pace_limit(paces_ns: Sequence[float]) -> float:
+    """Where the quick part of a CPU's paces ends; infinite where they are all of one level."""
+    logs = sorted(map(math.log, paces_ns))
+    if len(logs) < 2:
+        return math.inf
+    cut = _best_cut(logs)
+    (quick, quick_spread), (slow, slow_spread) = _middle(logs[:cut]), _middle(logs[cut:])
+    if slow - quick < max(_APART if len(logs) >= _FEW else _APART_FEW, _APART_SPREADS * (quick_spread + slow_spread)):
+        return math.inf
+    return math.exp(quick + min(max(_QUICK, _QUICK_SPREADS * quick_spread), (slow - quick) / 2))
+
+
+def _best_cut(ordered: Sequence[float]) -> int:
+    """How many values the lower of two classes holds, if the squares within both shall be least."""
+    n, total, lower = len(ordered), math.fsum(ordered), 0.0
+    best, cut = -math.inf, 1
+    for i in range(1, n):
+        lower += ordered[i - 1]
+        between = (lower / i - (total - lower) / (n - i)) ** 2 * i * (n - i)
+        if between > best:
+            best, cut = between, i
+    return cut
+
+
+def _middle(ordered: Sequence[float]) -> tuple[float, float]:
+    """The median and the robust spread."""
+    middle = statistics.median(ordered)
+    return middle, max(_RESOLUTION, 1.4826 * statistics.median(abs(value - middle) for value in ordered))

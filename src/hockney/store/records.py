@@ -62,3 +62,6 @@ class VisitSummary:
     max_ns: float | None
     floor_ns: tuple[float, float] | None
     steal: float | None
+    floor_kind: str | None = None
+    pace_ns: tuple[tuple[float, ...], tuple[float, ...]] | None = None
+    solo_ns: tuple[float, float] | None = None

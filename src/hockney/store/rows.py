@@ -26,11 +26,13 @@ LAUNCH = "launch_index, transport, library, ranks, started_unix_s, argv, cpus, h
 POINT = "transport, pattern, ranks, bytes, options, role"
 WARNING = "kind, subject, cause, remedy"
 SUMMARY = (
-    "id, point_id, launch_id, round, batch, samples, median_ns, min_ns, max_ns, floor_before_ns, floor_after_ns, steal"
+    "id, point_id, launch_id, round, batch, samples, median_ns, min_ns, max_ns, floor_before_ns, floor_after_ns, "
+    "steal, floor_kind, pace_ns, solo_before_ns, solo_after_ns"
 )
 VISIT = (
     "point_id, launch_id, round, started_unix_s, batch, timed, divisor, bytes_per_rep, messages_per_rep, algorithm, "
-    "floor_before_ns, floor_after_ns, steal, verified, cpu_user_ns, cpu_system_ns, wall_ns, counters"
+    "floor_before_ns, floor_after_ns, steal, verified, cpu_user_ns, cpu_system_ns, wall_ns, counters, "
+    "floor_kind, pace_ns, solo_before_ns, solo_after_ns"
 )
 VISIT_FIGURES = "samples, median_ns, min_ns, max_ns"  # beside VISIT when written, made from the samples
 
@@ -154,6 +156,9 @@ def visit_row(visit: Visit, point_id: int) -> Row:
         pack(visit.cpu_system_ns),
         pack(visit.wall_ns),
         pack(dict(visit.counters)) if visit.counters else None,
+        visit.floor_kind,
+        None if visit.pace_ns is None else pack(visit.pace_ns),
+        *(visit.solo_ns or (None, None)),
         *figures,
     )
 
@@ -161,7 +166,7 @@ def visit_row(visit: Visit, point_id: int) -> Row:
 def visit_of(row: Row, point: Point) -> Visit:
     """Row: VISIT, then the blob."""
     _, launch_id, round_, started_unix_s, batch, timed, divisor, per_rep, messages, algorithm = row[:10]
-    before_ns, after_ns, steal, verified, cpu_user_ns, cpu_system_ns, wall_ns, counters, blob = row[10:]
+    before_ns, after_ns, steal, verified, cpu_user_ns, cpu_system_ns, wall_ns, counters, *state, blob = row[10:]
     return Visit(
         point=point,
         launch_id=launch_id,
@@ -177,15 +182,39 @@ def visit_of(row: Row, point: Point) -> Visit:
         verified=bool(verified),
         steal=steal,
         counters={name: tuple(values) for name, values in json.loads(counters or "{}").items()},
+        floor_kind=state[0],
+        pace_ns=_paces(state[1]),
+        solo_ns=_pair(*state[2:]),
     )
 
 
 def visit_summary_of(row: Row) -> VisitSummary:
     """Row: SUMMARY."""
-    visit_id, point_id, launch_id, round_, batch, samples, median_ns, min_ns, max_ns, *floor, steal = row
+    visit_id, point_id, launch_id, round_, batch, samples, median_ns, min_ns, max_ns, *floor, steal = row[:12]
+    kind, pace, *solo = row[12:]
     return VisitSummary(
-        visit_id, point_id, launch_id, round_, batch, samples, median_ns, min_ns, max_ns, _pair(*floor), steal
+        visit_id,
+        point_id,
+        launch_id,
+        round_,
+        batch,
+        samples,
+        median_ns,
+        min_ns,
+        max_ns,
+        _pair(*floor),
+        steal,
+        kind,
+        _paces(pace),
+        _pair(*solo),
     )
+
+
+def _paces(text: str | None) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
+    if text is None:
+        return None
+    before, after = json.loads(text)
+    return tuple(before), tuple(after)
 
 
 def _pair(before: float | None, after: float | None) -> tuple[float, float] | None:

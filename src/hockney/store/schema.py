@@ -166,3 +166,12 @@ def m0001_runs_points_visits(db: sqlite3.Connection) -> None:
 def m0002_counters(db: sqlite3.Connection) -> None:
     """What patterns and transports count beside their times."""
     db.execute("ALTER TABLE visit ADD COLUMN counters TEXT")  # JSON, a list by name; NULL where nothing is counted
+
+
+@migration
+def m0003_state(db: sqlite3.Connection) -> None:
+    """The rest of the machine's state: what the floor is one of, and the pace of each rank's CPU."""
+    db.execute("ALTER TABLE visit ADD COLUMN floor_kind TEXT")  # NULL: no floor, or written before this, a line's
+    db.execute("ALTER TABLE visit ADD COLUMN pace_ns TEXT")  # JSON, before and after, each a number per rank
+    db.execute("ALTER TABLE visit ADD COLUMN solo_before_ns REAL")
+    db.execute("ALTER TABLE visit ADD COLUMN solo_after_ns REAL")

@@ -12,7 +12,7 @@ from types import TracebackType
 
 from hockney.errors import StoreError, UsageError, unknown
 from hockney.model import Launch, Point, PointStatus, RunInfo, RunStatus, Visit, Warning_
-from hockney.stats.states import State, classify
+from hockney.stats.states import Signs, State, classify
 from hockney.store import codec, opening, rows
 from hockney.store.lock import is_measured_now
 from hockney.store.records import RunSummary, StoredPoint, StoredRun, VisitSummary
@@ -219,11 +219,21 @@ class Store:
     def states(self, run_id: int) -> dict[int, list[State]]:
         """By point id, the state of the machine at each of its visits in the order of writing.
 
-        Levels of the floor are looked for among all visits of the run. Points without visits are absent.
+        Levels of floor and pace are looked for among all visits of the run. Points without visits are absent.
         """
         summaries = self.summaries(run_id)
+        transports = {stored.id: stored.point.transport for stored in self.points(run_id)}
+        signs = [
+            Signs(
+                each.floor_ns,
+                each.pace_ns,
+                each.solo_ns,
+                transports[each.point_id] if each.floor_kind == "transport" else None,
+            )
+            for each in summaries
+        ]
         by_point: dict[int, list[State]] = {}
-        for summary, state in zip(summaries, classify([each.floor_ns for each in summaries]), strict=True):
+        for summary, state in zip(summaries, classify(signs), strict=True):
             by_point.setdefault(summary.point_id, []).append(state)
         return by_point
 

@@ -49,8 +49,9 @@ class MeasureAnswer:
     """One visit to one point. `elapsed_ns[rank][sample]` is the time of one batch of `batch` repetitions, in ns.
 
     CPU and wall times are per rank over all samples, in ns; so are the `counters` of the pattern and the transport, by
-    name. `floor_ns` is the floor just before and after. How samples become a figure is said by `timed`, `divisor`,
-    `bytes_per_rep` and `messages_per_rep` (docs/metrics.md).
+    name. `floor_ns` is the floor just before and after, of `floor_kind` "line" or "transport"; `pace_ns` is the pace of
+    each rank's CPU just before and after, `solo_ns` that of rank 0 while rank 1 rests. How samples become a figure is
+    said by `timed`, `divisor`, `bytes_per_rep` and `messages_per_rep` (docs/metrics.md).
     """
 
     pattern: str
@@ -70,6 +71,9 @@ class MeasureAnswer:
     cpu_system_ns: list[int]
     wall_ns: list[int]
     floor_ns: tuple[float, float] | None
+    floor_kind: str | None
+    pace_ns: tuple[tuple[float, ...], tuple[float, ...]] | None
+    solo_ns: tuple[float, float] | None
     counters: dict[str, tuple[float, ...]]
     verified: bool
 
@@ -143,11 +147,22 @@ class Fields:
             raise self._wrong(key)
         return [float(value) for value in values]  # type: ignore[arg-type]
 
-    def numbers_or_none(self, key: str, count: int) -> list[float] | None:
-        """A list of `count` numbers or null; null must be said."""
+    def pair_or_none(self, key: str) -> tuple[float, float] | None:
+        """Two numbers or null; null must be said."""
         if key in self._values and self._values[key] is None:
             return None
-        return self.numbers(key, count)
+        first, second = self.numbers(key, 2)
+        return first, second
+
+    def before_and_after_or_none(self, key: str, ranks: int) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
+        """Two lists, each of so many numbers, or null; null must be said."""
+        if key in self._values and self._values[key] is None:
+            return None
+        lists = self.items(key)
+        if len(lists) != 2:
+            raise self._wrong(key)
+        before, after = (Fields({key: one}, self._where).numbers(key, ranks) for one in lists)
+        return tuple(before), tuple(after)
 
     def counters(self, key: str, ranks: int) -> dict[str, tuple[float, ...]]:
         """An object of lists, each of so many numbers."""
@@ -223,7 +238,10 @@ def measure(fields: Fields) -> MeasureAnswer:
     """The answer to `measure`."""
     size = fields.integer("size")
     samples = fields.integer("samples")
-    floors = fields.numbers_or_none("floor_ns", 2)
+    floor_ns = fields.pair_or_none("floor_ns")
+    kind = fields.text_or_none("floor_kind")
+    if (floor_ns is None) != (kind is None) or kind not in (None, "line", "transport"):
+        raise ProtocolError("the worker's answer 'measure' holds a wrong 'floor_kind'")
     return MeasureAnswer(
         pattern=fields.text("pattern"),
         transport=fields.text("transport"),
@@ -241,7 +259,10 @@ def measure(fields: Fields) -> MeasureAnswer:
         cpu_user_ns=fields.durations_ns("cpu_user_ns", size),
         cpu_system_ns=fields.durations_ns("cpu_system_ns", size),
         wall_ns=fields.durations_ns("wall_ns", size),
-        floor_ns=(floors[0], floors[1]) if floors else None,
+        floor_ns=floor_ns,
+        floor_kind=kind,
+        pace_ns=fields.before_and_after_or_none("pace_ns", size),
+        solo_ns=fields.pair_or_none("solo_ns"),
         counters=fields.counters("counters", size),
         verified=fields.boolean("verified"),
     )

@@ -4,6 +4,7 @@
 #ifndef HK_FLOOR_H
 #define HK_FLOOR_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,6 +15,7 @@ typedef struct hk_floor {
     int rank;
     uint64_t turn;   /* the line's value after the last round trip */
     const char *why; /* why there is none, in words */
+    bool apart;      /* ranks 0 and 1 share no memory: the transport's own round trip must do */
 } hk_floor_t;
 
 /* All ranks call it. A machine where it can't be measured is no error: line is NULL then and why says so. */
@@ -27,5 +29,9 @@ double hk_floor_sample(hk_floor_t *floor, uint64_t batch);
 
 /* What a measurement notes: the median of a few short samples, about 0.1 ms; a negative number where there is none. */
 double hk_floor_quick(hk_floor_t *floor);
+
+/* Rank 0 measures something while rank 1 rests, as a hardware thread does that has nothing to do; then both return at
+ * once. All ranks call it; what comes back counts on rank 0. Never called without a line. */
+double hk_floor_alone(hk_floor_t *floor, double (*measure)(void));
 
 #endif

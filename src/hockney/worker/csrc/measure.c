@@ -8,10 +8,11 @@
 #include <unistd.h>
 
 #include "collectives.h"
+#include "pace.h"
 #include "payload.h"
 #include "registry.h"
 
-enum { TIMED_SEED = 0 };
+enum { TIMED_SEED = 0, REFERENCE_TRIPS = 5 };
 
 static void free_buffers(hk_bench_t *bench)
 {
@@ -52,14 +53,14 @@ static bool exceeds_memory(const hk_bench_t *bench, size_t out_room, size_t in_r
  * both at one place, a send that reads its buffer right after a receive has written the other looks to the CPU as if it
  * read what was just written, because only the low 12 bits are compared: a half round trip of 8 bytes by shm then cost
  * 67 ns instead of 50, and 250 instead of 190 between cores far apart (Zen 4). */
-enum { IN_PLACE_BYTES = 1088 };
+enum { IN_PLACE_BYTES = 1088, REFERENCE_BYTES = 8 }; /* the reference is received in front of the receive buffer */
 
 /* Buffers are symmetric, so every rank takes what the neediest needs. `all` is room for the needs of all ranks. */
 static hk_status_t grow_buffers(hk_bench_t *bench, const hk_plan_t *plan, size_t *all)
 {
     const size_t mine[2] = {plan->out_bytes, plan->in_bytes};
     const hk_status_t status = hk_control_allgather(bench->control, mine, sizeof mine, all);
-    size_t out_bytes = 1;
+    size_t out_bytes = REFERENCE_BYTES;
     size_t in_bytes = 0;
     for (int rank = 0; status == HK_OK && rank < bench->control->size; rank++) {
         out_bytes = all[2 * rank] > out_bytes ? all[2 * rank] : out_bytes;
@@ -217,16 +218,100 @@ static hk_status_t verify(hk_bench_t *bench, const hk_command_t *command, hk_run
     return status;
 }
 
+/* Half a round trip of a short message between ranks 0 and 1, the median of a few: what a floor is for where there is
+ * no shared line. All ranks call it, ranks 0 and 1 do it. It receives where no pattern has anything. */
+static hk_status_t refer(hk_bench_t *bench, double *half_ns_p)
+{
+    hk_ctx_t *ctx = bench->ctx;
+    const hk_transport_t *tp = ctx->tp;
+    double sorted[REFERENCE_TRIPS];
+    int taken = 0;
+    hk_status_t status = HK_OK;
+    for (int trip = -1; trip < REFERENCE_TRIPS && status == HK_OK && ctx->rank < 2; trip++) {
+        const uint64_t start_ns = tp->now_ns(ctx);
+        if (ctx->rank == 0) {
+            status = tp->send(ctx, 1, bench->out, REFERENCE_BYTES);
+        }
+        if (status == HK_OK) {
+            status = tp->recv(ctx, 1 - ctx->rank, bench->in, REFERENCE_BYTES);
+        }
+        if (status == HK_OK && ctx->rank == 1) {
+            status = tp->send(ctx, 0, bench->out, REFERENCE_BYTES);
+        }
+        const double half_ns = (double)(tp->now_ns(ctx) - start_ns) / 2.0;
+        if (trip < 0) {
+            continue; /* brings both together */
+        }
+        int k = taken++;
+        for (; k > 0 && sorted[k - 1] > half_ns; k--) {
+            sorted[k] = sorted[k - 1];
+        }
+        sorted[k] = half_ns;
+    }
+    *half_ns_p = taken == REFERENCE_TRIPS ? sorted[REFERENCE_TRIPS / 2] : -1.0;
+    return status;
+}
+
+typedef struct look {
+    double floor_ns, solo_ns, pace_ns; /* negative: none */
+} look_t;
+
+static const char *kind_of_floor(const hk_bench_t *bench)
+{
+    const uint32_t needs = HK_CAP_SEND | HK_CAP_PAYLOAD;
+    if (bench->floor.why == NULL) {
+        return "line";
+    }
+    return bench->floor.apart && (bench->ctx->tp->caps & needs) == needs ? "transport" : NULL;
+}
+
+/* The state of the machine just before or just after the samples: the floor; rank 0's pace while rank 1 rests; and this
+ * rank's pace while both run, which two hardware threads of one core do half as fast. */
+static hk_status_t look(hk_bench_t *bench, look_t *look_p)
+{
+    const char *kind = kind_of_floor(bench);
+    const bool has_pace = bench->ctx->tp->now_ns == hk_real_now_ns && !bench->crowded;
+    hk_status_t status = HK_OK;
+    *look_p = (look_t){.floor_ns = hk_floor_quick(&bench->floor), .solo_ns = -1.0, .pace_ns = -1.0};
+    if (kind != NULL && bench->floor.apart) {
+        status = refer(bench, &look_p->floor_ns);
+    }
+    if (bench->floor.why == NULL && has_pace) {
+        look_p->solo_ns = hk_floor_alone(&bench->floor, hk_pace_ns);
+    }
+    if (has_pace) {
+        look_p->pace_ns = hk_pace_ns();
+    }
+    return status;
+}
+
+static void note(const hk_bench_t *bench, const look_t *before, const look_t *after, hk_result_t *result_p)
+{
+    result_p->floor_kind = kind_of_floor(bench);
+    result_p->floor_before_ns = before->floor_ns;
+    result_p->floor_after_ns = after->floor_ns;
+    result_p->solo_before_ns = before->solo_ns;
+    result_p->solo_after_ns = after->solo_ns;
+    result_p->account.pace_before_ns = before->pace_ns;
+    result_p->account.pace_after_ns = after->pace_ns;
+}
+
 /* A prepared point. A rank on which a message fails can't know what its peers now wait for: it asks nobody, leaves with
  * HK_ERR_PEER, and its launcher ends the others at once instead of when their time is up. */
 static hk_status_t run_point(hk_bench_t *bench, const hk_command_t *command, hk_run_t *run, hk_result_t *result)
 {
     const bool carries =
         hk_patterns[command->pattern]->expected != NULL && (bench->ctx->tp->caps & HK_CAP_PAYLOAD) != 0;
-    result->floor_before_ns = hk_floor_quick(&bench->floor);
-    hk_status_t status = take_samples(command, run, result);
+    look_t before, after;
+    hk_status_t status = look(bench, &before);
     if (status == HK_OK) {
-        result->floor_after_ns = hk_floor_quick(&bench->floor);
+        status = take_samples(command, run, result);
+    }
+    if (status == HK_OK) {
+        status = look(bench, &after);
+    }
+    if (status == HK_OK) {
+        note(bench, &before, &after, result);
     }
     if (status == HK_OK && command->verify && carries) {
         status = verify(bench, command, run, result);

@@ -16,6 +16,7 @@ typedef struct hk_bench {
     unsigned char *out, *in;
     size_t out_room, in_room;
     int ranks_here; /* ranks that share this host's memory */
+    bool crowded;   /* more ranks than CPUs: a pace would be a time slice */
 } hk_bench_t;
 
 /* A payload that did not arrive as sent. */
@@ -29,6 +30,7 @@ typedef struct hk_fault {
 typedef struct hk_account {
     uint64_t cpu_user_ns, cpu_system_ns, wall_ns; /* over all samples */
     double counter[HK_COUNTERS_MAX];              /* growth over all samples */
+    double pace_before_ns, pace_after_ns;         /* negative: none */
     hk_fault_t fault;
     int32_t verified; /* 1: payload was checked */
 } hk_account_t;
@@ -37,6 +39,8 @@ typedef struct hk_result {
     hk_plan_t plan;
     hk_account_t account;
     double floor_before_ns, floor_after_ns;    /* negative: none */
+    double solo_before_ns, solo_after_ns;      /* rank 0's pace while rank 1 rests; negative: none */
+    const char *floor_kind;                    /* "line", "transport", or NULL: none */
     const char *counter_name[HK_COUNTERS_MAX]; /* NULL: there are no more */
     uint64_t *elapsed_ns;                      /* [samples], one batch each; the caller frees it */
 } hk_result_t;

@@ -250,6 +250,46 @@ static void put_accounts(hk_answer_t *answer, const char *key, const hk_account_
     hk_answer_close(answer, ']');
 }
 
+/* Negative: there is none. */
+static void put_before_and_after(hk_answer_t *answer, const char *key, double before_ns, double after_ns)
+{
+    hk_answer_key(answer, key);
+    if (before_ns < 0) {
+        hk_answer_null(answer);
+        return;
+    }
+    hk_answer_open(answer, '[');
+    hk_answer_float(answer, before_ns);
+    hk_answer_float(answer, after_ns);
+    hk_answer_close(answer, ']');
+}
+
+static void put_floor(hk_answer_t *answer, const hk_result_t *result)
+{
+    hk_answer_key(answer, "floor_kind");
+    hk_answer_string(answer, result->floor_kind);
+    put_before_and_after(answer, "floor_ns", result->floor_before_ns, result->floor_after_ns);
+    put_before_and_after(answer, "solo_ns", result->solo_before_ns, result->solo_after_ns);
+}
+
+static void put_pace(hk_answer_t *answer, const hk_account_t *accounts, int size)
+{
+    hk_answer_key(answer, "pace_ns");
+    if (accounts[0].pace_before_ns < 0) {
+        hk_answer_null(answer);
+        return;
+    }
+    hk_answer_open(answer, '[');
+    for (int when = 0; when < 2; when++) {
+        hk_answer_open(answer, '[');
+        for (int rank = 0; rank < size; rank++) {
+            hk_answer_float(answer, when == 0 ? accounts[rank].pace_before_ns : accounts[rank].pace_after_ns);
+        }
+        hk_answer_close(answer, ']');
+    }
+    hk_answer_close(answer, ']');
+}
+
 static void put_point(hk_answer_t *answer, const session_t *session, const hk_command_t *command)
 {
     static const char *const timed[] = {"root", "sources", "slowest"};
@@ -308,15 +348,8 @@ static hk_status_t send_measured(session_t *session, const hk_command_t *command
     put_counters(&answer, result, accounts, size);
     hk_answer_key(&answer, "verified");
     hk_answer_bool(&answer, result->account.verified == 1);
-    hk_answer_key(&answer, "floor_ns");
-    if (result->floor_before_ns < 0) {
-        hk_answer_null(&answer);
-    } else {
-        hk_answer_open(&answer, '[');
-        hk_answer_float(&answer, result->floor_before_ns);
-        hk_answer_float(&answer, result->floor_after_ns);
-        hk_answer_close(&answer, ']');
-    }
+    put_floor(&answer, result);
+    put_pace(&answer, accounts, size);
     hk_answer_key(&answer, "elapsed_ns");
     hk_answer_open(&answer, '[');
     for (int rank = 0; rank < size; rank++) {
@@ -412,7 +445,10 @@ static hk_status_t serve(session_t *session)
 
 int hk_rank_main(const hk_transport_t *tp, const hk_job_t *job)
 {
-    session_t session = {.job = job, .bench = {.control = job->control, .ranks_here = job->remote ? 1 : job->size}};
+    session_t session = {.job = job,
+                         .bench = {.control = job->control,
+                                   .ranks_here = job->remote ? 1 : job->size,
+                                   .crowded = job->oversubscribed != 0}};
 
     hk_status_t status = tp->abi == HK_TRANSPORT_ABI ? HK_OK : HK_ERR_UNSUPPORTED;
     if (status == HK_OK) {
