@@ -5,7 +5,8 @@
  *   read-ahead  the same with the lines in the order of their addresses, which a prefetcher can follow;
  *   stream      all words one after the other, each load independent of the others: time per word.
  *
- * A repetition of the first two is one load, of the last one pass over the set. */
+ * Every batch goes on where the one before it has ended. A repetition of the first two is one load, of the last the
+ * words of a line. */
 #include <stdatomic.h>
 
 #include "../cacheline.h"
@@ -24,8 +25,8 @@ typedef union line {
 _Static_assert(sizeof(line_t) == HK_LINE_BYTES, "a line is what a cache loads at once");
 
 typedef struct place {
-    line_t *at;   /* chase, read-ahead: where the last load came from */
-    uint64_t sum; /* stream: so that no load is left out */
+    const line_t *at; /* what is loaded next */
+    uint64_t sum;     /* stream: so that no load is left out */
 } place_t;
 
 static hk_status_t plan(const hk_run_t *run, hk_plan_t *plan_p)
@@ -33,9 +34,9 @@ static hk_status_t plan(const hk_run_t *run, hk_plan_t *plan_p)
     const bool stream = run->option[ACCESS] == STREAM;
     *plan_p = (hk_plan_t){.out_bytes = run->bytes,
                           .state_bytes = sizeof(place_t),
-                          .bytes_per_rep = stream ? run->bytes : sizeof(uint64_t),
-                          .messages_per_rep = stream ? run->bytes / sizeof(uint64_t) : 1,
-                          .divisor = stream ? run->bytes / sizeof(uint64_t) : 1};
+                          .bytes_per_rep = stream ? sizeof(line_t) : sizeof(uint64_t),
+                          .messages_per_rep = stream ? LINE_WORDS : 1,
+                          .divisor = stream ? LINE_WORDS : 1};
     return HK_OK;
 }
 
@@ -68,6 +69,7 @@ static hk_status_t prepare(hk_run_t *run)
     place_t *place = run->state;
     line_t *line = (void *)run->out;
     const uint64_t count = run->bytes / sizeof *line;
+    place->at = line;
     if (run->option[ACCESS] == STREAM) {
         return HK_OK;
     }
@@ -81,14 +83,13 @@ static hk_status_t prepare(hk_run_t *run)
     for (uint64_t i = 0; i < count; i++) {
         line[i].next = &line[line[i].index];
     }
-    place->at = line;
     return HK_OK;
 }
 
 static hk_status_t follow(hk_run_t *run, uint64_t reps)
 {
     place_t *place = run->state;
-    line_t *at = place->at;
+    const line_t *at = place->at;
     for (uint64_t i = 0; i < reps; i++) {
         at = at->next;
     }
@@ -96,23 +97,29 @@ static hk_status_t follow(hk_run_t *run, uint64_t reps)
     return HK_OK;
 }
 
+/* Lines in a row from where the last batch has ended, and from the start again at the end of the set. */
 static hk_status_t stream(hk_run_t *run, uint64_t reps)
 {
     place_t *place = run->state;
-    const line_t *line = (const void *)run->out;
-    const uint64_t count = run->bytes / sizeof *line;
+    const line_t *const first = (const void *)run->out;
+    const line_t *const end = first + run->bytes / sizeof *first;
+    const line_t *line = place->at;
     uint64_t sum[LINE_WORDS] = {0};
-    for (uint64_t i = 0; i < reps; i++) {
-        for (uint64_t k = 0; k < count; k++) {
+    for (uint64_t left = reps; left > 0;) {
+        const uint64_t row = left < (uint64_t)(end - line) ? left : (uint64_t)(end - line);
+        for (uint64_t k = 0; k < row; k++) {
             for (size_t word = 0; word < LINE_WORDS; word++) {
                 sum[word] += line[k].word[word];
             }
         }
-        atomic_signal_fence(memory_order_seq_cst); /* the next pass loads again */
+        left -= row;
+        line = line + row < end ? line + row : first;
+        atomic_signal_fence(memory_order_seq_cst); /* the next row loads again */
     }
     for (size_t word = 0; word < LINE_WORDS; word++) {
         place->sum += sum[word];
     }
+    place->at = line;
     return HK_OK;
 }
 
