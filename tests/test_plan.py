@@ -14,6 +14,9 @@ from hockney.worker.catalogue import Catalogue, Missing, OptionInfo, PatternInfo
 
 WINDOW = OptionInfo("window", (), "1", 1, 1024, "")
 UNTIL = OptionInfo("until", ("acked", "sent"), "acked", 0, 0, "")
+SOURCE = OptionInfo("source", (), "0", 0, 4095, "")
+TARGET = OptionInfo("target", (), "1", 0, 4095, "")
+DISTANCE = OptionInfo("distance", (), "1", 1, 4095, "")
 SEND = frozenset({"send"})
 BOTH = frozenset({"send", "nonblocking"})
 
@@ -27,6 +30,9 @@ CATALOGUE = Catalogue(
         "pingpong": PatternInfo("pingpong", "", SEND, (2, 0, 1), "root", True, ()),
         "oneway": PatternInfo("oneway", "", BOTH, (2, 0, 1), "root", True, (UNTIL, WINDOW)),
         "pairs": PatternInfo("pairs", "", SEND, (2, 0, 2), "sources", True, ()),
+        "put": PatternInfo("put", "", SEND, (2, 0, 1), "root", True, (SOURCE, TARGET)),
+        "ring": PatternInfo("ring", "", SEND, (2, 0, 1), "mean", True, (DISTANCE,)),
+        "memload": PatternInfo("memload", "", frozenset(), (1, 1, 1), "root", True, (), grain_bytes=64),
         "barrier": PatternInfo("barrier", "", SEND, (2, 0, 1), "slowest", False, ()),
     },
     transports={
@@ -155,3 +161,62 @@ def test_a_plan_survives_its_way_through_the_store() -> None:
     wishes = Wishes(precision=0.02, time_s=7, launches=3, oversubscribe=True, timeout_s=9)
     plan = make_plan(pattern_suite("oneway"), wishes, CATALOGUE, cpus=2)
     assert Plan.from_json(plan.suite, plan.points, plan.as_json()) == plan
+
+
+def test_all_pairs_are_all_ordered_pairs_of_every_number_of_ranks() -> None:
+    plan = make_plan(suite(pattern="put", ranks=[2, 3], pairs="all"), Wishes(), CATALOGUE, cpus=4)
+    ends = [(p.ranks, {"source": "0", "target": "1", **dict(p.options)}) for p in plan.points]
+    assert [(n, int(end["source"]), int(end["target"])) for n, end in ends] == [
+        *[(2, 0, 1), (2, 1, 0)],
+        *[(3, 0, 1), (3, 0, 2), (3, 1, 0), (3, 1, 2), (3, 2, 0), (3, 2, 1)],
+    ]
+    plain = make_plan(suite(pattern="put"), Wishes(), CATALOGUE, cpus=4)
+    assert plain.points[0] == plan.points[0]  # the default pair is the same point, however it was written
+
+
+def test_all_pairs_of_a_ring_are_all_distances() -> None:
+    plan = make_plan(suite(pattern="ring", ranks=4, pairs="all"), Wishes(), CATALOGUE, cpus=4)
+    assert [point.options for point in plan.points] == [(), (("distance", "2"),), (("distance", "3"),)]
+
+
+def test_pairs_say_nothing_to_a_barrier() -> None:
+    with pytest.raises(UsageError, match="barrier has no source and target"):
+        make_plan(suite(pattern="barrier", pairs="all"), Wishes(), CATALOGUE, cpus=4)
+    wrong = check_words(
+        {"series": [{"pattern": "barrier", "pairs": "all"}, {"pattern": "put", "pairs": "all"}]}, CATALOGUE
+    )
+    assert [place for place, _ in wrong] == ["series[0].pairs"]
+
+
+def test_sizes_after_caches_and_a_cache_that_is_not_known() -> None:
+    wanted = suite(pattern="memload", bytes=["64", "L1/2", "L2/2", "4*L3"])
+    plan = make_plan(wanted, Wishes(), CATALOGUE, 2, lambda: {1: 32 << 10, 2: 1 << 20})
+    assert points(plan) == {("shm", "memload", 1, size) for size in (64, 16 << 10, 512 << 10)}
+    assert [skipped.reason for skipped in plan.skipped] == [
+        "no size can be told for 4*L3: that cache is not known here"
+    ]
+
+
+def test_caches_are_not_asked_for_without_need() -> None:
+    def never() -> dict[int, int]:
+        raise AssertionError
+
+    assert make_plan(suite(pattern="pingpong"), Wishes(), CATALOGUE, 2, never).points
+
+
+def test_sizes_that_a_pattern_does_not_take_are_skipped() -> None:
+    plan = make_plan(suite(pattern="memload", bytes=["0", "8", "64"]), Wishes(), CATALOGUE, cpus=2)
+    assert points(plan) == {("shm", "memload", 1, 64)}
+    assert [skipped.reason for skipped in plan.skipped] == [
+        f"memload takes sizes that are multiples of 64 B, not {size} B" for size in (0, 8)
+    ]
+
+
+def test_a_pattern_for_one_rank_keeps_it_in_a_suite_and_is_refused_alone() -> None:
+    wishes = Wishes(ranks=(4,), sizes=(64,))
+    assert points(make_plan(suite(pattern="memload", ranks=1), wishes, CATALOGUE, cpus=4)) == {
+        ("shm", "memload", 1, 64)
+    }
+    alone = make_plan(pattern_suite("memload"), Wishes(transports=("shm",), ranks=(4,)), CATALOGUE, cpus=4)
+    assert not alone.points
+    assert "runs on 1 ranks" in alone.skipped[0].reason

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hockney.errors import UsageError
-from hockney.suites import builtin_names, load_suite
+from hockney.suites import CacheShare, builtin_names, load_suite
 
 RIGHT = """
 name = "mine"
@@ -102,3 +102,37 @@ def test_a_file_that_is_not_there_or_not_text(tmp_path: Path) -> None:
 def test_an_unknown_suite_is_asked_back() -> None:
     with pytest.raises(UsageError, match="unknown suite 'quik': did you mean 'quick'"):
         load_suite("quik")
+
+
+@pytest.mark.parametrize(
+    ("words", "sizes"),
+    [
+        ('["L1/2", "4*L3", 64, "1K"]', (64, 1024, CacheShare(1, 1, 2), CacheShare(3, 4))),
+        ('"L2"', (CacheShare(2),)),
+        ('["3*L2/4"]', (CacheShare(2, 3, 4),)),
+    ],
+)
+def test_sizes_after_the_machines_caches(words: str, sizes: tuple[object, ...], tmp_path: Path) -> None:
+    suite = load_suite(write(tmp_path, f'name = "s"\ntitle = "S"\n[[series]]\npattern = "memload"\nbytes = {words}\n'))
+    assert suite.series[0].bytes == sizes
+
+
+@pytest.mark.parametrize("word", ["L0", "L12", "L1/0", "0*L2", "L1*2", "-1*L2", "M1"])
+def test_no_cache_and_no_size(word: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"series\[0\].bytes: .*is not a size"):
+        load_suite(write(tmp_path, f'name = "s"\ntitle = "S"\n[[series]]\npattern = "memload"\nbytes = ["{word}"]\n'))
+
+
+def test_a_share_of_a_cache_is_a_multiple_of_the_grain() -> None:
+    caches = {1: 48 << 10, 3: 1000}
+    assert CacheShare(1, 1, 2).resolve(caches, 64) == 24 << 10
+    assert CacheShare(3, 1, 3).resolve(caches, 64) == 320
+    assert CacheShare(3, 1, 999).resolve(caches, 64) == 64
+    assert CacheShare(3, 4).resolve(caches, 0) == 4000
+    assert CacheShare(2).resolve(caches, 64) is None
+    assert [str(CacheShare(1, 1, 2)), str(CacheShare(3, 4)), str(CacheShare(2))] == ["L1/2", "4*L3", "L2"]
+
+
+def test_pairs_are_all_or_none(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"series\[0\].pairs"):
+        load_suite(write(tmp_path, 'name = "s"\ntitle = "S"\n[[series]]\npattern = "put"\npairs = "some"\n'))

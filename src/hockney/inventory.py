@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hockney.errors import UsageError
+from hockney.machine.topology import read_topology
 from hockney.plan import Wishes, check_words, make_plan
 from hockney.suites import builtin_names, load_suite
 from hockney.worker.catalogue import Catalogue, PatternInfo, TransportInfo, load
@@ -100,7 +101,7 @@ def _suite(name: str, catalogue: Catalogue, fault: str | None, cpus: int) -> Ite
             suite = load_suite(name)
             return Item(suite.name, suite.title, "no worker can be built", fault)
         suite = load_suite(name, check=lambda content: check_words(content, catalogue))
-        plan = make_plan(suite, Wishes(), catalogue, cpus)
+        plan = make_plan(suite, Wishes(), catalogue, cpus, lambda: read_topology().cache_sizes())
     except UsageError as error:
         return Item(Path(name).stem, "", str(error), "mend the file")
     more = {"points": len(plan.points), "skipped": len(plan.skipped)}

@@ -45,8 +45,9 @@ class Point:
 class Definition:
     """How a pattern's samples become its time and its rate (docs/metrics.md); it comes from the worker's `describe`.
 
-    `timed` is whose samples count: "root", "sources" (mean over ranks 0 .. size/2-1) or "slowest" (maximum over ranks,
-    sample by sample). A repetition's time is divided by `divisor`. Rates count `bytes_per_rep` payload bytes.
+    `timed` is whose samples count: "root" (rank 0's), "rank 3" (that one's), "sources" (mean over ranks 0 .. size/2-1),
+    "mean" (over all ranks) or "slowest" (maximum over ranks, sample by sample). A repetition's time is divided by
+    `divisor`. Rates count `bytes_per_rep` payload bytes.
     """
 
     timed: str
@@ -98,6 +99,10 @@ class Visit:
         ranks = self.elapsed_ns
         if self.definition.timed == "root":
             batch_ns = ranks[0].astype(float)
+        elif self.definition.timed.startswith("rank "):
+            batch_ns = ranks[int(self.definition.timed.removeprefix("rank "))].astype(float)
+        elif self.definition.timed == "mean":
+            batch_ns = ranks.mean(axis=0)
         elif self.definition.timed == "sources":
             batch_ns = ranks[: max(1, len(ranks) // 2)].mean(axis=0)
         else:

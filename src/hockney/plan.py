@@ -5,13 +5,13 @@ What can't be measured is found here, before anything starts, with its reason; w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from hockney.errors import UsageError
 from hockney.model import Point
-from hockney.suites import Series, Suite
+from hockney.suites import CacheShare, Series, Suite
 from hockney.worker.catalogue import Catalogue, OptionInfo, PatternInfo, TransportInfo
 
 Found = TypeVar("Found")
@@ -106,11 +106,18 @@ def pattern_suite(pattern: str) -> Suite:
     return Suite(name=pattern, title=pattern, series=(series,), time_s=60.0)
 
 
-def make_plan(suite: Suite, wishes: Wishes, catalogue: Catalogue, cpus: int) -> Plan:
+def make_plan(
+    suite: Suite,
+    wishes: Wishes,
+    catalogue: Catalogue,
+    cpus: int,
+    read_caches: Callable[[], Mapping[int, int]] = dict,
+) -> Plan:
     """Every point of a suite on every transport that it names, or the reason why not.
 
     `cpus` is how many CPUs ranks may have; points with more ranks are skipped unless oversubscription is asked for or
-    the ranks live on several hosts. Raises UsageError for words that nothing here knows.
+    the ranks live on several hosts. `read_caches` gives the size of the cache of each level, and is asked only where a
+    suite wants sizes after the machine's caches. Raises UsageError for words that nothing here knows.
     """
     points: dict[Point, None] = {}
     skipped: dict[Point, str] = {}
@@ -123,10 +130,17 @@ def make_plan(suite: Suite, wishes: Wishes, catalogue: Catalogue, cpus: int) -> 
         raise UsageError(f"{' and '.join(dict.fromkeys(p.name for p in patterns))} has no message sizes to choose")
     if wishes.transports and all(series.transports for series in suite.series):
         raise UsageError(f"every series of {suite.name} names its own transports, and those stand")
+    named = any(isinstance(size, CacheShare) for series in suite.series for size in series.bytes)
+    caches = read_caches() if named else {}
     for series, pattern in zip(suite.series, patterns, strict=True):
         options = _options(pattern, series, wishes)
+        known, unknown = _sizes(series, pattern, wishes, caches)
         for transport in _transports(suite, series, wishes, catalogue):
-            for point in _points(series, pattern, transport, options, wishes):
+            if unknown:
+                words = " and ".join(str(share) for share in unknown)
+                for point in _points(series, pattern, transport, options, wishes, [0]):
+                    skipped[point] = f"no size can be told for {words}: that cache is not known here"
+            for point in _points(series, pattern, transport, options, wishes, known):
                 reason = catalogue.obstacle(pattern, transport, point.ranks, point.bytes)
                 if reason is None and point.ranks > cpus and not (wishes.oversubscribe or wishes.hosts):
                     reason = f"{point.ranks} ranks on {cpus} CPUs would measure the scheduler; --oversubscribe runs it"
@@ -182,6 +196,8 @@ def check_words(content: dict[str, Any], catalogue: Catalogue) -> list[tuple[str
         if not isinstance(name, str):
             continue
         pattern = _note(wrong, f"series[{number}].pattern", catalogue.pattern, name)
+        if pattern is not None and series.get("pairs") == "all":
+            _note(wrong, f"series[{number}].pairs", _ends, Series(pattern=name, pairs="all"), pattern, 2)
         for key, value in options.items() if pattern is not None and isinstance(options, dict) else ():
             _note(wrong, f"series[{number}].options.{key}", _checked, pattern, key, str(value))
     return wrong
@@ -208,18 +224,18 @@ def _transports(suite: Suite, series: Series, wishes: Wishes, catalogue: Catalog
     return catalogue.select([word for word in words if word not in missing])
 
 
-def _options(pattern: PatternInfo, series: Series, wishes: Wishes) -> tuple[tuple[str, str], ...]:
-    """Checked, without the defaults, sorted: two ways to write one point must be one point.
-
-    What the command line asks for goes to every pattern that has such an option.
-    """
+def _options(pattern: PatternInfo, series: Series, wishes: Wishes) -> dict[str, str]:
+    """Checked. What the command line asks for goes to every pattern that has such an option."""
     known = {option.name for option in pattern.options}
     given = {**series.options, **{name: value for name, value in wishes.options if name in known}}
-    chosen = []
-    for name, value in sorted(given.items()):
-        if value != _checked(pattern, name, value).default:
-            chosen.append((name, value))
-    return tuple(chosen)
+    for name, value in given.items():
+        _checked(pattern, name, value)
+    return given
+
+
+def _as_pairs(pattern: PatternInfo, options: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Without the defaults, sorted: two ways to write one point must be one point."""
+    return tuple((name, value) for name, value in sorted(options.items()) if value != pattern.option(name).default)
 
 
 def _checked(pattern: PatternInfo, name: str, value: str) -> OptionInfo:
@@ -230,13 +246,59 @@ def _checked(pattern: PatternInfo, name: str, value: str) -> OptionInfo:
     return option
 
 
+def _sizes(
+    series: Series, pattern: PatternInfo, wishes: Wishes, caches: Mapping[int, int]
+) -> tuple[list[int], list[CacheShare]]:
+    """Sizes in bytes, and the shares of caches of which nothing is known."""
+    if not pattern.sized:
+        return [0], []
+    known: dict[int, None] = {}
+    unknown = []
+    for size in wishes.sizes or series.bytes:
+        resolved = size.resolve(caches, pattern.grain_bytes) if isinstance(size, CacheShare) else size
+        if resolved is not None:
+            known[resolved] = None
+        elif isinstance(size, CacheShare):
+            unknown.append(size)
+    return list(known), unknown
+
+
+def _ranks(series: Series, pattern: PatternInfo, wishes: Wishes) -> tuple[int, ...]:
+    """A series of a pattern that knows one number of ranks only keeps it in a suite, whatever the others run on."""
+    least, most, _ = pattern.ranks
+    if least == most:
+        return series.ranks if "ranks" in series.model_fields_set else wishes.ranks or (least,)
+    return wishes.ranks or series.ranks
+
+
+def _ends(series: Series, pattern: PatternInfo, ranks: int) -> list[dict[str, str]]:
+    """The options that `pairs` stands for: one set for each curve. Raises UsageError where the pattern has no ends."""
+    if series.pairs is None:
+        return [{}]
+    known = {option.name for option in pattern.options}
+    if {"source", "target"} <= known:
+        return [
+            {"source": str(source), "target": str(target)}
+            for source in range(ranks)
+            for target in range(ranks)
+            if source != target
+        ]
+    if "distance" in known:
+        return [{"distance": str(distance)} for distance in range(1, ranks)]
+    raise UsageError(f"{pattern.name} has no source and target, and no distance: pairs says nothing to it")
+
+
 def _points(
     series: Series,
     pattern: PatternInfo,
     transport: TransportInfo,
-    options: tuple[tuple[str, str], ...],
+    options: Mapping[str, str],
     wishes: Wishes,
+    sizes: Sequence[int],
 ) -> list[Point]:
-    sizes = (wishes.sizes or series.bytes) if pattern.sized else (0,)
-    ranks = wishes.ranks or series.ranks
-    return [Point(transport.name, pattern.name, count, size, options) for count in ranks for size in sizes]
+    return [
+        Point(transport.name, pattern.name, ranks, size, _as_pairs(pattern, {**options, **ends}))
+        for ranks in _ranks(series, pattern, wishes)
+        for ends in _ends(series, pattern, ranks)
+        for size in sizes
+    ]

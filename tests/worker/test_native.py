@@ -14,7 +14,8 @@ import pytest
 from hockney.worker.build import Recipe, build_worker
 
 HERE = Path(__file__).parent
-PATTERNS = ["pingpong", "oneway", "twoway", "pairs", "alltoall", "outfarm", "multicast", "funnel", "barrier"]
+PATTERNS = ["pingpong", "oneway", "twoway", "pairs", "alltoall", "outfarm", "multicast", "funnel", "barrier", "ring"]
+ONE_SIDED = ["putpong", "put", "get", "putring"]
 STREAMS = [f"{name}{variant}" for name in ("pipe", "unix", "tcp") for variant in ("", ":nonblock", ":spin")]
 TRANSPORTS = ["null", "shm", "threads", *STREAMS]
 FAULTY = Recipe(defines=("HK_EXTRA_TRANSPORTS(X)=X(fault)",), extra_sources=(HERE / "fault.c",))
@@ -295,3 +296,105 @@ def test_eof_abort_ends_a_running_measurement() -> None:
     worker.stdin.close()
     assert worker.wait(timeout=20) != 0
     worker.stdout.close()
+
+
+# ---- roles, rings, one-sided access, loads -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("transport", ["null", "shm", "threads"])
+def test_one_sided_patterns(transport: str, ranks: int) -> None:
+    commands = [measure(pattern, size) for pattern in ONE_SIDED for size in (8, 64, 1024, 70_000)]
+    commands += [measure(pattern, 72, source=ranks - 1, target=0) for pattern in ("putpong", "put", "get")]
+    commands += [measure(pattern, size, quiet="each") for pattern in ("put", "putring") for size in (0, 8, 1001)]
+    commands += [measure("putring", 1001, distance=distance) for distance in range(1, ranks)]
+    more = ["--oversubscribed"] if ranks > (os.cpu_count() or 1) else []
+    answers, done = converse(build_worker(), commands, "-t", transport, "-n", str(ranks), *more)
+    assert [a["kind"] for a in answers] == ["measure"] * len(commands) + ["bye"], done.stdout[-2000:] + done.stderr
+    assert all(answer["verified"] is (transport != "null") for answer in answers[:-1])
+
+
+@pytest.mark.parametrize("recipe", [ADDRESS, THREAD], ids=["address", "thread"])
+@pytest.mark.parametrize("transport", ["shm", "threads"])
+def test_one_sided_patterns_under_sanitizers(transport: str, recipe: Recipe) -> None:
+    commands = [measure(pattern, size) for pattern in ONE_SIDED for size in (8, 1000, 70_000)]
+    commands += [measure("put", 8, quiet="each"), measure("ring", 1000)]
+    answers, done = converse(build_worker(recipe), commands, "-t", transport, "-n", "2", limit_s=120)
+    assert "Sanitizer" not in done.stderr, done.stderr[:3000]
+    assert "runtime error" not in done.stderr
+    assert [a["kind"] for a in answers] == ["measure"] * len(commands) + ["bye"], done.stderr
+
+
+@pytest.mark.parametrize("transport", ["null", "shm", "tcp"])
+@pytest.mark.parametrize("pattern", ["pingpong", "oneway"])
+def test_any_two_ranks_and_the_source_is_timed(transport: str, pattern: str) -> None:
+    pairs = [(source, target) for source in range(3) for target in range(3) if source != target]
+    commands = [measure(pattern, 100, source=source, target=target) for source, target in pairs]
+    answers, done = converse(build_worker(), commands, "-t", transport, "-n", "3", "--oversubscribed")
+    assert [a["kind"] for a in answers] == ["measure"] * len(pairs) + ["bye"], done.stderr
+    for answer, (source, _) in zip(answers, pairs, strict=False):
+        assert answer["timed"] == ("root" if source == 0 else f"rank {source}")
+        assert answer["verified"] is (transport != "null")
+
+
+def test_a_message_between_two_other_ranks_is_verified() -> None:
+    """Rank 2 gets a byte wrong that only rank 1 sends it: so the two really are the ends, and both are looked at."""
+    commands = [measure("pingpong", 64, source=1, target=2), measure("pingpong", 64)]
+    answers, done = converse(
+        build_worker(FAULTY),
+        commands,
+        "-t",
+        "fault",
+        "-n",
+        "3",
+        "--oversubscribed",
+        env={"HOCKNEY_FAULT": "corrupt 2 5"},
+    )
+    assert [a["kind"] for a in answers] == ["error", "measure", "bye"], done.stderr
+    assert (answers[0]["code"], answers[0]["rank"], answers[0]["from"]) == ("corrupt", 2, 1)
+
+
+@pytest.mark.parametrize("distance", [1, 2, 3])
+def test_a_ring_over_every_distance(distance: int) -> None:
+    commands = [measure("ring", size, distance=distance) for size in (0, 8, 70_001)]
+    answers, done = converse(build_worker(), commands, "-t", "shm", "-n", "4", "--oversubscribed")
+    assert [a["kind"] for a in answers] == ["measure"] * 3 + ["bye"], done.stderr
+    assert [(a["timed"], a["messages_per_rep"], a["verified"]) for a in answers[:-1]] == [("mean", 4, True)] * 3
+
+
+@pytest.mark.parametrize("transport", ["null", "shm"])
+@pytest.mark.parametrize("access", ["chase", "stream", "read-ahead"])
+def test_loads(transport: str, access: str) -> None:
+    commands = [measure("memload", size, access=access) for size in (64, 128, 4096, 1 << 20)]
+    answers, done = converse(build_worker(ADDRESS), commands, "-t", transport, "-n", "1")
+    assert [a["kind"] for a in answers] == ["measure"] * len(commands) + ["bye"], done.stderr
+    for answer in answers[:-1]:
+        assert answer["divisor"] == (8 if access == "stream" else 1)
+        assert answer["bytes_per_rep"] == 8 * answer["divisor"]
+
+
+@pytest.mark.parametrize(
+    ("command", "culprit"),
+    [
+        (measure("pingpong", 8, source=1, target=1), "source and target are both rank 1"),
+        (measure("oneway", 8, target=0), "source and target are both rank 0"),
+        (measure("put", 8, target=2), "target is rank 2, and the last of 2 ranks is 1"),
+        (measure("get", 8, source=7), "source is rank 7"),
+        (measure("ring", 8, distance=2), "at most 1, not 2"),
+        (measure("putring", 8, distance=9), "at most 1, not 9"),
+        (measure("putpong", 9), "multiples of 8 B, not 9 B"),
+        (measure("putpong", 0), "multiples of 8 B, not 0 B"),
+        (measure("memload", 64), "runs on 1 ranks, not on 2"),
+    ],
+)
+def test_what_does_not_go_together_is_refused_in_a_sentence(command: str, culprit: str) -> None:
+    answers, _ = converse(build_worker(), [command, measure("pingpong", 8)], "-t", "shm", "-n", "2")
+    assert [a["kind"] for a in answers] == ["error", "measure", "bye"]
+    assert answers[0]["code"] == "unsupported"
+    assert culprit in answers[0]["message"]
+    assert "\n" not in answers[0]["message"]
+
+
+def test_who_has_no_one_sided_access_says_so() -> None:
+    answers, _ = converse(build_worker(), [measure("put", 8)], "-t", "tcp", "-n", "2")
+    assert answers[0]["message"] == "put needs put and get, which tcp does not offer"

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _WHOSE = {
     "root": "rank 0's time",
     "sources": "the mean time of the sending ranks",
+    "mean": "the mean time of all ranks",
     "slowest": "the slowest rank's time",
 }
 
@@ -93,7 +94,8 @@ def format_interval(low_ns: float | None, high_ns: float | None) -> str:
 def definition_text(definition: Definition) -> str:
     """How the samples became the time and the rate, as a sentence."""
     divided = f", divided by {definition.divisor}" if definition.divisor > 1 else ""
-    text = f"Time: {_WHOSE.get(definition.timed, definition.timed)} for one repetition{divided}; median over visits."
+    whose = _WHOSE.get(definition.timed, f"{definition.timed}'s time")
+    text = f"Time: {whose} for one repetition{divided}; median over visits."
     if definition.algorithm:
         text += f" Algorithm: {definition.algorithm}."
     return f"{text} Rate: payload bytes of one repetition over its whole time." if definition.bytes_per_rep else text

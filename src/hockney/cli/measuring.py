@@ -17,6 +17,7 @@ from hockney.cli.sheet import print_sheet, sheet_as_json
 from hockney.errors import UsageError
 from hockney.library import Run
 from hockney.machine import usable_cpus
+from hockney.machine.topology import read_topology
 from hockney.model import RunStatus
 from hockney.plan import Wishes, make_plan
 from hockney.report.sheet import make_sheet
@@ -44,7 +45,7 @@ def measure_and_show(
     """
 
     def begin(catalogue: Catalogue, results: Store, display: Display) -> Outcome:
-        plan = make_plan(suite, wishes, catalogue, len(usable_cpus()))
+        plan = make_plan(suite, wishes, catalogue, len(usable_cpus()), lambda: read_topology().cache_sizes())
         return running.measure(plan, catalogue, results, display, command=_command_line(command), label=label)
 
     _check_label(label)

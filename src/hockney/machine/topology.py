@@ -54,6 +54,14 @@ class Topology:
     caches: tuple[Cache, ...] = ()
     slower: Cpus = ()
 
+    def cache_sizes(self) -> dict[int, int]:
+        """Bytes of the cache that holds data, by level; the smallest of several kinds; unknown ones left out."""
+        sizes: dict[int, int] = {}
+        for cache in self.caches:
+            if cache.kind != "instruction" and cache.size_bytes:
+                sizes[cache.level] = min(cache.size_bytes, sizes.get(cache.level, cache.size_bytes))
+        return sizes
+
     def last_level(self) -> tuple[Cpus, ...]:
         """Groups of CPUs that share their last-level cache; CPUs without a known cache are in none."""
         deepest: dict[int, Cache] = {}

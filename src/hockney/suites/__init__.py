@@ -6,10 +6,12 @@ of them at once, each with its place in the file.
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -22,13 +24,42 @@ else:
     import tomli as tomllib
 
 _FOLDER = Path(__file__).parent
+_CACHE_SHARE = re.compile(r"(?:([1-9]\d{0,3})\*)?L([1-9])(?:/([1-9]\d{0,3}))?")
+
+
+@dataclass(frozen=True)
+class CacheShare:
+    """A size that depends on the machine: so many times the cache of a level, divided by so much. `L1/2`, `4*L3`."""
+
+    level: int
+    times: int = 1
+    over: int = 1
+
+    def __str__(self) -> str:
+        times = f"{self.times}*" if self.times > 1 else ""
+        return f"{times}L{self.level}" + (f"/{self.over}" if self.over > 1 else "")
+
+    def resolve(self, caches: Mapping[int, int], grain_bytes: int) -> int | None:
+        """The size in bytes, down to a multiple of grain_bytes; None where that cache's size is not known."""
+        if self.level not in caches:
+            return None
+        grain = max(1, grain_bytes)
+        return max(grain, caches[self.level] * self.times // self.over // grain * grain)
+
+
+def _cache_share(value: Any) -> CacheShare | None:
+    match = _CACHE_SHARE.fullmatch(value.strip()) if isinstance(value, str) else None
+    return CacheShare(int(match[2]), int(match[1] or 1), int(match[3] or 1)) if match else None
 
 
 def _sizes(value: Any) -> Any:
-    if isinstance(value, str):
+    if isinstance(value, str) and _cache_share(value) is None:
         return _said(parse_sizes, value)
-    if isinstance(value, list):
-        return tuple(sorted({_said(parse_bytes, str(item)) for item in value}))
+    if isinstance(value, list | str):
+        items = value if isinstance(value, list) else [value]
+        shares = [share for item in items for share in [_cache_share(item)] if share is not None]
+        numbers = {_said(parse_bytes, str(item)) for item in items if _cache_share(item) is None}
+        return (*sorted(numbers), *dict.fromkeys(shares))
     return (_said(parse_bytes, str(value)),) if isinstance(value, int) else value
 
 
@@ -54,7 +85,7 @@ def _some(value: tuple[Any, ...]) -> tuple[Any, ...]:
     return value
 
 
-Sizes = Annotated[tuple[int, ...], BeforeValidator(_sizes), AfterValidator(_some)]
+Sizes = Annotated[tuple[int | CacheShare, ...], BeforeValidator(_sizes), AfterValidator(_some)]
 Ranks = Annotated[
     tuple[Annotated[int, Field(ge=1, le=4096, strict=True)], ...], BeforeValidator(_listed), AfterValidator(_some)
 ]
@@ -64,7 +95,10 @@ Fraction = Annotated[float, BeforeValidator(lambda v: _said(parse_fraction, v) i
 
 
 class Series(BaseModel):
-    """One curve: a pattern over sizes, for each number of ranks. `refine` adds sizes where the curve bends."""
+    """One curve: a pattern over sizes, for each number of ranks. `refine` adds sizes where the curve bends.
+
+    `pairs = "all"`: a curve for every source and target among the ranks, or of a ring, for every distance.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -74,6 +108,7 @@ class Series(BaseModel):
     options: Annotated[dict[str, str], BeforeValidator(_texts)] = Field(default_factory=dict)
     transports: Names = ()  # empty: the suite's
     refine: bool = False
+    pairs: Literal["all"] | None = None
 
 
 class Suite(BaseModel):

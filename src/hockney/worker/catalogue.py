@@ -46,7 +46,10 @@ class OptionInfo:
 
 @dataclass(frozen=True)
 class PatternInfo:
-    """A pattern as the worker describes it. `ranks` is (least, most or 0, a multiple of)."""
+    """A pattern as the worker describes it. `ranks` is (least, most or 0, a multiple of).
+
+    Sizes are multiples of `grain_bytes`, and not 0; where it is 0, any size will do.
+    """
 
     name: str
     summary: str
@@ -55,6 +58,7 @@ class PatternInfo:
     timed: str
     sized: bool
     options: tuple[OptionInfo, ...]
+    grain_bytes: int = 0
 
     def option(self, name: str) -> OptionInfo:
         """The option of that name. Raises UsageError."""
@@ -127,13 +131,20 @@ class Catalogue:
 
     def obstacle(self, pattern: PatternInfo, transport: TransportInfo, ranks: int, size_bytes: int) -> str | None:
         """Why this point can't be measured, as a sentence, or None: the same rules that the worker applies."""
-        words = {"send": "send and receive", "nonblocking": "several messages under way at once"}
+        words = {
+            "send": "send and receive",
+            "nonblocking": "several messages under way at once",
+            "one_sided": "put and get",
+        }
         for need in sorted(pattern.needs - transport.caps):
             return f"{pattern.name} needs {words.get(need, need)}, which {transport.name} does not offer"
         least, most, step = pattern.ranks
         if ranks < least or (most and ranks > most) or ranks % step:
             rule = f"{least}" if least == most else f"{least} or more"
             return f"{pattern.name} runs on {rule} ranks{f', a multiple of {step}' if step > 1 else ''}, not on {ranks}"
+        grain = pattern.grain_bytes
+        if grain and (size_bytes == 0 or size_bytes % grain):
+            return f"{pattern.name} takes sizes that are multiples of {grain} B, not {size_bytes} B"
         if transport.max_bytes and size_bytes > transport.max_bytes:
             return f"{size_bytes} B is above the {transport.max_bytes} B that {transport.name} sends in one message"
         return None
@@ -259,6 +270,7 @@ def _pattern(row: dict[str, Any]) -> PatternInfo:
         ranks=(least, most, step),
         timed=row["timed"],
         sized=row["sized"],
+        grain_bytes=row["grain_bytes"],
         options=tuple(_option(option) for option in row["options"]),
     )
 

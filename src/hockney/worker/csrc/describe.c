@@ -44,7 +44,7 @@ static void put_options(hk_answer_t *answer, const hk_pattern_t *pattern)
 
 static void put_pattern(hk_answer_t *answer, const hk_pattern_t *pattern)
 {
-    static const char *const timed[] = {"root", "sources", "slowest"};
+    static const char *const timed[] = {"root", "sources", "slowest", "mean"};
     hk_answer_open(answer, '{');
     put_pair(answer, "name", pattern->name);
     put_pair(answer, "summary", pattern->summary);
@@ -58,6 +58,8 @@ static void put_pattern(hk_answer_t *answer, const hk_pattern_t *pattern)
     put_pair(answer, "timed", timed[pattern->timed]);
     hk_answer_key(answer, "sized");
     hk_answer_bool(answer, pattern->sized);
+    hk_answer_key(answer, "grain_bytes");
+    hk_answer_unsigned(answer, pattern->grain_bytes);
     put_options(answer, pattern);
     hk_answer_close(answer, '}');
 }

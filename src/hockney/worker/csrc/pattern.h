@@ -11,9 +11,10 @@ enum { HK_OPTIONS_MAX = 6 };
 
 /* Whose samples make the figure. */
 typedef enum hk_timed {
-    HK_TIMED_ROOT,    /* rank 0's */
+    HK_TIMED_ROOT,    /* that of the plan's root: rank 0's where the plan names no other */
     HK_TIMED_SOURCES, /* the mean over ranks 0 .. size/2 - 1 */
     HK_TIMED_SLOWEST, /* the maximum over all ranks, sample by sample */
+    HK_TIMED_MEAN,    /* the mean over all ranks */
 } hk_timed_t;
 
 /* An integer, or a choice out of words separated by '|' (its value is the word's place). */
@@ -42,6 +43,7 @@ typedef struct hk_plan {
     uint64_t messages_per_rep; /* messages that this counts */
     uint64_t divisor;          /* a repetition's time is divided by this: 2 for half a round trip */
     const char *algorithm;     /* "native", "portable", or NULL where there is no choice */
+    int root;                  /* with HK_TIMED_ROOT: whose samples count; the same on all ranks */
 } hk_plan_t;
 
 /* A block that must stand in this rank's `in` after a repetition: a copy of from_rank's out[from_offset..]. */
@@ -57,7 +59,12 @@ typedef struct hk_pattern {
     int ranks_min, ranks_max, ranks_step; /* ranks_max 0: any */
     hk_timed_t timed;
     bool sized;                         /* false: has no message length (barrier) */
+    size_t grain_bytes;                 /* a length is a multiple of it, and not 0; 0: any length will do */
     hk_option_t option[HK_OPTIONS_MAX]; /* ends with a NULL name */
+
+    /* Whether options go together on so many ranks; false with a sentence in why[0..len). Called before anything is
+     * measured. Optional: absent means that they always do. */
+    bool (*fits)(int size, const int64_t *option, char *why, size_t len);
 
     /* Sizes of buffers and what a repetition moves. HK_ERR_UNSUPPORTED where this transport can't. Required. */
     hk_status_t (*plan)(const hk_run_t *run, hk_plan_t *plan_p);

@@ -4,11 +4,14 @@
 #include <string.h>
 
 extern const hk_pattern_t hk_pattern_pingpong, hk_pattern_oneway, hk_pattern_twoway, hk_pattern_pairs,
-    hk_pattern_alltoall, hk_pattern_outfarm, hk_pattern_multicast, hk_pattern_funnel, hk_pattern_barrier;
+    hk_pattern_alltoall, hk_pattern_outfarm, hk_pattern_multicast, hk_pattern_funnel, hk_pattern_barrier,
+    hk_pattern_ring, hk_pattern_putpong, hk_pattern_put, hk_pattern_get, hk_pattern_putring, hk_pattern_memload;
 
 const hk_pattern_t *const hk_patterns[] = {
-    &hk_pattern_pingpong, &hk_pattern_oneway,    &hk_pattern_twoway, &hk_pattern_pairs,   &hk_pattern_alltoall,
-    &hk_pattern_outfarm,  &hk_pattern_multicast, &hk_pattern_funnel, &hk_pattern_barrier, NULL,
+    &hk_pattern_pingpong, &hk_pattern_oneway,  &hk_pattern_twoway,    &hk_pattern_pairs,
+    &hk_pattern_alltoall, &hk_pattern_outfarm, &hk_pattern_multicast, &hk_pattern_funnel,
+    &hk_pattern_barrier,  &hk_pattern_ring,    &hk_pattern_putpong,   &hk_pattern_put,
+    &hk_pattern_get,      &hk_pattern_putring, &hk_pattern_memload,   NULL,
 };
 
 /* One line for each transport, under the family that builds it. The first is what -t falls back to.
@@ -107,6 +110,11 @@ bool hk_point_fits(const hk_transport_t *tp, int size, const hk_command_t *comma
     } else if (size % pattern->ranks_step != 0) {
         snprintf(why, HK_ERROR_MAX, "%s needs a number of ranks that divides by %d, not %d", pattern->name,
                  pattern->ranks_step, size);
+    } else if (pattern->grain_bytes != 0 && (command->bytes == 0 || command->bytes % pattern->grain_bytes != 0)) {
+        snprintf(why, HK_ERROR_MAX, "%s takes sizes that are multiples of %zu B, not %llu B", pattern->name,
+                 pattern->grain_bytes, (unsigned long long)command->bytes);
+    } else if (pattern->fits != NULL && !pattern->fits(size, command->option, why, HK_ERROR_MAX)) {
+        return false;
     } else if (tp->max_bytes != 0 && command->bytes > tp->max_bytes) {
         snprintf(why, HK_ERROR_MAX, "%llu B is above the %llu B that %s sends in one message",
                  (unsigned long long)command->bytes, (unsigned long long)tp->max_bytes, tp->name);

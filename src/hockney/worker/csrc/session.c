@@ -292,7 +292,6 @@ static void put_pace(hk_answer_t *answer, const hk_account_t *accounts, int size
 
 static void put_point(hk_answer_t *answer, const session_t *session, const hk_command_t *command)
 {
-    static const char *const timed[] = {"root", "sources", "slowest"};
     const hk_pattern_t *pattern = hk_patterns[command->pattern];
     hk_answer_key(answer, "pattern");
     hk_answer_string(answer, pattern->name);
@@ -308,8 +307,16 @@ static void put_point(hk_answer_t *answer, const session_t *session, const hk_co
     hk_answer_unsigned(answer, command->samples);
     hk_answer_key(answer, "warmup");
     hk_answer_unsigned(answer, command->warmup);
+}
+
+/* "rank 3" where the options put another rank in the place of rank 0. */
+static void put_timed(hk_answer_t *answer, hk_timed_t timed, int root)
+{
+    static const char *const names[] = {"root", "sources", "slowest", "mean"};
+    char rank[24];
+    snprintf(rank, sizeof rank, "rank %d", root);
     hk_answer_key(answer, "timed");
-    hk_answer_string(answer, timed[pattern->timed]);
+    hk_answer_string(answer, timed == HK_TIMED_ROOT && root != 0 ? rank : names[timed]);
 }
 
 static void put_counters(hk_answer_t *answer, const hk_result_t *result, const hk_account_t *accounts, int size)
@@ -334,6 +341,7 @@ static hk_status_t send_measured(session_t *session, const hk_command_t *command
     hk_answer_t answer;
     hk_answer_begin(&answer, "measure", command->id);
     put_point(&answer, session, command);
+    put_timed(&answer, hk_patterns[command->pattern]->timed, result->plan.root);
     hk_answer_key(&answer, "algorithm");
     hk_answer_string(&answer, result->plan.algorithm);
     hk_answer_key(&answer, "divisor");

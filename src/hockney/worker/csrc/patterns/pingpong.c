@@ -1,6 +1,7 @@
-/* Ping-pong: rank 0 sends, rank 1 answers with a message of the same length; half the round trip, timed on rank 0.
+/* Ping-pong: the source sends, the target answers with a message of the same length; half the round trip, timed on the
+ * source. Ranks 0 and 1 unless the options name others; the rest idles.
  * Each side sends its own buffer, so a transport can't answer with what is still in its cache from receiving. */
-#include "../pattern.h"
+#include "roles.h"
 
 static hk_status_t plan(const hk_run_t *run, hk_plan_t *plan_p)
 {
@@ -8,7 +9,8 @@ static hk_status_t plan(const hk_run_t *run, hk_plan_t *plan_p)
                           .in_bytes = run->bytes,
                           .bytes_per_rep = 2 * run->bytes,
                           .messages_per_rep = 2,
-                          .divisor = 2};
+                          .divisor = 2,
+                          .root = hk_source(run->option)};
     return HK_OK;
 }
 
@@ -18,19 +20,21 @@ static hk_status_t repeat(hk_run_t *run, uint64_t reps)
     hk_status_t (*const send)(hk_ctx_t *, int, const void *, size_t) = ctx->tp->send;
     hk_status_t (*const recv)(hk_ctx_t *, int, void *, size_t) = ctx->tp->recv;
     const size_t bytes = run->bytes;
+    const int source = hk_source(run->option);
+    const int target = hk_target(run->option);
     hk_status_t status = HK_OK;
-    if (ctx->rank == 0) {
+    if (ctx->rank == source) {
         for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
-            status = send(ctx, 1, run->out, bytes);
+            status = send(ctx, target, run->out, bytes);
             if (status == HK_OK) {
-                status = recv(ctx, 1, run->in, bytes);
+                status = recv(ctx, target, run->in, bytes);
             }
         }
-    } else if (ctx->rank == 1) {
+    } else if (ctx->rank == target) {
         for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
-            status = recv(ctx, 0, run->in, bytes);
+            status = recv(ctx, source, run->in, bytes);
             if (status == HK_OK) {
-                status = send(ctx, 0, run->out, bytes);
+                status = send(ctx, source, run->out, bytes);
             }
         }
     }
@@ -39,18 +43,21 @@ static hk_status_t repeat(hk_run_t *run, uint64_t reps)
 
 static bool expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
-    *expected_p = (hk_expected_t){.len_bytes = run->bytes, .from_rank = 1 - run->ctx->rank};
-    return i == 0 && run->ctx->rank < 2;
+    const int peer = hk_role_peer(run->ctx->rank, run->option);
+    *expected_p = (hk_expected_t){.len_bytes = run->bytes, .from_rank = peer};
+    return i == 0 && peer >= 0;
 }
 
 const hk_pattern_t hk_pattern_pingpong = {
     .name = "pingpong",
-    .summary = "one message to and fro between ranks 0 and 1; half the round trip",
+    .summary = "one message to and fro between two ranks; half the round trip",
     .needs = HK_CAP_SEND,
     .ranks_min = 2,
     .ranks_step = 1,
     .timed = HK_TIMED_ROOT,
     .sized = true,
+    .option = {HK_ROLES_OPTIONS},
+    .fits = hk_roles_fit,
     .plan = plan,
     .repeat = repeat,
     .expected = expected,

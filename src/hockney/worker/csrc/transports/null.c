@@ -46,9 +46,33 @@ static hk_status_t null_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
     return HK_OK;
 }
 
+static hk_status_t null_put(hk_ctx_t *ctx, int peer, void *remote, const void *local, size_t len_bytes)
+{
+    (void)ctx, (void)peer, (void)remote, (void)local, (void)len_bytes;
+    return HK_OK;
+}
+
+static hk_status_t null_get(hk_ctx_t *ctx, int peer, void *local, const void *remote, size_t len_bytes)
+{
+    (void)ctx, (void)peer, (void)local, (void)remote, (void)len_bytes;
+    return HK_OK;
+}
+
+static hk_status_t null_quiet(hk_ctx_t *ctx)
+{
+    (void)ctx;
+    return HK_OK;
+}
+
+static hk_status_t null_wait_word(hk_ctx_t *ctx, const uint64_t *word, uint64_t value)
+{
+    (void)ctx, (void)word, (void)value;
+    return HK_OK;
+}
+
 const hk_transport_t hk_transport_null = {
     .abi = HK_TRANSPORT_ABI,
-    .caps = HK_CAP_SEND | HK_CAP_NONBLOCKING,
+    .caps = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_ONE_SIDED,
     .name = "null",
     .summary = "sends nothing: the cost of the harness itself",
     .open = null_open,
@@ -61,6 +85,10 @@ const hk_transport_t hk_transport_null = {
     .isend = null_isend,
     .irecv = null_irecv,
     .wait_all = null_wait_all,
+    .put = null_put,
+    .get = null_get,
+    .quiet = null_quiet,
+    .wait_word = null_wait_word,
     .now_ns = hk_real_now_ns,
     .compute = hk_real_compute,
 };

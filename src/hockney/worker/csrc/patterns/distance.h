@@ -1,0 +1,30 @@
+/* Rings: every rank acts on the one `distance` further on, and the last ranks on the first. */
+#ifndef HK_DISTANCE_H
+#define HK_DISTANCE_H
+
+#include "../pattern.h"
+
+/* The first option of a pattern that is a ring. */
+enum { HK_RING_DISTANCE };
+
+// clang-format off
+#define HK_RING_OPTION_DISTANCE \
+    {"distance", NULL, 1, 1, 4095, "how many ranks further on the other one is"}
+// clang-format on
+
+static inline int hk_ring_next(const hk_run_t *run)
+{
+    return (int)((run->ctx->rank + run->option[HK_RING_DISTANCE]) % run->ctx->size);
+}
+
+static inline int hk_ring_previous(const hk_run_t *run)
+{
+    return (int)((run->ctx->rank + run->ctx->size - run->option[HK_RING_DISTANCE]) % run->ctx->size);
+}
+
+/* Hooks. A distance is less than a whole turn; every rank sends a message and gets one. */
+bool hk_ring_fits(int size, const int64_t *option, char *why, size_t len);
+hk_status_t hk_ring_plan(const hk_run_t *run, hk_plan_t *plan_p);
+bool hk_ring_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p);
+
+#endif

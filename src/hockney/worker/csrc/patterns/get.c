@@ -1,0 +1,49 @@
+/* Get (remote loads of the Cray T3D report): the source reads the target's memory, which does nothing; the source's
+ * time per get. Where memory is shared and caches are coherent, what was read once is in the source's cache. */
+#include "roles.h"
+
+static hk_status_t plan(const hk_run_t *run, hk_plan_t *plan_p)
+{
+    *plan_p = (hk_plan_t){.out_bytes = run->bytes,
+                          .in_bytes = run->bytes,
+                          .bytes_per_rep = run->bytes,
+                          .messages_per_rep = 1,
+                          .divisor = 1,
+                          .root = hk_source(run->option)};
+    return HK_OK;
+}
+
+static hk_status_t repeat(hk_run_t *run, uint64_t reps)
+{
+    hk_ctx_t *ctx = run->ctx;
+    hk_status_t (*const get)(hk_ctx_t *, int, void *, const void *, size_t) = ctx->tp->get;
+    const int target = hk_target(run->option);
+    hk_status_t status = HK_OK;
+    if (ctx->rank == hk_source(run->option)) {
+        for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
+            status = get(ctx, target, run->in, run->out, run->bytes);
+        }
+    }
+    return status;
+}
+
+static bool expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
+{
+    *expected_p = (hk_expected_t){.len_bytes = run->bytes, .from_rank = hk_target(run->option)};
+    return i == 0 && run->ctx->rank == hk_source(run->option);
+}
+
+const hk_pattern_t hk_pattern_get = {
+    .name = "get",
+    .summary = "one rank reads the memory of another; time per get on the reader's side",
+    .needs = HK_CAP_ONE_SIDED,
+    .ranks_min = 2,
+    .ranks_step = 1,
+    .timed = HK_TIMED_ROOT,
+    .sized = true,
+    .option = {HK_ROLES_OPTIONS},
+    .fits = hk_roles_fit,
+    .plan = plan,
+    .repeat = repeat,
+    .expected = expected,
+};

@@ -1,0 +1,44 @@
+/* Put (single_pairs of the Cray T3D report): the source writes into the target's memory, which does nothing; the
+ * source's time per put, with one wait for the completion of all puts of a batch at its end. */
+#include "puts.h"
+#include "roles.h"
+
+enum { QUIET = HK_ROLES_COUNT };
+
+static hk_status_t plan(const hk_run_t *run, hk_plan_t *plan_p)
+{
+    *plan_p = (hk_plan_t){.out_bytes = run->bytes,
+                          .in_bytes = run->bytes,
+                          .bytes_per_rep = run->bytes,
+                          .messages_per_rep = 1,
+                          .divisor = 1,
+                          .root = hk_source(run->option)};
+    return HK_OK;
+}
+
+static hk_status_t repeat(hk_run_t *run, uint64_t reps)
+{
+    const bool source = run->ctx->rank == hk_source(run->option);
+    return source ? hk_puts(run, hk_target(run->option), run->option[QUIET], reps) : HK_OK;
+}
+
+static bool expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
+{
+    *expected_p = (hk_expected_t){.len_bytes = run->bytes, .from_rank = hk_source(run->option)};
+    return i == 0 && run->ctx->rank == hk_target(run->option);
+}
+
+const hk_pattern_t hk_pattern_put = {
+    .name = "put",
+    .summary = "one rank writes into the memory of another; time per put on the writer's side",
+    .needs = HK_CAP_ONE_SIDED,
+    .ranks_min = 2,
+    .ranks_step = 1,
+    .timed = HK_TIMED_ROOT,
+    .sized = true,
+    .option = {HK_ROLES_OPTIONS, HK_PUTS_OPTION_QUIET},
+    .fits = hk_roles_fit,
+    .plan = plan,
+    .repeat = repeat,
+    .expected = expected,
+};

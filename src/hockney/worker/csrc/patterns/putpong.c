@@ -1,0 +1,105 @@
+/* Ping-pong of puts (ping_pong of the Cray T3D report): the source writes into the target's memory, which waits for the
+ * last word and writes back as much; half the round trip, timed on the source.
+ *
+ * The word that is waited for holds the number of the round trip, so it is never there before it is written. A put of
+ * several words may arrive in any order: then the word follows in a put of its own, when the rest is complete. */
+#include <string.h>
+
+#include "roles.h"
+
+enum { WORD_BYTES = 8 };
+
+/* The number of the last round trip, from the first repetition on. */
+typedef struct trips {
+    uint64_t number;
+} trips_t;
+
+static hk_status_t plan(const hk_run_t *run, hk_plan_t *plan_p)
+{
+    *plan_p = (hk_plan_t){.out_bytes = run->bytes,
+                          .in_bytes = run->bytes,
+                          .state_bytes = sizeof(trips_t),
+                          .bytes_per_rep = 2 * run->bytes,
+                          .messages_per_rep = 2,
+                          .divisor = 2,
+                          .root = hk_source(run->option)};
+    return HK_OK;
+}
+
+/* is_long is a constant wherever this is called, so each loop has its own copy without the test. */
+static inline hk_status_t hand_over(hk_run_t *run, int peer, uint64_t number, bool is_long)
+{
+    hk_ctx_t *ctx = run->ctx;
+    const hk_transport_t *tp = ctx->tp;
+    const size_t rest_bytes = run->bytes - WORD_BYTES;
+    hk_status_t status = HK_OK;
+    if (is_long) {
+        status = tp->put(ctx, peer, run->in, run->out, rest_bytes);
+        if (status == HK_OK) {
+            status = tp->quiet(ctx);
+        }
+    }
+    memcpy(run->out + rest_bytes, &number, WORD_BYTES);
+    return status == HK_OK ? tp->put(ctx, peer, run->in + rest_bytes, run->out + rest_bytes, WORD_BYTES) : status;
+}
+
+static inline hk_status_t await(hk_run_t *run, uint64_t number)
+{
+    const void *word = run->in + run->bytes - WORD_BYTES;
+    return run->ctx->tp->wait_word(run->ctx, word, number);
+}
+
+static inline hk_status_t round_trips(hk_run_t *run, uint64_t reps, bool is_long)
+{
+    const int source = hk_source(run->option);
+    const int target = hk_target(run->option);
+    trips_t *trips = run->state;
+    const uint64_t end = trips->number + reps;
+    hk_status_t status = HK_OK;
+    if (run->ctx->rank == source) {
+        for (uint64_t number = trips->number + 1; number <= end && status == HK_OK; number++) {
+            status = hand_over(run, target, number, is_long);
+            if (status == HK_OK) {
+                status = await(run, number);
+            }
+        }
+    } else if (run->ctx->rank == target) {
+        for (uint64_t number = trips->number + 1; number <= end && status == HK_OK; number++) {
+            status = await(run, number);
+            if (status == HK_OK) {
+                status = hand_over(run, source, number, is_long);
+            }
+        }
+    }
+    trips->number = end;
+    return status == HK_OK ? run->ctx->tp->quiet(run->ctx) : status;
+}
+
+static hk_status_t repeat(hk_run_t *run, uint64_t reps)
+{
+    return run->bytes == WORD_BYTES ? round_trips(run, reps, false) : round_trips(run, reps, true);
+}
+
+/* All but the word, which proved itself when it was waited for. */
+static bool expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
+{
+    const int peer = hk_role_peer(run->ctx->rank, run->option);
+    *expected_p = (hk_expected_t){.len_bytes = run->bytes - WORD_BYTES, .from_rank = peer};
+    return i == 0 && peer >= 0;
+}
+
+const hk_pattern_t hk_pattern_putpong = {
+    .name = "putpong",
+    .summary = "one put to and fro between two ranks, each waiting for the last word; half the round trip",
+    .needs = HK_CAP_ONE_SIDED,
+    .ranks_min = 2,
+    .ranks_step = 1,
+    .timed = HK_TIMED_ROOT,
+    .sized = true,
+    .grain_bytes = WORD_BYTES,
+    .option = {HK_ROLES_OPTIONS},
+    .fits = hk_roles_fit,
+    .plan = plan,
+    .repeat = repeat,
+    .expected = expected,
+};

@@ -1,0 +1,26 @@
+/* Ring of puts (multiple_pairs of the Cray T3D report): every rank writes into the memory of the one `distance` further
+ * on, all at once, and waits for completion as in put; the mean over the ranks, which are all senders. */
+#include "distance.h"
+#include "puts.h"
+
+enum { QUIET = HK_RING_DISTANCE + 1 };
+
+static hk_status_t repeat(hk_run_t *run, uint64_t reps)
+{
+    return hk_puts(run, hk_ring_next(run), run->option[QUIET], reps);
+}
+
+const hk_pattern_t hk_pattern_putring = {
+    .name = "putring",
+    .summary = "every rank writes into the memory of the one `distance` further on, all at once; the mean",
+    .needs = HK_CAP_ONE_SIDED,
+    .ranks_min = 2,
+    .ranks_step = 1,
+    .timed = HK_TIMED_MEAN,
+    .sized = true,
+    .option = {HK_RING_OPTION_DISTANCE, HK_PUTS_OPTION_QUIET},
+    .fits = hk_ring_fits,
+    .plan = hk_ring_plan,
+    .repeat = repeat,
+    .expected = hk_ring_expected,
+};

@@ -1,0 +1,44 @@
+/* Ring (multiple_pairs of the Cray T3D report, over messages): every rank sends to the one `distance` further on and
+ * receives from the one `distance` before it, all at once; the mean over the ranks. */
+#include "distance.h"
+
+static hk_status_t plan(const hk_run_t *run, hk_plan_t *plan_p)
+{
+    const hk_status_t status = hk_ring_plan(run, plan_p);
+    plan_p->reqs_count = 2;
+    return status;
+}
+
+static hk_status_t repeat(hk_run_t *run, uint64_t reps)
+{
+    hk_ctx_t *ctx = run->ctx;
+    const hk_transport_t *tp = ctx->tp;
+    const int next = hk_ring_next(run);
+    const int previous = hk_ring_previous(run);
+    hk_status_t status = HK_OK;
+    for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
+        status = tp->irecv(ctx, previous, run->in, run->bytes, &run->reqs[0]);
+        if (status == HK_OK) {
+            status = tp->isend(ctx, next, run->out, run->bytes, &run->reqs[1]);
+        }
+        if (status == HK_OK) {
+            status = tp->wait_all(ctx, run->reqs, 2);
+        }
+    }
+    return status;
+}
+
+const hk_pattern_t hk_pattern_ring = {
+    .name = "ring",
+    .summary = "every rank sends to the one `distance` further on, all at once; the mean over the ranks",
+    .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING,
+    .ranks_min = 2,
+    .ranks_step = 1,
+    .timed = HK_TIMED_MEAN,
+    .sized = true,
+    .option = {HK_RING_OPTION_DISTANCE},
+    .fits = hk_ring_fits,
+    .plan = plan,
+    .repeat = repeat,
+    .expected = hk_ring_expected,
+};

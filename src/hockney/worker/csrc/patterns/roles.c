@@ -1,0 +1,25 @@
+#include "roles.h"
+
+#include <stdio.h>
+
+int hk_role_peer(int rank, const int64_t *option)
+{
+    const int source = hk_source(option);
+    const int target = hk_target(option);
+    return rank == source ? target : rank == target ? source : -1;
+}
+
+bool hk_roles_fit(int size, const int64_t *option, char *why, size_t len)
+{
+    const int source = hk_source(option);
+    const int target = hk_target(option);
+    if (source == target) {
+        snprintf(why, len, "source and target are both rank %d and must be two ranks", source);
+    } else if (source >= size || target >= size) {
+        snprintf(why, len, "%s is rank %d, and the last of %d ranks is %d", source >= size ? "source" : "target",
+                 source >= size ? source : target, size, size - 1);
+    } else {
+        return true;
+    }
+    return false;
+}

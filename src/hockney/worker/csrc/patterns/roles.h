@@ -1,0 +1,32 @@
+/* Two ranks with a role each, for patterns in which one moves data to or from the other and the rest idles. */
+#ifndef HK_ROLES_H
+#define HK_ROLES_H
+
+#include "../pattern.h"
+
+/* The options of a pattern with roles, in this order. What follows takes the place of the first of them. */
+enum { HK_ROLE_SOURCE, HK_ROLE_TARGET, HK_ROLES_COUNT };
+
+// clang-format off
+#define HK_ROLES_OPTIONS \
+    {"source", NULL, 0, 0, 4095, "the rank that acts and is timed"}, \
+    {"target", NULL, 1, 0, 4095, "the rank at the other end"}
+// clang-format on
+
+static inline int hk_source(const int64_t *option)
+{
+    return (int)option[HK_ROLE_SOURCE];
+}
+
+static inline int hk_target(const int64_t *option)
+{
+    return (int)option[HK_ROLE_TARGET];
+}
+
+/* The target's rank on the source, the source's on the target, -1 on a rank that idles. */
+int hk_role_peer(int rank, const int64_t *option);
+
+/* The hook `fits`: two different ranks, and both are there. */
+bool hk_roles_fit(int size, const int64_t *option, char *why, size_t len);
+
+#endif
