@@ -14,8 +14,18 @@ import pytest
 from hockney.worker.build import Recipe, build_worker
 
 HERE = Path(__file__).parent
-PATTERNS = ["pingpong", "oneway", "twoway", "pairs", "alltoall", "outfarm", "multicast", "funnel", "barrier"]
-PATTERNS += ["bisection"]
+PATTERNS = [
+    "pingpong",
+    "oneway",
+    "twoway",
+    "pairs",
+    "alltoall",
+    "outfarm",
+    "multicast",
+    "funnel",
+    "barrier",
+    "bisection",
+]
 STREAMS = [f"{name}{variant}" for name in ("pipe", "unix", "tcp") for variant in ("", ":nonblock", ":spin")]
 TRANSPORTS = ["null", "shm", "threads", *STREAMS]
 FAULTY = Recipe(defines=("HK_EXTRA_TRANSPORTS(X)=X(fault)",), extra_sources=(HERE / "fault.c",))

@@ -111,8 +111,18 @@ def test_more_ranks_than_cpus(mpi: Mpi | None) -> None:
 
 @EVERY_MPI
 def test_every_pattern_on_every_mpi(mpi: Mpi) -> None:
-    patterns = ("pingpong", "oneway", "twoway", "pairs", "alltoall", "outfarm", "multicast", "funnel", "barrier")
-    patterns += ("bisection",)
+    patterns = (
+        "pingpong",
+        "oneway",
+        "twoway",
+        "pairs",
+        "alltoall",
+        "outfarm",
+        "multicast",
+        "funnel",
+        "barrier",
+        "bisection",
+    )
     with WorkerSession(job(mpi)) as session:
         session.hello()
         for pattern in patterns:

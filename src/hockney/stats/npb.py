@@ -1,4 +1,4 @@
-"""The NAS Parallel Benchmarks' own figures from a time: operations as the NPB count them, whatever a program really does.
+"""The NAS Parallel Benchmarks' own figures from a time: operations as the NPB count them, whatever is done.
 
 The grids are those of D. Bailey et al., The NAS Parallel Benchmarks, RNR-94-007, 1994; the count of operations is the
 one that the NPB's FT, versions 2 and 3, divides by its time when it prints "Mop/s total".
