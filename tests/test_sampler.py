@@ -121,6 +121,16 @@ def test_a_long_repetition_is_its_own_batch() -> None:
     assert {visit.batch for visits in notes.rounds for visit in visits} == {1}
 
 
+def test_a_repetition_of_seconds_is_a_visit_by_itself() -> None:
+    machine = Machine(lambda point: 1.5e9)
+    notes = sample(machine, plan_of(TCP))
+    assert notes.ends[TCP][0] is PointStatus.PRECISE
+    calibration, *visits = machine.visits
+    assert calibration.elapsed_ns.shape[1] == 3
+    assert {(visit.batch, visit.elapsed_ns.shape[1]) for visit in visits} == {(1, 1)}
+    assert machine.now_s < 3 * (4 + len(visits)) * 1.05, "there was a warm-up before each"
+
+
 def test_rounds_visit_every_unfinished_point_once_in_random_order() -> None:
     points = [Point("shm", "pingpong", 2, size) for size in range(20)]
     machine = Machine(lambda point: 100.0, noise=0.2)

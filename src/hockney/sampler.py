@@ -31,6 +31,7 @@ _BATCH_NS = 20_000  # a batch this long makes a clock of 25 ns cost well below 1
 _VISIT_NS = 4_000_000  # how long the samples of one visit may take, if a repetition is shorter than that
 _SAMPLES_MAX = 40
 _SAMPLES_MIN = 3
+_LONG_NS = 500_000_000  # a sample this long is a visit by itself, and what a warm-up would save is lost in it
 _CALIBRATIONS_MAX = 5
 _REFINE_MISS = 0.08  # a bend: the straight line between two neighbours misses by more than this
 _REFINE_RATIO = 1.12  # neighbours closer than this are not split
@@ -97,6 +98,7 @@ class _Work:
     medians_ns: list[float] = field(default_factory=list)  # one a visit
     batch: int = 0  # 0: not calibrated
     samples: int = 0
+    warmup: int = 1
     cost_s: float = 0.0  # of one visit, all included
     time: Interval | None = None  # in the state with most visits, as of the last round
     calm: int = 0  # rounds in a row after which the interval was narrow enough
@@ -199,7 +201,7 @@ class Sampler:
                 if work.batch == 0:
                     self._calibrate(work)
                     begin_s = self._clock()
-                visit = self._visit(work, work.batch, work.samples, max(1, work.batch // 4))
+                visit = self._visit(work, work.batch, work.samples, work.warmup)
             except PointFailed as failure:
                 active.remove(work)
                 self._given_up.add(work.point)
@@ -237,6 +239,9 @@ class Sampler:
             batch = max(batch + 1, min(int(batch * wanted_ns / batch_ns) + 1, batch * 100))
         work.batch = batch
         work.samples = int(min(_SAMPLES_MAX, max(_SAMPLES_MIN, _VISIT_NS / batch_ns)))
+        work.warmup = max(1, batch // 4)
+        if batch == 1 and batch_ns >= _LONG_NS:
+            work.samples, work.warmup = 1, 0
 
     # ---- after a round -----------------------------------------------------------------------------------------------
 

@@ -1,6 +1,7 @@
 /* A transport for tests only: shm with something broken on purpose, as the environment says.
  *
- *   HOCKNEY_FAULT="corrupt 1 17"   rank 1 finds byte 17 of each received message of more than 17 bytes changed
+ *   HOCKNEY_FAULT="corrupt 1 17"   rank 1 finds byte 17 of each received message of more than 17 bytes changed,
+ *                                  also where it has several under way
  *   HOCKNEY_FAULT="hang 1 64"      rank 1 never returns from a receive of 64 bytes
  *   HOCKNEY_FAULT="kill 1 64"      rank 1 is killed by SIGKILL in a receive of 64 bytes
  *   HOCKNEY_FAULT="fail 1 64"      rank 1's receive of 64 bytes fails
@@ -19,11 +20,15 @@
 
 extern const hk_transport_t hk_transport_shm;
 
+enum { RECEIVES_MAX = 64 };
+
 typedef struct fault_ctx {
     hk_ctx_t base;
     hk_ctx_t *shm;
     char what[16];
     long rank, number;
+    unsigned char *receives[RECEIVES_MAX]; /* under way, long enough to be corrupted */
+    size_t receives_count;
 } fault_ctx_t;
 
 static fault_ctx_t *mine(hk_ctx_t *ctx)
@@ -91,6 +96,11 @@ static hk_status_t strike(const fault_ctx_t *ctx, size_t len_bytes)
     return HK_OK;
 }
 
+static bool is_corrupted(const fault_ctx_t *ctx, size_t len_bytes)
+{
+    return strcmp(ctx->what, "corrupt") == 0 && ctx->base.rank == ctx->rank && len_bytes > (size_t)ctx->number;
+}
+
 static hk_status_t fault_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes)
 {
     const fault_ctx_t *fault = mine(ctx);
@@ -98,9 +108,32 @@ static hk_status_t fault_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_byt
     if (status == HK_OK) {
         status = hk_transport_shm.recv(fault->shm, peer, buf, len_bytes);
     }
-    const bool corrupt = strcmp(fault->what, "corrupt") == 0 && fault->base.rank == fault->rank;
-    if (corrupt && len_bytes > (size_t)fault->number) {
+    if (is_corrupted(fault, len_bytes)) {
         ((unsigned char *)buf)[fault->number] ^= 1;
+    }
+    return status;
+}
+
+static hk_status_t fault_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, hk_req_t *req)
+{
+    return hk_transport_shm.isend(mine(ctx)->shm, peer, buf, len_bytes, req);
+}
+
+static hk_status_t fault_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, hk_req_t *req)
+{
+    fault_ctx_t *fault = mine(ctx);
+    if (is_corrupted(fault, len_bytes) && fault->receives_count < RECEIVES_MAX) {
+        fault->receives[fault->receives_count++] = buf;
+    }
+    return hk_transport_shm.irecv(fault->shm, peer, buf, len_bytes, req);
+}
+
+static hk_status_t fault_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
+{
+    fault_ctx_t *fault = mine(ctx);
+    const hk_status_t status = hk_transport_shm.wait_all(fault->shm, reqs, count);
+    while (fault->receives_count > 0) {
+        fault->receives[--fault->receives_count][fault->number] ^= 1;
     }
     return status;
 }
@@ -109,7 +142,7 @@ static hk_status_t fault_open(const hk_job_t *job, hk_ctx_t **ctx_p);
 
 const hk_transport_t hk_transport_fault = {
     .abi = HK_TRANSPORT_ABI,
-    .caps = HK_CAP_SEND | HK_CAP_PAYLOAD | HK_CAP_SPINS,
+    .caps = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_CAP_SPINS,
     .name = "fault",
     .summary = "shm, broken on purpose",
     .prepare = fault_prepare,
@@ -121,6 +154,9 @@ const hk_transport_t hk_transport_fault = {
     .free = fault_free,
     .send = fault_send,
     .recv = fault_recv,
+    .isend = fault_isend,
+    .irecv = fault_irecv,
+    .wait_all = fault_wait_all,
     .now_ns = hk_real_now_ns,
     .compute = hk_real_compute,
 };

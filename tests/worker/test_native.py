@@ -14,7 +14,8 @@ import pytest
 from hockney.worker.build import Recipe, build_worker
 
 HERE = Path(__file__).parent
-PATTERNS = ["pingpong", "oneway", "twoway", "pairs", "alltoall", "outfarm", "multicast", "funnel", "barrier", "ring"]
+PATTERNS = ["pingpong", "oneway", "twoway", "pairs", "alltoall", "outfarm", "multicast", "funnel", "barrier"]
+PATTERNS += ["bisection", "ring"]
 ONE_SIDED = ["putpong", "put", "get", "putring"]
 STREAMS = [f"{name}{variant}" for name in ("pipe", "unix", "tcp") for variant in ("", ":nonblock", ":spin")]
 TRANSPORTS = ["null", "shm", "threads", *STREAMS]
@@ -92,7 +93,9 @@ def test_under_address_and_undefined_sanitizers(transport: str) -> None:
     assert "ERROR" not in done.stderr
     assert "runtime error" not in done.stderr
     refused = [a["message"] for a in answers if a["kind"] == "error"]
-    assert len(refused) == 5, refused  # pairs needs an even number, and there is no floor with too many ranks
+    assert len(refused) == 9, (
+        refused
+    )  # pairs and bisection need an even number, and there is no floor with too many ranks
     assert kinds[-1] == "bye"
 
 
@@ -104,6 +107,77 @@ def test_under_the_thread_sanitizer(transport: str) -> None:
     assert "WARNING: ThreadSanitizer" not in done.stderr, done.stderr[:3000]
     assert done.returncode == 0, done.stderr
     assert [a["kind"] for a in answers] == ["measure"] * len(commands) + ["bye"]
+
+
+# ---- ft: the NPB's own verification --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+@pytest.mark.parametrize("transport", ["shm", "threads", "pipe", "unix:nonblock", "tcp"])
+def test_ft_has_the_published_checksums(transport: str, ranks: int) -> None:
+    commands = [
+        f"measure pattern=ft class={name} samples=1 batch=2 warmup=0"
+        for name in (("S", "W") if transport == "shm" else ("S",))
+    ]
+    more = ["--oversubscribed"] if ranks > (os.cpu_count() or 1) else []
+    answers, done = converse(build_worker(), commands, "-t", transport, "-n", str(ranks), *more, limit_s=240)
+    assert [a["kind"] for a in answers] == ["measure"] * len(commands) + ["bye"], done.stderr
+    for answer in answers[:-1]:
+        assert answer["verified"] is True
+        assert (answer["timed"], answer["divisor"], answer["algorithm"]) == ("root", 1, "portable")
+        assert answer["bytes_per_rep"] == 0
+
+
+def test_ft_in_class_a_on_two_ranks() -> None:
+    answers, done = converse(
+        build_worker(), ["measure pattern=ft class=A samples=1 warmup=0"], "-t", "shm", "-n", "2", limit_s=240
+    )
+    assert [a["kind"] for a in answers] == ["measure", "bye"], done.stderr
+
+
+@pytest.mark.parametrize("transport", ["shm", "threads"])
+def test_ft_under_address_and_undefined_sanitizers(transport: str) -> None:
+    commands = ["measure pattern=ft samples=1", "measure pattern=ft class=W samples=1"]
+    answers, done = converse(build_worker(ADDRESS), commands, "-t", transport, "-n", "2", limit_s=240)
+    assert [a["kind"] for a in answers] == ["measure", "measure", "bye"], done.stderr
+    assert done.returncode == 0, done.stderr
+
+
+def test_ft_over_a_transport_that_corrupts_is_no_figure() -> None:
+    env = {"HOCKNEY_FAULT": "corrupt 1 23"}
+    commands = ["measure pattern=ft samples=1 warmup=0 id=3", measure("pingpong", 8)]
+    answers, done = converse(build_worker(FAULTY), commands, "-t", "fault", env=env)
+    assert [a["kind"] for a in answers] == ["error", "measure", "bye"], done.stderr
+    assert (answers[0]["code"], answers[0]["id"]) == ("corrupt", 3)
+    assert "ft: class S is wrong: the checksum of iteration 1 is " in done.stderr
+    assert "and should be 5.546087004964e+02 4.845363331978e+02" in done.stderr
+
+
+def test_ft_needs_messages_that_arrive() -> None:
+    answers, _ = converse(build_worker(), ["measure pattern=ft"], "-t", "null", "-n", "2")
+    assert (answers[0]["kind"], answers[0]["code"]) == ("error", "unsupported")
+    assert answers[0]["message"] == "ft needs messages that really arrive, which null does not offer"
+
+
+@pytest.mark.parametrize(("ranks", "name"), [(3, "S"), (6, "A"), (64, "W")])
+def test_ft_on_ranks_that_do_not_divide_its_grid(ranks: int, name: str) -> None:
+    commands = [f"measure pattern=ft class={name}", measure("barrier", 0)]
+    more = ["-t", "pipe", "-n", str(ranks), "--oversubscribed"]
+    answers, done = converse(build_worker(), commands, *more)
+    assert [a["kind"] for a in answers] == ["error", "measure", "bye"], done.stderr
+    assert answers[0]["code"] == "unsupported"
+    assert f"can't be divided among {ranks} ranks: it takes 1, 2, 4" in done.stderr
+
+
+@pytest.mark.parametrize("transport", ["null", "shm"])
+@pytest.mark.parametrize("ranks", [2, 4, 6])
+def test_bisection_is_a_round_trip_of_every_pair(transport: str, ranks: int) -> None:
+    more = ["--oversubscribed"] if ranks > (os.cpu_count() or 1) else []
+    answers, done = converse(build_worker(), [measure("bisection", 1000)], "-t", transport, "-n", str(ranks), *more)
+    assert answers[0]["kind"] == "measure", done.stderr
+    assert (answers[0]["timed"], answers[0]["divisor"]) == ("slowest", 2)
+    assert (answers[0]["bytes_per_rep"], answers[0]["messages_per_rep"]) == (ranks * 1000, ranks)
+    assert answers[0]["verified"] is (transport == "shm")
 
 
 @pytest.mark.parametrize("program", sorted(HERE.glob("test_*.c")), ids=lambda path: path.stem)
@@ -118,7 +192,7 @@ def test_c_units(program: Path, compiler: str, tmp_path: Path) -> None:
     flags += ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", f"-I{csrc}", f"-I{csrc / 'transports'}"]
     family = tmp_path / "family.c"
     family.write_text('#include "family.h"\nconst hk_family_t hk_family = {.name = "test"};\n')
-    argv = [compiler, *flags, *map(str, (program, family, *sources)), "-o", str(executable), "-lrt"]
+    argv = [compiler, *flags, *map(str, (program, family, *sources)), "-o", str(executable), "-lrt", "-lm"]
     subprocess.run(argv, check=True)
     done = subprocess.run([executable], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -132,7 +206,7 @@ def test_the_parser_withstands_any_bytes(tmp_path: Path) -> None:
     sources += sorted((csrc / "patterns").glob("*.c"))
     flags = ["-g", "-O1", "-std=c17", "-D_GNU_SOURCE", "-fsanitize=fuzzer,address,undefined", f"-I{csrc}"]
     fuzzer = tmp_path / "fuzz"
-    subprocess.run(["clang", *flags, HERE / "fuzz_command.c", *sources, "-o", fuzzer], check=True)
+    subprocess.run(["clang", *flags, HERE / "fuzz_command.c", *sources, "-o", fuzzer, "-lm"], check=True)
     seeds = tmp_path / "seeds"
     seeds.mkdir()
     for number, line in enumerate(

@@ -111,13 +111,41 @@ def test_more_ranks_than_cpus(mpi: Mpi | None) -> None:
 
 @EVERY_MPI
 def test_every_pattern_on_every_mpi(mpi: Mpi) -> None:
-    patterns = ("pingpong", "oneway", "twoway", "pairs", "alltoall", "outfarm", "multicast", "funnel", "barrier")
+    patterns = (
+        "pingpong",
+        "oneway",
+        "twoway",
+        "pairs",
+        "alltoall",
+        "outfarm",
+        "multicast",
+        "funnel",
+        "barrier",
+        "bisection",
+    )
     with WorkerSession(job(mpi)) as session:
         session.hello()
         for pattern in patterns:
             for size in (0, 8, 100_000):
                 answer = session.measure(pattern, bytes=size, batch=2, samples=3, timeout_s=60)
                 assert answer.verified is (pattern != "barrier")
+
+
+@EVERY_JOB
+def test_ft_is_verified(mpi: Mpi | None) -> None:
+    with WorkerSession(job(mpi)) as session:
+        session.hello()
+        for class_ in ("S", "W"):
+            answer = session.measure("ft", samples=1, warmup=0, timeout_s=60, options=[("class", class_)])
+            assert answer.verified
+            assert answer.algorithm == ("native" if mpi else "portable")
+
+
+@EVERY_JOB
+def test_ft_on_one_rank(mpi: Mpi | None) -> None:
+    with WorkerSession(job(mpi, ranks=1)) as session:
+        session.hello()
+        assert session.measure("ft", samples=1, warmup=0, timeout_s=60).verified
 
 
 @EVERY_MPI
@@ -147,6 +175,24 @@ def test_what_a_pattern_cannot_do_is_unsupported() -> None:
         with pytest.raises(WorkerRefused, match="pairs") as refusal:
             session.measure("pairs", bytes=8)
         assert refusal.value.unsupported
+
+
+def test_what_a_pattern_finds_it_cannot_do_is_said_in_its_own_words() -> None:
+    with WorkerSession(job(ranks=3)) as session:
+        session.hello()
+        with pytest.raises(WorkerRefused, match="ft: class S, 64 x 64 x 64, can't be divided among 3") as refusal:
+            session.measure("ft")
+        assert refusal.value.unsupported
+        assert session.measure("pingpong", bytes=8).verified
+
+
+def test_a_wrong_checksum_is_a_failure_in_one_sentence() -> None:
+    with WorkerSession(faulty("corrupt 1 23")) as session:
+        session.hello()
+        with pytest.raises(WorkerRefused, match="rank 0: ft: class S is wrong: the checksum of iteration") as error:
+            session.measure("ft", samples=1, warmup=0)
+        assert not error.value.unsupported
+        assert session.measure("pingpong", bytes=8).verified
 
 
 @EVERY_MPI

@@ -192,7 +192,7 @@ def _compile(plan: _Plan, room: Path, piece: _Object) -> None:
 def _link(plan: _Plan, room: Path) -> None:
     made = room / "worker"
     objects = [str(piece.path) for piece in plan.objects]
-    libraries = ["-lrt"] if sys.platform.startswith("linux") else []
+    libraries = ["-lm", *(["-lrt"] if sys.platform.startswith("linux") else [])]
     _run(plan, room, "link the worker", [*plan.compiler.argv, *plan.flags, "-o", str(made), *objects, *libraries])
     made.replace(plan.executable)
 

@@ -135,6 +135,7 @@ class Catalogue:
             "send": "send and receive",
             "nonblocking": "several messages under way at once",
             "one_sided": "put and get",
+            "payload": "messages that really arrive",
         }
         for need in sorted(pattern.needs - transport.caps):
             return f"{pattern.name} needs {words.get(need, need)}, which {transport.name} does not offer"

@@ -43,6 +43,7 @@ _LAST_WORDS_S = 3.0
 _DRAIN_S = 0.2
 _QUIT_LIMIT_S = 10.0
 _TIMED_OUT_EXIT = 14
+_SEE_LOG = "standard error has the reason"  # how the worker ends a refusal whose sentence a rank has logged
 _WORD = re.compile(r"[!-<>-~]+=[!-~]+")
 
 
@@ -224,14 +225,12 @@ class WorkerSession:
 
     def _refusal(self, fields: Fields) -> WorkerError:
         code, message = fields.text("code"), fields.text("message")
+        if message.endswith(_SEE_LOG):
+            self._channel.hear(_DRAIN_S)  # what was said comes by another pipe, maybe later
+            return WorkerRefused(code, self._reason() or message)
         if code == "corrupt":
             return PayloadCorrupt(message, *(fields.integer(key) for key in ("rank", "from", "bytes", "offset")))
-        if code not in ("unsupported", "argument"):
-            self._channel.hear(_DRAIN_S)  # what was said comes by another pipe, maybe later
-            reason = self._reason()
-        else:
-            reason = ""
-        return WorkerRefused(code, f"{message}: {reason}" if reason else message)
+        return WorkerRefused(code, message)
 
     def _reason(self) -> str:
         """What was said since the last command, cut to what tells the cause."""

@@ -23,6 +23,23 @@ hk_status_t hk_portable_barrier(hk_ctx_t *ctx)
     return HK_OK;
 }
 
+/* Each rank starts with its right neighbour, so that not all send to rank 0 first. */
+hk_status_t hk_portable_alltoall(hk_ctx_t *ctx, const void *out, void *in, size_t len_bytes, hk_req_t *reqs)
+{
+    const hk_transport_t *tp = ctx->tp;
+    hk_req_t *req = reqs;
+    hk_status_t status = HK_OK;
+    for (int step = 1; step < ctx->size && status == HK_OK; step++) {
+        const int from = (ctx->rank - step + ctx->size) % ctx->size;
+        status = tp->irecv(ctx, from, (unsigned char *)in + (size_t)from * len_bytes, len_bytes, req++);
+    }
+    for (int step = 1; step < ctx->size && status == HK_OK; step++) {
+        const int to = (ctx->rank + step) % ctx->size;
+        status = tp->isend(ctx, to, (const unsigned char *)out + (size_t)to * len_bytes, len_bytes, req++);
+    }
+    return status == HK_OK ? tp->wait_all(ctx, reqs, 2 * (size_t)(ctx->size - 1)) : status;
+}
+
 hk_status_t hk_sync(hk_ctx_t *ctx)
 {
     return ctx->tp->barrier != NULL ? ctx->tp->barrier(ctx) : hk_portable_barrier(ctx);

@@ -300,8 +300,8 @@ static void note(const hk_bench_t *bench, const look_t *before, const look_t *af
  * HK_ERR_PEER, and its launcher ends the others at once instead of when their time is up. */
 static hk_status_t run_point(hk_bench_t *bench, const hk_command_t *command, hk_run_t *run, hk_result_t *result)
 {
-    const bool carries =
-        hk_patterns[command->pattern]->expected != NULL && (bench->ctx->tp->caps & HK_CAP_PAYLOAD) != 0;
+    const hk_pattern_t *pattern = hk_patterns[command->pattern];
+    const bool carries = pattern->expected != NULL && (bench->ctx->tp->caps & HK_CAP_PAYLOAD) != 0;
     look_t before, after;
     hk_status_t status = look(bench, &before);
     if (status == HK_OK) {
@@ -316,8 +316,14 @@ static hk_status_t run_point(hk_bench_t *bench, const hk_command_t *command, hk_
     if (status == HK_OK && command->verify && carries) {
         status = verify(bench, command, run, result);
     }
-    const bool is_broken = status != HK_OK && result->account.fault.rank < 0;
-    return is_broken ? HK_ERR_PEER : hk_control_agree(bench->control, status);
+    if (status != HK_OK && result->account.fault.rank < 0) {
+        return HK_ERR_PEER;
+    }
+    if (status == HK_OK && pattern->verdict != NULL) {
+        status = pattern->verdict(run);
+        result->account.verified = 1;
+    }
+    return hk_control_agree(bench->control, status);
 }
 
 hk_status_t hk_measure(hk_bench_t *bench, const hk_command_t *command, hk_result_t *result_p)

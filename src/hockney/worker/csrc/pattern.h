@@ -82,6 +82,11 @@ typedef struct hk_pattern {
 
     /* The i-th counter of this rank since prepare; false: there are no more. Optional: absent means none. */
     bool (*counter)(const hk_run_t *run, size_t i, hk_counter_t *counter_p);
+
+    /* For patterns that compute with what they receive: whether every repetition since prepare came out right. Asked
+     * after the samples, untimed; HK_ERR_CORRUPT, with a line in the log, makes the point fail. Optional: absent means
+     * that only `expected` tells. */
+    hk_status_t (*verdict)(const hk_run_t *run);
 } hk_pattern_t;
 
 #endif

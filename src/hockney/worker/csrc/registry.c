@@ -3,16 +3,34 @@
 #include <stdio.h>
 #include <string.h>
 
-extern const hk_pattern_t hk_pattern_pingpong, hk_pattern_oneway, hk_pattern_twoway, hk_pattern_pairs,
-    hk_pattern_alltoall, hk_pattern_outfarm, hk_pattern_multicast, hk_pattern_funnel, hk_pattern_barrier,
-    hk_pattern_ring, hk_pattern_putpong, hk_pattern_put, hk_pattern_get, hk_pattern_putring, hk_pattern_memload;
+/* One line for each pattern, in the order in which they are listed. */
+// clang-format off
+#define PATTERNS(X)         \
+    X(pingpong)             \
+    X(oneway)               \
+    X(twoway)               \
+    X(pairs)                \
+    X(alltoall)             \
+    X(outfarm)              \
+    X(multicast)            \
+    X(funnel)               \
+    X(barrier)              \
+    X(bisection)            \
+    X(ring)                 \
+    X(putpong)              \
+    X(put)                  \
+    X(get)                  \
+    X(putring)              \
+    X(memload)              \
+    X(ft)
+// clang-format on
 
-const hk_pattern_t *const hk_patterns[] = {
-    &hk_pattern_pingpong, &hk_pattern_oneway,  &hk_pattern_twoway,    &hk_pattern_pairs,
-    &hk_pattern_alltoall, &hk_pattern_outfarm, &hk_pattern_multicast, &hk_pattern_funnel,
-    &hk_pattern_barrier,  &hk_pattern_ring,    &hk_pattern_putpong,   &hk_pattern_put,
-    &hk_pattern_get,      &hk_pattern_putring, &hk_pattern_memload,   NULL,
-};
+#define DECLARE_PATTERN(name) extern const hk_pattern_t hk_pattern_##name;
+#define PATTERN_ENTRY(name) &hk_pattern_##name,
+
+PATTERNS(DECLARE_PATTERN)
+
+const hk_pattern_t *const hk_patterns[] = {PATTERNS(PATTERN_ENTRY) NULL};
 
 /* One line for each transport, under the family that builds it. The first is what -t falls back to.
  * HK_EXTRA_TRANSPORTS: tests build a worker with wrappers that break things on purpose. */
@@ -89,6 +107,7 @@ const char *hk_missing_cap(uint32_t needs, uint32_t caps)
         {HK_CAP_SEND, "send and receive"},
         {HK_CAP_NONBLOCKING, "several messages under way at once"},
         {HK_CAP_ONE_SIDED, "put and get"},
+        {HK_CAP_PAYLOAD, "messages that really arrive"},
     };
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if ((needs & names[i].cap) != 0 && (caps & names[i].cap) == 0) {

@@ -204,10 +204,15 @@ static hk_status_t answer_floor(session_t *session, const hk_command_t *command)
     return told;
 }
 
-static void answer_fault(const hk_command_t *command, const hk_fault_t *fault)
+static const char see_log[] = "the point failed; standard error has the reason";
+
+static hk_status_t answer_fault(const hk_command_t *command, const hk_fault_t *fault)
 {
     hk_answer_t answer;
     char message[160];
+    if (fault->rank < 0) { /* a pattern's own verdict */
+        return hk_answer_error(STDOUT_FILENO, command->id, HK_ERR_CORRUPT, see_log);
+    }
     snprintf(message, sizeof message,
              "rank %d got a corrupted message of %llu B from rank %d: byte %llu is 0x%02x and should be 0x%02x",
              (int)fault->rank, (unsigned long long)command->bytes, (int)fault->from, (unsigned long long)fault->offset,
@@ -225,7 +230,7 @@ static void answer_fault(const hk_command_t *command, const hk_fault_t *fault)
     hk_answer_unsigned(&answer, command->bytes);
     hk_answer_key(&answer, "offset");
     hk_answer_unsigned(&answer, fault->offset);
-    hk_answer_send(&answer, STDOUT_FILENO);
+    return hk_answer_send(&answer, STDOUT_FILENO);
 }
 
 /* The first rank that got something wrong; there is one. */
@@ -379,7 +384,7 @@ static hk_status_t answer_measure(session_t *session, const hk_command_t *comman
     const hk_status_t measured = hk_measure(bench, command, &result);
     if (measured != HK_OK && measured != HK_ERR_CORRUPT) {
         if (session->job->rank == 0 && measured != HK_ERR_PEER) {
-            hk_answer_error(STDOUT_FILENO, command->id, measured, "the point failed; standard error has the reason");
+            hk_answer_error(STDOUT_FILENO, command->id, measured, see_log);
         }
         return measured == HK_ERR_PEER ? measured : HK_OK;
     }
@@ -398,7 +403,7 @@ static hk_status_t answer_measure(session_t *session, const hk_command_t *comman
         if (measured == HK_OK) {
             status = send_measured(session, command, &result, accounts, elapsed_ns);
         } else {
-            answer_fault(command, &find_fault(accounts, size)->fault);
+            status = answer_fault(command, &find_fault(accounts, size)->fault);
         }
     }
     free(accounts);

@@ -1,6 +1,7 @@
 /* All-to-all (ATLAS Com-1.3): each rank sends a message of its own to each other rank; the slowest rank's wall time.
  * "flat": all messages under way at once, none to itself. "native": the library's own, which copies the own block too.
  */
+#include "../collectives.h"
 #include "../pattern.h"
 
 enum { ALGORITHM };
@@ -28,24 +29,6 @@ static hk_status_t plan(const hk_run_t *run, hk_plan_t *plan_p)
     return HK_OK;
 }
 
-/* Each rank starts with its right neighbour, so that not all send to rank 0 first. */
-static hk_status_t exchange(hk_run_t *run)
-{
-    hk_ctx_t *ctx = run->ctx;
-    const hk_transport_t *tp = ctx->tp;
-    hk_req_t *req = run->reqs;
-    hk_status_t status = HK_OK;
-    for (int step = 1; step < ctx->size && status == HK_OK; step++) {
-        const int from = (ctx->rank - step + ctx->size) % ctx->size;
-        status = tp->irecv(ctx, from, run->in + (size_t)from * run->bytes, run->bytes, req++);
-    }
-    for (int step = 1; step < ctx->size && status == HK_OK; step++) {
-        const int to = (ctx->rank + step) % ctx->size;
-        status = tp->isend(ctx, to, run->out + (size_t)to * run->bytes, run->bytes, req++);
-    }
-    return status == HK_OK ? tp->wait_all(ctx, run->reqs, run->reqs_count) : status;
-}
-
 static hk_status_t repeat(hk_run_t *run, uint64_t reps)
 {
     hk_ctx_t *ctx = run->ctx;
@@ -57,7 +40,7 @@ static hk_status_t repeat(hk_run_t *run, uint64_t reps)
         }
     } else {
         for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
-            status = exchange(run);
+            status = hk_portable_alltoall(ctx, run->out, run->in, run->bytes, run->reqs);
         }
     }
     return status;

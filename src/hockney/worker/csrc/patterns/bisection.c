@@ -1,0 +1,65 @@
+/* Bisection (mpptest): the ranks in two halves; rank i and rank i + P/2 do round trips, all pairs at once. Half the
+ * round trip, on the slowest rank; the rate is a sum over pairs, one direction at a time. */
+#include "../pattern.h"
+
+static int peer_of(const hk_ctx_t *ctx)
+{
+    const int half = ctx->size / 2;
+    return ctx->rank < half ? ctx->rank + half : ctx->rank - half;
+}
+
+static hk_status_t plan(const hk_run_t *run, hk_plan_t *plan_p)
+{
+    const uint64_t size = (uint64_t)run->ctx->size;
+    *plan_p = (hk_plan_t){.out_bytes = run->bytes,
+                          .in_bytes = run->bytes,
+                          .bytes_per_rep = size * run->bytes,
+                          .messages_per_rep = size,
+                          .divisor = 2};
+    return HK_OK;
+}
+
+static hk_status_t repeat(hk_run_t *run, uint64_t reps)
+{
+    hk_ctx_t *ctx = run->ctx;
+    hk_status_t (*const send)(hk_ctx_t *, int, const void *, size_t) = ctx->tp->send;
+    hk_status_t (*const recv)(hk_ctx_t *, int, void *, size_t) = ctx->tp->recv;
+    const size_t bytes = run->bytes;
+    const int peer = peer_of(ctx);
+    hk_status_t status = HK_OK;
+    if (ctx->rank < peer) {
+        for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
+            status = send(ctx, peer, run->out, bytes);
+            if (status == HK_OK) {
+                status = recv(ctx, peer, run->in, bytes);
+            }
+        }
+    } else {
+        for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
+            status = recv(ctx, peer, run->in, bytes);
+            if (status == HK_OK) {
+                status = send(ctx, peer, run->out, bytes);
+            }
+        }
+    }
+    return status;
+}
+
+static bool expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
+{
+    *expected_p = (hk_expected_t){.len_bytes = run->bytes, .from_rank = peer_of(run->ctx)};
+    return i == 0;
+}
+
+const hk_pattern_t hk_pattern_bisection = {
+    .name = "bisection",
+    .summary = "two halves of the ranks: each rank's round trip with its partner in the other half, all at once",
+    .needs = HK_CAP_SEND,
+    .ranks_min = 2,
+    .ranks_step = 2,
+    .timed = HK_TIMED_SLOWEST,
+    .sized = true,
+    .plan = plan,
+    .repeat = repeat,
+    .expected = expected,
+};

@@ -1,0 +1,23 @@
+"""Operations as the NPB count them, against what the NPB's own programs printed."""
+
+from __future__ import annotations
+
+import pytest
+
+from hockney.stats.npb import FT_GRIDS, ft_mops, ft_operations
+
+
+def test_operations_of_ft() -> None:
+    """The NPB's output for class S, 3.18 s and 55.63 Mop/s, says 177 million."""
+    assert ft_operations("S") == pytest.approx(177.2e6, rel=1e-3)
+    assert sorted(FT_GRIDS, key=ft_operations) == ["S", "W", "A"]
+
+
+def test_mops_are_operations_over_the_time() -> None:
+    assert ft_mops("S", 3.18e9) == pytest.approx(55.63, rel=2e-3)
+    assert ft_mops("W", 2e9) == pytest.approx(ft_mops("W", 1e9) / 2)
+
+
+def test_a_class_that_ft_has_not() -> None:
+    with pytest.raises(KeyError):
+        ft_mops("Z", 1e9)
