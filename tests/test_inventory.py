@@ -84,7 +84,7 @@ def test_every_launcher_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert launchers.keys() == LAUNCHERS.keys()
     assert launchers["openmpi"].more == {"programs": ["/opt/bin/mpiexec"]}
     assert launchers["ssh"].ready
-    for name in ("mpich", "intel", "mpiexec", "srun"):
+    for name in ("mpich", "intel", "mpiexec", "pvm", "srun"):
         assert launchers[name].why
         assert launchers[name].how
 
