@@ -89,6 +89,13 @@ def test_unknown_words_are_refused(wishes: Wishes, said: str) -> None:
         make_plan(suite(pattern="oneway"), wishes, CATALOGUE, cpus=2)
 
 
+def test_a_variant_of_what_is_missing_is_left_out_of_a_suite_but_not_of_a_wish() -> None:
+    listed = suite(pattern="pingpong", transports=["pvm:raw", "shm"])
+    assert {point.transport for point in make_plan(listed, Wishes(), CATALOGUE, 2).points} == {"shm"}
+    with pytest.raises(UsageError, match="pvm:raw is not here: pvmd is not installed; apt install pvm"):
+        make_plan(suite(pattern="pingpong"), Wishes(transports=("pvm:raw",)), CATALOGUE, 2)
+
+
 def test_an_unknown_pattern_is_asked_back() -> None:
     with pytest.raises(UsageError, match="unknown pattern 'pingpog': did you mean 'pingpong'"):
         make_plan(suite(pattern="pingpog"), Wishes(), CATALOGUE, cpus=2)

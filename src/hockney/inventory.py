@@ -20,16 +20,17 @@ from hockney.worker.catalogue import Catalogue, PatternInfo, TransportInfo, load
 from hockney.worker.errors import WorkerError
 from hockney.worker.launch import LAUNCHERS, launcher_of
 
-# The MPIs that launchers belong to, and how to get the programs that aren't there.
+# The libraries that launchers belong to, and how to get the programs that aren't there.
 _HOW = {
     "openmpi": "install Open MPI, for example: apt-get install openmpi-bin libopenmpi-dev",
     "mpich": "install MPICH, for example: apt-get install mpich libmpich-dev, or pip install mpich",
     "intel": "install Intel MPI, or load its module",
     "mpiexec": "put an MPI's mpicc and mpiexec on PATH",
+    "pvm": "install PVM, for example: apt-get install pvm pvm-dev",
     "srun": "measure on a cluster under Slurm",
     "ssh": "install an ssh client, for example: apt-get install openssh-client",
 }
-_LIBRARY_LAUNCHERS = ("openmpi", "mpich", "intel", "mpiexec")
+_LIBRARY_LAUNCHERS = ("openmpi", "mpich", "intel", "mpiexec", "pvm")
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,12 @@ from typing import Any, TypeVar
 from hockney.errors import UsageError
 from hockney.model import Point
 from hockney.suites import CacheShare, Series, Suite
-from hockney.worker.catalogue import Catalogue, OptionInfo, PatternInfo, TransportInfo
+from hockney.worker.catalogue import Catalogue, OptionInfo, PatternInfo, TransportInfo, split_name
 
 Found = TypeVar("Found")
 
 _DEFAULT_SIZES = "0:4M"
+_SEVERAL_HOSTS = ("tcp", "mpi")
 
 
 @dataclass(frozen=True)
@@ -144,12 +145,7 @@ def make_plan(
                 reason = catalogue.obstacle(pattern, transport, point.ranks, point.bytes)
                 if reason is None and point.ranks > cpus and not (wishes.oversubscribe or wishes.hosts):
                     reason = f"{point.ranks} ranks on {cpus} CPUs would measure the scheduler; --oversubscribe runs it"
-                if (
-                    reason is None
-                    and wishes.hosts
-                    and transport.library is None
-                    and not transport.name.startswith("tcp")
-                ):
+                if reason is None and wishes.hosts and split_name(transport.name)[0] not in _SEVERAL_HOSTS:
                     reason = f"{transport.name} works within one host; over several: tcp and mpi"
                 if reason is not None:
                     skipped[point] = reason
@@ -182,14 +178,13 @@ def check_words(content: dict[str, Any], catalogue: Catalogue) -> list[tuple[str
     Takes the file as it was read: what has not the right form is not looked at, and found elsewhere.
     """
     wrong: list[tuple[str, str]] = []
-    missing = {one.name for one in catalogue.missing}
     listed = content.get("series")
     every = [series for series in listed if isinstance(series, dict)] if isinstance(listed, list) else []
     places = [("transports", content), *((f"series[{n}].transports", series) for n, series in enumerate(every))]
     for place, table in places:
         words = table.get("transports")
         for word in [words] if isinstance(words, str) else words if isinstance(words, list) else []:
-            if isinstance(word, str) and word not in missing:
+            if isinstance(word, str) and catalogue.lack(word) is None:
                 _note(wrong, place, catalogue.select, [word])
     for number, series in enumerate(every):
         name, options = series.get("pattern"), series.get("options")
@@ -220,8 +215,7 @@ def _transports(suite: Suite, series: Series, wishes: Wishes, catalogue: Catalog
     if wishes.transports and not series.transports:
         return catalogue.select(wishes.transports)
     words: Sequence[str] = series.transports or suite.transports
-    missing = {missing.name for missing in catalogue.missing}
-    return catalogue.select([word for word in words if word not in missing])
+    return catalogue.select([word for word in words if catalogue.lack(word) is None])
 
 
 def _options(pattern: PatternInfo, series: Series, wishes: Wishes) -> dict[str, str]:

@@ -111,13 +111,15 @@ def test_defines_flags_and_sources_on_top(folder: Path, tmp_path: Path) -> None:
 
 
 def test_sources_of_families() -> None:
-    native, mpi = (set(map(str, family_sources(name))) for name in ("native", "mpi"))
+    native, mpi, pvm = (set(map(str, family_sources(name))) for name in ("native", "mpi", "pvm"))
     everything = {str(path.relative_to(build.SOURCES)) for path in build.SOURCES.rglob("*.c")}
-    assert native | mpi == everything
+    assert native | mpi | pvm == everything
     assert "transports/mpi.c" not in native
     assert mpi - native == {"transports/mpi.c"}
     assert "local.c" not in mpi
     assert not any(name.startswith("transports/") for name in mpi - {"transports/mpi.c"})
+    assert pvm - native == {"pvm_daemon.c", "transports/pvm.c"}
+    assert "local.c" in pvm
 
 
 def test_the_compiler_in_cc(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ import pytest
 from hockney.errors import UsageError
 from hockney.worker.launch import JOIN_ADDRESS, LAUNCHERS, Job, Launch, block_counts, launch
 from hockney.worker.mpi import Mpi
+from hockney.worker.pvm import Pvm
 
 JOB = Job(Path("/w"), "T", 3, cpus=(0, 2))
 SPREAD = Job(Path("/w"), "T", 3, cpus=(0, 2), hosts=("a", "b"), oversubscribed=True)
@@ -26,13 +27,18 @@ EXPECTED_ARGV: dict[str, tuple[str | None, str | None]] = {
     "mpich": (f"mpiexec -n 3 -bind-to none {WORKER}", f"mpiexec -n 3 -bind-to none -hosts a:2,b:1 {CROWDED}"),
     "intel": (f"mpiexec -n 3 {WORKER}", f"mpiexec -n 3 -hosts a:2,b:1 {CROWDED}"),
     "mpiexec": (f"mpiexec -n 3 {WORKER}", None),
+    "pvm": (WORKER, None),
     "srun": (
         f"srun --ntasks 3 --mpi=pmi2 {SRUN} {WORKER}",
         f"srun --ntasks 3 --nodes 2 --nodelist a,b --distribution=block --mpi=pmi2 {SRUN} --overcommit {CROWDED}",
     ),
     "ssh": (None, f"{SSH} a|/w -t T -n 3 --bind 0 --oversubscribed --rank 0 --listen a"),
 }
-EXPECTED_ENVIRONMENT: dict[str, dict[str, str]] = {"openmpi": ROOT, "intel": {"I_MPI_PIN": "0"}}
+EXPECTED_ENVIRONMENT: dict[str, dict[str, str]] = {
+    "openmpi": ROOT,
+    "intel": {"I_MPI_PIN": "0"},
+    "pvm": {"PVM_ROOT": ".", "PVM_DPATH": "mpiexec", "PVM_ALLOW_ROOT": "1"},
+}
 
 
 def words(line: str) -> tuple[str, ...]:
@@ -115,6 +121,15 @@ def test_a_wheel_does_not_see_the_systems_libraries(kind: str) -> None:
 def test_an_unknown_mpi_takes_no_hosts() -> None:
     with pytest.raises(UsageError, match="hosts cannot be given"):
         launch(SPREAD, mpi("other"))
+
+
+def test_pvm_is_told_where_its_daemon_is() -> None:
+    pvm = Pvm("pvm@1", "1", Path("/p/lib/pvmd"), (), ("-lpvm3",))
+    launched = launch(JOB, pvm)
+    assert launched.argv == words(WORKER)
+    assert launched.environment == {"PVM_ROOT": "/p", "PVM_DPATH": "/p/lib/pvmd", "PVM_ALLOW_ROOT": "1"}
+    with pytest.raises(UsageError, match="hosts cannot be given to PVM"):
+        launch(SPREAD, pvm)
 
 
 def test_srun_speaks_to_each_library_in_its_way() -> None:

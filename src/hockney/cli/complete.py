@@ -43,7 +43,7 @@ def suites_and_patterns(ctx: click.Context, param: click.Parameter, incomplete: 
 
 def transports(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Names of transports; after a comma the next one."""
-    words: list[str] = ["mpi"]
+    words: list[str] = ["mpi", "pvm"]
     with _quietly():
         from hockney.worker.catalogue import load
 

@@ -28,15 +28,19 @@ _FLAGS = ("-std=c17", "-D_GNU_SOURCE", "-pthread")
 _COMPILE_LIMIT_S = 300
 
 # Sources that only one family links; each of the other transports belongs to the native one.
-_FAMILY_SOURCES = {"native": ("local.c",), "mpi": ("transports/mpi.c",)}
+_FAMILY_SOURCES = {
+    "native": ("local.c",),
+    "mpi": ("transports/mpi.c",),
+    "pvm": ("local.c", "pvm_daemon.c", "transports/pvm.c"),
+}
 
 # Far from every timed loop: these are not optimised, which takes a third off their time to compile and 0.1 s off a
 # build; an answer of 200,000 samples takes as long as before.
 _COLD = frozenset(
     f"{name}.c"
     for name in (
-        "answer", "command", "control", "describe", "local", "main", "registry", "rendezvous", "session", "status",
-        "transports/stream_open", "watch",
+        "answer", "command", "control", "describe", "local", "main", "pvm_daemon", "registry", "rendezvous", "session",
+        "status", "transports/stream_open", "watch",
     )
 )  # fmt: skip
 
@@ -45,8 +49,8 @@ _COLD = frozenset(
 class Recipe:
     """What decides how a worker is built. `compiler` is a command; empty means the system's C compiler.
 
-    `defines`, `flags` and `extra_sources` come on top of a family's own: tests build with sanitizers and with
-    transports that break things on purpose.
+    `libraries` are linked behind all else. `defines`, `flags` and `extra_sources` come on top of a family's own: tests
+    build with sanitizers and with transports that break things on purpose.
     """
 
     family: str = "native"
@@ -54,6 +58,7 @@ class Recipe:
     defines: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
     extra_sources: tuple[Path, ...] = ()
+    libraries: tuple[str, ...] = ()
 
 
 NATIVE = Recipe()
@@ -78,6 +83,7 @@ class _Plan:
     objects: tuple[_Object, ...]
     folder: Path
     executable: Path
+    libraries: tuple[str, ...]
 
 
 def build_worker(recipe: Recipe = NATIVE, *, folder: Path | None = None) -> Path:
@@ -111,7 +117,7 @@ def family_sources(family: str) -> tuple[Path, ...]:
 def _look_up(recipe: Recipe, folder: Path | None) -> _Plan:
     folder = folder or cache.default_folder()
     argv = recipe.compiler or find_c_compiler()
-    compiler = identify(argv, Probes(folder), wrapper=recipe.family != "native")
+    compiler = identify(argv, Probes(folder), wrapper=recipe.family == "mpi")
     flags = (
         *_FLAGS,
         *(["-DHK_LSE2"] if _has_lse2() else []),
@@ -138,8 +144,9 @@ def _look_up(recipe: Recipe, folder: Path | None) -> _Plan:
         identity = (files[command], version, compiler.show if wrapped else "", *line, headers, str(source), text)
         path = folder / "objects" / f"{_digest(identity)}.o"
         objects.append(_Object(source, len(text), (command[0], *line), path))
-    key = _digest((*compiler.argv, compiler.show, *flags, *(piece.path.name for piece in objects)))
-    return _Plan(compiler, flags, tuple(objects), folder, folder / f"{recipe.family}-{key}")
+    libraries = (*recipe.libraries, "-lm", *(("-lrt",) if sys.platform.startswith("linux") else ()))
+    key = _digest((*compiler.argv, compiler.show, *flags, *(piece.path.name for piece in objects), *libraries))
+    return _Plan(compiler, flags, tuple(objects), folder, folder / f"{recipe.family}-{key}", libraries)
 
 
 def _digest(words: Iterable[str]) -> str:
@@ -192,8 +199,7 @@ def _compile(plan: _Plan, room: Path, piece: _Object) -> None:
 def _link(plan: _Plan, room: Path) -> None:
     made = room / "worker"
     objects = [str(piece.path) for piece in plan.objects]
-    libraries = ["-lm", *(["-lrt"] if sys.platform.startswith("linux") else [])]
-    _run(plan, room, "link the worker", [*plan.compiler.argv, *plan.flags, "-o", str(made), *objects, *libraries])
+    _run(plan, room, "link the worker", [*plan.compiler.argv, *plan.flags, "-o", str(made), *objects, *plan.libraries])
     made.replace(plan.executable)
 
 

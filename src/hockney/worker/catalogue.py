@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from hockney.errors import UsageError, unknown
-from hockney.worker import mpi
+from hockney.worker import mpi, pvm
 from hockney.worker.build import Recipe, build_worker
 from hockney.worker.errors import BuildError, ProtocolError
 from hockney.worker.libraries import Library, Unusable
@@ -116,9 +116,9 @@ class Catalogue:
         found: dict[str, TransportInfo] = {}
         for word in words:
             matches = [info for info in self.transports.values() if _matches(word, info.name)]
-            for missing in self.missing:
-                if not matches and missing.name == word:
-                    raise UsageError(f"{word} is not here: {missing.why}; {missing.how}")
+            lack = None if matches else self.lack(word)
+            if lack is not None:
+                raise UsageError(f"{word} is not here: {lack.why}; {lack.how}")
             if not matches and "@" in word:
                 here = ", ".join(info.name for info in self.transports.values() if info.library is not None) or "none"
                 raise UsageError(
@@ -128,6 +128,11 @@ class Catalogue:
                 raise unknown("transport", word, [*self.transports, "mpi"])
             found.update((info.name, info) for info in matches)
         return list(found.values())
+
+    def lack(self, word: str) -> Missing | None:
+        """What is missing here and keeps `word` from naming a transport: itself, or the whole family of `pvm:raw`."""
+        names = (word, word.partition(":")[0])
+        return next((one for one in self.missing if one.name in names), None)
 
     def obstacle(self, pattern: PatternInfo, transport: TransportInfo, ranks: int, size_bytes: int) -> str | None:
         """Why this point can't be measured, as a sentence, or None: the same rules that the worker applies."""
@@ -179,6 +184,7 @@ class _Family:
 # One line for each family but the native one.
 _FAMILIES = (
     _Family("mpi", mpi.search, "no MPI was found", "install one, for example: apt install libopenmpi-dev openmpi-bin"),
+    _Family("pvm", pvm.search, "no PVM was found", "install it, for example: apt install pvm pvm-dev"),
 )
 
 

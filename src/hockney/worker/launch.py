@@ -149,6 +149,18 @@ def mpiexec(job: Job) -> Launch:
     return Launch(Path(job.program).name, (job.program, "-n", str(job.ranks), *_worker(job)), _library_path(job))
 
 
+def pvm(job: Job) -> Launch:
+    """PVM has no launcher: the worker's first process finds or starts the daemon, and starts the ranks.
+
+    PVM refuses to run as root without the variable, and containers do.
+    """
+    if job.hosts:
+        raise UsageError("hosts cannot be given to PVM: its ranks are started on this host only")
+    program = Path(job.program)
+    environment = {"PVM_ROOT": str(program.parent.parent), "PVM_DPATH": job.program, "PVM_ALLOW_ROOT": "1"}
+    return Launch("worker", _worker(job), environment)
+
+
 def srun(job: Job) -> Launch:
     """Slurm's srun, in an allocation or making one. Standard input goes to rank 0 alone, output is not held back."""
     hosts: tuple[str, ...] = ()
@@ -185,6 +197,7 @@ LAUNCHERS: dict[str, Callable[[Job], Launch]] = {
     "mpich": mpich,
     "intel": intel,
     "mpiexec": mpiexec,
+    "pvm": pvm,
     "srun": srun,
     "ssh": ssh,
 }

@@ -20,7 +20,7 @@ typedef struct hk_args {
 } hk_args_t;
 
 typedef struct hk_family {
-    const char *name; /* "native", "mpi" */
+    const char *name; /* "native", "mpi", … */
 
     /* Bring up the ranks of a job and call hk_rank_main on each. Returns the exit code of this process. */
     int (*start)(const hk_args_t *args, int argc, char **argv);
@@ -28,6 +28,10 @@ typedef struct hk_family {
 
 /* Each executable links exactly one. */
 extern const hk_family_t hk_family;
+
+/* Ranks that are processes or threads of this host: all of the native family's start, for families whose library has no
+ * launcher of its own (local.c). Returns the exit code. */
+int hk_local_start(const hk_args_t *args);
 
 /* One rank from open to close: rank 0 reads commands from standard input, all ranks carry them out, rank 0 answers.
  * Returns the exit code. */

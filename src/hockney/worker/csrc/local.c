@@ -362,10 +362,8 @@ static int start_remote(const hk_args_t *args)
     return exit_code;
 }
 
-static int start(const hk_args_t *args, int argc, char **argv)
+int hk_local_start(const hk_args_t *args)
 {
-    (void)argc;
-    (void)argv;
     if (args->size > RANKS_MAX) {
         hk_log(0, "-n must be from 1 to %d", RANKS_MAX);
         return HK_EXIT_USAGE;
@@ -373,4 +371,15 @@ static int start(const hk_args_t *args, int argc, char **argv)
     return args->rank < 0 ? start_local(args) : start_remote(args);
 }
 
+#if defined(HK_FAMILY_NATIVE)
+
+static int start(const hk_args_t *args, int argc, char **argv)
+{
+    (void)argc;
+    (void)argv;
+    return hk_local_start(args);
+}
+
 const hk_family_t hk_family = {.name = "native", .start = start};
+
+#endif

@@ -37,6 +37,7 @@ const hk_pattern_t *const hk_patterns[] = {PATTERNS(PATTERN_ENTRY) NULL};
 #define TRANSPORTS(X)                                                                                                  \
     NATIVE(X)                                                                                                          \
     MPI(X)                                                                                                             \
+    PVM(X)                                                                                                             \
     EXTRA(X)
 
 #if defined(HK_FAMILY_NATIVE)
@@ -63,6 +64,23 @@ const hk_pattern_t *const hk_patterns[] = {PATTERNS(PATTERN_ENTRY) NULL};
 #define MPI(X) X(mpi)
 #else
 #define MPI(X)
+#endif
+
+#if defined(HK_FAMILY_PVM)
+// clang-format off
+#define PVM(X)              \
+    X(pvm)                  \
+    X(pvm_psend)            \
+    X(pvm_psend_daemon)     \
+    X(pvm_inplace)          \
+    X(pvm_inplace_daemon)   \
+    X(pvm_raw)              \
+    X(pvm_raw_daemon)       \
+    X(pvm_default)          \
+    X(pvm_default_daemon)
+// clang-format on
+#else
+#define PVM(X)
 #endif
 
 #if defined(HK_EXTRA_TRANSPORTS)

@@ -1,0 +1,361 @@
+/* The PVM family: a job's first process keeps the daemon, and the ranks are started as those of the native family.
+ *
+ * Each job has a daemon of its own, in a folder of its own, so that jobs side by side have nothing to agree on and the
+ * daemon ends with its job. A daemon of the user's that already runs is used instead and left alone. PVM names
+ * everything by PVM_TMP and finds its daemon by PVMSOCK: only these two differ from what any PVM program has.
+ *
+ * Whatever ends the first process, nothing stays: told to end (also by the death of its parent) it ends ranks and
+ * daemon; killed, the kernel ends them. */
+#include "pvm_daemon.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pvm3.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+
+#include "family.h"
+
+enum { PATH_ROOM = 256, FOLDER_MAX = 80, START_LIMIT_MS = 10000, PROBE_LIMIT_S = 5, END_STEPS = 200, STEP_MS = 5 };
+
+static const char folder_variable[] = "HOCKNEY_PVM_FOLDER";
+
+/* What the first process looks after. */
+typedef struct keeper {
+    pid_t job;       /* the parent of the ranks; -1: ended */
+    pid_t daemon;    /* -1: not ours, or ended */
+    sigset_t waited; /* what it sleeps for */
+    sigset_t before; /* the mask that its children get back */
+} keeper_t;
+
+/* ---- the folder of sockets --------------------------------------------------------------------------------------- */
+
+void hk_pvm_remove_folder(void)
+{
+    const char *folder = getenv(folder_variable);
+    DIR *listing = folder == NULL ? NULL : opendir(folder);
+    if (listing == NULL) {
+        return;
+    }
+    for (const struct dirent *entry = readdir(listing); entry != NULL; entry = readdir(listing)) {
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
+            (void)unlinkat(dirfd(listing), entry->d_name, 0);
+        }
+    }
+    (void)closedir(listing);
+    (void)rmdir(folder);
+}
+
+static const char *pvm_tmp(void)
+{
+    const char *folder = getenv("PVM_TMP");
+    return folder == NULL || *folder == '\0' ? "/tmp" : folder;
+}
+
+/* From here on PVM's sockets and logs of this job have a folder of their own. */
+static hk_status_t make_folder(void)
+{
+    char folder[FOLDER_MAX];
+    const int len = snprintf(folder, sizeof folder, "%s/hockney-pvm-XXXXXX", pvm_tmp());
+    if (len < 0 || len >= (int)sizeof folder) {
+        hk_log(0, "pvm: the name in PVM_TMP is too long for PVM's sockets: %s", pvm_tmp());
+        return HK_ERR_ARGUMENT;
+    }
+    if (mkdtemp(folder) == NULL) {
+        hk_log(0, "pvm: cannot make a folder in %s: %s", pvm_tmp(), strerror(errno));
+        return HK_ERR_SYSTEM;
+    }
+    if (setenv(folder_variable, folder, 1) != 0 || setenv("PVM_TMP", folder, 1) != 0) {
+        hk_log(0, "pvm: no memory");
+        return HK_ERR_MEMORY;
+    }
+    return HK_OK;
+}
+
+/* ---- a daemon that already runs ---------------------------------------------------------------------------------- */
+
+static void cut_line(char *text)
+{
+    text[strcspn(text, "\r\n")] = '\0';
+}
+
+/* Where the user's daemon says that it listens; false if it says nothing. */
+static bool read_address(char *address, int room)
+{
+    char path[PATH_ROOM];
+    const char *machine = getenv("PVM_VMID");
+    const char *dot = machine == NULL || *machine == '\0' ? "" : ".";
+    const int len =
+        snprintf(path, sizeof path, "%s/pvmd.%u%s%s", pvm_tmp(), (unsigned)getuid(), dot, *dot == '\0' ? "" : machine);
+    FILE *file = len < 0 || len >= (int)sizeof path ? NULL : fopen(path, "re");
+    if (file == NULL) {
+        return false;
+    }
+    const bool said = fgets(address, room, file) != NULL;
+    (void)fclose(file);
+    cut_line(address);
+    return said && *address != '\0';
+}
+
+/* What PVM leaves in the environment of its tasks would make a rank take itself for another one. */
+static void forget_surroundings(void)
+{
+    static const char *const names[] = {"PVMEPID",  "PVMSOCK",   "PVMCTX",   "PVMTASK",
+                                        "PVMTMASK", "PVMTRCBUF", "PVMTRCOPT"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        (void)unsetenv(names[i]);
+    }
+}
+
+/* False if nobody can be listening: PVM itself would try for seconds. Sockets of other kinds than Unix's may. */
+static bool may_listen(const char *address)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    const size_t len = strlen(address);
+    if (*address != '/' || len >= sizeof name.sun_path) {
+        return *address != '/';
+    }
+    memcpy(name.sun_path, address, len);
+    const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    const bool listens = fd >= 0 && connect(fd, (const struct sockaddr *)(const void *)&name, sizeof name) == 0;
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    return listens;
+}
+
+/* Whether a daemon answers, and not only the file of one that was killed is there: a child asks, because who has once
+ * spoken to a daemon is a task of it. */
+static bool answers(const char *address)
+{
+    const pid_t child = fork();
+    if (child == 0) {
+        const int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
+        (void)alarm(PROBE_LIMIT_S);
+        if (nowhere >= 0) {
+            (void)dup2(nowhere, STDOUT_FILENO);
+            (void)dup2(nowhere, STDERR_FILENO);
+        }
+        _exit(setenv("PVMSOCK", address, 1) == 0 && pvm_mytid() >= 0 && pvm_exit() >= 0 ? 0 : 1);
+    }
+    int wait_status = 1;
+    while (child > 0 && waitpid(child, &wait_status, 0) < 0 && errno == EINTR) {
+    }
+    return child > 0 && WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 0;
+}
+
+/* ---- a daemon of our own ----------------------------------------------------------------------------------------- */
+
+static void end_with_parent(pid_t parent, int number)
+{
+#ifdef __linux__
+    (void)prctl(PR_SET_PDEATHSIG, number);
+    if (getppid() != parent) {
+        _exit(HK_EXIT_RANK_DIED);
+    }
+#else
+    (void)parent;
+    (void)number;
+#endif
+}
+
+/* In the child: become the daemon. It takes SIGTERM for an order to halt. */
+static void become_daemon(const keeper_t *keeper, pid_t parent, int said)
+{
+    char path[PATH_ROOM];
+    const char *given = getenv("PVM_DPATH");
+    const char *root = getenv("PVM_ROOT");
+    const int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
+    (void)snprintf(path, sizeof path, "%s/lib/pvmd", root == NULL ? "/usr/lib/pvm3" : root);
+    (void)dup2(nowhere, STDIN_FILENO);
+    (void)dup2(said, STDOUT_FILENO);
+    (void)dup2(said, STDERR_FILENO);
+    (void)sigprocmask(SIG_SETMASK, &keeper->before, NULL);
+    end_with_parent(parent, SIGTERM);
+    const char *program = given == NULL ? path : given;
+    (void)execlp(program, program, (char *)NULL);
+    (void)printf("cannot run %s: %s\n", program, strerror(errno));
+    (void)fflush(stdout);
+    _exit(HK_EXIT_FAILED);
+}
+
+/* The daemon's first line: its address, or why it ended. */
+static bool hear(int said, char *line, size_t room)
+{
+    size_t len = 0;
+    struct pollfd ready = {.fd = said, .events = POLLIN};
+    *line = '\0';
+    while (len + 1 < room && poll(&ready, 1, START_LIMIT_MS) == 1 && read(said, &line[len], 1) == 1) {
+        line[++len] = '\0';
+        if (line[len - 1] == '\n') {
+            cut_line(line);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Its address ends as the file name of a socket or as HOST:PORT in digits; anything else is a complaint. */
+static bool is_address(const char *line)
+{
+    const size_t len = strlen(line);
+    return len > 0 && strpbrk(line, " \t") == NULL && strchr("0123456789abcdef", line[len - 1]) != NULL;
+}
+
+/* The pipe stays open to the end: a daemon that can't speak might die of it. */
+static hk_status_t start_daemon(keeper_t *keeper, char *address, size_t room)
+{
+    int said[2];
+    const pid_t me = getpid();
+    if (pipe(said) != 0) {
+        hk_log(0, "pvm: no pipe: %s", strerror(errno));
+        return HK_ERR_SYSTEM;
+    }
+    (void)fcntl(said[0], F_SETFD, FD_CLOEXEC);
+    (void)fcntl(said[1], F_SETFD, FD_CLOEXEC);
+    keeper->daemon = fork();
+    if (keeper->daemon == 0) {
+        become_daemon(keeper, me, said[1]);
+    }
+    (void)close(said[1]);
+    if (keeper->daemon < 0) {
+        hk_log(0, "pvm: cannot start a process for the daemon: %s", strerror(errno));
+        return HK_ERR_SYSTEM;
+    }
+    if (!hear(said[0], address, room) || !is_address(address)) {
+        hk_log(0, "pvm: the daemon did not start: %s", *address == '\0' ? "it said nothing" : address);
+        return HK_ERR_SYSTEM;
+    }
+    return HK_OK;
+}
+
+/* SIGTERM, and SIGKILL to one that doesn't mind: about a second at the most. */
+static void end_daemon(keeper_t *keeper)
+{
+    const struct timespec step = {.tv_nsec = STEP_MS * 1000000};
+    if (keeper->daemon <= 0) {
+        return;
+    }
+    (void)kill(keeper->daemon, SIGTERM);
+    for (int i = 0; i < END_STEPS; i++) {
+        if (waitpid(keeper->daemon, NULL, WNOHANG) != 0) {
+            return;
+        }
+        (void)nanosleep(&step, NULL);
+    }
+    (void)kill(keeper->daemon, SIGKILL);
+    (void)waitpid(keeper->daemon, NULL, 0);
+}
+
+/* ---- the first process ------------------------------------------------------------------------------------------- */
+
+static int end_of_job(int wait_status)
+{
+    if (WIFEXITED(wait_status)) {
+        return WEXITSTATUS(wait_status);
+    }
+    hk_log(0, "pvm: the parent of the ranks was killed by signal %d", WTERMSIG(wait_status));
+    return HK_EXIT_RANK_DIED;
+}
+
+/* Sleeps until the ranks or the daemon have ended, or somebody says so. Returns the exit code. */
+static int keep(keeper_t *keeper)
+{
+    for (;;) {
+        int number = 0;
+        int wait_status = 0;
+        if (sigwait(&keeper->waited, &number) != 0 || number != SIGCHLD) {
+            return HK_EXIT_RANK_DIED;
+        }
+        if (waitpid(keeper->job, &wait_status, WNOHANG) == keeper->job) {
+            keeper->job = -1;
+            return end_of_job(wait_status);
+        }
+        if (keeper->daemon > 0 && waitpid(keeper->daemon, &wait_status, WNOHANG) == keeper->daemon) {
+            keeper->daemon = -1;
+            if (WIFSIGNALED(wait_status)) {
+                hk_log(0, "pvm: the PVM daemon was killed by signal %d", WTERMSIG(wait_status));
+            } else {
+                hk_log(0, "pvm: the PVM daemon has ended with exit code %d", WEXITSTATUS(wait_status));
+            }
+            return HK_EXIT_RANK_DIED;
+        }
+    }
+}
+
+static hk_status_t find_daemon(keeper_t *keeper)
+{
+    char address[PATH_ROOM] = "";
+    const bool runs = read_address(address, sizeof address) && may_listen(address) && answers(address);
+    forget_surroundings();
+    hk_status_t status = make_folder();
+    if (status == HK_OK && !runs) {
+        status = start_daemon(keeper, address, sizeof address);
+    }
+    if (status == HK_OK && setenv("PVMSOCK", address, 1) != 0) {
+        hk_log(0, "pvm: no memory");
+        status = HK_ERR_MEMORY;
+    }
+    return status;
+}
+
+static int keep_job(keeper_t *keeper, const hk_args_t *args)
+{
+    const pid_t me = getpid();
+    keeper->job = fork();
+    if (keeper->job == 0) {
+        (void)sigprocmask(SIG_SETMASK, &keeper->before, NULL);
+        hk_die_with_parent(me);
+        exit(hk_local_start(args));
+    }
+    if (keeper->job < 0) {
+        hk_log(0, "pvm: cannot start a process for the ranks: %s", strerror(errno));
+        return HK_EXIT_FAILED;
+    }
+    (void)close(STDIN_FILENO); /* rank 0 alone reads */
+    const int exit_code = keep(keeper);
+    if (keeper->job > 0) {
+        (void)kill(keeper->job, SIGKILL); /* and with it the ranks */
+        (void)waitpid(keeper->job, NULL, 0);
+    }
+    return exit_code;
+}
+
+static int start(const hk_args_t *args, int argc, char **argv)
+{
+    keeper_t keeper = {.job = -1, .daemon = -1};
+    (void)argc;
+    (void)argv;
+    if (args->rank >= 0) {
+        hk_log(0, "pvm: ranks on several hosts are for tcp and mpi");
+        return HK_EXIT_USAGE;
+    }
+    sigemptyset(&keeper.waited);
+    sigaddset(&keeper.waited, SIGCHLD);
+    sigaddset(&keeper.waited, SIGTERM);
+    sigaddset(&keeper.waited, SIGINT);
+    sigaddset(&keeper.waited, SIGHUP);
+    (void)sigprocmask(SIG_BLOCK, &keeper.waited, &keeper.before);
+    (void)signal(SIGCHLD, SIG_DFL); /* whoever started this process may have had it ignored: no child to wait for */
+    end_with_parent(getppid(), SIGTERM);
+    const int exit_code = find_daemon(&keeper) == HK_OK ? keep_job(&keeper, args) : HK_EXIT_FAILED;
+    end_daemon(&keeper);
+    hk_pvm_remove_folder();
+    return exit_code;
+}
+
+const hk_family_t hk_family = {.name = "pvm", .start = start};

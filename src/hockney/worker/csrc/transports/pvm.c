@@ -1,0 +1,337 @@
+/* PVM 3.4: four ways to send, each by both routes. The ranks are tasks of one daemon (pvm_daemon.c) and learn each
+ * other's numbers over the control star.
+ *
+ *   psend    pvm_psend and pvm_precv
+ *   inplace  pvm_send of a buffer that stays where it is (PvmDataInPlace), pvm_recv and unpacking
+ *   raw      packed by copying (PvmDataRaw)
+ *   default  packed and encoded as XDR (PvmDataDefault): as 32-bit integers, for PVM encodes bytes as they are; what is
+ *            left over of four goes as bytes
+ *
+ * Direct: a connection of its own for each pair of ranks. Daemon: through the daemon. A send may return when the
+ * library has taken the message, and while it sends it takes what arrives; so a started send is done at once, and a
+ * started receive is carried out, in its turn, by the next call that waits. */
+#include "../transport.h"
+
+#include <limits.h>
+#include <pvm3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../control.h"
+#include "../pvm_daemon.h"
+
+enum { TAG = 1, TAG_HELLO = 2, TAG_ROUTE = 3, WORD_BYTES = 4, LIBRARY_MAX = 64 };
+
+/* A receive that is started and not yet carried out. */
+typedef struct deferred {
+    struct deferred *next;
+    void *buf;
+    int len_bytes;
+    int peer;
+} deferred_t;
+
+_Static_assert(sizeof(deferred_t) <= sizeof(hk_req_t), "pvm: a request does not fit hk_req_t");
+
+typedef struct pvm_ctx {
+    hk_ctx_t base;
+    deferred_t *first, *last;
+    char library[LIBRARY_MAX];
+    int tids[]; /* of each rank */
+} pvm_ctx_t;
+
+static int tid_of(const hk_ctx_t *ctx, int peer)
+{
+    return ((const pvm_ctx_t *)ctx)->tids[peer];
+}
+
+/* Out of line and cold. After a lost daemon each further call would try for long to reach it, so that counts as the
+ * end of the job, as the loss of a rank does. */
+__attribute__((cold, noinline)) static hk_status_t failed(int rank, const char *call, int code)
+{
+    switch (code) {
+    case PvmSysErr:
+        hk_log(rank, "%s failed: the PVM daemon is gone", call);
+        return HK_ERR_PEER;
+    case PvmNoMem:
+        hk_log(rank, "%s failed: PVM has no memory for the message", call);
+        return HK_ERR_MEMORY;
+    default:
+        hk_log(rank, "%s failed with PVM's error %d", call, code);
+        return HK_ERR_SYSTEM;
+    }
+}
+
+#define CHECKED(ctx, call, code) (__builtin_expect((code) >= 0, 1) ? HK_OK : failed((ctx)->rank, call, code))
+
+/* PVM declares what it only reads as writable. */
+static char *plain(const void *buf)
+{
+    return (char *)(uintptr_t)buf;
+}
+
+/* ---- the ways to send and receive -------------------------------------------------------------------------------- */
+
+static inline hk_status_t send_psend(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes)
+{
+    const int code = pvm_psend(tid_of(ctx, peer), TAG, plain(buf), (int)len_bytes, PVM_BYTE);
+    return CHECKED(ctx, "pvm_psend", code);
+}
+
+static inline hk_status_t receive_psend(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes)
+{
+    const int code = pvm_precv(tid_of(ctx, peer), TAG, buf, (int)len_bytes, PVM_BYTE, NULL, NULL, NULL);
+    return CHECKED(ctx, "pvm_precv", code);
+}
+
+/* style is a constant wherever this stands, so nothing is left of it but an argument. */
+static inline hk_status_t send_bytes(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, int style)
+{
+    int code = pvm_initsend(style);
+    if (__builtin_expect(code >= 0, 1)) {
+        code = pvm_pkbyte(plain(buf), (int)len_bytes, 1);
+    }
+    if (__builtin_expect(code >= 0, 1)) {
+        code = pvm_send(tid_of(ctx, peer), TAG);
+    }
+    return CHECKED(ctx, "pvm_send", code);
+}
+
+static inline hk_status_t send_raw(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes)
+{
+    return send_bytes(ctx, peer, buf, len_bytes, PvmDataRaw);
+}
+
+static inline hk_status_t send_inplace(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes)
+{
+    return send_bytes(ctx, peer, buf, len_bytes, PvmDataInPlace);
+}
+
+static inline hk_status_t receive_raw(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes)
+{
+    int code = pvm_recv(tid_of(ctx, peer), TAG);
+    if (__builtin_expect(code >= 0, 1)) {
+        code = pvm_upkbyte(buf, (int)len_bytes, 1);
+    }
+    return CHECKED(ctx, "pvm_recv", code);
+}
+
+#define receive_inplace receive_raw
+
+static inline hk_status_t send_default(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes)
+{
+    const int words = (int)(len_bytes / WORD_BYTES);
+    const int rest = (int)(len_bytes % WORD_BYTES);
+    char *from = plain(buf);
+    int code = pvm_initsend(PvmDataDefault);
+    if (__builtin_expect(code >= 0, 1)) {
+        code = pvm_pkint((int *)(void *)from, words, 1);
+    }
+    if (__builtin_expect(code >= 0, 1)) {
+        code = pvm_pkbyte(from + words * WORD_BYTES, rest, 1);
+    }
+    if (__builtin_expect(code >= 0, 1)) {
+        code = pvm_send(tid_of(ctx, peer), TAG);
+    }
+    return CHECKED(ctx, "pvm_send", code);
+}
+
+static inline hk_status_t receive_default(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes)
+{
+    const int words = (int)(len_bytes / WORD_BYTES);
+    const int rest = (int)(len_bytes % WORD_BYTES);
+    int code = pvm_recv(tid_of(ctx, peer), TAG);
+    if (__builtin_expect(code >= 0, 1)) {
+        code = pvm_upkint(buf, words, 1);
+    }
+    if (__builtin_expect(code >= 0, 1)) {
+        code = pvm_upkbyte((char *)buf + words * WORD_BYTES, rest, 1);
+    }
+    return CHECKED(ctx, "pvm_recv", code);
+}
+
+_Static_assert(sizeof(int) == WORD_BYTES, "pvm: XDR integers have four bytes");
+
+/* ---- the hooks that differ from way to way ----------------------------------------------------------------------- */
+
+static hk_status_t pvm_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, hk_req_t *req)
+{
+    pvm_ctx_t *me = (pvm_ctx_t *)ctx;
+    deferred_t *mine = (deferred_t *)(void *)req->room;
+    *mine = (deferred_t){.buf = buf, .len_bytes = (int)len_bytes, .peer = peer};
+    *(me->first == NULL ? &me->first : &me->last->next) = mine;
+    me->last = mine;
+    return HK_OK;
+}
+
+/* finish: all started receives in their order. A plain receive comes after those that were started before it. */
+#define HOOKS(way)                                                                                                     \
+    static hk_status_t pvm_send_##way(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes)                      \
+    {                                                                                                                  \
+        return send_##way(ctx, peer, buf, len_bytes);                                                                  \
+    }                                                                                                                  \
+    static hk_status_t pvm_isend_##way(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, hk_req_t *req)      \
+    {                                                                                                                  \
+        (void)req;                                                                                                     \
+        return send_##way(ctx, peer, buf, len_bytes);                                                                  \
+    }                                                                                                                  \
+    static hk_status_t finish_##way(hk_ctx_t *ctx)                                                                     \
+    {                                                                                                                  \
+        pvm_ctx_t *me = (pvm_ctx_t *)ctx;                                                                              \
+        hk_status_t status = HK_OK;                                                                                    \
+        for (const deferred_t *at = me->first; at != NULL && status == HK_OK; at = at->next) {                         \
+            status = receive_##way(ctx, at->peer, at->buf, (size_t)at->len_bytes);                                     \
+        }                                                                                                              \
+        me->first = me->last = NULL;                                                                                   \
+        return status;                                                                                                 \
+    }                                                                                                                  \
+    static hk_status_t pvm_recv_##way(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes)                            \
+    {                                                                                                                  \
+        const hk_status_t status = ((pvm_ctx_t *)ctx)->first == NULL ? HK_OK : finish_##way(ctx);                      \
+        return status == HK_OK ? receive_##way(ctx, peer, buf, len_bytes) : status;                                    \
+    }                                                                                                                  \
+    static hk_status_t pvm_wait_all_##way(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)                                 \
+    {                                                                                                                  \
+        (void)reqs;                                                                                                    \
+        (void)count;                                                                                                   \
+        return finish_##way(ctx);                                                                                      \
+    }
+
+HOOKS(psend)
+HOOKS(inplace)
+HOOKS(raw)
+HOOKS(default)
+
+/* ---- open and close ---------------------------------------------------------------------------------------------- */
+
+/* One byte there and back between each pair, in one order on all ranks: it makes the connection. */
+static hk_status_t greet_all(hk_ctx_t *ctx)
+{
+    int code = 0;
+    char byte = 0;
+    for (int low = 0; low < ctx->size && code >= 0; low++) {
+        for (int high = low + 1; high < ctx->size && code >= 0; high++) {
+            const int peer = ctx->rank == low ? high : low;
+            if (ctx->rank == low) {
+                code = pvm_psend(tid_of(ctx, peer), TAG_HELLO, &byte, 1, PVM_BYTE);
+            }
+            if (code >= 0 && (ctx->rank == low || ctx->rank == high)) {
+                code = pvm_precv(tid_of(ctx, peer), TAG_HELLO, &byte, 1, PVM_BYTE, NULL, NULL, NULL);
+            }
+            if (code >= 0 && ctx->rank == high) {
+                code = pvm_psend(tid_of(ctx, peer), TAG_HELLO, &byte, 1, PVM_BYTE);
+            }
+        }
+    }
+    return CHECKED(ctx, "greeting the other ranks", code);
+}
+
+/* PVM goes through the daemon where it can't connect two tasks, and says nothing; so it is asked to tell of each
+ * connection, and they are counted. */
+static hk_status_t connect_all(hk_ctx_t *ctx, int route)
+{
+    int told = 0;
+    int code = route == PvmRouteDirect ? pvm_notify(PvmRouteAdd, TAG_ROUTE, -1, NULL) : 0;
+    const hk_status_t status = code < 0 ? failed(ctx->rank, "pvm_notify", code) : greet_all(ctx);
+    if (status != HK_OK || route != PvmRouteDirect) {
+        return status;
+    }
+    while (pvm_nrecv(-1, TAG_ROUTE) > 0) {
+        told++;
+    }
+    code = pvm_notify(PvmRouteAdd | PvmNotifyCancel, TAG_ROUTE, -1, NULL);
+    while (pvm_nrecv(-1, TAG_ROUTE) > 0) {
+    }
+    if (told < ctx->size - 1) {
+        hk_log(ctx->rank, "pvm: only %d of %d routes are direct", told, ctx->size - 1);
+        return HK_ERR_SYSTEM;
+    }
+    return CHECKED(ctx, "pvm_notify", code);
+}
+
+static hk_status_t enrol(pvm_ctx_t *ctx, const hk_job_t *job, int route)
+{
+    (void)pvm_setopt(PvmAutoErr, 0); /* errors are told here, not by the library */
+    const int tid = pvm_mytid();
+    int code = tid;
+    if (tid >= 0) {
+        code = pvm_setopt(PvmRoute, route); /* of all ranks, before the first message */
+    }
+    const hk_status_t mine = CHECKED(&ctx->base, "pvm_mytid", code);
+    const hk_status_t status = hk_control_agree(job->control, mine);
+    return status != HK_OK ? status : hk_control_allgather(job->control, &tid, sizeof tid, ctx->tids);
+}
+
+static hk_status_t open_as(const hk_job_t *job, const hk_transport_t *tp, int route, hk_ctx_t **ctx_p)
+{
+    pvm_ctx_t *ctx = calloc(1, sizeof *ctx + (size_t)job->size * sizeof(int));
+    if (hk_control_agree(job->control, ctx == NULL ? HK_ERR_MEMORY : HK_OK) != HK_OK || ctx == NULL) {
+        hk_log(job->rank, "pvm: no memory for a context");
+        free(ctx);
+        return HK_ERR_MEMORY;
+    }
+    ctx->base = (hk_ctx_t){.tp = tp, .rank = job->rank, .size = job->size};
+    hk_status_t status = enrol(ctx, job, route);
+    if (status == HK_OK) {
+        status = hk_control_agree(job->control, connect_all(&ctx->base, route));
+    }
+    if (job->rank == 0) {
+        hk_pvm_remove_folder();
+    }
+    if (status != HK_OK) {
+        free(ctx);
+        return status;
+    }
+    snprintf(ctx->library, sizeof ctx->library, "PVM %s, %s", pvm_version(),
+             route == PvmRouteDirect ? "direct route" : "through the daemon");
+    *ctx_p = &ctx->base;
+    return HK_OK;
+}
+
+static void pvm_close(hk_ctx_t *ctx)
+{
+    (void)pvm_exit();
+    free(ctx);
+}
+
+static const char *pvm_library(const hk_ctx_t *ctx)
+{
+    return ((const pvm_ctx_t *)ctx)->library;
+}
+
+/* No barrier of the library's: that of its group server takes a process of its own and only counts. */
+#define TRANSPORT(id, words, says, way, route)                                                                         \
+    extern const hk_transport_t hk_transport_##id;                                                                     \
+    static hk_status_t open_##id(const hk_job_t *job, hk_ctx_t **ctx_p)                                                \
+    {                                                                                                                  \
+        return open_as(job, &hk_transport_##id, route, ctx_p);                                                         \
+    }                                                                                                                  \
+    const hk_transport_t hk_transport_##id = {                                                                         \
+        .abi = HK_TRANSPORT_ABI,                                                                                       \
+        .caps = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_CAP_SYSCALLS,                                   \
+        .name = (words),                                                                                               \
+        .summary = (says),                                                                                             \
+        .max_bytes = INT_MAX,                                                                                          \
+        .open = open_##id,                                                                                             \
+        .close = pvm_close,                                                                                            \
+        .library = pvm_library,                                                                                        \
+        .alloc = hk_private_alloc,                                                                                     \
+        .free = hk_private_free,                                                                                       \
+        .send = pvm_send_##way,                                                                                        \
+        .recv = pvm_recv_##way,                                                                                        \
+        .isend = pvm_isend_##way,                                                                                      \
+        .irecv = pvm_irecv,                                                                                            \
+        .wait_all = pvm_wait_all_##way,                                                                                \
+        .now_ns = hk_real_now_ns,                                                                                      \
+        .compute = hk_real_compute,                                                                                    \
+    };
+
+TRANSPORT(pvm, "pvm", "pvm_psend and pvm_precv, direct route", psend, PvmRouteDirect)
+TRANSPORT(pvm_psend, "pvm:psend", "the same by its own name", psend, PvmRouteDirect)
+TRANSPORT(pvm_psend_daemon, "pvm:psend-daemon", "pvm_psend and pvm_precv, through the daemon", psend, PvmDontRoute)
+TRANSPORT(pvm_inplace, "pvm:inplace", "pvm_send in place, direct route", inplace, PvmRouteDirect)
+TRANSPORT(pvm_inplace_daemon, "pvm:inplace-daemon", "pvm_send in place, through the daemon", inplace, PvmDontRoute)
+TRANSPORT(pvm_raw, "pvm:raw", "packed by copying, direct route", raw, PvmRouteDirect)
+TRANSPORT(pvm_raw_daemon, "pvm:raw-daemon", "packed by copying, through the daemon", raw, PvmDontRoute)
+TRANSPORT(pvm_default, "pvm:default", "packed as XDR integers, direct route", default, PvmRouteDirect)
+TRANSPORT(pvm_default_daemon, "pvm:default-daemon", "packed as XDR integers, through the daemon", default, PvmDontRoute)
