@@ -212,6 +212,7 @@ double hk_floor_alone(hk_floor_t *floor, double (*measure)(void))
     if (line != NULL && floor->rank == 0) {
         found = measure();
         atomic_store_explicit(line, done, memory_order_release);
+        wait_for(line, done + 1); /* or the next turn could overwrite this one before rank 1 has seen it */
     } else if (line != NULL && floor->rank == 1) {
         for (int spins = 0; atomic_load_explicit(line, memory_order_acquire) != done; spins++) {
             rest();
@@ -219,6 +220,7 @@ double hk_floor_alone(hk_floor_t *floor, double (*measure)(void))
                 sched_yield();
             }
         }
+        atomic_store_explicit(line, done + 1, memory_order_release);
     }
     return found;
 }
