@@ -54,7 +54,11 @@ def test_imports_point_one_way(path: Path) -> None:
 
 def test_patterns_see_nothing_of_any_transport() -> None:
     folder = PACKAGE / "worker/csrc/patterns"
-    allowed = {f'"{path.name}"' for path in folder.glob("*.h")} | {'"../pattern.h"', '"../collectives.h"', '"../cacheline.h"'}
+    allowed = {f'"{path.name}"' for path in folder.glob("*.h")} | {
+        '"../pattern.h"',
+        '"../collectives.h"',
+        '"../cacheline.h"',
+    }
     allowed |= {"<math.h>", "<stdatomic.h>", "<stddef.h>", "<stdio.h>", "<string.h>"}
     for path in folder.glob("*.[ch]"):
         included = {line.split(maxsplit=1)[1] for line in path.read_text().splitlines() if line.startswith("#include")}
