@@ -1,0 +1,26 @@
+"""Whose samples make the time: by the definition that came with the visit."""
+
+from __future__ import annotations
+
+import pytest
+from tests.builders import make_visit
+
+from hockney.model import Definition
+
+ELAPSED_NS = ((100, 200), (300, 100), (50, 60), (30, 40))
+
+
+@pytest.mark.parametrize(
+    ("timed", "times_ns"),
+    [
+        ("root", [50.0, 100.0]),
+        ("rank 1", [150.0, 50.0]),
+        ("rank 3", [15.0, 20.0]),
+        ("sources", [100.0, 75.0]),
+        ("mean", [60.0, 50.0]),
+        ("slowest", [150.0, 100.0]),
+    ],
+)
+def test_whose_samples_make_the_time(timed: str, times_ns: list[float]) -> None:
+    visit = make_visit(elapsed_ns=ELAPSED_NS, definition=Definition(timed, 2, 8, 1))
+    assert visit.times_ns().tolist() == times_ns
