@@ -485,3 +485,19 @@ def test_the_files_name_options_that_patterns_have_with_their_defaults(suite: st
         if pattern in DESCRIPTION:
             known = {option["name"]: option["default"] for option in DESCRIPTION[pattern]["options"]}
             assert {name: str(known[name]) for name in values} == values, pattern
+
+
+def test_a_run_of_a_classic_suite_ends_with_its_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    suite = tmp_path / "mine.toml"
+    suite.write_text(
+        'name = "atlas"\ntitle = "short"\ntransports = ["shm"]\ntime = "200ms"\n'
+        '[[series]]\npattern = "oneway"\nbytes = 4\n'
+    )
+    words = ["--store", str(tmp_path / "r.db"), "run", str(suite), "--oversubscribe"]
+    assert call(words) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("The tables of: Roger Heeley")
+    assert "hockney show 1 has every figure" in text
+    assert call([*words, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [table["name"] for table in document["tables"]["of"]][:2] == ["configuration", "com-1.1"]
