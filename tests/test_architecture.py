@@ -15,7 +15,7 @@ LEVELS = [
     {"errors"},
     {"units"},
     {"model"},
-    {"stats", "fit", "worker", "suites"},
+    {"stats", "fit", "worker", "suites", "archive"},
     {"machine", "store", "plan"},
     {"sampler", "library"},
     {"instrument", "report"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -140,3 +141,20 @@ def test_the_screens(capsys: pytest.CaptureFixture[str]) -> None:
     assert "native: " in output
     assert run(["list", "patterns"]) == 0
     assert "auto|native" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("catalogue")
+def test_machines_are_those_of_the_archive_with_their_source(capsys: pytest.CaptureFixture[str]) -> None:
+    found = {item.name: item.more for item in take_inventory(cpus=2).machines}
+    assert found["gpmimd"]["figures"] == 208
+    assert found["t3e"]["figures"] == 3  # the one that is printed as na is none
+    assert run(["list", "machines"]) == 0
+    text = capsys.readouterr().out
+    assert "64 T9000 transputers" in text
+    assert "Roger Heeley" in text
+    assert run(["list", "machines", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)["machines"]
+    assert [machine["name"] for machine in listed] == list(found)
+    assert listed[0]["source"]["date"] == "August 1997"
+    assert run(["list"]) == 0
+    assert "Intel Paragon" in capsys.readouterr().out

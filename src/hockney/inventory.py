@@ -1,7 +1,9 @@
 """What can be measured here: suites, patterns, transports and launchers, each ready, or why not and how to get it.
 
+Beside them the machines of the archive, whose published figures ours are set beside.
+
 Nothing is listed twice: patterns and transports are those that the built workers describe, MPIs those that are found,
-suites the files in suites/, launchers the table that starts them.
+suites the files in suites/, launchers the table that starts them, machines the archive.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hockney.archive import Machine, machines, reports
 from hockney.errors import UsageError
 from hockney.machine.topology import read_topology
 from hockney.plan import Wishes, check_words, make_plan
@@ -69,6 +72,7 @@ class Inventory:
     patterns: tuple[Item, ...]
     transports: tuple[Item, ...]
     launchers: tuple[Item, ...]
+    machines: tuple[Item, ...]
     matrix: Matrix
     fault: str | None = None
 
@@ -91,6 +95,7 @@ def take_inventory(suite_files: Sequence[str] = (), *, cpus: int) -> Inventory:
             *(Item(missing.name, "", missing.why, missing.how) for missing in catalogue.missing),
         ),
         launchers=tuple(_launcher(name, catalogue.transports.values()) for name in LAUNCHERS),
+        machines=tuple(_machine(machine) for machine in machines().values()),
         matrix=_matrix(catalogue),
         fault=fault,
     )
@@ -162,6 +167,18 @@ def _launcher(name: str, transports: Iterable[TransportInfo]) -> Item:
     if not programs:
         return Item(name, summary, "no library of this kind was found", _HOW[name])
     return Item(name, f"{summary} {', '.join(programs)}", more={"programs": programs})
+
+
+def _machine(machine: Machine) -> Item:
+    report = reports()[machine.report]
+    more = {
+        "title": machine.title,
+        "figures": sum(figure.value is not None for figure in machine.figures),
+        "suite": report.name,
+        "source": {"title": report.title, "author": report.author, "date": report.date},
+        "systems": list(machine.systems),
+    }
+    return Item(machine.name, machine.about, more=more)
 
 
 def _matrix(catalogue: Catalogue) -> Matrix:

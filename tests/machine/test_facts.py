@@ -76,6 +76,7 @@ def test_facts_of_a_machine_that_tells_all(tmp_path: Path) -> None:
         "governors": ["powersave"],
         "frequency_min_hz": 800_000_000,
         "frequency_max_hz": 3_500_000_000,
+        "frequency_now_hz": None,
         "boost": True,
         "idle_driver": "intel_idle",
         "idle_exit_max_us": 2,

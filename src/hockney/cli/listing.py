@@ -16,7 +16,7 @@ from hockney.errors import UsageError, unknown
 if TYPE_CHECKING:
     from hockney.inventory import Inventory, Item, Matrix
 
-_KINDS = ("suites", "patterns", "transports", "launchers")
+_KINDS = ("suites", "patterns", "transports", "launchers", "machines")
 _MATRIX = "matrix"
 
 
@@ -31,8 +31,10 @@ _MATRIX = "matrix"
 def list_command(kind: str | None, files: Sequence[str], *, as_json: bool, store: Path | None) -> None:
     """List what can be measured here, and how to get what can't.
 
-    KIND is suites, patterns, transports or launchers; without it, all four. `list matrix` shows which pattern runs on
-    which transport. FILEs are suites of your own, to be listed with those that come with hockney.
+    KIND is suites, patterns, transports, launchers or machines; without it, all of these. Machines are those of the
+    archive, whose published figures the suites of the classic reports show beside this machine's. `list matrix` shows
+    which pattern runs on which transport. FILEs are suites of your own, to be listed with those that come with
+    hockney.
     """
     if kind is not None and kind not in (*_KINDS, _MATRIX):
         raise unknown("kind of list", kind, (*_KINDS, _MATRIX))
@@ -51,6 +53,8 @@ def list_command(kind: str | None, files: Sequence[str], *, as_json: bool, store
     for name in kinds:
         if name == _MATRIX:
             _print_matrix(inventory.matrix)
+        elif name == "machines":
+            _print_machines(inventory.machines, alone=kind is not None)
         else:
             _print_items(name, getattr(inventory, name), alone=kind is not None)
 
@@ -81,6 +85,24 @@ def _print_items(name: str, items: Sequence[Item], *, alone: bool) -> None:
         render.table([Column("name", style="bold"), Column("state"), Column("what, or why not", wrap=True)], rows)
     if alone and name == "patterns":
         _print_options(items)
+
+
+def _print_machines(machines: Sequence[Item], *, alone: bool) -> None:
+    if not alone:
+        render.title("Machines of the archive")
+    rows = [
+        [one.name, str(one.more["figures"]), f"{one.more['title']}: {one.summary}", one.more["suite"]]
+        for one in machines
+    ]
+    columns: list[Column | str] = [
+        Column("name", style="bold"), Column("figures", right=True), Column("what it was", wrap=True), "suite",
+    ]  # fmt: skip
+    render.table(columns, rows)
+    if alone:
+        render.title("Where the figures were published")
+        sources = {one.more["suite"]: one.more["source"] for one in machines}
+        for suite, source in sources.items():
+            render.say(f"{suite}: {source['author']}: {source['title']}, {source['date']}")
 
 
 def _reason(item: Item) -> str:

@@ -12,6 +12,7 @@ from types import FrameType
 
 from hockney import run as running
 from hockney.cli import render
+from hockney.cli.classic import print_report, report_as_json
 from hockney.cli.progress import Display
 from hockney.cli.sheet import print_sheet, sheet_as_json
 from hockney.errors import UsageError
@@ -20,6 +21,7 @@ from hockney.machine import usable_cpus
 from hockney.machine.topology import read_topology
 from hockney.model import RunStatus
 from hockney.plan import Wishes, make_plan
+from hockney.report.classic import make_report
 from hockney.report.sheet import make_sheet
 from hockney.run import Outcome
 from hockney.store import Store
@@ -39,7 +41,9 @@ def measure_and_show(
     as_json: bool,
     sheet: bool,
 ) -> int:
-    """Measure a suite and show what came out, as the data sheet or as a table of all series; gives the exit code.
+    """Measure a suite and show what came out; gives the exit code.
+
+    A suite of a classic report ends with that report's tables, any other with the data sheet or a table of all series.
 
     Raises UsageError for words that nothing here knows, before anything is measured; StoreError, BuildError.
     """
@@ -84,17 +88,32 @@ def _carry_out(
         finally:
             display.close()
         run = Run(results, outcome.run_id)
+        report = None if sheet else make_report(run)
         if as_json:
             document = sheet_as_json(make_sheet(run), catalogue.missing) if sheet else {}
-            render.print_json(command, {**_ending_json(outcome, results.path), **document, **_series_json(run, sheet)})
+            tables = {} if report is None else report_as_json(report)
+            ending = _ending_json(outcome, results.path)
+            render.print_json(command, {**ending, **document, **_series_json(run, sheet), **tables})
         elif sheet:
             print_sheet(make_sheet(run), catalogue.missing)
+        elif report is not None:
+            print_report(report, catalogue.missing)
+            _say_more(run)
         else:
             from hockney.cli.show import print_run
 
             print_run(run)
         _say_ending(outcome, results.path)
     return _DONE if outcome.status is RunStatus.DONE else _IN_PART
+
+
+def _say_more(run: Run) -> None:
+    """Below a report's tables: what limits them, and where all the figures are."""
+    if run.warnings:
+        render.title("What limits these figures")
+        render.warnings(run.warnings)
+    render.say()
+    render.say(f"hockney show {run.id} has every figure, with what failed or was skipped and why")
 
 
 def _series_json(run: Run, sheet: bool) -> dict[str, object]:

@@ -14,7 +14,7 @@ from hockney.cli.common import command, run_argument
 from hockney.cli.curves import Curve, curves_of, definition_text, endings_of, figure_row
 from hockney.cli.render import Column
 from hockney.cli.times import local_time
-from hockney.errors import unknown
+from hockney.errors import UsageError, unknown
 
 if TYPE_CHECKING:
     from hockney.library import Run, Series
@@ -29,6 +29,7 @@ _COLUMNS: list[Column | str] = [
 @command(
     "show",
     example="""hockney show last
+    hockney show last --tables
     hockney show 12 --pattern pingpong --transport mpi""",
 )
 @run_argument
@@ -41,23 +42,50 @@ _COLUMNS: list[Column | str] = [
     shell_complete=complete.transports,
 )
 @click.option("--states", is_flag=True, help="Also figures with too few visits in their state.")
+@click.option("--tables", is_flag=True, help="The tables of the classic report that the suite is of.")
 def show(
-    reference: str, pattern: str | None, transport: str | None, states: bool, *, as_json: bool, store: Path | None
+    reference: str,
+    pattern: str | None,
+    transport: str | None,
+    states: bool,
+    tables: bool,
+    *,
+    as_json: bool,
+    store: Path | None,
 ) -> None:
     """Show the figures of a run.
 
     Each with its interval, the state of the machine it holds for, and the floor then; below them what failed or was
-    skipped, with the reason. RUN is a number, a label, `last`, or `last~1` for the one before.
+    skipped, with the reason. With --tables, a run of atlas, scabench, t3d, ancor or paragon is shown as the tables of
+    that report, beside the published figures. RUN is a number, a label, `last`, or `last~1` for the one before.
     """
     from hockney.library import open_results
 
     with open_results(store) as results:
         run = results.run(reference)
         series = _select(run, pattern, transport)
-        if as_json:
+        if tables:
+            _show_tables(run, series, as_json=as_json)
+        elif as_json:
             render.print_json("show", run_as_json(run, series))
         else:
             print_run(run, series, every_state=states)
+
+
+def _show_tables(run: Run, series: Sequence[Series], *, as_json: bool) -> None:
+    from hockney.cli.classic import print_report, report_as_json
+    from hockney.report.classic import classic_names, make_report
+
+    report = make_report(run)
+    if report is None:
+        names = ", ".join(classic_names())
+        raise UsageError(f"run {run.id} is of {run.info.suite}, which has no report's tables; these have: {names}")
+    if len(series) < len(run.series):
+        raise UsageError("tables are of a whole run: leave out --pattern and --transport")
+    if as_json:
+        render.print_json("show", {**run_as_json(run), **report_as_json(report)})
+    else:
+        print_report(report)
 
 
 def print_run(run: Run, series: Sequence[Series] | None = None, *, every_state: bool = False) -> None:

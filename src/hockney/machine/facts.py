@@ -82,6 +82,7 @@ def _cpu(root: Path, topology: Topology) -> dict[str, Any]:
         "governors": _governors(folder, usable),
         "frequency_min_hz": _hertz(folder / "cpu0/cpufreq/cpuinfo_min_freq"),
         "frequency_max_hz": _hertz(folder / "cpu0/cpufreq/cpuinfo_max_freq"),
+        "frequency_now_hz": _frequency_now_hz(root),
         "boost": _boost(folder),
         "idle_driver": read_text(folder / "cpuidle/current_driver"),
         "idle_exit_max_us": _idle_exit_max_us(folder),
@@ -125,6 +126,14 @@ def _governors(folder: Path, usable: tuple[int, ...]) -> list[str]:
 def _hertz(path: Path) -> int | None:
     kilohertz = read_int(path)
     return kilohertz * 1000 if kilohertz is not None else None
+
+
+def _frequency_now_hz(root: Path) -> int | None:
+    """What the first CPU runs at now, or is said to by a hypervisor that hides the rest."""
+    try:
+        return round(float(_cpuinfo(root)["cpu mhz"]) * 1e6)
+    except (KeyError, ValueError):
+        return None
 
 
 def _boost(folder: Path) -> bool | None:
@@ -208,6 +217,7 @@ def _software() -> dict[str, Any]:
         "commit": _commit(),
         "python": platform.python_version(),
         "c_compiler": _c_compiler(),
+        "c_options": _c_options(),
         "libc": " ".join(platform.libc_ver()).strip() or None,
     }
 
@@ -222,6 +232,12 @@ def _c_compiler() -> str | None:
         return compiler.identify(argv, cache.Probes(cache.default_folder()), wrapper=False).version
     except BuildError:
         return None
+
+
+def _c_options() -> str:
+    from hockney.worker.build import TIMED_OPTIONS
+
+    return TIMED_OPTIONS
 
 
 def _commit() -> str | None:

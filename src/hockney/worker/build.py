@@ -25,6 +25,7 @@ from hockney.worker.errors import BuildError, CacheUnusable, CompileFailed
 SOURCES = Path(__file__).parent / "csrc"
 
 _FLAGS = ("-std=c17", "-D_GNU_SOURCE", "-pthread")
+TIMED_OPTIONS = " ".join(("-O3", *_FLAGS))  # what everything near a timed loop is compiled with
 _COMPILE_LIMIT_S = 300
 
 # Sources that only one family links; each of the other transports belongs to the native one.

@@ -1,0 +1,57 @@
+"""The tables of the classic reports: each report's own rows and units, this machine's figures beside the published.
+
+Which point belongs to which row is data (the TOML files here); what a report does with its figures is code, one file
+a report. Values only; cli/classic.py shows them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from hockney.archive import reports
+from hockney.library import Run
+from hockney.report.classic import ancor, paragon, scabench, t3d
+from hockney.report.classic.configuration import atlas_configuration, scabench_descriptions
+from hockney.report.classic.layout import defaults, layouts, make_table
+from hockney.report.classic.reading import Reading
+from hockney.report.classic.values import ClassicReport, Table
+
+
+def _grids(reading: Reading, report: str) -> list[Table]:
+    return [make_table(layout, report, reading) for layout in layouts(report)]
+
+
+def _atlas(reading: Reading) -> list[Table]:
+    return [atlas_configuration(reading.run), *_grids(reading, "atlas")]
+
+
+def _scabench(reading: Reading) -> list[Table]:
+    grids = _grids(reading, "scabench")
+    return [*grids, scabench.npb_table(reading), *scabench_descriptions(reading.run)]
+
+
+def _t3d(reading: Reading) -> list[Table]:
+    return [*t3d.pair_tables(reading), *t3d.load_tables(reading)]
+
+
+_MAKERS: Mapping[str, Callable[[Reading], list[Table]]] = {
+    "atlas": _atlas,
+    "scabench": _scabench,
+    "t3d": _t3d,
+    "ancor": ancor.tables,
+    "paragon": paragon.tables,
+}
+
+
+def classic_names() -> tuple[str, ...]:
+    """The suites whose runs have tables."""
+    return tuple(_MAKERS)
+
+
+def make_report(run: Run) -> ClassicReport | None:
+    """The tables of a run of a classic suite; None for a run of anything else."""
+    maker = _MAKERS.get(run.info.suite)
+    if maker is None:
+        return None
+    reading = Reading(run, defaults(run.info.suite))
+    return ClassicReport(run.id, reports()[run.info.suite], tuple(maker(reading)))

@@ -1,0 +1,295 @@
+"""Tables that are a grid of published figures: which point belongs to which row is said in the reports' TOML files.
+
+A `[[table]]` has one or several `[[table.part]]`s, and gives them whatever they don't say themselves:
+
+    where      which published figures (columns of the archive's file and their values)
+    pattern    the pattern that measures it; the null transport is left out
+    ranks      how many: a number, or the column that says it
+    bytes      likewise; left out where the best of all sizes is wanted
+    options    the pattern's options: "=VALUE", or the column that says it
+    quantity   what the report prints (reading.QUANTITIES)
+    best       take the best of all series that match
+    scope      "intra-node" or "inter-node": where the ranks must be
+    label      what a row is called, where a table has several parts
+
+and of its own:
+
+    keys       columns of the archive that make a row's place, with their titles
+    derived    for rows that the report has not: a key as the first of these minus the others
+    qualifiers options that make a column of their own wherever they differ
+    counters   [title, sum, count]: a column with the quotient of two counters, in us
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hockney.archive import Coordinate, Published, published
+from hockney.library import Series
+from hockney.report.classic.reading import (
+    NOT_PLANNED,
+    QUANTITIES,
+    Reading,
+    blank,
+    counters_sum,
+    options_text,
+)
+from hockney.report.classic.values import Cell, Column, Measured, Table
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+_FOLDER = Path(__file__).parent
+_INTER = "inter-node"
+_ONE_HOST = "all ranks were on one host; --hosts measures between hosts"
+_HOSTS = "its ranks were on several hosts"
+_PART = ("where", "pattern", "ranks", "bytes", "options", "quantity", "best", "scope", "label")
+
+
+@dataclass(frozen=True)
+class Part:
+    """Which published figures of a table are measured by what."""
+
+    pattern: str
+    where: Mapping[str, Coordinate] = field(default_factory=dict)
+    ranks: int | str = 2
+    bytes: int | str | None = None  # as Point calls it
+    options: Mapping[str, str] = field(default_factory=dict)
+    quantity: str = "time"
+    best: bool = False
+    scope: str | None = None
+    label: str | None = None
+
+
+@dataclass(frozen=True)
+class Layout:
+    """One table."""
+
+    name: str
+    title: str
+    keys: Mapping[str, str]
+    parts: tuple[Part, ...]
+    derived: Mapping[str, tuple[str | int, ...]] = field(default_factory=dict)
+    qualifiers: tuple[str, ...] = ()
+    counters: tuple[tuple[str, str, str], ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@functools.cache
+def contents(report: str) -> dict[str, Any]:
+    """The file of a report."""
+    found: dict[str, Any] = tomllib.loads((_FOLDER / f"{report}.toml").read_text(encoding="utf-8"))
+    return found
+
+
+@functools.cache
+def layouts(report: str) -> tuple[Layout, ...]:
+    """The tables of a report that are a grid of published figures."""
+    return tuple(_layout(row) for row in contents(report).get("table", ()))
+
+
+def defaults(report: str) -> Mapping[str, Mapping[str, str]]:
+    """Options that points leave out because they are the default, by pattern."""
+    found: Mapping[str, Mapping[str, str]] = contents(report).get("defaults", {})
+    return found
+
+
+def _layout(row: Mapping[str, Any]) -> Layout:
+    shared = {name: row[name] for name in _PART if name in row}
+    parts = [Part(**_merged(shared, part)) for part in row.get("part", ({},))]
+    return Layout(
+        name=row["name"],
+        title=row["title"],
+        keys=row["keys"],
+        parts=tuple(parts),
+        derived={name: tuple(terms) for name, terms in row.get("derived", {}).items()},
+        qualifiers=tuple(row.get("qualifiers", ())),
+        counters=tuple((one[0], one[1], one[2]) for one in row.get("counters", ())),
+        notes=tuple(row.get("notes", ())),
+    )
+
+
+def _merged(shared: Mapping[str, Any], part: Mapping[str, Any]) -> dict[str, Any]:
+    return {**shared, **part, "where": {**shared.get("where", {}), **part.get("where", {})}}
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A row to be filled: a published figure, or a place of the grid that only this machine has."""
+
+    part: Part
+    place: Mapping[str, Coordinate]
+    figure: Published | None
+
+
+def make_table(layout: Layout, report: str, reading: Reading) -> Table:
+    """The table with this run's figures."""
+    figures = published(report)
+    lines = [
+        _Line(part, _place(part, figure), figure)
+        for part in layout.parts
+        for figure in figures
+        if figure.matches(part.where)
+    ]
+    lines += _own_lines(layout, reading, lines)
+    labels = _labels(layout, reading)
+    rows = [_row(layout, line, reading, labels) for line in lines]
+    columns = [Column(title) for title in layout.keys.values()]
+    if any(part.label for part in layout.parts):
+        columns.insert(0, Column("what"))
+    columns.append(Column("published", "published"))
+    for label in labels or ("this machine",):
+        columns.append(Column(label, "measured"))
+        columns.extend(Column(f"{label}: {title}", "measured") for title, _, _ in layout.counters)
+    units = dict.fromkeys(QUANTITIES[part.quantity].unit for part in layout.parts)
+    title = f"{layout.title}, {' and '.join(units)}"
+    return Table(layout.name, title, tuple(columns), tuple(rows), (*layout.notes, *_archive_notes(lines)))
+
+
+def _place(part: Part, figure: Published) -> dict[str, Coordinate]:
+    """Where a published figure stands, with the ranks and bytes that the report leaves out."""
+    place = dict(figure.at)
+    for name, wanted in (("ranks", part.ranks), ("bytes", part.bytes)):
+        if isinstance(wanted, int):
+            place[name] = wanted
+        elif wanted is not None and wanted in figure.at:
+            place[name] = figure.at[wanted]
+    return place
+
+
+def _own_lines(layout: Layout, reading: Reading, lines: Sequence[_Line]) -> list[_Line]:
+    """Points of these patterns that the report has not: fewer ranks, other sizes."""
+    known = [(line.part, _wanted(line)) for line in lines]
+    found: dict[tuple[Any, ...], _Line] = {}
+    for part in layout.parts:
+        keyed = [name for name in layout.keys if name == part.ranks or not part.best]
+        for series in reading.series(part.pattern):
+            if not _literals_match(part, reading.options(series.point)) or not _in_scope(part, series):
+                continue
+            place = _own_place(layout, part, series, reading)
+            line = _Line(part, place, None)
+            if any(part is other and _fits(wanted, series, reading) for other, wanted in known):
+                continue
+            if part.label and not isinstance(part.ranks, str) and not part.best:
+                continue  # a data sheet names its sizes
+            found.setdefault((id(part), *(place.get(name) for name in keyed)), line)
+    return sorted(found.values(), key=lambda line: tuple(_order(line.place.get(name)) for name in layout.keys))
+
+
+def _order(value: Coordinate | None) -> tuple[bool, float, str]:
+    return (isinstance(value, str), value if isinstance(value, (int, float)) else 0, str(value))
+
+
+def _own_place(layout: Layout, part: Part, series: Series, reading: Reading) -> dict[str, Coordinate]:
+    point, options = series.point, reading.options(series.point)
+    place: dict[str, Coordinate] = {"ranks": point.ranks, "bytes": point.bytes, "scope": part.scope or ""}
+    of_point = ((part.ranks, point.ranks), (part.bytes, point.bytes))
+    place |= {column: value for column, value in of_point if isinstance(column, str)}
+    given = {column: options[name] for name, column in part.options.items() if name in options and column[0] != "="}
+    place |= {column: int(text) if text.isdecimal() else text for column, text in given.items()}
+    for key, (first, *others) in layout.derived.items():
+        terms = [term if isinstance(term, int) else int(place.get(term, 0)) for term in (first, *others)]
+        place[key] = terms[0] - sum(terms[1:])
+    return place
+
+
+def _wanted(line: _Line) -> tuple[Any, Any, dict[str, str], Part]:
+    """Ranks, bytes and options of the points of a line; None: any."""
+    part, place = line.part, line.place
+    options = {
+        name: column[1:] if column.startswith("=") else str(place.get(column, ""))
+        for name, column in part.options.items()
+    }
+    return place.get("ranks"), None if part.best else place.get("bytes"), options, part
+
+
+def _fits(wanted: tuple[Any, Any, dict[str, str], Part], series: Series, reading: Reading) -> bool:
+    ranks, size_bytes, options, part = wanted
+    point, given = series.point, reading.options(series.point)
+    return (
+        point.pattern == part.pattern
+        and ranks in (None, point.ranks)
+        and size_bytes in (None, point.bytes)
+        and all(given.get(name) == value for name, value in options.items())
+    )
+
+
+def _literals_match(part: Part, given: Mapping[str, str]) -> bool:
+    return all(given.get(name) == text[1:] for name, text in part.options.items() if text.startswith("="))
+
+
+def _in_scope(part: Part, series: Series) -> bool:
+    if part.scope is None or not series.visits:
+        return part.scope != _INTER or bool(series.visits)
+    return Reading.between_hosts(series) == (part.scope == _INTER)
+
+
+def _labels(layout: Layout, reading: Reading) -> tuple[str, ...]:
+    """The columns: a transport each, and one for each way to run a pattern that the table tells apart."""
+    found = (series for part in layout.parts for series in reading.series(part.pattern))
+    return tuple(dict.fromkeys(_label(layout, series) for series in found))
+
+
+def _label(layout: Layout, series: Series) -> str:
+    told = [pair for pair in series.point.options if pair[0] in layout.qualifiers]
+    return f"{series.point.transport} {options_text(told)}".strip()
+
+
+def _row(layout: Layout, line: _Line, reading: Reading, labels: Iterable[str]) -> tuple[Cell, ...]:
+    part, figure = line.part, line.figure
+    cells: list[Cell] = [str(line.place.get(name, "")) for name in layout.keys]
+    if any(one.label for one in layout.parts):
+        cells.insert(0, part.label or "")
+    cells.append("" if figure is None else figure.printed)
+    wanted = _wanted(line)
+    value = None if figure is None else figure.value
+    found = [series for series in reading.series(part.pattern) if _fits(wanted, series, reading)]
+    quantity = QUANTITIES[part.quantity]
+    for label in labels or ("",):
+        of_column = [series for series in found if _label(layout, series) == label]
+        inside = [series for series in of_column if _in_scope(part, series)]
+        if of_column and not inside:
+            cell = blank(quantity.unit, _ONE_HOST if part.scope == _INTER else _HOSTS, value)
+        else:
+            cell = _filled(part, inside, reading, value)
+        cells.append(cell)
+        for _, total, count in layout.counters:
+            cells.append(_quotient(inside, total, count, cell))
+    return tuple(cells)
+
+
+def _filled(part: Part, found: Sequence[Series], reading: Reading, value: float | None) -> Measured:
+    quantity = QUANTITIES[part.quantity]
+    if not found:
+        return blank(quantity.unit, NOT_PLANNED, value)
+    if part.best:
+        return reading.best(found, quantity, value)
+    # The plainest way to run it, unless it has no figure.
+    ordered = sorted(found, key=lambda series: (reading.figure(series) is None, len(series.point.options)))
+    return reading.cell(ordered[0], quantity, value)
+
+
+def _quotient(found: Sequence[Series], total: str, count: str, beside: Measured) -> Measured:
+    for series in found:
+        summed, counted = counters_sum(series, total), counters_sum(series, count)
+        if summed is not None and counted:
+            return Measured("us", summed / counted / 1e3, state=beside.state)
+    return blank("us", beside.reason or "nothing was counted")
+
+
+def _archive_notes(lines: Iterable[_Line]) -> list[str]:
+    """What the archive says of the print, once each."""
+    noted: dict[str, list[str]] = {}
+    for line in lines:
+        if line.figure is not None and line.figure.note:
+            noted.setdefault(line.figure.note, []).append(line.figure.printed or "no figure")
+    return [
+        f"Published {', '.join(values[:4])}{' …' if len(values) > 4 else ''}: {note}." for note, values in noted.items()
+    ]

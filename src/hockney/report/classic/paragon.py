@@ -1,0 +1,239 @@
+"""The tables of the Paragon report: what each way of sending costs above the native one, and where curves jump.
+
+A curve is taken to be straight, t = t0 + m / r, between neighbouring sizes. A size lies off the line through the two
+before it if its time differs from that line's by more than JUMP of the line's and by more than the intervals of all
+three times explain. If the next size is back on the line, it is a blip; if not, a jump, and the line begins anew there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from hockney.archive import published
+from hockney.library import Series
+from hockney.report.classic.layout import contents
+from hockney.report.classic.reading import NOT_PLANNED, QUANTITIES, Reading, blank, of_one_state
+from hockney.report.classic.values import Cell, Column, Measured, Table
+from hockney.units import format_bytes
+
+JUMP = 0.2
+_PVM = "pvm"
+_NATIVE = "NX csend/crecv"
+_RATE, _TIME = QUANTITIES["rate"], QUANTITIES["time"]
+
+Curve = Mapping[int, Series]  # by size
+
+
+@dataclass(frozen=True)
+class Jump:
+    """A size at which a curve leaves its line. `change` is time over the line's time, less one: positive is slower."""
+
+    size_bytes: int
+    kind: Literal["jump", "blip"]
+    change: float
+
+
+def tables(reading: Reading) -> list[Table]:
+    """Bandwidth, ratio to the native library, jumps, and latency beside bandwidth."""
+    curves = _curves(reading)
+    native = _native(curves, reading)
+    return [
+        _bandwidths(curves, reading),
+        _ratios(curves, native, reading),
+        _jumps(curves, reading),
+        _latencies(curves, native, reading),
+    ]
+
+
+def _curves(reading: Reading) -> dict[str, Curve]:
+    """The ping-pong between ranks 0 and 1 by transport: native ones first, in the order of the plan."""
+    found: dict[str, dict[int, Series]] = {}
+    for series in reading.series("pingpong"):
+        if series.point.ranks == 2 and not series.point.options:
+            found.setdefault(series.point.transport, {})[series.point.bytes] = series
+    return dict(sorted(found.items(), key=lambda pair: _is_pvm(pair[0])))
+
+
+def _is_pvm(transport: str) -> bool:
+    return transport.partition("@")[0].partition(":")[0] == _PVM
+
+
+def _native(curves: Mapping[str, Curve], reading: Reading) -> str | None:
+    """What the others are set in ratio to: the fastest of what is not PVM, by its best bandwidth."""
+    best = {
+        name: reading.best(list(curve.values()), _RATE).value or 0.0
+        for name, curve in curves.items()
+        if not _is_pvm(name)
+    }
+    return max(best, key=lambda name: best[name], default=None)
+
+
+def method_of(transport: str) -> str:
+    """What the report calls this way to send; the transport's own name where it has no word for it."""
+    variant = transport.partition(":")[2].removesuffix("-daemon")
+    known = {row["variant"]: row["published"] for row in contents("paragon")["method"]}
+    if not _is_pvm(transport) or variant not in known:
+        return transport
+    route = "daemon route" if transport.endswith("-daemon") else "direct"
+    return f"{known[variant]}, {route} ({transport})"
+
+
+def _sizes(curves: Mapping[str, Curve]) -> list[int]:
+    return sorted({size for curve in curves.values() for size in curve})
+
+
+def _bandwidths(curves: Mapping[str, Curve], reading: Reading) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for size in _sizes(curves):
+        if size > 0:
+            cells = [_at(curve, size, reading) for curve in curves.values()]
+            rows.append((format_bytes(size), *cells))
+    told = next(one for one in published("paragon") if one.metric == "asymptotic_bandwidth")
+    best = [replace(reading.best(list(curve.values()), _RATE), published=told.value) for curve in curves.values()]
+    rows.append((f"best; published {told.printed} ({_NATIVE})", *(best or [blank("MB/s", NOT_PLANNED, told.value)])))
+    columns = [Column("size"), *(Column(method_of(name), "measured") for name in curves)]
+    if not curves:
+        columns.append(Column("this machine", "measured"))
+    return Table("bandwidth", "Bandwidth of the ping-pong, MB/s", tuple(columns), tuple(rows))
+
+
+def _at(curve: Curve, size: int, reading: Reading) -> Measured:
+    return reading.cell(curve[size], _RATE) if size in curve else blank("MB/s", NOT_PLANNED)
+
+
+def _ratios(curves: Mapping[str, Curve], native: str | None, reading: Reading) -> Table:
+    others = {name: curve for name, curve in curves.items() if name != native}
+    rows: list[tuple[Cell, ...]] = []
+    for size in _sizes(curves):
+        if size > 0 and native is not None:
+            base = _at(curves[native], size, reading)
+            rows.append((format_bytes(size), *(_ratio(_at(curve, size, reading), base) for curve in others.values())))
+    columns = (Column("size"), *(Column(method_of(name), "measured") for name in others))
+    told = f"Bandwidth over that of {native}, the fastest here that is not PVM."
+    notes = (told if native else "Nothing native was measured.",)
+    return Table("ratio", "Ratio to the native library", columns, tuple(rows), notes)
+
+
+def _ratio(cell: Measured, base: Measured) -> Measured:
+    """Within one state of the machine only: across states it would say nothing of the method."""
+    if cell.value is None or not base.value:
+        return blank("", cell.reason or base.reason or NOT_PLANNED)
+    if cell.state != base.state:
+        return blank("", "measured in another state of the machine than the native library")
+    known = None not in (cell.low, cell.high, base.low, base.high)
+    return Measured(
+        "",
+        cell.value / base.value,
+        (cell.low or 0.0) / base.high if known and base.high else None,
+        (cell.high or 0.0) / base.low if known and base.low else None,
+        cell.state,
+        cell.oversubscribed or base.oversubscribed,
+    )
+
+
+# ---- jumps ---------------------------------------------------------------------------------------------------------
+
+
+def find_jumps(sizes_bytes: Sequence[int], times: Sequence[float], arms: Sequence[float]) -> list[Jump]:
+    """Where a curve leaves its line; `arms` are the half-widths of the times' intervals, sizes ascend."""
+    found: list[Jump] = []
+    line = [0, 1]  # the two sizes that the line goes through
+    i = 2
+    while i < len(sizes_bytes):
+        if not _is_off(sizes_bytes, times, arms, line, i):
+            line = [line[1], i]
+            i += 1
+            continue
+        change = times[i] / _on_line(sizes_bytes, times, line, i) - 1
+        following = i + 1
+        if following < len(sizes_bytes) and not _is_off(sizes_bytes, times, arms, line, following):
+            found.append(Jump(sizes_bytes[i], "blip", change))
+            line = [line[1], following]
+            i = following + 1
+        else:
+            found.append(Jump(sizes_bytes[i], "jump", change))
+            line = [i, following]
+            i = following + 1
+    return found
+
+
+def _on_line(sizes_bytes: Sequence[int], times: Sequence[float], line: Sequence[int], at: int) -> float:
+    first, second = line
+    slope = (times[second] - times[first]) / (sizes_bytes[second] - sizes_bytes[first])
+    # Times that fall from one size to the next tell no rate: then nothing is expected to be faster than the last.
+    return times[second] + max(0.0, slope) * (sizes_bytes[at] - sizes_bytes[second])
+
+
+def _is_off(
+    sizes_bytes: Sequence[int], times: Sequence[float], arms: Sequence[float], line: Sequence[int], at: int
+) -> bool:
+    first, second = line
+    expected = _on_line(sizes_bytes, times, line, at)
+    # Two sizes that lie close together say little of one that is far away.
+    reach = (sizes_bytes[at] - sizes_bytes[second]) / (sizes_bytes[second] - sizes_bytes[first])
+    explained = arms[at] + (1 + reach) * arms[second] + reach * arms[first]
+    return abs(times[at] - expected) > max(JUMP * expected, explained)
+
+
+def _jumps(curves: Mapping[str, Curve], reading: Reading) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for name, curve in curves.items():
+        measured = [(size, reading.cell(curve[size], _TIME)) for size in sorted(curve)]
+        known = [
+            (size, cell.value, (cell.spread or 0.0) * cell.value)
+            for (size, cell), is_one in zip(measured, of_one_state([cell for _, cell in measured]), strict=True)
+            if is_one and cell.value is not None
+        ]
+        sizes, times, arms = [one[0] for one in known], [one[1] for one in known], [one[2] for one in known]
+        if len(known) < 3:
+            rows.append((method_of(name), "", "", "fewer than three sizes have figures"))
+            continue
+        jumps = find_jumps(sizes, times, arms)
+        for jump in jumps:
+            change = f"{abs(jump.change):.0%} {'slower' if jump.change > 0 else 'faster'} than the line"
+            rows.append((method_of(name), format_bytes(jump.size_bytes), jump.kind, change))
+        if not jumps:
+            rows.append((method_of(name), "", "none", f"{len(known)} sizes lie on lines"))
+    columns = (Column("method"), Column("size"), Column("what"), Column("how much"))
+    page = reading.run.facts.get("memory", {}).get("page_bytes")
+    notes = [text.format(jump=f"{JUMP:.0%}") for text in contents("paragon")["notes"]["jumps"]]
+    if page:
+        notes.append(f"A page here: {format_bytes(page)}.")
+    return Table("jumps", "Where curves jump", columns, tuple(rows), tuple(notes))
+
+
+# ---- latency beside bandwidth --------------------------------------------------------------------------------------
+
+
+def _latencies(curves: Mapping[str, Curve], native: str | None, reading: Reading) -> Table:
+    places = {row["variant"]: row.get("place") for row in contents("paragon")["method"]}
+    rows: list[tuple[Cell, ...]] = []
+    for name, curve in curves.items():
+        small = min((size for size in curve if size > 0), default=None)
+        latency = blank("us", NOT_PLANNED) if small is None else reading.cell(curve[small], _TIME)
+        best = reading.best(list(curve.values()), _RATE)
+        place = (
+            1
+            if name == native
+            else places.get(name.partition(":")[2].removesuffix("-daemon"))
+            if _is_pvm(name)
+            else None
+        )
+        size = "" if small is None else format_bytes(small)
+        rows.append((method_of(name), "" if place is None else str(place), size, latency, best))
+    measured = {method_of(name) for name in curves}
+    for row in contents("paragon")["method"]:
+        if not any(one.startswith(row["published"]) for one in measured):
+            reason = "PVM is not here, or was not asked for in this run"
+            rows.append((row["published"], str(row.get("place", "")), "", blank("us", reason), blank("MB/s", reason)))
+    columns = (
+        Column("method"),
+        Column("place there", "published"),
+        Column("size"),
+        Column("latency, us", "measured"),
+        Column("best MB/s", "measured"),
+    )
+    notes = ("Place there: the order of bandwidth that the report's text gives; 1 is the native library.",)
+    return Table("latency", "Latency beside bandwidth", columns, tuple(rows), notes)

@@ -1,0 +1,348 @@
+"""The tables of the T3D newsletter: statistics over all pairs of ranks, and what a load costs from each place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean
+from typing import Any
+
+from hockney.archive import Published, published
+from hockney.library import Series
+from hockney.report.classic.configuration import clock_hz, data_caches
+from hockney.report.classic.layout import contents
+from hockney.report.classic.reading import (
+    NOT_PLANNED,
+    QUANTITIES,
+    Reading,
+    blank,
+    of_one_state,
+    options_text,
+    with_size,
+)
+from hockney.report.classic.values import Cell, Column, Measured, Table
+from hockney.units import format_bytes
+
+_WORD_BYTES = 8
+_TIME = QUANTITIES["time"]
+_CHOICES: Mapping[str, Callable[[Sequence[float]], float]] = {"max": max, "min": min, "mean": fmean}
+_ROW_TITLES = {
+    "latency_max": "max latency",
+    "latency_min": "min latency",
+    "latency_avg": "average latency",
+    "avg_rate": "average rate",
+    "Rmax": "Rmax (Rinf)",
+    "N_half": "N 1/2",
+}
+
+
+@dataclass(frozen=True)
+class _Group:
+    """All pairs of one pattern over one transport with so many ranks."""
+
+    title: str
+    series: tuple[Series, ...]
+
+
+def _notes(of: str) -> tuple[str, ...]:
+    return tuple(contents("t3d")["notes"][of])
+
+
+def pair_tables(reading: Reading) -> list[Table]:
+    """ping_pong, multiple_pairs and single_pairs."""
+    return [_pair_table(spec, reading) for spec in contents("t3d")["pairs"]]
+
+
+def _pair_table(spec: Mapping[str, Any], reading: Reading) -> Table:
+    groups = _groups(spec, reading)
+    figures = [one for one in published("t3d") if one.get("benchmark") == spec["name"]]
+    rows: list[tuple[Cell, ...]] = []
+    for metric, what in spec["rows"]:
+        known = next(one for one in figures if one.metric == metric)
+        rows.extend(_pair_rows(known, what, groups, reading))
+    if spec["name"] == "ping_pong":
+        rows.append(_newsletter_row(groups, reading))
+    columns = [Column("what"), Column("unit"), Column("published", "published")]
+    columns += [Column(group.title, "measured") for group in groups] or [Column("this machine", "measured")]
+    return Table(spec["name"], spec["title"], tuple(columns), tuple(rows), _notes("pairs"))
+
+
+def _groups(spec: Mapping[str, Any], reading: Reading) -> list[_Group]:
+    found: dict[str, list[Series]] = {}
+    for series in reading.series(*spec["patterns"]):
+        point = series.point
+        told = options_text(pair for pair in point.options if pair[0] not in spec["places"])
+        title = f"{point.transport} {point.pattern}{f' {told}' if told else ''}, {point.ranks} ranks"
+        found.setdefault(title, []).append(series)
+    return [_Group(title, tuple(members)) for title, members in found.items()]
+
+
+def _pair_rows(known: Published, what: str, groups: Sequence[_Group], reading: Reading) -> list[tuple[Cell, ...]]:
+    """A line of the report; N 1/2 is two: how many words, and the rate really measured there."""
+    title = _ROW_TITLES[known.metric]
+    if what != "n_half":
+        cells = [_statistic(group, what, known, reading) for group in groups]
+        return [(title, known.unit, known.printed, *(cells or [blank(known.unit, NOT_PLANNED, known.value)]))]
+    words = float(known.at["words"])
+    halves = [_half(group, reading) for group in groups]
+    none = (blank("words", NOT_PLANNED, words), blank("MB/s", NOT_PLANNED, known.value))
+    pairs = [
+        none_of(cell, words, known.value) if isinstance(cell, str) else _half_cells(cell, words, known.value)
+        for cell in halves
+    ] or [none]
+    return [
+        (title, "words", f"{words:.0f}", *(pair[0] for pair in pairs)),
+        (f"{title}: rate there", "MB/s", known.printed, *(pair[1] for pair in pairs)),
+    ]
+
+
+def none_of(reason: str, words: float, rate: float | None) -> tuple[Measured, Measured]:
+    """N 1/2 and its rate where there are none."""
+    return blank("words", reason, words), blank("MB/s", reason, rate)
+
+
+def _half_cells(found: tuple[int, Measured], words: float, rate: float | None) -> tuple[Measured, Measured]:
+    size_bytes, cell = found
+    at = Measured("words", size_bytes / _WORD_BYTES, state=cell.state, published=words, at_bytes=size_bytes)
+    return at, _beside(cell, rate)
+
+
+def _beside(cell: Measured, value: float | None) -> Measured:
+    return replace(cell, published=value)
+
+
+def _newsletter_row(groups: Sequence[_Group], reading: Reading) -> tuple[Cell, ...]:
+    known = next(one for one in published("t3d") if one.metric == "latency")
+    cells = [
+        _statistic(group, "mean", known, reading)
+        if group.series[0].point.pattern == "pingpong"
+        else blank("us", "of messages, not of puts", known.value)
+        for group in groups
+    ]
+    title = "PVM or MPI there (previous newsletter)"
+    return (title, known.unit, known.printed, *(cells or [blank(known.unit, NOT_PLANNED, known.value)]))
+
+
+def _statistic(group: _Group, what: str, known: Published, reading: Reading) -> Measured:
+    if what == "r_max":
+        best = _r_max(group, reading)
+        return blank("MB/s", best, known.value) if isinstance(best, str) else _beside(best[1], known.value)
+    cells = _times(group, _WORD_BYTES, reading)
+    if isinstance(cells, str):
+        return blank(known.unit, cells, known.value)
+    if what == "rate":
+        return _beside(_rate(_WORD_BYTES, _over(cells, fmean)), known.value)
+    return _beside(_over(cells, _CHOICES[what]), known.value)
+
+
+def _times(group: _Group, size_bytes: int, reading: Reading) -> list[Measured] | str:
+    """The times of all pairs with a size, in one state of the machine; or why there is none."""
+    of_size = [series for series in group.series if series.point.bytes == size_bytes]
+    cells = [reading.cell(series, _TIME) for series in of_size]
+    known = [cell for cell, is_one in zip(cells, of_one_state(cells), strict=True) if is_one]
+    return known or next((cell.reason for cell in cells if cell.reason), NOT_PLANNED)
+
+
+def _over(cells: Sequence[Measured], choose: Callable[[Sequence[float]], float]) -> Measured:
+    """A statistic over pairs; the same of the ends of their intervals encloses it."""
+    lows = [cell.low for cell in cells if cell.low is not None]
+    highs = [cell.high for cell in cells if cell.high is not None]
+    complete = len(lows) == len(highs) == len(cells)
+    return Measured(
+        "us",
+        choose([cell.value for cell in cells if cell.value is not None]),
+        choose(lows) if complete else None,
+        choose(highs) if complete else None,
+        cells[0].state,
+        any(cell.oversubscribed for cell in cells),
+    )
+
+
+def _rate(size_bytes: int, time_us: Measured) -> Measured:
+    """B/us are MB/s."""
+    assert time_us.value is not None
+    return Measured(
+        "MB/s",
+        size_bytes / time_us.value,
+        None if time_us.high is None else size_bytes / time_us.high,
+        None if time_us.low is None else size_bytes / time_us.low,
+        time_us.state,
+        time_us.oversubscribed,
+    )
+
+
+def _rates(group: _Group, reading: Reading) -> list[tuple[int, Measured]] | str:
+    """(size, average rate), sizes ascending; or why there is none."""
+    found: list[tuple[int, Measured]] = []
+    reason = NOT_PLANNED
+    for size_bytes in sorted({series.point.bytes for series in group.series} - {0}):
+        cells = _times(group, size_bytes, reading)
+        if isinstance(cells, str):
+            reason = cells
+        else:
+            found.append((size_bytes, _rate(size_bytes, _over(cells, fmean))))
+    return found or reason
+
+
+def _r_max(group: _Group, reading: Reading) -> tuple[int, Measured] | str:
+    rates = _rates(group, reading)
+    if isinstance(rates, str):
+        return rates
+    if len(rates) < 2:
+        return "only one size has figures"
+    size, cell = max(rates, key=lambda pair: pair[1].value or 0.0)
+    return size, with_size(cell, size)
+
+
+def _half(group: _Group, reading: Reading) -> tuple[int, Measured] | str:
+    best, rates = _r_max(group, reading), _rates(group, reading)
+    if isinstance(best, str) or isinstance(rates, str):
+        return best if isinstance(best, str) else str(rates)
+    assert best[1].value is not None
+    half = best[1].value / 2
+    return next((size, cell) for size, cell in rates if (cell.value or 0.0) >= half)
+
+
+# ---- the load table ------------------------------------------------------------------------------------------------
+
+
+def load_tables(reading: Reading) -> list[Table]:
+    """The published load table with what comes nearest to each row here, and every level of this machine."""
+    return [_load_table(reading), _levels_table(reading)]
+
+
+def _load_table(reading: Reading) -> Table:
+    hertz = clock_hz(reading.run.facts)
+    rows: list[tuple[Cell, ...]] = []
+    for spec in contents("t3d")["load"]:
+        where = {"benchmark": "load table", **spec["where"]}
+        known = next(one for one in published("t3d") if one.matches(where))
+        for title, cells in _load_cells(spec, known, reading, hertz):
+            at = known.at
+            place = (str(at["source"]), str(at["destination"]), str(at.get("page", "")))
+            told = (f"{at['latency_cp']}", f"{at['words']}/{at['cp']}", known.printed)
+            rows.append((*place, *told, title, *cells))
+    columns = [Column("source"), Column("destination"), Column("page")]
+    columns += [Column(f"published {name}", "published") for name in ("latency, cp", "words/cp", "MB/s")]
+    columns.append(Column("by"))
+    columns += [Column(name, "measured") for name in ("latency, ns", "latency, cp", "words", "MB/s")]
+    clock = f"of {hertz / 1e9:.3g} GHz here" if hertz else "of an unknown length here"
+    notes = (*_notes("load"), f"cp: clock periods of 150 MHz there, {clock}.")
+    return Table("load", "Load table", tuple(columns), tuple(rows), notes)
+
+
+def _load_cells(
+    spec: Mapping[str, Any], known: Published, reading: Reading, hertz: int | None
+) -> list[tuple[str, tuple[Measured, ...]]]:
+    """What a row was measured by, and its cells: ns, cp, words and MB/s; several for several transports."""
+    if "why" in spec:
+        return [("", _no_load(spec["why"], known))]
+    if "access" in spec:
+        series = _at_level(reading, spec["access"], spec["level"])
+        if isinstance(series, str):
+            return [("memload", _no_load(series, known))]
+        title = f"{spec['access']}, {format_bytes(series.point.bytes)}"
+        return [(title, _loads(series, spec["words"] == "line", known, reading, hertz))]
+    return _gets(spec["get_bytes"], known, reading, hertz)
+
+
+def _no_load(reason: str, known: Published) -> tuple[Measured, ...]:
+    return tuple(
+        blank(unit, reason, value) for unit, value in zip(("ns", "cp", "words", "MB/s"), _told(known), strict=True)
+    )
+
+
+def _told(known: Published) -> tuple[float | None, ...]:
+    """The published ns, cp, words and MB/s. A ratio of periods of two clocks would say nothing, one of ns does."""
+    return float(known.at["latency_cp"]) / 0.150, None, None, known.value
+
+
+def _at_level(reading: Reading, access: str, level: str) -> Series | str:
+    """The series whose working set is in the first cache, or the largest if that is far beyond the last."""
+    loads = [one for one in reading.series("memload") if reading.options(one.point).get("access") == access]
+    if not loads:
+        return NOT_PLANNED
+    caches = data_caches(reading.run.facts)
+    ordered = sorted(loads, key=lambda one: one.point.bytes)
+    if not caches:
+        return ordered[0] if level == "L1" else ordered[-1]
+    if level == "L1":
+        inside = [one for one in ordered if one.point.bytes <= caches[0][1]]
+        return inside[-1] if inside else "no working set fits into the first cache"
+    largest = max(size for _, size, _ in caches)
+    if ordered[-1].point.bytes < 2 * largest:
+        return f"no working set is twice as large as the last cache, {format_bytes(largest)}"
+    return ordered[-1]
+
+
+def _loads(series: Series, line: bool, known: Published, reading: Reading, hertz: int | None) -> tuple[Measured, ...]:
+    """A load of a line by `stream` is that of its words; the other patterns load one word of each line."""
+    cell = reading.cell(series, _TIME)
+    if cell.value is None:
+        return _no_load(cell.reason or NOT_PLANNED, known)
+    line_bytes = next((size for _, _, size in data_caches(reading.run.facts)), 64)
+    streamed = reading.options(series.point)["access"] == "stream"
+    words = line_bytes // _WORD_BYTES if line else 1
+    return _columns(cell, words if streamed else 1, words * _WORD_BYTES, known, hertz)
+
+
+def _gets(
+    wanted_bytes: int, known: Published, reading: Reading, hertz: int | None
+) -> list[tuple[str, tuple[Measured, ...]]]:
+    """Gets of so many bytes on each transport; 0: those with the best rate, of which only the rate is comparable."""
+    found: dict[str, list[Series]] = {}
+    for series in reading.series("get"):
+        if wanted_bytes in (0, series.point.bytes) and series.point.bytes > 0:
+            found.setdefault(f"{series.point.transport}, {series.point.ranks} ranks", []).append(series)
+    rows = []
+    for where, members in found.items():
+        cells = [(one.point.bytes, reading.cell(one, _TIME)) for one in members]
+        measured = [(size, cell) for size, cell in cells if cell.value is not None]
+        if not measured:
+            rows.append((f"get on {where}", _no_load(cells[0][1].reason or NOT_PLANNED, known)))
+            continue
+        size, cell = max(measured, key=lambda pair: pair[0] / (pair[1].value or 1.0))
+        load_ns, *others = _columns(cell, 1, size, known, hertz)
+        row = (load_ns if wanted_bytes else _beside(load_ns, None), *others)
+        rows.append((f"get of {format_bytes(size)} on {where}", row))
+    return rows or [("get", _no_load(NOT_PLANNED, known))]
+
+
+def _columns(
+    cell: Measured, times: int, size_bytes: int, known: Published | None, hertz: int | None
+) -> tuple[Measured, ...]:
+    """ns, cp, words and MB/s of `times` such loads that bring so many bytes."""
+    told = (None,) * 4 if known is None else _told(known)
+
+    def scaled(unit: str, factor: float, value: float | None) -> Measured:
+        low, high = (None if end is None else end * factor for end in (cell.low, cell.high))
+        assert cell.value is not None
+        return Measured(unit, cell.value * factor, low, high, cell.state, cell.oversubscribed, published=value)
+
+    load_us = scaled("us", times, None)
+    periods = scaled("cp", times * 1e-6 * hertz, told[1]) if hertz else blank("cp", "the clock of the CPU is not known")
+    words = Measured("words", size_bytes / _WORD_BYTES, published=told[2])
+    return scaled("ns", times * 1e3, told[0]), periods, words, _beside(_rate(size_bytes, load_us), told[3])
+
+
+def _levels_table(reading: Reading) -> Table:
+    hertz = clock_hz(reading.run.facts)
+    rows: list[tuple[Cell, ...]] = []
+    for series in sorted(
+        reading.series("memload"), key=lambda one: (reading.options(one.point)["access"], one.point.bytes)
+    ):
+        access, size = reading.options(series.point)["access"], series.point.bytes
+        cell = reading.cell(series, _TIME)
+        if cell.value is None:
+            cells = tuple(blank(unit, cell.reason or NOT_PLANNED) for unit in ("ns", "cp", "words", "MB/s"))
+        else:
+            cells = _columns(cell, 1, _WORD_BYTES, None, hertz)
+        rows.append((access, format_bytes(size), _level(reading, size), *(one for one in cells if one.unit != "words")))
+    columns = [Column("access"), Column("working set"), Column("fits into")]
+    columns += [Column(name, "measured") for name in ("time per load, ns", "cp", "MB/s")]
+    return Table("levels", "Loads at each level of this machine", tuple(columns), tuple(rows), _notes("levels"))
+
+
+def _level(reading: Reading, size_bytes: int) -> str:
+    inside = [f"L{level}" for level, size, _ in data_caches(reading.run.facts) if size_bytes <= size]
+    return inside[0] if inside else "memory"

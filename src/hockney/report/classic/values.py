@@ -1,0 +1,77 @@
+"""What a table of a classic report is made of: text, published figures, and figures of this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from hockney.archive import Report
+
+Kind = Literal["key", "published", "measured"]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A figure of this machine, or the reason why there is none. `low` and `high` enclose it at 95 %.
+
+    `published` is the figure that it is set beside, in the same unit. `at_bytes` is the size at which a best figure was
+    found. `oversubscribed`: there were more ranks than CPUs, so that it is a scheduling time.
+    """
+
+    unit: str
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    state: str | None = None
+    oversubscribed: bool = False
+    reason: str | None = None
+    published: float | None = None
+    at_bytes: int | None = None
+
+    @property
+    def ratio(self) -> float | None:
+        """This machine's figure over the published one."""
+        return self.value / self.published if self.value is not None and self.published else None
+
+    @property
+    def spread(self) -> float | None:
+        """The longer arm of the interval as a fraction of the value."""
+        if self.value is None or self.low is None or self.high is None or self.value <= 0:
+            return None
+        return max(self.high - self.value, self.value - self.low) / self.value
+
+
+Cell = str | Measured
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: where a row stands in the grid, what was published, or what was measured."""
+
+    title: str
+    kind: Kind = "key"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of a report, in the report's shape, with this machine's columns beside the published one."""
+
+    name: str
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    notes: tuple[str, ...] = ()
+
+    def measured(self) -> Iterable[Measured]:
+        """Every cell of this machine."""
+        return (cell for row in self.rows for cell in row if isinstance(cell, Measured))
+
+
+@dataclass(frozen=True)
+class ClassicReport:
+    """All tables of a run of one of the classic suites."""
+
+    run_id: int
+    report: Report
+    tables: tuple[Table, ...]

@@ -1,0 +1,123 @@
+"""Made-up runs of the classic suites: points whose times are known, stored as a real run is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tests.builders import make_info, make_launch
+
+from hockney.library import Run
+from hockney.model import Definition, Point, PointStatus, RunStatus, Visit
+from hockney.store import Store
+
+FACTS: dict[str, Any] = {
+    "hostname": "host-a",
+    "os": {"name": "Some Linux 1", "kernel": "Linux 6.1"},
+    "cpu": {"model": "Test CPU", "cores": 2, "frequency_max_hz": 2_000_000_000},
+    "topology": {
+        "caches": [
+            {"level": 3, "kind": "unified", "size_bytes": 4 << 20, "line_bytes": 64},
+            {"level": 1, "kind": "data", "size_bytes": 32 << 10, "line_bytes": 64},
+            {"level": 1, "kind": "instruction", "size_bytes": 16 << 10, "line_bytes": 64},
+        ]
+    },
+    "memory": {"total_bytes": 8 << 30, "page_bytes": 4096},
+    "clock": {"source": "tsc"},
+    "software": {"c_compiler": "cc 12.2", "c_options": "-O3 -std=c17", "commit": "abc"},
+    "environment": {},
+}
+CROWDED = "{ranks} ranks on 2 CPUs would measure the scheduler; --oversubscribe runs it"
+
+
+@dataclass(frozen=True)
+class Made:
+    """A point of a made-up run: the pattern's time, and how its samples become it; or why there is none."""
+
+    point: Point
+    time_ns: float = 0.0
+    divisor: int = 1
+    bytes_per_rep: int = 0
+    timed: str = "root"
+    by_rank: Sequence[float] | None = None  # the ranks' own times, where they differ
+    counters: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    cpu_share: Sequence[float] | None = None  # CPU time over wall time, by rank
+    visits: int = 9
+    floor_ns: float = 30.0
+    skipped: str | None = None
+    failed: str | None = None
+
+
+def options(**given: object) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted((name, str(value)) for name, value in given.items()))
+
+
+def crowded(transport: str, pattern: str, ranks: int, size: int, **given: object) -> Made:
+    """A point that was skipped because it has more ranks than there are CPUs."""
+    return Made(Point(transport, pattern, ranks, size, options(**given)), skipped=CROWDED.format(ranks=ranks))
+
+
+def store_run(path: Path, suite: str, made: Sequence[Made], *, oversubscribed: bool = False, **info: Any) -> None:
+    """Store a run of these points. Each visit's three samples are one apart, so medians are exact."""
+    with Store.open(path) as store:
+        run = store.create_run(make_info(suite=suite, facts=FACTS, **info))
+        store.add_points(run, [one.point for one in made])
+        launches: dict[tuple[str, int], int] = {}
+        for one in made:
+            key = (one.point.transport, one.point.ranks)
+            if key not in launches:
+                launch = make_launch(
+                    one.point.transport,
+                    library=f"the library of {one.point.transport}",
+                    ranks=one.point.ranks,
+                    cpus=(0,) * one.point.ranks,
+                    hosts=("here",) * one.point.ranks,
+                    oversubscribed=oversubscribed,
+                )
+                launches[key] = store.add_launch(run, launch)
+        for round_ in range(max(one.visits for one in made)):
+            visits = [
+                _visit(one, launches[one.point.transport, one.point.ranks], round_)
+                for one in made
+                if round_ < one.visits and one.skipped is None and one.failed is None
+            ]
+            store.write_round(run, visits)
+        for one in made:
+            if one.skipped is not None:
+                store.set_status(run, one.point, PointStatus.SKIPPED, one.skipped)
+            elif one.failed is not None:
+                store.set_status(run, one.point, PointStatus.FAILED, one.failed)
+            else:
+                store.set_status(run, one.point, PointStatus.PRECISE)
+        store.finish_run(run, RunStatus.DONE)
+
+
+def _visit(one: Made, launch_id: int, round_: int) -> Visit:
+    batch = 1000
+    times = one.by_rank or [one.time_ns] * one.point.ranks
+    middle = np.array([[round(time * batch * one.divisor)] for time in times], dtype=np.int64)
+    samples = middle + np.array([[-1, 0, 1]], dtype=np.int64) + round_ % 3
+    wall_ns = 1_000_000
+    shares = one.cpu_share or [1.0] * one.point.ranks
+    return Visit(
+        point=one.point,
+        launch_id=launch_id,
+        round=round_,
+        started_unix_s=1000.5 + round_,
+        batch=batch,
+        definition=Definition(one.timed, one.divisor, one.bytes_per_rep, one.divisor),
+        elapsed_ns=samples,
+        cpu_user_ns=tuple(round(wall_ns * share) for share in shares),
+        cpu_system_ns=(0,) * one.point.ranks,
+        wall_ns=(wall_ns,) * one.point.ranks,
+        floor_ns=(one.floor_ns, one.floor_ns),
+        verified=True,
+        counters=dict(one.counters),
+    )
+
+
+def stored(store: Store) -> Run:
+    return Run(store, store.find_run("last"))

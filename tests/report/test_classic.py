@@ -1,0 +1,503 @@
+"""The tables of the classic reports, from runs whose times are known."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from tests.report.runs import Made, crowded, options, store_run, stored
+
+from hockney.archive import published
+from hockney.cli import run as call
+from hockney.cli.classic import format_figure
+from hockney.model import Point
+from hockney.report.classic import classic_names, make_report
+from hockney.report.classic.layout import contents, layouts
+from hockney.report.classic.paragon import find_jumps
+from hockney.report.classic.values import Cell, Measured, Table
+from hockney.store import Store
+from hockney.worker.build import build_worker
+from hockney.worker.catalogue import describe
+
+MPI = "mpi@openmpi-4.1.4"
+
+
+def point(transport: str, pattern: str, ranks: int, size: int, **given: object) -> Point:
+    return Point(transport, pattern, ranks, size, options(**given))
+
+
+def tables(path: Path, suite: str, made: Sequence[Made], *, oversubscribed: bool = False) -> dict[str, Table]:
+    store_run(path / "r.db", suite, made, oversubscribed=oversubscribed)
+    with Store.open(path / "r.db") as store:
+        report = make_report(stored(store))
+    assert report is not None
+    return {table.name: table for table in report.tables}
+
+
+def row(table: Table, *begins: str) -> tuple[Cell, ...]:
+    found = [one for one in table.rows if one[: len(begins)] == begins]
+    assert len(found) == 1, (begins, found)
+    return found[0]
+
+
+def figure(cell: Cell) -> float:
+    assert isinstance(cell, Measured)
+    assert cell.value is not None, cell.reason
+    return cell.value
+
+
+def reason(cell: Cell) -> str:
+    assert isinstance(cell, Measured)
+    assert cell.value is None
+    assert cell.reason is not None
+    return cell.reason
+
+
+def about(value: float) -> object:
+    return pytest.approx(value, rel=2e-3)
+
+
+# ---- atlas -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_published_row_has_the_point_of_its_size_and_the_ratio(tmp_path: Path) -> None:
+    made = [Made(point("shm", "oneway", 2, 4, until="sent"), 330), Made(point("shm", "oneway", 2, 64), 1690)]
+    table = tables(tmp_path, "atlas", made)["com-1.1"]
+    assert [column.title for column in table.columns] == ["packet size", "published", "shm until=sent", "shm"]
+    _, told, sent, acked = row(table, "4")
+    assert told == "6.6"
+    assert figure(sent) == about(0.33)
+    assert isinstance(sent, Measured)
+    assert sent.ratio == about(0.05)
+    assert sent.unit == "us"
+    assert sent.state == "near"
+    assert sent.low is not None
+    assert sent.high is not None
+    assert sent.low <= figure(sent) <= sent.high
+    assert reason(acked) == "not asked for in this run"
+    assert isinstance(row(table, "64")[3], Measured)
+    assert [one[1] for one in table.rows] == ["6.6", "16.9", "56.9", "216.9"]
+
+
+def test_rows_that_were_not_measured_say_why(tmp_path: Path) -> None:
+    made = [
+        crowded("shm", "alltoall", 4, 4),
+        Made(point("shm", "alltoall", 8, 4), failed="rank 1 was killed by SIGKILL"),
+        Made(point("shm", "alltoall", 8, 64), skipped="it has no all-to-all"),
+        Made(point("shm", "alltoall", 8, 256), visits=0),
+        Made(point("shm", "barrier", 2, 0), 50),
+    ]
+    table = tables(tmp_path, "atlas", made)["com-1.3"]
+    assert "--oversubscribe" in reason(row(table, "4", "4")[3])
+    assert reason(row(table, "8", "4")[3]) == "failed: rank 1 was killed by SIGKILL"
+    assert reason(row(table, "8", "64")[3]) == "skipped: it has no all-to-all"
+    assert reason(row(table, "8", "256")[3]).startswith("not reached")
+    assert reason(row(table, "62", "1024")[3]) == "not asked for in this run"
+
+
+def test_what_only_this_machine_has_stands_below_without_a_published_figure(tmp_path: Path) -> None:
+    made = [
+        Made(point("shm", "alltoall", 2, 64), 500, timed="slowest"),
+        Made(point("shm", "pushfarm", 3, 16), 900),
+        Made(point("shm", "outfarm", 2, 4), 100),
+    ]
+    found = tables(tmp_path, "atlas", made)
+    assert found["com-1.3"].rows[-1][:3] == ("2", "64", "")
+    assert figure(found["com-1.3"].rows[-1][3]) == about(0.5)
+    assert found["com-2.1"].rows[-1][:3] == ("1", "1", "")  # one sender is the default, and one receiver is left
+    assert found["com-1.5"].rows[-1][:2] == ("1", "4")
+    assert len(found["com-1.3"].rows) == 17
+
+
+def test_farms_are_found_by_senders_and_receivers(tmp_path: Path) -> None:
+    made = [
+        Made(point("shm", "pushfarm", 7, 16, senders=2), 4088),
+        Made(point("shm", "pushfarm", 7, 16, senders=4), 5091),
+        Made(point("shm", "pullfarm", 5, 16, senders=2), 1),
+        Made(point("shm", "funnel", 5, 64), 7630),
+    ]
+    found = tables(tmp_path, "atlas", made, oversubscribed=True)
+    cell = row(found["com-2.1"], "2", "4")[3]
+    assert figure(cell) == about(4.088)
+    assert isinstance(cell, Measured)
+    assert cell.ratio == about(0.1)
+    assert cell.oversubscribed
+    assert figure(row(found["com-2.1"], "4", "2")[3]) == about(5.091)
+    assert figure(row(found["com-2.2"], "2", "2")[3]) == about(0.001)
+    assert figure(row(found["com-1.7"], "4", "64")[3]) == about(7.63)
+
+
+def test_the_delay_taken_stands_beside_the_delay_asked_for(tmp_path: Path) -> None:
+    counters = {"delays": (0.0, 0.0, 20.0), "delay_ns": (0.0, 0.0, 20 * 110_000.0)}
+    made = [
+        Made(point("shm", "robpush", 3, 64, delay_us=100), 143_700, counters=counters),
+        Made(point("shm", "robpush", 3, 64), 3710),
+        Made(point("shm", "robpull", 3, 1024, delay_us=100), 56_120, counters=counters),
+    ]
+    found = tables(tmp_path, "atlas", made)
+    _, _, _, told, time, taken = row(found["com-3.1"], "3", "64", "100")
+    assert (told, figure(time), figure(taken)) == ("143.7", about(143.7), about(110))
+    assert figure(row(found["com-3.1"], "3", "64", "0")[4]) == about(3.71)
+    assert figure(row(found["com-3.2"], "3", "100")[3]) == about(56.12)  # the size is not stated there
+
+
+def test_configuration_is_this_machines(tmp_path: Path) -> None:
+    table = tables(tmp_path, "atlas", [Made(point("shm", "oneway", 2, 4), 100)])["configuration"]
+    here = {str(one[0]): str(one[2]) for one in table.rows}
+    assert here["Name"] == "host-a"
+    assert here["Machine"] == "2 cores Test CPU at 2.00 GHz; L1 32 KiB, L3 4 MiB; 8.0 GiB"
+    assert here["Options"] == "-O3 -std=c17"
+    assert here["Library"] == "the library of shm"
+    assert here["Date"] == "1 January 1970"
+    assert list(here) == list(contents("atlas")["configuration"])
+
+
+def test_every_published_atlas_figure_has_one_row(tmp_path: Path) -> None:
+    found = tables(tmp_path, "atlas", [Made(point("shm", "oneway", 2, 4), 100)])
+    shown = [
+        one[[column.kind for column in table.columns].index("published")]
+        for name, table in found.items()
+        if name != "configuration"
+        for one in table.rows
+    ]
+    assert sorted(map(str, shown)) == sorted(one.printed for one in published("atlas"))
+
+
+# ---- scabench --------------------------------------------------------------------------------------------------------
+
+
+def test_data_sheet_has_best_rates_and_latencies_within_the_host(tmp_path: Path) -> None:
+    made = [
+        Made(point("shm", "pingpong", 2, size), 100 + size, divisor=2, bytes_per_rep=2 * size)
+        for size in (0, 32, 65536)
+    ]
+    made += [Made(point("shm", "twoway", 2, size), 100 + size, divisor=2, bytes_per_rep=2 * size) for size in (0, 4096)]
+    made += [
+        Made(point("shm", "oneway", 2, 0), 100),
+        Made(point("shm", "oneway", 2, 4096), 4000, bytes_per_rep=4096),
+        Made(point("shm", "oneway", 2, 4096, window=16), 2000, divisor=16, bytes_per_rep=16 * 4096),
+    ]
+    found = tables(tmp_path, "scabench", made)
+    best = row(found["one-way"], "bandwidth (peak)", "intra-node")[3]
+    assert figure(best) == about(2048)
+    assert isinstance(best, Measured)
+    assert (best.at_bytes, best.published) == (4096, 187.2)
+    assert "--hosts" in reason(row(found["one-way"], "bandwidth (peak)", "inter-node")[3])
+    assert figure(row(found["ping-pong"], "latency", "intra-node", "32")[4]) == about(0.132)
+    assert figure(row(found["two-way"], "bandwidth (peak), both directions", "intra-node")[3]) == about(976)
+    assert figure(row(found["two-way"], "bandwidth (peak), each direction", "intra-node")[3]) == about(488)
+
+
+def test_system_wide_figures_count_as_the_report_does(tmp_path: Path) -> None:
+    made = [
+        Made(point("shm", "bisection", 16, 4096), 4096, divisor=2, bytes_per_rep=1, timed="slowest"),
+        Made(point("shm", "alltoall", 4, 1000), 3000, bytes_per_rep=12_000, timed="slowest"),
+        crowded("shm", "barrier", 16, 0),
+    ]
+    found = tables(tmp_path, "scabench", made)
+    assert figure(row(found["bisection"], "16")[2]) == about(8000)  # eight pairs, each 4096 B in 4096 ns
+    assert figure(row(found["alltoall"], "4")[2]) == about(1000)  # (N - 1) m / t
+    assert "--oversubscribe" in reason(row(found["barrier"], "16")[2])
+
+
+def test_npb_table_has_a_line_a_machine_and_a_column_a_number_of_nodes(tmp_path: Path) -> None:
+    made = [
+        Made(point("shm", "ft", 2, 0, **{"class": "A"}), 7.1e9),
+        Made(point("shm", "ft", 1, 0), 1e8),
+        crowded("shm", "ft", 4, 0, **{"class": "A"}),
+    ]
+    table = tables(tmp_path, "scabench", made)["npb-ft"]
+    assert [column.title for column in table.columns] == ["machine", "class", "1", "2", "4", "8", "16"]
+    assert row(table, "Cray T3E")[2:] == ("", "na", "47.5", "46.5", "45.5")
+    here = row(table, "here: shm", "A")
+    # NPB counts 7.1e9 operations in class A, so 7.1 s on two ranks are 500 Mop/s each.
+    assert figure(here[3]) == pytest.approx(500, rel=0.01)
+    assert isinstance(here[3], Measured)
+    assert here[3].published == 48.1
+    assert "--oversubscribe" in reason(here[4])
+    small = row(table, "here: shm", "S")[2]
+    assert isinstance(small, Measured)
+    assert small.published is None
+
+
+def test_system_description_is_this_machines(tmp_path: Path) -> None:
+    found = tables(tmp_path, "scabench", [Made(point("shm", "barrier", 2, 0), 100)])
+    assert row(found["hardware"], "Operating system")[2] == "Some Linux 1, Linux 6.1"
+    assert row(found["software"], "Compiler")[1:] == ("Gnu gcc (egcs-2.91.66)", "cc 12.2")
+
+
+# ---- t3d -------------------------------------------------------------------------------------------------------------
+
+
+def test_statistics_are_over_all_pairs(tmp_path: Path) -> None:
+    pairs = {(0, 1): 200, (1, 0): 400, (0, 2): 300}
+    made = [
+        Made(point("shm", "putpong", 3, 8, **places(*pair)), time, divisor=2, timed=f"rank {pair[0]}")
+        for pair, time in pairs.items()
+    ]
+    made.append(Made(point(MPI, "pingpong", 3, 8), 770, divisor=2))
+    table = tables(tmp_path, "t3d", made)["ping_pong"]
+    assert [column.title for column in table.columns[3:]] == ["shm putpong, 3 ranks", f"{MPI} pingpong, 3 ranks"]
+    assert figure(row(table, "max latency")[3]) == about(0.4)
+    assert figure(row(table, "min latency")[3]) == about(0.2)
+    assert figure(row(table, "average latency")[3]) == about(0.3)
+    assert figure(row(table, "average rate")[3]) == about(8 / 0.3)
+    newsletter = row(table, "PVM or MPI there (previous newsletter)")
+    assert reason(newsletter[3]) == "of messages, not of puts"
+    assert isinstance(newsletter[4], Measured)
+    assert newsletter[4].ratio == about(0.01)
+
+
+def places(source: int, target: int) -> dict[str, int]:
+    return {name: rank for name, rank, usual in (("source", source, 0), ("target", target, 1)) if rank != usual}
+
+
+def test_n_half_is_the_first_size_with_half_of_the_best_rate(tmp_path: Path) -> None:
+    times = {8: 100, 64: 120, 256: 190, 4096: 1600, 65536: 32768}
+    made = [Made(point("shm", "put", 2, size), time) for size, time in times.items()]
+    table = tables(tmp_path, "t3d", [*made, crowded("shm", "put", 16, 8)])["single_pairs"]
+    best = row(table, "Rmax (Rinf)")[3]
+    assert figure(best) == about(2560)
+    assert isinstance(best, Measured)
+    assert best.at_bytes == 4096
+    half = row(table, "N 1/2")
+    assert (half[2], figure(half[3])) == ("22", 32)
+    there = row(table, "N 1/2: rate there")
+    assert (there[2], figure(there[3])) == ("63.008408", about(256e3 / 190))
+    assert "--oversubscribe" in reason(row(table, "average latency")[4])
+
+
+def test_pairs_of_different_states_are_not_put_together(tmp_path: Path) -> None:
+    made = [
+        Made(point("shm", "putpong", 3, 8), 200, divisor=2),
+        Made(point("shm", "putpong", 3, 8, target=2), 220, divisor=2),
+        Made(point("shm", "putpong", 3, 8, source=1, target=2), 900, divisor=2, floor_ns=200),
+    ]
+    table = tables(tmp_path, "t3d", made)["ping_pong"]
+    assert figure(row(table, "max latency")[3]) == about(0.22)
+
+
+def test_load_table_has_the_nearest_load_of_this_machine(tmp_path: Path) -> None:
+    sizes = {16 << 10: 2.0, 1 << 20: 10.0, 16 << 20: 90.0}
+    made = [
+        Made(point("null", "memload", 1, size, **access), time / faster, bytes_per_rep=8)
+        for size, time in sizes.items()
+        for access, faster in (({}, 1), ({"access": "stream"}, 10), ({"access": "read-ahead"}, 5))
+    ]
+    made += [Made(point("shm", "get", 2, size), time) for size, time in ((8, 40), (64, 60), (4096, 500))]
+    found = tables(tmp_path, "t3d", made)
+    cache = row(found["load"], "Cache")
+    assert cache[6] == "chase, 16 KiB"
+    assert [figure(cell) for cell in cache[7:]] == [about(2), about(4), 1, about(4000)]  # 2 GHz
+    out = row(found["load"], "DRAM", "Cache", "out of page")
+    assert [figure(cell) for cell in out[7:]] == [about(90), about(180), 8, about(64e3 / 90)]
+    inside = row(found["load"], "DRAM", "Cache", "in page")
+    assert figure(inside[7]) == about(72)  # a line of eight words of 9 ns
+    remote = row(found["load"], "Remote DRAM", "Register", "in page")
+    assert figure(remote[7]) == about(40)
+    assert isinstance(remote[7], Measured)
+    assert remote[7].published == about(86 / 0.15)
+    assert figure(row(found["load"], "Remote DRAM", "Prefetch", "in page")[10]) == about(8192)
+    assert reason(row(found["load"], "Remote DRAM", "Cache", "out of page")[7]) == "a get does not choose its page"
+    assert [one[2] for one in found["levels"].rows[:3]] == ["L1", "L3", "memory"]
+
+
+def test_memory_needs_a_working_set_beyond_the_caches(tmp_path: Path) -> None:
+    made = [Made(point("null", "memload", 1, 1 << 20), 10, bytes_per_rep=8)]
+    table = tables(tmp_path, "t3d", made)["load"]
+    assert "twice as large as the last cache" in reason(row(table, "DRAM", "Cache", "out of page")[7])
+    assert reason(row(table, "Cache")[7]) == "no working set fits into the first cache"
+    assert len(table.rows) == 12
+
+
+# ---- ancor -----------------------------------------------------------------------------------------------------------
+
+
+def stream(size: int, **given: object) -> Made:
+    """A write takes 1 us and 1 ns a byte, its reads 2 us and 1 ns a byte; the sender is rank `source`."""
+    times, cpu = (1000 + size, 2000 + size), (1.0, 0.15)
+    writes = 256 * 1000 * 3  # of the three samples of a visit
+    counted = {"write_would_block": (2.0 * writes, 0.0), "read_would_block": (0.0, 0.5 * writes)}
+    if given.get("source"):
+        times, cpu = times[::-1], cpu[::-1]
+        counted = {name: values[::-1] for name, values in counted.items()}
+    return Made(
+        point("tcp", "stream", 2, size, **given), 0, 256, 256 * size, "slowest", times, counters=counted, cpu_share=cpu
+    )
+
+
+@pytest.mark.parametrize("source", [0, 1])
+def test_both_sides_of_a_stream(source: int, tmp_path: Path) -> None:
+    given = {"write": "nonblocking", **({"source": 1} if source else {})}
+    found = tables(tmp_path, "ancor", [stream(size, **given) for size in (1, 1000, 65500)])
+    table = found[f"figure 4: tcp, source={source}"]
+    sender_us, receiver_us, sender_mb_s, receiver_mb_s, sender, receiver, full, empty = row(table, "1,000 B")[1:]
+    assert (figure(sender_us), figure(receiver_us)) == (about(2), about(3))
+    assert (figure(sender_mb_s), figure(receiver_mb_s)) == (about(500), about(1000 / 3))
+    assert (figure(sender), figure(receiver)) == (about(100), about(15))
+    assert (figure(full), figure(empty)) == (about(2), about(0.5))
+    assert f"rank {source} to rank {1 - source}" in table.title
+
+    summary = next(one for one in found["summary"].rows if one[5] == "tcp")
+    assert summary[:5] == ("non-blocking write, blocking read", "250 to 590", "615", "12.2", "receiver below 20 %")
+    assert figure(summary[7]) == about(2)
+    assert figure(summary[8]) == about(65500 / 67.5)
+    assert figure(summary[9]) == about(1000)
+    assert isinstance(summary[7], Measured)
+    assert summary[7].ratio == about(2 / 615)
+    assert len(found["summary"].rows) == 4
+
+
+# ---- paragon ---------------------------------------------------------------------------------------------------------
+
+
+def test_methods_beside_the_fastest_native_one(tmp_path: Path) -> None:
+    def curve(transport: str, factor: float) -> list[Made]:
+        return [
+            Made(point(transport, "pingpong", 2, size), factor * (1000 + size), divisor=2, bytes_per_rep=2 * size)
+            for size in (8, 1024, 65536)
+        ]
+
+    made = [*curve("pvm@3.4.6:raw-daemon", 8), *curve("tcp", 2), *curve("shm", 1), *curve("pvm@3.4.6:psend", 4)]
+    found = tables(tmp_path, "paragon", made)
+    raw, psend = "PvmDataRaw, daemon route (pvm@3.4.6:raw-daemon)", "psend/precv, direct (pvm@3.4.6:psend)"
+    assert [column.title for column in found["bandwidth"].columns] == ["size", "tcp", "shm", raw, psend]
+    assert [column.title for column in found["ratio"].columns] == ["size", "tcp", raw, psend]
+    assert [figure(cell) for cell in row(found["ratio"], "1 KiB")[1:]] == [about(1 / 2), about(1 / 8), about(1 / 4)]
+    assert "that of shm" in found["ratio"].notes[0]
+    best = found["bandwidth"].rows[-1][2]
+    assert isinstance(best, Measured)
+    assert best.ratio == pytest.approx(65536 / 66536 * 1000 / 72, rel=2e-3)
+    assert row(found["latency"], "shm")[1] == "1"
+    assert row(found["latency"], psend)[1] == "2"
+    assert figure(row(found["latency"], raw)[3]) == about(8.064)
+    assert "PVM is not here" in reason(row(found["latency"], "PvmDataInPlace")[3])
+
+
+def test_a_straight_curve_has_no_jump() -> None:
+    sizes = [1 << i for i in range(3, 23)]
+    assert find_jumps(sizes, [300 + size / 10 for size in sizes], [0.0] * 20) == []
+
+
+def test_a_step_is_one_jump_and_a_blip_returns() -> None:
+    sizes = [1 << i for i in range(3, 23)]
+    stepped = [300 + size / 10 + (9000 if size >= 65536 else 0) for size in sizes]
+    [jump] = find_jumps(sizes, stepped, [0.0] * 20)
+    assert (jump.size_bytes, jump.kind) == (65536, "jump")
+    assert jump.change == pytest.approx(9000 / (300 + 6553.6), rel=0.01)
+    blipped = [300 + size / 10 + (900 if size == 4096 else 0) for size in sizes]
+    [blip] = find_jumps(sizes, blipped, [0.0] * 20)
+    assert (blip.size_bytes, blip.kind) == (4096, "blip")
+    faster = [300 + size / (10 if size < 1 << 20 else 20) for size in sizes]
+    [up] = find_jumps(sizes, faster, [0.0] * 20)
+    assert (up.size_bytes, up.kind, up.change < 0) == (1 << 20, "jump", True)
+
+
+def test_what_the_intervals_explain_is_no_jump() -> None:
+    sizes, times = [1000, 1010, 4000], [100.0, 103.0, 400.0]
+    assert find_jumps(sizes, times, [0.0, 0.0, 0.0])
+    assert not find_jumps(sizes, times, [1.0, 1.0, 1.0])
+
+
+# ---- how they look ---------------------------------------------------------------------------------------------------
+
+ONE_OF_EACH = {
+    "atlas": Made(point("shm", "oneway", 2, 4), 660),
+    "scabench": Made(point("shm", "pingpong", 2, 0), 320, divisor=2),
+    "t3d": Made(point("shm", "putpong", 2, 8), 208, divisor=2),
+    "ancor": stream(65500),
+    "paragon": Made(point("shm", "pingpong", 2, 65536), 6000, divisor=2, bytes_per_rep=131072),
+}
+
+
+@pytest.mark.parametrize("suite", ONE_OF_EACH)
+def test_show_prints_the_tables_and_json_carries_them(
+    suite: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "r.db"
+    store_run(path, suite, [ONE_OF_EACH[suite]])
+    assert call(["--store", str(path), "show", "last", "--tables"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("The tables of: ")
+    assert "published" in text
+    assert "ratio" in text
+    assert call(["--store", str(path), "show", "last", "--tables", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    cells = [cell for table in document["tables"]["of"] for one in table["rows"] for cell in one]
+    assert any(isinstance(cell, dict) and cell["value"] is not None and cell["ratio"] for cell in cells)
+    assert document["tables"]["source"]["name"] == suite
+    assert document["series"]
+    for table in document["tables"]["of"]:
+        assert all(len(one) == len(table["columns"]) for one in table["rows"]), table["name"]
+    assert call(["--store", str(path), "show", "last", "--json"]) == 0
+    assert "tables" not in json.loads(capsys.readouterr().out)
+
+
+def test_an_oversubscribed_figure_is_marked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "r.db"
+    store_run(path, "atlas", [ONE_OF_EACH["atlas"]], oversubscribed=True)
+    assert call(["--store", str(path), "show", "last", "--tables"]) == 0
+    text = capsys.readouterr().out
+    assert "0.660* ±" in text
+    assert "more ranks than CPUs: a scheduling time" in text
+
+
+def test_a_run_of_something_else_has_no_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "r.db"
+    store_run(path, "quick", [ONE_OF_EACH["atlas"]])
+    assert call(["--store", str(path), "show", "last", "--tables"]) == 2
+    assert "atlas, scabench, t3d, ancor, paragon" in capsys.readouterr().err
+    store_run(path, "atlas", [ONE_OF_EACH["atlas"]])
+    assert call(["--store", str(path), "show", "last", "--tables", "--pattern", "oneway"]) == 0
+    assert call(["--store", str(path), "show", "1", "--tables", "--pattern", "nothing"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (23167.0, "23,167"),
+        (99.96, "100"),
+        (99.94, "99.9"),
+        (6.6, "6.60"),
+        (0.0158, "0.0158"),
+        (0.00868, "0.00868"),
+        (0.0, "0"),
+    ],
+)
+def test_figures_have_three_digits(value: float, text: str) -> None:
+    assert format_figure(value) == text
+
+
+# ---- the files -------------------------------------------------------------------------------------------------------
+
+DESCRIPTION = {row["name"]: row for row in describe(build_worker())["patterns"]}
+
+
+@pytest.mark.parametrize("suite", classic_names())
+def test_the_files_name_options_that_patterns_have_with_their_defaults(suite: str) -> None:
+    named = {(part.pattern, name) for layout in layouts(suite) for part in layout.parts for name in part.options}
+    for pattern, name in named:
+        if pattern in DESCRIPTION:
+            assert name in {option["name"] for option in DESCRIPTION[pattern]["options"]}, pattern
+    for pattern, values in contents(suite).get("defaults", {}).items():
+        if pattern in DESCRIPTION:
+            known = {option["name"]: option["default"] for option in DESCRIPTION[pattern]["options"]}
+            assert {name: str(known[name]) for name in values} == values, pattern
+
+
+def test_a_run_of_a_classic_suite_ends_with_its_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    suite = tmp_path / "mine.toml"
+    suite.write_text(
+        'name = "atlas"\ntitle = "short"\ntransports = ["shm"]\ntime = "200ms"\n'
+        '[[series]]\npattern = "oneway"\nbytes = 4\n'
+    )
+    words = ["--store", str(tmp_path / "r.db"), "run", str(suite), "--oversubscribe"]
+    assert call(words) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("The tables of: Roger Heeley")
+    assert "hockney show 1 has every figure" in text
+    assert call([*words, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [table["name"] for table in document["tables"]["of"]][:2] == ["configuration", "com-1.1"]
