@@ -127,7 +127,7 @@ def make_plan(suite: Suite, wishes: Wishes, catalogue: Catalogue, cpus: int) -> 
         options = _options(pattern, series, wishes)
         for transport in _transports(suite, series, wishes, catalogue):
             for point in _points(series, pattern, transport, options, wishes):
-                reason = catalogue.obstacle(pattern, transport, point.ranks, point.bytes)
+                reason = catalogue.obstacle(pattern, transport, point.ranks, point.bytes, point.options)
                 if reason is None and point.ranks > cpus and not (wishes.oversubscribe or wishes.hosts):
                     reason = f"{point.ranks} ranks on {cpus} CPUs would measure the scheduler; --oversubscribe runs it"
                 if (

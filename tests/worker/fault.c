@@ -105,11 +105,27 @@ static hk_status_t fault_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_byt
     return status;
 }
 
+/* Started messages are sound: faults strike plain receives only. */
+static hk_status_t fault_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, hk_req_t *req)
+{
+    return hk_transport_shm.isend(mine(ctx)->shm, peer, buf, len_bytes, req);
+}
+
+static hk_status_t fault_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, hk_req_t *req)
+{
+    return hk_transport_shm.irecv(mine(ctx)->shm, peer, buf, len_bytes, req);
+}
+
+static hk_status_t fault_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
+{
+    return hk_transport_shm.wait_all(mine(ctx)->shm, reqs, count);
+}
+
 static hk_status_t fault_open(const hk_job_t *job, hk_ctx_t **ctx_p);
 
 const hk_transport_t hk_transport_fault = {
     .abi = HK_TRANSPORT_ABI,
-    .caps = HK_CAP_SEND | HK_CAP_PAYLOAD | HK_CAP_SPINS,
+    .caps = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_CAP_SPINS,
     .name = "fault",
     .summary = "shm, broken on purpose",
     .prepare = fault_prepare,
@@ -121,6 +137,9 @@ const hk_transport_t hk_transport_fault = {
     .free = fault_free,
     .send = fault_send,
     .recv = fault_recv,
+    .isend = fault_isend,
+    .irecv = fault_irecv,
+    .wait_all = fault_wait_all,
     .now_ns = hk_real_now_ns,
     .compute = hk_real_compute,
 };

@@ -46,7 +46,10 @@ class OptionInfo:
 
 @dataclass(frozen=True)
 class PatternInfo:
-    """A pattern as the worker describes it. `ranks` is (least, most or 0, a multiple of)."""
+    """A pattern as the worker describes it. `ranks` is (least, most or 0, a multiple of).
+
+    `senders`: the option that says how many ranks beside rank 0 only send; at least one more must be left to receive.
+    """
 
     name: str
     summary: str
@@ -55,6 +58,7 @@ class PatternInfo:
     timed: str
     sized: bool
     options: tuple[OptionInfo, ...]
+    senders: str | None = None
 
     def option(self, name: str) -> OptionInfo:
         """The option of that name. Raises UsageError."""
@@ -125,11 +129,23 @@ class Catalogue:
             found.update((info.name, info) for info in matches)
         return list(found.values())
 
-    def obstacle(self, pattern: PatternInfo, transport: TransportInfo, ranks: int, size_bytes: int) -> str | None:
+    def obstacle(
+        self,
+        pattern: PatternInfo,
+        transport: TransportInfo,
+        ranks: int,
+        size_bytes: int,
+        options: Sequence[tuple[str, str]] = (),
+    ) -> str | None:
         """Why this point can't be measured, as a sentence, or None: the same rules that the worker applies."""
         words = {"send": "send and receive", "nonblocking": "several messages under way at once"}
         for need in sorted(pattern.needs - transport.caps):
             return f"{pattern.name} needs {words.get(need, need)}, which {transport.name} does not offer"
+        if pattern.senders is not None:
+            senders = int(dict(options).get(pattern.senders, pattern.option(pattern.senders).default))
+            if senders >= ranks - 1:
+                given = f"{pattern.name} with {pattern.senders}={senders} on {ranks} ranks"
+                return f"{given} has no receivers: it needs {senders + 2} ranks or more"
         least, most, step = pattern.ranks
         if ranks < least or (most and ranks > most) or ranks % step:
             rule = f"{least}" if least == most else f"{least} or more"
@@ -260,6 +276,7 @@ def _pattern(row: dict[str, Any]) -> PatternInfo:
         timed=row["timed"],
         sized=row["sized"],
         options=tuple(_option(option) for option in row["options"]),
+        senders=row["senders"],
     )
 
 

@@ -226,7 +226,7 @@ class WorkerSession:
         code, message = fields.text("code"), fields.text("message")
         if code == "corrupt":
             return PayloadCorrupt(message, *(fields.integer(key) for key in ("rank", "from", "bytes", "offset")))
-        if code not in ("unsupported", "argument"):
+        if code != "argument":
             self._channel.hear(_DRAIN_S)  # what was said comes by another pipe, maybe later
             reason = self._reason()
         else:

@@ -58,6 +58,7 @@ static void put_pattern(hk_answer_t *answer, const hk_pattern_t *pattern)
     put_pair(answer, "timed", timed[pattern->timed]);
     hk_answer_key(answer, "sized");
     hk_answer_bool(answer, pattern->sized);
+    put_pair(answer, "senders", pattern->senders);
     put_options(answer, pattern);
     hk_answer_close(answer, '}');
 }

@@ -57,6 +57,8 @@ typedef struct hk_pattern {
     int ranks_min, ranks_max, ranks_step; /* ranks_max 0: any */
     hk_timed_t timed;
     bool sized;                         /* false: has no message length (barrier) */
+    const char *senders;                /* NULL, or the option that says how many ranks beside rank 0 only send: at
+                                           least one more must be left to receive */
     hk_option_t option[HK_OPTIONS_MAX]; /* ends with a NULL name */
 
     /* Sizes of buffers and what a repetition moves. HK_ERR_UNSUPPORTED where this transport can't. Required. */
