@@ -142,7 +142,7 @@ def make_plan(
                 for point in _points(series, pattern, transport, options, wishes, [0]):
                     skipped[point] = f"no size can be told for {words}: that cache is not known here"
             for point in _points(series, pattern, transport, options, wishes, known):
-                reason = catalogue.obstacle(pattern, transport, point.ranks, point.bytes)
+                reason = catalogue.obstacle(pattern, transport, point.ranks, point.bytes, point.options)
                 if reason is None and point.ranks > cpus and not (wishes.oversubscribe or wishes.hosts):
                     reason = f"{point.ranks} ranks on {cpus} CPUs would measure the scheduler; --oversubscribe runs it"
                 if reason is None and wishes.hosts and split_name(transport.name)[0] not in _SEVERAL_HOSTS:

@@ -17,6 +17,8 @@ HERE = Path(__file__).parent
 PATTERNS = ["pingpong", "oneway", "twoway", "pairs", "alltoall", "outfarm", "multicast", "funnel", "barrier"]
 PATTERNS += ["bisection", "ring"]
 ONE_SIDED = ["putpong", "put", "get", "putring"]
+PATTERNS += ["robpush", "robpull"]
+FARMS = ["pushfarm", "pullfarm"]  # these need three ranks
 STREAMS = [f"{name}{variant}" for name in ("pipe", "unix", "tcp") for variant in ("", ":nonblock", ":spin")]
 TRANSPORTS = ["null", "shm", "threads", *STREAMS]
 FAULTY = Recipe(defines=("HK_EXTRA_TRANSPORTS(X)=X(fault)",), extra_sources=(HERE / "fault.c",))
@@ -53,7 +55,8 @@ def sizes_around_thresholds(transport: str) -> list[int]:
 @pytest.mark.parametrize("ranks", [2, 4])
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_every_pattern_on_every_transport(transport: str, ranks: int) -> None:
-    commands = [measure(pattern, size) for pattern in PATTERNS for size in sizes_around_thresholds(transport)]
+    patterns = PATTERNS + (FARMS if ranks > 2 else [])
+    commands = [measure(pattern, size) for pattern in patterns for size in sizes_around_thresholds(transport)]
     more = ["--oversubscribed"] if ranks > (os.cpu_count() or 1) else []
     answers, done = converse(build_worker(), commands, "-t", transport, "-n", str(ranks), *more)
     assert done.returncode == 0, done.stderr
@@ -85,7 +88,7 @@ def test_windows_and_ends_of_the_clock(transport: str) -> None:
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_under_address_and_undefined_sanitizers(transport: str) -> None:
-    commands = [measure(pattern, size, id=size) for pattern in PATTERNS for size in (0, 8, 1000, 70_001)]
+    commands = [measure(pattern, size, id=size) for pattern in PATTERNS + FARMS for size in (0, 8, 1000, 70_001)]
     commands += [measure("oneway", 5000, window=64), measure("twoway", 200_000, window=16), "hello", "floor", "quit"]
     answers, done = converse(build_worker(ADDRESS), commands, "-t", transport, "-n", "3", "--oversubscribed")
     kinds = [answer["kind"] for answer in answers]
@@ -202,7 +205,7 @@ def test_the_parser_withstands_any_bytes(tmp_path: Path) -> None:
     if shutil.which("clang") is None:
         pytest.skip("clang is not installed: no libFuzzer")
     csrc = Path(__file__).parents[2] / "src/hockney/worker/csrc"
-    sources = [csrc / name for name in ("command.c", "registry.c", "status.c", "collectives.c")]
+    sources = [csrc / name for name in ("command.c", "registry.c", "status.c", "collectives.c", "machine.c")]
     sources += sorted((csrc / "patterns").glob("*.c"))
     flags = ["-g", "-O1", "-std=c17", "-D_GNU_SOURCE", "-fsanitize=fuzzer,address,undefined", f"-I{csrc}"]
     fuzzer = tmp_path / "fuzz"

@@ -49,6 +49,7 @@ class PatternInfo:
     """A pattern as the worker describes it. `ranks` is (least, most or 0, a multiple of).
 
     Sizes are multiples of `grain_bytes`, and not 0; where it is 0, any size will do.
+    `senders`: the option that says how many ranks beside rank 0 only send; at least one more must be left to receive.
     """
 
     name: str
@@ -59,6 +60,7 @@ class PatternInfo:
     sized: bool
     options: tuple[OptionInfo, ...]
     grain_bytes: int = 0
+    senders: str | None = None
 
     def option(self, name: str) -> OptionInfo:
         """The option of that name. Raises UsageError."""
@@ -134,7 +136,14 @@ class Catalogue:
         names = (word, word.partition(":")[0])
         return next((one for one in self.missing if one.name in names), None)
 
-    def obstacle(self, pattern: PatternInfo, transport: TransportInfo, ranks: int, size_bytes: int) -> str | None:
+    def obstacle(
+        self,
+        pattern: PatternInfo,
+        transport: TransportInfo,
+        ranks: int,
+        size_bytes: int,
+        options: Sequence[tuple[str, str]] = (),
+    ) -> str | None:
         """Why this point can't be measured, as a sentence, or None: the same rules that the worker applies."""
         words = {
             "send": "send and receive",
@@ -144,6 +153,11 @@ class Catalogue:
         }
         for need in sorted(pattern.needs - transport.caps):
             return f"{pattern.name} needs {words.get(need, need)}, which {transport.name} does not offer"
+        if pattern.senders is not None:
+            senders = int(dict(options).get(pattern.senders, pattern.option(pattern.senders).default))
+            if senders >= ranks - 1:
+                given = f"{pattern.name} with {pattern.senders}={senders} on {ranks} ranks"
+                return f"{given} has no receivers: it needs {senders + 2} ranks or more"
         least, most, step = pattern.ranks
         if ranks < least or (most and ranks > most) or ranks % step:
             rule = f"{least}" if least == most else f"{least} or more"
@@ -279,6 +293,7 @@ def _pattern(row: dict[str, Any]) -> PatternInfo:
         sized=row["sized"],
         grain_bytes=row["grain_bytes"],
         options=tuple(_option(option) for option in row["options"]),
+        senders=row["senders"],
     )
 
 

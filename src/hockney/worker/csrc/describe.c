@@ -60,6 +60,7 @@ static void put_pattern(hk_answer_t *answer, const hk_pattern_t *pattern)
     hk_answer_bool(answer, pattern->sized);
     hk_answer_key(answer, "grain_bytes");
     hk_answer_unsigned(answer, pattern->grain_bytes);
+    put_pair(answer, "senders", pattern->senders);
     put_options(answer, pattern);
     hk_answer_close(answer, '}');
 }

@@ -30,6 +30,23 @@ void hk_real_compute(hk_ctx_t *ctx, uint64_t duration_ns)
     }
 }
 
+void hk_real_spin(hk_ctx_t *ctx, uint64_t turns)
+{
+    (void)ctx;
+    while (turns-- > 0) {
+        __asm__ volatile(""); /* or there would be no loop */
+    }
+}
+
+void hk_real_sleep(hk_ctx_t *ctx, uint64_t duration_ns)
+{
+    (void)ctx;
+    struct timespec left = {.tv_sec = (time_t)(duration_ns / 1000000000u),
+                            .tv_nsec = (long)(duration_ns % 1000000000u)};
+    while (nanosleep(&left, &left) != 0 && errno == EINTR) {
+    }
+}
+
 void *hk_private_alloc(hk_ctx_t *ctx, size_t len_bytes)
 {
     void *memory = mmap(NULL, len_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -60,6 +60,8 @@ typedef struct hk_pattern {
     hk_timed_t timed;
     bool sized;                         /* false: has no message length (barrier) */
     size_t grain_bytes;                 /* a length is a multiple of it, and not 0; 0: any length will do */
+    const char *senders;                /* NULL, or the option that says how many ranks beside rank 0 only send: at
+                                           least one more must be left to receive */
     hk_option_t option[HK_OPTIONS_MAX]; /* ends with a NULL name */
 
     /* Whether options go together on so many ranks; false with a sentence in why[0..len). Called before anything is

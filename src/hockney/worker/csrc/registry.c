@@ -14,6 +14,10 @@
     X(outfarm)              \
     X(multicast)            \
     X(funnel)               \
+    X(pushfarm)             \
+    X(pullfarm)             \
+    X(robpush)              \
+    X(robpull)              \
     X(barrier)              \
     X(bisection)            \
     X(ring)                 \
@@ -135,12 +139,27 @@ const char *hk_missing_cap(uint32_t needs, uint32_t caps)
     return NULL;
 }
 
+/* How many ranks only send, as the pattern's option says; -1: it has no such option. */
+static int64_t senders_of(const hk_pattern_t *pattern, const hk_command_t *command)
+{
+    for (unsigned i = 0; pattern->senders != NULL && i < HK_OPTIONS_MAX && pattern->option[i].name != NULL; i++) {
+        if (strcmp(pattern->option[i].name, pattern->senders) == 0) {
+            return command->option[i];
+        }
+    }
+    return -1;
+}
+
 bool hk_point_fits(const hk_transport_t *tp, int size, const hk_command_t *command, char why[HK_ERROR_MAX])
 {
     const hk_pattern_t *pattern = hk_patterns[command->pattern];
     const char *lack = hk_missing_cap(pattern->needs, tp->caps);
+    const int64_t senders = senders_of(pattern, command);
     if (lack != NULL) {
         snprintf(why, HK_ERROR_MAX, "%s needs %s, which %s does not offer", pattern->name, lack, tp->name);
+    } else if (senders >= size - 1) {
+        snprintf(why, HK_ERROR_MAX, "%s with %s=%lld on %d ranks has no receivers: it needs %lld ranks or more",
+                 pattern->name, pattern->senders, (long long)senders, size, (long long)senders + 2);
     } else if (size < pattern->ranks_min || (pattern->ranks_max != 0 && size > pattern->ranks_max)) {
         snprintf(why, HK_ERROR_MAX, "%s runs on %d%s ranks, not on %d", pattern->name, pattern->ranks_min,
                  pattern->ranks_max == pattern->ranks_min ? "" : " or more", size);

@@ -141,11 +141,20 @@ typedef struct hk_transport {
 
     /* Keep this rank's CPU busy for so long. Required. */
     void (*compute)(hk_ctx_t *ctx, uint64_t duration_ns);
+
+    /* A busy loop of so many turns, all of one length, that doesn't look at the clock: whoever calibrates it can stand
+     * in for an application's computing. Optional: absent means hk_real_spin. */
+    void (*spin)(hk_ctx_t *ctx, uint64_t turns);
+
+    /* Leave the CPU to others for at least so long. Optional: absent means hk_real_sleep. */
+    void (*sleep)(hk_ctx_t *ctx, uint64_t duration_ns);
 } hk_transport_t;
 
-/* Clock and busy loop of a real machine, for transports whose time is real. */
+/* Clock, busy loops and sleep of a real machine, for transports whose time is real. */
 uint64_t hk_real_now_ns(hk_ctx_t *ctx);
 void hk_real_compute(hk_ctx_t *ctx, uint64_t duration_ns);
+void hk_real_spin(hk_ctx_t *ctx, uint64_t turns);
+void hk_real_sleep(hk_ctx_t *ctx, uint64_t duration_ns);
 
 /* Private memory as alloc promises it, for transports that expose none of it. */
 void *hk_private_alloc(hk_ctx_t *ctx, size_t len_bytes);

@@ -1,0 +1,104 @@
+#include "delay.h"
+
+enum {
+    STEPS = 16,                 /* of the clock, of which the shortest counts */
+    LOOKS_MAX = 1 << 21,        /* a clock that has not moved by then moves only with what is computed */
+    TURNS_FIRST = 1 << 10,      /* of the calibration */
+    CALIBRATION_NS = 50 * 1000, /* long enough for the clock, short enough for an undisturbed one among TRIES */
+    TRIES = 5,
+};
+
+static const uint64_t TURNS_MAX = UINT64_C(1) << 31;
+
+static void take_none(hk_ctx_t *ctx, hk_delay_t *delay)
+{
+    (void)ctx, (void)delay;
+}
+
+static void take(hk_ctx_t *ctx, hk_delay_t *delay)
+{
+    const uint64_t start_ns = ctx->tp->now_ns(ctx);
+    delay->pass(ctx, delay->amount);
+    delay->taken_ns += (double)(ctx->tp->now_ns(ctx) - start_ns);
+    delay->count += 1;
+}
+
+/* The shortest step in which the clock was seen to move; 0: it does not move by itself, as a virtual one. */
+static uint64_t clock_step_ns(hk_ctx_t *ctx)
+{
+    uint64_t least_ns = UINT64_MAX;
+    uint64_t last_ns = ctx->tp->now_ns(ctx);
+    for (int steps = 0, looks = 0; steps < STEPS; looks++) {
+        const uint64_t now_ns = ctx->tp->now_ns(ctx);
+        if (now_ns != last_ns) {
+            least_ns = now_ns - last_ns < least_ns ? now_ns - last_ns : least_ns;
+            last_ns = now_ns;
+            steps++;
+            looks = 0;
+        } else if (looks > LOOKS_MAX) {
+            return steps == 0 ? 0 : least_ns;
+        }
+    }
+    return least_ns;
+}
+
+static uint64_t time_turns(hk_ctx_t *ctx, void (*spin)(hk_ctx_t *, uint64_t), uint64_t turns)
+{
+    const uint64_t start_ns = ctx->tp->now_ns(ctx);
+    spin(ctx, turns);
+    return ctx->tp->now_ns(ctx) - start_ns;
+}
+
+/* The turns that take asked_ns on a CPU that nobody disturbs; 0: the clock stands still while the loop runs. */
+static uint64_t calibrate(hk_ctx_t *ctx, void (*spin)(hk_ctx_t *, uint64_t), uint64_t asked_ns)
+{
+    uint64_t turns = TURNS_FIRST;
+    uint64_t best_ns = time_turns(ctx, spin, turns);
+    while (best_ns < CALIBRATION_NS && turns < TURNS_MAX) {
+        turns *= 2;
+        best_ns = time_turns(ctx, spin, turns);
+    }
+    for (int i = 1; i < TRIES && best_ns > 0; i++) {
+        const uint64_t elapsed_ns = time_turns(ctx, spin, turns);
+        best_ns = elapsed_ns > 0 && elapsed_ns < best_ns ? elapsed_ns : best_ns;
+    }
+    if (best_ns == 0) {
+        return 0;
+    }
+    const double needed = (double)asked_ns * (double)turns / (double)best_ns;
+    return needed < 1 ? 1 : (uint64_t)needed;
+}
+
+hk_status_t hk_delay_prepare(hk_ctx_t *ctx, hk_delay_kind_t kind, uint64_t asked_ns, hk_delay_t *delay_p)
+{
+    const hk_transport_t *tp = ctx->tp;
+    hk_delay_t delay = {.take = take_none};
+    if (asked_ns > 0) {
+        const uint64_t step_ns = clock_step_ns(ctx);
+        if (asked_ns < step_ns) {
+            hk_log(ctx->rank, "a delay of %llu ns is below the resolution of the clock of %s, %llu ns",
+                   (unsigned long long)asked_ns, tp->name, (unsigned long long)step_ns);
+            return HK_ERR_UNSUPPORTED;
+        }
+        delay = (hk_delay_t){.take = take, .pass = tp->compute, .amount = asked_ns};
+    }
+    if (asked_ns > 0 && kind == HK_DELAY_SLEEP) {
+        delay.pass = tp->sleep != NULL ? tp->sleep : hk_real_sleep;
+    }
+    if (asked_ns > 0 && kind == HK_DELAY_LOOP) {
+        delay.pass = tp->spin != NULL ? tp->spin : hk_real_spin;
+        delay.amount = calibrate(ctx, delay.pass, asked_ns);
+        if (delay.amount == 0) {
+            hk_log(ctx->rank, "the clock of %s stands still while a loop runs: delay_kind=clock works", tp->name);
+            return HK_ERR_UNSUPPORTED;
+        }
+    }
+    *delay_p = delay;
+    return HK_OK;
+}
+
+bool hk_delay_counter(const hk_delay_t *delay, size_t i, hk_counter_t *counter_p)
+{
+    *counter_p = i == 0 ? (hk_counter_t){"delays", delay->count} : (hk_counter_t){"delay_ns", delay->taken_ns};
+    return i < 2;
+}

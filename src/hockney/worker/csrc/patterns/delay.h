@@ -1,0 +1,26 @@
+/* A delay in the place of an application's computing, and an account of the delays that were really taken. */
+#ifndef HK_DELAY_H
+#define HK_DELAY_H
+
+#include "../pattern.h"
+
+typedef enum hk_delay_kind {
+    HK_DELAY_LOOP,  /* a calibrated loop that doesn't read the clock while it runs, as a program's own would be */
+    HK_DELAY_CLOCK, /* busy until the clock says so */
+    HK_DELAY_SLEEP, /* the CPU is given away */
+} hk_delay_kind_t;
+
+typedef struct hk_delay {
+    void (*take)(hk_ctx_t *ctx, struct hk_delay *delay);
+    void (*pass)(hk_ctx_t *ctx, uint64_t amount); /* what take calls between two looks at the clock */
+    uint64_t amount;                              /* turns of the loop, or ns */
+    double count, taken_ns;                       /* so far */
+} hk_delay_t;
+
+/* Choose and calibrate. asked_ns 0: none. HK_ERR_UNSUPPORTED: shorter than the clock can tell. */
+hk_status_t hk_delay_prepare(hk_ctx_t *ctx, hk_delay_kind_t kind, uint64_t asked_ns, hk_delay_t *delay_p);
+
+/* The counters `delays` and `delay_ns`. */
+bool hk_delay_counter(const hk_delay_t *delay, size_t i, hk_counter_t *counter_p);
+
+#endif

@@ -1,0 +1,108 @@
+/* Pull farm (ATLAS Com-2.2): for each event the supervisor tells its receiver, which asks every sender for its
+ * fragment, has the answers, and reports to the supervisor. Four hops. */
+#include "farm.h"
+
+static hk_status_t plan(const hk_run_t *run, hk_plan_t *plan_p)
+{
+    return hk_farm_plan(run, 1, 2, plan_p);
+}
+
+static hk_status_t tell_receiver(hk_run_t *run, int receiver, hk_req_t *reqs)
+{
+    return run->ctx->tp->isend(run->ctx, hk_farm_rank(hk_farm_of(run), receiver), run->out, run->bytes, reqs);
+}
+
+static hk_status_t prepare(hk_run_t *run)
+{
+    return hk_farm_prepare(run, 1, tell_receiver);
+}
+
+/* A sender serves events in their order, so with several in flight a request may wait for an earlier one's. */
+static hk_status_t serve(hk_run_t *run, uint64_t events)
+{
+    const hk_farm_t *farm = hk_farm_of(run);
+    hk_ctx_t *ctx = run->ctx;
+    hk_status_t (*const send)(hk_ctx_t *, int, const void *, size_t) = ctx->tp->send;
+    hk_status_t (*const recv)(hk_ctx_t *, int, void *, size_t) = ctx->tp->recv;
+    int receiver = farm->next;
+    hk_status_t status = HK_OK;
+    for (uint64_t i = 0; i < events && status == HK_OK; i++) {
+        const int rank = hk_farm_rank(farm, receiver);
+        status = recv(ctx, rank, run->in, run->bytes);
+        if (status == HK_OK) {
+            status = send(ctx, rank, run->out, run->bytes);
+        }
+        receiver = hk_farm_after(farm, receiver);
+    }
+    return status;
+}
+
+static hk_status_t take_event(hk_run_t *run)
+{
+    hk_ctx_t *ctx = run->ctx;
+    const hk_transport_t *tp = ctx->tp;
+    const size_t bytes = run->bytes;
+    const size_t senders = run->reqs_count / 2;
+    hk_status_t status = tp->recv(ctx, 0, run->in + senders * bytes, bytes);
+    for (size_t k = 0; k < senders && status == HK_OK; k++) {
+        status = tp->irecv(ctx, (int)k + 1, run->in + k * bytes, bytes, &run->reqs[k]);
+    }
+    for (size_t k = 0; k < senders && status == HK_OK; k++) {
+        status = tp->isend(ctx, (int)k + 1, run->out, bytes, &run->reqs[senders + k]);
+    }
+    if (status == HK_OK) {
+        status = tp->wait_all(ctx, run->reqs, run->reqs_count);
+    }
+    return status == HK_OK ? tp->send(ctx, 0, run->out, bytes) : status;
+}
+
+static hk_status_t repeat(hk_run_t *run, uint64_t reps)
+{
+    const uint64_t events = reps * hk_farm_of(run)->events;
+    hk_status_t status = HK_OK;
+    if (run->ctx->rank == 0) {
+        status = hk_farm_supervise(run, reps);
+    } else if (hk_farm_is_sender(run)) {
+        status = serve(run, events);
+    } else {
+        const uint64_t mine = hk_farm_share(run, events);
+        for (uint64_t i = 0; i < mine && status == HK_OK; i++) {
+            status = take_event(run);
+        }
+    }
+    hk_farm_advance(run, events);
+    return status;
+}
+
+/* A sender must have the request of the last event's receiver, and a receiver what the supervisor said. */
+static bool expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
+{
+    const hk_farm_t *farm = hk_farm_of(run);
+    if (hk_farm_is_sender(run)) {
+        const int last = (farm->next + farm->receivers - 1) % farm->receivers;
+        *expected_p = (hk_expected_t){.len_bytes = run->bytes, .from_rank = hk_farm_rank(farm, last)};
+        return i == 0;
+    }
+    if (run->ctx->rank > 0 && i == (size_t)farm->senders) {
+        hk_expected_t fragment;
+        *expected_p = (hk_expected_t){.in_offset = i * run->bytes, .len_bytes = run->bytes, .from_rank = 0};
+        return hk_farm_expected(run, 0, &fragment); /* only a receiver that had an event */
+    }
+    return hk_farm_expected(run, i, expected_p);
+}
+
+const hk_pattern_t hk_pattern_pullfarm = {
+    .name = "pullfarm",
+    .summary = "rank 0 tells an event's receiver, which asks all senders for their parts and reports; per event",
+    .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING,
+    .ranks_min = 3,
+    .ranks_step = 1,
+    .timed = HK_TIMED_ROOT,
+    .sized = true,
+    .senders = "senders",
+    .option = {HK_FARM_OPTIONS},
+    .plan = plan,
+    .prepare = prepare,
+    .repeat = repeat,
+    .expected = expected,
+};

@@ -1,0 +1,152 @@
+#include "rob.h"
+
+/* The pattern's state. */
+typedef struct rob_state {
+    hk_delay_t delay;
+    size_t buffer;        /* the one that the next event goes to */
+    size_t buffers;       /* 1 or 2 */
+    size_t event_bytes;   /* of one buffer */
+    int ahead;            /* ROBs up to this rank are read at once, and with two buffers before computing */
+    unsigned char *place; /* of the last event */
+} rob_state_t;
+
+static rob_state_t *state_of(const hk_run_t *run)
+{
+    return run->state;
+}
+
+/* How many ROBs are asked at once: in turn it is one, of which only something ahead of time comes. */
+static int ahead_of(const hk_run_t *run)
+{
+    return run->option[HK_ROB_READ] == HK_READ_PARALLEL ? run->ctx->size - 1 : 1;
+}
+
+hk_status_t hk_rob_plan(const hk_run_t *run, const hk_rob_kind_t *kind, size_t asked_bytes, hk_plan_t *plan_p)
+{
+    const size_t robs = (size_t)run->ctx->size - 1;
+    const bool processor = run->ctx->rank == 0;
+    *plan_p = (hk_plan_t){.out_bytes = processor ? asked_bytes : run->bytes,
+                          .in_bytes = processor ? (size_t)run->option[HK_ROB_BUFFERS] * robs * run->bytes : asked_bytes,
+                          .reqs_count = processor ? (size_t)ahead_of(run) * kind->requests : 0,
+                          .state_bytes = sizeof(rob_state_t),
+                          .bytes_per_rep = robs * run->bytes,
+                          .messages_per_rep = robs,
+                          .divisor = 1};
+    return HK_OK;
+}
+
+hk_status_t hk_rob_prepare(hk_run_t *run)
+{
+    rob_state_t *state = state_of(run);
+    state->buffers = (size_t)run->option[HK_ROB_BUFFERS];
+    state->event_bytes = ((size_t)run->ctx->size - 1) * run->bytes;
+    state->ahead = ahead_of(run);
+    state->place = run->in;
+    const uint64_t delay_ns = run->ctx->rank == 0 ? (uint64_t)run->option[HK_ROB_DELAY_US] * 1000 : 0;
+    return hk_delay_prepare(run->ctx, (hk_delay_kind_t)run->option[HK_ROB_DELAY_KIND], delay_ns, &state->delay);
+}
+
+/* Where the next event goes. */
+static unsigned char *next_place(hk_run_t *run)
+{
+    rob_state_t *state = state_of(run);
+    unsigned char *place = run->in + state->buffer * state->event_bytes;
+    state->buffer = state->buffer + 1 < state->buffers ? state->buffer + 1 : 0;
+    return place;
+}
+
+static hk_status_t begin_event(hk_run_t *run, const hk_rob_kind_t *kind, unsigned char *place)
+{
+    const int ahead = state_of(run)->ahead;
+    hk_req_t *req = run->reqs;
+    hk_status_t status = HK_OK;
+    for (int rob = 1; rob <= ahead && status == HK_OK; rob++, req += kind->requests) {
+        status = kind->begin(run, rob, place + (size_t)(rob - 1) * run->bytes, req);
+    }
+    return status;
+}
+
+static hk_status_t read_in_turn(hk_run_t *run, const hk_rob_kind_t *kind, unsigned char *place, int first)
+{
+    const int size = run->ctx->size;
+    hk_status_t status = HK_OK;
+    for (int rob = first; rob < size && status == HK_OK; rob++) {
+        status = kind->read(run, rob, place + (size_t)(rob - 1) * run->bytes);
+    }
+    return status;
+}
+
+static hk_status_t end_event(hk_run_t *run, const hk_rob_kind_t *kind, unsigned char *place)
+{
+    const hk_status_t status = run->ctx->tp->wait_all(run->ctx, run->reqs, run->reqs_count);
+    return status == HK_OK ? read_in_turn(run, kind, place, state_of(run)->ahead + 1) : status;
+}
+
+static hk_status_t process_in_turn(hk_run_t *run, const hk_rob_kind_t *kind, uint64_t reps)
+{
+    rob_state_t *state = state_of(run);
+    hk_status_t status = HK_OK;
+    for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
+        status = read_in_turn(run, kind, run->in, 1);
+        state->delay.take(run->ctx, &state->delay);
+    }
+    return status;
+}
+
+static hk_status_t process_parallel(hk_run_t *run, const hk_rob_kind_t *kind, uint64_t reps)
+{
+    rob_state_t *state = state_of(run);
+    hk_status_t status = HK_OK;
+    for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
+        status = begin_event(run, kind, run->in);
+        if (status == HK_OK) {
+            status = end_event(run, kind, run->in);
+        }
+        state->delay.take(run->ctx, &state->delay);
+    }
+    return status;
+}
+
+/* All but the last event of a batch have a next one, whose receives are posted before the delay. */
+static hk_status_t process_ahead(hk_run_t *run, const hk_rob_kind_t *kind, uint64_t reps)
+{
+    rob_state_t *state = state_of(run);
+    unsigned char *place = next_place(run);
+    hk_status_t status = begin_event(run, kind, place);
+    for (uint64_t i = 1; i < reps && status == HK_OK; i++) {
+        status = end_event(run, kind, place);
+        place = next_place(run);
+        if (status == HK_OK) {
+            status = begin_event(run, kind, place);
+        }
+        state->delay.take(run->ctx, &state->delay);
+    }
+    if (status == HK_OK) {
+        status = end_event(run, kind, place);
+    }
+    state->delay.take(run->ctx, &state->delay);
+    state->place = place;
+    return status;
+}
+
+hk_status_t hk_rob_process(hk_run_t *run, const hk_rob_kind_t *kind, uint64_t reps)
+{
+    if (state_of(run)->buffers == 2) {
+        return process_ahead(run, kind, reps);
+    }
+    return run->option[HK_ROB_READ] == HK_READ_PARALLEL ? process_parallel(run, kind, reps)
+                                                        : process_in_turn(run, kind, reps);
+}
+
+bool hk_rob_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
+{
+    const size_t place = (size_t)(state_of(run)->place - run->in);
+    *expected_p =
+        (hk_expected_t){.in_offset = place + i * run->bytes, .len_bytes = run->bytes, .from_rank = (int)i + 1};
+    return run->ctx->rank == 0 && i + 1 < (size_t)run->ctx->size;
+}
+
+bool hk_rob_counter(const hk_run_t *run, size_t i, hk_counter_t *counter_p)
+{
+    return hk_delay_counter(&state_of(run)->delay, i, counter_p);
+}

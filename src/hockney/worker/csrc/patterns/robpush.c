@@ -1,0 +1,49 @@
+/* Active ROBs, push farm (ATLAS Com-3.1): every ROB sends its fragment of event after event as fast as it is taken;
+ * the processor reads an event from all of them, and computes. */
+#include "rob.h"
+
+static hk_status_t begin(hk_run_t *run, int rob, unsigned char *into, hk_req_t *reqs)
+{
+    return run->ctx->tp->irecv(run->ctx, rob, into, run->bytes, reqs);
+}
+
+static hk_status_t read(hk_run_t *run, int rob, unsigned char *into)
+{
+    return run->ctx->tp->recv(run->ctx, rob, into, run->bytes);
+}
+
+static const hk_rob_kind_t push = {.requests = 1, .begin = begin, .read = read};
+
+static hk_status_t plan(const hk_run_t *run, hk_plan_t *plan_p)
+{
+    return hk_rob_plan(run, &push, 0, plan_p);
+}
+
+static hk_status_t repeat(hk_run_t *run, uint64_t reps)
+{
+    hk_ctx_t *ctx = run->ctx;
+    if (ctx->rank == 0) {
+        return hk_rob_process(run, &push, reps);
+    }
+    hk_status_t status = HK_OK;
+    for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
+        status = ctx->tp->send(ctx, 0, run->out, run->bytes);
+    }
+    return status;
+}
+
+const hk_pattern_t hk_pattern_robpush = {
+    .name = "robpush",
+    .summary = "all other ranks push a message per event to rank 0, which reads them and computes; its time per event",
+    .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING,
+    .ranks_min = 2,
+    .ranks_step = 1,
+    .timed = HK_TIMED_ROOT,
+    .sized = true,
+    .option = {HK_ROB_OPTIONS},
+    .plan = plan,
+    .prepare = hk_rob_prepare,
+    .repeat = repeat,
+    .expected = hk_rob_expected,
+    .counter = hk_rob_counter,
+};

@@ -1,0 +1,130 @@
+"""The trigger-farm patterns by the line protocol: every option, what counts, what is refused, contents."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from typing import Any
+
+import pytest
+from tests.worker.test_native import FAULTY, converse, measure
+
+from hockney.model import Point
+from hockney.plan import Wishes, make_plan
+from hockney.suites import load_suite
+from hockney.worker.build import build_worker
+from hockney.worker.catalogue import Catalogue, load
+
+
+@pytest.fixture(scope="module")
+def catalogue() -> Catalogue:
+    return load(libraries=())
+
+
+def run(commands: list[str], ranks: int, transport: str = "shm") -> list[dict[str, Any]]:
+    more = ["--oversubscribed"] if ranks > (os.cpu_count() or 1) else []
+    answers, done = converse(build_worker(), commands, "-t", transport, "-n", str(ranks), *more)
+    assert done.returncode == 0, done.stderr
+    assert [a["kind"] for a in answers] == ["measure"] * len(commands) + ["bye"], done.stderr
+    return answers[:-1]
+
+
+@pytest.mark.parametrize("transport", ["shm", "unix", "null"])
+@pytest.mark.parametrize("pattern", ["pushfarm", "pullfarm"])
+def test_farms_of_all_shapes(pattern: str, transport: str) -> None:
+    """With 5,000 B no message is buffered by shm: nobody may wait for somebody who waits for him."""
+    shapes = list(itertools.product((1, 2, 3), (1, 2, 5), (16, 5000), (1, 2)))
+    commands = [
+        measure(pattern, size, senders=senders, in_flight=in_flight, batch=batch, samples=2)
+        for senders, in_flight, size, batch in shapes
+    ]
+    for answer, (senders, in_flight, size, _) in zip(run(commands, 5, transport), shapes, strict=True):
+        events = 1 if in_flight == 1 else 16 * in_flight
+        assert answer["divisor"] == events
+        assert answer["messages_per_rep"] == events * senders
+        assert answer["bytes_per_rep"] == events * senders * size
+        assert answer["timed"] == "root"
+        assert answer["verified"] is (transport != "null")
+
+
+@pytest.mark.parametrize("transport", ["shm", "unix", "null"])
+@pytest.mark.parametrize("pattern", ["robpush", "robpull"])
+def test_robs_with_all_options(pattern: str, transport: str) -> None:
+    options = list(itertools.product(("in-turn", "parallel"), (1, 2), ("loop", "clock", "sleep"), (0, 20)))
+    commands = [
+        measure(pattern, 1024, read=read, buffers=buffers, delay_kind=kind, delay_us=delay_us, batch=3, samples=2)
+        for read, buffers, kind, delay_us in options
+    ]
+    for answer, (_, _, kind, delay_us) in zip(run(commands, 4, transport), options, strict=True):
+        assert answer["verified"] is (transport != "null")
+        assert answer["messages_per_rep"] == 3
+        assert answer["counters"]["delays"] == [6 if delay_us else 0, 0, 0, 0]
+        taken_ns, *others = answer["counters"]["delay_ns"]
+        assert others == [0, 0, 0]
+        assert (taken_ns > 0) is (delay_us > 0)
+        if kind != "loop":  # which is as long as it was when calibrated
+            assert taken_ns >= answer["counters"]["delays"][0] * delay_us * 1000
+        assert sum(answer["elapsed_ns"][0]) >= taken_ns
+
+
+@pytest.mark.parametrize("pattern", ["pushfarm", "pullfarm"])
+@pytest.mark.parametrize("senders", [2, 3, 4094])
+def test_a_farm_without_receivers_is_refused_before_and_in_the_worker(
+    pattern: str, senders: int, catalogue: Catalogue
+) -> None:
+    said = f"{pattern} with senders={senders} on 3 ranks has no receivers: it needs {senders + 2} ranks or more"
+    commands = [measure(pattern, 16, senders=senders), measure("pingpong", 8)]
+    answers, _ = converse(build_worker(), commands, "-t", "null", "-n", "3", "--oversubscribed")
+    assert [a["kind"] for a in answers] == ["error", "measure", "bye"]
+    assert (answers[0]["code"], answers[0]["message"]) == ("unsupported", said)
+    shm = catalogue.transports["shm"]
+    assert catalogue.obstacle(catalogue.pattern(pattern), shm, 3, 16, (("senders", str(senders)),)) == said
+    assert catalogue.obstacle(catalogue.pattern(pattern), shm, senders + 2, 16, (("senders", str(senders)),)) is None
+
+
+@pytest.mark.parametrize(
+    ("pattern", "rank", "source"), [("pushfarm", 1, 0), ("pullfarm", 1, 3), ("robpush", 0, 1), ("robpull", 2, 0)]
+)
+def test_a_corrupted_message_is_named(pattern: str, rank: int, source: int) -> None:
+    options = {"senders": 2} if pattern.endswith("farm") else {"read": "in-turn"}
+    commands = [measure(pattern, size, id=number, **options) for number, size in ((3, 8), (4, 64))]
+    answers, done = converse(
+        build_worker(FAULTY), commands, "-t", "fault", "-n", "4", "--oversubscribed",
+        env={"HOCKNEY_FAULT": f"corrupt {rank} 12"},
+    )  # fmt: skip
+    first = ["error"] if pattern == "robpull" else ["measure"]  # its requests have 16 B whatever the size
+    assert [a["kind"] for a in answers] == [*first, "error", "bye"], done.stderr
+    assert (answers[1]["code"], answers[1]["rank"], answers[1]["from"]) == ("corrupt", rank, source)
+
+
+# ---- the suite -----------------------------------------------------------------------------------------------------
+
+# Rows of the report's tables.
+ROWS = {
+    "oneway": 4, "twoway": 4, "alltoall": 16, "pairs": 16, "outfarm": 16, "multicast": 16, "funnel": 16,
+    "pushfarm": 36, "pullfarm": 36, "robpush": 36, "robpull": 12,
+}  # fmt: skip
+
+
+def planned(catalogue: Catalogue, *, oversubscribe: bool) -> tuple[list[Point], list[tuple[Point, str]]]:
+    wishes = Wishes(transports=("shm",), oversubscribe=oversubscribe)
+    plan = make_plan(load_suite("atlas"), wishes, catalogue, cpus=2)
+    return list(plan.points), [(skipped.point, skipped.reason) for skipped in plan.skipped]
+
+
+def test_the_suite_has_the_reports_grid(catalogue: Catalogue) -> None:
+    points, skipped = planned(catalogue, oversubscribe=True)
+    assert not skipped
+    assert {name: sum(point.pattern == name for point in points) for name in ROWS} == ROWS
+    assert len(points) == sum(ROWS.values())
+    for point in points:
+        if point.pattern.endswith("farm") and point.pattern != "outfarm":
+            senders = int(dict(point.options).get("senders", 1))
+            assert {senders, point.ranks - 1 - senders} <= {2, 4, 6, 8, 16, 26}
+
+
+def test_on_two_cpus_the_rest_is_skipped_with_the_reason(catalogue: Catalogue) -> None:
+    points, skipped = planned(catalogue, oversubscribe=False)
+    assert {point.pattern for point in points} == {"oneway", "twoway"}
+    assert len(skipped) == sum(ROWS.values()) - 8
+    assert all("on 2 CPUs would measure the scheduler" in reason for _, reason in skipped)
