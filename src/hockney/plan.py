@@ -134,9 +134,9 @@ def make_plan(suite: Suite, wishes: Wishes, catalogue: Catalogue, cpus: int) -> 
                     reason is None
                     and wishes.hosts
                     and transport.library is None
-                    and not transport.name.startswith("tcp")
+                    and not transport.name.startswith(("tcp", "udp"))
                 ):
-                    reason = f"{transport.name} works within one host; over several: tcp and mpi"
+                    reason = f"{transport.name} works within one host; over several: tcp, udp and mpi"
                 if reason is not None:
                     skipped[point] = reason
                     continue

@@ -36,7 +36,7 @@ _COLD = frozenset(
     f"{name}.c"
     for name in (
         "answer", "command", "control", "describe", "local", "main", "registry", "rendezvous", "session", "status",
-        "transports/stream_open", "watch",
+        "transports/stream_open", "transports/udp_open", "watch",
     )
 )  # fmt: skip
 

@@ -127,7 +127,11 @@ class Catalogue:
 
     def obstacle(self, pattern: PatternInfo, transport: TransportInfo, ranks: int, size_bytes: int) -> str | None:
         """Why this point can't be measured, as a sentence, or None: the same rules that the worker applies."""
-        words = {"send": "send and receive", "nonblocking": "several messages under way at once"}
+        words = {
+            "send": "send and receive",
+            "nonblocking": "several messages under way at once",
+            "stream": "a byte stream",
+        }
         for need in sorted(pattern.needs - transport.caps):
             return f"{pattern.name} needs {words.get(need, need)}, which {transport.name} does not offer"
         least, most, step = pattern.ranks

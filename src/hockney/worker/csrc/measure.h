@@ -30,7 +30,7 @@ typedef struct hk_account {
     uint64_t cpu_user_ns, cpu_system_ns, wall_ns; /* over all samples */
     double counter[HK_COUNTERS_MAX];              /* growth over all samples */
     hk_fault_t fault;
-    int32_t verified; /* 1: payload was checked */
+    int32_t verified; /* 1: payload was checked, all of it */
 } hk_account_t;
 
 typedef struct hk_result {

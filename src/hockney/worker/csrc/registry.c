@@ -4,11 +4,21 @@
 #include <string.h>
 
 extern const hk_pattern_t hk_pattern_pingpong, hk_pattern_oneway, hk_pattern_twoway, hk_pattern_pairs,
-    hk_pattern_alltoall, hk_pattern_outfarm, hk_pattern_multicast, hk_pattern_funnel, hk_pattern_barrier;
+    hk_pattern_alltoall, hk_pattern_outfarm, hk_pattern_multicast, hk_pattern_funnel, hk_pattern_barrier,
+    hk_pattern_stream;
 
 const hk_pattern_t *const hk_patterns[] = {
-    &hk_pattern_pingpong, &hk_pattern_oneway,    &hk_pattern_twoway, &hk_pattern_pairs,   &hk_pattern_alltoall,
-    &hk_pattern_outfarm,  &hk_pattern_multicast, &hk_pattern_funnel, &hk_pattern_barrier, NULL,
+    &hk_pattern_pingpong,
+    &hk_pattern_oneway,
+    &hk_pattern_twoway,
+    &hk_pattern_pairs,
+    &hk_pattern_alltoall,
+    &hk_pattern_outfarm,
+    &hk_pattern_multicast,
+    &hk_pattern_funnel,
+    &hk_pattern_barrier,
+    &hk_pattern_stream,
+    NULL,
 };
 
 /* One line for each transport, under the family that builds it. The first is what -t falls back to.
@@ -32,7 +42,9 @@ const hk_pattern_t *const hk_patterns[] = {
     X(unix_spin)            \
     X(tcp)                  \
     X(tcp_nonblock)         \
-    X(tcp_spin)
+    X(tcp_spin)             \
+    X(udp)                  \
+    X(udp_spin)
 // clang-format on
 #else
 #define NATIVE(X)
@@ -86,6 +98,7 @@ const char *hk_missing_cap(uint32_t needs, uint32_t caps)
         {HK_CAP_SEND, "send and receive"},
         {HK_CAP_NONBLOCKING, "several messages under way at once"},
         {HK_CAP_ONE_SIDED, "put and get"},
+        {HK_CAP_STREAM, "a byte stream"},
     };
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if ((needs & names[i].cap) != 0 && (caps & names[i].cap) == 0) {

@@ -46,9 +46,23 @@ static hk_status_t null_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
     return HK_OK;
 }
 
+static hk_status_t null_write(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, size_t *moved_p)
+{
+    (void)ctx, (void)peer, (void)buf;
+    *moved_p = len_bytes;
+    return HK_OK;
+}
+
+static hk_status_t null_read(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, size_t *moved_p)
+{
+    (void)ctx, (void)peer, (void)buf;
+    *moved_p = len_bytes;
+    return HK_OK;
+}
+
 const hk_transport_t hk_transport_null = {
     .abi = HK_TRANSPORT_ABI,
-    .caps = HK_CAP_SEND | HK_CAP_NONBLOCKING,
+    .caps = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_STREAM,
     .name = "null",
     .summary = "sends nothing: the cost of the harness itself",
     .open = null_open,
@@ -61,6 +75,10 @@ const hk_transport_t hk_transport_null = {
     .isend = null_isend,
     .irecv = null_irecv,
     .wait_all = null_wait_all,
+    .write_some = null_write,
+    .read_some = null_read,
+    .write_now = null_write,
+    .read_now = null_read,
     .now_ns = hk_real_now_ns,
     .compute = hk_real_compute,
 };
