@@ -59,7 +59,7 @@ typedef struct hk_udp {
     int stop[2]; /* a pipe: its end ends the clerk */
     bool has_clerk;
     pthread_t clerk;
-    char library[128];
+    char library[192];
 } hk_udp_t;
 
 typedef enum hk_udp_wait { HK_UDP_BLOCK, HK_UDP_SPIN } hk_udp_wait_t;
