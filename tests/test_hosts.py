@@ -47,8 +47,10 @@ def agent(tmp_path: Path) -> Iterator[Path]:
         ip("netns", "delete", name, check=False)
 
 
-def run(agent: Path, store: Path, hosts: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    argv = [sys.executable, "-m", "hockney", "run", "pingpong", "-t", "tcp", "--bytes", "8,1K", "--time", "2s"]
+def run(
+    agent: Path, store: Path, hosts: str, *arguments: str, transport: str = "tcp"
+) -> subprocess.CompletedProcess[str]:
+    argv = [sys.executable, "-m", "hockney", "run", "pingpong", "-t", transport, "--bytes", "8,1K", "--time", "2s"]
     return subprocess.run(
         [*argv, "--hosts", hosts, "--store", str(store), *arguments],
         env={**os.environ, "HOCKNEY_RSH": str(agent)},
@@ -59,8 +61,9 @@ def run(agent: Path, store: Path, hosts: str, *arguments: str) -> subprocess.Com
     )
 
 
-def test_tcp_between_two_hosts(agent: Path, tmp_path: Path) -> None:
-    done = run(agent, tmp_path / "r.db", ",".join(HOSTS))
+@pytest.mark.parametrize("transport", ["tcp", "udp"])
+def test_sockets_between_two_hosts(agent: Path, tmp_path: Path, transport: str) -> None:
+    done = run(agent, tmp_path / "r.db", ",".join(HOSTS), transport=transport)
     assert done.returncode == 0, done.stderr
     with Store.open(tmp_path / "r.db", readonly=True) as store:
         found = Run(store, 1)

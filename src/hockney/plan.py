@@ -17,7 +17,7 @@ from hockney.worker.catalogue import Catalogue, OptionInfo, PatternInfo, Transpo
 Found = TypeVar("Found")
 
 _DEFAULT_SIZES = "0:4M"
-_SEVERAL_HOSTS = ("tcp", "mpi")
+_SEVERAL_HOSTS = ("tcp", "udp", "mpi")
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ def make_plan(
                 if reason is None and point.ranks > cpus and not (wishes.oversubscribe or wishes.hosts):
                     reason = f"{point.ranks} ranks on {cpus} CPUs would measure the scheduler; --oversubscribe runs it"
                 if reason is None and wishes.hosts and split_name(transport.name)[0] not in _SEVERAL_HOSTS:
-                    reason = f"{transport.name} works within one host; over several: tcp and mpi"
+                    reason = f"{transport.name} works within one host; over several: tcp, udp and mpi"
                 if reason is not None:
                     skipped[point] = reason
                     continue

@@ -34,7 +34,7 @@ hockney run --resume"""
 )
 @click.option("--time", "time_", metavar="DURATION", help="Stop measuring after this long.")
 @click.option("--launches", type=click.IntRange(1, 1000), help="Start every job so many times.")
-@click.option("--hosts", metavar="HOST,…", help="Ranks on these hosts (MPI; tcp through ssh).")
+@click.option("--hosts", metavar="HOST,…", help="Ranks on these hosts (MPI; tcp and udp through ssh).")
 @click.option("--limit", metavar="DURATION", default="60s", show_default=True, help="Time limit of one measurement.")
 @click.option("--refine/--no-refine", default=None, help="Add sizes where a curve bends.")
 @click.option("--oversubscribe", is_flag=True, help="Run points with more ranks than CPUs too.")

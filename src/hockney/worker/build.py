@@ -41,7 +41,7 @@ _COLD = frozenset(
     f"{name}.c"
     for name in (
         "answer", "command", "control", "describe", "local", "main", "pvm_daemon", "registry", "rendezvous", "session",
-        "status", "transports/stream_open", "watch",
+        "status", "transports/stream_open", "transports/udp_open", "watch",
     )
 )  # fmt: skip
 

@@ -150,6 +150,7 @@ class Catalogue:
             "nonblocking": "several messages under way at once",
             "one_sided": "put and get",
             "payload": "messages that really arrive",
+            "stream": "a byte stream",
         }
         for need in sorted(pattern.needs - transport.caps):
             return f"{pattern.name} needs {words.get(need, need)}, which {transport.name} does not offer"

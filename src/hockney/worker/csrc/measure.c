@@ -185,6 +185,16 @@ static hk_status_t take_samples(const hk_command_t *command, hk_run_t *run, hk_r
     return status == HK_OK ? hk_sync(ctx) : status;
 }
 
+/* What a transport may lose reads as zeros, and a payload never does for long. */
+static bool is_lost(const hk_bench_t *bench, const unsigned char *block, size_t len_bytes)
+{
+    bool is_zero = (bench->ctx->tp->caps & HK_CAP_LOSSY) != 0;
+    for (size_t i = 0; is_zero && i < len_bytes; i++) {
+        is_zero = block[i] == 0;
+    }
+    return is_zero;
+}
+
 /* One more repetition with fresh data, outside the timed part, and a look at every byte that must have arrived. */
 static hk_status_t verify(hk_bench_t *bench, const hk_command_t *command, hk_run_t *run, hk_result_t *result)
 {
@@ -204,14 +214,19 @@ static hk_status_t verify(hk_bench_t *bench, const hk_command_t *command, hk_run
     hk_expected_t block;
     for (size_t i = 0; status == HK_OK && pattern->expected(run, i, &block); i++) {
         size_t wrong = 0;
-        if (!hk_payload_check(run->in + block.in_offset, block.len_bytes, block.from_rank, block.from_offset, seed,
-                              &wrong)) {
+        const unsigned char *in = run->in + block.in_offset;
+        if (hk_payload_check(in, block.len_bytes, block.from_rank, block.from_offset, seed, &wrong)) {
+            continue;
+        }
+        if (is_lost(bench, in, block.len_bytes)) {
+            result->account.verified = 0; /* no fault, but not verified either */
+        } else {
             result->account.fault =
                 (hk_fault_t){.rank = bench->ctx->rank,
                              .from = block.from_rank,
                              .offset = wrong,
                              .expected = hk_payload_byte(block.from_offset + wrong, block.from_rank, seed),
-                             .found = run->in[block.in_offset + wrong]};
+                             .found = in[wrong]};
             status = HK_ERR_CORRUPT;
         }
     }
@@ -340,6 +355,11 @@ hk_status_t hk_measure(hk_bench_t *bench, const hk_command_t *command, hk_result
     hk_status_t status = prepare(bench, command, &run, &result);
     if (status == HK_OK) {
         status = run_point(bench, command, &run, &result);
+    }
+    /* A broken job ends: there, nothing is put right any more. */
+    if ((status == HK_OK || status == HK_ERR_CORRUPT) && pattern->finish != NULL) {
+        const hk_status_t finished = pattern->finish(&run);
+        status = finished == HK_OK ? status : finished;
     }
     hk_watch_disarm(bench->watch);
     free(run.reqs);

@@ -32,7 +32,7 @@ typedef struct hk_account {
     double counter[HK_COUNTERS_MAX];              /* growth over all samples */
     double pace_before_ns, pace_after_ns;         /* negative: none */
     hk_fault_t fault;
-    int32_t verified; /* 1: payload was checked */
+    int32_t verified; /* 1: payload was checked, all of it */
 } hk_account_t;
 
 typedef struct hk_result {

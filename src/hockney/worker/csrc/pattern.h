@@ -75,6 +75,10 @@ typedef struct hk_pattern {
      * payload and `in` zeros. */
     hk_status_t (*prepare)(hk_run_t *run);
 
+    /* Undo what prepare did to the transport. Called when the point is over and the job goes on. Optional: absent means
+     * that there is nothing to undo. */
+    hk_status_t (*finish)(hk_run_t *run);
+
     /* The timed loop: reps repetitions. Roles and variants are chosen before the loop. Required. */
     hk_status_t (*repeat)(hk_run_t *run, uint64_t reps);
 

@@ -19,6 +19,7 @@
     X(robpush)              \
     X(robpull)              \
     X(barrier)              \
+    X(stream)               \
     X(bisection)            \
     X(ring)                 \
     X(putpong)              \
@@ -58,7 +59,9 @@ const hk_pattern_t *const hk_patterns[] = {PATTERNS(PATTERN_ENTRY) NULL};
     X(unix_spin)            \
     X(tcp)                  \
     X(tcp_nonblock)         \
-    X(tcp_spin)
+    X(tcp_spin)             \
+    X(udp)                  \
+    X(udp_spin)
 // clang-format on
 #else
 #define NATIVE(X)
@@ -130,6 +133,7 @@ const char *hk_missing_cap(uint32_t needs, uint32_t caps)
         {HK_CAP_NONBLOCKING, "several messages under way at once"},
         {HK_CAP_ONE_SIDED, "put and get"},
         {HK_CAP_PAYLOAD, "messages that really arrive"},
+        {HK_CAP_STREAM, "a byte stream"},
     };
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if ((needs & names[i].cap) != 0 && (caps & names[i].cap) == 0) {

@@ -339,6 +339,15 @@ static void put_counters(hk_answer_t *answer, const hk_result_t *result, const h
     hk_answer_close(answer, '}');
 }
 
+static bool is_verified(const hk_account_t *accounts, int size)
+{
+    bool all = true;
+    for (int rank = 0; rank < size; rank++) {
+        all = all && accounts[rank].verified == 1;
+    }
+    return all;
+}
+
 static hk_status_t send_measured(session_t *session, const hk_command_t *command, const hk_result_t *result,
                                  const hk_account_t *accounts, const uint64_t *elapsed_ns)
 {
@@ -360,7 +369,7 @@ static hk_status_t send_measured(session_t *session, const hk_command_t *command
     put_accounts(&answer, "wall_ns", accounts, size, offsetof(hk_account_t, wall_ns));
     put_counters(&answer, result, accounts, size);
     hk_answer_key(&answer, "verified");
-    hk_answer_bool(&answer, result->account.verified == 1);
+    hk_answer_bool(&answer, is_verified(accounts, size));
     put_floor(&answer, result);
     put_pace(&answer, accounts, size);
     hk_answer_key(&answer, "elapsed_ns");

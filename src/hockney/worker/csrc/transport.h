@@ -26,6 +26,8 @@ enum {
     HK_CAP_THREADS = 1u << 4,     /* ranks are threads of one process */
     HK_CAP_SPINS = 1u << 5,       /* waits burn CPU; with more ranks than CPUs a figure is a scheduling time */
     HK_CAP_SYSCALLS = 1u << 6,    /* every message enters the kernel by design, so system time is no surprise */
+    HK_CAP_STREAM = 1u << 7,      /* write_some, read_some and their _now: bytes without messages, in order */
+    HK_CAP_LOSSY = 1u << 8,       /* a message may be lost: its receive ends with HK_OK and zeros in the buffer */
 };
 
 struct hk_transport;
@@ -116,6 +118,22 @@ typedef struct hk_transport {
     /* Complete every request in reqs[0..count), in any order. The array holds all that are open.
      * Required with HK_CAP_NONBLOCKING. */
     hk_status_t (*wait_all)(hk_ctx_t *ctx, hk_req_t *reqs, size_t count);
+
+    /* ---- byte stream: writes and reads need not match, bytes stay in order, and between two ranks they share that
+     * order with messages. No request may be under way beside them, and len_bytes is at least 1. ---------------- */
+
+    /* One call of the system that waits until it has moved something: *moved_p bytes, from 1 to len_bytes. Required
+     * with HK_CAP_STREAM. */
+    hk_status_t (*write_some)(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, size_t *moved_p);
+    hk_status_t (*read_some)(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, size_t *moved_p);
+
+    /* The same, never waiting: *moved_p is 0 where it would have blocked. Required with HK_CAP_STREAM. */
+    hk_status_t (*write_now)(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, size_t *moved_p);
+    hk_status_t (*read_now)(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, size_t *moved_p);
+
+    /* Untimed: from here on, writes to peer and reads from it are the _now calls (true) or those that wait (false, as
+     * after open); messages work either way. Optional: absent means that all four calls work at any time. */
+    hk_status_t (*stream_mode)(hk_ctx_t *ctx, int peer, bool write_now, bool read_now);
 
     /* ---- one-sided: remote addresses are given as this rank's own symmetric address -------------------------- */
 

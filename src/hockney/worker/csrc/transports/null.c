@@ -70,9 +70,23 @@ static hk_status_t null_wait_word(hk_ctx_t *ctx, const uint64_t *word, uint64_t 
     return HK_OK;
 }
 
+static hk_status_t null_write(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, size_t *moved_p)
+{
+    (void)ctx, (void)peer, (void)buf;
+    *moved_p = len_bytes;
+    return HK_OK;
+}
+
+static hk_status_t null_read(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, size_t *moved_p)
+{
+    (void)ctx, (void)peer, (void)buf;
+    *moved_p = len_bytes;
+    return HK_OK;
+}
+
 const hk_transport_t hk_transport_null = {
     .abi = HK_TRANSPORT_ABI,
-    .caps = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_ONE_SIDED,
+    .caps = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_ONE_SIDED | HK_CAP_STREAM,
     .name = "null",
     .summary = "sends nothing: the cost of the harness itself",
     .open = null_open,
@@ -89,6 +103,10 @@ const hk_transport_t hk_transport_null = {
     .get = null_get,
     .quiet = null_quiet,
     .wait_word = null_wait_word,
+    .write_some = null_write,
+    .read_some = null_read,
+    .write_now = null_write,
+    .read_now = null_read,
     .now_ns = hk_real_now_ns,
     .compute = hk_real_compute,
 };

@@ -330,6 +330,71 @@ hk_status_t hk_stream_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes)
     return status;
 }
 
+/* ---- the bytes themselves --------------------------------------------------------------------------------------- */
+
+hk_status_t hk_stream_write_some(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, size_t *moved_p)
+{
+    hk_stream_t *stream = stream_of(ctx);
+    const hk_stream_end_t *end = &stream->out[peer];
+    ssize_t count;
+    do {
+        count = stream->family->put(end->fd, buf, len_bytes);
+    } while (count < 0 && errno == EINTR);
+    *moved_p = (size_t)count;
+    return count > 0 ? HK_OK : lose(stream, peer, count == 0 ? 0 : errno);
+}
+
+hk_status_t hk_stream_read_some(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, size_t *moved_p)
+{
+    hk_stream_t *stream = stream_of(ctx);
+    const hk_stream_end_t *end = &stream->in[peer];
+    ssize_t count;
+    do {
+        count = stream->family->get(end->fd, buf, len_bytes);
+    } while (count < 0 && errno == EINTR);
+    *moved_p = (size_t)count;
+    return count > 0 ? HK_OK : lose(stream, peer, count == 0 ? 0 : errno);
+}
+
+/* A call that would have waited, or was interrupted before it moved anything, has moved nothing; another is due. */
+static inline hk_status_t count_moved(hk_stream_t *stream, int peer, ssize_t count, size_t *moved_p)
+{
+    if (count > 0) {
+        *moved_p = (size_t)count;
+        return HK_OK;
+    }
+    *moved_p = 0;
+    if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) {
+        return HK_OK;
+    }
+    return lose(stream, peer, count == 0 ? 0 : errno);
+}
+
+hk_status_t hk_stream_write_now(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, size_t *moved_p)
+{
+    hk_stream_t *stream = stream_of(ctx);
+    return count_moved(stream, peer, stream->put_now(stream->out[peer].fd, buf, len_bytes), moved_p);
+}
+
+hk_status_t hk_stream_read_now(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, size_t *moved_p)
+{
+    hk_stream_t *stream = stream_of(ctx);
+    return count_moved(stream, peer, stream->get_now(stream->in[peer].fd, buf, len_bytes), moved_p);
+}
+
+/* Only a family without calls that never wait needs O_NONBLOCK. A plain message then polls where it would have slept;
+ * is_switched stays off, so that it doesn't switch the descriptor back. */
+hk_status_t hk_stream_mode(hk_ctx_t *ctx, int peer, bool write_now, bool read_now)
+{
+    hk_stream_t *stream = stream_of(ctx);
+    if (!stream->switches) {
+        return HK_OK;
+    }
+    stream->out[peer].is_switched = stream->in[peer].is_switched = false;
+    const hk_status_t status = set_nonblocking(stream, &stream->out[peer], write_now);
+    return status == HK_OK ? set_nonblocking(stream, &stream->in[peer], read_now) : status;
+}
+
 /* ---- choosing the variant ---------------------------------------------------------------------------------------- */
 
 hk_status_t hk_stream_start(hk_stream_t *stream, hk_stream_wait_t wait, bool oversubscribed)

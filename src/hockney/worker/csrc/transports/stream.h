@@ -95,6 +95,11 @@ hk_status_t hk_stream_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes)
 hk_status_t hk_stream_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, hk_req_t *req);
 hk_status_t hk_stream_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, hk_req_t *req);
 hk_status_t hk_stream_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count);
+hk_status_t hk_stream_write_some(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, size_t *moved_p);
+hk_status_t hk_stream_read_some(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, size_t *moved_p);
+hk_status_t hk_stream_write_now(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, size_t *moved_p);
+hk_status_t hk_stream_read_now(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, size_t *moved_p);
+hk_status_t hk_stream_mode(hk_ctx_t *ctx, int peer, bool write_now, bool read_now);
 
 /* The waits, for the record. */
 const char *hk_stream_wait_name(hk_stream_wait_t wait);
@@ -110,5 +115,11 @@ enum { HK_STREAM_CAPS = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_C
     .abi = HK_TRANSPORT_ABI, .close = hk_stream_close, .library = hk_stream_library, .alloc = hk_private_alloc,        \
     .free = hk_private_free, .send = hk_stream_send, .recv = hk_stream_recv, .isend = hk_stream_isend,                 \
     .irecv = hk_stream_irecv, .wait_all = hk_stream_wait_all, .now_ns = hk_real_now_ns, .compute = hk_real_compute
+
+/* What the plain, blocking tables add: the bytes themselves. The other variants wait in ways of their own, and a byte
+ * stream's two ways to wait are chosen by the pattern. */
+#define HK_STREAM_BYTES                                                                                                \
+    .caps = HK_STREAM_CAPS | HK_CAP_STREAM, .write_some = hk_stream_write_some, .read_some = hk_stream_read_some,      \
+    .write_now = hk_stream_write_now, .read_now = hk_stream_read_now, .stream_mode = hk_stream_mode
 
 #endif

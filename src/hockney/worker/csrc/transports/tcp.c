@@ -173,7 +173,7 @@ static hk_status_t open_spin(const hk_job_t *job, hk_ctx_t **ctx_p)
 const hk_transport_t hk_transport_tcp = {
     .name = "tcp",
     .summary = "TCP connections between processes; a rank that waits sleeps in send or recv",
-    .caps = HK_STREAM_CAPS,
+    HK_STREAM_BYTES,
     .open = open_blocking,
     HK_STREAM_HOOKS,
 };

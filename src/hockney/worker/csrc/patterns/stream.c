@@ -1,0 +1,169 @@
+/* Byte stream (the Ancor Fibre Channel note): a loop of writes on the source, a loop of reads on the other rank, each
+ * blocking or not; no message, no acknowledgement. Both sides are timed from their common start. The source ends when
+ * its last write has returned, the reader when it has all; the figure is the slower side's, which is the reader's but
+ * for accidents, and the answer holds both.
+ *
+ * The reader always asks for as much as one write carried, and takes what it gets. */
+#include "../pattern.h"
+
+enum { WRITE, READ, SOURCE, WRITES };
+
+/* What this rank counts. The loops count in registers and add to it when they end. */
+typedef struct state {
+    uint64_t write_would_block, read_would_block, reads, short_reads;
+} state_t;
+
+typedef hk_status_t write_call_t(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, size_t *moved_p);
+typedef hk_status_t read_call_t(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, size_t *moved_p);
+
+/* A stream can't carry nothing: 0 bytes travel as one, as in all byte streams here. */
+static size_t block_bytes(const hk_run_t *run)
+{
+    return run->bytes > 0 ? run->bytes : 1;
+}
+
+static int source_of(const hk_run_t *run)
+{
+    return (int)run->option[SOURCE];
+}
+
+static hk_status_t plan(const hk_run_t *run, hk_plan_t *plan_p)
+{
+    const uint64_t writes = (uint64_t)run->option[WRITES];
+    *plan_p = (hk_plan_t){.out_bytes = block_bytes(run),
+                          .in_bytes = 2 * block_bytes(run),
+                          .state_bytes = sizeof(state_t),
+                          .bytes_per_rep = writes * run->bytes,
+                          .messages_per_rep = writes,
+                          .divisor = writes};
+    return HK_OK;
+}
+
+static hk_status_t set_mode(const hk_run_t *run, bool write_now, bool read_now)
+{
+    hk_ctx_t *ctx = run->ctx;
+    if (ctx->rank > 1 || ctx->tp->stream_mode == NULL) {
+        return HK_OK;
+    }
+    const bool is_source = ctx->rank == source_of(run);
+    return ctx->tp->stream_mode(ctx, 1 - ctx->rank, is_source && write_now, !is_source && read_now);
+}
+
+static hk_status_t prepare(hk_run_t *run)
+{
+    return set_mode(run, run->option[WRITE] != 0, run->option[READ] != 0);
+}
+
+static hk_status_t finish(hk_run_t *run)
+{
+    return set_mode(run, false, false);
+}
+
+static hk_status_t write_all(hk_run_t *run, uint64_t writes, write_call_t *write_call)
+{
+    hk_ctx_t *ctx = run->ctx;
+    const int peer = 1 - ctx->rank;
+    const size_t bytes = block_bytes(run);
+    uint64_t would_block = 0;
+    hk_status_t status = HK_OK;
+    for (uint64_t i = 0; i < writes && status == HK_OK; i++) {
+        for (size_t at = 0; at < bytes && status == HK_OK;) {
+            size_t moved = 0;
+            status = write_call(ctx, peer, run->out + at, bytes - at, &moved);
+            would_block += moved == 0;
+            at += moved;
+        }
+    }
+    ((state_t *)run->state)->write_would_block += would_block;
+    return status;
+}
+
+/* Byte i of the stream goes to place i % bytes of `in`, or to bytes + i % bytes where a read runs over the end of the
+ * block: so each read is one call into one piece of memory, and the first block stands complete in its place. */
+static hk_status_t read_all(hk_run_t *run, uint64_t writes, read_call_t *read_call)
+{
+    hk_ctx_t *ctx = run->ctx;
+    const int peer = 1 - ctx->rank;
+    const size_t bytes = block_bytes(run);
+    state_t *state = run->state;
+    uint64_t left_bytes = writes * bytes;
+    uint64_t would_block = 0;
+    uint64_t reads = 0;
+    uint64_t short_reads = 0;
+    size_t at = 0;
+    hk_status_t status = HK_OK;
+    while (left_bytes > 0 && status == HK_OK) {
+        /* Behind the last byte comes what is not this loop's. */
+        const size_t asked = left_bytes < bytes ? (size_t)left_bytes : bytes;
+        size_t moved = 0;
+        status = read_call(ctx, peer, run->in + at, asked, &moved);
+        would_block += moved == 0;
+        reads += moved > 0;
+        short_reads += moved > 0 && moved < asked;
+        left_bytes -= moved;
+        at += moved;
+        at = at < bytes ? at : at - bytes;
+    }
+    state->read_would_block += would_block;
+    state->reads += reads;
+    state->short_reads += short_reads;
+    return status;
+}
+
+static hk_status_t repeat(hk_run_t *run, uint64_t reps)
+{
+    const hk_transport_t *tp = run->ctx->tp;
+    const uint64_t writes = reps * (uint64_t)run->option[WRITES];
+    if (run->ctx->rank > 1) {
+        return HK_OK;
+    }
+    if (run->ctx->rank == source_of(run)) {
+        return write_all(run, writes, run->option[WRITE] != 0 ? tp->write_now : tp->write_some);
+    }
+    return read_all(run, writes, run->option[READ] != 0 ? tp->read_now : tp->read_some);
+}
+
+static bool expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
+{
+    *expected_p = (hk_expected_t){.len_bytes = block_bytes(run), .from_rank = source_of(run)};
+    return i == 0 && run->ctx->rank == 1 - source_of(run);
+}
+
+static bool counter(const hk_run_t *run, size_t i, hk_counter_t *counter_p)
+{
+    const state_t *state = run->state;
+    const hk_counter_t all[] = {
+        {"write_would_block", (double)state->write_would_block},
+        {"read_would_block", (double)state->read_would_block},
+        {"reads", (double)state->reads},
+        {"short_reads", (double)state->short_reads},
+    };
+    if (i >= sizeof all / sizeof all[0]) {
+        return false;
+    }
+    *counter_p = all[i];
+    return true;
+}
+
+const hk_pattern_t hk_pattern_stream = {
+    .name = "stream",
+    .summary = "writes and reads of a byte stream, each blocking or not; the slower side's time per write",
+    .needs = HK_CAP_SEND | HK_CAP_STREAM,
+    .ranks_min = 2,
+    .ranks_step = 1,
+    .timed = HK_TIMED_SLOWEST,
+    .sized = true,
+    .option =
+        {
+            {"write", "blocking|nonblocking", 0, 0, 0, "a write to a full buffer waits, or returns and is tried again"},
+            {"read", "blocking|nonblocking", 0, 0, 0, "a read of nothing waits, or returns and is tried again"},
+            {"source", NULL, 0, 0, 1, "the rank that writes: the direction, where two hosts are not equal"},
+            {"writes", NULL, 256, 1, 100000, "writes in one repetition: enough to fill what lies in between"},
+        },
+    .plan = plan,
+    .prepare = prepare,
+    .finish = finish,
+    .repeat = repeat,
+    .expected = expected,
+    .counter = counter,
+};

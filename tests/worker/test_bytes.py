@@ -1,0 +1,130 @@
+"""The pattern stream: bytes without messages, blocking and not, in both directions, on real descriptors and on null."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import signal
+import subprocess
+from typing import Any
+
+import pytest
+from tests.worker.test_native import ADDRESS, converse, measure
+
+from hockney.suites import load_suite
+from hockney.worker.build import build_worker
+
+CARRIERS = ["pipe", "unix", "tcp"]
+WAYS = ["blocking", "nonblocking"]
+SIZES = [0, 1, 7, 4096, 65_500, 70_001]
+
+
+def every_cell(*sizes: int, **keys: object) -> list[dict[str, Any]]:
+    cells = itertools.product(WAYS, WAYS, (0, 1), sizes)
+    return [
+        {"write": write, "read": read, "source": source, "size": size, **keys} for write, read, source, size in cells
+    ]
+
+
+def commands_of(cells: list[dict[str, Any]]) -> list[str]:
+    return [measure("stream", **{"samples": 2, "batch": 2, **cell}) for cell in cells]
+
+
+@pytest.mark.parametrize("transport", [*CARRIERS, "null"])
+def test_every_cell_moves_every_byte_and_is_timed_on_both_sides(transport: str) -> None:
+    cells = every_cell(*SIZES, writes=40)
+    answers, done = converse(build_worker(), commands_of(cells), "-t", transport, "-n", "2")
+    assert [a["kind"] for a in answers] == ["measure"] * len(cells) + ["bye"], done.stderr
+    for cell, answer in zip(cells, answers, strict=False):
+        assert answer["verified"] is (transport != "null"), cell
+        assert (answer["timed"], answer["divisor"], answer["messages_per_rep"]) == ("slowest", 40, 40)
+        assert answer["bytes_per_rep"] == 40 * cell["size"]
+        assert [len(row) for row in answer["elapsed_ns"]] == [2, 2]
+        counted, source = answer["counters"], cell["source"]
+        # What a side doesn't do it doesn't count; who blocks never returns without a byte.
+        assert counted["reads"][source] == counted["short_reads"][source] == counted["read_would_block"][source] == 0
+        assert counted["write_would_block"][1 - source] == 0
+        assert cell["write"] == "nonblocking" or counted["write_would_block"] == [0, 0]
+        assert cell["read"] == "nonblocking" or counted["read_would_block"] == [0, 0]
+        # Four repetitions of 40 writes are in the samples; no read takes more than one write carried.
+        assert counted["reads"][1 - source] >= 160
+        assert (counted["reads"][1 - source] == 160) or counted["short_reads"][1 - source] > 0
+
+
+@pytest.mark.parametrize("source", [0, 1])
+@pytest.mark.parametrize("transport", CARRIERS)
+def test_a_full_and_an_empty_buffer_are_counted(transport: str, source: int) -> None:
+    """On one CPU the writer fills whatever lies in between before the reader comes, and the reader empties it."""
+    command = measure(
+        "stream",
+        65_500,
+        batch=1,
+        samples=1,
+        warmup=0,
+        write="nonblocking",
+        read="nonblocking",
+        source=source,
+        writes=250,
+    )
+    arguments = ["-t", transport, "-n", "2", "--bind", "0,0", "--oversubscribed"]
+    (answer, _), done = converse(build_worker(), [command], *arguments)
+    assert answer["kind"] == "measure", done.stderr
+    assert answer["verified"]
+    assert answer["counters"]["write_would_block"][source] > 0
+    assert answer["counters"]["read_would_block"][1 - source] > 0
+
+
+@pytest.mark.parametrize("transport", CARRIERS)
+def test_other_patterns_find_the_transport_as_it_was(transport: str) -> None:
+    stream = measure("stream", 5000, write="nonblocking", read="nonblocking")
+    commands = [stream, measure("pingpong", 70_001), stream, measure("twoway", 70_001, window=8), stream]
+    answers, done = converse(build_worker(), commands, "-t", transport, "-n", "2")
+    assert [a["kind"] for a in answers] == ["measure"] * 5 + ["bye"], done.stderr
+    assert all(answer["verified"] for answer in answers[:-1])
+
+
+@pytest.mark.parametrize("transport", CARRIERS)
+def test_under_sanitizers_with_a_rank_to_spare(transport: str) -> None:
+    cells = every_cell(0, 5000, writes=50)
+    answers, done = converse(build_worker(ADDRESS), commands_of(cells), "-t", transport, "-n", "3", "--oversubscribed")
+    assert [a["kind"] for a in answers] == ["measure"] * len(cells) + ["bye"], done.stderr
+    assert "runtime error" not in done.stderr
+    assert all(answer["counters"]["reads"][2] == 0 for answer in answers[:-1])
+
+
+@pytest.mark.parametrize("transport", ["shm", "threads", "tcp:spin"])
+def test_transports_of_messages_refuse_in_a_sentence(transport: str) -> None:
+    (answer, _), _ = converse(build_worker(), [measure("stream", 8)], "-t", transport)
+    assert answer["message"] == f"stream needs a byte stream, which {transport} does not offer"
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("transport", CARRIERS)
+def test_a_loop_without_end_ends_with_its_time(transport: str, way: str) -> None:
+    endless = measure("stream", 1000, batch=100_000_000, timeout_s=1, write=way, read=way)
+    answers, done = converse(build_worker(), [endless], "-t", transport, limit_s=20)
+    assert ([a["kind"] for a in answers], done.returncode) == (["lost"], 14)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("transport", CARRIERS)
+def test_a_loop_without_end_ends_with_its_peer(transport: str, way: str) -> None:
+    endless = measure("stream", 1000, batch=100_000_000, timeout_s=50, write=way, read=way)
+    with subprocess.Popen(
+        [build_worker(), "-t", transport], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as worker:
+        assert worker.stdin is not None
+        assert worker.stdout is not None
+        worker.stdin.write(f"hello\n{endless}\n".encode())
+        worker.stdin.flush()
+        hello = next(line for line in worker.stdout if line.startswith(b"@hk "))
+        os.kill(json.loads(hello[4:])["ranks"][1]["pid"], signal.SIGKILL)
+        assert b'"lost"' in worker.stdout.read()
+        assert worker.wait(timeout=20) == 15
+
+
+def test_the_suite_has_the_notes_four_cells_in_both_directions() -> None:
+    cells = [series.options for series in load_suite("ancor").series if not series.transports]
+    assert {(c["write"], c["read"], c["source"]) for c in cells} == set(itertools.product(WAYS, WAYS, ("0", "1")))
+    assert {(series.bytes[0], series.bytes[-1]) for series in load_suite("ancor").series[1:]} == {(1, 65_500)}

@@ -1,0 +1,48 @@
+"""The transport udp, where datagrams really get lost: buffers that overflow, and nothing that hangs for it."""
+
+from __future__ import annotations
+
+import pytest
+from tests.worker.test_native import ADDRESS, PATTERNS, converse, measure
+
+from hockney.worker.build import build_worker
+
+TRANSPORTS = ["udp", "udp:spin"]
+MAX_BYTES = 65_491
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_every_pattern_arrives_or_is_counted(transport: str) -> None:
+    commands = [measure(pattern, size) for pattern in PATTERNS for size in (0, 8, 4097)]
+    answers, done = converse(build_worker(ADDRESS), commands, "-t", transport, "-n", "4", "--oversubscribed")
+    assert [a["kind"] for a in answers] == ["measure"] * len(commands) + ["bye"], done.stderr
+    assert "runtime error" not in done.stderr
+    for answer in answers[:-1]:
+        assert set(answer["counters"]) == {"lost", "late"}
+        if answer["bytes"] == 8 and answer["pattern"] != "barrier":  # a few short ones find room in any buffer
+            assert answer["verified"], answer["pattern"]
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_what_overflows_is_lost_counted_and_not_called_verified(transport: str) -> None:
+    """60 MB come to a rank that sends as much before it reads, on its one CPU: no buffer holds that."""
+    flood = measure("twoway", 60_000, window=1024, batch=1, samples=2)
+    commands = [measure("pingpong", 8), flood, measure("pingpong", 8)]
+    arguments = ["-t", transport, "--bind", "0,0", "--oversubscribed"]
+    answers, done = converse(build_worker(), commands, *arguments)
+    assert [a["kind"] for a in answers] == ["measure"] * 3 + ["bye"], done.stderr
+    first, flooded, last = answers[:-1]
+    assert first["counters"]["lost"] == last["counters"]["lost"] == [0, 0]
+    assert first["verified"]
+    assert last["verified"]
+    # At most all: two samples of 1024 messages to each rank, and a token before each.
+    assert 0 < sum(flooded["counters"]["lost"]) <= 2 * 2 * 1025
+    assert not flooded["verified"]
+
+
+def test_the_longest_message_and_one_byte_more() -> None:
+    commands = [measure("pingpong", MAX_BYTES), measure("pingpong", MAX_BYTES + 1)]
+    answers, done = converse(build_worker(), commands, "-t", "udp")
+    assert [a["kind"] for a in answers] == ["measure", "error", "bye"], done.stderr
+    assert answers[0]["verified"]
+    assert answers[1]["message"] == "65492 B is above the 65491 B that udp sends in one message"
