@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from hockney.errors import UsageError, unknown
-from hockney.worker import mpi
+from hockney.worker import mpi, shmem
 from hockney.worker.build import Recipe, build_worker
 from hockney.worker.errors import BuildError, ProtocolError
 from hockney.worker.libraries import Library, Unusable
@@ -127,7 +127,11 @@ class Catalogue:
 
     def obstacle(self, pattern: PatternInfo, transport: TransportInfo, ranks: int, size_bytes: int) -> str | None:
         """Why this point can't be measured, as a sentence, or None: the same rules that the worker applies."""
-        words = {"send": "send and receive", "nonblocking": "several messages under way at once"}
+        words = {
+            "send": "send and receive",
+            "nonblocking": "several messages under way at once",
+            "one_sided": "put and get",
+        }
         for need in sorted(pattern.needs - transport.caps):
             return f"{pattern.name} needs {words.get(need, need)}, which {transport.name} does not offer"
         least, most, step = pattern.ranks
@@ -167,6 +171,12 @@ class _Family:
 # One line for each family but the native one.
 _FAMILIES = (
     _Family("mpi", mpi.search, "no MPI was found", "install one, for example: apt install libopenmpi-dev openmpi-bin"),
+    _Family(
+        "shmem",
+        shmem.search,
+        "no OpenSHMEM was found",
+        "install one, for example: apt install libopenmpi-dev openmpi-bin",
+    ),
 )
 
 

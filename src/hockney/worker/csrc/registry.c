@@ -16,6 +16,7 @@ const hk_pattern_t *const hk_patterns[] = {
 #define TRANSPORTS(X)                                                                                                  \
     NATIVE(X)                                                                                                          \
     MPI(X)                                                                                                             \
+    SHMEM(X)                                                                                                           \
     EXTRA(X)
 
 #if defined(HK_FAMILY_NATIVE)
@@ -39,9 +40,23 @@ const hk_pattern_t *const hk_patterns[] = {
 #endif
 
 #if defined(HK_FAMILY_MPI)
-#define MPI(X) X(mpi)
+// clang-format off
+#define MPI(X)              \
+    X(mpi)                  \
+    X(mpi_sync)             \
+    X(mpi_ready)            \
+    X(mpi_buffered)         \
+    X(mpi_persistent)       \
+    X(mpi_rma)
+// clang-format on
 #else
 #define MPI(X)
+#endif
+
+#if defined(HK_FAMILY_SHMEM)
+#define SHMEM(X) X(shmem) X(shmem_static)
+#else
+#define SHMEM(X)
 #endif
 
 #if defined(HK_EXTRA_TRANSPORTS)

@@ -26,6 +26,7 @@ enum {
     HK_CAP_THREADS = 1u << 4,     /* ranks are threads of one process */
     HK_CAP_SPINS = 1u << 5,       /* waits burn CPU; with more ranks than CPUs a figure is a scheduling time */
     HK_CAP_SYSCALLS = 1u << 6,    /* every message enters the kernel by design, so system time is no surprise */
+    HK_CAP_SYNCHRONOUS = 1u << 7, /* send may wait for its receive: ranks that all send first would wait for ever */
 };
 
 struct hk_transport;
