@@ -10,7 +10,11 @@
 
 extern const hk_transport_t HK_MAILBOX_OVER, hk_transport_mailbox;
 
-enum { BOX_BYTES = 1 << 17 };
+#if !defined(HK_MAILBOX_BYTES)
+#define HK_MAILBOX_BYTES (1 << 17)
+#endif
+
+enum { BOX_BYTES = HK_MAILBOX_BYTES };
 
 /* What lies in each rank's symmetric memory for one peer. */
 typedef struct box {

@@ -39,8 +39,9 @@ _FAMILY_SOURCES = {
 _COLD = frozenset(
     f"{name}.c"
     for name in (
-        "answer", "command", "control", "describe", "launched", "local", "main", "registry", "rendezvous", "session", "status",
-        "transports/mpi_start", "transports/shmem_start", "transports/stream_open", "watch",
+        "answer", "command", "control", "describe", "launched", "local", "main", "registry", "rendezvous", "session",
+        "status", "transports/mpi_start", "transports/shmem_start",
+        "transports/stream_open", "watch",
     )
 )  # fmt: skip
 

@@ -1,5 +1,7 @@
-"""What the families have in common that are found by a compiler wrapper: where it is looked for, what it names, and
-what the launcher beside it says it is."""
+"""What the families have in common that are found by a compiler wrapper.
+
+Where it is looked for, what it names, and what the launcher beside it says it is.
+"""
 
 from __future__ import annotations
 

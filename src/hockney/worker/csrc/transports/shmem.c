@@ -24,6 +24,13 @@ typedef struct rank_ctx {
     size_t static_used_bytes; /* of static_memory, by shmem:static */
 } rank_ctx_t;
 
+/* Open MPI has a name of its own for it, and knows nothing of the standard's. */
+#if defined(OSHMEM_MAJOR_VERSION)
+#define HEAP_VARIABLE "SHMEM_SYMMETRIC_HEAP_SIZE"
+#else
+#define HEAP_VARIABLE "SHMEM_SYMMETRIC_SIZE"
+#endif
+
 /* Not a rank's state but the very thing that shmem:static measures: symmetric memory of OpenSHMEM's other kind. */
 static _Alignas(STATIC_PAGE_BYTES) unsigned char static_memory[STATIC_BYTES];
 
@@ -80,8 +87,7 @@ static void *heap_alloc(hk_ctx_t *ctx, size_t len_bytes)
     void *memory = shmem_align(page > 0 ? (size_t)page : STATIC_PAGE_BYTES, len_bytes);
     if (memory == NULL) {
         hk_log(ctx->rank,
-               "shmem: no room for a buffer of %zu bytes in the symmetric heap, which SHMEM_SYMMETRIC_SIZE makes "
-               "larger (SHMEM_SYMMETRIC_SIZE=1G)",
+               "shmem: no room for a buffer of %zu bytes in the symmetric heap, which " HEAP_VARIABLE " makes larger",
                len_bytes);
     }
     return memory;
