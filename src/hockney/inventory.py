@@ -28,12 +28,13 @@ _HOW = {
     "openmpi": "install Open MPI, for example: apt-get install openmpi-bin libopenmpi-dev",
     "mpich": "install MPICH, for example: apt-get install mpich libmpich-dev, or pip install mpich",
     "intel": "install Intel MPI, or load its module",
+    "oshrun": "install Open MPI, for example: apt-get install openmpi-bin libopenmpi-dev",
     "mpiexec": "put an MPI's mpicc and mpiexec on PATH",
     "pvm": "install PVM, for example: apt-get install pvm pvm-dev",
     "srun": "measure on a cluster under Slurm",
     "ssh": "install an ssh client, for example: apt-get install openssh-client",
 }
-_LIBRARY_LAUNCHERS = ("openmpi", "mpich", "intel", "mpiexec", "pvm")
+_LIBRARY_LAUNCHERS = ("openmpi", "mpich", "intel", "oshrun", "mpiexec", "pvm")
 
 
 @dataclass(frozen=True)

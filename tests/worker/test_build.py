@@ -111,13 +111,15 @@ def test_defines_flags_and_sources_on_top(folder: Path, tmp_path: Path) -> None:
 
 
 def test_sources_of_families() -> None:
-    native, mpi, pvm = (set(map(str, family_sources(name))) for name in ("native", "mpi", "pvm"))
+    native, mpi, pvm, shmem = (set(map(str, family_sources(name))) for name in ("native", "mpi", "pvm", "shmem"))
     everything = {str(path.relative_to(build.SOURCES)) for path in build.SOURCES.rglob("*.c")}
-    assert native | mpi | pvm == everything
-    assert "transports/mpi.c" not in native
-    assert mpi - native == {"transports/mpi.c"}
-    assert "local.c" not in mpi
-    assert not any(name.startswith("transports/") for name in mpi - {"transports/mpi.c"})
+    assert native | mpi | pvm | shmem == everything
+    for base, family in (("mpi", mpi), ("shmem", shmem)):
+        own = {name for name in everything if name.startswith(f"transports/{base}")}
+        assert f"transports/{base}.c" in own
+        assert family - native == own
+        assert "local.c" not in family
+        assert not any(name.startswith("transports/") for name in family - own)
     assert pvm - native == {"pvm_daemon.c", "transports/pvm.c"}
     assert "local.c" in pvm
 

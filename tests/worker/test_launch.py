@@ -24,6 +24,10 @@ SRUN = "--cpu-bind=none --input=0 --unbuffered --kill-on-bad-exit=1"
 EXPECTED_ARGV: dict[str, tuple[str | None, str | None]] = {
     "local": (WORKER, None),
     "openmpi": (f"{OPENMPI} 0 {WORKER}", f"{OPENMPI} 1 --host a:2,b:1 {CROWDED}"),
+    "oshrun": (
+        f"{OPENMPI.replace('mpiexec', 'mpiexec --mca osc ^rdma')} 0 {WORKER}",
+        f"{OPENMPI.replace('mpiexec', 'mpiexec --mca osc ^rdma')} 1 --host a:2,b:1 {CROWDED}",
+    ),
     "mpich": (f"mpiexec -n 3 -bind-to none {WORKER}", f"mpiexec -n 3 -bind-to none -hosts a:2,b:1 {CROWDED}"),
     "intel": (f"mpiexec -n 3 {WORKER}", f"mpiexec -n 3 -hosts a:2,b:1 {CROWDED}"),
     "mpiexec": (f"mpiexec -n 3 {WORKER}", None),
@@ -36,6 +40,7 @@ EXPECTED_ARGV: dict[str, tuple[str | None, str | None]] = {
 }
 EXPECTED_ENVIRONMENT: dict[str, dict[str, str]] = {
     "openmpi": ROOT,
+    "oshrun": ROOT,
     "intel": {"I_MPI_PIN": "0"},
     "pvm": {"PVM_ROOT": ".", "PVM_DPATH": "mpiexec", "PVM_ALLOW_ROOT": "1"},
 }

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from hockney.worker import mpi as module
 from hockney.worker.libraries import Unusable
 from hockney.worker.mpi import Mpi, find_mpis, search
 
@@ -188,7 +187,7 @@ def test_answers_are_kept_until_something_changes(only: Path, monkeypatch: pytes
     calls = only / "one" / "calls"
     first = find(only)
     calls.unlink()
-    monkeypatch.setattr(module.subprocess, "run", None)  # type: ignore[attr-defined]
+    monkeypatch.setattr(subprocess, "run", None)
     assert find(only) == first
     assert not calls.exists()
     monkeypatch.undo()

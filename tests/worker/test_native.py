@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hockney.worker.build import Recipe, build_worker
+from hockney.worker.build import Recipe, build_worker, family_sources
 
 HERE = Path(__file__).parent
 PATTERNS = ["pingpong", "oneway", "twoway", "pairs", "alltoall", "outfarm", "multicast", "funnel", "barrier"]
@@ -189,7 +189,7 @@ def test_c_units(program: Path, compiler: str, tmp_path: Path) -> None:
     if shutil.which(compiler) is None:
         pytest.skip(f"{compiler} is not installed")
     csrc = Path(__file__).parents[2] / "src/hockney/worker/csrc"
-    sources = [p for p in csrc.rglob("*.c") if p.name not in ("main.c", "local.c", "mpi.c")]
+    sources = [csrc / p for p in family_sources("native") if p.name not in ("main.c", "local.c")]
     executable = tmp_path / program.stem
     flags = ["-g", "-O1", "-std=c17", "-D_GNU_SOURCE", "-DHK_FAMILY_NATIVE", "-Wall", "-Wextra", "-Werror", "-pthread"]
     flags += ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", f"-I{csrc}", f"-I{csrc / 'transports'}"]

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from hockney.errors import UsageError, unknown
-from hockney.worker import mpi, pvm
+from hockney.worker import mpi, pvm, shmem
 from hockney.worker.build import Recipe, build_worker
 from hockney.worker.errors import BuildError, ProtocolError
 from hockney.worker.libraries import Library, Unusable
@@ -199,6 +199,12 @@ class _Family:
 # One line for each family but the native one.
 _FAMILIES = (
     _Family("mpi", mpi.search, "no MPI was found", "install one, for example: apt install libopenmpi-dev openmpi-bin"),
+    _Family(
+        "shmem",
+        shmem.search,
+        "no OpenSHMEM was found",
+        "install one, for example: apt install libopenmpi-dev openmpi-bin",
+    ),
     _Family("pvm", pvm.search, "no PVM was found", "install it, for example: apt install pvm pvm-dev"),
 )
 

@@ -128,6 +128,15 @@ def openmpi(job: Job) -> Launch:
     return Launch(Path(job.program).name, argv, {**root, **_library_path(job)})
 
 
+def oshrun(job: Job) -> Launch:
+    """Open MPI's oshrun: its mpiexec by another name, without the window component.
+
+    With it (osc rdma) every OpenSHMEM program dies in shmem_finalize.
+    """
+    plain = openmpi(job)
+    return replace(plain, argv=(plain.argv[0], "--mca", "osc", "^rdma", *plain.argv[1:]))
+
+
 def mpich(job: Job) -> Launch:
     """MPICH's mpiexec (Hydra)."""
     hosts = ("-hosts", _host_list(job)) if job.hosts else ()
@@ -194,6 +203,7 @@ def ssh(job: Job) -> Launch:
 LAUNCHERS: dict[str, Callable[[Job], Launch]] = {
     "local": local,
     "openmpi": openmpi,
+    "oshrun": oshrun,
     "mpich": mpich,
     "intel": intel,
     "mpiexec": mpiexec,

@@ -8,13 +8,8 @@ Asking takes 20 to 60 ms a library; the answers are kept until one of the files 
 
 from __future__ import annotations
 
-import itertools
 import os
-import re
-import shlex
-import subprocess
-import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -24,18 +19,10 @@ from hockney.worker.cache import Probes
 from hockney.worker.compiler import ask, identify
 from hockney.worker.errors import CompileFailed, NoCompiler
 from hockney.worker.libraries import Unusable
+from hockney.worker.wrappers import candidates, find_file, find_library, launcher_kind, macro, words
 
 _WRAPPERS = ("mpicc", "mpicc.openmpi", "mpicc.mpich", "mpiicx", "mpiicc")
-_ASK_LIMIT_S = 20
 _KINDS = {"openmpi": "Open MPI", "mpich": "MPICH", "intel": "Intel MPI", "other": "another MPI"}
-# A launcher tells its kind in the first lines of --version.
-_LAUNCHER_MARKS = (
-    ("Intel(R) MPI", "intel"),
-    ("HYDRA", "mpich"),
-    ("Open MPI", "openmpi"),
-    ("OpenRTE", "openmpi"),
-    ("PRRTE", "openmpi"),
-)
 
 
 @dataclass(frozen=True)
@@ -90,7 +77,7 @@ def search(*, folder: Path | None = None) -> tuple[tuple[Mpi, ...], tuple[Unusab
     found: dict[str, Mpi] = {}
     broken: list[Unusable] = []
     seen: set[str] = set()
-    for mpicc in _candidates():
+    for mpicc in candidates("HOCKNEY_MPICC", _WRAPPERS):
         try:
             identity = _identify(mpicc, probes)
         except (CompileFailed, NoCompiler) as error:
@@ -120,22 +107,6 @@ def _name(identity: _Identity, mpicc: Path, mpiexec: Path, taken: Iterable[str])
     return mpi
 
 
-def _candidates() -> Iterator[Path]:
-    """Wrappers in the order of preference, by the names they are called by: some behave as their name says."""
-    asked = os.environ.get("HOCKNEY_MPICC")
-    if asked:
-        yield Path(asked).absolute() if "/" in asked else Path(asked)
-    seen: set[tuple[Path, str]] = set()
-    for folder in (Path(sys.prefix) / "bin", *map(Path, os.environ.get("PATH", "").split(os.pathsep))):
-        # The longer names come first: they say which MPI they are, and so does the mpiexec beside them.
-        for name in sorted(_WRAPPERS, key=len, reverse=True):
-            path = folder / name
-            key = (folder.resolve(), name)
-            if folder.is_absolute() and key not in seen and os.access(path, os.X_OK):
-                seen.add(key)
-                yield path
-
-
 # ---- which library --------------------------------------------------------------------------------------------------
 
 
@@ -145,54 +116,28 @@ def _identify(mpicc: Path, probes: Probes) -> _Identity:
     key = ["mpi", str(mpicc), known.show, known.version]
     answer = probes.get(key)
     if answer is None:
-        header = _find_file(_words(known.show, "-I"), ["mpi.h"])
+        header = find_file(words(known.show, "-I"), ["mpi.h"])
         macros = ask([str(mpicc), "-E", "-dM", "-include", "mpi.h", "-x", "c", "/dev/null"])
         kind, version = _kind_and_version(macros)
-        library = _find_library(known.show)
+        library = find_library(known.show)
         answer = {"kind": kind, "version": version, "library": library or known.show}
         probes.put(key, answer, [str(mpicc), *filter(None, (header, library))])
     return _Identity(answer["kind"], answer["version"], answer["library"])
 
 
 def _kind_and_version(macros: str) -> tuple[str, str]:
-    def value(name: str) -> str:
-        match = re.search(rf'^#define {name} "?([^"\n]*)"?$', macros, re.MULTILINE)
-        return match[1].strip() if match else ""
-
-    if value("OMPI_MAJOR_VERSION"):
-        parts = (value(f"OMPI_{part}_VERSION") for part in ("MAJOR", "MINOR", "RELEASE"))
+    if macro(macros, "OMPI_MAJOR_VERSION"):
+        parts = (macro(macros, f"OMPI_{part}_VERSION") for part in ("MAJOR", "MINOR", "RELEASE"))
         return "openmpi", ".".join(parts)
-    if value("I_MPI_VERSION"):
-        return "intel", value("I_MPI_VERSION").partition(" ")[0]
-    if value("MPICH_VERSION") and not value("MVAPICH2_VERSION") and not value("MVAPICH_VERSION"):
-        return "mpich", value("MPICH_VERSION")
-    return "other", value("MVAPICH2_VERSION") or value("MVAPICH_VERSION")
-
-
-def _words(show: str, option: str) -> list[str]:
-    """`-I/usr/include/x` and `-I /usr/include/x` alike."""
-    words = shlex.split(show)
-    joined = [word[len(option) :] for word in words if word.startswith(option) and word != option]
-    return joined + [after for word, after in itertools.pairwise(words) if word == option]
-
-
-def _find_file(folders: Iterable[str], names: Iterable[str]) -> str | None:
-    names = list(names)
-    for folder in folders:
-        for name in names:
-            path = Path(folder) / name
-            if path.is_file():
-                return str(path.resolve())
-    return None
-
-
-def _find_library(show: str) -> str | None:
-    """The shared library that the first -l names, its links followed, so that two ways to one library are seen."""
-    for name in _words(show, "-l"):
-        library = _find_file(_words(show, "-L"), [f"lib{name}.so", f"lib{name}.dylib"])
-        if library:
-            return library
-    return None
+    if macro(macros, "I_MPI_VERSION"):
+        return "intel", macro(macros, "I_MPI_VERSION").partition(" ")[0]
+    if (
+        macro(macros, "MPICH_VERSION")
+        and not macro(macros, "MVAPICH2_VERSION")
+        and not macro(macros, "MVAPICH_VERSION")
+    ):
+        return "mpich", macro(macros, "MPICH_VERSION")
+    return "other", macro(macros, "MVAPICH2_VERSION") or macro(macros, "MVAPICH_VERSION")
 
 
 # ---- its launcher ---------------------------------------------------------------------------------------------------
@@ -206,29 +151,6 @@ def _find_launcher(mpicc: Path, kind: str, probes: Probes) -> Path | None:
     for folder in dict.fromkeys((path.parent, path.resolve().parent)):
         for name in dict.fromkeys([*names, "mpiexec", "mpirun", "mpiexec.hydra"]):
             launcher = folder / name
-            if os.access(launcher, os.X_OK) and kind in ("other", _launcher_kind(launcher, probes)):
+            if os.access(launcher, os.X_OK) and kind in ("other", launcher_kind(launcher, probes)):
                 return launcher
     return None
-
-
-def _launcher_kind(launcher: Path, probes: Probes) -> str:
-    """What a launcher says it is; empty if it says nothing of use."""
-    key = ["launcher", str(launcher)]
-    answer = probes.get(key)
-    if answer is None:
-        said = ""
-        try:
-            done = subprocess.run(
-                [str(launcher), "--version"],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                timeout=_ASK_LIMIT_S,
-                check=False,
-            )
-            said = done.stdout.decode(errors="replace")
-        except (OSError, subprocess.TimeoutExpired):
-            pass
-        answer = {"kind": next((kind for mark, kind in _LAUNCHER_MARKS if mark in said), "")}
-        probes.put(key, answer, [str(launcher)])
-    return str(answer["kind"])

@@ -9,13 +9,28 @@ static hk_status_t exchange_tokens(hk_ctx_t *ctx, int to, int from)
     return status != HK_OK ? status : tp->recv(ctx, from, &nothing, 0);
 }
 
+/* Where a send waits for its receive, the receive is started before. */
+static hk_status_t exchange_posted_tokens(hk_ctx_t *ctx, int to, int from)
+{
+    const hk_transport_t *tp = ctx->tp;
+    unsigned char nothing[2] = {0};
+    hk_req_t reqs[2];
+    hk_status_t status = tp->irecv(ctx, from, &nothing[0], 0, &reqs[0]);
+    if (status == HK_OK) {
+        status = tp->isend(ctx, to, &nothing[1], 0, &reqs[1]);
+    }
+    return status == HK_OK ? tp->wait_all(ctx, reqs, 2) : status;
+}
+
 hk_status_t hk_portable_barrier(hk_ctx_t *ctx)
 {
     const int size = ctx->size;
+    hk_status_t (*const exchange)(hk_ctx_t *, int, int) =
+        (ctx->tp->caps & HK_CAP_SYNCHRONOUS) != 0 ? exchange_posted_tokens : exchange_tokens;
     for (int distance = 1; distance < size; distance *= 2) {
         const int to = (ctx->rank + distance) % size;
         const int from = (ctx->rank - distance + size) % size;
-        const hk_status_t status = exchange_tokens(ctx, to, from);
+        const hk_status_t status = exchange(ctx, to, from);
         if (status != HK_OK) {
             return status;
         }

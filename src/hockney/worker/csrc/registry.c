@@ -43,6 +43,7 @@ const hk_pattern_t *const hk_patterns[] = {PATTERNS(PATTERN_ENTRY) NULL};
     NATIVE(X)                                                                                                          \
     MPI(X)                                                                                                             \
     PVM(X)                                                                                                             \
+    SHMEM(X)                                                                                                           \
     EXTRA(X)
 
 #if defined(HK_FAMILY_NATIVE)
@@ -68,7 +69,15 @@ const hk_pattern_t *const hk_patterns[] = {PATTERNS(PATTERN_ENTRY) NULL};
 #endif
 
 #if defined(HK_FAMILY_MPI)
-#define MPI(X) X(mpi)
+// clang-format off
+#define MPI(X)              \
+    X(mpi)                  \
+    X(mpi_sync)             \
+    X(mpi_ready)            \
+    X(mpi_buffered)         \
+    X(mpi_persistent)       \
+    X(mpi_rma)
+// clang-format on
 #else
 #define MPI(X)
 #endif
@@ -88,6 +97,12 @@ const hk_pattern_t *const hk_patterns[] = {PATTERNS(PATTERN_ENTRY) NULL};
 // clang-format on
 #else
 #define PVM(X)
+#endif
+
+#if defined(HK_FAMILY_SHMEM)
+#define SHMEM(X) X(shmem) X(shmem_static)
+#else
+#define SHMEM(X)
 #endif
 
 #if defined(HK_EXTRA_TRANSPORTS)

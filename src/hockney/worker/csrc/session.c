@@ -487,8 +487,8 @@ int hk_rank_main(const hk_transport_t *tp, const hk_job_t *job)
         status = serve(&session);
     }
     hk_floor_close(&session.bench.floor);
-    hk_bench_close(&session.bench);
-    if (status == HK_OK) {
+    if (status == HK_OK) { /* else the other ranks don't come along, and some libraries would wait for them */
+        hk_bench_close(&session.bench);
         tp->close(session.bench.ctx);
     }
     if (session.bench.watch != NULL) {

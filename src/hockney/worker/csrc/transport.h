@@ -28,6 +28,7 @@ enum {
     HK_CAP_SYSCALLS = 1u << 6,    /* every message enters the kernel by design, so system time is no surprise */
     HK_CAP_STREAM = 1u << 7,      /* write_some, read_some and their _now: bytes without messages, in order */
     HK_CAP_LOSSY = 1u << 8,       /* a message may be lost: its receive ends with HK_OK and zeros in the buffer */
+    HK_CAP_SYNCHRONOUS = 1u << 9, /* send may wait for its receive: ranks that all send first would wait for ever */
 };
 
 struct hk_transport;

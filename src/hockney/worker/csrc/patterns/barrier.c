@@ -16,6 +16,10 @@ static hk_status_t plan(const hk_run_t *run, hk_plan_t *plan_p)
         hk_log(run->ctx->rank, "%s has no barrier of its own", run->ctx->tp->name);
         return HK_ERR_UNSUPPORTED;
     }
+    if (!is_native(run) && (run->ctx->tp->caps & HK_CAP_SEND) == 0) {
+        hk_log(run->ctx->rank, "%s has no messages to make a barrier of", run->ctx->tp->name);
+        return HK_ERR_UNSUPPORTED;
+    }
     *plan_p = (hk_plan_t){.divisor = 1, .algorithm = is_native(run) ? "native" : "portable"};
     return HK_OK;
 }
@@ -34,7 +38,6 @@ static hk_status_t repeat(hk_run_t *run, uint64_t reps)
 const hk_pattern_t hk_pattern_barrier = {
     .name = "barrier",
     .summary = "no rank goes on before all have come; the slowest rank's time",
-    .needs = HK_CAP_SEND,
     .ranks_min = 2,
     .ranks_step = 1,
     .timed = HK_TIMED_SLOWEST,

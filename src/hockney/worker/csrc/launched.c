@@ -1,0 +1,123 @@
+#include "launched.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "control.h"
+
+enum { START_LIMIT_S = 60 };
+
+/* Slurm's comes last but one: a batch shell hands its own 0 down to everything that an mpiexec starts in it. */
+int hk_launched_local_rank(void)
+{
+    static const char *const names[] = {
+        "OMPI_COMM_WORLD_LOCAL_RANK",
+        "MPI_LOCALRANKID",
+        "MV2_COMM_WORLD_LOCAL_RANK",
+        "PALS_LOCAL_RANKID",
+        "SLURM_LOCALID",
+        "PMIX_RANK",
+        "PMI_RANK",
+    };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *value = getenv(names[i]);
+        if (value != NULL && *value >= '0' && *value <= '9') {
+            return (int)strtol(value, NULL, 10);
+        }
+    }
+    return -1;
+}
+
+static bool is_loopback(const struct sockaddr *address)
+{
+    return address->sa_family == AF_INET &&
+           ntohl(((const struct sockaddr_in *)(const void *)address)->sin_addr.s_addr) >> 24 == 127;
+}
+
+/* An IPv4 address of this host that others can reach: its name's, or where the name leads to the loopback (as
+ * /etc/hosts often has it) that of the first interface that is up. */
+static bool find_own_address(char *host_p, size_t room)
+{
+    char name[256] = "";
+    struct addrinfo *found = NULL;
+    const struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM};
+    bool ok = false;
+    if (gethostname(name, sizeof name - 1) == 0 && getaddrinfo(name, NULL, &hints, &found) == 0) {
+        for (const struct addrinfo *at = found; at != NULL && !ok; at = at->ai_next) {
+            ok = !is_loopback(at->ai_addr) &&
+                 getnameinfo(at->ai_addr, at->ai_addrlen, host_p, (socklen_t)room, NULL, 0, NI_NUMERICHOST) == 0;
+        }
+        freeaddrinfo(found);
+    }
+    struct ifaddrs *interfaces = NULL;
+    if (ok || getifaddrs(&interfaces) != 0) {
+        return ok;
+    }
+    for (const struct ifaddrs *at = interfaces; at != NULL && !ok; at = at->ifa_next) {
+        ok = at->ifa_addr != NULL && at->ifa_addr->sa_family == AF_INET && (at->ifa_flags & IFF_UP) != 0 &&
+             !is_loopback(at->ifa_addr) &&
+             getnameinfo(at->ifa_addr, sizeof(struct sockaddr_in), host_p, (socklen_t)room, NULL, 0, NI_NUMERICHOST) ==
+                 0;
+    }
+    freeifaddrs(interfaces);
+    return ok;
+}
+
+/* Rank 0: a socket that the others can reach. */
+static hk_status_t listen_for_others(const hk_world_t *world, int *listener_p, hk_address_t *address_p)
+{
+    char host[NI_MAXHOST];
+    if (world->one_host) {
+        return hk_control_listen(NULL, listener_p, address_p);
+    }
+    if (!find_own_address(host, sizeof host)) {
+        hk_log(0, "%s: the ranks are on several hosts, and this one has no address but the loopback", hk_family.name);
+        return HK_ERR_SYSTEM;
+    }
+    return hk_control_listen(host, listener_p, address_p);
+}
+
+/* The control star, bootstrapped by one broadcast of the library: a waiting rank then sleeps in a read, which few
+ * libraries let it do. */
+static hk_status_t join_star(const hk_world_t *world, hk_status_t (*broadcast)(int, void *, size_t),
+                             hk_control_t *control_p)
+{
+    hk_address_t address = {0};
+    int listener = -1;
+    hk_status_t status = world->rank == 0 ? listen_for_others(world, &listener, &address) : HK_OK;
+    if (status == HK_OK) { /* else the caller aborts the job, so nobody waits for the broadcast */
+        status = broadcast(world->rank, &address, sizeof address);
+    }
+    if (status != HK_OK) {
+        return status;
+    }
+    return world->rank == 0 ? hk_control_accept(listener, &address, world->size, START_LIMIT_S, control_p)
+                            : hk_control_connect(&address, world->rank, world->size, START_LIMIT_S, control_p);
+}
+
+int hk_launched_run(const hk_args_t *args, const hk_world_t *world, bool pinned,
+                    hk_status_t (*broadcast)(int rank, void *buf, size_t len_bytes))
+{
+    hk_control_t control;
+    if (!pinned && hk_pin(args, world->local_rank) != HK_OK) {
+        return HK_EXIT_FAILED;
+    }
+    if (join_star(world, broadcast, &control) != HK_OK) {
+        return HK_EXIT_FAILED;
+    }
+    const hk_job_t job = {
+        .rank = world->rank,
+        .size = world->size,
+        .control = &control,
+        .oversubscribed = args->oversubscribed,
+        .remote = !world->one_host,
+    };
+    const int code = hk_rank_main(args->tp, &job);
+    hk_control_close(&control);
+    return code;
+}

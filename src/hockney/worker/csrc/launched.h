@@ -1,0 +1,26 @@
+/* What the families share whose ranks another program starts: a library's own mpiexec or oshrun. */
+#ifndef HK_LAUNCHED_H
+#define HK_LAUNCHED_H
+
+#include <stdbool.h>
+
+#include "family.h"
+
+/* Where a rank is, as its library says once it is up. */
+typedef struct hk_world {
+    int rank, size;
+    int local_rank; /* among the ranks of this host */
+    bool one_host;
+} hk_world_t;
+
+/* This process's place among the ranks of its host, as its launcher says before the library is up; -1 if it says
+ * nothing. */
+int hk_launched_local_rank(void);
+
+/* Join the control star and serve commands until the end. `broadcast` hands rank 0's bytes to all ranks: the one thing
+ * that the library is needed for. `pinned`: this rank is pinned already. Returns the exit code; where it isn't
+ * HK_EXIT_OK the caller must end every rank, also those that wait in the library for this one. */
+int hk_launched_run(const hk_args_t *args, const hk_world_t *world, bool pinned,
+                    hk_status_t (*broadcast)(int rank, void *buf, size_t len_bytes));
+
+#endif

@@ -1,0 +1,50 @@
+/* What the MPI transports share: the context, and the hooks that a variant does not change. */
+#ifndef HK_MPI_HOOKS_H
+#define HK_MPI_HOOKS_H
+
+#include <limits.h>
+#include <mpi.h>
+
+#include "../transport.h"
+
+enum { HK_MPI_TAG = 1, HK_MPI_LIBRARY_MAX = 96 };
+
+/* Variants embed it as the first member of their own. */
+typedef struct hk_mpi {
+    hk_ctx_t base;
+    MPI_Comm comm; /* our own, so that nothing a library or tool sends on the world can match our messages */
+    char library[HK_MPI_LIBRARY_MAX];
+} hk_mpi_t;
+
+static inline MPI_Comm hk_mpi_comm(const hk_ctx_t *ctx)
+{
+    return ((const hk_mpi_t *)ctx)->comm;
+}
+
+/* Log what a call of the library says went wrong. Out of line and cold: hooks stay a compare and a jump. */
+hk_status_t hk_mpi_failed(int rank, const char *call, int code);
+
+#define HK_MPI_CHECKED(ctx, call, code)                                                                                \
+    (__builtin_expect((code) == MPI_SUCCESS, 1) ? HK_OK : hk_mpi_failed((ctx)->rank, call, code))
+
+/* A context of ctx_bytes, zero behind the common part. */
+hk_status_t hk_mpi_open(const hk_job_t *job, const hk_transport_t *tp, size_t ctx_bytes, hk_ctx_t **ctx_p);
+void hk_mpi_close(hk_ctx_t *ctx);
+const char *hk_mpi_library(const hk_ctx_t *ctx);
+
+hk_status_t hk_mpi_send(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes);
+hk_status_t hk_mpi_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes);
+hk_status_t hk_mpi_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, hk_req_t *req);
+hk_status_t hk_mpi_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, hk_req_t *req);
+hk_status_t hk_mpi_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count);
+hk_status_t hk_mpi_barrier(hk_ctx_t *ctx);
+hk_status_t hk_mpi_broadcast(hk_ctx_t *ctx, int root, void *buf, size_t len_bytes);
+hk_status_t hk_mpi_alltoall(hk_ctx_t *ctx, const void *out, void *in, size_t len_bytes);
+
+/* The same in every table. */
+#define HK_MPI_CAPS (HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_CAP_SPINS)
+#define HK_MPI_SHARED                                                                                                  \
+    .abi = HK_TRANSPORT_ABI, .library = hk_mpi_library, .broadcast = hk_mpi_broadcast, .alltoall = hk_mpi_alltoall,    \
+    .now_ns = hk_real_now_ns, .compute = hk_real_compute
+
+#endif

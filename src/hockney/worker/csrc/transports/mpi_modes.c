@@ -1,0 +1,307 @@
+/* MPI's send modes as transports of their own: synchronous, ready and buffered. What they do not change is mpi.c's. */
+#include <mpi.h>
+#include <string.h>
+
+#include "mpi_hooks.h"
+
+extern const hk_transport_t hk_transport_mpi_sync, hk_transport_mpi_ready, hk_transport_mpi_buffered;
+
+/* ---- synchronous: a send returns when the receive has begun ----------------------------------------------------- */
+
+static hk_status_t sync_open(const hk_job_t *job, hk_ctx_t **ctx_p)
+{
+    return hk_mpi_open(job, &hk_transport_mpi_sync, sizeof(hk_mpi_t), ctx_p);
+}
+
+static hk_status_t sync_send(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes)
+{
+    const int code = MPI_Ssend(buf, (int)len_bytes, MPI_BYTE, peer, HK_MPI_TAG, hk_mpi_comm(ctx));
+    return HK_MPI_CHECKED(ctx, "MPI_Ssend", code);
+}
+
+static hk_status_t sync_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, hk_req_t *req)
+{
+    MPI_Request *request = (MPI_Request *)(void *)req->room;
+    const int code = MPI_Issend(buf, (int)len_bytes, MPI_BYTE, peer, HK_MPI_TAG, hk_mpi_comm(ctx), request);
+    return HK_MPI_CHECKED(ctx, "MPI_Issend", code);
+}
+
+const hk_transport_t hk_transport_mpi_sync = {
+    HK_MPI_SHARED,
+    .caps = HK_MPI_CAPS | HK_CAP_SYNCHRONOUS,
+    .name = "mpi:sync",
+    .summary = "synchronous sends (MPI_Ssend): each returns when its receive has begun",
+    .max_bytes = INT_MAX,
+    .open = sync_open,
+    .close = hk_mpi_close,
+    .alloc = hk_private_alloc,
+    .free = hk_private_free,
+    .send = sync_send,
+    .recv = hk_mpi_recv,
+    .isend = sync_isend,
+    .irecv = hk_mpi_irecv,
+    .wait_all = hk_mpi_wait_all,
+    .barrier = hk_mpi_barrier,
+};
+
+/* ---- ready: a send may start only when its receive is posted ---------------------------------------------------- */
+
+/* The receiver posts its receive and then says so by a message of 0 bytes, which the sender takes before MPI_Rsend.
+ *
+ * The n-th message from one rank to another carries the n-th tag, so a send that gets its go-ahead before an older one
+ * was started still meets its own receive: the k-th go-ahead always belongs to the k-th message. */
+enum { TAG_GO = 2, TAG_FIRST = 16, TAGS = 1 << 14 }; /* MPI promises tags up to 32767 */
+
+typedef struct ready_ctx {
+    hk_mpi_t mpi;
+    unsigned started[]; /* [size] sends to each rank, then [size] receives from each */
+} ready_ctx_t;
+
+typedef struct ready_req {
+    MPI_Request data;
+    MPI_Request go;
+    const void *buf;
+    int len, peer, tag; /* len < 0: nothing is left to be started */
+    char nothing;       /* where a message of 0 bytes goes */
+} ready_req_t;
+
+_Static_assert(sizeof(ready_req_t) <= sizeof(hk_req_t), "mpi:ready: a request does not fit hk_req_t");
+
+static int next_send_tag(hk_ctx_t *ctx, int peer)
+{
+    return TAG_FIRST + (int)(((ready_ctx_t *)ctx)->started[peer]++ % TAGS);
+}
+
+static int next_recv_tag(hk_ctx_t *ctx, int peer)
+{
+    return TAG_FIRST + (int)(((ready_ctx_t *)ctx)->started[ctx->size + peer]++ % TAGS);
+}
+
+static hk_status_t ready_open(const hk_job_t *job, hk_ctx_t **ctx_p)
+{
+    const size_t counts = 2 * (size_t)job->size;
+    return hk_mpi_open(job, &hk_transport_mpi_ready, sizeof(ready_ctx_t) + counts * sizeof(unsigned), ctx_p);
+}
+
+static hk_status_t ready_send(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes)
+{
+    char nothing = 0;
+    int code = MPI_Recv(&nothing, 0, MPI_BYTE, peer, TAG_GO, hk_mpi_comm(ctx), MPI_STATUS_IGNORE);
+    if (code == MPI_SUCCESS) {
+        code = MPI_Rsend(buf, (int)len_bytes, MPI_BYTE, peer, next_send_tag(ctx, peer), hk_mpi_comm(ctx));
+    }
+    return HK_MPI_CHECKED(ctx, "MPI_Rsend", code);
+}
+
+static hk_status_t ready_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes)
+{
+    const char nothing = 0;
+    MPI_Request request;
+    int code = MPI_Irecv(buf, (int)len_bytes, MPI_BYTE, peer, next_recv_tag(ctx, peer), hk_mpi_comm(ctx), &request);
+    if (code == MPI_SUCCESS) {
+        code = MPI_Send(&nothing, 0, MPI_BYTE, peer, TAG_GO, hk_mpi_comm(ctx));
+    }
+    if (code == MPI_SUCCESS) {
+        code = MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    return HK_MPI_CHECKED(ctx, "MPI_Irecv, MPI_Send or MPI_Wait", code);
+}
+
+/* The send itself is started by wait_all, once the go-ahead is there. */
+static hk_status_t ready_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, hk_req_t *req)
+{
+    ready_req_t *mine = (ready_req_t *)(void *)req->room;
+    mine->data = MPI_REQUEST_NULL;
+    mine->buf = buf;
+    mine->len = (int)len_bytes;
+    mine->peer = peer;
+    mine->tag = next_send_tag(ctx, peer);
+    const int code = MPI_Irecv(&mine->nothing, 0, MPI_BYTE, peer, TAG_GO, hk_mpi_comm(ctx), &mine->go);
+    return HK_MPI_CHECKED(ctx, "MPI_Irecv", code);
+}
+
+static hk_status_t ready_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, hk_req_t *req)
+{
+    ready_req_t *mine = (ready_req_t *)(void *)req->room;
+    mine->nothing = 0;
+    mine->len = -1;
+    int code = MPI_Irecv(buf, (int)len_bytes, MPI_BYTE, peer, next_recv_tag(ctx, peer), hk_mpi_comm(ctx), &mine->data);
+    if (code == MPI_SUCCESS) {
+        code = MPI_Isend(&mine->nothing, 0, MPI_BYTE, peer, TAG_GO, hk_mpi_comm(ctx), &mine->go);
+    }
+    return HK_MPI_CHECKED(ctx, "MPI_Irecv or MPI_Isend", code);
+}
+
+/* Start each send whose go-ahead has come; how many still wait for theirs in *waiting_p. */
+static int start_ready(hk_ctx_t *ctx, hk_req_t *reqs, size_t count, size_t *waiting_p)
+{
+    int code = MPI_SUCCESS;
+    *waiting_p = 0;
+    for (size_t i = 0; i < count && code == MPI_SUCCESS; i++) {
+        ready_req_t *one = (ready_req_t *)(void *)reqs[i].room;
+        int has_come = 0;
+        if (one->len < 0) {
+            continue;
+        }
+        code = MPI_Test(&one->go, &has_come, MPI_STATUS_IGNORE);
+        if (code == MPI_SUCCESS && has_come) {
+            code = MPI_Irsend(one->buf, one->len, MPI_BYTE, one->peer, one->tag, hk_mpi_comm(ctx), &one->data);
+            one->len = -1;
+        } else {
+            ++*waiting_p;
+        }
+    }
+    return code;
+}
+
+#if defined(__GNUC__) && !defined(__clang__)
+/* MPICH declares MPI_STATUSES_IGNORE as an array of one, and gcc believes it. */
+#pragma GCC diagnostic ignored "-Wstringop-overflow"
+#endif
+
+/* Packed like those of the plain transport: the two of slot i go to places that don't lie behind it. */
+static hk_status_t ready_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
+{
+    size_t waiting = count;
+    int code = MPI_SUCCESS;
+    while (waiting > 0 && code == MPI_SUCCESS) {
+        code = start_ready(ctx, reqs, count, &waiting);
+    }
+    if (code == MPI_SUCCESS) {
+        MPI_Request *packed = (MPI_Request *)(void *)reqs;
+        for (size_t i = 0; i < count; i++) {
+            ready_req_t one;
+            memcpy(&one, reqs[i].room, sizeof one);
+            packed[2 * i] = one.data;
+            packed[2 * i + 1] = one.go;
+        }
+        code = MPI_Waitall(2 * (int)count, packed, MPI_STATUSES_IGNORE);
+    }
+    return HK_MPI_CHECKED(ctx, "MPI_Test, MPI_Irsend or MPI_Waitall", code);
+}
+
+const hk_transport_t hk_transport_mpi_ready = {
+    HK_MPI_SHARED,
+    .caps = HK_MPI_CAPS | HK_CAP_SYNCHRONOUS,
+    .name = "mpi:ready",
+    .summary = "ready sends (MPI_Rsend), each after the receiver's go-ahead, a message of 0 bytes",
+    .max_bytes = INT_MAX,
+    .open = ready_open,
+    .close = hk_mpi_close,
+    .alloc = hk_private_alloc,
+    .free = hk_private_free,
+    .send = ready_send,
+    .recv = ready_recv,
+    .isend = ready_isend,
+    .irecv = ready_irecv,
+    .wait_all = ready_wait_all,
+    .barrier = hk_mpi_barrier,
+};
+
+/* ---- buffered: a send returns when its message is copied into a buffer of ours ----------------------------------- */
+
+enum {
+    BUFFERED_MAX_BYTES = 16 << 20,
+    BUFFER_BYTES = 2 * BUFFERED_MAX_BYTES + (1 << 20),
+    GRAIN_BYTES = 64,
+};
+
+typedef struct buffered_ctx {
+    hk_mpi_t mpi;
+    void *buffer;
+    size_t used_bytes; /* by all messages since the buffer was last known to be empty */
+} buffered_ctx_t;
+
+static hk_status_t buffered_open(const hk_job_t *job, hk_ctx_t **ctx_p)
+{
+    const hk_status_t status = hk_mpi_open(job, &hk_transport_mpi_buffered, sizeof(buffered_ctx_t), ctx_p);
+    if (status != HK_OK) {
+        return status;
+    }
+    buffered_ctx_t *ctx = (buffered_ctx_t *)*ctx_p;
+    ctx->buffer = hk_private_alloc(*ctx_p, BUFFER_BYTES);
+    if (ctx->buffer == NULL) {
+        hk_mpi_close(*ctx_p);
+        return HK_ERR_MEMORY;
+    }
+    memset(ctx->buffer, 0, BUFFER_BYTES); /* a first touch costs more than the copy, and libraries go through it all */
+    const int code = MPI_Buffer_attach(ctx->buffer, BUFFER_BYTES);
+    if (code != MPI_SUCCESS) {
+        hk_private_free(*ctx_p, ctx->buffer, BUFFER_BYTES);
+        hk_mpi_close(*ctx_p);
+        return hk_mpi_failed(job->rank, "MPI_Buffer_attach", code);
+    }
+    return HK_OK;
+}
+
+static void buffered_close(hk_ctx_t *base)
+{
+    buffered_ctx_t *ctx = (buffered_ctx_t *)base;
+    void *buffer = NULL;
+    int len_bytes = 0;
+    MPI_Buffer_detach(&buffer, &len_bytes);
+    hk_private_free(base, ctx->buffer, BUFFER_BYTES);
+    hk_mpi_close(base);
+}
+
+/* Taking the buffer away waits until all that is in it has been delivered. */
+__attribute__((cold, noinline)) static int drain(buffered_ctx_t *ctx)
+{
+    void *buffer = NULL;
+    int len_bytes = 0;
+    const int code = MPI_Buffer_detach(&buffer, &len_bytes);
+    ctx->used_bytes = 0;
+    return code == MPI_SUCCESS ? MPI_Buffer_attach(ctx->buffer, BUFFER_BYTES) : code;
+}
+
+/* Room for one more message, by our own count: a library that is asked for more than it has may lose a message (Open
+ * MPI 4.1 has then already counted it), and it doesn't tell how much is free. So the count grows until the buffer
+ * might be full, and a wait for all that is in it starts it anew. */
+static inline int make_room(hk_ctx_t *base, size_t len_bytes)
+{
+    buffered_ctx_t *ctx = (buffered_ctx_t *)base;
+    const size_t need_bytes = (len_bytes + MPI_BSEND_OVERHEAD + GRAIN_BYTES - 1) / GRAIN_BYTES * GRAIN_BYTES;
+    int code = MPI_SUCCESS;
+    if (__builtin_expect(ctx->used_bytes + need_bytes > BUFFER_BYTES, 0)) {
+        code = drain(ctx);
+    }
+    ctx->used_bytes += need_bytes;
+    return code;
+}
+
+static hk_status_t buffered_send(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes)
+{
+    int code = make_room(ctx, len_bytes);
+    if (code == MPI_SUCCESS) {
+        code = MPI_Bsend(buf, (int)len_bytes, MPI_BYTE, peer, HK_MPI_TAG, hk_mpi_comm(ctx));
+    }
+    return HK_MPI_CHECKED(ctx, "MPI_Bsend", code);
+}
+
+static hk_status_t buffered_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, hk_req_t *req)
+{
+    MPI_Request *request = (MPI_Request *)(void *)req->room;
+    int code = make_room(ctx, len_bytes);
+    if (code == MPI_SUCCESS) {
+        code = MPI_Ibsend(buf, (int)len_bytes, MPI_BYTE, peer, HK_MPI_TAG, hk_mpi_comm(ctx), request);
+    }
+    return HK_MPI_CHECKED(ctx, "MPI_Ibsend", code);
+}
+
+const hk_transport_t hk_transport_mpi_buffered = {
+    HK_MPI_SHARED,
+    .caps = HK_MPI_CAPS,
+    .name = "mpi:buffered",
+    .summary = "buffered sends (MPI_Bsend) through an attached buffer of 33 MiB",
+    .max_bytes = BUFFERED_MAX_BYTES,
+    .open = buffered_open,
+    .close = buffered_close,
+    .alloc = hk_private_alloc,
+    .free = hk_private_free,
+    .send = buffered_send,
+    .recv = hk_mpi_recv,
+    .isend = buffered_isend,
+    .irecv = hk_mpi_irecv,
+    .wait_all = hk_mpi_wait_all,
+    .barrier = hk_mpi_barrier,
+};

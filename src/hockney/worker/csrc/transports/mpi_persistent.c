@@ -1,0 +1,220 @@
+/* mpi:persistent: each message is a persistent request (MPI_Send_init, MPI_Recv_init), started anew for each
+ * repetition.
+ *
+ * Requests are kept for each peer, direction, buffer and length, and made at the first use: the warm-up. As many of
+ * one kind are kept as are ever under way at once. */
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mpi_hooks.h"
+
+extern const hk_transport_t hk_transport_mpi_persistent;
+
+enum { REQUESTS_MAX = 1 << 14, BUCKETS = 1 << 12, BUCKET_BITS = 12 };
+
+typedef struct kept {
+    MPI_Request request;
+    struct kept *next; /* in the bucket of those that are idle, or among the unused */
+    const void *buf;
+    int len;
+    int way; /* a peer and a direction: 2 * peer to send, 2 * peer + 1 to receive */
+} kept_t;
+
+typedef struct persistent_ctx {
+    hk_mpi_t mpi;
+    kept_t *unused;
+    kept_t *idle[BUCKETS];
+    kept_t all[REQUESTS_MAX];
+} persistent_ctx_t;
+
+/* What wait_all is handed. */
+typedef struct started {
+    kept_t *kept;
+} started_t;
+
+_Static_assert(sizeof(started_t) <= sizeof(hk_req_t), "mpi:persistent: a request does not fit hk_req_t");
+
+static persistent_ctx_t *persistent_of(hk_ctx_t *ctx)
+{
+    return (persistent_ctx_t *)ctx;
+}
+
+static inline kept_t **bucket_of(persistent_ctx_t *ctx, const void *buf, int len, int way)
+{
+    const uint64_t key = (uint64_t)(uintptr_t)buf ^ (uint64_t)(unsigned)len << 40 ^ (uint64_t)(unsigned)way << 20;
+    return &ctx->idle[key * UINT64_C(0x9E3779B97F4A7C15) >> (64 - BUCKET_BITS)];
+}
+
+static void give_unused(persistent_ctx_t *ctx, kept_t *one)
+{
+    one->next = ctx->unused;
+    ctx->unused = one;
+}
+
+/* Requests that are not under way are given back to the library. */
+static void forget_idle(persistent_ctx_t *ctx)
+{
+    for (size_t i = 0; i < BUCKETS; i++) {
+        while (ctx->idle[i] != NULL) {
+            kept_t *one = ctx->idle[i];
+            ctx->idle[i] = one->next;
+            MPI_Request_free(&one->request);
+            give_unused(ctx, one);
+        }
+    }
+}
+
+static hk_status_t persistent_open(const hk_job_t *job, hk_ctx_t **ctx_p)
+{
+    const hk_status_t status = hk_mpi_open(job, &hk_transport_mpi_persistent, sizeof(persistent_ctx_t), ctx_p);
+    if (status == HK_OK) {
+        persistent_ctx_t *ctx = persistent_of(*ctx_p);
+        for (size_t i = REQUESTS_MAX; i > 0; i--) {
+            give_unused(ctx, &ctx->all[i - 1]);
+        }
+    }
+    return status;
+}
+
+static void persistent_close(hk_ctx_t *ctx)
+{
+    forget_idle(persistent_of(ctx));
+    hk_mpi_close(ctx);
+}
+
+/* A request may not outlive its buffer. */
+static void persistent_free(hk_ctx_t *ctx, void *memory, size_t len_bytes)
+{
+    forget_idle(persistent_of(ctx));
+    hk_private_free(ctx, memory, len_bytes);
+}
+
+__attribute__((cold, noinline)) static kept_t *make(hk_ctx_t *base, const void *buf, int len, int way)
+{
+    persistent_ctx_t *ctx = persistent_of(base);
+    if (ctx->unused == NULL) {
+        forget_idle(ctx);
+    }
+    kept_t *one = ctx->unused;
+    if (one == NULL) {
+        hk_log(base->rank, "mpi:persistent: more than %d messages are under way at once", REQUESTS_MAX);
+        return NULL;
+    }
+    void *writable = (void *)(uintptr_t)buf; /* a receive's buffer came without const */
+    const int code = way % 2 == 0
+                         ? MPI_Send_init(buf, len, MPI_BYTE, way / 2, HK_MPI_TAG, ctx->mpi.comm, &one->request)
+                         : MPI_Recv_init(writable, len, MPI_BYTE, way / 2, HK_MPI_TAG, ctx->mpi.comm, &one->request);
+    if (code != MPI_SUCCESS) {
+        hk_mpi_failed(base->rank, "MPI_Send_init or MPI_Recv_init", code);
+        return NULL;
+    }
+    ctx->unused = one->next;
+    one->buf = buf;
+    one->len = len;
+    one->way = way;
+    return one;
+}
+
+/* An idle request of that kind, taken out of its bucket; NULL: there can't be one more. */
+static inline kept_t *take(hk_ctx_t *ctx, const void *buf, size_t len_bytes, int way)
+{
+    const int len = (int)len_bytes;
+    for (kept_t **link = bucket_of(persistent_of(ctx), buf, len, way); *link != NULL; link = &(*link)->next) {
+        kept_t *one = *link;
+        if (one->buf == buf && one->len == len && one->way == way) {
+            *link = one->next;
+            return one;
+        }
+    }
+    return make(ctx, buf, len, way);
+}
+
+static inline void put_back(hk_ctx_t *ctx, kept_t *one)
+{
+    kept_t **bucket = bucket_of(persistent_of(ctx), one->buf, one->len, one->way);
+    one->next = *bucket;
+    *bucket = one;
+}
+
+static inline hk_status_t start(hk_ctx_t *ctx, kept_t *one)
+{
+    if (one == NULL) {
+        return HK_ERR_MEMORY;
+    }
+    const int code = MPI_Start(&one->request);
+    return HK_MPI_CHECKED(ctx, "MPI_Start", code);
+}
+
+static inline hk_status_t carry_out(hk_ctx_t *ctx, kept_t *one)
+{
+    const hk_status_t status = start(ctx, one);
+    if (status != HK_OK) {
+        return status;
+    }
+    const int code = MPI_Wait(&one->request, MPI_STATUS_IGNORE);
+    put_back(ctx, one);
+    return HK_MPI_CHECKED(ctx, "MPI_Wait", code);
+}
+
+static hk_status_t persistent_send(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes)
+{
+    return carry_out(ctx, take(ctx, buf, len_bytes, 2 * peer));
+}
+
+static hk_status_t persistent_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes)
+{
+    return carry_out(ctx, take(ctx, buf, len_bytes, 2 * peer + 1));
+}
+
+static hk_status_t persistent_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, hk_req_t *req)
+{
+    started_t *mine = (started_t *)(void *)req->room;
+    mine->kept = take(ctx, buf, len_bytes, 2 * peer);
+    return start(ctx, mine->kept);
+}
+
+static hk_status_t persistent_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, hk_req_t *req)
+{
+    started_t *mine = (started_t *)(void *)req->room;
+    mine->kept = take(ctx, buf, len_bytes, 2 * peer + 1);
+    return start(ctx, mine->kept);
+}
+
+#if defined(__GNUC__) && !defined(__clang__)
+/* MPICH declares MPI_STATUSES_IGNORE as an array of one, and gcc believes it. */
+#pragma GCC diagnostic ignored "-Wstringop-overflow"
+#endif
+
+/* The handles are copied together at the front of the caller's array, as in the plain transport: a persistent handle
+ * stays the same when its operation ends. */
+static hk_status_t persistent_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
+{
+    MPI_Request *packed = (MPI_Request *)(void *)reqs;
+    for (size_t i = 0; i < count; i++) {
+        started_t one;
+        memcpy(&one, reqs[i].room, sizeof one);
+        packed[i] = one.kept->request;
+        put_back(ctx, one.kept);
+    }
+    const int code = MPI_Waitall((int)count, packed, MPI_STATUSES_IGNORE);
+    return HK_MPI_CHECKED(ctx, "MPI_Waitall", code);
+}
+
+const hk_transport_t hk_transport_mpi_persistent = {
+    HK_MPI_SHARED,
+    .caps = HK_MPI_CAPS,
+    .name = "mpi:persistent",
+    .summary = "persistent requests (MPI_Send_init, MPI_Start), kept for each peer, buffer and length",
+    .max_bytes = INT_MAX,
+    .open = persistent_open,
+    .close = persistent_close,
+    .alloc = hk_private_alloc,
+    .free = persistent_free,
+    .send = persistent_send,
+    .recv = persistent_recv,
+    .isend = persistent_isend,
+    .irecv = persistent_irecv,
+    .wait_all = persistent_wait_all,
+    .barrier = hk_mpi_barrier,
+};

@@ -1,0 +1,87 @@
+/* How MPI ranks come to life: started by the mpiexec of their library. */
+#include <mpi.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../launched.h"
+#include "mpi_hooks.h"
+
+/* Ranks are on one host if they share memory and its name: two network namespaces of one machine share memory, and
+ * still can't meet on the loopback. */
+static hk_status_t look_around(hk_world_t *world_p)
+{
+    hk_world_t world;
+    MPI_Comm node;
+    int local_size = 0;
+    char name[MPI_MAX_PROCESSOR_NAME] = "";
+    char first[MPI_MAX_PROCESSOR_NAME] = "";
+    int len = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &world.size);
+    int code = MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, world.rank, MPI_INFO_NULL, &node);
+    if (code != MPI_SUCCESS) {
+        return hk_mpi_failed(world.rank, "MPI_Comm_split_type", code);
+    }
+    MPI_Comm_rank(node, &world.local_rank);
+    MPI_Comm_size(node, &local_size);
+    MPI_Comm_free(&node);
+    MPI_Get_processor_name(name, &len);
+    memcpy(first, name, sizeof first);
+    code = MPI_Bcast(first, sizeof first, MPI_CHAR, 0, MPI_COMM_WORLD);
+    int here = local_size == world.size && strcmp(first, name) == 0;
+    if (code == MPI_SUCCESS) {
+        code = MPI_Allreduce(MPI_IN_PLACE, &here, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
+    }
+    if (code != MPI_SUCCESS) {
+        return hk_mpi_failed(world.rank, "MPI_Bcast or MPI_Allreduce", code);
+    }
+    world.one_host = here != 0;
+    *world_p = world;
+    return HK_OK;
+}
+
+static hk_status_t broadcast_world(int rank, void *buf, size_t len_bytes)
+{
+    const int code = MPI_Bcast(buf, (int)len_bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+    return code == MPI_SUCCESS ? HK_OK : hk_mpi_failed(rank, "MPI_Bcast", code);
+}
+
+static int run_ranks(const hk_args_t *args, bool pinned)
+{
+    hk_world_t world;
+    if (look_around(&world) != HK_OK) {
+        return HK_EXIT_FAILED;
+    }
+    if (args->size != 0 && world.size != args->size) {
+        hk_log(world.rank,
+               "mpi: %d ranks were asked for, the library sees %d: is this the mpiexec of the MPI that the "
+               "worker was built with?",
+               args->size, world.size);
+        return HK_EXIT_USAGE;
+    }
+    return hk_launched_run(args, &world, pinned, broadcast_world);
+}
+
+static int mpi_start(const hk_args_t *args, int argc, char **argv)
+{
+    /* Pinned before MPI_Init, so that the library's shared memory is first touched where it will be used. */
+    const int local_rank = hk_launched_local_rank();
+    if (local_rank >= 0 && hk_pin(args, local_rank) != HK_OK) {
+        return HK_EXIT_FAILED;
+    }
+    hk_die_with_parent(getppid());
+    const int code = MPI_Init(&argc, &argv);
+    if (code != MPI_SUCCESS) {
+        hk_log(local_rank, "MPI_Init failed with code %d", code);
+        return HK_EXIT_FAILED;
+    }
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    const int exit_code = run_ranks(args, local_rank >= 0);
+    if (exit_code != HK_EXIT_OK) {
+        MPI_Abort(MPI_COMM_WORLD, exit_code); /* MPI_Finalize would wait for ranks that are gone */
+    }
+    MPI_Finalize();
+    return exit_code;
+}
+
+const hk_family_t hk_family = {.name = "mpi", .start = mpi_start};

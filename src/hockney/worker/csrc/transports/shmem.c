@@ -1,0 +1,192 @@
+/* OpenSHMEM: put, get and a wait on a word in symmetric memory, and the library's barrier.
+ *
+ * There is no send and receive in OpenSHMEM, and none is made up here. Its broadcast and all-to-all count in words of 4
+ * or 8 bytes, so they can't carry what our patterns ask for. */
+#include <shmem.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "../transport.h"
+
+extern const hk_transport_t hk_transport_shmem, hk_transport_shmem_static;
+
+enum {
+    LIBRARY_MAX = 96,
+    STATIC_MAX_BYTES = 1 << 20,
+    STATIC_BYTES = 4 * STATIC_MAX_BYTES,
+    STATIC_PAGE_BYTES = 4096,
+};
+
+typedef struct rank_ctx {
+    hk_ctx_t base;
+    char library[LIBRARY_MAX];
+    size_t static_used_bytes; /* of static_memory, by shmem:static */
+} rank_ctx_t;
+
+/* Open MPI has a name of its own for it, and knows nothing of the standard's. */
+#if defined(OSHMEM_MAJOR_VERSION)
+#define HEAP_VARIABLE "SHMEM_SYMMETRIC_HEAP_SIZE"
+#else
+#define HEAP_VARIABLE "SHMEM_SYMMETRIC_SIZE"
+#endif
+
+/* Not a rank's state but the very thing that shmem:static measures: symmetric memory of OpenSHMEM's other kind. */
+static _Alignas(STATIC_PAGE_BYTES) unsigned char static_memory[STATIC_BYTES];
+
+/* ---- open and close ---------------------------------------------------------------------------------------------- */
+
+static hk_status_t open_as(const hk_job_t *job, const hk_transport_t *tp, hk_ctx_t **ctx_p)
+{
+    int major = 0;
+    int minor = 0;
+    rank_ctx_t *ctx = calloc(1, sizeof *ctx);
+    if (ctx == NULL) {
+        hk_log(job->rank, "%s: no memory for a context", tp->name);
+        return HK_ERR_MEMORY;
+    }
+    ctx->base = (hk_ctx_t){.tp = tp, .rank = job->rank, .size = job->size};
+    shmem_info_get_version(&major, &minor);
+#if defined(OSHMEM_MAJOR_VERSION)
+    (void)snprintf(ctx->library, sizeof ctx->library, "Open MPI %d.%d.%d, OpenSHMEM %d.%d", OSHMEM_MAJOR_VERSION,
+                   OSHMEM_MINOR_VERSION, OSHMEM_RELEASE_VERSION, major, minor);
+#else
+    char name[SHMEM_MAX_NAME_LEN] = "";
+    shmem_info_get_name(name);
+    (void)snprintf(ctx->library, sizeof ctx->library, "%.60s, OpenSHMEM %d.%d", name, major, minor);
+#endif
+    *ctx_p = &ctx->base;
+    return HK_OK;
+}
+
+static hk_status_t heap_open(const hk_job_t *job, hk_ctx_t **ctx_p)
+{
+    return open_as(job, &hk_transport_shmem, ctx_p);
+}
+
+static hk_status_t static_open(const hk_job_t *job, hk_ctx_t **ctx_p)
+{
+    return open_as(job, &hk_transport_shmem_static, ctx_p);
+}
+
+static void close_any(hk_ctx_t *ctx)
+{
+    free(ctx);
+}
+
+static const char *library(const hk_ctx_t *ctx)
+{
+    return ((const rank_ctx_t *)ctx)->library;
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+static void *heap_alloc(hk_ctx_t *ctx, size_t len_bytes)
+{
+    const long page = sysconf(_SC_PAGESIZE);
+    void *memory = shmem_align(page > 0 ? (size_t)page : STATIC_PAGE_BYTES, len_bytes);
+    if (memory == NULL) {
+        hk_log(ctx->rank,
+               "shmem: no room for a buffer of %zu bytes in the symmetric heap, which " HEAP_VARIABLE " makes larger",
+               len_bytes);
+    }
+    return memory;
+}
+
+static void heap_free(hk_ctx_t *ctx, void *memory, size_t len_bytes)
+{
+    (void)ctx;
+    (void)len_bytes;
+    shmem_free(memory);
+}
+
+static void *static_alloc(hk_ctx_t *ctx, size_t len_bytes)
+{
+    rank_ctx_t *mine = (rank_ctx_t *)ctx;
+    const size_t room_bytes = STATIC_BYTES - mine->static_used_bytes;
+    if (len_bytes > room_bytes) {
+        hk_log(ctx->rank, "shmem:static: no room for a buffer of %zu bytes in the %d MiB of static data", len_bytes,
+               STATIC_BYTES >> 20);
+        return NULL;
+    }
+    unsigned char *memory = static_memory + mine->static_used_bytes;
+    mine->static_used_bytes += (len_bytes + STATIC_PAGE_BYTES - 1) / STATIC_PAGE_BYTES * STATIC_PAGE_BYTES;
+    return memory;
+}
+
+static void static_free(hk_ctx_t *ctx, void *memory, size_t len_bytes)
+{
+    (void)len_bytes;
+    ((rank_ctx_t *)ctx)->static_used_bytes = (size_t)((unsigned char *)memory - static_memory);
+}
+
+/* ---- the timed hooks --------------------------------------------------------------------------------------------- */
+
+static inline bool is_word(const void *one, const void *other, size_t len_bytes)
+{
+    return len_bytes == 8 && (((uintptr_t)one | (uintptr_t)other) & 7) == 0;
+}
+
+/* An aligned word is put as one, because a peer may wait on it: only that promises it a whole value. */
+static hk_status_t put(hk_ctx_t *ctx, int peer, void *remote, const void *local, size_t len_bytes)
+{
+    (void)ctx;
+    if (is_word(remote, local, len_bytes)) {
+        shmem_uint64_p(remote, *(const uint64_t *)local, peer);
+    } else {
+        shmem_putmem(remote, local, len_bytes, peer);
+    }
+    return HK_OK;
+}
+
+static hk_status_t get(hk_ctx_t *ctx, int peer, void *local, const void *remote, size_t len_bytes)
+{
+    (void)ctx;
+    shmem_getmem(local, remote, len_bytes, peer);
+    return HK_OK;
+}
+
+static hk_status_t quiet(hk_ctx_t *ctx)
+{
+    (void)ctx;
+    shmem_quiet();
+    return HK_OK;
+}
+
+static hk_status_t wait_word(hk_ctx_t *ctx, const uint64_t *word, uint64_t value)
+{
+    (void)ctx;
+    shmem_uint64_wait_until((uint64_t *)(uintptr_t)word, SHMEM_CMP_EQ, value);
+    return HK_OK;
+}
+
+static hk_status_t barrier(hk_ctx_t *ctx)
+{
+    (void)ctx;
+    shmem_barrier_all();
+    return HK_OK;
+}
+
+#define SHARED                                                                                                         \
+    .abi = HK_TRANSPORT_ABI, .caps = HK_CAP_ONE_SIDED | HK_CAP_PAYLOAD | HK_CAP_SPINS, .close = close_any,             \
+    .library = library, .put = put, .get = get, .quiet = quiet, .wait_word = wait_word, .barrier = barrier,            \
+    .now_ns = hk_real_now_ns, .compute = hk_real_compute
+
+const hk_transport_t hk_transport_shmem = {
+    SHARED,
+    .name = "shmem",
+    .summary = "OpenSHMEM: put, get and wait on memory from the symmetric heap",
+    .open = heap_open,
+    .alloc = heap_alloc,
+    .free = heap_free,
+};
+
+const hk_transport_t hk_transport_shmem_static = {
+    SHARED,
+    .name = "shmem:static",
+    .summary = "OpenSHMEM: put, get and wait on static data",
+    .max_bytes = STATIC_MAX_BYTES,
+    .open = static_open,
+    .alloc = static_alloc,
+    .free = static_free,
+};

@@ -1,0 +1,99 @@
+/* How the ranks of OpenSHMEM come to life: started by the library's own oshrun. */
+#include <shmem.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../launched.h"
+
+enum { HOST_MAX = 256 };
+
+/* Memory that all ranks have at one place, zero. Like shmem_free it waits for all ranks. */
+static void *take_symmetric(int rank, size_t len_bytes)
+{
+    void *memory = shmem_malloc(len_bytes);
+    if (memory == NULL) {
+        hk_log(rank, "shmem: not even %zu bytes of symmetric memory", len_bytes);
+        return NULL;
+    }
+    memset(memory, 0, len_bytes);
+    shmem_barrier_all();
+    return memory;
+}
+
+static hk_status_t broadcast_from_0(int rank, void *buf, size_t len_bytes)
+{
+    void *there = take_symmetric(rank, len_bytes);
+    if (there == NULL) {
+        return HK_ERR_MEMORY;
+    }
+    if (rank == 0) {
+        memcpy(there, buf, len_bytes);
+    }
+    shmem_barrier_all();
+    if (rank != 0) {
+        shmem_getmem(buf, there, len_bytes, 0);
+    }
+    shmem_free(there);
+    return HK_OK;
+}
+
+/* Every rank compares its host's name with that of rank 0, and tells rank 0 if it differs. */
+static hk_status_t look_around(hk_world_t *world_p)
+{
+    hk_world_t world = {.rank = shmem_my_pe(), .size = shmem_n_pes()};
+    char name[HOST_MAX] = "";
+    char first[HOST_MAX] = "";
+    gethostname(name, sizeof name - 1);
+    memcpy(first, name, sizeof first);
+    hk_status_t status = broadcast_from_0(world.rank, first, sizeof first);
+    int *elsewhere = status == HK_OK ? take_symmetric(world.rank, sizeof *elsewhere) : NULL;
+    if (elsewhere == NULL) {
+        return HK_ERR_MEMORY;
+    }
+    if (strcmp(first, name) != 0) {
+        shmem_int_p(elsewhere, 1, 0);
+    }
+    shmem_barrier_all();
+    world.one_host = shmem_int_g(elsewhere, 0) == 0;
+    shmem_free(elsewhere);
+    world.local_rank = world.rank; /* where the launcher has said nothing, which those we start never do */
+    *world_p = world;
+    return HK_OK;
+}
+
+static int run_ranks(const hk_args_t *args, bool pinned)
+{
+    hk_world_t world;
+    if (look_around(&world) != HK_OK) {
+        return HK_EXIT_FAILED;
+    }
+    if (args->size != 0 && world.size != args->size) {
+        hk_log(world.rank,
+               "shmem: %d ranks were asked for, the library sees %d: is this the oshrun of the library that the "
+               "worker was built with?",
+               args->size, world.size);
+        return HK_EXIT_USAGE;
+    }
+    return hk_launched_run(args, &world, pinned, broadcast_from_0);
+}
+
+static int shmem_start(const hk_args_t *args, int argc, char **argv)
+{
+    (void)argc;
+    (void)argv;
+    /* Pinned before shmem_init, so that the symmetric heap is first touched where it will be used. */
+    const int local_rank = hk_launched_local_rank();
+    if (local_rank >= 0 && hk_pin(args, local_rank) != HK_OK) {
+        return HK_EXIT_FAILED;
+    }
+    hk_die_with_parent(getppid());
+    shmem_init();
+    const int exit_code = run_ranks(args, local_rank >= 0);
+    if (exit_code != HK_EXIT_OK) {
+        shmem_global_exit(exit_code); /* shmem_finalize would wait for ranks that are gone */
+    }
+    shmem_finalize();
+    return exit_code;
+}
+
+const hk_family_t hk_family = {.name = "shmem", .start = shmem_start};

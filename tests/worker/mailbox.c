@@ -1,0 +1,136 @@
+/* Messages made of puts, gets and waits on words alone, over the transport that HK_MAILBOX_OVER names: so every pattern
+ * of sends and receives, with its check of the payload, drives that transport's one-sided half.
+ *
+ * Each pair of ranks has a mailbox at the receiver and an outbox at the sender. Of two messages one is put into the
+ * mailbox before its number is, and one waits in the outbox to be got. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "transport.h"
+
+extern const hk_transport_t HK_MAILBOX_OVER, hk_transport_mailbox;
+
+#if !defined(HK_MAILBOX_BYTES)
+#define HK_MAILBOX_BYTES (1 << 17)
+#endif
+
+enum { BOX_BYTES = HK_MAILBOX_BYTES };
+
+/* What lies in each rank's symmetric memory for one peer. */
+typedef struct box {
+    uint64_t come;      /* number of messages from the peer that have come */
+    uint64_t taken;     /* number of messages to the peer that it has taken */
+    uint64_t number[2]; /* what is put into the two above, at the peer */
+    unsigned char in[BOX_BYTES], out[BOX_BYTES];
+} box_t;
+
+typedef struct mailbox {
+    hk_ctx_t base;
+    hk_ctx_t *under;
+    box_t *box; /* [size] */
+} mailbox_t;
+
+static hk_ctx_t *under(hk_ctx_t *ctx)
+{
+    return ((mailbox_t *)ctx)->under;
+}
+
+static hk_status_t mailbox_open(const hk_job_t *job, hk_ctx_t **ctx_p)
+{
+    mailbox_t *mine = calloc(1, sizeof *mine);
+    const size_t len_bytes = (size_t)job->size * sizeof *mine->box;
+    if (mine == NULL || HK_MAILBOX_OVER.open(job, &mine->under) != HK_OK) {
+        free(mine);
+        return HK_ERR_SYSTEM;
+    }
+    mine->base = (hk_ctx_t){.tp = &hk_transport_mailbox, .rank = job->rank, .size = job->size};
+    mine->box = HK_MAILBOX_OVER.alloc(mine->under, len_bytes);
+    if (mine->box == NULL) {
+        free(mine);
+        return HK_ERR_MEMORY;
+    }
+    memset(mine->box, 0, len_bytes);
+    *ctx_p = &mine->base;
+    return HK_MAILBOX_OVER.barrier(mine->under);
+}
+
+static void mailbox_close(hk_ctx_t *ctx)
+{
+    mailbox_t *mine = (mailbox_t *)ctx;
+    HK_MAILBOX_OVER.free(mine->under, mine->box, (size_t)ctx->size * sizeof *mine->box);
+    HK_MAILBOX_OVER.close(mine->under);
+    free(mine);
+}
+
+static const char *mailbox_library(const hk_ctx_t *ctx)
+{
+    return HK_MAILBOX_OVER.library(((const mailbox_t *)ctx)->under);
+}
+
+static void *mailbox_alloc(hk_ctx_t *ctx, size_t len_bytes)
+{
+    return HK_MAILBOX_OVER.alloc(under(ctx), len_bytes);
+}
+
+static void mailbox_free(hk_ctx_t *ctx, void *memory, size_t len_bytes)
+{
+    HK_MAILBOX_OVER.free(under(ctx), memory, len_bytes);
+}
+
+static hk_status_t mailbox_send(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes)
+{
+    const hk_transport_t *tp = &HK_MAILBOX_OVER;
+    box_t *to = &((mailbox_t *)ctx)->box[peer];
+    box_t *mine = &((mailbox_t *)ctx)->box[ctx->rank]; /* at the peer, this one is for us */
+    hk_status_t status = tp->wait_word(under(ctx), &to->taken, to->number[0]);
+    if (status == HK_OK) {
+        memcpy(to->out, buf, len_bytes);
+        to->number[0]++;
+        if (to->number[0] % 2 == 0) {
+            status = tp->put(under(ctx), peer, mine->in, to->out, len_bytes);
+        }
+    }
+    if (status == HK_OK) {
+        status = tp->quiet(under(ctx));
+    }
+    return status == HK_OK ? tp->put(under(ctx), peer, &mine->come, &to->number[0], 8) : status;
+}
+
+static hk_status_t mailbox_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes)
+{
+    const hk_transport_t *tp = &HK_MAILBOX_OVER;
+    box_t *from = &((mailbox_t *)ctx)->box[peer];
+    box_t *mine = &((mailbox_t *)ctx)->box[ctx->rank];
+    hk_status_t status = tp->wait_word(under(ctx), &from->come, ++from->number[1]);
+    if (status == HK_OK && from->number[1] % 2 == 1) {
+        status = tp->get(under(ctx), peer, from->in, mine->out, len_bytes);
+    }
+    if (status == HK_OK) {
+        memcpy(buf, from->in, len_bytes);
+        status = tp->put(under(ctx), peer, &mine->taken, &from->number[1], 8);
+    }
+    return status;
+}
+
+static hk_status_t mailbox_barrier(hk_ctx_t *ctx)
+{
+    return HK_MAILBOX_OVER.barrier(under(ctx));
+}
+
+const hk_transport_t hk_transport_mailbox = {
+    .abi = HK_TRANSPORT_ABI,
+    .caps = HK_CAP_SEND | HK_CAP_PAYLOAD,
+    .name = "mailbox",
+    .summary = "messages made of puts, gets and waits on words",
+    .max_bytes = BOX_BYTES,
+    .open = mailbox_open,
+    .close = mailbox_close,
+    .library = mailbox_library,
+    .alloc = mailbox_alloc,
+    .free = mailbox_free,
+    .send = mailbox_send,
+    .recv = mailbox_recv,
+    .barrier = mailbox_barrier,
+    .now_ns = hk_real_now_ns,
+    .compute = hk_real_compute,
+};

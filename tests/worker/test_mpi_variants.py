@@ -1,0 +1,146 @@
+"""The variants of mpi under every MPI found here: send modes, persistent requests, one-sided."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hockney.worker.build import Recipe, build_worker
+from hockney.worker.catalogue import load
+from hockney.worker.errors import WorkerDied, WorkerRefused
+from hockney.worker.launch import Job, Launch, launch
+from hockney.worker.libraries import Library
+from hockney.worker.mpi import Mpi, find_mpis
+from hockney.worker.session import WorkerSession
+
+HERE = Path(__file__).parent
+CPUS = tuple(sorted(os.sched_getaffinity(0)))
+VARIANTS = ("sync", "ready", "buffered", "persistent", "rma")
+PATTERNS = ("pingpong", "oneway", "twoway", "pairs", "alltoall", "outfarm", "multicast", "funnel", "barrier")
+EVERY_MPI = pytest.mark.parametrize("mpi", find_mpis(), ids=lambda mpi: mpi.id)
+EVERY_VARIANT = pytest.mark.parametrize("variant", VARIANTS)
+ENDLESS = 10**12
+
+
+def job(library: Library, transport: str, ranks: int = 2, recipe: Recipe | None = None) -> Launch:
+    executable = build_worker(recipe or library.recipe)
+    return launch(Job(executable, transport, ranks, CPUS, oversubscribed=ranks > len(CPUS)), library)
+
+
+def mailbox_over(library: Library, transport: str) -> Recipe:
+    """A worker with a transport `mailbox`, whose messages are puts, gets and waits of another transport."""
+    return replace(
+        library.recipe,
+        defines=("HK_EXTRA_TRANSPORTS(X)=X(mailbox)", f"HK_MAILBOX_OVER=hk_transport_{transport}"),
+        extra_sources=(HERE / "mailbox.c",),
+    )
+
+
+@EVERY_MPI
+def test_each_is_listed_with_what_it_can_do(mpi: Mpi) -> None:
+    found = load(libraries=[mpi]).transports
+    for variant in VARIANTS:
+        caps = found[f"{mpi.id}:{variant}"].caps
+        assert {"send", "nonblocking", "payload"} <= caps
+        assert ("one_sided" in caps) is (variant == "rma")
+        assert ("synchronous" in caps) is (variant in ("sync", "ready"))
+
+
+@EVERY_MPI
+@EVERY_VARIANT
+def test_every_pattern(mpi: Mpi, variant: str) -> None:
+    with WorkerSession(job(mpi, f"mpi:{variant}")) as session:
+        hello = session.hello()
+        assert (hello.transport, hello.library) == (f"mpi:{variant}", mpi.name)
+        for pattern in PATTERNS:
+            for size in (0, 8, 100_000):
+                answer = session.measure(pattern, bytes=size, batch=2, samples=3, timeout_s=60)
+                assert answer.verified is (pattern != "barrier")
+        session.close()
+    assert session.noise == ()
+
+
+@EVERY_MPI
+@EVERY_VARIANT
+def test_many_messages_under_way_and_a_barrier_of_messages(mpi: Mpi, variant: str) -> None:
+    with WorkerSession(job(mpi, f"mpi:{variant}")) as session:
+        session.hello()
+        for pattern in ("oneway", "twoway"):
+            for size in (8, 40_000):
+                answer = session.measure(pattern, bytes=size, samples=3, timeout_s=60, options=[("window", "64")])
+                assert answer.verified
+        answer = session.measure("alltoall", bytes=40_000, samples=3, timeout_s=60, options=[("algorithm", "flat")])
+        assert (answer.verified, answer.algorithm) == (True, "portable")
+        # Where a send waits for its receive, ranks that all send first would wait for ever.
+        answer = session.measure("barrier", batch=20, samples=3, timeout_s=60, options=[("algorithm", "portable")])
+        assert answer.algorithm == "portable"
+        session.close()
+
+
+@EVERY_MPI
+@EVERY_VARIANT
+def test_more_ranks_than_cpus(mpi: Mpi, variant: str) -> None:
+    with WorkerSession(job(mpi, f"mpi:{variant}", ranks=len(CPUS) + 1)) as session:
+        session.hello()
+        answer = session.measure("alltoall", bytes=64, samples=2, timeout_s=60, options=[("algorithm", "flat")])
+        assert answer.verified
+        session.measure("barrier", batch=2, samples=2, timeout_s=60, options=[("algorithm", "portable")])
+        session.close()
+
+
+@EVERY_MPI
+def test_buffered_sends_of_more_than_the_buffer_holds(mpi: Mpi) -> None:
+    with WorkerSession(job(mpi, "mpi:buffered")) as session:
+        session.hello()
+        for pattern in ("oneway", "twoway"):
+            assert session.measure(
+                pattern, bytes=1 << 20, batch=2, samples=2, timeout_s=60, options=[("window", "64")]
+            ).verified
+        assert session.measure("pingpong", bytes=16 << 20, batch=3, samples=2, timeout_s=60).verified
+        with pytest.raises(
+            WorkerRefused, match="16777217 B is above the 16777216 B that mpi:buffered sends"
+        ) as refusal:
+            session.measure("pingpong", bytes=(16 << 20) + 1)
+        assert refusal.value.unsupported
+        session.close()
+
+
+@EVERY_MPI
+def test_more_persistent_requests_than_are_kept(mpi: Mpi) -> None:
+    """A receiver's window of 1024 messages in 1024 places, for more lengths than 16384 requests are enough for."""
+    with WorkerSession(job(mpi, "mpi:persistent")) as session:
+        session.hello()
+        for size in range(8, 26):
+            options = [("window", "1024")]
+            answer = session.measure("oneway", bytes=size, batch=1, samples=1, timeout_s=60, options=options)
+            assert answer.verified
+        session.close()
+
+
+@EVERY_MPI
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_put_get_and_wait_carry_messages(mpi: Mpi, ranks: int) -> None:
+    with WorkerSession(job(mpi, "mailbox", ranks, mailbox_over(mpi, "mpi_rma"))) as session:
+        session.hello()
+        for size in (0, 8, 100, 70_001):
+            assert session.measure("pingpong", bytes=size, batch=3, samples=3, timeout_s=60).verified
+        session.measure("barrier", batch=2, samples=2, timeout_s=60, options=[("algorithm", "portable")])
+        session.close()
+
+
+@EVERY_MPI
+@pytest.mark.parametrize("transport", ["mpi:ready", "mpi:rma", "mailbox"])
+def test_a_killed_rank_ends_the_job(mpi: Mpi, transport: str) -> None:
+    recipe = mailbox_over(mpi, "mpi_rma") if transport == "mailbox" else None
+    with WorkerSession(job(mpi, transport, recipe=recipe)) as session:
+        pid = session.hello().ranks[1].pid
+        timer = threading.Timer(0.3, lambda: os.kill(pid, signal.SIGKILL))
+        timer.start()
+        with pytest.raises(WorkerDied, match="killed by SIGKILL"):
+            session.measure("pingpong", bytes=8, batch=ENDLESS, timeout_s=60)
+        timer.join()

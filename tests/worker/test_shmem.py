@@ -1,0 +1,205 @@
+"""Finding OpenSHMEM: made-up installations, and the real one of this machine, whose hooks are driven too."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.worker.test_mpi_variants import CPUS, ENDLESS, job, mailbox_over
+
+from hockney.worker.catalogue import load
+from hockney.worker.errors import WorkerDied, WorkerError, WorkerRefused
+from hockney.worker.launch import Launch, launcher_of
+from hockney.worker.session import WorkerSession
+from hockney.worker.shmem import Shmem, search
+
+FOUND = search()[0]
+EVERY_SHMEM = pytest.mark.parametrize("shmem", FOUND, ids=lambda shmem: shmem.id)
+VARIANTS = ("shmem", "shmem:static")
+
+MACROS = {
+    "openmpi": "#define OSHMEM_MAJOR_VERSION 5\n#define OSHMEM_MINOR_VERSION 0\n#define OSHMEM_RELEASE_VERSION 3",
+    "other": '#define SHMEM_VENDOR_STRING "somebody"',
+}
+LAUNCHERS = {"openmpi": "oshrun (Open MPI) 5.0.3", "other": "launcher 1.0"}
+
+
+def script(path: Path, text: str) -> None:
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+
+
+def install(root: Path, maker: str, *, launcher: str | None = "oshrun", says: str = "") -> Path:
+    """A made-up OpenSHMEM. Returns its bin folder."""
+    tools = root / "bin"
+    library = root / "lib"
+    tools.mkdir(parents=True)
+    library.mkdir()
+    (library / "liboshmem.so").write_text(str(root))
+    script(
+        tools / "oshcc",
+        f'case "$*" in *-show*) echo "{shutil.which("cc")} -I{root}/include -L{library} -loshmem";;\n'
+        f"*--version*) echo cc 1.0;;\n*-dM*) cat <<'END'\n{MACROS[maker]}\nEND\n;; *) exit 1;; esac",
+    )
+    if launcher:
+        script(tools / launcher, f"cat <<'END'\n{says or LAUNCHERS[maker]}\nEND")
+    return tools
+
+
+@pytest.fixture
+def only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Nothing is installed but what a test makes, in folders under the one returned, and the basic commands."""
+    basic = tmp_path / "basic"
+    basic.mkdir()
+    for name in ("sh", "cat", "cc"):
+        found = shutil.which(name)
+        assert found
+        (basic / name).symlink_to(found)
+    monkeypatch.setenv("PATH", str(basic))
+    monkeypatch.delenv("HOCKNEY_OSHCC", raising=False)
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "venv"))
+    return tmp_path
+
+
+def on_path(monkeypatch: pytest.MonkeyPatch, *folders: Path) -> None:
+    monkeypatch.setenv("PATH", os.pathsep.join([*map(str, folders), os.environ["PATH"]]))
+
+
+def test_none_at_all(only: Path) -> None:
+    assert search(folder=only / "cache") == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("maker", "name", "text", "launcher"),
+    [
+        ("openmpi", "shmem@openmpi-5.0.3", "Open MPI 5.0.3, OpenSHMEM", "oshrun"),
+        ("other", "shmem@other", "another OpenSHMEM", "mpiexec"),
+    ],
+)
+def test_one_on_path(
+    only: Path, monkeypatch: pytest.MonkeyPatch, maker: str, name: str, text: str, launcher: str
+) -> None:
+    tools = install(only / "one", maker)
+    on_path(monkeypatch, tools)
+    (shmem,), unusable = search(folder=only / "cache")
+    assert (shmem.id, shmem.name, launcher_of(shmem)) == (name, text, launcher)
+    assert (shmem.oshcc, shmem.program) == (tools / "oshcc", tools / "oshrun")
+    assert (shmem.recipe.family, shmem.recipe.compiler) == ("shmem", (str(tools / "oshcc"),))
+    assert unusable == ()
+
+
+def test_each_once_and_two_builds_of_one_version_have_two_names(only: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = install(only / "first", "openmpi"), install(only / "second", "openmpi")
+    (only / "twin").symlink_to(first)
+    on_path(monkeypatch, first, only / "twin", second)
+    assert [one.id for one in search(folder=only / "cache")[0]] == ["shmem@openmpi-5.0.3", "shmem@openmpi-5.0.3~2"]
+
+
+def test_the_one_that_is_asked_for(only: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tools = install(only / "asked", "openmpi", launcher="shmemrun")
+    monkeypatch.setenv("HOCKNEY_OSHCC", str(tools / "oshcc"))
+    (shmem,), _ = search(folder=only / "cache")
+    assert shmem.oshrun == tools / "shmemrun"
+
+
+@pytest.mark.parametrize("stranger", [None, "HYDRA build details:"])
+def test_without_a_launcher_of_its_own_it_is_unusable(
+    only: Path, monkeypatch: pytest.MonkeyPatch, stranger: str | None
+) -> None:
+    tools = install(only / "one", "openmpi", launcher="oshrun" if stranger else None, says=stranger or "")
+    on_path(monkeypatch, tools)
+    found, (unusable,) = search(folder=only / "cache")
+    assert found == ()
+    assert f"there is no oshrun of Open MPI beside {tools / 'oshcc'}" in unusable.reason
+
+
+def test_a_broken_wrapper_is_told(only: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (only / "broken").mkdir()
+    script(only / "broken" / "oshcc", "echo 'oshcc: cannot find its compiler' >&2; exit 127")
+    on_path(monkeypatch, only / "broken")
+    found, (unusable,) = search(folder=only / "cache")
+    assert found == ()
+    assert "oshcc: cannot find its compiler" in unusable.reason
+
+
+# ---- the real one --------------------------------------------------------------------------------------------------
+
+
+def test_open_mpis_is_here() -> None:
+    if shutil.which("oshcc") is None:
+        pytest.skip("no OpenSHMEM is installed")
+    assert any(shmem.id.startswith("shmem@openmpi-") for shmem in FOUND)
+
+
+@EVERY_SHMEM
+def test_what_it_can_do(shmem: Shmem) -> None:
+    found = load(libraries=[shmem]).transports
+    for name in (shmem.id, f"{shmem.id}:static"):
+        assert found[name].caps == {"one_sided", "payload", "spins"}
+        assert found[name].native == {"barrier"}
+    assert found[shmem.id].max_bytes == 0
+    assert found[f"{shmem.id}:static"].max_bytes == 1 << 20
+
+
+@EVERY_SHMEM
+@pytest.mark.parametrize("transport", VARIANTS)
+def test_a_session_from_hello_to_quit_without_a_crash_at_its_end(shmem: Shmem, transport: str) -> None:
+    with WorkerSession(job(shmem, transport)) as session:
+        hello = session.hello()
+        assert (hello.family, hello.transport) == ("shmem", transport)
+        assert [rank.rank for rank in hello.ranks] == [0, 1]
+        if len(CPUS) > 1:
+            assert [rank.cpu for rank in hello.ranks] == list(CPUS[:2])
+        answer = session.measure("barrier", batch=10, samples=5, timeout_s=30)
+        assert answer.algorithm == "native"
+        with pytest.raises(WorkerRefused, match="needs send and receive"):
+            session.measure("pingpong", bytes=8)
+        session.close()
+    assert session.noise == ()
+
+
+@EVERY_SHMEM
+@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("table", ["shmem", "shmem_static"])
+def test_put_get_and_wait_carry_messages(shmem: Shmem, table: str, ranks: int) -> None:
+    with WorkerSession(job(shmem, "mailbox", ranks, mailbox_over(shmem, table))) as session:
+        session.hello()
+        for size in (0, 8, 100, 70_001):
+            assert session.measure("pingpong", bytes=size, batch=3, samples=3, timeout_s=60).verified
+        session.measure("barrier", batch=2, samples=2, timeout_s=60, options=[("algorithm", "portable")])
+        session.close()
+    assert session.noise == ()
+
+
+@EVERY_SHMEM
+@pytest.mark.parametrize("transport", [*VARIANTS, "mailbox"])
+@pytest.mark.parametrize("victim", [0, 1])
+def test_a_killed_rank_is_named(shmem: Shmem, transport: str, victim: int) -> None:
+    recipe = mailbox_over(shmem, "shmem") if transport == "mailbox" else None
+    pattern = "pingpong" if transport == "mailbox" else "barrier"
+    with WorkerSession(job(shmem, transport, recipe=recipe)) as session:
+        pid = session.hello().ranks[victim].pid
+        timer = threading.Timer(0.3, lambda: os.kill(pid, signal.SIGKILL))
+        timer.start()
+        with pytest.raises(WorkerDied, match=f"rank {victim} was killed by SIGKILL"):
+            session.measure(pattern, batch=ENDLESS, timeout_s=60)
+        timer.join()
+
+
+@EVERY_SHMEM
+def test_a_full_heap_says_how_to_make_it_larger(shmem: Shmem) -> None:
+    recipe = mailbox_over(shmem, "shmem")
+    recipe = replace(recipe, defines=(*recipe.defines, f"HK_MAILBOX_BYTES={4 << 20}"))
+    plain = job(shmem, "mailbox", recipe=recipe)
+    small = Launch(plain.launcher, plain.argv, {**plain.environment, "SHMEM_SYMMETRIC_HEAP_SIZE": "64K"})
+    with (
+        pytest.raises(WorkerError, match="symmetric heap, which SHMEM_SYMMETRIC_HEAP_SIZE makes larger"),
+        WorkerSession(small) as session,
+    ):
+        session.hello()
