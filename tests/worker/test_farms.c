@@ -149,10 +149,11 @@ static void test_farms(void)
     says((point_t){.pattern = pull, .rank = 4, .size = 5, .option = {2, 1}}, 3, "r0R1R2S1S2ws0");
     /* Two in flight, one sender, receivers 2 and 3: 32 events, an end is taken before each start but the first two. */
     char text[512] = "S2S3";
+    size_t len = strlen(text);
     for (int i = 0; i < 15; i++) {
-        (void)strcat(text, "r2S2r3S3");
+        len += (size_t)snprintf(text + len, sizeof text - len, "r2S2r3S3");
     }
-    (void)strcat(text, "R2R3w");
+    (void)snprintf(text + len, sizeof text - len, "R2R3w");
     says((point_t){.pattern = pull, .rank = 0, .size = 4, .option = {1, 2}}, 1, text);
 }
 

@@ -144,10 +144,8 @@ const char *hk_missing_cap(uint32_t needs, uint32_t caps)
         uint32_t cap;
         const char *words;
     } names[] = {
-        {HK_CAP_SEND, "send and receive"},
-        {HK_CAP_NONBLOCKING, "several messages under way at once"},
-        {HK_CAP_ONE_SIDED, "put and get"},
-        {HK_CAP_PAYLOAD, "messages that really arrive"},
+        {HK_CAP_SEND, "send and receive"}, {HK_CAP_NONBLOCKING, "several messages under way at once"},
+        {HK_CAP_ONE_SIDED, "put and get"}, {HK_CAP_PAYLOAD, "messages that really arrive"},
         {HK_CAP_STREAM, "a byte stream"},
     };
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {

@@ -10,7 +10,7 @@
  * still can't meet on the loopback. */
 static hk_status_t look_around(hk_world_t *world_p)
 {
-    hk_world_t world;
+    hk_world_t world = {.rank = 0};
     MPI_Comm node;
     int local_size = 0;
     char name[MPI_MAX_PROCESSOR_NAME] = "";
@@ -48,7 +48,7 @@ static hk_status_t broadcast_world(int rank, void *buf, size_t len_bytes)
 
 static int run_ranks(const hk_args_t *args, bool pinned)
 {
-    hk_world_t world;
+    hk_world_t world = {.rank = 0};
     if (look_around(&world) != HK_OK) {
         return HK_EXIT_FAILED;
     }
