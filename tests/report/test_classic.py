@@ -18,8 +18,7 @@ from hockney.report.classic.layout import contents, layouts
 from hockney.report.classic.paragon import find_jumps
 from hockney.report.classic.values import Cell, Measured, Table
 from hockney.store import Store
-from hockney.worker.build import build_worker
-from hockney.worker.catalogue import describe
+from hockney.worker.catalogue import load
 
 MPI = "mpi@openmpi-4.1.4"
 
@@ -472,19 +471,16 @@ def test_figures_have_three_digits(value: float, text: str) -> None:
 
 # ---- the files -------------------------------------------------------------------------------------------------------
 
-DESCRIPTION = {row["name"]: row for row in describe(build_worker())["patterns"]}
+PATTERNS = load(libraries=()).patterns
 
 
 @pytest.mark.parametrize("suite", classic_names())
 def test_the_files_name_options_that_patterns_have_with_their_defaults(suite: str) -> None:
     named = {(part.pattern, name) for layout in layouts(suite) for part in layout.parts for name in part.options}
     for pattern, name in named:
-        if pattern in DESCRIPTION:
-            assert name in {option["name"] for option in DESCRIPTION[pattern]["options"]}, pattern
+        PATTERNS[pattern].option(name)  # raises where there is none
     for pattern, values in contents(suite).get("defaults", {}).items():
-        if pattern in DESCRIPTION:
-            known = {option["name"]: option["default"] for option in DESCRIPTION[pattern]["options"]}
-            assert {name: str(known[name]) for name in values} == values, pattern
+        assert {name: PATTERNS[pattern].option(name).default for name in values} == values, pattern
 
 
 def test_a_run_of_a_classic_suite_ends_with_its_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,7 +18,7 @@ def test_every_pattern_arrives_or_is_counted(transport: str) -> None:
     assert [a["kind"] for a in answers] == ["measure"] * len(commands) + ["bye"], done.stderr
     assert "runtime error" not in done.stderr
     for answer in answers[:-1]:
-        assert set(answer["counters"]) == {"lost", "late"}
+        assert set(answer["counters"]) >= {"lost", "late"}
         if answer["bytes"] == 8 and answer["pattern"] != "barrier":  # a few short ones find room in any buffer
             assert answer["verified"], answer["pattern"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,13 +11,12 @@ from hockney.library import Run, Series
 from hockney.model import Point, PointStatus
 from hockney.report.classic.values import Measured
 from hockney.stats import Figure
+from hockney.stats.npb import ft_mops
 
 Options = Mapping[str, str]
 NOT_PLANNED = "not asked for in this run"
 
 _LOCAL = ("memload",)  # they send nothing, so the null transport is as good as any
-# NPB FT: what a class computes on, and how many times (NPB 2.3; the count of operations is its own formula).
-_FT_CLASSES = {"S": (64 * 64 * 64, 6), "W": (128 * 128 * 32, 6), "A": (256 * 256 * 128, 6), "B": (512 * 256 * 256, 20)}
 
 
 @dataclass(frozen=True)
@@ -35,10 +33,7 @@ def _rate_mb_s(figure: Figure, time_ns: float) -> float:
 
 
 def _ft_mops(point: Point, figure: Figure, time_ns: float) -> float:
-    points, iterations = _FT_CLASSES[dict(point.options).get("class", "S")]
-    log = math.log(points)
-    operations = points * (14.8157 + 7.19641 * log + (5.23518 + 7.21113 * log) * iterations)
-    return operations / (time_ns * figure.definition.divisor) * 1e3 / point.ranks
+    return ft_mops(dict(point.options).get("class", "S"), time_ns * figure.definition.divisor) / point.ranks
 
 
 QUANTITIES: Mapping[str, Quantity] = {
