@@ -1,4 +1,5 @@
 /* One rank from open to close: rank 0 reads a command, all ranks carry it out, rank 0 answers. */
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -465,7 +466,7 @@ static hk_status_t serve(session_t *session)
     return status;
 }
 
-int hk_rank_main(const hk_transport_t *tp, const hk_job_t *job)
+__attribute__((noinline)) static int run_rank(const hk_transport_t *tp, const hk_job_t *job)
 {
     session_t session = {.job = job,
                          .bench = {.control = job->control,
@@ -495,4 +496,17 @@ int hk_rank_main(const hk_transport_t *tp, const hk_job_t *job)
         hk_watch_close(session.bench.watch);
     }
     return status == HK_OK ? HK_EXIT_OK : HK_EXIT_FAILED;
+}
+
+enum { PAGE_BYTES = 4096, STACK_PLACE = 2048 };
+
+/* Where a stack begins in its page is drawn by lot at each start. One time in forty a hot frame then fell on the place
+ * of a buffer or a ring, which look alike to the CPU if the low 12 bits agree, and 8 bytes by shm took 61 ns instead of
+ * 47 for the whole job. So the frames of a rank begin at one place. */
+int hk_rank_main(const hk_transport_t *tp, const hk_job_t *job)
+{
+    const volatile unsigned char here = 0;
+    volatile unsigned char between[((uintptr_t)&here - STACK_PLACE) % PAGE_BYTES + 1];
+    between[0] = here;
+    return run_rank(tp, job) + between[0];
 }
