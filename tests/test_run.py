@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -206,6 +207,16 @@ def test_a_run_that_is_being_measured_cannot_be_resumed(catalogue: Catalogue, tm
     measure(catalogue, path, SMALL, display=display, precision=0.9)
     assert "is being measured by another hockney" in display.said
     assert [file.name for file in tmp_path.iterdir()] == ["r.db"]
+
+
+def test_lost_messages_are_warned_of(catalogue: Catalogue, tmp_path: Path) -> None:
+    flood = Point("udp", "oneway", 2, 60_000, (("until", "sent"), ("window", "64")))
+    calm = Point("shm", "pingpong", 2, 8)
+    measure(catalogue, tmp_path / "r.db", flood, calm, precision=1e-6, time_s=2)
+    with Store.open(tmp_path / "r.db", readonly=True) as store:
+        warnings = [warning for warning in store.run(1).warnings if warning.kind == "loss"]
+    assert [warning.subject for warning in warnings] == ["udp"]
+    assert re.search(r"udp lost messages \([\d,]+ in oneway\)", warnings[0].cause)
 
 
 def test_ctrl_c_while_a_round_is_written_loses_nothing(

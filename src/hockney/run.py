@@ -11,6 +11,7 @@ import random
 import signal
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from types import FrameType
@@ -69,11 +70,12 @@ class Outcome:
 class _Recorder:
     """The sampler's Observer and the pool's Starter: what happens goes to the store, then to the display."""
 
-    def __init__(self, store: Store, run_id: int, display: Display, yields: _KernelShare) -> None:
+    def __init__(self, store: Store, run_id: int, display: Display, yields: _KernelShare, losses: _Losses) -> None:
         self._store = store
         self._run_id = run_id
         self._display = display
         self._yields = yields
+        self._losses = losses
         self.launches_left = 0  # after the one under way
         self.statuses: dict[Point, PointStatus] = {}
 
@@ -84,6 +86,7 @@ class _Recorder:
 
     def visited(self, visit: Visit) -> None:
         self._yields.add(visit)
+        self._losses.add(visit)
         self._display.visited(visit)
 
     def round_done(self, visits: Sequence[Visit], progress: Progress) -> None:
@@ -160,6 +163,29 @@ class _KernelShare:
                 "(apt install libopenmpi-dev openmpi-bin)."
                 if info.library is not None and info.library.is_wheel
                 else "Look for the library's setting that makes waits spin (Open MPI: mpi_yield_when_idle).",
+            )
+
+
+class _Losses:
+    """How many messages each pattern lost on each transport that may lose any."""
+
+    def __init__(self) -> None:
+        self._lost: Counter[tuple[str, str]] = Counter()
+
+    def add(self, visit: Visit) -> None:
+        self._lost[visit.point.transport, visit.point.pattern] += round(sum(visit.counters.get("lost", ())))
+
+    def warnings(self) -> Iterable[Warning_]:
+        for name in sorted({name for name, _ in +self._lost}):
+            counts = ", ".join(
+                f"{lost:,} in {pattern}" for (of, pattern), lost in sorted((+self._lost).items()) if of == name
+            )
+            yield Warning_(
+                "loss",
+                name,
+                f"{name} lost messages ({counts}), and its times and rates count those as if they had arrived.",
+                "The export has the losses of each visit; shorter messages, a smaller window or longer socket buffers "
+                "(net.core.rmem_max) lose fewer.",
             )
 
 
@@ -246,7 +272,8 @@ def _carry_out(
 ) -> Outcome:
     display.begun(run_id, plan)
     shares = _KernelShare()
-    recorder = _Recorder(store, run_id, display, shares)
+    losses = _Losses()
+    recorder = _Recorder(store, run_id, display, shares, losses)
     cpus = usable_cpus()
     meter = StealMeter(cpus)
     status = RunStatus.DONE
@@ -281,7 +308,7 @@ def _carry_out(
     failed = sum(end is PointStatus.FAILED for end in recorder.statuses.values())
     if status is RunStatus.DONE and failed:
         status = RunStatus.PARTIAL
-    for warning in [*shares.warnings(catalogue), *_steal_warning(store, run_id)]:
+    for warning in [*shares.warnings(catalogue), *losses.warnings(), *_steal_warning(store, run_id)]:
         store.add_warning(run_id, warning)
     store.finish_run(run_id, status)
     return Outcome(run_id, status, failed)

@@ -21,7 +21,10 @@ from hockney.worker.session import WorkerSession
 HERE = Path(__file__).parent
 CPUS = tuple(sorted(os.sched_getaffinity(0)))
 VARIANTS = ("sync", "ready", "buffered", "persistent", "rma")
-PATTERNS = ("pingpong", "oneway", "twoway", "pairs", "alltoall", "outfarm", "multicast", "funnel", "barrier")
+PATTERNS = (
+    *("pingpong", "oneway", "twoway", "pairs", "alltoall", "outfarm", "multicast", "funnel", "barrier"),
+    *("bisection", "ring", "robpush", "robpull"),
+)
 EVERY_MPI = pytest.mark.parametrize("mpi", find_mpis(), ids=lambda mpi: mpi.id)
 EVERY_VARIANT = pytest.mark.parametrize("variant", VARIANTS)
 ENDLESS = 10**12
@@ -79,6 +82,18 @@ def test_many_messages_under_way_and_a_barrier_of_messages(mpi: Mpi, variant: st
         # Where a send waits for its receive, ranks that all send first would wait for ever.
         answer = session.measure("barrier", batch=20, samples=3, timeout_s=60, options=[("algorithm", "portable")])
         assert answer.algorithm == "portable"
+        session.close()
+
+
+@EVERY_MPI
+@EVERY_VARIANT
+@pytest.mark.parametrize("pattern", ["pushfarm", "pullfarm"])
+def test_receives_while_sends_are_under_way(mpi: Mpi, variant: str, pattern: str) -> None:
+    with WorkerSession(job(mpi, f"mpi:{variant}", ranks=3)) as session:
+        session.hello()
+        for in_flight in ("1", "2", "5"):
+            answer = session.measure(pattern, bytes=16, samples=2, timeout_s=60, options=[("in_flight", in_flight)])
+            assert answer.verified
         session.close()
 
 

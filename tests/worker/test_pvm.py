@@ -181,6 +181,8 @@ def test_every_variant_carries_every_length(room: Path, transport: str, ranks: i
                 ("alltoall", {}),
                 ("funnel", {}),
                 ("multicast", {}),
+                ("ring", {}),
+                ("robpull", {"read": "parallel", "buffers": "2"}),
             ):
                 answer = session.measure(pattern, bytes=size, samples=2, batch=2, options=options.items())
                 assert answer.verified, (pattern, size)

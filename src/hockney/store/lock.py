@@ -5,10 +5,14 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 from hockney.errors import UsageError
+
+_TRIES, _PAUSE_S = 20, 0.01
 
 
 @contextlib.contextmanager
@@ -21,7 +25,7 @@ def alone(store: Path, run_id: int) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         try:
             file = stack.enter_context(path.open("w"))
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(file)
             stack.callback(path.unlink, missing_ok=True)
         except OSError as error:
             if error.errno == errno.EWOULDBLOCK:
@@ -29,6 +33,16 @@ def alone(store: Path, run_id: int) -> Iterator[None]:
                     f"run {run_id} is being measured by another hockney: wait until it is done, or stop it"
                 ) from None
         yield
+
+
+def _lock(file: IO[str]) -> None:
+    """Who only asks whether a run is measured holds its lock for some microseconds: that is waited for."""
+    for _ in range(_TRIES):
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        time.sleep(_PAUSE_S)
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def is_measured_now(store: Path, run_id: int) -> bool:

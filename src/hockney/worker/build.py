@@ -120,7 +120,7 @@ def family_sources(family: str) -> tuple[Path, ...]:
 def _look_up(recipe: Recipe, folder: Path | None) -> _Plan:
     folder = folder or cache.default_folder()
     argv = recipe.compiler or find_c_compiler()
-    compiler = identify(argv, Probes(folder), wrapper=recipe.family == "mpi")
+    compiler = identify(argv, Probes(folder), wrapper=recipe.family in ("mpi", "shmem"))
     flags = (
         *_FLAGS,
         *(["-DHK_LSE2"] if _has_lse2() else []),

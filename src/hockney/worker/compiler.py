@@ -74,7 +74,8 @@ def identify(argv: Sequence[str], probes: Probes, *, wrapper: bool) -> Compiler:
     path = shutil.which(argv[0])
     if path is None:
         raise NoCompiler(f"no C compiler found: '{argv[0]}' is not on PATH; install one with: {_how_to_install()}")
-    key = ["compiler", path, *argv[1:], *(os.environ.get(name, "") for name in _WRAPPED_COMPILER)]
+    kind = "wrapper" if wrapper else "compiler"
+    key = [kind, path, *argv[1:], *(os.environ.get(name, "") for name in _WRAPPED_COMPILER)]
     known = probes.get(key)
     if known is None:
         show = ask([path, *argv[1:], "-show"]).strip() if wrapper else ""

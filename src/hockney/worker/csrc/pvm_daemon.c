@@ -198,8 +198,10 @@ static bool hear(int said, char *line, size_t room)
 {
     size_t len = 0;
     struct pollfd ready = {.fd = said, .events = POLLIN};
+    const uint64_t end_ns = hk_real_now_ns(NULL) + START_LIMIT_MS * (uint64_t)1000000;
     *line = '\0';
-    while (len + 1 < room && poll(&ready, 1, START_LIMIT_MS) == 1 && read(said, &line[len], 1) == 1) {
+    while (len + 1 < room && hk_real_now_ns(NULL) < end_ns && poll(&ready, 1, START_LIMIT_MS) == 1 &&
+           read(said, &line[len], 1) == 1) {
         line[++len] = '\0';
         if (line[len - 1] == '\n') {
             cut_line(line);

@@ -52,18 +52,20 @@ const hk_transport_t hk_transport_mpi_sync = {
  * was started still meets its own receive: the k-th go-ahead always belongs to the k-th message. */
 enum { TAG_GO = 2, TAG_FIRST = 16, TAGS = 1 << 14 }; /* MPI promises tags up to 32767 */
 
-typedef struct ready_ctx {
-    hk_mpi_t mpi;
-    unsigned started[]; /* [size] sends to each rank, then [size] receives from each */
-} ready_ctx_t;
-
 typedef struct ready_req {
     MPI_Request data;
     MPI_Request go;
+    struct ready_req *next; /* in the list of sends that wait for their go-ahead */
     const void *buf;
-    int len, peer, tag; /* len < 0: nothing is left to be started */
-    char nothing;       /* where a message of 0 bytes goes */
+    int len, peer, tag;
+    char nothing; /* where a message of 0 bytes goes */
 } ready_req_t;
+
+typedef struct ready_ctx {
+    hk_mpi_t mpi;
+    ready_req_t *deferred; /* started sends whose go-ahead has not come, the oldest first */
+    unsigned started[];    /* [size] sends to each rank, then [size] receives from each */
+} ready_ctx_t;
 
 _Static_assert(sizeof(ready_req_t) <= sizeof(hk_req_t), "mpi:ready: a request does not fit hk_req_t");
 
@@ -83,14 +85,52 @@ static hk_status_t ready_open(const hk_job_t *job, hk_ctx_t **ctx_p)
     return hk_mpi_open(job, &hk_transport_mpi_ready, sizeof(ready_ctx_t) + counts * sizeof(unsigned), ctx_p);
 }
 
+/* Start each deferred send whose go-ahead has come. */
+static int start_ready(hk_ctx_t *ctx)
+{
+    int code = MPI_SUCCESS;
+    ready_req_t **link = &((ready_ctx_t *)ctx)->deferred;
+    while (*link != NULL && code == MPI_SUCCESS) {
+        ready_req_t *one = *link;
+        int has_come = 0;
+        code = MPI_Test(&one->go, &has_come, MPI_STATUS_IGNORE);
+        if (code == MPI_SUCCESS && has_come) {
+            code = MPI_Irsend(one->buf, one->len, MPI_BYTE, one->peer, one->tag, hk_mpi_comm(ctx), &one->data);
+            *link = one->next;
+        } else {
+            link = &one->next;
+        }
+    }
+    return code;
+}
+
+/* Wait for one request; sends that were deferred go on meanwhile, for their receivers may be what it waits for. */
+static int ready_wait(hk_ctx_t *ctx, MPI_Request *request)
+{
+    int code = MPI_SUCCESS;
+    int is_done = 0;
+    while (!is_done && ((ready_ctx_t *)ctx)->deferred != NULL && code == MPI_SUCCESS) {
+        code = start_ready(ctx);
+        if (code == MPI_SUCCESS) {
+            code = MPI_Test(request, &is_done, MPI_STATUS_IGNORE);
+        }
+    }
+    return code == MPI_SUCCESS && !is_done ? MPI_Wait(request, MPI_STATUS_IGNORE) : code;
+}
+
 static hk_status_t ready_send(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes)
 {
     char nothing = 0;
-    int code = MPI_Recv(&nothing, 0, MPI_BYTE, peer, TAG_GO, hk_mpi_comm(ctx), MPI_STATUS_IGNORE);
+    MPI_Request go;
+    const int tag = next_send_tag(ctx, peer);
+    int code = MPI_Irecv(&nothing, 0, MPI_BYTE, peer, TAG_GO, hk_mpi_comm(ctx), &go);
     if (code == MPI_SUCCESS) {
-        code = MPI_Rsend(buf, (int)len_bytes, MPI_BYTE, peer, next_send_tag(ctx, peer), hk_mpi_comm(ctx));
+        code = ready_wait(ctx, &go);
     }
-    return HK_MPI_CHECKED(ctx, "MPI_Rsend", code);
+    if (code == MPI_SUCCESS) {
+        code = MPI_Rsend(buf, (int)len_bytes, MPI_BYTE, peer, tag, hk_mpi_comm(ctx));
+    }
+    return HK_MPI_CHECKED(ctx, "MPI_Irecv, MPI_Wait or MPI_Rsend", code);
 }
 
 static hk_status_t ready_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes)
@@ -102,20 +142,26 @@ static hk_status_t ready_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_byt
         code = MPI_Send(&nothing, 0, MPI_BYTE, peer, TAG_GO, hk_mpi_comm(ctx));
     }
     if (code == MPI_SUCCESS) {
-        code = MPI_Wait(&request, MPI_STATUS_IGNORE);
+        code = ready_wait(ctx, &request);
     }
     return HK_MPI_CHECKED(ctx, "MPI_Irecv, MPI_Send or MPI_Wait", code);
 }
 
-/* The send itself is started by wait_all, once the go-ahead is there. */
+/* The send itself is started by whatever call waits next, once the go-ahead is there. */
 static hk_status_t ready_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, hk_req_t *req)
 {
     ready_req_t *mine = (ready_req_t *)(void *)req->room;
+    ready_req_t **link = &((ready_ctx_t *)ctx)->deferred;
     mine->data = MPI_REQUEST_NULL;
+    mine->next = NULL;
     mine->buf = buf;
     mine->len = (int)len_bytes;
     mine->peer = peer;
     mine->tag = next_send_tag(ctx, peer);
+    while (*link != NULL) {
+        link = &(*link)->next;
+    }
+    *link = mine;
     const int code = MPI_Irecv(&mine->nothing, 0, MPI_BYTE, peer, TAG_GO, hk_mpi_comm(ctx), &mine->go);
     return HK_MPI_CHECKED(ctx, "MPI_Irecv", code);
 }
@@ -124,34 +170,11 @@ static hk_status_t ready_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t len_by
 {
     ready_req_t *mine = (ready_req_t *)(void *)req->room;
     mine->nothing = 0;
-    mine->len = -1;
     int code = MPI_Irecv(buf, (int)len_bytes, MPI_BYTE, peer, next_recv_tag(ctx, peer), hk_mpi_comm(ctx), &mine->data);
     if (code == MPI_SUCCESS) {
         code = MPI_Isend(&mine->nothing, 0, MPI_BYTE, peer, TAG_GO, hk_mpi_comm(ctx), &mine->go);
     }
     return HK_MPI_CHECKED(ctx, "MPI_Irecv or MPI_Isend", code);
-}
-
-/* Start each send whose go-ahead has come; how many still wait for theirs in *waiting_p. */
-static int start_ready(hk_ctx_t *ctx, hk_req_t *reqs, size_t count, size_t *waiting_p)
-{
-    int code = MPI_SUCCESS;
-    *waiting_p = 0;
-    for (size_t i = 0; i < count && code == MPI_SUCCESS; i++) {
-        ready_req_t *one = (ready_req_t *)(void *)reqs[i].room;
-        int has_come = 0;
-        if (one->len < 0) {
-            continue;
-        }
-        code = MPI_Test(&one->go, &has_come, MPI_STATUS_IGNORE);
-        if (code == MPI_SUCCESS && has_come) {
-            code = MPI_Irsend(one->buf, one->len, MPI_BYTE, one->peer, one->tag, hk_mpi_comm(ctx), &one->data);
-            one->len = -1;
-        } else {
-            ++*waiting_p;
-        }
-    }
-    return code;
 }
 
 #if defined(__GNUC__) && !defined(__clang__)
@@ -162,10 +185,9 @@ static int start_ready(hk_ctx_t *ctx, hk_req_t *reqs, size_t count, size_t *wait
 /* Packed like those of the plain transport: the two of slot i go to places that don't lie behind it. */
 static hk_status_t ready_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
 {
-    size_t waiting = count;
     int code = MPI_SUCCESS;
-    while (waiting > 0 && code == MPI_SUCCESS) {
-        code = start_ready(ctx, reqs, count, &waiting);
+    while (((ready_ctx_t *)ctx)->deferred != NULL && code == MPI_SUCCESS) {
+        code = start_ready(ctx);
     }
     if (code == MPI_SUCCESS) {
         MPI_Request *packed = (MPI_Request *)(void *)reqs;
