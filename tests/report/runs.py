@@ -47,6 +47,8 @@ class Made:
     cpu_share: Sequence[float] | None = None  # CPU time over wall time, by rank
     visits: int = 9
     floor_ns: float = 30.0
+    floor_after_ns: float | None = None  # where it changed during each visit
+    then: Made | None = None  # what its later visits saw: another state of the machine
     skipped: str | None = None
     failed: str | None = None
 
@@ -78,11 +80,11 @@ def store_run(path: Path, suite: str, made: Sequence[Made], *, oversubscribed: b
                     oversubscribed=oversubscribed,
                 )
                 launches[key] = store.add_launch(run, launch)
-        for round_ in range(max(one.visits for one in made)):
+        for round_ in range(max(one.visits + (one.then.visits if one.then else 0) for one in made)):
             visits = [
-                _visit(one, launches[one.point.transport, one.point.ranks], round_)
+                _visit(now, launches[one.point.transport, one.point.ranks], round_)
                 for one in made
-                if round_ < one.visits and one.skipped is None and one.failed is None
+                if (now := _in_round(one, round_)) is not None and one.skipped is None and one.failed is None
             ]
             store.write_round(run, visits)
         for one in made:
@@ -93,6 +95,12 @@ def store_run(path: Path, suite: str, made: Sequence[Made], *, oversubscribed: b
             else:
                 store.set_status(run, one.point, PointStatus.PRECISE)
         store.finish_run(run, RunStatus.DONE)
+
+
+def _in_round(one: Made, round_: int) -> Made | None:
+    if round_ < one.visits:
+        return one
+    return _in_round(one.then, round_ - one.visits) if one.then else None
 
 
 def _visit(one: Made, launch_id: int, round_: int) -> Visit:
@@ -113,7 +121,7 @@ def _visit(one: Made, launch_id: int, round_: int) -> Visit:
         cpu_user_ns=tuple(round(wall_ns * share) for share in shares),
         cpu_system_ns=(0,) * one.point.ranks,
         wall_ns=(wall_ns,) * one.point.ranks,
-        floor_ns=(one.floor_ns, one.floor_ns),
+        floor_ns=(one.floor_ns, one.floor_ns if one.floor_after_ns is None else one.floor_after_ns),
         verified=True,
         counters=dict(one.counters),
     )

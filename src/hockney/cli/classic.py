@@ -14,6 +14,8 @@ from hockney.units import format_bytes
 if TYPE_CHECKING:
     from hockney.worker.catalogue import Missing
 
+_TOO_FEW = "±?"
+
 
 def print_report(report: ClassicReport, missing: Sequence[Missing] = ()) -> None:
     """Every table with its notes; what this machine lacks comes last."""
@@ -24,8 +26,10 @@ def print_report(report: ClassicReport, missing: Sequence[Missing] = ()) -> None
     render.say()
     render.say(
         "ratio: this machine's figure over the published one. Figures are medians with the longer arm of their 95 % "
-        "interval; one without ± had too few visits for an interval, or is computed from others."
+        "interval; one without ± is computed from others, or zero."
     )
+    if any(cell.lacks_visits for cell in cells):
+        render.say(f"{_TOO_FEW}: too few visits for an interval.")
     if any(cell.oversubscribed for cell in cells):
         render.say("*: there were more ranks than CPUs: a scheduling time, not the transport's own.")
     if missing:
@@ -95,11 +99,22 @@ def _text(cell: Cell, common: str | None, reasons: dict[str, int]) -> str:
     spread = cell.spread
     parts = [
         format_figure(cell.value) + ("*" if cell.oversubscribed else ""),
-        "" if spread is None else f"±{max(0.001, spread):.1%}" if spread < 0.0995 else f"±{spread:.0%}",
+        _TOO_FEW if cell.lacks_visits else "" if spread is None else _arm(spread),
         "" if cell.at_bytes is None else f"at {format_bytes(cell.at_bytes)}",
+        _pairs(cell),
         "" if cell.state in (None, common) else str(cell.state),
     ]
     return " ".join(part for part in parts if part)
+
+
+def _arm(spread: float) -> str:
+    return f"±{max(0.001, spread):.1%}" if spread < 0.0995 else f"±{spread:.0%}"
+
+
+def _pairs(cell: Measured) -> str:
+    """What a statistic over pairs leaves out."""
+    of, asked = cell.pairs or (0, 0)
+    return f"of {of} of {asked} pairs" if of < asked else ""
 
 
 def _ratio(cell: Cell) -> str:

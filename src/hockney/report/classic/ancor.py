@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from hockney import stats
 from hockney.archive import Published, published
 from hockney.fit import HockneyFit, fit_hockney
 from hockney.library import Series
 from hockney.model import Visit
 from hockney.report.classic.layout import contents
-from hockney.report.classic.reading import NOT_PLANNED, Reading, blank, of_one_state, options_text
+from hockney.report.classic.reading import NOT_PLANNED, Reading, blank, options_text
 from hockney.report.classic.values import Cell, Column, Measured, Table
 from hockney.units import format_bytes
 
@@ -101,21 +100,6 @@ def _cells(series: Series, sender: int, reading: Reading) -> tuple[Measured, ...
     return (*times, *speeds, *cpu, *blocked)
 
 
-def _visits(series: Series, reading: Reading) -> list[Visit]:
-    """Those of the state that the table shows."""
-    figure = reading.figure(series)
-    assert figure is not None
-    return [visit for visit, state in zip(series.visits, series.states, strict=True) if state.name == figure.state]
-
-
-def _median(series: Series, unit: str, of: Callable[[Visit], float], reading: Reading) -> Measured:
-    """The median over visits of what each says."""
-    figure = reading.figure(series)
-    assert figure is not None
-    found = stats.median([of(visit) for visit in _visits(series, reading)])
-    return Measured(unit, found.value, found.low, found.high, figure.state, series.oversubscribed)
-
-
 def _side(series: Series, rank: int, reading: Reading) -> Measured:
     """What a write, or the reads for one, took on this rank."""
 
@@ -124,7 +108,7 @@ def _side(series: Series, rank: int, reading: Reading) -> Measured:
 
         return float(np.median(visit.elapsed_ns[rank])) / (visit.batch * visit.definition.divisor) / 1e3
 
-    return _median(series, "us", time_us, reading)
+    return reading.median(series, "us", time_us)
 
 
 def _speed(series: Series, time_us: Measured) -> Measured:
@@ -140,15 +124,15 @@ def _cpu(series: Series, rank: int, reading: Reading) -> Measured:
         used = visit.cpu_user_ns[rank] + visit.cpu_system_ns[rank]
         return 100 * used / visit.wall_ns[rank] if visit.wall_ns[rank] else 0.0
 
-    return _median(series, "%", percent, reading)
+    return reading.median(series, "%", percent)
 
 
 def _per_write(series: Series, name: str, rank: int, reading: Reading) -> Measured:
-    visits = [visit for visit in _visits(series, reading) if name in visit.counters]
-    writes = sum(visit.elapsed_ns.shape[1] * visit.batch * visit.definition.messages_per_rep for visit in visits)
-    if not writes:
-        return blank("", "not counted")
-    return Measured("", sum(visit.counters[name][rank] for visit in visits) / writes)
+    def per_write(visit: Visit) -> float | None:
+        writes = visit.elapsed_ns.shape[1] * visit.batch * visit.definition.messages_per_rep
+        return visit.counters[name][rank] / writes if name in visit.counters and writes else None
+
+    return reading.median(series, "", per_write)
 
 
 # ---- the summary ---------------------------------------------------------------------------------------------------
@@ -200,13 +184,13 @@ def _fitted(stream: _Stream, told: Mapping[str, Published], reading: Reading) ->
         reason = reading.reason(stream.series[0])
         return tuple(blank(unit, reason) for unit in ("us", "MB/s", "MB/s", "%", "%"))
     slower = [max((_side(one, rank, reading) for rank in (0, 1)), key=lambda cell: cell.value or 0.0) for one in known]
-    used = [pair for pair, is_one in zip(zip(known, slower, strict=True), of_one_state(slower), strict=True) if is_one]
+    state = reading.one_state(known)
+    used = [(one, cell) for one, cell in zip(known, slower, strict=True) if cell.state == state]
     fit = fit_hockney([one.point.bytes for one, _ in used], [1e3 * (cell.value or 0.0) for _, cell in used])
-    state = used[0][1].state
-    crowded = any(cell.oversubscribed for cell in slower)
+    crowded = any(cell.oversubscribed for _, cell in used)
     if isinstance(fit, HockneyFit):
-        t0 = Measured("us", fit.t0_ns / 1e3, state=state, oversubscribed=crowded, published=overhead)
-        asymptotic = Measured("MB/s", fit.r_inf_bytes_per_s / 1e6, state=state, oversubscribed=crowded)
+        t0 = Measured("us", fit.t0_ns / 1e3, state=state, oversubscribed=crowded, published=overhead, computed=True)
+        asymptotic = Measured("MB/s", fit.r_inf_bytes_per_s / 1e6, state=state, oversubscribed=crowded, computed=True)
     else:
         t0, asymptotic = blank("us", fit.reason, overhead), blank("MB/s", fit.reason)
     if last is None or last not in known:

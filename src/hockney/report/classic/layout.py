@@ -17,7 +17,7 @@ and of its own:
     keys       columns of the archive that make a row's place, with their titles
     derived    for rows that the report has not: a key as the first of these minus the others
     qualifiers options that make a column of their own wherever they differ
-    counters   [title, sum, count]: a column with the quotient of two counters, in us
+    counters   [title, sum, count]: a column with the quotient of two counters, in us, of the same visits
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from typing import Any
 
 from hockney.archive import Coordinate, Published, published
 from hockney.library import Series
+from hockney.model import Visit
 from hockney.report.classic.reading import (
     NOT_PLANNED,
     QUANTITIES,
     Reading,
     blank,
-    counters_sum,
     options_text,
 )
 from hockney.report.classic.values import Cell, Column, Measured, Table
@@ -255,33 +255,41 @@ def _row(layout: Layout, line: _Line, reading: Reading, labels: Iterable[str]) -
     for label in labels or ("",):
         of_column = [series for series in found if _label(layout, series) == label]
         inside = [series for series in of_column if _in_scope(part, series)]
+        series: Series | None = None
         if of_column and not inside:
             cell = blank(quantity.unit, _ONE_HOST if part.scope == _INTER else _HOSTS, value)
         else:
-            cell = _filled(part, inside, reading, value)
+            series, cell = _filled(part, inside, reading, value)
         cells.append(cell)
         for _, total, count in layout.counters:
-            cells.append(_quotient(inside, total, count, cell))
+            cells.append(_quotient(series, total, count, cell, reading))
     return tuple(cells)
 
 
-def _filled(part: Part, found: Sequence[Series], reading: Reading, value: float | None) -> Measured:
+def _filled(
+    part: Part, found: Sequence[Series], reading: Reading, value: float | None
+) -> tuple[Series | None, Measured]:
+    """The cell, and the series that it is of."""
     quantity = QUANTITIES[part.quantity]
     if not found:
-        return blank(quantity.unit, NOT_PLANNED, value)
+        return None, blank(quantity.unit, NOT_PLANNED, value)
     if part.best:
         return reading.best(found, quantity, value)
     # The plainest way to run it, unless it has no figure.
     ordered = sorted(found, key=lambda series: (reading.figure(series) is None, len(series.point.options)))
-    return reading.cell(ordered[0], quantity, value)
+    return ordered[0], reading.cell(ordered[0], quantity, value)
 
 
-def _quotient(found: Sequence[Series], total: str, count: str, beside: Measured) -> Measured:
-    for series in found:
-        summed, counted = counters_sum(series, total), counters_sum(series, count)
-        if summed is not None and counted:
-            return Measured("us", summed / counted / 1e3, state=beside.state)
-    return blank("us", beside.reason or "nothing was counted")
+def _quotient(series: Series | None, total: str, count: str, beside: Measured, reading: Reading) -> Measured:
+    """Of the series and the state that stand beside it."""
+    if series is None or beside.value is None:
+        return blank("us", beside.reason or NOT_PLANNED)
+
+    def quotient_us(visit: Visit) -> float | None:
+        counted = sum(visit.counters.get(count, ()))
+        return sum(visit.counters[total]) / counted / 1e3 if counted and total in visit.counters else None
+
+    return reading.median(series, "us", quotient_us, beside.state)
 
 
 def _archive_notes(lines: Iterable[_Line]) -> list[str]:

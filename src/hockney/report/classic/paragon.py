@@ -8,13 +8,13 @@ three times explain. If the next size is back on the line, it is a blip; if not,
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from hockney.archive import published
 from hockney.library import Series
 from hockney.report.classic.layout import contents
-from hockney.report.classic.reading import NOT_PLANNED, QUANTITIES, Reading, blank, of_one_state
+from hockney.report.classic.reading import NOT_PLANNED, QUANTITIES, Reading, blank, surest
 from hockney.report.classic.values import Cell, Column, Measured, Table
 from hockney.units import format_bytes
 
@@ -61,13 +61,17 @@ def _is_pvm(transport: str) -> bool:
 
 
 def _native(curves: Mapping[str, Curve], reading: Reading) -> str | None:
-    """What the others are set in ratio to: the fastest of what is not PVM, by its best bandwidth."""
-    best = {
-        name: reading.best(list(curve.values()), _RATE).value or 0.0
-        for name, curve in curves.items()
-        if not _is_pvm(name)
-    }
-    return max(best, key=lambda name: best[name], default=None)
+    """What the others are set in ratio to: the fastest of what is not PVM, by its best bandwidth in one state."""
+    _, best = _native_rates(curves, reading)
+    known = surest([(name, cell) for name, cell in best.items() if cell.value is not None])
+    return max(known, key=lambda pair: pair[1].value or 0.0)[0] if known else next(iter(best), None)
+
+
+def _native_rates(curves: Mapping[str, Curve], reading: Reading) -> tuple[str | None, dict[str, Measured]]:
+    """The state of most of what is not PVM, and the best bandwidth of each in it."""
+    native = {name: list(curve.values()) for name, curve in curves.items() if not _is_pvm(name)}
+    state = reading.one_state(series for found in native.values() for series in found)
+    return state, {name: reading.best(found, _RATE, state=state)[1] for name, found in native.items()}
 
 
 def method_of(transport: str) -> str:
@@ -91,7 +95,7 @@ def _bandwidths(curves: Mapping[str, Curve], reading: Reading) -> Table:
             cells = [_at(curve, size, reading) for curve in curves.values()]
             rows.append((format_bytes(size), *cells))
     told = next(one for one in published("paragon") if one.metric == "asymptotic_bandwidth")
-    best = [replace(reading.best(list(curve.values()), _RATE), published=told.value) for curve in curves.values()]
+    best = [reading.best(list(curve.values()), _RATE, told.value)[1] for curve in curves.values()]
     rows.append((f"best; published {told.printed} ({_NATIVE})", *(best or [blank("MB/s", NOT_PLANNED, told.value)])))
     columns = [Column("size"), *(Column(method_of(name), "measured") for name in curves)]
     if not curves:
@@ -112,14 +116,22 @@ def _ratios(curves: Mapping[str, Curve], native: str | None, reading: Reading) -
             rows.append((format_bytes(size), *(_ratio(_at(curve, size, reading), base) for curve in others.values())))
     columns = (Column("size"), *(Column(method_of(name), "measured") for name in others))
     told = f"Bandwidth over that of {native}, the fastest here that is not PVM."
-    notes = (told if native else "Nothing native was measured.",)
-    return Table("ratio", "Ratio to the native library", columns, tuple(rows), notes)
+    notes = [told if native else "Nothing native was measured."]
+    state, best = _native_rates(curves, reading)
+    notes += [
+        f"{name} has no figure in the state {state}, in which the fastest was looked for."
+        for name, cell in best.items()
+        if cell.value is None and any(reading.figure(series) for series in curves[name].values())
+    ]
+    return Table("ratio", "Ratio to the native library", columns, tuple(rows), tuple(notes))
 
 
 def _ratio(cell: Measured, base: Measured) -> Measured:
     """Within one state of the machine only: across states it would say nothing of the method."""
     if cell.value is None or not base.value:
         return blank("", cell.reason or base.reason or NOT_PLANNED)
+    if "mixed" in (cell.state, base.state):
+        return blank("", "the state of the machine changed during every visit")
     if cell.state != base.state:
         return blank("", "measured in another state of the machine than the native library")
     known = None not in (cell.low, cell.high, base.low, base.high)
@@ -179,16 +191,19 @@ def _is_off(
 
 def _jumps(curves: Mapping[str, Curve], reading: Reading) -> Table:
     rows: list[tuple[Cell, ...]] = []
+    left_out: list[str] = []
     for name, curve in curves.items():
-        measured = [(size, reading.cell(curve[size], _TIME)) for size in sorted(curve)]
+        ascending = [curve[size] for size in sorted(curve)]
+        measured = reading.together(ascending, _TIME)
         known = [
-            (size, cell.value, (cell.spread or 0.0) * cell.value)
-            for (size, cell), is_one in zip(measured, of_one_state([cell for _, cell in measured]), strict=True)
-            if is_one and cell.value is not None
+            (series.point.bytes, cell.value, cell.spread * cell.value)
+            for series, cell in measured
+            if cell.value is not None and cell.spread is not None
         ]
+        left_out += _left_out(name, ascending, len(measured), len(known), reading)
         sizes, times, arms = [one[0] for one in known], [one[1] for one in known], [one[2] for one in known]
         if len(known) < 3:
-            rows.append((method_of(name), "", "", "fewer than three sizes have figures"))
+            rows.append((method_of(name), "", "", "fewer than three sizes have figures with an interval"))
             continue
         jumps = find_jumps(sizes, times, arms)
         for jump in jumps:
@@ -201,7 +216,19 @@ def _jumps(curves: Mapping[str, Curve], reading: Reading) -> Table:
     notes = [text.format(jump=f"{JUMP:.0%}") for text in contents("paragon")["notes"]["jumps"]]
     if page:
         notes.append(f"A page here: {format_bytes(page)}.")
-    return Table("jumps", "Where curves jump", columns, tuple(rows), tuple(notes))
+    return Table("jumps", "Where curves jump", columns, tuple(rows), (*notes, *left_out))
+
+
+def _left_out(name: str, curve: Sequence[Series], measured: int, known: int, reading: Reading) -> list[str]:
+    """How many sizes the rule does not see, and why; nothing where it sees all."""
+    figures = sum(reading.figure(series) is not None for series in curve)
+    counts = (
+        (measured - known, "without an interval"),
+        (figures - measured, "in another state of the machine"),
+        (len(curve) - figures, "without a figure"),
+    )
+    told = ", ".join(f"{number} {why}" for number, why in counts if number)
+    return [f"{method_of(name)}: of {len(curve)} sizes, left out: {told}."] if told else []
 
 
 # ---- latency beside bandwidth --------------------------------------------------------------------------------------
@@ -213,7 +240,7 @@ def _latencies(curves: Mapping[str, Curve], native: str | None, reading: Reading
     for name, curve in curves.items():
         small = min((size for size in curve if size > 0), default=None)
         latency = blank("us", NOT_PLANNED) if small is None else reading.cell(curve[small], _TIME)
-        best = reading.best(list(curve.values()), _RATE)
+        _, best = reading.best(list(curve.values()), _RATE)
         place = (
             1
             if name == native

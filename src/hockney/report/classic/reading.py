@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TypeVar
 
+from hockney import stats
 from hockney.library import Run, Series
-from hockney.model import Point, PointStatus
+from hockney.model import Point, PointStatus, Visit
 from hockney.report.classic.values import Measured
 from hockney.stats import Figure
 from hockney.stats.npb import ft_mops
 
 Options = Mapping[str, str]
+_Of = TypeVar("_Of")
 NOT_PLANNED = "not asked for in this run"
 
 _LOCAL = ("memload",)  # they send nothing, so the null transport is as good as any
@@ -58,7 +60,7 @@ class Reading:
     def __init__(self, run: Run, defaults: Mapping[str, Options] | None = None) -> None:
         self.run = run
         self._defaults = defaults or {}
-        self._figures: dict[Series, Figure | None] = {}
+        self._figures: dict[Series, list[Figure]] = {}
         states: Counter[str] = Counter(state.name for series in run.series for state in series.states)
         self._common = [name for name, _ in states.most_common() if name not in ("mixed", "unknown")]
 
@@ -74,22 +76,73 @@ class Reading:
         """All options of a point that a table may ask for, with the defaults."""
         return {**self._defaults.get(point.pattern, {}), **dict(point.options)}
 
-    def figure(self, series: Series) -> Figure | None:
-        """The figure that stands for a series: one with an interval, in the state that the run was in most."""
+    def figure(self, series: Series, state: str | None = None) -> Figure | None:
+        """The figure that stands for a series: one with an interval, in the state that the run was in most.
+
+        With a state, that of this state; None where it has none, or one without an interval beside one with it.
+        """
+        found = self._ordered(series)
+        fitting = (one for one in found if state in (None, one.state) and (one is found[0] or one.low_ns is not None))
+        return next(fitting, None)
+
+    def _ordered(self, series: Series) -> list[Figure]:
+        def place(figure: Figure) -> tuple[bool, bool, int, int]:
+            return (figure.low_ns is None, figure.state == "mixed", self._rank(figure.state), -figure.n_visits)
+
         if series not in self._figures:
-            self._figures[series] = self._chosen(series.figures())
+            self._figures[series] = sorted(series.figures(), key=place)
         return self._figures[series]
 
-    def _chosen(self, figures: Sequence[Figure]) -> Figure | None:
-        def place(figure: Figure) -> tuple[bool, bool, int, int]:
-            known = self._common.index(figure.state) if figure.state in self._common else len(self._common)
-            return (figure.low_ns is None, figure.state == "mixed", known, -figure.n_visits)
+    def _rank(self, state: str) -> int:
+        """States by how often the run was in them; what is no state comes last."""
+        return self._common.index(state) if state in self._common else len(self._common)
 
-        return min(figures, key=place, default=None)
+    def one_state(self, found: Iterable[Series]) -> str | None:
+        """The state in which these are to be compared: that of most of their figures, best with intervals."""
+        figures = [figure for figure in map(self.figure, found) if figure is not None]
+        count = Counter(figure.state for figure in figures)
+        sure = Counter(figure.state for figure in figures if figure.low_ns is not None)
 
-    def cell(self, series: Series, quantity: Quantity, published: float | None = None) -> Measured:
-        """A series as a cell of a table."""
-        figure = self.figure(series)
+        def place(state: str) -> tuple[bool, bool, int, int, int]:
+            return (state == "mixed", state == "unknown", -count[state], -sure[state], self._rank(state))
+
+        return min(count, key=place, default=None)
+
+    def together(
+        self, found: Sequence[Series], quantity: Quantity, state: str | None = None
+    ) -> list[tuple[Series, Measured]]:
+        """Those of several series that may be compared or put together, with their figures of one state."""
+        state = state or self.one_state(found)
+        cells = [(series, self.cell(series, quantity, state=state)) for series in found]
+        return [(series, cell) for series, cell in cells if cell.value is not None]
+
+    def visits(self, series: Series, state: str | None = None) -> list[Visit]:
+        """Those that the figure is made of."""
+        figure = self.figure(series, state)
+        if figure is None:
+            return []
+        return [
+            visit
+            for visit, one in zip(series.visits, series.states, strict=True)
+            if one.name == figure.state and visit.definition == figure.definition and visit.elapsed_ns.size
+        ]
+
+    def median(
+        self, series: Series, unit: str, of: Callable[[Visit], float | None], state: str | None = None
+    ) -> Measured:
+        """The median of what the figure's visits say each, with its interval; None: a visit says nothing."""
+        figure = self.figure(series, state)
+        said = [value for value in map(of, self.visits(series, state)) if value is not None]
+        if figure is None or not said:
+            return blank(unit, self.reason(series) if figure is None else "nothing was counted")
+        found = stats.median(said)
+        return Measured(unit, found.value, found.low, found.high, figure.state, series.oversubscribed)
+
+    def cell(
+        self, series: Series, quantity: Quantity, published: float | None = None, state: str | None = None
+    ) -> Measured:
+        """A series as a cell of a table; with a state, as `figure`."""
+        figure = self.figure(series, state)
         if figure is None or figure.value_ns <= 0:
             return Measured(quantity.unit, reason=self.reason(series), published=published)
 
@@ -109,15 +162,24 @@ class Reading:
             published=published,
         )
 
-    def best(self, found: Sequence[Series], quantity: Quantity, published: float | None = None) -> Measured:
-        """The best of several series, with the size that it was found at; the first one's reason where none has any."""
-        cells = [(series, self.cell(series, quantity, published)) for series in found]
-        known = [(series, cell) for series, cell in cells if cell.value is not None]
-        if not known:
-            return cells[0][1] if cells else Measured(quantity.unit, reason=NOT_PLANNED, published=published)
+    def best(
+        self,
+        found: Sequence[Series],
+        quantity: Quantity,
+        published: float | None = None,
+        state: str | None = None,
+    ) -> tuple[Series | None, Measured]:
+        """The best of several series in one state, with the size that it was found at; one with an interval if any has.
+
+        The first one's reason where none has a figure.
+        """
+        cells = self.together(found, quantity, state)
+        cells = list(surest([pair for pair in cells if pair[1].value] or cells))  # an empty message has no rate
+        if not cells:
+            return None, blank(quantity.unit, self.reason(found[0]) if found else NOT_PLANNED, published)
         sign = 1 if quantity.larger_is_better else -1
-        series, cell = max(known, key=lambda pair: sign * (pair[1].value or 0.0))
-        return with_size(cell, series.point.bytes)
+        series, cell = max(cells, key=lambda pair: sign * (pair[1].value or 0.0))
+        return series, replace(cell, at_bytes=series.point.bytes, published=published)
 
     @staticmethod
     def reason(series: Series) -> str:
@@ -137,16 +199,9 @@ class Reading:
         return any(len(set(launch.hosts)) > 1 for launch in series.launches)
 
 
-def of_one_state(cells: Sequence[Measured]) -> list[bool]:
-    """Which cells have figures of the state that most of them have: only those are to be put together."""
-    count = Counter(cell.state for cell in cells if cell.value is not None)
-    common = count.most_common(1)[0][0] if count else None
-    return [cell.value is not None and cell.state == common for cell in cells]
-
-
-def with_size(cell: Measured, size_bytes: int) -> Measured:
-    """The same, found at this size."""
-    return replace(cell, at_bytes=size_bytes)
+def surest(cells: Sequence[tuple[_Of, Measured]]) -> Sequence[tuple[_Of, Measured]]:
+    """Those with an interval; all of them where none has one."""
+    return [pair for pair in cells if pair[1].has_interval] or cells
 
 
 def blank(unit: str, reason: str, published: float | None = None) -> Measured:
@@ -166,9 +221,3 @@ def states_note(cells: Iterable[Measured]) -> tuple[str | None, str | None]:
 def options_text(options: Iterable[tuple[str, str]]) -> str:
     """`window=16 until=sent`."""
     return " ".join(f"{name}={value}" for name, value in options)
-
-
-def counters_sum(series: Series, name: str) -> float | None:
-    """A counter summed over all visits and ranks; None where it was not counted."""
-    found: list[Any] = [visit.counters[name] for visit in series.visits if name in visit.counters]
-    return float(sum(sum(values) for values in found)) if found else None

@@ -16,9 +16,8 @@ from hockney.report.classic.reading import (
     QUANTITIES,
     Reading,
     blank,
-    of_one_state,
     options_text,
-    with_size,
+    surest,
 )
 from hockney.report.classic.values import Cell, Column, Measured, Table
 from hockney.units import format_bytes
@@ -103,7 +102,16 @@ def none_of(reason: str, words: float, rate: float | None) -> tuple[Measured, Me
 
 def _half_cells(found: tuple[int, Measured], words: float, rate: float | None) -> tuple[Measured, Measured]:
     size_bytes, cell = found
-    at = Measured("words", size_bytes / _WORD_BYTES, state=cell.state, published=words, at_bytes=size_bytes)
+    at = Measured(
+        "words",
+        size_bytes / _WORD_BYTES,
+        state=cell.state,
+        oversubscribed=cell.oversubscribed,
+        published=words,
+        at_bytes=size_bytes,
+        pairs=cell.pairs,
+        computed=True,
+    )
     return at, _beside(cell, rate)
 
 
@@ -127,24 +135,22 @@ def _statistic(group: _Group, what: str, known: Published, reading: Reading) -> 
     if what == "r_max":
         best = _r_max(group, reading)
         return blank("MB/s", best, known.value) if isinstance(best, str) else _beside(best[1], known.value)
-    cells = _times(group, _WORD_BYTES, reading)
-    if isinstance(cells, str):
-        return blank(known.unit, cells, known.value)
+    of_size = _of_size(group, _WORD_BYTES)
+    cells = [cell for _, cell in reading.together(of_size, _TIME)]
+    if not cells:
+        return blank(known.unit, reading.reason(of_size[0]) if of_size else NOT_PLANNED, known.value)
     if what == "rate":
-        return _beside(_rate(_WORD_BYTES, _over(cells, fmean)), known.value)
-    return _beside(_over(cells, _CHOICES[what]), known.value)
+        return _beside(_rate(_WORD_BYTES, _over(cells, fmean, len(of_size))), known.value)
+    return _beside(_over(cells, _CHOICES[what], len(of_size)), known.value)
 
 
-def _times(group: _Group, size_bytes: int, reading: Reading) -> list[Measured] | str:
-    """The times of all pairs with a size, in one state of the machine; or why there is none."""
-    of_size = [series for series in group.series if series.point.bytes == size_bytes]
-    cells = [reading.cell(series, _TIME) for series in of_size]
-    known = [cell for cell, is_one in zip(cells, of_one_state(cells), strict=True) if is_one]
-    return known or next((cell.reason for cell in cells if cell.reason), NOT_PLANNED)
+def _of_size(group: _Group, size_bytes: int) -> list[Series]:
+    """All pairs that were asked for with a size."""
+    return [series for series in group.series if series.point.bytes == size_bytes]
 
 
-def _over(cells: Sequence[Measured], choose: Callable[[Sequence[float]], float]) -> Measured:
-    """A statistic over pairs; the same of the ends of their intervals encloses it."""
+def _over(cells: Sequence[Measured], choose: Callable[[Sequence[float]], float], asked: int) -> Measured:
+    """A statistic over pairs, of so many asked for; the same of the ends of their intervals encloses it."""
     lows = [cell.low for cell in cells if cell.low is not None]
     highs = [cell.high for cell in cells if cell.high is not None]
     complete = len(lows) == len(highs) == len(cells)
@@ -155,6 +161,7 @@ def _over(cells: Sequence[Measured], choose: Callable[[Sequence[float]], float])
         choose(highs) if complete else None,
         cells[0].state,
         any(cell.oversubscribed for cell in cells),
+        pairs=(len(cells), asked),
     )
 
 
@@ -168,20 +175,23 @@ def _rate(size_bytes: int, time_us: Measured) -> Measured:
         None if time_us.low is None else size_bytes / time_us.low,
         time_us.state,
         time_us.oversubscribed,
+        pairs=time_us.pairs,
     )
 
 
 def _rates(group: _Group, reading: Reading) -> list[tuple[int, Measured]] | str:
-    """(size, average rate), sizes ascending; or why there is none."""
+    """(size, average rate) in one state, sizes ascending, with intervals if any has one; or why there is none."""
+    series = [one for one in group.series if one.point.bytes > 0]
+    state = reading.one_state(series)
     found: list[tuple[int, Measured]] = []
-    reason = NOT_PLANNED
-    for size_bytes in sorted({series.point.bytes for series in group.series} - {0}):
-        cells = _times(group, size_bytes, reading)
-        if isinstance(cells, str):
-            reason = cells
-        else:
-            found.append((size_bytes, _rate(size_bytes, _over(cells, fmean))))
-    return found or reason
+    for size_bytes in sorted({one.point.bytes for one in series}):
+        of_size = _of_size(group, size_bytes)
+        cells = [cell for _, cell in reading.together(of_size, _TIME, state)]
+        if cells:
+            found.append((size_bytes, _rate(size_bytes, _over(cells, fmean, len(of_size)))))
+    if not found:
+        return reading.reason(series[0]) if series else NOT_PLANNED
+    return list(surest(found))
 
 
 def _r_max(group: _Group, reading: Reading) -> tuple[int, Measured] | str:
@@ -189,9 +199,9 @@ def _r_max(group: _Group, reading: Reading) -> tuple[int, Measured] | str:
     if isinstance(rates, str):
         return rates
     if len(rates) < 2:
-        return "only one size has figures"
+        return "only one size has figures in one state of the machine"
     size, cell = max(rates, key=lambda pair: pair[1].value or 0.0)
-    return size, with_size(cell, size)
+    return size, replace(cell, at_bytes=size)
 
 
 def _half(group: _Group, reading: Reading) -> tuple[int, Measured] | str:
@@ -296,10 +306,9 @@ def _gets(
             found.setdefault(f"{series.point.transport}, {series.point.ranks} ranks", []).append(series)
     rows = []
     for where, members in found.items():
-        cells = [(one.point.bytes, reading.cell(one, _TIME)) for one in members]
-        measured = [(size, cell) for size, cell in cells if cell.value is not None]
+        measured = surest([(one.point.bytes, cell) for one, cell in reading.together(members, _TIME)])
         if not measured:
-            rows.append((f"get on {where}", _no_load(cells[0][1].reason or NOT_PLANNED, known)))
+            rows.append((f"get on {where}", _no_load(reading.reason(members[0]), known)))
             continue
         size, cell = max(measured, key=lambda pair: pair[0] / (pair[1].value or 1.0))
         load_ns, *others = _columns(cell, 1, size, known, hertz)
@@ -321,7 +330,7 @@ def _columns(
 
     load_us = scaled("us", times, None)
     periods = scaled("cp", times * 1e-6 * hertz, told[1]) if hertz else blank("cp", "the clock of the CPU is not known")
-    words = Measured("words", size_bytes / _WORD_BYTES, published=told[2])
+    words = Measured("words", size_bytes / _WORD_BYTES, published=told[2], computed=True)
     return scaled("ns", times * 1e3, told[0]), periods, words, _beside(_rate(size_bytes, load_us), told[3])
 
 

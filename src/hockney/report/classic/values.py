@@ -16,7 +16,9 @@ class Measured:
     """A figure of this machine, or the reason why there is none. `low` and `high` enclose it at 95 %.
 
     `published` is the figure that it is set beside, in the same unit. `at_bytes` is the size at which a best figure was
-    found. `oversubscribed`: there were more ranks than CPUs, so that it is a scheduling time.
+    found. `oversubscribed`: there were more ranks than CPUs, so that it is a scheduling time. `pairs`: for a statistic
+    over pairs of ranks, how many it is over and how many were asked for. `computed`: it follows from other figures and
+    has no interval of its own; any other figure without one had too few visits.
     """
 
     unit: str
@@ -28,11 +30,23 @@ class Measured:
     reason: str | None = None
     published: float | None = None
     at_bytes: int | None = None
+    pairs: tuple[int, int] | None = None
+    computed: bool = False
 
     @property
     def ratio(self) -> float | None:
         """This machine's figure over the published one."""
         return self.value / self.published if self.value is not None and self.published else None
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether it is known how well it is known."""
+        return self.low is not None and self.high is not None
+
+    @property
+    def lacks_visits(self) -> bool:
+        """Whether it would have an interval if there were more visits."""
+        return self.value is not None and not self.has_interval and not self.computed
 
     @property
     def spread(self) -> float | None:

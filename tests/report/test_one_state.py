@@ -1,0 +1,223 @@
+"""That the tables compare and put together figures of one state only, and say what they leave out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.report.runs import Made, options, store_run
+from tests.report.test_classic import about, figure, point, reason, row, stream, tables
+
+from hockney.cli import run as call
+from hockney.model import Point
+from hockney.report.classic.values import Cell, Measured
+
+FAR_NS = 200.0
+
+
+def measured(cell: Cell) -> Measured:
+    assert isinstance(cell, Measured)
+    assert cell.value is not None, cell.reason
+    return cell
+
+
+def oneway(size: int, time_ns: float, floor_ns: float = 30.0, visits: int = 9) -> Made:
+    return Made(point("shm", "oneway", 2, size), time_ns, bytes_per_rep=size, floor_ns=floor_ns, visits=visits)
+
+
+def shown(path: Path, suite: str, made: list[Made], capsys: pytest.CaptureFixture[str]) -> str:
+    store_run(path / "r.db", suite, made)
+    assert call(["--store", str(path / "r.db"), "show", "last", "--tables"]) == 0
+    return capsys.readouterr().out
+
+
+# ---- the best of several --------------------------------------------------------------------------------------------
+
+
+def test_the_best_is_that_of_one_state(tmp_path: Path) -> None:
+    made = [oneway(64, 100), oneway(1024, 1000), oneway(65536, 6553.6, FAR_NS)]
+    best = measured(row(tables(tmp_path, "scabench", made)["one-way"], "bandwidth (peak)", "intra-node")[3])
+    assert (best.at_bytes, best.state, best.value) == (1024, "near", about(1024))
+
+
+def test_the_best_has_an_interval_if_any_has(tmp_path: Path) -> None:
+    made = [oneway(64, 100), oneway(1024, 1000), oneway(65536, 6553.6, visits=2)]
+    best = measured(row(tables(tmp_path, "scabench", made)["one-way"], "bandwidth (peak)", "intra-node")[3])
+    assert (best.at_bytes, best.has_interval) == (1024, True)
+    (tmp_path / "few").mkdir()
+    few = tables(tmp_path / "few", "scabench", [replace(one, visits=2) for one in made])
+    best = measured(row(few["one-way"], "bandwidth (peak)", "intra-node")[3])
+    assert (best.at_bytes, best.lacks_visits) == (65536, True)
+
+
+def test_an_empty_message_has_no_best_rate(tmp_path: Path) -> None:
+    made = [oneway(0, 50), oneway(1024, 1000, visits=2)]
+    best = measured(row(tables(tmp_path, "scabench", made)["one-way"], "bandwidth (peak)", "intra-node")[3])
+    assert (best.at_bytes, best.lacks_visits) == (1024, True)
+
+
+def test_a_size_with_figures_of_several_states_has_that_of_the_others(tmp_path: Path) -> None:
+    both = replace(oneway(65536, 20_000), then=oneway(65536, 32_768, FAR_NS))
+    made = [oneway(64, 100, FAR_NS), oneway(1024, 1000, FAR_NS), both]
+    made += [Made(point("shm", "barrier", ranks, 0), 100) for ranks in (2, 4, 8)]  # the run was near most often
+    best = measured(row(tables(tmp_path, "scabench", made)["one-way"], "bandwidth (peak)", "intra-node")[3])
+    assert (best.at_bytes, best.state, best.value) == (65536, "far", about(2000))
+
+
+def test_r_max_and_n_half_are_of_one_state(tmp_path: Path) -> None:
+    times = {8: 100.0, 64: 120, 256: 190, 4096: 1600}
+    made = [Made(point("shm", "put", 2, size), time) for size, time in times.items()]
+    made.append(Made(point("shm", "put", 2, 65536), 6553.6, floor_ns=FAR_NS))
+    made.append(Made(point("shm", "put", 2, 16384), 1638.4, visits=2))
+    table = tables(tmp_path, "t3d", made)["single_pairs"]
+    best = measured(row(table, "Rmax (Rinf)")[3])
+    assert (best.at_bytes, best.state, best.value) == (4096, "near", about(2560))
+    assert figure(row(table, "N 1/2")[3]) == 32
+
+
+def test_gets_are_of_one_state(tmp_path: Path) -> None:
+    made = [Made(point("shm", "get", 2, size), time) for size, time in ((8, 40), (64, 60), (4096, 500))]
+    made.append(Made(point("shm", "get", 2, 65536), 655.36, floor_ns=FAR_NS))
+    made.append(Made(point("shm", "get", 2, 16384), 163.84, visits=2))
+    prefetch = row(tables(tmp_path, "t3d", made)["load"], "Remote DRAM", "Prefetch", "in page")
+    assert figure(prefetch[10]) == about(8192)
+
+
+def curve(transport: str, factor: float, floor_ns: float = 30.0) -> list[Made]:
+    return [
+        Made(
+            point(transport, "pingpong", 2, size),
+            factor * (1000 + size),
+            divisor=2,
+            bytes_per_rep=2 * size,
+            floor_ns=floor_ns,
+        )
+        for size in (8, 1024, 65536)
+    ]
+
+
+def test_native_is_the_fastest_within_one_state(tmp_path: Path) -> None:
+    made = [*curve("tcp", 4), *curve("unix", 2), *curve("shm", 1, FAR_NS), *curve("pvm@3.4.6:raw", 8)]
+    found = tables(tmp_path, "paragon", made)
+    notes = found["ratio"].notes
+    assert "that of unix" in notes[0]
+    assert notes[1] == "shm has no figure in the state near, in which the fastest was looked for."
+    _, tcp, shm, raw = row(found["ratio"], "1 KiB")
+    assert (figure(tcp), figure(raw)) == (about(1 / 2), about(1 / 4))
+    assert "another state" in reason(shm)
+
+
+def test_what_changed_its_state_is_compared_with_nothing(tmp_path: Path) -> None:
+    made = [replace(one, floor_after_ns=FAR_NS) for one in [*curve("shm", 1), *curve("tcp", 2)]]
+    assert "changed during every visit" in reason(row(tables(tmp_path, "paragon", made)["ratio"], "1 KiB")[1])
+
+
+# ---- pairs of ranks -------------------------------------------------------------------------------------------------
+
+
+def pairs_of_ranks() -> list[Made]:
+    return [
+        Made(point("shm", "putpong", 3, 8), 200, divisor=2),
+        Made(point("shm", "putpong", 3, 8, target=2), 220, divisor=2),
+        Made(point("shm", "putpong", 3, 8, source=1, target=2), 900, divisor=2, floor_ns=FAR_NS),
+        Made(point("shm", "putpong", 3, 8, source=2, target=1), failed="rank 1 was killed by SIGKILL"),
+    ]
+
+
+def test_a_statistic_over_some_of_the_pairs_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = tables(tmp_path, "t3d", pairs_of_ranks())["ping_pong"]
+    for what in ("max latency", "min latency", "average latency", "average rate"):
+        assert measured(row(table, what)[3]).pairs == (2, 4), what
+    (tmp_path / "shown").mkdir()
+    assert "0.220 ±0.1% of 2 of 4 pairs" in shown(tmp_path / "shown", "t3d", pairs_of_ranks(), capsys)
+    (tmp_path / "all").mkdir()
+    assert "of 2 pairs" not in shown(tmp_path / "all", "t3d", pairs_of_ranks()[:2], capsys)
+
+
+def test_best_rates_say_how_many_pairs_they_are_over(tmp_path: Path) -> None:
+    made = [Made(point("shm", "put", 3, size), 100 + size / 10) for size in (8, 4096)]
+    made += [Made(point("shm", "put", 3, size, target=2), failed="it was killed") for size in (8, 4096)]
+    table = tables(tmp_path, "t3d", made)["single_pairs"]
+    assert [measured(row(table, what)[3]).pairs for what in ("Rmax (Rinf)", "N 1/2", "N 1/2: rate there")] == [
+        (1, 2)
+    ] * 3
+
+
+# ---- counters -------------------------------------------------------------------------------------------------------
+
+
+def delayed(taken_us: float, **given: object) -> Made:
+    counters = {"delays": (0.0, 0.0, 20.0), "delay_ns": (0.0, 0.0, 20 * taken_us * 1e3)}
+    return Made(point("shm", "robpush", 3, 64, **given), 143_700, counters=counters)
+
+
+def test_a_quotient_of_counters_is_of_the_visits_beside_it(tmp_path: Path) -> None:
+    in_two_states = replace(
+        delayed(110, delay_us=100), then=replace(delayed(500, delay_us=100), floor_ns=FAR_NS, visits=7)
+    )
+    table = tables(tmp_path, "atlas", [in_two_states], oversubscribed=True)["com-3.1"]
+    time, taken = row(table, "3", "64", "100")[4:]
+    assert (measured(taken).value, measured(taken).state) == (about(110), measured(time).state)
+    assert measured(taken).has_interval
+    assert measured(taken).oversubscribed
+
+
+def test_a_quotient_of_counters_is_of_the_series_beside_it(tmp_path: Path) -> None:
+    made = [delayed(500, delay_us=0), delayed(7)]  # the second is the plainer way to ask for the same
+    taken = row(tables(tmp_path, "atlas", made)["com-3.1"], "3", "64", "0")[5]
+    assert figure(taken) == about(7)
+
+
+def test_a_quotient_of_counters_is_the_median_over_visits(tmp_path: Path) -> None:
+    odd = replace(delayed(9000, delay_us=100), visits=1)
+    made = [replace(delayed(110, delay_us=100), then=odd)]
+    assert figure(row(tables(tmp_path, "atlas", made)["com-3.1"], "3", "64", "100")[5]) == about(110)
+
+
+# ---- figures without an interval ------------------------------------------------------------------------------------
+
+
+def stepped(few: int | None = None, far: int | None = None) -> list[Made]:
+    """A straight ping-pong, but for one size that took three times as long."""
+    return [
+        Made(
+            Point("shm", "pingpong", 2, size, options()),
+            (1000 + size) * (3 if size in (few, far) else 1),
+            divisor=2,
+            bytes_per_rep=2 * size,
+            visits=2 if size == few else 9,
+            floor_ns=FAR_NS if size == far else 30.0,
+        )
+        for size in (1 << i for i in range(6, 14))
+    ]
+
+
+def test_a_size_without_an_interval_is_no_jump(tmp_path: Path) -> None:
+    table = tables(tmp_path, "paragon", [*stepped(few=512, far=2048), Made(Point("shm", "pingpong", 2, 8), visits=0)])[
+        "jumps"
+    ]
+    assert [one[2:] for one in table.rows] == [("none", "6 sizes lie on lines")]
+    assert table.notes[-1] == (
+        "shm: of 9 sizes, left out: 1 without an interval, 1 in another state of the machine, 1 without a figure."
+    )
+
+
+def test_curves_without_intervals_have_no_jumps(tmp_path: Path) -> None:
+    table = tables(tmp_path, "paragon", [replace(one, visits=3) for one in stepped(few=512)])["jumps"]
+    assert table.rows[0][3] == "fewer than three sizes have figures with an interval"
+
+
+def test_too_few_visits_look_different_from_what_is_computed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = [stream(size) for size in (1, 1000, 65500)]
+    text = shown(tmp_path, "ancor", made, capsys)
+    assert "±?" not in text
+    (tmp_path / "few").mkdir()
+    text = shown(tmp_path / "few", "ancor", [replace(one, visits=3) for one in made], capsys)
+    assert "67.5 ±?" in text
+    assert "±?: too few visits for an interval." in text
+    summary = next(line for line in text.splitlines() if line.startswith("blocking write, blocking read"))
+    assert "2.00 ±?" not in summary  # the overhead is of a line through several sizes
+    assert "970 ±?" in summary
