@@ -397,3 +397,9 @@ def test_quick_prints_a_sheet_and_json(tmp_path: Path) -> None:
     assert "first look: pingpong 8 B on null" in done.stderr
     shown = subprocess.run(command("show", "last", store=path), capture_output=True, text=True, check=True)
     assert "pingpong on shm, 2 ranks" in shown.stdout
+
+
+def test_a_sheet_names_what_it_has_too_few_visits_of(tmp_path: Path) -> None:
+    arguments = command("quick", "--time", "100ms", store=tmp_path / "r.db")
+    done = subprocess.run(arguments, capture_output=True, text=True, check=True, timeout=120)
+    assert re.search(r"shm: \d+ points not shown, because there were too few visits in any one state", done.stdout)

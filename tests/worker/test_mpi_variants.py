@@ -86,6 +86,16 @@ def test_many_messages_under_way_and_a_barrier_of_messages(mpi: Mpi, variant: st
 
 
 @EVERY_MPI
+@pytest.mark.parametrize("pattern", ["put", "get", "putpong", "putring"])
+def test_a_first_word_by_one_sided_calls(mpi: Mpi, pattern: str) -> None:
+    with WorkerSession(job(mpi, "mpi:rma")) as session:
+        session.hello()
+        for size in (8, 64, 4104, 100_000):
+            assert session.measure(pattern, bytes=size, samples=3, timeout_s=10).verified
+        session.close()
+
+
+@EVERY_MPI
 @EVERY_VARIANT
 @pytest.mark.parametrize("pattern", ["pushfarm", "pullfarm"])
 def test_receives_while_sends_are_under_way(mpi: Mpi, variant: str, pattern: str) -> None:

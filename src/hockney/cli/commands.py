@@ -90,7 +90,7 @@ def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
 @common_options
 @click.pass_context
 def hockney(ctx: click.Context, /, **common: Any) -> None:
-    """Measures how fast programs talk to each other, explains the figures, and predicts other machines.
+    """Measures how fast programs talk to each other, with honest statistics, and says what it found.
 
     Without a command it shows what can be done here.
     """

@@ -135,8 +135,9 @@ def _say_ending(outcome: Outcome, path: Path) -> None:
         words.append("it was stopped early: `hockney run --resume` goes on with it")
     elif outcome.status is RunStatus.PARTIAL:
         points = f"{outcome.failed} point{'s' if outcome.failed > 1 else ''}"
-        words.append(f"{points} failed, the rest is measured")
+        words.append(f"{points} failed; what else could be measured is")
     with contextlib.suppress(OSError):  # nobody reads it any more
+        sys.stdout.flush()  # or it stands in the middle of the table where both go to one file
         print(f"\n{'; '.join(words)}", file=sys.stderr, flush=True)
 
 

@@ -38,8 +38,8 @@ class Display:
         transports = len({point.transport for point in plan.points})
         self._say(
             f"run {run_id}: {self._points} point{'s' if self._points > 1 else ''} on {transports} "
-            f"transport{'s' if transports > 1 else ''}, for {format_duration_s(max(1.0, plan.time_s))}, "
-            "or until each is measured once; Ctrl-C keeps what is measured"
+            f"transport{'s' if transports > 1 else ''}, until all are precise; after {format_duration_s(plan.time_s)} "
+            "it ends, but each is measured once; Ctrl-C keeps what is measured"
         )
 
     def launched(self, launch: Launch) -> None:

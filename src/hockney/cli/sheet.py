@@ -134,4 +134,5 @@ def _layer_lines(layers: Iterable[Layer]) -> Iterable[str]:
 def _failure_lines(failures: Iterable[Failure]) -> Iterable[str]:
     for failure in failures:
         points = f"{failure.points} point{'s' if failure.points > 1 else ''}"
-        yield f"{failure.transport}: {points} {failure.status.value}, because {failure.reason}"
+        end = "not shown" if failure.status is PointStatus.BUDGET else failure.status.value
+        yield f"{failure.transport}: {points} {end}, because {failure.reason}"

@@ -115,7 +115,7 @@ def make_sheet(run: Run) -> Sheet:
         clock_ns=min(clocks, default=None),
         states=tuple(_visits_by_state(run.series)),
         warnings=run.warnings,
-        failures=tuple(_failures(run.series)),
+        failures=(*_failures(run.series), *_too_short(run.series, rows)),
     )
 
 
@@ -240,6 +240,15 @@ def _layers(rows: Sequence[Row], floors: Mapping[str, Value]) -> Iterable[Layer]
 
 def _layer(upper: str, lower: str, state: str, own: Value, under: Value) -> Layer:
     return Layer(upper, lower, state, own.value - under.value, own.low - under.high, own.high - under.low)
+
+
+def _too_short(series: Iterable[Series], rows: Iterable[Row]) -> Iterable[Failure]:
+    """Transports that were measured, and whose visits are too few in each state for any interval."""
+    shown = {row.transport for row in rows} | {"null"}
+    for transport, points in Counter(one.point.transport for one in series if one.visits).items():
+        if transport not in shown:
+            reason = "there were too few visits in any one state for an interval; more time helps (--time)"
+            yield Failure(transport, PointStatus.BUDGET, points, reason)
 
 
 def _failures(series: Iterable[Series]) -> Iterable[Failure]:
