@@ -387,6 +387,13 @@ def test_nothing_can_be_measured_is_said_with_the_reason(tmp_path: Path) -> None
     assert "nothing to measure: pairs runs on 2 or more ranks, a multiple of 2, not on 3" in done.stderr
 
 
+def test_a_run_of_which_every_point_is_refused_is_not_done(tmp_path: Path) -> None:
+    arguments = ["run", "pingpong", "-t", "shm", "--bytes", "8", "-o", "source=1", "-o", "target=1"]
+    done = subprocess.run(command(*arguments, store=tmp_path / "r.db"), capture_output=True, text=True, check=False)
+    assert done.returncode == 3
+    assert "nothing could be measured" in done.stderr
+
+
 def test_quick_prints_a_sheet_and_json(tmp_path: Path) -> None:
     path = tmp_path / "r.db"
     arguments = command("quick", "--time", "3s", "--json", store=path)

@@ -116,7 +116,7 @@ class PointStatus(enum.Enum):
 
     PENDING = "pending"
     PRECISE = "precise"  # the interval is as narrow as asked
-    BUDGET = "budget"  # the time ran out first: the interval is what it is
+    BUDGET = "budget"  # the time was up or the run was stopped: the interval is what it is
     FAILED = "failed"
     SKIPPED = "skipped"
 
@@ -128,7 +128,7 @@ class RunStatus(enum.Enum):
     KILLED = "killed"  # never stored: a run that is stored as running, and that nobody measures any more
     DONE = "done"
     INTERRUPTED = "interrupted"  # by Ctrl-C; what was measured is stored
-    PARTIAL = "partial"  # some point failed
+    PARTIAL = "partial"  # some point failed, or none could be measured
 
 
 @dataclass(frozen=True)

@@ -306,7 +306,8 @@ def _carry_out(
         _finish_quietly(store, run_id, RunStatus.INTERRUPTED)
         raise
     failed = sum(end is PointStatus.FAILED for end in recorder.statuses.values())
-    if status is RunStatus.DONE and failed:
+    refused = all(end is PointStatus.SKIPPED for end in recorder.statuses.values())
+    if status is RunStatus.DONE and (failed or refused):
         status = RunStatus.PARTIAL
     for warning in [*shares.warnings(catalogue), *losses.warnings(), *_steal_warning(store, run_id)]:
         store.add_warning(run_id, warning)

@@ -133,6 +133,8 @@ def _say_ending(outcome: Outcome, path: Path) -> None:
     words = [f"run {outcome.run_id} is stored in {path}"]
     if outcome.status is RunStatus.INTERRUPTED:
         words.append("it was stopped early: `hockney run --resume` goes on with it")
+    elif outcome.status is RunStatus.PARTIAL and not outcome.failed:
+        words.append("nothing could be measured; `hockney show` says why")
     elif outcome.status is RunStatus.PARTIAL:
         points = f"{outcome.failed} point{'s' if outcome.failed > 1 else ''}"
         words.append(f"{points} failed; what else could be measured is")

@@ -5,6 +5,8 @@ Each family of workers but the native one has a module that finds its libraries 
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Container
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -47,6 +49,12 @@ class Library(Protocol):
     def recipe(self) -> Recipe:
         """How the worker for this library is built."""
         ...
+
+
+def unique_id(plain: str, taken: Container[str]) -> str:
+    """`plain`, or `plain~2` and so on where it is taken: two builds of one version, in two folders."""
+    names = itertools.chain([plain], (f"{plain}~{count}" for count in itertools.count(2)))
+    return next(name for name in names if name not in taken)
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,7 @@ Asking takes 20 to 60 ms a library; the answers are kept until one of the files 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from hockney.worker import cache
@@ -18,7 +17,7 @@ from hockney.worker.build import Recipe
 from hockney.worker.cache import Probes
 from hockney.worker.compiler import ask, identify
 from hockney.worker.errors import CompileFailed, NoCompiler
-from hockney.worker.libraries import Unusable
+from hockney.worker.libraries import Unusable, unique_id
 from hockney.worker.wrappers import candidates, find_file, find_library, launcher_kind, macro, words
 
 _WRAPPERS = ("mpicc", "mpicc.openmpi", "mpicc.mpich", "mpiicx", "mpiicc")
@@ -90,21 +89,11 @@ def search(*, folder: Path | None = None) -> tuple[tuple[Mpi, ...], tuple[Unusab
             broken.append(Unusable(mpicc, f"there is no mpiexec of {_KINDS[identity.kind]} beside {mpicc}"))
             continue
         seen.add(identity.library)
-        mpi = _name(identity, mpicc, mpiexec, found)
-        found[mpi.id] = mpi
+        mpi_id = unique_id(f"mpi@{identity.kind}-{identity.version}".rstrip("-"), found)
+        is_wheel = (mpicc.parent.parent / "pyvenv.cfg").is_file()
+        found[mpi_id] = Mpi(mpi_id, identity.kind, identity.version, mpicc, mpiexec, is_wheel)
     working = {mpi.mpicc.resolve() for mpi in found.values()}
     return tuple(found.values()), tuple(one for one in broken if one.wrapper.resolve() not in working)
-
-
-def _name(identity: _Identity, mpicc: Path, mpiexec: Path, taken: Iterable[str]) -> Mpi:
-    is_wheel = (mpicc.parent.parent / "pyvenv.cfg").is_file()
-    plain = f"mpi@{identity.kind}-{identity.version}".rstrip("-")
-    mpi = Mpi(plain, identity.kind, identity.version, mpicc, mpiexec, is_wheel)
-    count = 1
-    while mpi.id in taken:  # two builds of one version, in two folders
-        count += 1
-        mpi = replace(mpi, id=f"{plain}~{count}")
-    return mpi
 
 
 # ---- which library --------------------------------------------------------------------------------------------------

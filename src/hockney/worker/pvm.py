@@ -16,7 +16,7 @@ from hockney.worker.build import Recipe
 from hockney.worker.cache import Probes
 from hockney.worker.compiler import ask, find_c_compiler
 from hockney.worker.errors import CompileFailed, NoCompiler
-from hockney.worker.libraries import Unusable
+from hockney.worker.libraries import Unusable, unique_id
 
 _ROOTS = ("/usr/lib/pvm3", "/usr/share/pvm3", "/usr/local/pvm3", "/usr/local/share/pvm3", "/opt/pvm3", "~/pvm3")
 _LIBRARIES = ("libpvm3.so", "libpvm3.a")
@@ -82,10 +82,7 @@ def search(*, folder: Path | None = None) -> tuple[tuple[Pvm, ...], tuple[Unusab
         if isinstance(pvm, str):
             broken.append(Unusable(pvmd, pvm))
             continue
-        plain, count = pvm.id, 1
-        while pvm.id in found:  # two builds of one version, in two folders
-            count += 1
-            pvm = replace(pvm, id=f"{plain}~{count}")
+        pvm = replace(pvm, id=unique_id(pvm.id, found))
         found[pvm.id] = pvm
     return tuple(found.values()), tuple(broken)
 

@@ -7,8 +7,7 @@ answers are kept until one of the files involved changes.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from hockney.worker import cache
@@ -16,7 +15,7 @@ from hockney.worker.build import Recipe
 from hockney.worker.cache import Probes
 from hockney.worker.compiler import ask, identify
 from hockney.worker.errors import CompileFailed, NoCompiler
-from hockney.worker.libraries import Unusable
+from hockney.worker.libraries import Unusable, unique_id
 from hockney.worker.wrappers import candidates, find_file, find_library, launcher_kind, macro, words
 
 _WRAPPERS = ("oshcc",)
@@ -83,20 +82,10 @@ def search(*, folder: Path | None = None) -> tuple[tuple[Shmem, ...], tuple[Unus
             broken.append(Unusable(oshcc, f"there is no oshrun of {_NAMES[maker]} beside {oshcc}"))
             continue
         seen.add(library)
-        shmem = _name(maker, version, oshcc, oshrun, found)
-        found[shmem.id] = shmem
+        shmem_id = unique_id(f"shmem@{maker}-{version}".rstrip("-"), found)
+        found[shmem_id] = Shmem(shmem_id, maker, version, oshcc, oshrun)
     working = {shmem.oshcc.resolve() for shmem in found.values()}
     return tuple(found.values()), tuple(one for one in broken if one.wrapper.resolve() not in working)
-
-
-def _name(maker: str, version: str, oshcc: Path, oshrun: Path, taken: Iterable[str]) -> Shmem:
-    plain = f"shmem@{maker}-{version}".rstrip("-")
-    shmem = Shmem(plain, maker, version, oshcc, oshrun)
-    count = 1
-    while shmem.id in taken:  # two builds of one version, in two folders
-        count += 1
-        shmem = replace(shmem, id=f"{plain}~{count}")
-    return shmem
 
 
 def _identify(oshcc: Path, probes: Probes) -> tuple[str, str, str]:
