@@ -19,7 +19,7 @@ static const char usage[] =
     "       worker --describe | --version\n"
     "Commands are read from standard input, one a line: hello, measure, floor, quit (docs/protocol.md).\n";
 
-static int refuse(const char *what, const char *culprit)
+static int refuse_start(const char *what, const char *culprit)
 {
     fprintf(stderr, "hockney worker: %s '%s'\n%s", what, culprit, usage);
     return HK_EXIT_USAGE;
@@ -53,19 +53,19 @@ static int take_value(hk_args_t *args, const char *option, char *value, int *cpu
 {
     if (strcmp(option, "-t") == 0) {
         args->tp = hk_transport_find(value);
-        return args->tp != NULL ? 0 : refuse("no such transport here:", value);
+        return args->tp != NULL ? 0 : refuse_start("no such transport here:", value);
     }
     if (strcmp(option, "-n") == 0) {
         args->size = parse_number(value, 1 << 20);
-        return args->size > 0 ? 0 : refuse("not a number of ranks:", value);
+        return args->size > 0 ? 0 : refuse_start("not a number of ranks:", value);
     }
     if (strcmp(option, "--rank") == 0) {
         args->rank = parse_number(value, 1 << 20);
-        return args->rank >= 0 ? 0 : refuse("not a rank:", value);
+        return args->rank >= 0 ? 0 : refuse_start("not a rank:", value);
     }
     if (strcmp(option, "--bind") == 0) {
         args->cpus = cpus;
-        return parse_cpus(value, cpus, &args->cpus_count) == 0 ? 0 : refuse("not a list of CPUs:", value);
+        return parse_cpus(value, cpus, &args->cpus_count) == 0 ? 0 : refuse_start("not a list of CPUs:", value);
     }
     if (strcmp(option, "--listen") == 0) {
         args->listen = value;
@@ -75,7 +75,7 @@ static int take_value(hk_args_t *args, const char *option, char *value, int *cpu
         args->join = value;
         return 0;
     }
-    return refuse("no such option:", option);
+    return refuse_start("no such option:", option);
 }
 
 int main(int argc, char **argv)
@@ -95,7 +95,7 @@ int main(int argc, char **argv)
             continue;
         }
         if (i + 1 == argc) {
-            return refuse("no such option, or its value is missing:", argv[i]);
+            return refuse_start("no such option, or its value is missing:", argv[i]);
         }
         const int wrong = take_value(&args, argv[i], argv[i + 1], cpus);
         if (wrong != 0) {
@@ -104,13 +104,13 @@ int main(int argc, char **argv)
         i++;
     }
     if (args.rank < 0 && (args.listen != NULL || args.join != NULL)) {
-        return refuse("needs --rank R:", args.listen != NULL ? "--listen" : "--join");
+        return refuse_start("needs --rank R:", args.listen != NULL ? "--listen" : "--join");
     }
     if (args.rank > 0 && args.join == NULL) {
-        return refuse("needs --join HOST:PORT: --rank", "above 0");
+        return refuse_start("needs --join HOST:PORT: --rank", "above 0");
     }
     if (args.rank >= 0 && args.rank >= args.size) {
-        return refuse("there is no such rank among -n ranks: --rank", "too high");
+        return refuse_start("there is no such rank among -n ranks: --rank", "too high");
     }
     signal(SIGPIPE, SIG_IGN); /* a peer that is gone is a status, not the end */
     return hk_family.start(&args, argc, argv);

@@ -4,18 +4,18 @@
 #include "../collectives.h"
 #include "../pattern.h"
 
-enum { ALGORITHM };
-enum { AUTO, NATIVE, FLAT };
+enum { ALLTOALL_ALGORITHM };
+enum { ALLTOALL_AUTO, ALLTOALL_NATIVE, ALLTOALL_FLAT };
 
-static bool is_native(const hk_run_t *run)
+static bool alltoall_is_native(const hk_run_t *run)
 {
-    return run->option[ALGORITHM] != FLAT && run->ctx->tp->alltoall != NULL;
+    return run->option[ALLTOALL_ALGORITHM] != ALLTOALL_FLAT && run->ctx->tp->alltoall != NULL;
 }
 
-static hk_status_t plan(const hk_run_t *run, hk_plan_t *plan_p)
+static hk_status_t alltoall_plan(const hk_run_t *run, hk_plan_t *plan_p)
 {
     const uint64_t size = (uint64_t)run->ctx->size;
-    if (run->option[ALGORITHM] == NATIVE && run->ctx->tp->alltoall == NULL) {
+    if (run->option[ALLTOALL_ALGORITHM] == ALLTOALL_NATIVE && run->ctx->tp->alltoall == NULL) {
         hk_log(run->ctx->rank, "%s has no all-to-all of its own", run->ctx->tp->name);
         return HK_ERR_UNSUPPORTED;
     }
@@ -25,15 +25,15 @@ static hk_status_t plan(const hk_run_t *run, hk_plan_t *plan_p)
                           .bytes_per_rep = size * (size - 1) * run->bytes,
                           .messages_per_rep = size * (size - 1),
                           .divisor = 1,
-                          .algorithm = is_native(run) ? "native" : "portable"};
+                          .algorithm = alltoall_is_native(run) ? "native" : "portable"};
     return HK_OK;
 }
 
-static hk_status_t repeat(hk_run_t *run, uint64_t reps)
+static hk_status_t alltoall_repeat(hk_run_t *run, uint64_t reps)
 {
     hk_ctx_t *ctx = run->ctx;
     hk_status_t status = HK_OK;
-    if (is_native(run)) {
+    if (alltoall_is_native(run)) {
         hk_status_t (*const alltoall)(hk_ctx_t *, const void *, void *, size_t) = ctx->tp->alltoall;
         for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
             status = alltoall(ctx, run->out, run->in, run->bytes);
@@ -46,7 +46,7 @@ static hk_status_t repeat(hk_run_t *run, uint64_t reps)
     return status;
 }
 
-static bool expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
+static bool alltoall_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
     const int rank = run->ctx->rank;
     const int from = (int)i < rank ? (int)i : (int)i + 1;
@@ -65,9 +65,9 @@ const hk_pattern_t hk_pattern_alltoall = {
     .ranks_step = 1,
     .timed = HK_TIMED_SLOWEST,
     .sized = true,
-    .option = {{"algorithm", "auto|native|flat", AUTO, 0, 0,
+    .option = {{"algorithm", "auto|native|flat", ALLTOALL_AUTO, 0, 0,
                 "the library's own all-to-all, or all messages at once; auto: its own if it has one"}},
-    .plan = plan,
-    .repeat = repeat,
-    .expected = expected,
+    .plan = alltoall_plan,
+    .repeat = alltoall_repeat,
+    .expected = alltoall_expected,
 };

@@ -2,32 +2,32 @@
 #include "../collectives.h"
 #include "../pattern.h"
 
-enum { ALGORITHM };
-enum { AUTO, NATIVE, PORTABLE };
+enum { BARRIER_ALGORITHM };
+enum { BARRIER_AUTO, BARRIER_NATIVE, BARRIER_PORTABLE };
 
-static bool is_native(const hk_run_t *run)
+static bool barrier_is_native(const hk_run_t *run)
 {
-    return run->option[ALGORITHM] != PORTABLE && run->ctx->tp->barrier != NULL;
+    return run->option[BARRIER_ALGORITHM] != BARRIER_PORTABLE && run->ctx->tp->barrier != NULL;
 }
 
-static hk_status_t plan(const hk_run_t *run, hk_plan_t *plan_p)
+static hk_status_t barrier_plan(const hk_run_t *run, hk_plan_t *plan_p)
 {
-    if (run->option[ALGORITHM] == NATIVE && run->ctx->tp->barrier == NULL) {
+    if (run->option[BARRIER_ALGORITHM] == BARRIER_NATIVE && run->ctx->tp->barrier == NULL) {
         hk_log(run->ctx->rank, "%s has no barrier of its own", run->ctx->tp->name);
         return HK_ERR_UNSUPPORTED;
     }
-    if (!is_native(run) && (run->ctx->tp->caps & HK_CAP_SEND) == 0) {
+    if (!barrier_is_native(run) && (run->ctx->tp->caps & HK_CAP_SEND) == 0) {
         hk_log(run->ctx->rank, "%s has no messages to make a barrier of", run->ctx->tp->name);
         return HK_ERR_UNSUPPORTED;
     }
-    *plan_p = (hk_plan_t){.divisor = 1, .algorithm = is_native(run) ? "native" : "portable"};
+    *plan_p = (hk_plan_t){.divisor = 1, .algorithm = barrier_is_native(run) ? "native" : "portable"};
     return HK_OK;
 }
 
-static hk_status_t repeat(hk_run_t *run, uint64_t reps)
+static hk_status_t barrier_repeat(hk_run_t *run, uint64_t reps)
 {
     hk_ctx_t *ctx = run->ctx;
-    hk_status_t (*const barrier)(hk_ctx_t *) = is_native(run) ? ctx->tp->barrier : hk_portable_barrier;
+    hk_status_t (*const barrier)(hk_ctx_t *) = barrier_is_native(run) ? ctx->tp->barrier : hk_portable_barrier;
     hk_status_t status = HK_OK;
     for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
         status = barrier(ctx);
@@ -42,8 +42,8 @@ const hk_pattern_t hk_pattern_barrier = {
     .ranks_step = 1,
     .timed = HK_TIMED_SLOWEST,
     .sized = false,
-    .option = {{"algorithm", "auto|native|portable", AUTO, 0, 0,
+    .option = {{"algorithm", "auto|native|portable", BARRIER_AUTO, 0, 0,
                 "the library's own barrier, or dissemination over messages; auto: its own if it has one"}},
-    .plan = plan,
-    .repeat = repeat,
+    .plan = barrier_plan,
+    .repeat = barrier_repeat,
 };

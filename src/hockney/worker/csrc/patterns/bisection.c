@@ -8,7 +8,7 @@ static int peer_of(const hk_ctx_t *ctx)
     return ctx->rank < half ? ctx->rank + half : ctx->rank - half;
 }
 
-static hk_status_t plan(const hk_run_t *run, hk_plan_t *plan_p)
+static hk_status_t bisection_plan(const hk_run_t *run, hk_plan_t *plan_p)
 {
     const uint64_t size = (uint64_t)run->ctx->size;
     *plan_p = (hk_plan_t){.out_bytes = run->bytes,
@@ -19,7 +19,7 @@ static hk_status_t plan(const hk_run_t *run, hk_plan_t *plan_p)
     return HK_OK;
 }
 
-static hk_status_t repeat(hk_run_t *run, uint64_t reps)
+static hk_status_t bisection_repeat(hk_run_t *run, uint64_t reps)
 {
     hk_ctx_t *ctx = run->ctx;
     hk_status_t (*const send)(hk_ctx_t *, int, const void *, size_t) = ctx->tp->send;
@@ -45,7 +45,7 @@ static hk_status_t repeat(hk_run_t *run, uint64_t reps)
     return status;
 }
 
-static bool expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
+static bool bisection_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
     *expected_p = (hk_expected_t){.len_bytes = run->bytes, .from_rank = peer_of(run->ctx)};
     return i == 0;
@@ -59,7 +59,7 @@ const hk_pattern_t hk_pattern_bisection = {
     .ranks_step = 2,
     .timed = HK_TIMED_SLOWEST,
     .sized = true,
-    .plan = plan,
-    .repeat = repeat,
-    .expected = expected,
+    .plan = bisection_plan,
+    .repeat = bisection_repeat,
+    .expected = bisection_expected,
 };

@@ -5,8 +5,6 @@
 
 #include <math.h>
 
-enum { LANES = HK_FFT_LANES };
-
 void hk_fft_prepare(hk_fft_t *fft, size_t points)
 {
     const double pi = acos(-1.0);
@@ -70,7 +68,7 @@ hk_fft_block_t *hk_fft_transform(const hk_fft_t *fft, hk_fft_block_t *block, hk_
 {
     hk_fft_block_t *x = block;
     hk_fft_block_t *y = other;
-    size_t run = LANES; /* numbers that share a factor */
+    size_t run = HK_FFT_LANES; /* numbers that share a factor */
     size_t len = fft->points;
     for (; len >= 4; len /= 4, run *= 4) {
         const size_t quarter = len / 4;

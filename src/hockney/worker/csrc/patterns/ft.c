@@ -12,7 +12,7 @@
 #include "fft.h"
 
 enum { CLASS };
-enum { ITERATIONS = 6, CHECKED = 1024, LANES = HK_FFT_LANES };
+enum { ITERATIONS = 6, CHECKED = 1024 };
 
 static const double tolerance = 1e-12;
 
@@ -138,7 +138,7 @@ static double *im_of(hk_fft_block_t *block, direction_t direction)
 /* A row of a block from or to neighbours in memory. */
 static void gather(double *restrict re, double *restrict im, const hk_complex_t *restrict from)
 {
-    for (size_t l = 0; l < LANES; l++) {
+    for (size_t l = 0; l < HK_FFT_LANES; l++) {
         re[l] = from[l].re;
         im[l] = from[l].im;
     }
@@ -146,7 +146,7 @@ static void gather(double *restrict re, double *restrict im, const hk_complex_t 
 
 static void scatter(hk_complex_t *restrict to, const double *restrict re, const double *restrict im)
 {
-    for (size_t l = 0; l < LANES; l++) {
+    for (size_t l = 0; l < HK_FFT_LANES; l++) {
         to[l] = (hk_complex_t){re[l], im[l]};
     }
 }
@@ -157,22 +157,22 @@ static void transform_x(ft_t *ft, hk_complex_t *const *line, size_t offset, dire
     const size_t nx = ft->grid->nx;
     double *re = re_of(&ft->block_a, direction);
     double *im = im_of(&ft->block_a, direction);
-    hk_complex_t *lane[LANES];
-    for (size_t l = 0; l < LANES; l++) {
+    hk_complex_t *lane[HK_FFT_LANES];
+    for (size_t l = 0; l < HK_FFT_LANES; l++) {
         lane[l] = line[l] + offset;
     }
     for (size_t x = 0; x < nx; x++) {
-        for (size_t l = 0; l < LANES; l++) {
-            re[x * LANES + l] = lane[l][x].re;
-            im[x * LANES + l] = lane[l][x].im;
+        for (size_t l = 0; l < HK_FFT_LANES; l++) {
+            re[x * HK_FFT_LANES + l] = lane[l][x].re;
+            im[x * HK_FFT_LANES + l] = lane[l][x].im;
         }
     }
     hk_fft_block_t *const done = hk_fft_transform(&ft->fft_x, &ft->block_a, &ft->block_b);
     re = re_of(done, direction);
     im = im_of(done, direction);
     for (size_t x = 0; x < nx; x++) {
-        for (size_t l = 0; l < LANES; l++) {
-            lane[l][x] = (hk_complex_t){re[x * LANES + l], im[x * LANES + l]};
+        for (size_t l = 0; l < HK_FFT_LANES; l++) {
+            lane[l][x] = (hk_complex_t){re[x * HK_FFT_LANES + l], im[x * HK_FFT_LANES + l]};
         }
     }
 }
@@ -184,13 +184,13 @@ static void transform_y(ft_t *ft, hk_complex_t *const *line, size_t offset, dire
     double *re = re_of(&ft->block_a, direction);
     double *im = im_of(&ft->block_a, direction);
     for (size_t y = 0; y < ny; y++) {
-        gather(re + y * LANES, im + y * LANES, line[y] + offset);
+        gather(re + y * HK_FFT_LANES, im + y * HK_FFT_LANES, line[y] + offset);
     }
     hk_fft_block_t *const done = hk_fft_transform(&ft->fft_y, &ft->block_a, &ft->block_b);
     re = re_of(done, direction);
     im = im_of(done, direction);
     for (size_t y = 0; y < ny; y++) {
-        scatter(line[y] + offset, re + y * LANES, im + y * LANES);
+        scatter(line[y] + offset, re + y * HK_FFT_LANES, im + y * HK_FFT_LANES);
     }
 }
 
@@ -200,13 +200,13 @@ static void transform_planes(ft_t *ft, hk_complex_t *const *line, direction_t di
     const ft_class_t *grid = ft->grid;
     for (size_t z = 0; z < ft->planes; z++) {
         const size_t plane = z * ft->lines * grid->nx;
-        for (size_t y = 0; direction == FORWARD && y < grid->ny; y += LANES) {
+        for (size_t y = 0; direction == FORWARD && y < grid->ny; y += HK_FFT_LANES) {
             transform_x(ft, line + y, plane, direction);
         }
-        for (size_t x = 0; x < grid->nx; x += LANES) {
+        for (size_t x = 0; x < grid->nx; x += HK_FFT_LANES) {
             transform_y(ft, line, plane + x, direction);
         }
-        for (size_t y = 0; direction == INVERSE && y < grid->ny; y += LANES) {
+        for (size_t y = 0; direction == INVERSE && y < grid->ny; y += HK_FFT_LANES) {
             transform_x(ft, line + y, plane, direction);
         }
     }
@@ -218,13 +218,13 @@ static void transform_z(ft_t *ft)
     const size_t nx = ft->grid->nx;
     const size_t nz = ft->grid->nz;
     for (size_t y = 0; y < ft->lines; y++) {
-        for (size_t x = 0; x < nx; x += LANES) {
+        for (size_t x = 0; x < nx; x += HK_FFT_LANES) {
             for (size_t z = 0; z < nz; z++) {
-                gather(ft->block_a.re + z * LANES, ft->block_a.im + z * LANES, ft->plane[z] + y * nx + x);
+                gather(ft->block_a.re + z * HK_FFT_LANES, ft->block_a.im + z * HK_FFT_LANES, ft->plane[z] + y * nx + x);
             }
             const hk_fft_block_t *const done = hk_fft_transform(&ft->fft_z, &ft->block_a, &ft->block_b);
             for (size_t z = 0; z < nz; z++) {
-                scatter(ft->spectrum + (y * nz + z) * nx + x, done->re + z * LANES, done->im + z * LANES);
+                scatter(ft->spectrum + (y * nz + z) * nx + x, done->re + z * HK_FFT_LANES, done->im + z * HK_FFT_LANES);
             }
         }
     }
@@ -234,7 +234,7 @@ static void transform_z(ft_t *ft)
 static void decay_row(hk_complex_t *restrict row, double decay, const double *restrict decay_x, double *restrict re,
                       double *restrict im)
 {
-    for (size_t l = 0; l < LANES; l++) {
+    for (size_t l = 0; l < HK_FFT_LANES; l++) {
         const double factor = decay * decay_x[l];
         row[l].re *= factor;
         row[l].im *= factor;
@@ -250,14 +250,15 @@ static void step_z(ft_t *ft)
     const size_t nz = ft->grid->nz;
     for (size_t y = 0; y < ft->lines; y++) {
         const double decay_y = ft->decay_y[ft->rank * ft->lines + y];
-        for (size_t x = 0; x < nx; x += LANES) {
+        for (size_t x = 0; x < nx; x += HK_FFT_LANES) {
             for (size_t z = 0; z < nz; z++) {
                 decay_row(ft->spectrum + (y * nz + z) * nx + x, decay_y * ft->decay_z[z], ft->decay_x + x,
-                          ft->block_a.re + z * LANES, ft->block_a.im + z * LANES);
+                          ft->block_a.re + z * HK_FFT_LANES, ft->block_a.im + z * HK_FFT_LANES);
             }
             const hk_fft_block_t *const done = hk_fft_transform(&ft->fft_z, &ft->block_a, &ft->block_b);
             for (size_t z = 0; z < nz; z++) {
-                scatter(ft->sent + (z * ft->lines + y) * nx + x, done->im + z * LANES, done->re + z * LANES);
+                scatter(ft->sent + (z * ft->lines + y) * nx + x, done->im + z * HK_FFT_LANES,
+                        done->re + z * HK_FFT_LANES);
             }
         }
     }
@@ -372,15 +373,15 @@ static hk_status_t solve(ft_t *ft, hk_complex_t *const *line)
 }
 
 /* The state begins with a cache line, which the memory for it need not. */
-static ft_t *state_of(const hk_run_t *run)
+static ft_t *ft_state_of(const hk_run_t *run)
 {
     const size_t beyond = (uintptr_t)run->state % _Alignof(ft_t);
     return (ft_t *)(void *)((unsigned char *)run->state + (beyond > 0 ? _Alignof(ft_t) - beyond : 0));
 }
 
-static hk_status_t repeat(hk_run_t *run, uint64_t reps)
+static hk_status_t ft_repeat(hk_run_t *run, uint64_t reps)
 {
-    ft_t *ft = state_of(run);
+    ft_t *ft = ft_state_of(run);
     hk_complex_t *line[HK_FFT_POINTS_MAX]; /* of the planes that go out */
     hk_status_t status = HK_OK;
     for (size_t y = 0; y < ft->grid->ny; y++) {
@@ -392,9 +393,9 @@ static hk_status_t repeat(hk_run_t *run, uint64_t reps)
     return status;
 }
 
-static hk_status_t verdict(const hk_run_t *run)
+static hk_status_t ft_verdict(const hk_run_t *run)
 {
-    const ft_t *ft = state_of(run);
+    const ft_t *ft = ft_state_of(run);
     if (ft->wrong == 0) {
         return HK_OK;
     }
@@ -407,7 +408,7 @@ static hk_status_t verdict(const hk_run_t *run)
 
 /* ---- the plan ---------------------------------------------------------------------------------------------------- */
 
-static hk_status_t plan(const hk_run_t *run, hk_plan_t *plan_p)
+static hk_status_t ft_plan(const hk_run_t *run, hk_plan_t *plan_p)
 {
     const hk_ctx_t *ctx = run->ctx;
     const ft_class_t *grid = &classes[run->option[CLASS]];
@@ -447,9 +448,9 @@ static void find_places(ft_t *ft, bool is_portable)
     }
 }
 
-static hk_status_t prepare(hk_run_t *run)
+static hk_status_t ft_prepare(hk_run_t *run)
 {
-    ft_t *ft = state_of(run);
+    ft_t *ft = ft_state_of(run);
     const hk_ctx_t *ctx = run->ctx;
     const ft_class_t *grid = &classes[run->option[CLASS]];
     const size_t size = (size_t)ctx->size;
@@ -479,8 +480,8 @@ const hk_pattern_t hk_pattern_ft = {
     .ranks_step = 1,
     .timed = HK_TIMED_ROOT,
     .option = {{"class", "S|W|A", 0, 0, 0, "the size of the grid: 64 x 64 x 64, 128 x 128 x 32, or 256 x 256 x 128"}},
-    .plan = plan,
-    .prepare = prepare,
-    .repeat = repeat,
-    .verdict = verdict,
+    .plan = ft_plan,
+    .prepare = ft_prepare,
+    .repeat = ft_repeat,
+    .verdict = ft_verdict,
 };

@@ -1,7 +1,7 @@
 /* Funnel (ATLAS Com-1.7): every other rank sends one message to rank 0, all at once; the wall time of rank 0. */
 #include "../pattern.h"
 
-static hk_status_t plan(const hk_run_t *run, hk_plan_t *plan_p)
+static hk_status_t funnel_plan(const hk_run_t *run, hk_plan_t *plan_p)
 {
     const uint64_t sources = (uint64_t)run->ctx->size - 1;
     const bool target = run->ctx->rank == 0;
@@ -25,7 +25,7 @@ static hk_status_t receive_all(hk_run_t *run)
     return status == HK_OK ? tp->wait_all(ctx, run->reqs, run->reqs_count) : status;
 }
 
-static hk_status_t repeat(hk_run_t *run, uint64_t reps)
+static hk_status_t funnel_repeat(hk_run_t *run, uint64_t reps)
 {
     hk_ctx_t *ctx = run->ctx;
     hk_status_t status = HK_OK;
@@ -41,7 +41,7 @@ static hk_status_t repeat(hk_run_t *run, uint64_t reps)
     return status;
 }
 
-static bool expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
+static bool funnel_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
     *expected_p = (hk_expected_t){.in_offset = i * run->bytes, .len_bytes = run->bytes, .from_rank = (int)i + 1};
     return run->ctx->rank == 0 && i < run->reqs_count;
@@ -55,7 +55,7 @@ const hk_pattern_t hk_pattern_funnel = {
     .ranks_step = 1,
     .timed = HK_TIMED_ROOT,
     .sized = true,
-    .plan = plan,
-    .repeat = repeat,
-    .expected = expected,
+    .plan = funnel_plan,
+    .repeat = funnel_repeat,
+    .expected = funnel_expected,
 };

@@ -2,7 +2,7 @@
  * time per get. Where memory is shared and caches are coherent, what was read once is in the source's cache. */
 #include "roles.h"
 
-static hk_status_t plan(const hk_run_t *run, hk_plan_t *plan_p)
+static hk_status_t get_plan(const hk_run_t *run, hk_plan_t *plan_p)
 {
     *plan_p = (hk_plan_t){.out_bytes = run->bytes,
                           .in_bytes = run->bytes,
@@ -13,7 +13,7 @@ static hk_status_t plan(const hk_run_t *run, hk_plan_t *plan_p)
     return HK_OK;
 }
 
-static hk_status_t repeat(hk_run_t *run, uint64_t reps)
+static hk_status_t get_repeat(hk_run_t *run, uint64_t reps)
 {
     hk_ctx_t *ctx = run->ctx;
     hk_status_t (*const get)(hk_ctx_t *, int, void *, const void *, size_t) = ctx->tp->get;
@@ -27,7 +27,7 @@ static hk_status_t repeat(hk_run_t *run, uint64_t reps)
     return status;
 }
 
-static bool expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
+static bool get_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
     *expected_p = (hk_expected_t){.len_bytes = run->bytes, .from_rank = hk_target(run->option)};
     return i == 0 && run->ctx->rank == hk_source(run->option);
@@ -43,7 +43,7 @@ const hk_pattern_t hk_pattern_get = {
     .sized = true,
     .option = {HK_ROLES_OPTIONS},
     .fits = hk_roles_fit,
-    .plan = plan,
-    .repeat = repeat,
-    .expected = expected,
+    .plan = get_plan,
+    .repeat = get_repeat,
+    .expected = get_expected,
 };

@@ -29,7 +29,7 @@ typedef struct place {
     uint64_t sum;     /* stream: so that no load is left out */
 } place_t;
 
-static hk_status_t plan(const hk_run_t *run, hk_plan_t *plan_p)
+static hk_status_t memload_plan(const hk_run_t *run, hk_plan_t *plan_p)
 {
     const bool stream = run->option[ACCESS] == STREAM;
     *plan_p = (hk_plan_t){.out_bytes = run->bytes,
@@ -64,7 +64,7 @@ static void shuffle(line_t *line, uint64_t count)
     }
 }
 
-static hk_status_t prepare(hk_run_t *run)
+static hk_status_t memload_prepare(hk_run_t *run)
 {
     place_t *place = run->state;
     line_t *line = (void *)run->out;
@@ -108,6 +108,7 @@ static hk_status_t stream(hk_run_t *run, uint64_t reps)
     for (uint64_t left = reps; left > 0;) {
         const uint64_t row = left < (uint64_t)(end - line) ? left : (uint64_t)(end - line);
         for (uint64_t k = 0; k < row; k++) {
+#pragma GCC unroll LINE_WORDS
             for (size_t word = 0; word < LINE_WORDS; word++) {
                 sum[word] += line[k].word[word];
             }
@@ -123,7 +124,7 @@ static hk_status_t stream(hk_run_t *run, uint64_t reps)
     return HK_OK;
 }
 
-static hk_status_t repeat(hk_run_t *run, uint64_t reps)
+static hk_status_t memload_repeat(hk_run_t *run, uint64_t reps)
 {
     return run->option[ACCESS] == STREAM ? stream(run, reps) : follow(run, reps);
 }
@@ -139,7 +140,7 @@ const hk_pattern_t hk_pattern_memload = {
     .grain_bytes = HK_LINE_BYTES,
     .option = {{"access", "chase|stream|read-ahead", CHASE, 0, 0,
                 "each load needs the one before it, in random order; all words in a row; as chase, but in order"}},
-    .plan = plan,
-    .prepare = prepare,
-    .repeat = repeat,
+    .plan = memload_plan,
+    .prepare = memload_prepare,
+    .repeat = memload_repeat,
 };

@@ -3,14 +3,14 @@
  * "flat": one message each, all under way at once. "native": the library's own broadcast. */
 #include "flow.h"
 
-enum { ALGORITHM = HK_FLOW_UNTIL + 1 };
-enum { FLAT, NATIVE };
+enum { MULTICAST_ALGORITHM = HK_FLOW_UNTIL + 1 };
+enum { MULTICAST_FLAT, MULTICAST_NATIVE };
 
-static hk_status_t plan(const hk_run_t *run, hk_plan_t *plan_p)
+static hk_status_t multicast_plan(const hk_run_t *run, hk_plan_t *plan_p)
 {
     const uint64_t receivers = (uint64_t)run->ctx->size - 1;
     const bool source = run->ctx->rank == 0;
-    const bool native = run->option[ALGORITHM] == NATIVE;
+    const bool native = run->option[MULTICAST_ALGORITHM] == MULTICAST_NATIVE;
     if (native && run->ctx->tp->broadcast == NULL) {
         hk_log(run->ctx->rank, "%s has no broadcast of its own", run->ctx->tp->name);
         return HK_ERR_UNSUPPORTED;
@@ -25,7 +25,7 @@ static hk_status_t plan(const hk_run_t *run, hk_plan_t *plan_p)
     return HK_OK;
 }
 
-static hk_status_t send_all(hk_run_t *run)
+static hk_status_t multicast_send_all(hk_run_t *run)
 {
     hk_ctx_t *ctx = run->ctx;
     const hk_transport_t *tp = ctx->tp;
@@ -48,15 +48,15 @@ static hk_status_t repeat_native(hk_run_t *run, uint64_t reps)
     return status;
 }
 
-static hk_status_t repeat(hk_run_t *run, uint64_t reps)
+static hk_status_t multicast_repeat(hk_run_t *run, uint64_t reps)
 {
     hk_ctx_t *ctx = run->ctx;
     hk_status_t status = HK_OK;
-    if (run->option[ALGORITHM] == NATIVE) {
+    if (run->option[MULTICAST_ALGORITHM] == MULTICAST_NATIVE) {
         status = repeat_native(run, reps);
     } else if (ctx->rank == 0) {
         for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
-            status = send_all(run);
+            status = multicast_send_all(run);
         }
     } else {
         for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
@@ -66,7 +66,7 @@ static hk_status_t repeat(hk_run_t *run, uint64_t reps)
     return status == HK_OK ? hk_flow_acknowledge_root(run) : status;
 }
 
-static bool expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
+static bool multicast_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
     *expected_p = (hk_expected_t){.len_bytes = run->bytes, .from_rank = 0};
     return run->ctx->rank > 0 && i == 0;
@@ -81,8 +81,8 @@ const hk_pattern_t hk_pattern_multicast = {
     .timed = HK_TIMED_ROOT,
     .sized = true,
     .option = {HK_FLOW_OPTION_UNTIL,
-               {"algorithm", "flat|native", FLAT, 0, 0, "a message to each, or the library's own broadcast"}},
-    .plan = plan,
-    .repeat = repeat,
-    .expected = expected,
+               {"algorithm", "flat|native", MULTICAST_FLAT, 0, 0, "a message to each, or the library's own broadcast"}},
+    .plan = multicast_plan,
+    .repeat = multicast_repeat,
+    .expected = multicast_expected,
 };

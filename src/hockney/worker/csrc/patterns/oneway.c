@@ -6,19 +6,19 @@
 
 enum { ROLES = HK_FLOW_WINDOW + 1 };
 
-static bool fits(int size, const int64_t *option, char *why, size_t len)
+static bool oneway_fits(int size, const int64_t *option, char *why, size_t len)
 {
     return hk_roles_fit(size, option + ROLES, why, len);
 }
 
-static hk_status_t plan(const hk_run_t *run, hk_plan_t *plan_p)
+static hk_status_t oneway_plan(const hk_run_t *run, hk_plan_t *plan_p)
 {
     const hk_status_t status = hk_flow_plan(run, 1, plan_p);
     plan_p->root = hk_source(run->option + ROLES);
     return status;
 }
 
-static hk_status_t repeat(hk_run_t *run, uint64_t reps)
+static hk_status_t oneway_repeat(hk_run_t *run, uint64_t reps)
 {
     const int source = hk_source(run->option + ROLES);
     const int target = hk_target(run->option + ROLES);
@@ -28,7 +28,7 @@ static hk_status_t repeat(hk_run_t *run, uint64_t reps)
     return run->ctx->rank == target ? hk_flow_receive(run, source, reps) : HK_OK;
 }
 
-static bool expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
+static bool oneway_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
     *expected_p = (hk_expected_t){
         .in_offset = i * run->bytes, .len_bytes = run->bytes, .from_rank = hk_source(run->option + ROLES)};
@@ -44,8 +44,8 @@ const hk_pattern_t hk_pattern_oneway = {
     .timed = HK_TIMED_ROOT,
     .sized = true,
     .option = {HK_FLOW_OPTIONS, HK_ROLES_OPTIONS},
-    .fits = fits,
-    .plan = plan,
-    .repeat = repeat,
-    .expected = expected,
+    .fits = oneway_fits,
+    .plan = oneway_plan,
+    .repeat = oneway_repeat,
+    .expected = oneway_expected,
 };

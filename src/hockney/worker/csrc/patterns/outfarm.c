@@ -2,7 +2,7 @@
  * with the receivers' acknowledgements of the last ones, or until its sends have returned. */
 #include "flow.h"
 
-static hk_status_t plan(const hk_run_t *run, hk_plan_t *plan_p)
+static hk_status_t outfarm_plan(const hk_run_t *run, hk_plan_t *plan_p)
 {
     const uint64_t receivers = (uint64_t)run->ctx->size - 1;
     const bool source = run->ctx->rank == 0;
@@ -15,7 +15,7 @@ static hk_status_t plan(const hk_run_t *run, hk_plan_t *plan_p)
     return HK_OK;
 }
 
-static hk_status_t send_all(hk_run_t *run)
+static hk_status_t outfarm_send_all(hk_run_t *run)
 {
     hk_ctx_t *ctx = run->ctx;
     const hk_transport_t *tp = ctx->tp;
@@ -26,13 +26,13 @@ static hk_status_t send_all(hk_run_t *run)
     return status == HK_OK ? tp->wait_all(ctx, run->reqs, run->reqs_count) : status;
 }
 
-static hk_status_t repeat(hk_run_t *run, uint64_t reps)
+static hk_status_t outfarm_repeat(hk_run_t *run, uint64_t reps)
 {
     hk_ctx_t *ctx = run->ctx;
     hk_status_t status = HK_OK;
     if (ctx->rank == 0) {
         for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
-            status = send_all(run);
+            status = outfarm_send_all(run);
         }
     } else {
         for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
@@ -42,7 +42,7 @@ static hk_status_t repeat(hk_run_t *run, uint64_t reps)
     return status == HK_OK ? hk_flow_acknowledge_root(run) : status;
 }
 
-static bool expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
+static bool outfarm_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
     const size_t place = (size_t)run->ctx->rank - 1;
     *expected_p = (hk_expected_t){.from_offset = place * run->bytes, .len_bytes = run->bytes, .from_rank = 0};
@@ -58,7 +58,7 @@ const hk_pattern_t hk_pattern_outfarm = {
     .timed = HK_TIMED_ROOT,
     .sized = true,
     .option = {HK_FLOW_OPTION_UNTIL},
-    .plan = plan,
-    .repeat = repeat,
-    .expected = expected,
+    .plan = outfarm_plan,
+    .repeat = outfarm_repeat,
+    .expected = outfarm_expected,
 };

@@ -2,19 +2,19 @@
  * time per message, as the mean over the sources. */
 #include "flow.h"
 
-static hk_status_t plan(const hk_run_t *run, hk_plan_t *plan_p)
+static hk_status_t pairs_plan(const hk_run_t *run, hk_plan_t *plan_p)
 {
     return hk_flow_plan(run, run->ctx->size / 2, plan_p);
 }
 
-static hk_status_t repeat(hk_run_t *run, uint64_t reps)
+static hk_status_t pairs_repeat(hk_run_t *run, uint64_t reps)
 {
     const int half = run->ctx->size / 2;
     const int rank = run->ctx->rank;
     return rank < half ? hk_flow_send(run, rank + half, reps) : hk_flow_receive(run, rank - half, reps);
 }
 
-static bool expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
+static bool pairs_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
     const int half = run->ctx->size / 2;
     *expected_p =
@@ -31,7 +31,7 @@ const hk_pattern_t hk_pattern_pairs = {
     .timed = HK_TIMED_SOURCES,
     .sized = true,
     .option = {HK_FLOW_OPTIONS},
-    .plan = plan,
-    .repeat = repeat,
-    .expected = expected,
+    .plan = pairs_plan,
+    .repeat = pairs_repeat,
+    .expected = pairs_expected,
 };

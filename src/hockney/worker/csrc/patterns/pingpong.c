@@ -3,7 +3,7 @@
  * Each side sends its own buffer, so a transport can't answer with what is still in its cache from receiving. */
 #include "roles.h"
 
-static hk_status_t plan(const hk_run_t *run, hk_plan_t *plan_p)
+static hk_status_t pingpong_plan(const hk_run_t *run, hk_plan_t *plan_p)
 {
     *plan_p = (hk_plan_t){.out_bytes = run->bytes,
                           .in_bytes = run->bytes,
@@ -14,7 +14,7 @@ static hk_status_t plan(const hk_run_t *run, hk_plan_t *plan_p)
     return HK_OK;
 }
 
-static hk_status_t repeat(hk_run_t *run, uint64_t reps)
+static hk_status_t pingpong_repeat(hk_run_t *run, uint64_t reps)
 {
     hk_ctx_t *ctx = run->ctx;
     hk_status_t (*const send)(hk_ctx_t *, int, const void *, size_t) = ctx->tp->send;
@@ -41,7 +41,7 @@ static hk_status_t repeat(hk_run_t *run, uint64_t reps)
     return status;
 }
 
-static bool expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
+static bool pingpong_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
     const int peer = hk_role_peer(run->ctx->rank, run->option);
     *expected_p = (hk_expected_t){.len_bytes = run->bytes, .from_rank = peer};
@@ -58,7 +58,7 @@ const hk_pattern_t hk_pattern_pingpong = {
     .sized = true,
     .option = {HK_ROLES_OPTIONS},
     .fits = hk_roles_fit,
-    .plan = plan,
-    .repeat = repeat,
-    .expected = expected,
+    .plan = pingpong_plan,
+    .repeat = pingpong_repeat,
+    .expected = pingpong_expected,
 };

@@ -2,7 +2,7 @@
  * fragment, has the answers, and reports to the supervisor. Four hops. */
 #include "farm.h"
 
-static hk_status_t plan(const hk_run_t *run, hk_plan_t *plan_p)
+static hk_status_t pullfarm_plan(const hk_run_t *run, hk_plan_t *plan_p)
 {
     return hk_farm_plan(run, 1, 2, plan_p);
 }
@@ -12,7 +12,7 @@ static hk_status_t tell_receiver(hk_run_t *run, int receiver, hk_req_t *reqs)
     return run->ctx->tp->isend(run->ctx, hk_farm_rank(hk_farm_of(run), receiver), run->out, run->bytes, reqs);
 }
 
-static hk_status_t prepare(hk_run_t *run)
+static hk_status_t pullfarm_prepare(hk_run_t *run)
 {
     return hk_farm_prepare(run, 1, tell_receiver);
 }
@@ -37,7 +37,7 @@ static hk_status_t serve(hk_run_t *run, uint64_t events)
     return status;
 }
 
-static hk_status_t take_event(hk_run_t *run)
+static hk_status_t pullfarm_take_event(hk_run_t *run)
 {
     hk_ctx_t *ctx = run->ctx;
     const hk_transport_t *tp = ctx->tp;
@@ -56,7 +56,7 @@ static hk_status_t take_event(hk_run_t *run)
     return status == HK_OK ? tp->send(ctx, 0, run->out, bytes) : status;
 }
 
-static hk_status_t repeat(hk_run_t *run, uint64_t reps)
+static hk_status_t pullfarm_repeat(hk_run_t *run, uint64_t reps)
 {
     const uint64_t events = reps * hk_farm_of(run)->events;
     hk_status_t status = HK_OK;
@@ -67,7 +67,7 @@ static hk_status_t repeat(hk_run_t *run, uint64_t reps)
     } else {
         const uint64_t mine = hk_farm_share(run, events);
         for (uint64_t i = 0; i < mine && status == HK_OK; i++) {
-            status = take_event(run);
+            status = pullfarm_take_event(run);
         }
     }
     hk_farm_advance(run, events);
@@ -75,7 +75,7 @@ static hk_status_t repeat(hk_run_t *run, uint64_t reps)
 }
 
 /* A sender must have the request of the last event's receiver, and a receiver what the supervisor said. */
-static bool expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
+static bool pullfarm_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
     const hk_farm_t *farm = hk_farm_of(run);
     if (hk_farm_is_sender(run)) {
@@ -101,8 +101,8 @@ const hk_pattern_t hk_pattern_pullfarm = {
     .sized = true,
     .senders = "senders",
     .option = {HK_FARM_OPTIONS},
-    .plan = plan,
-    .prepare = prepare,
-    .repeat = repeat,
-    .expected = expected,
+    .plan = pullfarm_plan,
+    .prepare = pullfarm_prepare,
+    .repeat = pullfarm_repeat,
+    .expected = pullfarm_expected,
 };

@@ -2,7 +2,7 @@
  * sender pushes its fragment there, and the receiver reports to the supervisor when it has them all. Three hops. */
 #include "farm.h"
 
-static hk_status_t plan(const hk_run_t *run, hk_plan_t *plan_p)
+static hk_status_t pushfarm_plan(const hk_run_t *run, hk_plan_t *plan_p)
 {
     return hk_farm_plan(run, (size_t)run->option[HK_FARM_SENDERS], 1, plan_p);
 }
@@ -19,12 +19,12 @@ static hk_status_t tell_senders(hk_run_t *run, int receiver, hk_req_t *reqs)
     return status;
 }
 
-static hk_status_t prepare(hk_run_t *run)
+static hk_status_t pushfarm_prepare(hk_run_t *run)
 {
     return hk_farm_prepare(run, (size_t)run->option[HK_FARM_SENDERS], tell_senders);
 }
 
-static hk_status_t push(hk_run_t *run, uint64_t events)
+static hk_status_t pushfarm_push(hk_run_t *run, uint64_t events)
 {
     const hk_farm_t *farm = hk_farm_of(run);
     hk_ctx_t *ctx = run->ctx;
@@ -42,7 +42,7 @@ static hk_status_t push(hk_run_t *run, uint64_t events)
     return status;
 }
 
-static hk_status_t take_event(hk_run_t *run)
+static hk_status_t pushfarm_take_event(hk_run_t *run)
 {
     hk_ctx_t *ctx = run->ctx;
     const hk_transport_t *tp = ctx->tp;
@@ -56,18 +56,18 @@ static hk_status_t take_event(hk_run_t *run)
     return status == HK_OK ? tp->send(ctx, 0, run->out, run->bytes) : status;
 }
 
-static hk_status_t repeat(hk_run_t *run, uint64_t reps)
+static hk_status_t pushfarm_repeat(hk_run_t *run, uint64_t reps)
 {
     const uint64_t events = reps * hk_farm_of(run)->events;
     hk_status_t status = HK_OK;
     if (run->ctx->rank == 0) {
         status = hk_farm_supervise(run, reps);
     } else if (hk_farm_is_sender(run)) {
-        status = push(run, events);
+        status = pushfarm_push(run, events);
     } else {
         const uint64_t mine = hk_farm_share(run, events);
         for (uint64_t i = 0; i < mine && status == HK_OK; i++) {
-            status = take_event(run);
+            status = pushfarm_take_event(run);
         }
     }
     hk_farm_advance(run, events);
@@ -75,7 +75,7 @@ static hk_status_t repeat(hk_run_t *run, uint64_t reps)
 }
 
 /* A sender must have what the supervisor said; the rest is the same for both farms. */
-static bool expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
+static bool pushfarm_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
     if (hk_farm_is_sender(run)) {
         *expected_p = (hk_expected_t){.len_bytes = run->bytes, .from_rank = 0};
@@ -94,8 +94,8 @@ const hk_pattern_t hk_pattern_pushfarm = {
     .sized = true,
     .senders = "senders",
     .option = {HK_FARM_OPTIONS},
-    .plan = plan,
-    .prepare = prepare,
-    .repeat = repeat,
-    .expected = expected,
+    .plan = pushfarm_plan,
+    .prepare = pushfarm_prepare,
+    .repeat = pushfarm_repeat,
+    .expected = pushfarm_expected,
 };

@@ -3,9 +3,9 @@
 #include "puts.h"
 #include "roles.h"
 
-enum { QUIET = HK_ROLES_COUNT };
+enum { PUT_QUIET = HK_ROLES_COUNT };
 
-static hk_status_t plan(const hk_run_t *run, hk_plan_t *plan_p)
+static hk_status_t put_plan(const hk_run_t *run, hk_plan_t *plan_p)
 {
     *plan_p = (hk_plan_t){.out_bytes = run->bytes,
                           .in_bytes = run->bytes,
@@ -16,13 +16,13 @@ static hk_status_t plan(const hk_run_t *run, hk_plan_t *plan_p)
     return HK_OK;
 }
 
-static hk_status_t repeat(hk_run_t *run, uint64_t reps)
+static hk_status_t put_repeat(hk_run_t *run, uint64_t reps)
 {
     const bool source = run->ctx->rank == hk_source(run->option);
-    return source ? hk_puts(run, hk_target(run->option), run->option[QUIET], reps) : HK_OK;
+    return source ? hk_puts(run, hk_target(run->option), run->option[PUT_QUIET], reps) : HK_OK;
 }
 
-static bool expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
+static bool put_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
     *expected_p = (hk_expected_t){.len_bytes = run->bytes, .from_rank = hk_source(run->option)};
     return i == 0 && run->ctx->rank == hk_target(run->option);
@@ -38,7 +38,7 @@ const hk_pattern_t hk_pattern_put = {
     .sized = true,
     .option = {HK_ROLES_OPTIONS, HK_PUTS_OPTION_QUIET},
     .fits = hk_roles_fit,
-    .plan = plan,
-    .repeat = repeat,
-    .expected = expected,
+    .plan = put_plan,
+    .repeat = put_repeat,
+    .expected = put_expected,
 };

@@ -14,7 +14,7 @@ typedef struct trips {
     uint64_t number;
 } trips_t;
 
-static hk_status_t plan(const hk_run_t *run, hk_plan_t *plan_p)
+static hk_status_t putpong_plan(const hk_run_t *run, hk_plan_t *plan_p)
 {
     *plan_p = (hk_plan_t){.out_bytes = run->bytes,
                           .in_bytes = run->bytes,
@@ -75,13 +75,13 @@ static inline hk_status_t round_trips(hk_run_t *run, uint64_t reps, bool is_long
     return status == HK_OK ? run->ctx->tp->quiet(run->ctx) : status;
 }
 
-static hk_status_t repeat(hk_run_t *run, uint64_t reps)
+static hk_status_t putpong_repeat(hk_run_t *run, uint64_t reps)
 {
     return run->bytes == WORD_BYTES ? round_trips(run, reps, false) : round_trips(run, reps, true);
 }
 
 /* All but the word, which proved itself when it was waited for. */
-static bool expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
+static bool putpong_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
     const int peer = hk_role_peer(run->ctx->rank, run->option);
     *expected_p = (hk_expected_t){.len_bytes = run->bytes - WORD_BYTES, .from_rank = peer};
@@ -99,7 +99,7 @@ const hk_pattern_t hk_pattern_putpong = {
     .grain_bytes = WORD_BYTES,
     .option = {HK_ROLES_OPTIONS},
     .fits = hk_roles_fit,
-    .plan = plan,
-    .repeat = repeat,
-    .expected = expected,
+    .plan = putpong_plan,
+    .repeat = putpong_repeat,
+    .expected = putpong_expected,
 };

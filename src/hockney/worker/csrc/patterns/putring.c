@@ -3,11 +3,11 @@
 #include "distance.h"
 #include "puts.h"
 
-enum { QUIET = HK_RING_DISTANCE + 1 };
+enum { PUTRING_QUIET = HK_RING_DISTANCE + 1 };
 
-static hk_status_t repeat(hk_run_t *run, uint64_t reps)
+static hk_status_t putring_repeat(hk_run_t *run, uint64_t reps)
 {
-    return hk_puts(run, hk_ring_next(run), run->option[QUIET], reps);
+    return hk_puts(run, hk_ring_next(run), run->option[PUTRING_QUIET], reps);
 }
 
 const hk_pattern_t hk_pattern_putring = {
@@ -21,6 +21,6 @@ const hk_pattern_t hk_pattern_putring = {
     .option = {HK_RING_OPTION_DISTANCE, HK_PUTS_OPTION_QUIET},
     .fits = hk_ring_fits,
     .plan = hk_ring_plan,
-    .repeat = repeat,
+    .repeat = putring_repeat,
     .expected = hk_ring_expected,
 };

@@ -2,14 +2,14 @@
  * receives from the one `distance` before it, all at once; the mean over the ranks. */
 #include "distance.h"
 
-static hk_status_t plan(const hk_run_t *run, hk_plan_t *plan_p)
+static hk_status_t ring_plan(const hk_run_t *run, hk_plan_t *plan_p)
 {
     const hk_status_t status = hk_ring_plan(run, plan_p);
     plan_p->reqs_count = 2;
     return status;
 }
 
-static hk_status_t repeat(hk_run_t *run, uint64_t reps)
+static hk_status_t ring_repeat(hk_run_t *run, uint64_t reps)
 {
     hk_ctx_t *ctx = run->ctx;
     const hk_transport_t *tp = ctx->tp;
@@ -38,7 +38,7 @@ const hk_pattern_t hk_pattern_ring = {
     .sized = true,
     .option = {HK_RING_OPTION_DISTANCE},
     .fits = hk_ring_fits,
-    .plan = plan,
-    .repeat = repeat,
+    .plan = ring_plan,
+    .repeat = ring_repeat,
     .expected = hk_ring_expected,
 };

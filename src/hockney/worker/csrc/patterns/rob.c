@@ -10,7 +10,7 @@ typedef struct rob_state {
     unsigned char *place; /* of the last event */
 } rob_state_t;
 
-static rob_state_t *state_of(const hk_run_t *run)
+static rob_state_t *rob_state_of(const hk_run_t *run)
 {
     return run->state;
 }
@@ -37,7 +37,7 @@ hk_status_t hk_rob_plan(const hk_run_t *run, const hk_rob_kind_t *kind, size_t a
 
 hk_status_t hk_rob_prepare(hk_run_t *run)
 {
-    rob_state_t *state = state_of(run);
+    rob_state_t *state = rob_state_of(run);
     state->buffers = (size_t)run->option[HK_ROB_BUFFERS];
     state->event_bytes = ((size_t)run->ctx->size - 1) * run->bytes;
     state->ahead = ahead_of(run);
@@ -49,7 +49,7 @@ hk_status_t hk_rob_prepare(hk_run_t *run)
 /* Where the next event goes. */
 static unsigned char *next_place(hk_run_t *run)
 {
-    rob_state_t *state = state_of(run);
+    rob_state_t *state = rob_state_of(run);
     unsigned char *place = run->in + state->buffer * state->event_bytes;
     state->buffer = state->buffer + 1 < state->buffers ? state->buffer + 1 : 0;
     return place;
@@ -57,7 +57,7 @@ static unsigned char *next_place(hk_run_t *run)
 
 static hk_status_t begin_event(hk_run_t *run, const hk_rob_kind_t *kind, unsigned char *place)
 {
-    const int ahead = state_of(run)->ahead;
+    const int ahead = rob_state_of(run)->ahead;
     hk_req_t *req = run->reqs;
     hk_status_t status = HK_OK;
     for (int rob = 1; rob <= ahead && status == HK_OK; rob++, req += kind->requests) {
@@ -79,12 +79,12 @@ static hk_status_t read_in_turn(hk_run_t *run, const hk_rob_kind_t *kind, unsign
 static hk_status_t end_event(hk_run_t *run, const hk_rob_kind_t *kind, unsigned char *place)
 {
     const hk_status_t status = run->ctx->tp->wait_all(run->ctx, run->reqs, run->reqs_count);
-    return status == HK_OK ? read_in_turn(run, kind, place, state_of(run)->ahead + 1) : status;
+    return status == HK_OK ? read_in_turn(run, kind, place, rob_state_of(run)->ahead + 1) : status;
 }
 
 static hk_status_t process_in_turn(hk_run_t *run, const hk_rob_kind_t *kind, uint64_t reps)
 {
-    rob_state_t *state = state_of(run);
+    rob_state_t *state = rob_state_of(run);
     hk_status_t status = HK_OK;
     for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
         status = read_in_turn(run, kind, run->in, 1);
@@ -95,7 +95,7 @@ static hk_status_t process_in_turn(hk_run_t *run, const hk_rob_kind_t *kind, uin
 
 static hk_status_t process_parallel(hk_run_t *run, const hk_rob_kind_t *kind, uint64_t reps)
 {
-    rob_state_t *state = state_of(run);
+    rob_state_t *state = rob_state_of(run);
     hk_status_t status = HK_OK;
     for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
         status = begin_event(run, kind, run->in);
@@ -110,7 +110,7 @@ static hk_status_t process_parallel(hk_run_t *run, const hk_rob_kind_t *kind, ui
 /* All but the last event of a batch have a next one, whose receives are posted before the delay. */
 static hk_status_t process_ahead(hk_run_t *run, const hk_rob_kind_t *kind, uint64_t reps)
 {
-    rob_state_t *state = state_of(run);
+    rob_state_t *state = rob_state_of(run);
     unsigned char *place = next_place(run);
     hk_status_t status = begin_event(run, kind, place);
     for (uint64_t i = 1; i < reps && status == HK_OK; i++) {
@@ -131,7 +131,7 @@ static hk_status_t process_ahead(hk_run_t *run, const hk_rob_kind_t *kind, uint6
 
 hk_status_t hk_rob_process(hk_run_t *run, const hk_rob_kind_t *kind, uint64_t reps)
 {
-    if (state_of(run)->buffers == 2) {
+    if (rob_state_of(run)->buffers == 2) {
         return process_ahead(run, kind, reps);
     }
     return run->option[HK_ROB_READ] == HK_READ_PARALLEL ? process_parallel(run, kind, reps)
@@ -140,7 +140,7 @@ hk_status_t hk_rob_process(hk_run_t *run, const hk_rob_kind_t *kind, uint64_t re
 
 bool hk_rob_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
-    const size_t place = (size_t)(state_of(run)->place - run->in);
+    const size_t place = (size_t)(rob_state_of(run)->place - run->in);
     *expected_p =
         (hk_expected_t){.in_offset = place + i * run->bytes, .len_bytes = run->bytes, .from_rank = (int)i + 1};
     return run->ctx->rank == 0 && i + 1 < (size_t)run->ctx->size;
@@ -148,5 +148,5 @@ bool hk_rob_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 
 bool hk_rob_counter(const hk_run_t *run, size_t i, hk_counter_t *counter_p)
 {
-    return hk_delay_counter(&state_of(run)->delay, i, counter_p);
+    return hk_delay_counter(&rob_state_of(run)->delay, i, counter_p);
 }

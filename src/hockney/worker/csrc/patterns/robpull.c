@@ -4,32 +4,32 @@
 
 enum { REQUEST_BYTES = 16 };
 
-static hk_status_t begin(hk_run_t *run, int rob, unsigned char *into, hk_req_t *reqs)
+static hk_status_t robpull_begin(hk_run_t *run, int rob, unsigned char *into, hk_req_t *reqs)
 {
     hk_ctx_t *ctx = run->ctx;
     const hk_status_t status = ctx->tp->irecv(ctx, rob, into, run->bytes, &reqs[0]);
     return status == HK_OK ? ctx->tp->isend(ctx, rob, run->out, REQUEST_BYTES, &reqs[1]) : status;
 }
 
-static hk_status_t read(hk_run_t *run, int rob, unsigned char *into)
+static hk_status_t robpull_read(hk_run_t *run, int rob, unsigned char *into)
 {
     hk_ctx_t *ctx = run->ctx;
     const hk_status_t status = ctx->tp->send(ctx, rob, run->out, REQUEST_BYTES);
     return status == HK_OK ? ctx->tp->recv(ctx, rob, into, run->bytes) : status;
 }
 
-static const hk_rob_kind_t pull = {.requests = 2, .begin = begin, .read = read};
+static const hk_rob_kind_t pull_kind = {.requests = 2, .begin = robpull_begin, .read = robpull_read};
 
-static hk_status_t plan(const hk_run_t *run, hk_plan_t *plan_p)
+static hk_status_t robpull_plan(const hk_run_t *run, hk_plan_t *plan_p)
 {
-    return hk_rob_plan(run, &pull, REQUEST_BYTES, plan_p);
+    return hk_rob_plan(run, &pull_kind, REQUEST_BYTES, plan_p);
 }
 
-static hk_status_t repeat(hk_run_t *run, uint64_t reps)
+static hk_status_t robpull_repeat(hk_run_t *run, uint64_t reps)
 {
     hk_ctx_t *ctx = run->ctx;
     if (ctx->rank == 0) {
-        return hk_rob_process(run, &pull, reps);
+        return hk_rob_process(run, &pull_kind, reps);
     }
     hk_status_t status = HK_OK;
     for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
@@ -42,7 +42,7 @@ static hk_status_t repeat(hk_run_t *run, uint64_t reps)
 }
 
 /* A ROB must have what it was asked with. */
-static bool expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
+static bool robpull_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
     if (run->ctx->rank > 0) {
         *expected_p = (hk_expected_t){.len_bytes = REQUEST_BYTES, .from_rank = 0};
@@ -60,9 +60,9 @@ const hk_pattern_t hk_pattern_robpull = {
     .timed = HK_TIMED_ROOT,
     .sized = true,
     .option = {HK_ROB_OPTIONS},
-    .plan = plan,
+    .plan = robpull_plan,
     .prepare = hk_rob_prepare,
-    .repeat = repeat,
-    .expected = expected,
+    .repeat = robpull_repeat,
+    .expected = robpull_expected,
     .counter = hk_rob_counter,
 };

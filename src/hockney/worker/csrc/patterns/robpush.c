@@ -2,28 +2,28 @@
  * the processor reads an event from all of them, and computes. */
 #include "rob.h"
 
-static hk_status_t begin(hk_run_t *run, int rob, unsigned char *into, hk_req_t *reqs)
+static hk_status_t robpush_begin(hk_run_t *run, int rob, unsigned char *into, hk_req_t *reqs)
 {
     return run->ctx->tp->irecv(run->ctx, rob, into, run->bytes, reqs);
 }
 
-static hk_status_t read(hk_run_t *run, int rob, unsigned char *into)
+static hk_status_t robpush_read(hk_run_t *run, int rob, unsigned char *into)
 {
     return run->ctx->tp->recv(run->ctx, rob, into, run->bytes);
 }
 
-static const hk_rob_kind_t push = {.requests = 1, .begin = begin, .read = read};
+static const hk_rob_kind_t push_kind = {.requests = 1, .begin = robpush_begin, .read = robpush_read};
 
-static hk_status_t plan(const hk_run_t *run, hk_plan_t *plan_p)
+static hk_status_t robpush_plan(const hk_run_t *run, hk_plan_t *plan_p)
 {
-    return hk_rob_plan(run, &push, 0, plan_p);
+    return hk_rob_plan(run, &push_kind, 0, plan_p);
 }
 
-static hk_status_t repeat(hk_run_t *run, uint64_t reps)
+static hk_status_t robpush_repeat(hk_run_t *run, uint64_t reps)
 {
     hk_ctx_t *ctx = run->ctx;
     if (ctx->rank == 0) {
-        return hk_rob_process(run, &push, reps);
+        return hk_rob_process(run, &push_kind, reps);
     }
     hk_status_t status = HK_OK;
     for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
@@ -41,9 +41,9 @@ const hk_pattern_t hk_pattern_robpush = {
     .timed = HK_TIMED_ROOT,
     .sized = true,
     .option = {HK_ROB_OPTIONS},
-    .plan = plan,
+    .plan = robpush_plan,
     .prepare = hk_rob_prepare,
-    .repeat = repeat,
+    .repeat = robpush_repeat,
     .expected = hk_rob_expected,
     .counter = hk_rob_counter,
 };

@@ -27,7 +27,7 @@ static int source_of(const hk_run_t *run)
     return (int)run->option[SOURCE];
 }
 
-static hk_status_t plan(const hk_run_t *run, hk_plan_t *plan_p)
+static hk_status_t stream_plan(const hk_run_t *run, hk_plan_t *plan_p)
 {
     const uint64_t writes = (uint64_t)run->option[WRITES];
     *plan_p = (hk_plan_t){.out_bytes = block_bytes(run),
@@ -49,12 +49,12 @@ static hk_status_t set_mode(const hk_run_t *run, bool write_now, bool read_now)
     return ctx->tp->stream_mode(ctx, 1 - ctx->rank, is_source && write_now, !is_source && read_now);
 }
 
-static hk_status_t prepare(hk_run_t *run)
+static hk_status_t stream_prepare(hk_run_t *run)
 {
     return set_mode(run, run->option[WRITE] != 0, run->option[READ] != 0);
 }
 
-static hk_status_t finish(hk_run_t *run)
+static hk_status_t stream_finish(hk_run_t *run)
 {
     return set_mode(run, false, false);
 }
@@ -110,7 +110,7 @@ static hk_status_t read_all(hk_run_t *run, uint64_t writes, read_call_t *read_ca
     return status;
 }
 
-static hk_status_t repeat(hk_run_t *run, uint64_t reps)
+static hk_status_t stream_repeat(hk_run_t *run, uint64_t reps)
 {
     const hk_transport_t *tp = run->ctx->tp;
     const uint64_t writes = reps * (uint64_t)run->option[WRITES];
@@ -123,13 +123,13 @@ static hk_status_t repeat(hk_run_t *run, uint64_t reps)
     return read_all(run, writes, run->option[READ] != 0 ? tp->read_now : tp->read_some);
 }
 
-static bool expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
+static bool stream_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
     *expected_p = (hk_expected_t){.len_bytes = block_bytes(run), .from_rank = source_of(run)};
     return i == 0 && run->ctx->rank == 1 - source_of(run);
 }
 
-static bool counter(const hk_run_t *run, size_t i, hk_counter_t *counter_p)
+static bool stream_counter(const hk_run_t *run, size_t i, hk_counter_t *counter_p)
 {
     const state_t *state = run->state;
     const hk_counter_t all[] = {
@@ -160,10 +160,10 @@ const hk_pattern_t hk_pattern_stream = {
             {"source", NULL, 0, 0, 1, "the rank that writes: the direction, where two hosts are not equal"},
             {"writes", NULL, 256, 1, 100000, "writes in one repetition: enough to fill what lies in between"},
         },
-    .plan = plan,
-    .prepare = prepare,
-    .finish = finish,
-    .repeat = repeat,
-    .expected = expected,
-    .counter = counter,
+    .plan = stream_plan,
+    .prepare = stream_prepare,
+    .finish = stream_finish,
+    .repeat = stream_repeat,
+    .expected = stream_expected,
+    .counter = stream_counter,
 };

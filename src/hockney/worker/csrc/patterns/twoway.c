@@ -4,7 +4,7 @@
 
 enum { WINDOW };
 
-static hk_status_t plan(const hk_run_t *run, hk_plan_t *plan_p)
+static hk_status_t twoway_plan(const hk_run_t *run, hk_plan_t *plan_p)
 {
     const uint64_t window = (uint64_t)run->option[WINDOW];
     *plan_p = (hk_plan_t){.out_bytes = run->bytes,
@@ -16,7 +16,7 @@ static hk_status_t plan(const hk_run_t *run, hk_plan_t *plan_p)
     return HK_OK;
 }
 
-static hk_status_t repeat(hk_run_t *run, uint64_t reps)
+static hk_status_t twoway_repeat(hk_run_t *run, uint64_t reps)
 {
     hk_ctx_t *ctx = run->ctx;
     const hk_transport_t *tp = ctx->tp;
@@ -42,7 +42,7 @@ static hk_status_t repeat(hk_run_t *run, uint64_t reps)
     return status;
 }
 
-static bool expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
+static bool twoway_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
     *expected_p =
         (hk_expected_t){.in_offset = i * run->bytes, .len_bytes = run->bytes, .from_rank = 1 - run->ctx->rank};
@@ -58,7 +58,7 @@ const hk_pattern_t hk_pattern_twoway = {
     .timed = HK_TIMED_ROOT,
     .sized = true,
     .option = {{"window", NULL, 1, 1, 1024, "messages under way at once in each direction"}},
-    .plan = plan,
-    .repeat = repeat,
-    .expected = expected,
+    .plan = twoway_plan,
+    .repeat = twoway_repeat,
+    .expected = twoway_expected,
 };

@@ -15,40 +15,40 @@ static ssize_t pipe_get(int fd, void *buf, size_t len_bytes)
 }
 
 /* A pipe has no MSG_DONTWAIT, so the engine switches O_NONBLOCK. Each end is this rank's alone. */
-static const hk_stream_family_t family = {.carrier = "pipes of the kernel", .put = pipe_put, .get = pipe_get};
+static const hk_stream_family_t pipe_family = {.carrier = "pipes of the kernel", .put = pipe_put, .get = pipe_get};
 
 static int make_pipe(int fds[2])
 {
     return pipe2(fds, O_CLOEXEC);
 }
 
-static hk_status_t prepare(int size, void **shared_p)
+static hk_status_t pipe_prepare(int size, void **shared_p)
 {
     return hk_stream_prepare("pipe", size, false, make_pipe, shared_p);
 }
 
-static hk_status_t open_blocking(const hk_job_t *job, hk_ctx_t **ctx_p)
+static hk_status_t pipe_open_blocking(const hk_job_t *job, hk_ctx_t **ctx_p)
 {
-    return hk_stream_open(job, &hk_transport_pipe, &family, HK_STREAM_BLOCK, ctx_p);
+    return hk_stream_open(job, &hk_transport_pipe, &pipe_family, HK_STREAM_BLOCK, ctx_p);
 }
 
-static hk_status_t open_nonblock(const hk_job_t *job, hk_ctx_t **ctx_p)
+static hk_status_t pipe_open_nonblock(const hk_job_t *job, hk_ctx_t **ctx_p)
 {
-    return hk_stream_open(job, &hk_transport_pipe_nonblock, &family, HK_STREAM_NONBLOCK, ctx_p);
+    return hk_stream_open(job, &hk_transport_pipe_nonblock, &pipe_family, HK_STREAM_NONBLOCK, ctx_p);
 }
 
-static hk_status_t open_spin(const hk_job_t *job, hk_ctx_t **ctx_p)
+static hk_status_t pipe_open_spin(const hk_job_t *job, hk_ctx_t **ctx_p)
 {
-    return hk_stream_open(job, &hk_transport_pipe_spin, &family, HK_STREAM_SPIN, ctx_p);
+    return hk_stream_open(job, &hk_transport_pipe_spin, &pipe_family, HK_STREAM_SPIN, ctx_p);
 }
 
 const hk_transport_t hk_transport_pipe = {
     .name = "pipe",
     .summary = "pipes between processes; a rank that waits sleeps in read or write",
     HK_STREAM_BYTES,
-    .prepare = prepare,
+    .prepare = pipe_prepare,
     .release = hk_stream_release,
-    .open = open_blocking,
+    .open = pipe_open_blocking,
     HK_STREAM_HOOKS,
 };
 
@@ -56,9 +56,9 @@ const hk_transport_t hk_transport_pipe_nonblock = {
     .name = "pipe:nonblock",
     .summary = "pipes between processes, O_NONBLOCK; a rank that waits sleeps in poll",
     .caps = HK_STREAM_CAPS,
-    .prepare = prepare,
+    .prepare = pipe_prepare,
     .release = hk_stream_release,
-    .open = open_nonblock,
+    .open = pipe_open_nonblock,
     HK_STREAM_HOOKS,
 };
 
@@ -66,8 +66,8 @@ const hk_transport_t hk_transport_pipe_spin = {
     .name = "pipe:spin",
     .summary = "pipes between processes, O_NONBLOCK; a rank that waits tries again at once",
     .caps = HK_STREAM_CAPS | HK_CAP_SPINS,
-    .prepare = prepare,
+    .prepare = pipe_prepare,
     .release = hk_stream_release,
-    .open = open_spin,
+    .open = pipe_open_spin,
     HK_STREAM_HOOKS,
 };

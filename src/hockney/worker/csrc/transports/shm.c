@@ -3,7 +3,7 @@
 
 extern const hk_transport_t hk_transport_shm;
 
-static hk_status_t shm_open(const hk_job_t *job, hk_ctx_t **ctx_p)
+static hk_status_t shm_attach(const hk_job_t *job, hk_ctx_t **ctx_p)
 {
     return hk_channel_open(job, &hk_transport_shm, ctx_p);
 }
@@ -15,7 +15,7 @@ const hk_transport_t hk_transport_shm = {
     .summary = "processes, shared memory",
     .prepare = hk_channel_prepare,
     .release = hk_channel_release,
-    .open = shm_open,
+    .open = shm_attach,
     .close = hk_channel_close,
     .library = hk_channel_library,
     .alloc = hk_channel_alloc,

@@ -143,7 +143,7 @@ static void rest_all(hk_stream_t *stream)
 
 /* Move all queues until they are empty, or until *left_bytes is 0. Every end has its turn, so a peer that never stops
  * sending holds nobody up. */
-static hk_status_t progress(hk_stream_t *stream, const size_t *left_bytes)
+static hk_status_t move_all(hk_stream_t *stream, const size_t *left_bytes)
 {
     while (stream->active_count > 0 && (left_bytes == NULL || *left_bytes > 0)) {
         bool can_move = false;
@@ -235,7 +235,7 @@ hk_status_t hk_stream_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
 {
     (void)reqs; /* the queues hold exactly those of the array that are open */
     (void)count;
-    return progress(stream_of(ctx), NULL);
+    return move_all(stream_of(ctx), NULL);
 }
 
 /* ---- plain calls ------------------------------------------------------------------------------------------------- */
@@ -249,7 +249,7 @@ __attribute__((noinline)) static hk_status_t join_queue(hk_stream_t *stream, hk_
         return status;
     }
     enqueue(stream, end, req);
-    return progress(stream, &req->left_bytes);
+    return move_all(stream, &req->left_bytes);
 }
 
 __attribute__((noinline)) static hk_status_t switch_back(hk_stream_t *stream, hk_stream_end_t *end)

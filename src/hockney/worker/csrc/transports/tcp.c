@@ -13,7 +13,7 @@
 
 enum { MEET_LIMIT_S = 30 };
 
-static const hk_stream_family_t family = {
+static const hk_stream_family_t tcp_family = {
     .carrier = "TCP",
     .put = hk_stream_socket_put,
     .get = hk_stream_socket_get,
@@ -69,7 +69,7 @@ static hk_status_t meet(const hk_job_t *job, int listener, const place_t *places
     return status;
 }
 
-static hk_status_t connect_all(const hk_job_t *job, hk_stream_t *stream, place_t *places, int *fds)
+static hk_status_t tcp_connect_all(const hk_job_t *job, hk_stream_t *stream, place_t *places, int *fds)
 {
     int listener = -1;
     for (int peer = 0; peer < job->size; peer++) {
@@ -91,7 +91,7 @@ static hk_status_t connect_all(const hk_job_t *job, hk_stream_t *stream, place_t
 /* For the record, because it matters even on the loopback: bbr paces what it sends by what it has seen of a connection
  * so far, and so long messages take 10-50 % more or less time from one connection to the next; reno and cubic do not.
  */
-static void describe(const hk_job_t *job, hk_stream_t *stream, const place_t *mine, hk_stream_wait_t wait)
+static void tcp_describe(const hk_job_t *job, hk_stream_t *stream, const place_t *mine, hk_stream_wait_t wait)
 {
     char control[16] = "";
     socklen_t len = sizeof control - 1;
@@ -100,7 +100,7 @@ static void describe(const hk_job_t *job, hk_stream_t *stream, const place_t *mi
         (void)snprintf(control, sizeof control, "unknown");
     }
     (void)snprintf(stream->library, sizeof stream->library, "%s over %s, TCP_NODELAY, congestion control %s, %s",
-                   family.carrier, job->remote != 0 ? mine->address.host : "loopback", control,
+                   tcp_family.carrier, job->remote != 0 ? mine->address.host : "loopback", control,
                    hk_stream_wait_name(wait));
 }
 
@@ -111,7 +111,7 @@ static hk_status_t open_room(const hk_job_t *job, const hk_transport_t *tp, hk_s
     hk_stream_t *stream = NULL;
     int *fds = calloc((size_t)job->size, sizeof *fds);
     place_t *places = calloc((size_t)job->size, sizeof *places);
-    hk_status_t mine = hk_stream_create(job, tp, &family, &stream);
+    hk_status_t mine = hk_stream_create(job, tp, &tcp_family, &stream);
     if (mine == HK_OK && (fds == NULL || places == NULL)) {
         hk_log(job->rank, "%s: no memory for the addresses of %d ranks", tp->name, job->size);
         mine = HK_ERR_MEMORY;
@@ -140,9 +140,9 @@ static hk_status_t open_as(const hk_job_t *job, const hk_transport_t *tp, hk_str
     if (status != HK_OK) {
         return status;
     }
-    status = connect_all(job, stream, places, fds);
+    status = tcp_connect_all(job, stream, places, fds);
     if (status == HK_OK) {
-        describe(job, stream, &places[job->rank], wait);
+        tcp_describe(job, stream, &places[job->rank], wait);
         status = hk_stream_start(stream, wait, job->oversubscribed != 0);
     }
     free(places);
@@ -155,17 +155,17 @@ static hk_status_t open_as(const hk_job_t *job, const hk_transport_t *tp, hk_str
     return HK_OK;
 }
 
-static hk_status_t open_blocking(const hk_job_t *job, hk_ctx_t **ctx_p)
+static hk_status_t tcp_open_blocking(const hk_job_t *job, hk_ctx_t **ctx_p)
 {
     return open_as(job, &hk_transport_tcp, HK_STREAM_BLOCK, ctx_p);
 }
 
-static hk_status_t open_nonblock(const hk_job_t *job, hk_ctx_t **ctx_p)
+static hk_status_t tcp_open_nonblock(const hk_job_t *job, hk_ctx_t **ctx_p)
 {
     return open_as(job, &hk_transport_tcp_nonblock, HK_STREAM_NONBLOCK, ctx_p);
 }
 
-static hk_status_t open_spin(const hk_job_t *job, hk_ctx_t **ctx_p)
+static hk_status_t tcp_open_spin(const hk_job_t *job, hk_ctx_t **ctx_p)
 {
     return open_as(job, &hk_transport_tcp_spin, HK_STREAM_SPIN, ctx_p);
 }
@@ -174,7 +174,7 @@ const hk_transport_t hk_transport_tcp = {
     .name = "tcp",
     .summary = "TCP connections between processes; a rank that waits sleeps in send or recv",
     HK_STREAM_BYTES,
-    .open = open_blocking,
+    .open = tcp_open_blocking,
     HK_STREAM_HOOKS,
 };
 
@@ -182,7 +182,7 @@ const hk_transport_t hk_transport_tcp_nonblock = {
     .name = "tcp:nonblock",
     .summary = "TCP connections between processes, O_NONBLOCK; a rank that waits sleeps in poll",
     .caps = HK_STREAM_CAPS,
-    .open = open_nonblock,
+    .open = tcp_open_nonblock,
     HK_STREAM_HOOKS,
 };
 
@@ -190,6 +190,6 @@ const hk_transport_t hk_transport_tcp_spin = {
     .name = "tcp:spin",
     .summary = "TCP connections between processes, O_NONBLOCK; a rank that waits tries again at once",
     .caps = HK_STREAM_CAPS | HK_CAP_SPINS,
-    .open = open_spin,
+    .open = tcp_open_spin,
     HK_STREAM_HOOKS,
 };

@@ -296,12 +296,12 @@ static const char *udp_library(const hk_ctx_t *ctx)
 
 extern const hk_transport_t hk_transport_udp, hk_transport_udp_spin;
 
-static hk_status_t open_blocking(const hk_job_t *job, hk_ctx_t **ctx_p)
+static hk_status_t udp_open_blocking(const hk_job_t *job, hk_ctx_t **ctx_p)
 {
     return hk_udp_open(job, &hk_transport_udp, HK_UDP_BLOCK, ctx_p);
 }
 
-static hk_status_t open_spin(const hk_job_t *job, hk_ctx_t **ctx_p)
+static hk_status_t udp_open_spin(const hk_job_t *job, hk_ctx_t **ctx_p)
 {
     return hk_udp_open(job, &hk_transport_udp_spin, HK_UDP_SPIN, ctx_p);
 }
@@ -318,7 +318,7 @@ const hk_transport_t hk_transport_udp = {
     .name = "udp",
     .summary = "UDP datagrams between processes, losses counted; a rank that waits sleeps in recvmsg",
     .caps = CAPS,
-    .open = open_blocking,
+    .open = udp_open_blocking,
     HOOKS,
 };
 
@@ -326,6 +326,6 @@ const hk_transport_t hk_transport_udp_spin = {
     .name = "udp:spin",
     .summary = "UDP datagrams between processes, losses counted; a rank that waits tries again at once",
     .caps = CAPS | HK_CAP_SPINS,
-    .open = open_spin,
+    .open = udp_open_spin,
     HOOKS,
 };

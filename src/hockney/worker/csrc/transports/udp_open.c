@@ -17,22 +17,22 @@
 
 /* What a rank tells all others. Rank 0's key is the job's. Beside it goes a row of ports: the socket for each peer,
  * and in the rank's own place the clerk's. */
-typedef struct place {
+typedef struct udp_place {
     hk_status_t status;
     uint64_t key;
     char host[64];
-} place_t;
+} udp_place_t;
 
 typedef struct room {
-    place_t *places; /* [size] */
-    uint16_t *mine;  /* [size] */
-    uint16_t *ports; /* [rank * size + peer] */
+    udp_place_t *places; /* [size] */
+    uint16_t *mine;      /* [size] */
+    uint16_t *ports;     /* [rank * size + peer] */
 } room_t;
 
 /* ---- the clerk --------------------------------------------------------------------------------------------------- */
 
 /* The answer takes the way of the data, so it comes behind all that it speaks of. */
-static void answer(hk_udp_t *udp, const hk_udp_ask_t *question)
+static void answer_question(hk_udp_t *udp, const hk_udp_ask_t *question)
 {
     const uint64_t rank = be64toh(question->rank);
     if (question->key != udp->key || rank >= (uint64_t)udp->base.size || udp->peer[rank].fd < 0) {
@@ -58,7 +58,7 @@ static void *be_clerk(void *argument)
         }
         hk_udp_ask_t question;
         if (recv(udp->clerk_fd, &question, sizeof question, MSG_DONTWAIT) == (ssize_t)sizeof question) {
-            answer(udp, &question);
+            answer_question(udp, &question);
         }
     }
 }
@@ -147,7 +147,7 @@ static int bind_one(const char *host, uint16_t *port_p)
     return -1;
 }
 
-static hk_status_t bind_all(const hk_job_t *job, hk_udp_t *udp, place_t *mine, uint16_t *ports)
+static hk_status_t bind_all(const hk_job_t *job, hk_udp_t *udp, udp_place_t *mine, uint16_t *ports)
 {
     (void)snprintf(mine->host, sizeof mine->host, "127.0.0.1");
     if (job->remote != 0 && job->size > 1) {
@@ -198,7 +198,7 @@ static hk_status_t connect_all(const hk_job_t *job, hk_udp_t *udp, const room_t 
 /* Nobody sends before all are connected. */
 static hk_status_t join(const hk_job_t *job, hk_udp_t *udp, const room_t *room)
 {
-    place_t mine;
+    udp_place_t mine;
     memset(&mine, 0, sizeof mine);
     mine.status = bind_all(job, udp, &mine, room->mine);
     hk_status_t status = hk_control_allgather(job->control, &mine, sizeof mine, room->places);
@@ -219,7 +219,7 @@ static hk_status_t join(const hk_job_t *job, hk_udp_t *udp, const room_t *room)
 }
 
 /* How much a socket takes before its rank reads decides how much is lost. */
-static void describe(const hk_job_t *job, hk_udp_t *udp, const place_t *mine, hk_udp_wait_t wait)
+static void describe(const hk_job_t *job, hk_udp_t *udp, const udp_place_t *mine, hk_udp_wait_t wait)
 {
     int buffer_bytes = 0;
     socklen_t len = sizeof buffer_bytes;

@@ -3,7 +3,7 @@
 
 #include "stream.h"
 
-static const hk_stream_family_t family = {
+static const hk_stream_family_t unix_family = {
     .carrier = "Unix-domain stream sockets",
     .put = hk_stream_socket_put,
     .get = hk_stream_socket_get,
@@ -16,33 +16,33 @@ static int make_pair(int fds[2])
     return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds);
 }
 
-static hk_status_t prepare(int size, void **shared_p)
+static hk_status_t unix_prepare(int size, void **shared_p)
 {
     return hk_stream_prepare("unix", size, true, make_pair, shared_p);
 }
 
-static hk_status_t open_blocking(const hk_job_t *job, hk_ctx_t **ctx_p)
+static hk_status_t unix_open_blocking(const hk_job_t *job, hk_ctx_t **ctx_p)
 {
-    return hk_stream_open(job, &hk_transport_unix, &family, HK_STREAM_BLOCK, ctx_p);
+    return hk_stream_open(job, &hk_transport_unix, &unix_family, HK_STREAM_BLOCK, ctx_p);
 }
 
-static hk_status_t open_nonblock(const hk_job_t *job, hk_ctx_t **ctx_p)
+static hk_status_t unix_open_nonblock(const hk_job_t *job, hk_ctx_t **ctx_p)
 {
-    return hk_stream_open(job, &hk_transport_unix_nonblock, &family, HK_STREAM_NONBLOCK, ctx_p);
+    return hk_stream_open(job, &hk_transport_unix_nonblock, &unix_family, HK_STREAM_NONBLOCK, ctx_p);
 }
 
-static hk_status_t open_spin(const hk_job_t *job, hk_ctx_t **ctx_p)
+static hk_status_t unix_open_spin(const hk_job_t *job, hk_ctx_t **ctx_p)
 {
-    return hk_stream_open(job, &hk_transport_unix_spin, &family, HK_STREAM_SPIN, ctx_p);
+    return hk_stream_open(job, &hk_transport_unix_spin, &unix_family, HK_STREAM_SPIN, ctx_p);
 }
 
 const hk_transport_t hk_transport_unix = {
     .name = "unix",
     .summary = "Unix-domain sockets between processes; a rank that waits sleeps in send or recv",
     HK_STREAM_BYTES,
-    .prepare = prepare,
+    .prepare = unix_prepare,
     .release = hk_stream_release,
-    .open = open_blocking,
+    .open = unix_open_blocking,
     HK_STREAM_HOOKS,
 };
 
@@ -50,9 +50,9 @@ const hk_transport_t hk_transport_unix_nonblock = {
     .name = "unix:nonblock",
     .summary = "Unix-domain sockets between processes, O_NONBLOCK; a rank that waits sleeps in poll",
     .caps = HK_STREAM_CAPS,
-    .prepare = prepare,
+    .prepare = unix_prepare,
     .release = hk_stream_release,
-    .open = open_nonblock,
+    .open = unix_open_nonblock,
     HK_STREAM_HOOKS,
 };
 
@@ -60,8 +60,8 @@ const hk_transport_t hk_transport_unix_spin = {
     .name = "unix:spin",
     .summary = "Unix-domain sockets between processes, O_NONBLOCK; a rank that waits tries again at once",
     .caps = HK_STREAM_CAPS | HK_CAP_SPINS,
-    .prepare = prepare,
+    .prepare = unix_prepare,
     .release = hk_stream_release,
-    .open = open_spin,
+    .open = unix_open_spin,
     HK_STREAM_HOOKS,
 };
