@@ -101,11 +101,18 @@ def plan_of(*points: Point, precision: float = 0.01, refine: bool = False) -> Pl
 
 
 def test_every_point_becomes_precise_and_is_then_left_alone() -> None:
-    machine = Machine(lambda point: 30.0 if point == SHM else 20_000.0)
+    machine = Machine(lambda point: 30.0 if point == SHM else 0.2e9)
     notes = sample(machine, plan_of(SHM, TCP))
     assert {point: end[0] for point, end in notes.ends.items()} == dict.fromkeys((SHM, TCP), PointStatus.PRECISE)
     # With so little noise the fewest visits are enough, and one more to see that it stays so.
     assert [len(visits) for visits in notes.rounds] == [2] * 11
+
+
+def test_a_figure_is_no_snapshot_of_a_moment() -> None:
+    machine = Machine(lambda point: 30.0)
+    notes = sample(machine, plan_of(SHM))
+    assert notes.ends[SHM][0] is PointStatus.PRECISE
+    assert 1.0 < machine.clock() < 1.1
 
 
 def test_a_batch_is_so_long_that_the_clock_costs_below_one_percent() -> None:

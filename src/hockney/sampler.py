@@ -26,6 +26,7 @@ from hockney.stats.interval import Interval, median
 from hockney.stats.states import MIXED, Signs, State, classify
 
 MIN_VISITS = 10  # to be called precise; fewer than six give no 95 % interval of a median at all
+_SPAN_S = 1.0  # what slows a machine down for a tenth of a second is over by then, and shows in the interval
 _CALM_ROUNDS = 2  # who stops at the first narrow interval stops at the lucky ones
 _BATCH_NS = 20_000  # a batch this long makes a clock of 25 ns cost well below 1 %
 _VISIT_NS = 4_000_000  # how long the samples of one visit may take, if a repetition is shorter than that
@@ -100,6 +101,7 @@ class _Work:
     samples: int = 0
     warmup: int = 1
     cost_s: float = 0.0  # of one visit, all included
+    first_s: float | None = None  # when its first visit was over
     time: Interval | None = None  # in the state with most visits, as of the last round
     calm: int = 0  # rounds in a row after which the interval was narrow enough
 
@@ -162,6 +164,7 @@ class Sampler:
         if any(work.signs for work in active):
             for work in active:
                 work.calm = _CALM_ROUNDS - 1
+                work.first_s = start_s - _SPAN_S
             active = self._judge(active)  # what was precise already stays so
         try:
             while active and self._clock() - start_s < budget_s:
@@ -207,7 +210,9 @@ class Sampler:
                 self._given_up.add(work.point)
                 self._end(work, PointStatus.SKIPPED if failure.skipped else PointStatus.FAILED, str(failure))
                 continue
-            work.cost_s = self._clock() - begin_s
+            now_s = self._clock()
+            work.cost_s = now_s - begin_s
+            work.first_s = now_s if work.first_s is None else work.first_s
             work.add(visit)
             self._pending.append(visit)
             self._observer.visited(visit)
@@ -252,10 +257,12 @@ class Sampler:
         states = iter(classify([signs for work in everything for signs in work.signs]))
         for work in everything:
             work.time = _time_in_main_state(work.medians_ns, [next(states) for _ in work.signs])
+        now_s = self._clock()
         going_on = []
         for work in active:
             narrow = work.precision is not None and work.precision <= self._plan.precision
-            work.calm = work.calm + 1 if narrow and len(work.signs) >= MIN_VISITS else 0
+            enough = len(work.signs) >= MIN_VISITS and work.first_s is not None and now_s - work.first_s >= _SPAN_S
+            work.calm = work.calm + 1 if narrow and enough else 0
             if work.calm >= _CALM_ROUNDS:
                 self._end(work, PointStatus.PRECISE, None)
             else:
