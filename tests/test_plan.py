@@ -17,6 +17,7 @@ UNTIL = OptionInfo("until", ("acked", "sent"), "acked", 0, 0, "")
 SOURCE = OptionInfo("source", (), "0", 0, 4095, "")
 TARGET = OptionInfo("target", (), "1", 0, 4095, "")
 DISTANCE = OptionInfo("distance", (), "1", 1, 4095, "")
+ROUND = OptionInfo("round", (), "1", 1, 4095, "")
 SEND = frozenset({"send"})
 BOTH = frozenset({"send", "nonblocking"})
 
@@ -31,6 +32,7 @@ CATALOGUE = Catalogue(
         "oneway": PatternInfo("oneway", "", BOTH, (2, 0, 1), "root", True, (UNTIL, WINDOW)),
         "pairs": PatternInfo("pairs", "", SEND, (2, 0, 2), "sources", True, ()),
         "put": PatternInfo("put", "", SEND, (2, 0, 1), "root", True, (SOURCE, TARGET)),
+        "rounds": PatternInfo("rounds", "", SEND, (2, 0, 1), "slowest", True, (ROUND,)),
         "ring": PatternInfo("ring", "", SEND, (2, 0, 1), "mean", True, (DISTANCE,)),
         "memload": PatternInfo("memload", "", frozenset(), (1, 1, 1), "root", True, (), grain_bytes=64),
         "barrier": PatternInfo("barrier", "", SEND, (2, 0, 1), "slowest", False, ()),
@@ -184,6 +186,19 @@ def test_all_pairs_are_all_ordered_pairs_of_every_number_of_ranks() -> None:
 def test_all_pairs_of_a_ring_are_all_distances() -> None:
     plan = make_plan(suite(pattern="ring", ranks=4, pairs="all"), Wishes(), CATALOGUE, cpus=4)
     assert [point.options for point in plan.points] == [(), (("distance", "2"),), (("distance", "3"),)]
+
+
+@pytest.mark.parametrize(("ranks", "last"), [(2, 1), (4, 3), (5, 5)])
+def test_all_pairs_in_rounds_are_all_rounds(ranks: int, last: int) -> None:
+    plan = make_plan(suite(pattern="rounds", ranks=ranks, pairs="all"), Wishes(), CATALOGUE, cpus=8)
+    assert [dict(point.options).get("round", "1") for point in plan.points] == [str(n) for n in range(1, last + 1)]
+
+
+def test_as_many_ranks_as_there_are_cpus() -> None:
+    plan = make_plan(suite(pattern="barrier", ranks="cpus"), Wishes(), CATALOGUE, cpus=6)
+    assert {point.ranks for point in plan.points} == {6}
+    chosen = make_plan(suite(pattern="barrier", ranks="cpus"), Wishes(ranks=(3,)), CATALOGUE, cpus=6)
+    assert {point.ranks for point in chosen.points} == {3}
 
 
 def test_pairs_say_nothing_to_a_barrier() -> None:

@@ -139,9 +139,9 @@ def make_plan(
         for transport in _transports(suite, series, wishes, catalogue):
             if unknown:
                 words = " and ".join(str(share) for share in unknown)
-                for point in _points(series, pattern, transport, options, wishes, [0]):
+                for point in _points(series, pattern, transport, options, wishes, cpus, [0]):
                     skipped[point] = f"no size can be told for {words}: that cache is not known here"
-            for point in _points(series, pattern, transport, options, wishes, known):
+            for point in _points(series, pattern, transport, options, wishes, cpus, known):
                 reason = catalogue.obstacle(pattern, transport, point.ranks, point.bytes, point.options)
                 if reason is None and point.ranks > cpus and not (wishes.oversubscribe or wishes.hosts):
                     reason = f"{point.ranks} ranks on {cpus} CPUs would measure the scheduler; --oversubscribe runs it"
@@ -257,12 +257,13 @@ def _sizes(
     return list(known), unknown
 
 
-def _ranks(series: Series, pattern: PatternInfo, wishes: Wishes) -> tuple[int, ...]:
+def _ranks(series: Series, pattern: PatternInfo, wishes: Wishes, cpus: int) -> tuple[int, ...]:
     """A series of a pattern that knows one number of ranks only keeps it in a suite, whatever the others run on."""
+    own = series.ranks or (max(2, cpus),)
     least, most, _ = pattern.ranks
     if least == most:
-        return series.ranks if "ranks" in series.model_fields_set else wishes.ranks or (least,)
-    return wishes.ranks or series.ranks
+        return own if "ranks" in series.model_fields_set else wishes.ranks or (least,)
+    return wishes.ranks or own
 
 
 def _ends(series: Series, pattern: PatternInfo, ranks: int) -> list[dict[str, str]]:
@@ -279,7 +280,9 @@ def _ends(series: Series, pattern: PatternInfo, ranks: int) -> list[dict[str, st
         ]
     if "distance" in known:
         return [{"distance": str(distance)} for distance in range(1, ranks)]
-    raise UsageError(f"{pattern.name} has no source and target, and no distance: pairs says nothing to it")
+    if "round" in known:
+        return [{"round": str(number)} for number in range(1, ranks + ranks % 2)]
+    raise UsageError(f"{pattern.name} has no source and target, no distance and no round: pairs says nothing to it")
 
 
 def _points(
@@ -288,11 +291,12 @@ def _points(
     transport: TransportInfo,
     options: Mapping[str, str],
     wishes: Wishes,
+    cpus: int,
     sizes: Sequence[int],
 ) -> list[Point]:
     return [
         Point(transport.name, pattern.name, ranks, size, _as_pairs(pattern, {**options, **ends}))
-        for ranks in _ranks(series, pattern, wishes)
+        for ranks in _ranks(series, pattern, wishes, cpus)
         for ends in _ends(series, pattern, ranks)
         for size in sizes
     ]

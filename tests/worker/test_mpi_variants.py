@@ -23,7 +23,7 @@ CPUS = tuple(sorted(os.sched_getaffinity(0)))
 VARIANTS = ("sync", "ready", "buffered", "persistent", "rma")
 PATTERNS = (
     *("pingpong", "oneway", "twoway", "pairs", "alltoall", "outfarm", "multicast", "funnel", "barrier"),
-    *("bisection", "ring", "robpush", "robpull"),
+    *("bisection", "rounds", "ring", "robpush", "robpull"),
 )
 EVERY_MPI = pytest.mark.parametrize("mpi", find_mpis(), ids=lambda mpi: mpi.id)
 EVERY_VARIANT = pytest.mark.parametrize("variant", VARIANTS)

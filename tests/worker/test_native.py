@@ -15,7 +15,7 @@ from hockney.worker.build import Recipe, build_worker, family_sources
 
 HERE = Path(__file__).parent
 PATTERNS = ["pingpong", "oneway", "twoway", "pairs", "alltoall", "outfarm", "multicast", "funnel", "barrier"]
-PATTERNS += ["bisection", "ring"]
+PATTERNS += ["bisection", "rounds", "ring"]
 ONE_SIDED = ["putpong", "put", "get", "putring"]
 PATTERNS += ["robpush", "robpull"]
 FARMS = ["pushfarm", "pullfarm"]  # these need three ranks

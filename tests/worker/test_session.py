@@ -122,6 +122,7 @@ def test_every_pattern_on_every_mpi(mpi: Mpi) -> None:
         "funnel",
         "barrier",
         "bisection",
+        "rounds",
     )
     with WorkerSession(job(mpi)) as session:
         session.hello()

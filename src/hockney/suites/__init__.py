@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WrapValidator
 
 from hockney.errors import UsageError, unknown
 from hockney.units import parse_bytes, parse_duration_s, parse_fraction, parse_sizes
@@ -86,8 +86,12 @@ def _some(value: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 Sizes = Annotated[tuple[int | CacheShare, ...], BeforeValidator(_sizes), AfterValidator(_some)]
-Ranks = Annotated[
-    tuple[Annotated[int, Field(ge=1, le=4096, strict=True)], ...], BeforeValidator(_listed), AfterValidator(_some)
+_Number = Annotated[int, Field(ge=1, le=4096, strict=True)]
+Ranks = Annotated[  # () for "cpus": as many as there are
+    tuple[_Number, ...],
+    BeforeValidator(_listed),
+    AfterValidator(_some),
+    WrapValidator(lambda value, check: () if value == "cpus" else check(value)),
 ]
 Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 Seconds = Annotated[float, BeforeValidator(lambda v: _said(parse_duration_s, v) if isinstance(v, str) else v)]
@@ -97,7 +101,8 @@ Fraction = Annotated[float, BeforeValidator(lambda v: _said(parse_fraction, v) i
 class Series(BaseModel):
     """One curve: a pattern over sizes, for each number of ranks. `refine` adds sizes where the curve bends.
 
-    `pairs = "all"`: a curve for every source and target among the ranks, or of a ring, for every distance.
+    `pairs = "all"`: a curve for every source and target among the ranks; of a ring, for every distance; of rounds, for
+    every round. `ranks = "cpus"`: as many as there are CPUs, unless the user says how many.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

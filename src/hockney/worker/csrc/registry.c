@@ -21,6 +21,7 @@
     X(barrier)              \
     X(stream)               \
     X(bisection)            \
+    X(rounds)               \
     X(ring)                 \
     X(putpong)              \
     X(put)                  \

@@ -1,6 +1,6 @@
 /* Bisection (mpptest): the ranks in two halves; rank i and rank i + P/2 do round trips, all pairs at once. Half the
  * round trip, on the slowest rank; the rate is a sum over pairs, one direction at a time. */
-#include "../pattern.h"
+#include "roundtrip.h"
 
 static int peer_of(const hk_ctx_t *ctx)
 {
@@ -21,28 +21,8 @@ static hk_status_t bisection_plan(const hk_run_t *run, hk_plan_t *plan_p)
 
 static hk_status_t bisection_repeat(hk_run_t *run, uint64_t reps)
 {
-    hk_ctx_t *ctx = run->ctx;
-    hk_status_t (*const send)(hk_ctx_t *, int, const void *, size_t) = ctx->tp->send;
-    hk_status_t (*const recv)(hk_ctx_t *, int, void *, size_t) = ctx->tp->recv;
-    const size_t bytes = run->bytes;
-    const int peer = peer_of(ctx);
-    hk_status_t status = HK_OK;
-    if (ctx->rank < peer) {
-        for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
-            status = send(ctx, peer, run->out, bytes);
-            if (status == HK_OK) {
-                status = recv(ctx, peer, run->in, bytes);
-            }
-        }
-    } else {
-        for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
-            status = recv(ctx, peer, run->in, bytes);
-            if (status == HK_OK) {
-                status = send(ctx, peer, run->out, bytes);
-            }
-        }
-    }
-    return status;
+    const int peer = peer_of(run->ctx);
+    return hk_round_trips(run, peer, run->ctx->rank < peer, reps);
 }
 
 static bool bisection_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)

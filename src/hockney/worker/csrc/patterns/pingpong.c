@@ -1,7 +1,7 @@
 /* Ping-pong: the source sends, the target answers with a message of the same length; half the round trip, timed on the
- * source. Ranks 0 and 1 unless the options name others; the rest idles.
- * Each side sends its own buffer, so a transport can't answer with what is still in its cache from receiving. */
+ * source. Ranks 0 and 1 unless the options name others; the rest idles. */
 #include "roles.h"
+#include "roundtrip.h"
 
 static hk_status_t pingpong_plan(const hk_run_t *run, hk_plan_t *plan_p)
 {
@@ -16,29 +16,9 @@ static hk_status_t pingpong_plan(const hk_run_t *run, hk_plan_t *plan_p)
 
 static hk_status_t pingpong_repeat(hk_run_t *run, uint64_t reps)
 {
-    hk_ctx_t *ctx = run->ctx;
-    hk_status_t (*const send)(hk_ctx_t *, int, const void *, size_t) = ctx->tp->send;
-    hk_status_t (*const recv)(hk_ctx_t *, int, void *, size_t) = ctx->tp->recv;
-    const size_t bytes = run->bytes;
-    const int source = hk_source(run->option);
-    const int target = hk_target(run->option);
-    hk_status_t status = HK_OK;
-    if (ctx->rank == source) {
-        for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
-            status = send(ctx, target, run->out, bytes);
-            if (status == HK_OK) {
-                status = recv(ctx, target, run->in, bytes);
-            }
-        }
-    } else if (ctx->rank == target) {
-        for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
-            status = recv(ctx, source, run->in, bytes);
-            if (status == HK_OK) {
-                status = send(ctx, source, run->out, bytes);
-            }
-        }
-    }
-    return status;
+    const int rank = run->ctx->rank;
+    const int peer = hk_role_peer(rank, run->option);
+    return peer < 0 ? HK_OK : hk_round_trips(run, peer, rank == hk_source(run->option), reps);
 }
 
 static bool pingpong_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)

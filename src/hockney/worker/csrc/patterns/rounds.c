@@ -1,0 +1,80 @@
+/* Rounds (the circle method of tournaments, T. P. Kirkman 1847): ping-pong in disjoint pairs, all at once, so that
+ * P - 1 rounds (P, where P is odd) bring every rank together with every other. Half the round trip; each rank's own
+ * samples tell its pair's. With an odd number of ranks one rests in each round. */
+#include <stdio.h>
+
+#include "roundtrip.h"
+
+enum { ROUNDS_ROUND };
+
+static int rounds_count(int size)
+{
+    return size % 2 == 0 ? size - 1 : size;
+}
+
+/* Who meets whom: ranks sit round a circle and their sum is twice the round; who would meet himself meets the last
+ * rank of an even number, or rests (-1). */
+static int rounds_peer(const hk_run_t *run)
+{
+    const int size = run->ctx->size;
+    const int rank = run->ctx->rank;
+    const int count = rounds_count(size);
+    const int round = (int)run->option[ROUNDS_ROUND];
+    if (rank == count) {
+        return round % count;
+    }
+    const int peer = (2 * round - rank + 2 * count) % count;
+    if (peer != rank) {
+        return peer;
+    }
+    return size % 2 == 0 ? size - 1 : -1;
+}
+
+static bool rounds_fits(int size, const int64_t *option, char *why, size_t len)
+{
+    if (option[ROUNDS_ROUND] <= rounds_count(size)) {
+        return true;
+    }
+    snprintf(why, len, "%d ranks have all met after %d rounds, so there is no round %d", size, rounds_count(size),
+             (int)option[ROUNDS_ROUND]);
+    return false;
+}
+
+static hk_status_t rounds_plan(const hk_run_t *run, hk_plan_t *plan_p)
+{
+    const uint64_t paired = (uint64_t)(run->ctx->size / 2) * 2;
+    *plan_p = (hk_plan_t){.out_bytes = run->bytes,
+                          .in_bytes = run->bytes,
+                          .bytes_per_rep = paired * run->bytes,
+                          .messages_per_rep = paired,
+                          .divisor = 2};
+    return HK_OK;
+}
+
+static hk_status_t rounds_repeat(hk_run_t *run, uint64_t reps)
+{
+    const int peer = rounds_peer(run);
+    return peer < 0 ? HK_OK : hk_round_trips(run, peer, run->ctx->rank < peer, reps);
+}
+
+static bool rounds_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
+{
+    const int peer = rounds_peer(run);
+    *expected_p = (hk_expected_t){.len_bytes = run->bytes, .from_rank = peer};
+    return i == 0 && peer >= 0;
+}
+
+const hk_pattern_t hk_pattern_rounds = {
+    .name = "rounds",
+    .summary = "ping-pong in disjoint pairs, all at once; in P - 1 rounds every rank meets every other",
+    .needs = HK_CAP_SEND,
+    .ranks_min = 2,
+    .ranks_step = 1,
+    .timed = HK_TIMED_SLOWEST,
+    .sized = true,
+    .option = {{"round", NULL, 1, 1, 4095, "which of the rounds"}},
+    .fits = rounds_fits,
+    .plan = rounds_plan,
+    .repeat = rounds_repeat,
+    .expected = rounds_expected,
+};

@@ -1,0 +1,46 @@
+/* The rounds of a tournament: who meets whom is mutual, and after the last round everybody has met everybody once. */
+#include "check.h"
+#include "pattern.h"
+#include "registry.h"
+
+/* Whose message rank has to get in a round; -1: it rests. */
+static int peer_of(const hk_pattern_t *rounds, int size, int rank, int round)
+{
+    hk_ctx_t ctx = {.size = size, .rank = rank};
+    hk_run_t run = {.ctx = &ctx, .option = {round}};
+    hk_expected_t expected;
+    return rounds->expected(&run, 0, &expected) ? expected.from_rank : -1;
+}
+
+static void check_tournament(const hk_pattern_t *rounds, int size)
+{
+    char why[200];
+    const int last = size % 2 == 0 ? size - 1 : size;
+    CHECK(rounds->fits(size, (int64_t[]){last}, why, sizeof why));
+    CHECK(!rounds->fits(size, (int64_t[]){last + 1}, why, sizeof why));
+    bool met[20][20] = {{false}};
+    for (int round = 1; round <= last; round++) {
+        int resting = 0;
+        for (int rank = 0; rank < size; rank++) {
+            const int peer = peer_of(rounds, size, rank, round);
+            if (peer < 0) {
+                resting++;
+                continue;
+            }
+            CHECK(peer < size && peer != rank);
+            CHECK(peer_of(rounds, size, peer, round) == rank);
+            CHECK(!met[rank][peer]);
+            met[rank][peer] = true;
+        }
+        CHECK(resting == size % 2);
+    }
+}
+
+int main(void)
+{
+    extern const hk_pattern_t hk_pattern_rounds;
+    for (int size = 2; size <= 20; size++) {
+        check_tournament(&hk_pattern_rounds, size);
+    }
+    return 0;
+}
