@@ -137,7 +137,7 @@ def test_the_screens(capsys: pytest.CaptureFixture[str]) -> None:
     assert "its mpicc fails; mend it" in output
     assert run(["list", "matrix"]) == 0
     output = capsys.readouterr().out
-    assert "no (1): twoway needs several messages under way at once" in output
+    assert "no (1): the pattern needs several messages under way at once, which the transport does not offer" in output
     assert "native: " in output
     assert run(["list", "patterns"]) == 0
     assert "auto|native" in capsys.readouterr().out

@@ -11,6 +11,7 @@ Only `cli/` prints or exits.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 
 
@@ -36,3 +37,8 @@ def unknown(kind: str, word: str, known: Iterable[str]) -> UsageError:
     close = difflib.get_close_matches(word, names, n=1, cutoff=0.5)
     hint = f"did you mean '{close[0]}'?" if close else f"known are {', '.join(names)}"
     return UsageError(f"unknown {kind} '{word}': {hint}")
+
+
+def unnamed(sentence: str, name: str, instead: str) -> str:
+    """A sentence with other words for a name, so that what holds for several can be said once."""
+    return re.sub(rf"(?<![\w@:]){re.escape(name)}(?![\w@]|:\w)", instead, sentence)

@@ -188,8 +188,9 @@ def _matrix(catalogue: Catalogue) -> Matrix:
     for transport in catalogue.transports.values():
         row = cells.setdefault(transport.name, {})
         for pattern in catalogue.patterns.values():
-            ranks = max(2, pattern.ranks[0])
-            obstacle = catalogue.obstacle(pattern, transport, ranks, 8 if pattern.sized else 0)
+            least, most, _ = pattern.ranks
+            size_bytes = max(8, pattern.grain_bytes) if pattern.sized else 0
+            obstacle = catalogue.obstacle(pattern, transport, least if least == most else max(2, least), size_bytes)
             native = {pattern.name, {"multicast": "broadcast"}.get(pattern.name)} & transport.native
             row[pattern.name] = None if obstacle else "native" if native else "yes"
             if obstacle:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hockney.cli import render
+from hockney.cli import fold, render
 from hockney.cli.curves import definition_text, format_interval
 from hockney.cli.render import Column
 from hockney.cli.streams import print_line
@@ -46,6 +46,32 @@ def test_a_table_without_titles_has_no_line_for_them(capsys: pytest.CaptureFixtu
 def test_what_a_narrow_terminal_gets(width: int, tables: list[list[int]]) -> None:
     rows = [["transport", "12.5 us", "a note", "a reason that is long enough to be broken into lines"]]
     assert render.fitting_places(COLUMNS, rows, width) == tables
+
+
+def test_a_ratio_stays_with_its_figure() -> None:
+    columns = [Column("size"), Column("a"), Column("ratio", beside=True), Column("b"), Column("ratio", beside=True)]
+    rows = [["8 B", "12345678", "0.5", "12345678", "0.5"]]
+    assert render.fitting_places(columns, rows, 25) == [[0, 1, 2], [0, 3, 4]]
+
+
+@pytest.mark.parametrize(
+    ("width", "lines"),
+    [
+        (40, ["                     time", "what ranks   ratio  there", "2, 4", "  long name    0.5   12.5"]),
+        (
+            20,
+            ["what ranks   ratio", "2, 4", "  long name    0.5", ""]
+            + ["              time", "what ranks   there", "2, 4", "  long name   12.5"],
+        ),
+    ],
+)
+def test_a_folded_table(
+    width: int, lines: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    columns = [Column("what ranks", key=True), Column("ratio", right=True), Column("time there", right=True)]
+    fold.table(columns, [fold.Group([["  long name", "0.5", "12.5"]], "2, 4")])
+    assert capsys.readouterr().out.splitlines() == lines
 
 
 def test_titles_and_warnings_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:

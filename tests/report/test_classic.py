@@ -187,6 +187,8 @@ def test_data_sheet_has_best_rates_and_latencies_within_the_host(tmp_path: Path)
     assert figure(row(found["ping-pong"], "latency", "intra-node", "32")[4]) == about(0.132)
     assert figure(row(found["two-way"], "bandwidth (peak), both directions", "intra-node")[3]) == about(976)
     assert figure(row(found["two-way"], "bandwidth (peak), each direction", "intra-node")[3]) == about(488)
+    assert figure(row(found["two-way"], "latency (zero byte), whole exchange", "intra-node")[3]) == about(0.2)
+    assert figure(row(found["two-way"], "latency (zero byte), halved", "intra-node")[3]) == about(0.1)
 
 
 def test_system_wide_figures_count_as_the_report_does(tmp_path: Path) -> None:
@@ -199,6 +201,12 @@ def test_system_wide_figures_count_as_the_report_does(tmp_path: Path) -> None:
     assert figure(row(found["bisection"], "16")[2]) == about(8000)  # eight pairs, each 4096 B in 4096 ns
     assert figure(row(found["alltoall"], "4")[2]) == about(1000)  # (N - 1) m / t
     assert "--oversubscribe" in reason(row(found["barrier"], "16")[2])
+
+
+def test_bisection_is_in_the_order_of_nodes(tmp_path: Path) -> None:
+    made = [Made(point("shm", "bisection", ranks, 64), 100, divisor=2) for ranks in (4, 16, 2, 8)]
+    table = tables(tmp_path, "scabench", made)["bisection"]
+    assert [one[:2] for one in table.rows] == [("2", ""), ("4", ""), ("8", ""), ("16", "601")]
 
 
 def test_npb_table_has_a_line_a_machine_and_a_column_a_number_of_nodes(tmp_path: Path) -> None:
@@ -373,6 +381,19 @@ def test_methods_beside_the_fastest_native_one(tmp_path: Path) -> None:
     assert row(found["latency"], psend)[1] == "2"
     assert figure(row(found["latency"], raw)[3]) == about(8.064)
     assert "PVM is not here" in reason(row(found["latency"], "PvmDataInPlace")[3])
+
+
+def test_a_size_added_to_one_curve_only_has_no_row(tmp_path: Path) -> None:
+    made = [
+        Made(Point(name, "pingpong", 2, size, role=role), 1000 + size, divisor=2, bytes_per_rep=2 * size)
+        for name, sizes in (("shm", (8, 96, 1024, 200, 4096)), ("tcp", (8, 96, 1024)))
+        for size, role in zip(sizes, ("asked", "refined", "asked", "refined", "asked"), strict=False)
+    ]
+    found = tables(tmp_path, "paragon", made)
+    shown = ["8 B", "96 B", "1 KiB", "4 KiB"]  # 96 B was added to both, 4 KiB asked for of one
+    assert [one[0] for one in found["bandwidth"].rows[:-1]] == shown
+    assert [one[0] for one in found["ratio"].rows] == shown
+    assert found["bandwidth"].notes[-1].endswith("has them: shm 1.")
 
 
 def test_a_straight_curve_has_no_jump() -> None:

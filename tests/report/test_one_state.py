@@ -218,6 +218,6 @@ def test_too_few_visits_look_different_from_what_is_computed(
     text = shown(tmp_path / "few", "ancor", [replace(one, visits=3) for one in made], capsys)
     assert "67.5 ±?" in text
     assert "±?: too few visits for an interval." in text
-    summary = next(line for line in text.splitlines() if line.startswith("blocking write, blocking read"))
+    summary = next(line for line in text.splitlines() if line.startswith("  tcp"))
     assert "2.00 ±?" not in summary  # the overhead is of a line through several sizes
     assert "970 ±?" in summary

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from hockney.cli import render
+from hockney.cli import fold, render
 from hockney.report.classic.reading import states_note
-from hockney.report.classic.values import Cell, ClassicReport, Measured, Table
+from hockney.report.classic.values import Cell, ClassicReport, Column, Measured, Table
+from hockney.report.classic.view import View, view_of
 from hockney.units import format_bytes
 
 if TYPE_CHECKING:
@@ -19,23 +21,27 @@ _TOO_FEW = "±?"
 
 def print_report(report: ClassicReport, missing: Sequence[Missing] = ()) -> None:
     """Every table with its notes; what this machine lacks comes last."""
-    render.title(f"The tables of: {report.report.source}", first=True)
-    for table in report.tables:
-        _print_table(table)
-    cells = [cell for table in report.tables for cell in table.measured()]
+    fold.title(f"The tables of: {report.report.source}", first=True)
+    views = [view_of(table) for table in report.tables]
+    said: set[str] = set()
+    for table, view in zip(report.tables, views, strict=True):
+        _print_table(table, view, said)
+    cells = [cell for view in views for row in view.rows for cell in row if isinstance(cell, Measured)]
     render.say()
-    render.say(
+    fold.say(
         "ratio: this machine's figure over the published one. Figures are medians with the longer arm of their 95 % "
         "interval; one without ± is computed from others, or zero."
     )
     if any(cell.lacks_visits for cell in cells):
-        render.say(f"{_TOO_FEW}: too few visits for an interval.")
+        fold.say(f"{_TOO_FEW}: too few visits for an interval.")
     if any(cell.oversubscribed for cell in cells):
-        render.say("*: there were more ranks than CPUs: a scheduling time, not the transport's own.")
+        fold.say("*: there were more ranks than CPUs: a scheduling time, not the transport's own.")
+    if any(view.left_out for view in views):
+        fold.say("The published figures beside what was not measured: --json has them.")
     if missing:
         render.title("What is not here")
         for one in missing:
-            render.say(f"  {one.name}: {one.why}; {one.how}")
+            fold.say(f"{one.name}: {one.why}; {one.how}")
 
 
 def report_as_json(report: ClassicReport) -> dict[str, Any]:
@@ -58,36 +64,61 @@ def _cell_json(cell: Cell) -> Any:
     return {**asdict(cell), "ratio": cell.ratio} if isinstance(cell, Measured) else cell
 
 
-def _print_table(table: Table) -> None:
-    common, note = states_note(table.measured())
-    compared = {
-        place
-        for row in table.rows
-        for place, cell in enumerate(row)
-        if isinstance(cell, Measured) and cell.published is not None
-    }
-    columns: list[render.Column | str] = []
-    for place, column in enumerate(table.columns):
-        wide = column.kind == "key" and table.name in ("configuration", "hardware", "software")
-        right = column.kind != "key" and not wide
-        columns.append(render.Column(column.title, right=right, wrap=wide, key=column.kind != "measured"))
-        if place in compared:
-            columns.append(render.Column("ratio", right=True))
+def _print_table(table: Table, view: View, said: set[str]) -> None:
+    """`said` are the notes that stand below an earlier table."""
+    fold.title(table.title)
+    common, note = states_note(cell for row in view.rows for cell in row if isinstance(cell, Measured))
     reasons: dict[str, int] = {}
-    rows = []
-    for row in table.rows:
-        texts = []
-        for place, cell in enumerate(row):
-            texts.append(_text(cell, common, reasons))
-            if place in compared:
-                texts.append(_ratio(cell))
-        rows.append(texts)
-    render.title(table.title)
-    render.table(columns, rows)
+    if view.shared:
+        fold.say(f"All columns: {', '.join(view.shared)}.", style="dim")
+    if view.rows:
+        compared = {place for row in view.rows for place, cell in enumerate(row) if _ratio(cell)}
+        columns = _columns(view.columns[view.heading :], {place - view.heading for place in compared})
+        groups = [
+            fold.Group([_texts(row, view.heading, compared, common, reasons) for row in rows], heading)
+            for heading, rows in _by_heading(view)
+        ]
+        fold.table(columns, groups)
+    for text in view.left_out:
+        fold.say(text, style="yellow")
     for reason, number in reasons.items():
-        render.say(f"({number}) {reason}", style="yellow")
-    for text in (*table.notes, *([note] if note else [])):
-        render.say(text, style="dim")
+        fold.say(f"({number}) {reason}", style="yellow")
+    for text in (*(note for note in table.notes if note not in said), *([note] if note else [])):
+        fold.say(text, style="dim")
+    said.update(table.notes)
+
+
+def _columns(columns: Sequence[Column], compared: Collection[int]) -> list[render.Column]:
+    """As they are shown: beside figures that have published ones stands their ratio."""
+    shown: list[render.Column] = []
+    for place, column in enumerate(columns):
+        is_figure = column.kind == "measured"
+        text = column.kind == "key" or not any(one.kind == "measured" for one in columns)
+        shown.append(render.Column(column.title, right=not text, wrap=not is_figure, key=not is_figure))
+        if place in compared:
+            shown.append(render.Column("ratio", right=True, beside=True))
+    return shown
+
+
+def _by_heading(view: View) -> Iterable[tuple[str, list[tuple[Cell, ...]]]]:
+    for head, rows in itertools.groupby(view.rows, key=lambda row: row[: view.heading]):
+        titled = list(zip(view.columns, map(str, head), strict=False))
+        keys = ", ".join(text for column, text in titled if column.kind == "key" and text)
+        published = [(column.title, text) for column, text in titled if column.kind == "published" and text]
+        told = "; ".join(f"{title.removeprefix('published ')} {text}" for title, text in published)
+        yield f"{keys} (published: {told})" if told else keys, list(rows)
+
+
+def _texts(
+    row: Sequence[Cell], heading: int, compared: Collection[int], common: str | None, reasons: dict[str, int]
+) -> list[str]:
+    texts: list[str] = []
+    for place, cell in enumerate(row[heading:], start=heading):
+        indent = "  " if heading and place == heading else ""
+        texts.append(indent + _text(cell, common, reasons))
+        if place in compared:
+            texts.append(_ratio(cell))
+    return texts
 
 
 def _text(cell: Cell, common: str | None, reasons: dict[str, int]) -> str:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hockney.cli import render
+from hockney.cli import fold, render
 from hockney.cli.common import command
 from hockney.cli.render import Column
-from hockney.errors import UsageError, unknown
+from hockney.errors import UsageError, unknown, unnamed
 
 if TYPE_CHECKING:
     from hockney.inventory import Inventory, Item, Matrix
@@ -135,14 +135,17 @@ def _print_matrix(matrix: Matrix) -> None:
     for transport, row in matrix.cells.items():
         cells = []
         for pattern, cell in row.items():
-            reason = matrix.reasons.get((transport, pattern), "")
+            # Without the two names, which the cell's row and column say, few reasons are left.
+            reason = unnamed(matrix.reasons.get((transport, pattern), ""), transport, "the transport")
+            reason = f"the pattern {reason.removeprefix(f'{pattern} ')}" if reason.startswith(f"{pattern} ") else reason
             mark = marks.setdefault(reason, f"no ({len(marks) + 1})") if reason else ""
             cells.append(cell or mark)
         rows.append([transport, *cells])
     if not rows:
         return
-    render.table(["transport", *matrix.patterns], rows)
+    fold.table([Column("transport", key=True), *matrix.patterns], [fold.Group(rows)])
+    render.say()
     for reason, mark in marks.items():
-        render.say(f"{mark}: {reason}")
+        fold.say(f"{mark}: {reason}")
     if any(cell == "native" for row in matrix.cells.values() for cell in row.values()):
-        render.say("native: by a collective operation of the library's own; the portable one runs there too")
+        fold.say("native: by a collective operation of the library's own; the portable one runs there too")

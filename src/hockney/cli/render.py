@@ -1,6 +1,7 @@
 """How results look: tables and colours on a terminal, aligned plain text in a pipe, one JSON document with --json.
 
-Plain text has no box characters and no escape codes, one record a line, so that grep and awk can read it.
+Plain text has no box characters and no escape codes, one record a line, so that grep and awk can read it; what would
+be too wide for that is folded (fold.py).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from hockney.model import Warning_
 
 JSON_VERSION = 1
-_GAP = 2  # blanks between columns on a terminal
+GAP = 2  # blanks between columns
 _WRAP_MIN = 24  # a column that wraps may become as narrow as this
 
 
@@ -29,7 +30,7 @@ class Column:
 
     What a terminal does that is too narrow: it breaks the cells of `wrap` columns into lines, leaves out `optional`
     columns, and at last makes several tables of one, each beginning with the `key` columns (the first, if none is).
-    A figure is never cut.
+    A figure is never cut, and a column that stands `beside` the one before it is not parted from it.
     """
 
     title: str
@@ -37,6 +38,7 @@ class Column:
     wrap: bool = False
     optional: bool = False
     key: bool = False
+    beside: bool = False
     style: str | None = None
 
 
@@ -67,11 +69,17 @@ def _as_json(value: Any) -> Any:
 
 def title(text: str, *, first: bool = False) -> None:
     """A heading, with a blank line above it unless it is the first thing on the screen."""
-    above = "" if first else "\n"
+    if not first:
+        print_line("")
+    bold(text)
+
+
+def bold(text: str) -> None:
+    """A line that stands out on a terminal."""
     if is_terminal():
-        _console().print(f"{above}[bold]{_escaped(text)}[/bold]")
+        _console().print(f"[bold]{_escaped(text)}[/bold]")
     else:
-        print_line(f"{above}{text}")
+        print_line(text)
 
 
 def say(text: str = "", *, style: str | None = None) -> None:
@@ -84,13 +92,18 @@ def say(text: str = "", *, style: str | None = None) -> None:
 
 def table(columns: Sequence[Column | str], rows: Iterable[Sequence[str]]) -> None:
     """Cells are text as it shall be read; a row may be shorter than the list of columns."""
-    described = [Column(column) if isinstance(column, str) else column for column in columns]
+    described = described_columns(columns)
     filled = [[*row, *[""] * (len(described) - len(row))] for row in rows]
     if is_terminal():
         _print_rich(described, filled)
     else:
         for line in plain_lines(described, filled):
             print_line(line)
+
+
+def described_columns(columns: Iterable[Column | str]) -> list[Column]:
+    """A title alone stands for a column without anything special."""
+    return [Column(column) if isinstance(column, str) else column for column in columns]
 
 
 def plain_lines(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -100,14 +113,16 @@ def plain_lines(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> lis
     if not everything:
         return []
     widths = [max(len(row[place]) for row in everything) for place in range(len(columns))]
-    lines = []
-    for row in everything:
-        cells = [
-            cell.rjust(width) if column.right else cell.ljust(width)
-            for cell, width, column in zip(row, widths, columns, strict=True)
-        ]
-        lines.append("  ".join(cells).rstrip())
-    return lines
+    return [aligned(row, columns, widths) for row in everything]
+
+
+def aligned(row: Sequence[str], columns: Sequence[Column], widths: Sequence[int]) -> str:
+    """A line of a table."""
+    cells = [
+        cell.rjust(width) if column.right else cell.ljust(width)
+        for cell, width, column in zip(row, widths, columns, strict=True)
+    ]
+    return (" " * GAP).join(cells).rstrip()
 
 
 def warnings(found: Iterable[Warning_]) -> None:
@@ -177,29 +192,42 @@ def _print_rich(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> Non
 
 def fitting_places(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> list[list[int]]:
     """The places of the columns of each table that is to be shown, so that none is wider than `width` if it can."""
-    widths = [
-        min(_WRAP_MIN, max(len(row[place]) for row in [_titles(columns), *rows]))
-        if column.wrap
-        else max(len(row[place]) for row in [_titles(columns), *rows])
-        for place, column in enumerate(columns)
-    ]
+    natural = [max(len(row[place]) for row in [_titles(columns), *rows]) for place in range(len(columns))]
+    widths = [min(_WRAP_MIN, one) if column.wrap else one for one, column in zip(natural, columns, strict=True)]
+    return places_of_tables(columns, widths, width)
 
-    def total(places: Sequence[int]) -> int:
-        return sum(widths[place] for place in places) + _GAP * (len(places) - 1)
 
+def places_of_tables(columns: Sequence[Column], widths: Sequence[int], width: int) -> list[list[int]]:
+    """As fitting_places, for columns of these widths."""
     places = list(range(len(columns)))
     for place in reversed(places[:]):
-        if total(places) > width and columns[place].optional:
+        if total_width(places, widths) > width and columns[place].optional:
             places.remove(place)
-    if total(places) <= width:
+    if total_width(places, widths) <= width:
         return [places]
     keys = [place for place in places if columns[place].key] or places[:1]
     tables = [keys[:]]
-    for place in (place for place in places if place not in keys):
-        if total([*tables[-1], place]) > width and len(tables[-1]) > len(keys):
+    for unit in _units(columns, [place for place in places if place not in keys]):
+        if total_width([*tables[-1], *unit], widths) > width and len(tables[-1]) > len(keys):
             tables.append(keys[:])
-        tables[-1].append(place)
+        tables[-1] += unit
     return tables
+
+
+def total_width(places: Sequence[int], widths: Sequence[int]) -> int:
+    """Of a table of these columns."""
+    return sum(widths[place] for place in places) + GAP * (len(places) - 1)
+
+
+def _units(columns: Sequence[Column], places: Iterable[int]) -> list[list[int]]:
+    """Columns that stay together."""
+    units: list[list[int]] = []
+    for place in places:
+        if units and columns[place].beside:
+            units[-1].append(place)
+        else:
+            units.append([place])
+    return units
 
 
 def _titles(columns: Sequence[Column]) -> list[str]:

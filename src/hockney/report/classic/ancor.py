@@ -163,7 +163,7 @@ def _summary(figures: Sequence[tuple[Mapping[str, str], Sequence[_Stream]]], rea
         for title in ("overhead, us", "MB/s of 65,500 B", "asymptotic MB/s", "sender's CPU, %", "receiver's CPU, %")
     ]
     notes = tuple(contents("ancor")["notes"]["summary"])
-    return Table("summary", "Overhead and speed by mode", tuple(columns), tuple(rows), notes)
+    return Table("summary", "Overhead and speed by mode", tuple(columns), tuple(rows), notes, heading=5)
 
 
 def _is_of(figure: Published, spec: Mapping[str, str]) -> bool:

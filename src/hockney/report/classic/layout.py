@@ -18,6 +18,7 @@ and of its own:
     derived    for rows that the report has not: a key as the first of these minus the others
     qualifiers options that make a column of their own wherever they differ
     counters   [title, sum, count]: a column with the quotient of two counters, in us, of the same visits
+    sorted     rows by their keys, wherever they come from; else those that the report has not come last
 """
 
 from __future__ import annotations
@@ -37,7 +38,6 @@ from hockney.report.classic.reading import (
     QUANTITIES,
     Reading,
     blank,
-    options_text,
 )
 from hockney.report.classic.values import Cell, Column, Measured, Table
 
@@ -80,6 +80,7 @@ class Layout:
     qualifiers: tuple[str, ...] = ()
     counters: tuple[tuple[str, str, str], ...] = ()
     notes: tuple[str, ...] = ()
+    sorted: bool = False
 
 
 @functools.cache
@@ -113,6 +114,7 @@ def _layout(row: Mapping[str, Any]) -> Layout:
         qualifiers=tuple(row.get("qualifiers", ())),
         counters=tuple((one[0], one[1], one[2]) for one in row.get("counters", ())),
         notes=tuple(row.get("notes", ())),
+        sorted=row.get("sorted", False),
     )
 
 
@@ -139,15 +141,18 @@ def make_table(layout: Layout, report: str, reading: Reading) -> Table:
         if figure.matches(part.where)
     ]
     lines += _own_lines(layout, reading, lines)
+    if layout.sorted:
+        lines.sort(key=lambda line: _by_keys(layout, line))
     labels = _labels(layout, reading)
     rows = [_row(layout, line, reading, labels) for line in lines]
     columns = [Column(title) for title in layout.keys.values()]
     if any(part.label for part in layout.parts):
         columns.insert(0, Column("what"))
     columns.append(Column("published", "published"))
-    for label in labels or ("this machine",):
-        columns.append(Column(label, "measured"))
-        columns.extend(Column(f"{label}: {title}", "measured") for title, _, _ in layout.counters)
+    for label in labels or (("this machine",),):
+        name = " ".join(label)
+        columns.append(Column(name, "measured", label))
+        columns.extend(Column(f"{name}: {title}", "measured", (*label, title)) for title, _, _ in layout.counters)
     units = dict.fromkeys(QUANTITIES[part.quantity].unit for part in layout.parts)
     title = f"{layout.title}, {' and '.join(units)}"
     return Table(layout.name, title, tuple(columns), tuple(rows), (*layout.notes, *_archive_notes(lines)))
@@ -177,10 +182,15 @@ def _own_lines(layout: Layout, reading: Reading, lines: Sequence[_Line]) -> list
             line = _Line(part, place, None)
             if any(part is other and _fits(wanted, series, reading) for other, wanted in known):
                 continue
-            if part.label and not isinstance(part.ranks, str) and not part.best:
+            is_named = part.best or series.point.bytes == part.bytes
+            if part.label and not isinstance(part.ranks, str) and not is_named:
                 continue  # a data sheet names its sizes
             found.setdefault((id(part), *(place.get(name) for name in keyed)), line)
-    return sorted(found.values(), key=lambda line: tuple(_order(line.place.get(name)) for name in layout.keys))
+    return sorted(found.values(), key=lambda line: _by_keys(layout, line))
+
+
+def _by_keys(layout: Layout, line: _Line) -> tuple[tuple[bool, float, str], ...]:
+    return tuple(_order(line.place.get(name)) for name in layout.keys)
 
 
 def _order(value: Coordinate | None) -> tuple[bool, float, str]:
@@ -231,18 +241,18 @@ def _in_scope(part: Part, series: Series) -> bool:
     return Reading.between_hosts(series) == (part.scope == _INTER)
 
 
-def _labels(layout: Layout, reading: Reading) -> tuple[str, ...]:
+def _labels(layout: Layout, reading: Reading) -> tuple[tuple[str, ...], ...]:
     """The columns: a transport each, and one for each way to run a pattern that the table tells apart."""
     found = (series for part in layout.parts for series in reading.series(part.pattern))
     return tuple(dict.fromkeys(_label(layout, series) for series in found))
 
 
-def _label(layout: Layout, series: Series) -> str:
-    told = [pair for pair in series.point.options if pair[0] in layout.qualifiers]
-    return f"{series.point.transport} {options_text(told)}".strip()
+def _label(layout: Layout, series: Series) -> tuple[str, ...]:
+    told = (f"{name}={value}" for name, value in series.point.options if name in layout.qualifiers)
+    return (series.point.transport, *told)
 
 
-def _row(layout: Layout, line: _Line, reading: Reading, labels: Iterable[str]) -> tuple[Cell, ...]:
+def _row(layout: Layout, line: _Line, reading: Reading, labels: Iterable[tuple[str, ...]]) -> tuple[Cell, ...]:
     part, figure = line.part, line.figure
     cells: list[Cell] = [str(line.place.get(name, "")) for name in layout.keys]
     if any(one.label for one in layout.parts):
@@ -252,7 +262,7 @@ def _row(layout: Layout, line: _Line, reading: Reading, labels: Iterable[str]) -
     value = None if figure is None else figure.value
     found = [series for series in reading.series(part.pattern) if _fits(wanted, series, reading)]
     quantity = QUANTITIES[part.quantity]
-    for label in labels or ("",):
+    for label in labels or ((),):
         of_column = [series for series in found if _label(layout, series) == label]
         inside = [series for series in of_column if _in_scope(part, series)]
         series: Series | None = None
@@ -295,9 +305,9 @@ def _quotient(series: Series | None, total: str, count: str, beside: Measured, r
 def _archive_notes(lines: Iterable[_Line]) -> list[str]:
     """What the archive says of the print, once each."""
     noted: dict[str, list[str]] = {}
-    for line in lines:
-        if line.figure is not None and line.figure.note:
-            noted.setdefault(line.figure.note, []).append(line.figure.printed or "no figure")
+    figures = {id(line.figure): line.figure for line in lines if line.figure is not None and line.figure.note}
+    for figure in figures.values():  # each once, however many rows it stands in
+        noted.setdefault(figure.note, []).append(figure.printed or "no figure")
     return [
         f"Published {', '.join(values[:4])}{' …' if len(values) > 4 else ''}: {note}." for note, values in noted.items()
     ]

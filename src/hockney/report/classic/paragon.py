@@ -7,6 +7,7 @@ three times explain. If the next size is back on the line, it is a blip; if not,
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -20,6 +21,7 @@ from hockney.units import format_bytes
 
 JUMP = 0.2
 _PVM = "pvm"
+_REFINED = "refined"
 _NATIVE = "NX csend/crecv"
 _RATE, _TIME = QUANTITIES["rate"], QUANTITIES["time"]
 
@@ -85,7 +87,28 @@ def method_of(transport: str) -> str:
 
 
 def _sizes(curves: Mapping[str, Curve]) -> list[int]:
-    return sorted({size for curve in curves.values() for size in curve})
+    """The sizes of the rows: those asked for, and of those added where a curve bends the ones that every curve has."""
+    return [size for size, series in _by_size(curves).items() if _is_row(series, curves)]
+
+
+def _by_size(curves: Mapping[str, Curve]) -> dict[int, list[Series]]:
+    found: dict[int, list[Series]] = {}
+    for size, one in sorted((pair for curve in curves.values() for pair in curve.items()), key=lambda pair: pair[0]):
+        found.setdefault(size, []).append(one)
+    return found
+
+
+def _is_row(series: Sequence[Series], curves: Mapping[str, Curve]) -> bool:
+    return len(series) == len(curves) or any(one.point.role != _REFINED for one in series)
+
+
+def _added_note(curves: Mapping[str, Curve]) -> list[str]:
+    """How many sizes of each curve stand in no row."""
+    extra = [one for series in _by_size(curves).values() if not _is_row(series, curves) for one in series]
+    count = Counter(one.point.transport for one in extra)
+    told = ", ".join(f"{name} {number}" for name, number in count.items())
+    how = "Sizes added where a curve bends stand in a row only if every method has them. The others count for the best"
+    return [f"{how} rate and for jumps, and `hockney show` has them: {told}."] if told else []
 
 
 def _bandwidths(curves: Mapping[str, Curve], reading: Reading) -> Table:
@@ -100,7 +123,8 @@ def _bandwidths(curves: Mapping[str, Curve], reading: Reading) -> Table:
     columns = [Column("size"), *(Column(method_of(name), "measured") for name in curves)]
     if not curves:
         columns.append(Column("this machine", "measured"))
-    return Table("bandwidth", "Bandwidth of the ping-pong, MB/s", tuple(columns), tuple(rows))
+    notes = tuple(_added_note(curves))
+    return Table("bandwidth", "Bandwidth of the ping-pong, MB/s", tuple(columns), tuple(rows), notes)
 
 
 def _at(curve: Curve, size: int, reading: Reading) -> Measured:

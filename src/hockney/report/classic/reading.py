@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from hockney import stats
+from hockney.errors import unnamed
 from hockney.library import Run, Series
 from hockney.model import Point, PointStatus, Visit
 from hockney.report.classic.values import Measured
@@ -136,7 +137,12 @@ class Reading:
         if figure is None or not said:
             return blank(unit, self.reason(series) if figure is None else "nothing was counted")
         found = stats.median(said)
-        return Measured(unit, found.value, found.low, found.high, figure.state, series.oversubscribed)
+        return Measured(unit, found.value, found.low, found.high, self._shown(figure, series), series.oversubscribed)
+
+    @staticmethod
+    def _shown(figure: Figure, series: Series) -> str | None:
+        """The state of a figure, as a cell says it: a rank alone has no floor that could tell one."""
+        return None if series.point.ranks == 1 and figure.state == stats.UNKNOWN.name else figure.state
 
     def cell(
         self, series: Series, quantity: Quantity, published: float | None = None, state: str | None = None
@@ -157,7 +163,7 @@ class Reading:
             of(figure.value_ns),
             low,
             high,
-            figure.state,
+            self._shown(figure, series),
             series.oversubscribed,
             published=published,
         )
@@ -183,8 +189,8 @@ class Reading:
 
     @staticmethod
     def reason(series: Series) -> str:
-        """Why a series has no figure, as a table says it."""
-        point, reason = series.point, series.reason
+        """Why a series has no figure, as a table says it: without its transport, which the table names."""
+        point, reason = series.point, series.reason and unnamed(series.reason, series.point.transport, "this transport")
         if reason is not None and reason.startswith(f"{point.ranks} ranks on "):
             return "more ranks than CPUs would measure the scheduler; --oversubscribe runs them"
         if series.status is PointStatus.FAILED:

@@ -23,6 +23,7 @@ from hockney.report.classic.values import Cell, Column, Measured, Table
 from hockney.units import format_bytes
 
 _WORD_BYTES = 8
+_OF_MESSAGES = "of messages, not of puts"
 _TIME = QUANTITIES["time"]
 _CHOICES: Mapping[str, Callable[[Sequence[float]], float]] = {"max": max, "min": min, "mean": fmean}
 _ROW_TITLES = {
@@ -39,8 +40,12 @@ _ROW_TITLES = {
 class _Group:
     """All pairs of one pattern over one transport with so many ranks."""
 
-    title: str
+    parts: tuple[str, ...]  # transport, pattern with its options, ranks
     series: tuple[Series, ...]
+
+    @property
+    def title(self) -> str:
+        return f"{' '.join(self.parts[:-1])}, {self.parts[-1]}"
 
 
 def _notes(of: str) -> tuple[str, ...]:
@@ -62,18 +67,20 @@ def _pair_table(spec: Mapping[str, Any], reading: Reading) -> Table:
     if spec["name"] == "ping_pong":
         rows.append(_newsletter_row(groups, reading))
     columns = [Column("what"), Column("unit"), Column("published", "published")]
-    columns += [Column(group.title, "measured") for group in groups] or [Column("this machine", "measured")]
+    columns += [Column(group.title, "measured", group.parts) for group in groups] or [
+        Column("this machine", "measured")
+    ]
     return Table(spec["name"], spec["title"], tuple(columns), tuple(rows), _notes("pairs"))
 
 
 def _groups(spec: Mapping[str, Any], reading: Reading) -> list[_Group]:
-    found: dict[str, list[Series]] = {}
+    found: dict[tuple[str, ...], list[Series]] = {}
     for series in reading.series(*spec["patterns"]):
         point = series.point
         told = options_text(pair for pair in point.options if pair[0] not in spec["places"])
-        title = f"{point.transport} {point.pattern}{f' {told}' if told else ''}, {point.ranks} ranks"
-        found.setdefault(title, []).append(series)
-    return [_Group(title, tuple(members)) for title, members in found.items()]
+        parts = (point.transport, f"{point.pattern} {told}".strip(), f"{point.ranks} ranks")
+        found.setdefault(parts, []).append(series)
+    return [_Group(parts, tuple(members)) for parts, members in found.items()]
 
 
 def _pair_rows(known: Published, what: str, groups: Sequence[_Group], reading: Reading) -> list[tuple[Cell, ...]]:
@@ -121,12 +128,11 @@ def _beside(cell: Measured, value: float | None) -> Measured:
 
 def _newsletter_row(groups: Sequence[_Group], reading: Reading) -> tuple[Cell, ...]:
     known = next(one for one in published("t3d") if one.metric == "latency")
-    cells = [
-        _statistic(group, "mean", known, reading)
-        if group.series[0].point.pattern == "pingpong"
-        else blank("us", "of messages, not of puts", known.value)
-        for group in groups
-    ]
+    cells = []
+    for group in groups:
+        cell = _statistic(group, "mean", known, reading)
+        is_of_puts = group.series[0].point.pattern != "pingpong"
+        cells.append(blank("us", _OF_MESSAGES, known.value) if is_of_puts and cell.value is not None else cell)
     title = "PVM or MPI there (previous newsletter)"
     return (title, known.unit, known.printed, *(cells or [blank(known.unit, NOT_PLANNED, known.value)]))
 
@@ -238,7 +244,7 @@ def _load_table(reading: Reading) -> Table:
     columns += [Column(name, "measured") for name in ("latency, ns", "latency, cp", "words", "MB/s")]
     clock = f"of {hertz / 1e9:.3g} GHz here" if hertz else "of an unknown length here"
     notes = (*_notes("load"), f"cp: clock periods of 150 MHz there, {clock}.")
-    return Table("load", "Load table", tuple(columns), tuple(rows), notes)
+    return Table("load", "Load table", tuple(columns), tuple(rows), notes, heading=6)
 
 
 def _load_cells(
@@ -301,9 +307,12 @@ def _gets(
 ) -> list[tuple[str, tuple[Measured, ...]]]:
     """Gets of so many bytes on each transport; 0: those with the best rate, of which only the rate is comparable."""
     found: dict[str, list[Series]] = {}
-    for series in reading.series("get"):
+    gets = reading.series("get")
+    several = len({one.point.ranks for one in gets}) > 1
+    for series in gets:
         if wanted_bytes in (0, series.point.bytes) and series.point.bytes > 0:
-            found.setdefault(f"{series.point.transport}, {series.point.ranks} ranks", []).append(series)
+            ranks = f", {series.point.ranks} ranks" if several else ""
+            found.setdefault(f"{series.point.transport}{ranks}", []).append(series)
     rows = []
     for where, members in found.items():
         measured = surest([(one.point.bytes, cell) for one, cell in reading.together(members, _TIME)])

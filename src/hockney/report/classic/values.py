@@ -61,21 +61,29 @@ Cell = str | Measured
 
 @dataclass(frozen=True)
 class Column:
-    """A column: where a row stands in the grid, what was published, or what was measured."""
+    """A column: where a row stands in the grid, what was published, or what was measured.
+
+    `parts`: the transport and what else tells a column from the others, where it is of one transport.
+    """
 
     title: str
     kind: Kind = "key"
+    parts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table of a report, in the report's shape, with this machine's columns beside the published one."""
+    """A table of a report, in the report's shape, with this machine's columns beside the published one.
+
+    `heading`: how many of the first columns are best said once, above the rows that have them in common.
+    """
 
     name: str
     title: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
     notes: tuple[str, ...] = ()
+    heading: int = 0
 
     def measured(self) -> Iterable[Measured]:
         """Every cell of this machine."""

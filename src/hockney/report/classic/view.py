@@ -1,0 +1,105 @@
+"""What of a table people are shown: rows and columns that hold nothing of this machine become a sentence.
+
+The values stay whole (--json has them): this decides only what would be noise on a page.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from hockney.report.classic.values import Cell, Column, Measured, Table
+
+_NAMED_MAX = 6  # of more values the middle ones are left out
+
+
+@dataclass(frozen=True)
+class View:
+    """A table for people. `shared`: what holds for every column of this machine; `left_out`: why there is no more.
+
+    `heading`: as the table's.
+    """
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    shared: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    heading: int = 0
+
+
+def view_of(table: Table) -> View:
+    """The table without the rows and columns that are blank throughout for one reason each."""
+    blanks = {place: _only_reason(row[place] for row in table.rows) for place in range(len(table.columns))}
+    kept = [place for place, reason in blanks.items() if reason is None]
+    measured = [place for place in kept if table.columns[place].kind == "measured"]
+    left_out: dict[str, list[Column]] = {}
+    for place, reason in blanks.items():
+        if reason is not None:
+            left_out.setdefault(reason, []).append(table.columns[place])
+    sentences = [_sentence(reason, _titles(columns)) for reason, columns in left_out.items()]
+    if left_out and not measured:
+        return View((), (), left_out=tuple(sentences if len(left_out) > 1 else [_sentence(*left_out)]))
+    empty = {
+        number: reason
+        for number, row in enumerate(table.rows)
+        if (reason := _only_reason(row[place] for place in measured)) is not None
+    }
+    for reason in dict.fromkeys(empty.values()):
+        without = [row for number, row in enumerate(table.rows) if empty.get(number) == reason]
+        sentences.append(_sentence(reason, "" if len(without) == len(table.rows) else _named(table, without)))
+    rows = [row for number, row in enumerate(table.rows) if number not in empty]
+    told = [place for place in kept if table.columns[place].kind != "published" or any(row[place] for row in rows)]
+    columns, shared = _without_shared([table.columns[place] for place in told])
+    shown = tuple(tuple(row[place] for place in told) for row in rows)
+    heading = sum(place < table.heading for place in told)
+    return View(tuple(columns), shown, shared, tuple(sentences), heading)
+
+
+def _only_reason(cells: Iterable[Cell]) -> str | None:
+    """Why there is no figure in any of these; None if there is one, or text, or if the reasons differ."""
+    reasons = {cell.reason if isinstance(cell, Measured) and cell.value is None else None for cell in cells}
+    return next(iter(reasons)) if len(reasons) == 1 else None
+
+
+def _sentence(reason: str, names: str = "") -> str:
+    return f"Not measured ({reason}): {names}." if names else f"Not measured: {reason}."
+
+
+def _titles(columns: Sequence[Column]) -> str:
+    """`shm, tcp: put, 2 ranks`: what they have in common is said once."""
+    named, shared = _without_shared(columns)
+    return ", ".join(column.title for column in named) + (f": {', '.join(shared)}" if shared else "")
+
+
+def _named(table: Table, rows: Sequence[tuple[Cell, ...]]) -> str:
+    """Rows by their keys: the values of each key, where these are all the combinations; else row by row."""
+    keys = [place for place, column in enumerate(table.columns) if column.kind == "key"]
+    own = [place for place in keys if place >= table.heading]
+    places = own if any(row[place] for row in rows for place in own) else keys
+    names = dict.fromkeys(tuple(str(row[place]) for place in places) for row in rows)
+    values = [tuple(dict.fromkeys(one)) for one in zip(*names, strict=True)]
+    if math.prod(map(len, values)) != len(names) or any("," in value for one in values for value in one):
+        return "; ".join(" ".join(part for part in name if part) for name in names)
+    titled = zip((table.columns[place].title for place in places), values, strict=True)
+    return "; ".join(f"{title} {_shortened(one)}" for title, one in titled if any(one))
+
+
+def _shortened(values: Sequence[str]) -> str:
+    if len(values) <= _NAMED_MAX:
+        return ", ".join(values)
+    return f"{', '.join(values[: _NAMED_MAX - 1])}, … {values[-1]}"
+
+
+def _without_shared(columns: Sequence[Column]) -> tuple[list[Column], tuple[str, ...]]:
+    """Columns named by what tells them apart, and what all of them have in common."""
+    parts = [column.parts for column in columns if column.kind == "measured"]
+    if len(parts) < 2:
+        return list(columns), ()
+    shared = tuple(part for part in parts[0][1:] if all(part in one[1:] for one in parts))
+    return [
+        Column(" ".join(part for part in column.parts if part not in shared), column.kind, column.parts)
+        if shared and column.kind == "measured"
+        else column
+        for column in columns
+    ], shared

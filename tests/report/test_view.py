@@ -1,0 +1,157 @@
+"""What people are shown of a classic report's tables: nothing wider than a line, nothing that is blank throughout."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.report.runs import Made, crowded, options, store_run
+from tests.report.test_classic import stream
+
+from hockney.cli import run as call
+from hockney.model import Point
+from hockney.report.classic.values import Cell, Column, Measured, Table
+from hockney.report.classic.view import view_of
+
+MPI = ("mpi@mpich-5.0.2", "mpi@openmpi-4.1.4", "mpi@mpich-4.0.2")
+
+
+def cell(value: float) -> Measured:
+    return Measured("us", value)
+
+
+def no(reason: str) -> Measured:
+    return Measured("us", reason=reason)
+
+
+def grid(*rows: tuple[Cell, ...], heading: int = 0) -> Table:
+    parts = [("shm", "put", "2 ranks"), ("tcp", "put", "2 ranks"), ("udp", "put", "2 ranks")]
+    columns = [Column("ranks"), Column("size"), Column("published", "published")]
+    columns += [Column(f"{' '.join(one[:2])}, 2 ranks", "measured", one) for one in parts]
+    return Table("a", "A", tuple(columns), rows, heading=heading)
+
+
+def test_a_column_that_is_blank_for_one_reason_becomes_a_sentence() -> None:
+    view = view_of(
+        grid(
+            ("2", "8", "1", cell(1), no("no puts"), no("no puts")),
+            ("2", "64", "2", cell(2), no("no puts"), no("no puts")),
+        )
+    )
+    assert [column.title for column in view.columns] == ["ranks", "size", "published", "shm put, 2 ranks"]
+    assert view.left_out == ("Not measured (no puts): tcp, udp: put, 2 ranks.",)
+    assert [len(row) for row in view.rows] == [4, 4]
+
+
+def test_a_row_that_is_blank_for_one_reason_becomes_a_sentence() -> None:
+    full = ("2", "8", "1", cell(1), cell(2), cell(3))
+    blank = [(ranks, size, "1", *(no("crowded"),) * 3) for ranks in ("4", "8") for size in ("8", "64")]
+    view = view_of(grid(full, *blank))
+    assert len(view.rows) == 1
+    assert view.left_out == ("Not measured (crowded): ranks 4, 8; size 8, 64.",)
+    assert view_of(grid(full, *blank[:3])).left_out == ("Not measured (crowded): 4 8; 4 64; 8 8.",)
+
+
+def test_what_has_several_reasons_keeps_its_cells() -> None:
+    view = view_of(grid(("2", "8", "1", cell(1), no("a"), no("b")), ("4", "8", "1", no("a"), no("b"), cell(1))))
+    assert not view.left_out
+    assert len(view.rows) == 2
+    assert len(view.columns) == 6
+
+
+@pytest.mark.parametrize(
+    ("reasons", "said"),
+    [
+        (("a", "a"), ("Not measured: a.",)),
+        (("a", "b"), ("Not measured (a): ranks 0; size 8.", "Not measured (b): ranks 1; size 8.")),
+    ],
+)
+def test_a_table_without_a_figure_is_sentences_only(reasons: tuple[str, str], said: tuple[str, ...]) -> None:
+    view = view_of(grid(*((str(ranks), "8", "1", *(no(reason),) * 3) for ranks, reason in enumerate(reasons))))
+    assert not view.rows
+    assert view.left_out == said
+
+
+def test_what_all_columns_have_in_common_is_said_once() -> None:
+    table = grid(("2", "8", "1", cell(1), cell(2), cell(3)))
+    view = view_of(table)
+    assert [column.title for column in view.columns[3:]] == ["shm", "tcp", "udp"]
+    assert view.shared == ("put", "2 ranks")
+    assert table.columns[3].title == "shm put, 2 ranks"  # the value stays whole
+
+
+def test_a_published_column_without_a_figure_goes_and_the_heading_with_it() -> None:
+    row = ("2", "8", "", cell(1), cell(2), cell(3))
+    assert [column.title for column in view_of(grid(row)).columns[:2]] == ["ranks", "size"]
+    assert view_of(grid(row, heading=3)).heading == 2
+
+
+# ---- on the page -----------------------------------------------------------------------------------------------------
+
+
+def wide(suite: str) -> list[Made]:
+    """A run with many transports: some can do all, some lack a pattern, and most points have too many ranks."""
+    if suite == "t3d":
+        made = [
+            Made(Point(f"{name}:rma", pattern, 2, size), 100 + size, bytes_per_rep=size)
+            for name in MPI
+            for pattern in ("putpong", "putring", "put", "pingpong", "ring", "oneway", "get")
+            for size in (8, 64, 4096)
+        ]
+        lacks = "{pattern} needs put and get, which {name} does not offer"
+        made += [
+            Made(Point(name, pattern, 2, 8), skipped=lacks.format(pattern=pattern, name=name))
+            for name in (*MPI, "pvm@3.4.6")
+            for pattern in ("putpong", "putring", "put", "get")
+        ]
+        return [*made, *(Made(Point("null", "memload", 1, size), 9, bytes_per_rep=8) for size in (16384, 1 << 24))]
+    if suite == "ancor":
+        return [stream(size, source=source) for size in (1, 1000, 65500) for source in (0, 1)]
+    if suite == "paragon":
+        names = ("shm", "tcp", *(f"pvm@3.4.6:{way}" for way in ("psend", "inplace-daemon", "raw-daemon", "default")))
+        return [
+            Made(Point(name, "pingpong", 2, size), 1000 + size, divisor=2, bytes_per_rep=2 * size)
+            for name in names
+            for size in (8, 1024, 65536)
+        ]
+    patterns = ("oneway", "twoway", "alltoall", "pingpong", "bisection", "barrier", "outfarm")
+    made = [
+        Made(Point(name, pattern, 2, size, options(window=16) if pattern == "oneway" else ()), 100 + size,
+             bytes_per_rep=size)
+        for name in ("shm", *MPI) for pattern in patterns for size in ((0,) if pattern == "barrier" else (0, 4, 64))
+    ]  # fmt: skip
+    return [*made, *(crowded(name, "alltoall", 4, 4) for name in MPI)]
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+@pytest.mark.parametrize("suite", ["t3d", "ancor", "paragon", "atlas", "scabench"])
+def test_no_line_of_a_report_is_wider_than_the_line(
+    suite: str, width: int, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    store_run(tmp_path / "r.db", suite, wide(suite))
+    assert call(["--store", str(tmp_path / "r.db"), "show", "last", "--tables"]) == 0
+    text = capsys.readouterr().out
+    assert max(map(len, text.splitlines())) <= width
+    assert "published" in text
+
+
+def test_what_a_transport_cannot_do_is_one_sentence_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store_run(tmp_path / "r.db", "t3d", wide("t3d"))
+    assert call(["--store", str(tmp_path / "r.db"), "show", "last", "--tables"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    lacks = "Not measured (skipped: put needs put and get, which this transport does not offer): "
+    assert text.count(lacks) == 1
+    assert f"{lacks}{', '.join(MPI)}, pvm@3.4.6: put, 2 ranks." in text
+    assert "All columns: 2 ranks." in text
+    assert text.count("The published rate at N 1/2 is exactly half of Rmax") == 1  # a note of three tables
+    assert "State of the machine: unknown" not in text  # of one rank there is nothing to know
+
+
+def test_a_load_stands_below_what_was_published(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store_run(tmp_path / "r.db", "t3d", wide("t3d"))
+    assert call(["--store", str(tmp_path / "r.db"), "show", "last", "--tables"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    place = lines.index("Remote DRAM, Register, in page (published: latency, cp 86; words/cp 1/83; MB/s 15)")
+    assert lines[place + 1].startswith("  get of 8 B on mpi@mpich-5.0.2:rma ")
+    assert lines[place + 2].startswith("  get of 8 B on mpi@openmpi-4.1.4:rma ")
