@@ -15,6 +15,7 @@ from typing import Any
 
 import psutil
 import pytest
+from tests.builders import make_info, make_launch, make_point, visits_with_medians
 
 from hockney import run as running
 from hockney.errors import StoreError, UsageError
@@ -150,12 +151,40 @@ def test_launches_start_every_job_anew(catalogue: Catalogue, tmp_path: Path) -> 
         assert len({visit.launch_id for visit in series.visits}) == 3
 
 
+def test_a_point_of_several_launches_is_judged_over_all_of_them(catalogue: Catalogue, tmp_path: Path) -> None:
+    outcome = measure(catalogue, tmp_path / "r.db", SMALL, launches=2, precision=1e-6)
+    with Store.open(tmp_path / "r.db", readonly=True) as store:
+        series = Run(store, outcome.run_id).series[0]
+        assert series.status is PointStatus.BUDGET
+        assert series.reason is not None
+        assert series.reason.startswith("all launches were made: ")
+        assert series.reason.endswith(f", {len(series.visits)} visits in 2 launches")
+
+
+def test_launches_that_differ_are_not_precise_together(tmp_path: Path) -> None:
+    """Each launch is as narrow as asked, but they are twice apart."""
+    with Store.open(tmp_path / "r.db") as store:
+        run_id = store.create_run(make_info())
+        store.add_points(run_id, [make_point(8), make_point(64)])
+        for index in range(2):
+            store.add_launch(run_id, make_launch(index=index))
+            apart = visits_with_medians([100 * (1 + index)] * 10, make_point(8), launch_id=index + 1)
+            alike = visits_with_medians([100] * 10, make_point(64), launch_id=index + 1)
+            store.write_round(run_id, [*apart, *alike])
+        for size in (8, 64):
+            store.set_status(run_id, make_point(size), PointStatus.PRECISE)
+        running.judge_over_launches(store, run_id, 0.01)
+        ends = [(row.status, row.reason) for row in store.points(run_id)]
+    assert ends[0][0] is PointStatus.BUDGET
+    assert ends[1] == (PointStatus.PRECISE, None)
+
+
 def test_ctrl_c_keeps_every_round_and_resume_goes_on(catalogue: Catalogue, tmp_path: Path) -> None:
     path = tmp_path / "r.db"
     wishes: dict[str, Any] = {"precision": 1e-6, "time_s": 60}
     outcome = measure(catalogue, path, SMALL, LARGE, display=Silent(stop_after_rounds=3), **wishes)
     assert outcome.status is RunStatus.INTERRUPTED
-    assert {status for status, _ in statuses(path, outcome.run_id).values()} == {PointStatus.BUDGET}
+    assert {status for status, _ in statuses(path, outcome.run_id).values()} == {PointStatus.STOPPED}
     assert not children()
     with Store.open(path) as store:
         assert store.run(outcome.run_id).rounds == 3

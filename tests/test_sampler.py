@@ -189,7 +189,7 @@ def test_ctrl_c_in_the_middle_of_a_round_loses_nothing() -> None:
     told = [visit for visits in notes.rounds for visit in visits]
     kept = [visit for visit in machine.visits if visit.elapsed_ns.shape[1] > 3]  # the others were for calibration
     assert len(told) == len(kept)
-    assert {status for status, _ in notes.ends.values()} == {PointStatus.BUDGET}
+    assert {status for status, _ in notes.ends.values()} == {PointStatus.STOPPED}
 
 
 def test_earlier_visits_of_a_resumed_run_count() -> None:
@@ -263,6 +263,6 @@ def test_a_stopped_point_says_how_far_it_got() -> None:
     with pytest.raises(KeyboardInterrupt):
         Sampler(plan_of(SHM, precision=1e-6), machine, notes, seed=1, clock=machine.clock).run(1000)
     status, reason = notes.ends[SHM]
-    assert status is PointStatus.BUDGET
+    assert status is PointStatus.STOPPED
     assert reason is not None
     assert reason.startswith("the run was stopped: the interval is")

@@ -38,7 +38,18 @@ class Point:
     def __str__(self) -> str:
         """`pingpong of 8 B on shm, 2 ranks`, for messages."""
         options = "".join(f" {name}={value}" for name, value in self.options)
-        return f"{self.pattern}{options} of {self.bytes} B on {self.transport}, {self.ranks} ranks"
+        size = f"{self.bytes} B" if self.ft_class is None else f"class {self.ft_class}"
+        return f"{self.pattern}{options} of {size} on {self.transport}, {self.ranks_text}"
+
+    @property
+    def ranks_text(self) -> str:
+        """`2 ranks`."""
+        return f"{self.ranks} rank{'s' if self.ranks != 1 else ''}"
+
+    @property
+    def ft_class(self) -> str | None:
+        """The class of the NPB's FT, which stands for a size there; None for any other pattern."""
+        return dict(self.options).get("class", "S") if self.pattern == "ft" else None
 
 
 @dataclass(frozen=True)
@@ -116,7 +127,8 @@ class PointStatus(enum.Enum):
 
     PENDING = "pending"
     PRECISE = "precise"  # the interval is as narrow as asked
-    BUDGET = "budget"  # the time was up or the run was stopped: the interval is what it is
+    BUDGET = "budget"  # the time was up: the interval is what it is
+    STOPPED = "stopped"  # by Ctrl-C, before either; likewise
     FAILED = "failed"
     SKIPPED = "skipped"
 

@@ -20,6 +20,7 @@ from typing import Protocol
 from hockney import __version__
 from hockney.errors import HockneyError, UsageError
 from hockney.instrument import WorkerPool
+from hockney.library import Run
 from hockney.machine import StealMeter, choose_cpus, facts, usable_cpus, warnings_before
 from hockney.model import Launch, Point, PointStatus, RunInfo, RunStatus, Visit, Warning_
 from hockney.plan import Plan
@@ -31,7 +32,9 @@ from hockney.worker.catalogue import Catalogue
 _SYSTEM_SHARE_MAX = 0.2  # a library that spins in user space stays far below
 _SHARE_WALL_MIN_NS = 50_000_000  # of less, a tick or two would make a share
 _STEAL_MAX = 0.02
-_WORST_FIRST = (PointStatus.FAILED, PointStatus.SKIPPED, PointStatus.BUDGET, PointStatus.PRECISE)
+_WORST_FIRST = (
+    PointStatus.FAILED, PointStatus.SKIPPED, PointStatus.STOPPED, PointStatus.BUDGET, PointStatus.PRECISE,
+)  # fmt: skip
 
 
 class Display(Protocol):
@@ -305,6 +308,8 @@ def _carry_out(
     except Exception:
         _finish_quietly(store, run_id, RunStatus.INTERRUPTED)
         raise
+    if status is RunStatus.DONE and first_launch + plan.launches > 1:
+        judge_over_launches(store, run_id, plan.precision)
     failed = sum(end is PointStatus.FAILED for end in recorder.statuses.values())
     refused = all(end is PointStatus.SKIPPED for end in recorder.statuses.values())
     if status is RunStatus.DONE and (failed or refused):
@@ -313,6 +318,20 @@ def _carry_out(
         store.add_warning(run_id, warning)
     store.finish_run(run_id, status)
     return Outcome(run_id, status, failed)
+
+
+def judge_over_launches(store: Store, run_id: int, precision: float) -> None:
+    """A launch ends a point by its own visits; what is said of it in the end is of its figures over all launches."""
+    for series in Run(store, run_id).series:
+        if series.status not in (PointStatus.PRECISE, PointStatus.BUDGET):
+            continue
+        reached = [figure.precision for figure in series.figures() if figure.precision is not None]
+        if reached and min(reached) <= precision:
+            store.set_status(run_id, series.point, PointStatus.PRECISE)
+        else:
+            arm = f"the interval is +-{min(reached):.1%}" if reached else "no interval yet"
+            told = f"all launches were made: {arm}, {len(series.visits)} visits in {len(series.launches)} launches"
+            store.set_status(run_id, series.point, PointStatus.BUDGET, told)
 
 
 def _finish_quietly(store: Store, run_id: int, status: RunStatus) -> None:

@@ -176,7 +176,7 @@ class Sampler:
                 self._tell_round(active, start_s, budget_s)
             for work in active:
                 if work.signs:
-                    self._end(work, PointStatus.BUDGET, f"the run was stopped: {work.reached}")
+                    self._end(work, PointStatus.STOPPED, f"the run was stopped: {work.reached}")
             raise
         finally:
             if self._pending:

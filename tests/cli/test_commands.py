@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,10 +15,13 @@ from typing import Any
 import click
 import pytest
 from click.testing import CliRunner
-from tests.cli.support import Cli, environment
+from tests.builders import make_info, make_launch
+from tests.cli.support import LARGE, PINGPONG, Cli, environment, make_visit
 
 from hockney.cli import run
 from hockney.cli.commands import COMMANDS, hockney
+from hockney.model import Point, PointStatus, RunStatus
+from hockney.store import Store
 
 FILLED = ("runs", "show", "export")
 
@@ -184,6 +188,42 @@ def test_show_gives_reasons_warnings_and_scheduling_times(
     assert "null has no native alltoall" in output
     assert "! The governor is powersave. Change it." in output
     assert output.count("these are scheduling times") == 1
+
+
+def test_show_says_that_a_run_was_stopped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "r.db"
+    with Store.open(path) as store:
+        number = store.create_run(make_info())
+        store.add_points(number, [PINGPONG, LARGE])
+        store.write_round(number, [make_visit(PINGPONG, store.add_launch(number, make_launch()), 0, 40.0, 27.0)])
+        store.set_status(number, PINGPONG, PointStatus.STOPPED, "the run was stopped: no interval yet, 1 visits")
+        store.finish_run(number, RunStatus.INTERRUPTED)
+    assert run(["--store", str(path), "show", "last"]) == 0
+    output = capsys.readouterr().out
+    assert re.search(r"^ +8 B .* stopped$", output, re.MULTILINE)
+    assert re.search(r"64 KiB +pending +the run was stopped before it was reached$", output, re.MULTILINE)
+    assert run(["--store", str(path), "runs"]) == 0
+    assert "1/2" in capsys.readouterr().out
+
+
+def test_show_names_the_class_of_ft_and_no_state_of_a_single_rank(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "r.db"
+    alone, both = Point("shm", "ft", 1, 0), Point("shm", "ft", 2, 0, (("class", "W"),))
+    with Store.open(path) as store:
+        number = store.create_run(make_info())
+        store.add_points(number, [alone, both, Point("shm", "ft", 4, 0)])
+        launch = store.add_launch(number, make_launch())
+        store.write_round(number, [make_visit(point, launch, 0, 1e6, None) for point in (alone, both)])
+        store.set_status(number, Point("shm", "ft", 4, 0), PointStatus.SKIPPED, "there are two CPUs")
+        store.finish_run(number, RunStatus.DONE)
+    assert run(["--store", str(path), "show", "last"]) == 0
+    output = capsys.readouterr().out
+    assert re.search(r"^ft on shm, 1 rank\n.*\nclass S .* -  ", output, re.MULTILINE)
+    assert re.search(r"^ft class=W on shm, 2 ranks\n.*\nclass W .* unknown  ", output, re.MULTILINE)
+    assert re.search(r"ft on shm, 4 ranks: class S +skipped", output)
+    assert "0 B" not in output
 
 
 def test_show_filters(filled_store: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -60,8 +60,10 @@ def test_a_ratio_stays_with_its_figure() -> None:
         (40, ["                     time", "what ranks   ratio  there", "2, 4", "  long name    0.5   12.5"]),
         (
             20,
-            ["what ranks   ratio", "2, 4", "  long name    0.5", ""]
-            + ["              time", "what ranks   there", "2, 4", "  long name   12.5"],
+            [
+                *("what ranks   ratio", "2, 4", "  long name    0.5", ""),
+                *("              time", "what ranks   there", "2, 4", "  long name   12.5"),
+            ],
         ),
     ],
 )

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hockney.model import Definition, Launch, PointStatus
+from hockney.model import Definition, Launch, Point, PointStatus
+from hockney.stats.states import UNKNOWN
 from hockney.units import format_bytes, format_ns, format_rate
 
 if TYPE_CHECKING:
@@ -57,25 +58,30 @@ def curves_of(series: Iterable[Series], launches: Iterable[Launch], *, every_sta
 def _name(series: Series) -> str:
     point = series.point
     options = "".join(f" {name}={value}" for name, value in point.options)
-    return f"{point.pattern}{options} on {point.transport}, {point.ranks} ranks"
+    return f"{point.pattern}{options} on {point.transport}, {point.ranks_text}"
+
+
+def size_text(point: Point) -> str:
+    """The size of the messages, or what stands for it."""
+    return format_bytes(point.bytes) if point.ft_class is None else f"class {point.ft_class}"
 
 
 def figure_row(series: Series, figure: Figure, asked_precision: float | None) -> list[str]:
     """Size, time, interval, rate, minimum, state, floor, visits, status.
 
     A point is precise as soon as its figure in one state is: of its figures only those that are within what was asked
-    may say so.
+    may say so. A rank alone has no floor, so nothing is unknown of its state.
     """
     status = series.status.value
     if series.status is PointStatus.PRECISE and asked_precision is not None:
         status = status if figure.precision is not None and figure.precision <= asked_precision else "wider"
     return [
-        format_bytes(series.point.bytes),
+        size_text(series.point),
         format_ns(figure.value_ns),
         format_interval(figure.low_ns, figure.high_ns),
         format_rate(figure.rate_bytes_per_s) if figure.rate_bytes_per_s else "",
         format_ns(figure.minimum_ns),
-        figure.state,
+        "-" if series.point.ranks == 1 and figure.state == UNKNOWN.name else figure.state,
         format_ns(figure.floor_ns) if figure.floor_ns is not None else "",
         str(figure.n_visits),
         status,
@@ -101,16 +107,22 @@ def definition_text(definition: Definition) -> str:
     return f"{text} Rate: payload bytes of one repetition over its whole time." if definition.bytes_per_rep else text
 
 
-def endings_of(series: Iterable[Series]) -> list[list[str]]:
-    """What failed, was skipped, or was not reached: name, end and reason, with sizes of one reason together."""
-    found: dict[tuple[str, str, str], list[int]] = {}
+def endings_of(series: Iterable[Series], *, stopped: bool) -> list[list[str]]:
+    """What failed, was skipped, or was not reached: name, end and reason, with sizes of one reason together.
+
+    `stopped`: the run was, so that nothing else is the reason why a point was not reached.
+    """
+    not_reached = "the run was stopped before it was reached" if stopped else "not reached"
+    found: dict[tuple[str, str, str], list[Point]] = {}
     for one in series:
         if one.status is PointStatus.PENDING and one.visits:
             continue  # the run was killed; what it has is among the figures
         if one.status in (PointStatus.FAILED, PointStatus.SKIPPED, PointStatus.PENDING):
-            reason = one.reason or ("not reached" if one.status is PointStatus.PENDING else "no reason was stored")
-            found.setdefault((_name(one), one.status.value, reason), []).append(one.point.bytes)
-    return [
-        [f"{name}: {', '.join(format_bytes(size) for size in sorted(sizes)[:4])}{'…' if len(sizes) > 4 else ''}", *rest]
-        for (name, *rest), sizes in found.items()
-    ]
+            reason = one.reason or (not_reached if one.status is PointStatus.PENDING else "no reason was stored")
+            found.setdefault((_name(one), one.status.value, reason), []).append(one.point)
+    return [[f"{name}: {_sizes_text(points)}", *rest] for (name, *rest), points in found.items()]
+
+
+def _sizes_text(points: Iterable[Point]) -> str:
+    ordered = sorted(points, key=lambda point: point.bytes)
+    return ", ".join(size_text(point) for point in ordered[:4]) + ("…" if len(ordered) > 4 else "")

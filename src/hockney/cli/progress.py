@@ -11,11 +11,12 @@ import shutil
 import sys
 import time
 
+from hockney.cli.curves import size_text
 from hockney.cli.streams import silence
 from hockney.model import Launch, Point, PointStatus, Visit
 from hockney.plan import Plan
 from hockney.sampler import Progress
-from hockney.units import format_bytes, format_duration_s, format_ns
+from hockney.units import format_duration_s, format_ns
 
 _REDRAW_S = 0.25
 
@@ -51,7 +52,7 @@ class Display:
         """The first figure of each transport is said at once; it is one visit's, so it has no interval yet."""
         point = visit.point
         times_ns = sorted(visit.times_ns().tolist())
-        seen = f"{point.pattern} {format_bytes(point.bytes)} on {point.transport}"
+        seen = f"{point.pattern} {size_text(point)} on {point.transport}"
         now = f"{seen}: {format_ns(times_ns[len(times_ns) // 2])}"
         if point.transport not in self._shown:
             self._shown.add(point.transport)

@@ -15,7 +15,7 @@ from hockney.units import format_duration_s
 if TYPE_CHECKING:
     from hockney.store import RunSummary
 
-_ENDED = (PointStatus.PRECISE, PointStatus.BUDGET)
+_ENDED = (PointStatus.PRECISE, PointStatus.BUDGET, PointStatus.STOPPED)
 
 
 @command("runs", example="hockney runs")

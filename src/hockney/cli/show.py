@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from hockney.cli.curves import Curve, curves_of, definition_text, endings_of, fi
 from hockney.cli.render import Column
 from hockney.cli.times import local_time
 from hockney.errors import UsageError, unknown
+from hockney.model import RunStatus
 
 if TYPE_CHECKING:
     from hockney.library import Run, Series
@@ -94,7 +94,7 @@ def print_run(run: Run, series: Sequence[Series] | None = None, *, every_state: 
     _print_head(run)
     for curve in curves_of(shown, run.launches.values(), every_state=every_state):
         _print_curve(curve, run.info.plan.get("precision"))
-    endings = endings_of(shown)
+    endings = endings_of(shown, stopped=run.status is RunStatus.INTERRUPTED)
     if endings:
         render.title("Failed, skipped, not reached")
         render.table(["what", "status", Column("why", wrap=True)], endings)
@@ -105,8 +105,10 @@ def print_run(run: Run, series: Sequence[Series] | None = None, *, every_state: 
 
 def run_as_json(run: Run, series: Sequence[Series] | None = None) -> dict[str, Any]:
     """All that is known of a run and of these series (None: of all), but for the samples."""
+    from hockney.store.export import series_json
+
     shown = run.series if series is None else series
-    return {**_run_json(run), "series": [_series_json(one) for one in shown]}
+    return {**_run_json(run), "series": [series_json(one, one.figures()) for one in shown]}
 
 
 def _select(run: Run, pattern: str | None, transport: str | None) -> list[Series]:
@@ -146,6 +148,8 @@ def _print_curve(curve: Curve, asked_precision: float | None) -> None:
 
 
 def _run_json(run: Run) -> dict[str, Any]:
+    from hockney.store.export import launch_json
+
     info = run.info
     return {
         "number": run.id,
@@ -159,21 +163,6 @@ def _run_json(run: Run) -> dict[str, Any]:
         "seed": info.seed,
         "plan": info.plan,
         "facts": run.facts,
-        "launches": [{"id": number, **asdict(launch)} for number, launch in run.launches.items()],
+        "launches": [launch_json(number, launch) for number, launch in run.launches.items()],
         "warnings": [render.warning_json(warning) for warning in run.warnings],
-    }
-
-
-def _series_json(series: Series) -> dict[str, Any]:
-    point = series.point
-    return {
-        "transport": point.transport,
-        "pattern": point.pattern,
-        "ranks": point.ranks,
-        "bytes": point.bytes,
-        "options": dict(point.options),
-        "role": point.role,
-        "status": series.status.value,
-        "reason": series.reason,
-        "figures": [asdict(figure) for figure in series.figures()],
     }

@@ -11,10 +11,10 @@ from __future__ import annotations
 import csv
 import dataclasses
 import json
-from collections.abc import Iterator, Sequence
-from typing import Any, TextIO
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Protocol, TextIO
 
-from hockney.model import Launch, Visit
+from hockney.model import Launch, Point, PointStatus, Visit
 from hockney.stats import UNKNOWN, Figure, State, figures_of
 from hockney.store.records import StoredPoint, StoredRun
 from hockney.store.store import Store
@@ -123,7 +123,7 @@ def write_json(store: Store, run_id: int, stream: TextIO, *, samples: bool = Fal
             "version": VERSION,
             "run": _json_run(run),
             "facts": run.info.facts,
-            "launches": [_json_launch(launch_id, launch) for launch_id, launch in run.launches.items()],
+            "launches": [launch_json(launch_id, launch) for launch_id, launch in run.launches.items()],
             "warnings": [dataclasses.asdict(warning) for warning in run.warnings],
         }
         stream.write("{\n")
@@ -156,14 +156,25 @@ def _json_run(run: StoredRun) -> dict[str, object]:
     }
 
 
-def _json_launch(launch_id: int, launch: Launch) -> dict[str, object]:
+def launch_json(launch_id: int, launch: Launch) -> dict[str, object]:
+    """A launch as JSON holds it."""
     return {"id": launch_id, **dataclasses.asdict(launch)}
 
 
-def _json_series(
-    stored: StoredPoint, visits: list[Visit], states: list[State], figures: list[Figure], *, samples: bool
-) -> dict[str, object]:
-    point = stored.point
+class Ended(Protocol):
+    """A point and how far it got: a StoredPoint, or the library's Series."""
+
+    @property
+    def point(self) -> Point: ...
+    @property
+    def status(self) -> PointStatus: ...
+    @property
+    def reason(self) -> str | None: ...
+
+
+def series_json(ended: Ended, figures: Iterable[Figure]) -> dict[str, Any]:
+    """A series as JSON holds it, but for its visits."""
+    point = ended.point
     return {
         "transport": point.transport,
         "pattern": point.pattern,
@@ -171,11 +182,17 @@ def _json_series(
         "bytes": point.bytes,
         "options": dict(point.options),
         "role": point.role,
-        "status": stored.status.value,
-        "reason": stored.reason,
+        "status": ended.status.value,
+        "reason": ended.reason,
         "figures": [dataclasses.asdict(figure) for figure in figures],
-        "visits": [_json_visit(visit, state, samples=samples) for visit, state in zip(visits, states, strict=True)],
     }
+
+
+def _json_series(
+    stored: StoredPoint, visits: list[Visit], states: list[State], figures: list[Figure], *, samples: bool
+) -> dict[str, Any]:
+    told = [_json_visit(visit, state, samples=samples) for visit, state in zip(visits, states, strict=True)]
+    return {**series_json(stored, figures), "visits": told}
 
 
 def _json_visit(visit: Visit, state: State, *, samples: bool) -> dict[str, Any]:

@@ -36,7 +36,7 @@ def _rate_mb_s(figure: Figure, time_ns: float) -> float:
 
 
 def _ft_mops(point: Point, figure: Figure, time_ns: float) -> float:
-    return ft_mops(dict(point.options).get("class", "S"), time_ns * figure.definition.divisor) / point.ranks
+    return ft_mops(str(point.ft_class), time_ns * figure.definition.divisor) / point.ranks
 
 
 QUANTITIES: Mapping[str, Quantity] = {
