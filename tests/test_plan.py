@@ -54,6 +54,23 @@ def points(plan: Plan) -> set[tuple[str, str, int, int]]:
     return {(p.transport, p.pattern, p.ranks, p.bytes) for p in plan.points}
 
 
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ((("source", "1"),), "source and target are both rank 1 and must be two ranks"),  # target is 1 by itself
+        ((("source", "2"), ("target", "0")), "source is rank 2, and the last of 2 ranks is 1"),
+        ((("target", "3"),), "target is rank 3, and the last of 2 ranks is 1"),
+        ((("source", "1"), ("target", "0")), None),
+    ],
+)
+def test_ends_that_cannot_be_are_refused_before_anything_runs(
+    options: tuple[tuple[str, str], ...], why: str | None
+) -> None:
+    plan = make_plan(suite(pattern="put", bytes="8:16"), Wishes(options=options), CATALOGUE, cpus=2)
+    assert {skipped.reason for skipped in plan.skipped} == ({why} if why else set())
+    assert len(plan.points) == (0 if why else 2)
+
+
 def test_a_grid() -> None:
     plan = make_plan(suite(pattern="pingpong", ranks=[2, 4], bytes="8:16"), Wishes(), CATALOGUE, cpus=4)
     assert points(plan) == {("shm", "pingpong", ranks, size) for ranks in (2, 4) for size in (8, 16)}
@@ -70,6 +87,10 @@ def test_a_grid() -> None:
         (("tcp",), ["tcp"]),
         (("tcp*",), ["tcp", "tcp:spin"]),
         (("tcp:*", "shm", "tcp:spin"), ["tcp:spin", "shm"]),
+        (("mpi:*",), ["mpi@mpich-5.0.2:sync"]),
+        (("mpi:s*",), ["mpi@mpich-5.0.2:sync"]),
+        (("mpi@mpich:*",), ["mpi@mpich-5.0.2:sync"]),
+        (("mpi@*",), ["mpi@openmpi-4.1.4", "mpi@mpich-4.0.2", "mpi@mpich-5.0.2:sync"]),
     ],
 )
 def test_transports_are_selected_by_words(words: tuple[str, ...], names: list[str]) -> None:

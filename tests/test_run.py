@@ -358,6 +358,7 @@ def test_two_runs_into_one_store(tmp_path: Path) -> None:
         (["run", "pingpong", "-o", "window"], "NAME=VALUE"),
         (["run", "funnel", "-t", "shm", "-o", "window=4"], "funnel has no options"),
         (["run", "pingpong", "-t", "shm", "-o", "window=4"], "known are source, target"),
+        (["run", "pingpong", "-o", "source=1", "-o", "target=1"], "source and target are both rank 1"),
         (["run", "pingpong", "--resume"], "takes no suite"),
         (["run", "pingpong", "-t", ","], "--transport names nothing"),
         (["run", "pingpong", "--bytes", "2000G"], "too large a message"),
@@ -417,7 +418,7 @@ def test_nothing_can_be_measured_is_said_with_the_reason(tmp_path: Path) -> None
 
 
 def test_a_run_of_which_every_point_is_refused_is_not_done(tmp_path: Path) -> None:
-    arguments = ["run", "pingpong", "-t", "shm", "--bytes", "8", "-o", "source=1", "-o", "target=1"]
+    arguments = ["run", "ring", "-t", "shm", "--bytes", "8", "-o", "distance=5"]
     done = subprocess.run(command(*arguments, store=tmp_path / "r.db"), capture_output=True, text=True, check=False)
     assert done.returncode == 3
     assert "nothing could be measured" in done.stderr

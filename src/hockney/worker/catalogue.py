@@ -71,6 +71,17 @@ class PatternInfo:
             raise UsageError(f"{self.name} has no options, so no '{name}'")
         raise unknown(f"option of {self.name}", name, [option.name for option in self.options])
 
+    def ends_obstacle(self, ranks: int, options: Sequence[tuple[str, str]]) -> str | None:
+        """Why the ranks that are to be source and target can't be; None where they can, or the pattern has no such."""
+        given = {**{option.name: option.default for option in self.options}, **dict(options)}
+        if not {"source", "target"} <= given.keys():
+            return None
+        ends = {name: int(given[name]) for name in ("source", "target")}
+        if ends["source"] == ends["target"]:
+            return f"source and target are both rank {ends['source']} and must be two ranks"
+        beyond = next((name for name, rank in ends.items() if rank >= ranks), None)
+        return beyond and f"{beyond} is rank {ends[beyond]}, and the last of {ranks} ranks is {ranks - 1}"
+
 
 @dataclass(frozen=True)
 class TransportInfo:
@@ -113,7 +124,7 @@ class Catalogue:
         """The transports that words name, each once, in the order given.
 
         `mpi` means every MPI found, `mpi@openmpi` those whose library begins so, `tcp:*` all variants of tcp (but
-        `tcp` alone only its plain one). Raises UsageError for a word that names none.
+        `tcp` alone only its plain one), and `mpi:*` those of every MPI. Raises UsageError for a word that names none.
         """
         found: dict[str, TransportInfo] = {}
         for word in words:
@@ -163,6 +174,9 @@ class Catalogue:
         if ranks < least or (most and ranks > most) or ranks % step:
             rule = f"{least}" if least == most else f"{least} or more"
             return f"{pattern.name} runs on {rule} ranks{f', a multiple of {step}' if step > 1 else ''}, not on {ranks}"
+        ends = pattern.ends_obstacle(ranks, options)
+        if ends is not None:
+            return ends
         grain = pattern.grain_bytes
         if grain and (size_bytes == 0 or size_bytes % grain):
             return f"{pattern.name} takes sizes that are multiples of {grain} B, not {size_bytes} B"
@@ -179,11 +193,17 @@ def split_name(name: str) -> tuple[str, str, str]:
 
 
 def _matches(word: str, name: str) -> bool:
-    if name == word or ("*" in word and fnmatch.fnmatchcase(name, word)):
+    if fnmatch.fnmatchcase(name, word):
         return True
     base, library, variant = split_name(name)
     wanted_base, wanted_library, wanted_variant = split_name(word)
-    return bool(library) and (base, variant) == (wanted_base, wanted_variant) and library.startswith(wanted_library)
+    return (
+        bool(library)
+        and bool(variant) == bool(wanted_variant)  # `mpi:*` is no plain one, as `tcp:*` is not tcp
+        and library.startswith(wanted_library)
+        and fnmatch.fnmatchcase(base, wanted_base)
+        and fnmatch.fnmatchcase(variant, wanted_variant)
+    )
 
 
 @dataclass(frozen=True)
