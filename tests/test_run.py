@@ -424,6 +424,20 @@ def test_a_run_of_which_every_point_is_refused_is_not_done(tmp_path: Path) -> No
     assert "nothing could be measured" in done.stderr
 
 
+def test_too_short_a_time_is_said_before_anything_is_measured(tmp_path: Path) -> None:
+    short, long = (
+        subprocess.run(
+            command("run", "pingpong", "-t", "shm", "--bytes", "0:64", "--time", time_, store=tmp_path / "r.db"),
+            capture_output=True, text=True, check=True, timeout=60,
+        ).stderr.splitlines()
+        for time_ in ("100ms", "3s")
+    )  # fmt: skip
+    assert "after 100 ms it ends" in short[0]
+    assert short[1].startswith("the time is too short: the first round takes ")
+    assert short[1].endswith(", for example --time 2s")
+    assert not any("too short" in line for line in long)
+
+
 def test_quick_prints_a_sheet_and_json(tmp_path: Path) -> None:
     path = tmp_path / "r.db"
     arguments = command("quick", "--time", "3s", "--json", store=path)

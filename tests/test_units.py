@@ -166,7 +166,8 @@ def test_format_rate(rate: float, expected: str) -> None:
     ("value_s", "expected"),
     [
         (-3.0, "0 s"),
-        (0.4, "0 s"),
+        (0.0, "0 s"),
+        (0.4, "400 ms"),
         (5.0, "5 s"),
         (59.6, "1 min 00 s"),
         (80.0, "1 min 20 s"),

@@ -34,9 +34,19 @@ _SAMPLES_MAX = 40
 _SAMPLES_MIN = 3
 _LONG_NS = 500_000_000  # a sample this long is a visit by itself, and what a warm-up would save is lost in it
 _CALIBRATIONS_MAX = 5
+_FIRST_POINT_S = (
+    0.015  # of the first round, seen with sockets and MPIs on two virtual CPUs; long repetitions take longer
+)
+_FIRST_START_S = 0.1  # likewise, of a job
 _REFINE_MISS = 0.08  # a bend: the straight line between two neighbours misses by more than this
 _REFINE_RATIO = 1.12  # neighbours closer than this are not split
 _REFINED_MAX = 12  # sizes added to one curve
+
+
+def first_rounds_s(plan: Plan) -> float:
+    """What the first round of every launch takes where no repetition is long: it is made whole, whatever the budget."""
+    jobs = len({(point.transport, point.ranks) for point in plan.points})
+    return plan.launches * (jobs * _FIRST_START_S + len(plan.points) * _FIRST_POINT_S)
 
 
 class Instrument(Protocol):

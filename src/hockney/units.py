@@ -95,7 +95,9 @@ def format_rate(bytes_per_s: float) -> str:
 
 
 def format_duration_s(value_s: float) -> str:
-    """For progress: `5 s`, `1 min 20 s`, `2 h 05 min`."""
+    """For progress: `300 ms`, `5 s`, `1 min 20 s`, `2 h 05 min`."""
+    if 0.0005 <= value_s < 0.9995:
+        return f"{value_s * 1e3:.0f} ms"
     whole = max(0, round(value_s))
     if whole < 60:
         return f"{whole} s"

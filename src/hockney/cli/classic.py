@@ -83,9 +83,10 @@ def _print_table(table: Table, view: View, said: set[str]) -> None:
         fold.say(text, style="yellow")
     for reason, number in reasons.items():
         fold.say(f"({number}) {reason}", style="yellow")
-    for text in (*(note for note in table.notes if note not in said), *([note] if note else [])):
-        fold.say(text, style="dim")
-    said.update(table.notes)
+    if view.rows:
+        for text in (*(note for note in table.notes if note not in said), *([note] if note else [])):
+            fold.say(text, style="dim")
+        said.update(table.notes)
 
 
 def _columns(columns: Sequence[Column], compared: Collection[int]) -> list[render.Column]:

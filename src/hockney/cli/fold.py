@@ -86,15 +86,14 @@ def _least_width(column: Column, cells: Sequence[str]) -> int:
 def _grown(
     columns: Sequence[Column], rows: Sequence[Sequence[str]], places: Sequence[int], least: Sequence[int]
 ) -> list[int]:
-    """The widths of a part's columns: what is left of the line goes to those that wrap, the first first."""
-    spare = max(0, line_width() - render.total_width(places, least))
-    widths = []
-    for place in places:
-        natural = max((len(row[place]) for row in rows), default=0) if columns[place].wrap else 0
-        more = min(spare, max(0, natural - least[place]))
-        spare -= more
-        widths.append(least[place] + more)
-    return widths
+    """The widths of a part's columns: what is left of the line goes to those that wrap, the narrowest first."""
+    widths = {place: least[place] for place in places}
+    natural = {place: max((len(row[place]) for row in rows), default=0) for place in places if columns[place].wrap}
+    for _ in range(line_width() - render.total_width(places, least)):
+        growing = [place for place in natural if widths[place] < natural[place]]
+        if growing:
+            widths[min(growing, key=widths.__getitem__)] += 1
+    return list(widths.values())
 
 
 def _lines(text: str, width: int) -> list[str]:

@@ -15,7 +15,7 @@ from hockney.cli.curves import size_text
 from hockney.cli.streams import silence
 from hockney.model import Launch, Point, PointStatus, Visit
 from hockney.plan import Plan
-from hockney.sampler import Progress
+from hockney.sampler import Progress, first_rounds_s
 from hockney.units import format_duration_s, format_ns
 
 _REDRAW_S = 0.25
@@ -42,6 +42,13 @@ class Display:
             f"transport{'s' if transports > 1 else ''}, until all are precise; after {format_duration_s(plan.time_s)} "
             "it ends, but each is measured once; Ctrl-C keeps what is measured"
         )
+        least_s = first_rounds_s(plan)
+        if plan.time_s < least_s:
+            rounds = "first round takes" if plan.launches == 1 else f"first rounds of {plan.launches} launches take"
+            self._say(
+                f"the time is too short: the {rounds} {format_duration_s(least_s)} or more and will be made whole; "
+                f"intervals take several times that, for example --time {round(6 * least_s) + 1}s"
+            )
 
     def launched(self, launch: Launch) -> None:
         """Says what really carries the bytes, and where the ranks are."""

@@ -220,7 +220,7 @@ def states_note(cells: Iterable[Measured]) -> tuple[str | None, str | None]:
     count = Counter(cell.state for cell in cells if cell.value is not None and cell.state is not None)
     if not count:
         return None, None
-    common = count.most_common(1)[0][0]
+    common = max(count, key=lambda state: (state != "mixed", count[state]))
     return common, f"State of the machine: {common}{'' if len(count) == 1 else ', unless a cell names another'}."
 
 
