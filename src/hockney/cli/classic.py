@@ -69,7 +69,7 @@ def _print_table(table: Table, view: View, said: set[str]) -> None:
     fold.title(table.title)
     common, note = states_note(cell for row in view.rows for cell in row if isinstance(cell, Measured))
     reasons: dict[str, int] = {}
-    if view.shared:
+    if view.rows and view.shared:
         fold.say(f"All columns: {', '.join(view.shared)}.", style="dim")
     if view.rows:
         compared = {place for row in view.rows for place, cell in enumerate(row) if _ratio(cell)}

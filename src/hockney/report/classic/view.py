@@ -39,7 +39,7 @@ def view_of(table: Table) -> View:
             left_out.setdefault(reason, []).append(table.columns[place])
     sentences = [_sentence(reason, _titles(columns)) for reason, columns in left_out.items()]
     if left_out and not measured:
-        return View((), (), left_out=tuple(sentences if len(left_out) > 1 else [_sentence(*left_out)]))
+        return View((), (), left_out=tuple(sentences) if len(left_out) > 1 else tuple(map(_sentence, left_out)))
     empty = {
         number: reason
         for number, row in enumerate(table.rows)
