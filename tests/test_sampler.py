@@ -13,6 +13,7 @@ from hockney.model import Definition, Point, PointStatus, Visit
 from hockney.plan import Plan, curve_of
 from hockney.sampler import PointFailed, Progress, Sampler, bends
 from hockney.stats.interval import Interval
+from hockney.stats.states import Signs, State, classify
 
 SHM = Point("shm", "pingpong", 2, 8)
 TCP = Point("tcp", "pingpong", 2, 8)
@@ -255,6 +256,23 @@ def test_what_a_resumed_run_knows_well_enough_is_not_measured_again() -> None:
     again = sample(machine, plan_of(SHM), earlier=[visit for visits in first.rounds for visit in visits])
     assert again.ends[SHM][0] is PointStatus.PRECISE
     assert len(machine.visits) == before
+
+
+def test_the_work_of_judging_grows_with_the_visits_and_no_faster(monkeypatch: pytest.MonkeyPatch) -> None:
+    judged: list[int] = []
+
+    def counted(signs: Sequence[Signs]) -> list[State]:
+        judged.append(len(signs))
+        return classify(signs)
+
+    monkeypatch.setattr("hockney.sampler.classify", counted)
+    machine = Machine(lambda point: 30.0, noise=0.05)
+    notes = sample(machine, plan_of(SHM, TCP, precision=1e-9), budget_s=10)
+    visits = sum(len(visits) for visits in notes.rounds)
+    assert visits > 1000
+    assert judged[:20] == list(range(2, 42, 2)), "not after each round as long as that is cheap"
+    assert judged[-1] == visits, "what a point has reached is not told from all of its visits"
+    assert sum(judged) < 55 * visits
 
 
 def test_a_stopped_point_says_how_far_it_got() -> None:

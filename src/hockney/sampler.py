@@ -27,7 +27,8 @@ from hockney.stats.states import MIXED, Signs, State, classify
 
 MIN_VISITS = 10  # to be called precise; fewer than six give no 95 % interval of a median at all
 _SPAN_S = 1.0  # what slows a machine down for a tenth of a second is over by then, and shows in the interval
-_CALM_ROUNDS = 2  # who stops at the first narrow interval stops at the lucky ones
+_CALM_LOOKS = 2  # who stops at the first narrow interval stops at the lucky ones
+_LOOK_GROWTH = 1.02  # a look goes through all visits, so the next waits for 2 % more: else long runs only look
 _BATCH_NS = 20_000  # a batch this long makes a clock of 25 ns cost well below 1 %
 _VISIT_NS = 4_000_000  # how long the samples of one visit may take, if a repetition is shorter than that
 _SAMPLES_MAX = 40
@@ -112,8 +113,8 @@ class _Work:
     warmup: int = 1
     cost_s: float = 0.0  # of one visit, all included
     first_s: float | None = None  # when its first visit was over
-    time: Interval | None = None  # in the state with most visits, as of the last round
-    calm: int = 0  # rounds in a row after which the interval was narrow enough
+    time: Interval | None = None  # in the state with most visits, as of the last look
+    calm: int = 0  # looks in a row at which the interval was narrow enough
 
     def add(self, visit: Visit) -> None:
         times_ns = sorted(visit.times_ns().tolist())
@@ -156,6 +157,7 @@ class Sampler:
         self._work = {point: _Work(point) for point in plan.points}
         self._pending: list[Visit] = []
         self._finished = 0
+        self._looked_at = 0  # visits, at the last look
         self._given_up: set[Point] = set()
         self._refined: Counter[tuple[object, ...]] = Counter(
             curve_of(point) for point in plan.points if point.role == "refined"
@@ -173,13 +175,15 @@ class Sampler:
         active = list(self._work.values())
         if any(work.signs for work in active):
             for work in active:
-                work.calm = _CALM_ROUNDS - 1
+                work.calm = _CALM_LOOKS - 1
                 work.first_s = start_s - _SPAN_S
             active = self._judge(active)  # what was precise already stays so
         try:
             while active and self._clock() - start_s < budget_s:
                 self._one_round(active, start_s + budget_s)
-                active = self._judge(active)
+                over = self._clock() - start_s >= budget_s
+                if over or self._visits_made() >= _LOOK_GROWTH * self._looked_at:
+                    active = self._judge(active)
                 self._tell_round(active, start_s, budget_s)
         except KeyboardInterrupt:
             if self._pending:
@@ -258,12 +262,16 @@ class Sampler:
         if batch == 1 and batch_ns >= _LONG_NS:
             work.samples, work.warmup = 1, 0
 
-    # ---- after a round -----------------------------------------------------------------------------------------------
+    # ---- a look, after a round ---------------------------------------------------------------------------------------
+
+    def _visits_made(self) -> int:
+        return sum(len(work.signs) for work in self._work.values())
 
     def _judge(self, active: list[_Work]) -> list[_Work]:
         """End what is precise, look closer where a curve bends, and return what goes on."""
         # States are told from all visits of the run: the more there are, the surer the levels.
         everything = list(self._work.values())
+        self._looked_at = self._visits_made()
         states = iter(classify([signs for work in everything for signs in work.signs]))
         for work in everything:
             work.time = _time_in_main_state(work.medians_ns, [next(states) for _ in work.signs])
@@ -273,7 +281,7 @@ class Sampler:
             narrow = work.precision is not None and work.precision <= self._plan.precision
             enough = len(work.signs) >= MIN_VISITS and work.first_s is not None and now_s - work.first_s >= _SPAN_S
             work.calm = work.calm + 1 if narrow and enough else 0
-            if work.calm >= _CALM_ROUNDS:
+            if work.calm >= _CALM_LOOKS:
                 self._end(work, PointStatus.PRECISE, None)
             else:
                 going_on.append(work)
