@@ -133,10 +133,15 @@ def test_a_repetition_of_seconds_is_a_visit_by_itself() -> None:
     machine = Machine(lambda point: 1.5e9)
     notes = sample(machine, plan_of(TCP))
     assert notes.ends[TCP][0] is PointStatus.PRECISE
-    calibration, *visits = machine.visits
-    assert calibration.elapsed_ns.shape[1] == 3
-    assert {(visit.batch, visit.elapsed_ns.shape[1]) for visit in visits} == {(1, 1)}
-    assert machine.now_s < 3 * (4 + len(visits)) * 1.05, "there was a warm-up before each"
+    assert {(visit.batch, visit.elapsed_ns.shape[1]) for visit in machine.visits} == {(1, 1)}
+    assert machine.now_s < 3 * len(machine.visits) * 1.05, "there was a warm-up before each"
+    assert len(machine.visits) == sum(len(visits) for visits in notes.rounds) + 2
+
+
+def test_a_first_repetition_that_is_long_only_because_it_is_the_first() -> None:
+    machine = Machine(lambda point: 1.5e9 if not machine.visits else 30.0)
+    notes = sample(machine, plan_of(TCP))
+    assert notes.rounds[0][0].batch > 100
 
 
 def test_rounds_visit_every_unfinished_point_once_in_random_order() -> None:

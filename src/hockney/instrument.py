@@ -116,7 +116,8 @@ class WorkerPool:
             raise PointFailed(str(fault)) from fault
         except (WorkerDied, WorkerTimedOut, ProtocolError) as end:
             self._bury(point, end)
-            raise PointFailed(str(end)) from end
+            remedy = " (`hockney run --limit` gives longer)" if isinstance(end, WorkerTimedOut) else ""
+            raise PointFailed(f"{end}{remedy}") from end
         return _visit(point, live, round_, started_unix_s, answer, self._steal())
 
     # ---- jobs --------------------------------------------------------------------------------------------------------

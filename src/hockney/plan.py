@@ -17,6 +17,7 @@ from hockney.worker.catalogue import Catalogue, OptionInfo, PatternInfo, Transpo
 Found = TypeVar("Found")
 
 _DEFAULT_SIZES = "0:4M"
+_TIMEOUT_S = (20.0, 60.0)  # the least and the most that follows from a budget
 _SEVERAL_HOSTS = ("tcp", "udp", "mpi")
 
 
@@ -92,7 +93,7 @@ class Wishes:
     launches: int | None = None
     oversubscribe: bool = False
     hosts: tuple[str, ...] = ()
-    timeout_s: int = 60
+    timeout_s: int | None = None
     refine: bool | None = None
 
 
@@ -153,16 +154,17 @@ def make_plan(
                 points[point] = None
                 if pattern.sized and _wants_refinement(series, wishes):
                     refine.add(curve_of(point))
+    time_s = suite.time_s if wishes.time_s is None else wishes.time_s
     return Plan(
         suite=suite.name,
         points=tuple(points),
         skipped=tuple(Skipped(point, reason) for point, reason in skipped.items()),
         precision=suite.precision if wishes.precision is None else wishes.precision,
-        time_s=suite.time_s if wishes.time_s is None else wishes.time_s,
+        time_s=time_s,
         launches=suite.launches if wishes.launches is None else wishes.launches,
         oversubscribe=wishes.oversubscribe,
         hosts=wishes.hosts,
-        timeout_s=wishes.timeout_s,
+        timeout_s=round(sorted((*_TIMEOUT_S, time_s))[1]) if wishes.timeout_s is None else wishes.timeout_s,
         refine=frozenset(refine),
     )
 

@@ -20,12 +20,13 @@ all slowed" by the number of ranks, and ", same core" where ranks 0 and 1 are th
 takes at least 1.3 times as long beside rank 1's as while rank 1 rests; 1.37 on Zen 4, and 1.2 at most between cores
 that are shared with others). A visit during which that changed is "mixed".
 
-A CPU's paces in a run are one level or two, whichever rank of whichever job runs there: a quick part and the rest, parted where the sum of squares within both is
-least (on the log scale). They count as two only if their medians differ by 12 % or more (30 % where few are known), and
-by 2.5 times the sum of both spreads: two halves of a normal or an even distribution differ by less than 1.5 times that,
-so a clock that drifts is one level however far it goes. Slow is what lies further from the quick part's median than 4
-of its spreads (and 4 %). Names depend on what else a run has seen, so a CPU that was slowed during all of it has the
-plain name; to compare runs, classify their visits together, or compare floors and paces.
+A CPU's paces in a run are one level or two, whichever rank of whichever job runs there: a quick part and the rest,
+parted where the sum of squares within both is least (on the log scale). They count as two only if their medians differ
+by 12 % or more (30 % where few are known), and by 2.5 times the sum of both spreads: two halves of a normal or an even
+distribution differ by less than 1.5 times that, so a clock that drifts is one level however far it goes. Slow is what
+lies further from the quick part's median than 4 of its spreads (and 4 %). Names depend on what else a run has seen, so
+a CPU that was slowed during all of it has the plain name; to compare runs, classify their visits together, or compare
+floors and paces.
 
 Method: one-dimensional single-linkage clustering (J. A. Hartigan, Clustering Algorithms, Wiley 1975) with its cut at
 a fixed ratio for floors. 1.5 has room on both sides: a level was seen to spread by 1.2 (27 to 33 ns), the next to lie
