@@ -18,7 +18,6 @@ Found = TypeVar("Found")
 
 _DEFAULT_SIZES = "0:4M"
 _TIMEOUT_S = (20.0, 60.0)  # the least and the most that follows from a budget
-_SEVERAL_HOSTS = ("tcp", "udp", "mpi")
 
 
 @dataclass(frozen=True)
@@ -134,6 +133,9 @@ def make_plan(
         raise UsageError(f"every series of {suite.name} names its own transports, and those stand")
     named = any(isinstance(size, CacheShare) for series in suite.series for size in series.bytes)
     caches = read_caches() if named else {}
+    over_hosts = ", ".join(
+        {split_name(name)[0]: None for name, info in catalogue.transports.items() if "hosts" in info.caps}
+    )
     for series, pattern in zip(suite.series, patterns, strict=True):
         options = _options(pattern, series, wishes)
         known, unknown = _sizes(series, pattern, wishes, caches)
@@ -146,8 +148,8 @@ def make_plan(
                 reason = catalogue.obstacle(pattern, transport, point.ranks, point.bytes, point.options)
                 if reason is None and point.ranks > cpus and not (wishes.oversubscribe or wishes.hosts):
                     reason = f"{point.ranks} ranks on {cpus} CPUs would measure the scheduler; --oversubscribe runs it"
-                if reason is None and wishes.hosts and split_name(transport.name)[0] not in _SEVERAL_HOSTS:
-                    reason = f"{transport.name} works within one host; over several: tcp, udp and mpi"
+                if reason is None and wishes.hosts and "hosts" not in transport.caps:
+                    reason = f"{transport.name} works within one host; over several: {over_hosts}"
                 if reason is not None:
                     skipped[point] = reason
                     continue

@@ -280,6 +280,7 @@ def test_sizes_with_suffix_and_a_last_line_without_its_end() -> None:
         (["--rank", "1"], "--join"),
         (["--join", "localhost:1"], "--rank"),
         (["--listen", "localhost"], "--rank"),
+        *((["-t", name, "-n", "2", "--rank", "0", "--listen", "localhost"], name) for name in ("shm", "pipe", "unix")),
     ],
 )
 def test_wrong_usage_is_exit_code_2(arguments: list[str], culprit: str) -> None:
