@@ -107,7 +107,7 @@ int main(int argc, char **argv)
         return refuse_start("needs --rank R:", args.listen != NULL ? "--listen" : "--join");
     }
     if (args.rank >= 0 && (args.tp->caps & HK_CAP_HOSTS) == 0) {
-        return refuse("works within one host, so it takes no --rank:", args.tp->name);
+        return refuse_start("works within one host, so it takes no --rank:", args.tp->name);
     }
     if (args.rank > 0 && args.join == NULL) {
         return refuse_start("needs --join HOST:PORT: --rank", "above 0");

@@ -10,26 +10,27 @@ static uint64_t events_of(const hk_run_t *run)
     return in_flight == 1 ? 1 : FILLS * in_flight;
 }
 
-hk_status_t hk_farm_plan(const hk_run_t *run, size_t fan, size_t per_sender, hk_plan_t *plan_p)
+hk_plan_t hk_farm_plan(const hk_run_t *run, size_t fan, size_t per_sender)
 {
     const size_t senders = (size_t)run->option[HK_FARM_SENDERS];
     const size_t in_flight = (size_t)run->option[HK_FARM_IN_FLIGHT];
     const uint64_t events = events_of(run);
-    *plan_p = (hk_plan_t){.out_bytes = run->bytes,
-                          .state_bytes = sizeof(hk_farm_t),
-                          .bytes_per_rep = events * senders * run->bytes,
-                          .messages_per_rep = events * senders,
-                          .divisor = events};
+    hk_plan_t plan = {.out_bytes = run->bytes,
+                      .state_bytes = sizeof(hk_farm_t),
+                      .bytes_per_rep = events * senders * run->bytes,
+                      .messages_per_rep = events * senders,
+                      .divisor = events,
+                      .period = (uint64_t)run->ctx->size - 1 - senders};
     if (run->ctx->rank == 0) {
-        plan_p->in_bytes = in_flight * run->bytes;
-        plan_p->reqs_count = events * fan + in_flight;
+        plan.in_bytes = in_flight * run->bytes;
+        plan.reqs_count = events * fan + in_flight;
     } else if (hk_farm_is_sender(run)) {
-        plan_p->in_bytes = run->bytes;
+        plan.in_bytes = run->bytes;
     } else {
-        plan_p->in_bytes = (senders + 1) * run->bytes; /* fragments, and after them what starts an event */
-        plan_p->reqs_count = senders * per_sender;
+        plan.in_bytes = (senders + 1) * run->bytes; /* fragments, and after them what starts an event */
+        plan.reqs_count = senders * per_sender;
     }
-    return HK_OK;
+    return plan;
 }
 
 hk_status_t hk_farm_prepare(hk_run_t *run, size_t fan, hk_farm_start_t *start)

@@ -51,7 +51,7 @@ static inline int hk_farm_after(const hk_farm_t *farm, int receiver)
 }
 
 /* fan: as in hk_farm_t. per_sender: a receiver's requests for each sender. */
-hk_status_t hk_farm_plan(const hk_run_t *run, size_t fan, size_t per_sender, hk_plan_t *plan_p);
+hk_plan_t hk_farm_plan(const hk_run_t *run, size_t fan, size_t per_sender);
 hk_status_t hk_farm_prepare(hk_run_t *run, size_t fan, hk_farm_start_t *start);
 
 /* The supervisor's part of a repeat. */

@@ -2,9 +2,9 @@
  * fragment, has the answers, and reports to the supervisor. Four hops. */
 #include "farm.h"
 
-static hk_status_t pullfarm_plan(const hk_run_t *run, hk_plan_t *plan_p)
+static hk_plan_t pullfarm_plan(const hk_run_t *run)
 {
-    return hk_farm_plan(run, 1, 2, plan_p);
+    return hk_farm_plan(run, 1, 2);
 }
 
 static hk_status_t tell_receiver(hk_run_t *run, int receiver, hk_req_t *reqs)

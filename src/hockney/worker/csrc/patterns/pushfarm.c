@@ -2,9 +2,9 @@
  * sender pushes its fragment there, and the receiver reports to the supervisor when it has them all. Three hops. */
 #include "farm.h"
 
-static hk_status_t pushfarm_plan(const hk_run_t *run, hk_plan_t *plan_p)
+static hk_plan_t pushfarm_plan(const hk_run_t *run)
 {
-    return hk_farm_plan(run, (size_t)run->option[HK_FARM_SENDERS], 1, plan_p);
+    return hk_farm_plan(run, (size_t)run->option[HK_FARM_SENDERS], 1);
 }
 
 static hk_status_t tell_senders(hk_run_t *run, int receiver, hk_req_t *reqs)
