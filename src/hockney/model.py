@@ -81,10 +81,9 @@ class Visit:
     between the CPUs of ranks 0 and 1, or "transport", half a round trip of 8 B on the transport itself, between hosts.
     `pace_ns` is what a fixed loop takes a step on the CPU of each rank, just before and just after; `solo_ns` is that
     of rank 0 while rank 1 rests. `places` are those of its launch. CPU times and wall time are per rank, over all
-    samples of the visit. `steal` is the fraction of CPU time that a hypervisor took since the visit before, None where unknown
-    or too short to tell.
-    `counters` are sums over all samples by name, a number per rank: what the pattern or the transport counts
-    (docs/metrics.md).
+    samples of the visit. `steal` is the fraction of CPU time that a hypervisor took since the visit before, None where
+    unknown or too short to tell. `counters` are sums over all samples by name, a number per rank: what the pattern or
+    the transport counts (docs/metrics.md).
     """
 
     point: Point

@@ -14,8 +14,8 @@ import pytest
 from tests.worker.test_mpi_variants import CPUS, ENDLESS, job, mailbox_over
 
 from hockney.worker.catalogue import load
-from hockney.worker.errors import WorkerDied, WorkerError, WorkerRefused
-from hockney.worker.launch import Launch, launcher_of
+from hockney.worker.errors import LaunchFailed, WorkerDied, WorkerError, WorkerRefused
+from hockney.worker.launch import Job, Launch, launch, launcher_of
 from hockney.worker.session import WorkerSession
 from hockney.worker.shmem import Shmem, search
 
@@ -190,6 +190,16 @@ def test_a_killed_rank_is_named(shmem: Shmem, transport: str, victim: int) -> No
         with pytest.raises(WorkerDied, match=f"rank {victim} was killed by SIGKILL"):
             session.measure(pattern, batch=ENDLESS, timeout_s=60)
         timer.join()
+
+
+@EVERY_SHMEM
+@pytest.mark.parametrize("size", ["64T", "70368744177664", "65536g", "65536GB"])
+def test_heaps_larger_than_the_memory_are_refused_before_the_start(shmem: Shmem, size: str) -> None:
+    one = Job(Path("worker"), "shmem", 2)
+    with pytest.raises(LaunchFailed, match=f"2 heaps by SHMEM_SYMMETRIC_HEAP_SIZE={size} are more than the .* free"):
+        launch(one, shmem, {"SHMEM_SYMMETRIC_HEAP_SIZE": size})
+    for harmless in ("64M", "", "much"):
+        assert launch(one, shmem, {"SHMEM_SYMMETRIC_HEAP_SIZE": harmless}).argv
 
 
 @EVERY_SHMEM

@@ -113,7 +113,7 @@ int hk_launched_run(const hk_args_t *args, const hk_world_t *world, bool pinned,
     hk_control_t control;
     if (args->size != 0 && world->size != args->size) {
         hk_log(world->rank,
-               "%s: %d ranks were asked for, the library sees %d: does its launcher belong to the library that the "
+               "%s: %d ranks were asked for, the library sees %d: is this the launcher of the library that the "
                "worker was built with?",
                hk_family.name, args->size, world->size);
         return HK_EXIT_USAGE;

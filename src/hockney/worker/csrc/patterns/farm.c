@@ -83,7 +83,7 @@ static hk_status_t run_events(hk_run_t *run, int *starting_p)
     return status == HK_OK ? tp->wait_all(ctx, run->reqs, run->reqs_count) : status;
 }
 
-hk_status_t hk_farm_supervise(hk_run_t *run, uint64_t reps)
+static hk_status_t supervise(hk_run_t *run, uint64_t reps)
 {
     int starting = hk_farm_of(run)->next;
     hk_status_t status = HK_OK;
@@ -106,19 +106,37 @@ static int receiver_of(const hk_run_t *run)
     return run->ctx->rank - 1 - hk_farm_of(run)->senders;
 }
 
-uint64_t hk_farm_share(const hk_run_t *run, uint64_t events)
+static uint64_t share_of(const hk_run_t *run, uint64_t events)
 {
     const hk_farm_t *farm = hk_farm_of(run);
     return share_from(farm, farm->next, receiver_of(run), events);
 }
 
-void hk_farm_advance(hk_run_t *run, uint64_t events)
+static void advance(hk_run_t *run, uint64_t events)
 {
     hk_farm_t *farm = hk_farm_of(run);
     const uint64_t receivers = (uint64_t)farm->receivers;
     farm->first = farm->next;
     farm->repeated = events;
     farm->next = (int)(((uint64_t)farm->next + events % receivers) % receivers);
+}
+
+hk_status_t hk_farm_repeat(hk_run_t *run, uint64_t reps, hk_farm_serve_t *serve, hk_farm_take_t *take)
+{
+    const uint64_t events = reps * hk_farm_of(run)->events;
+    hk_status_t status = HK_OK;
+    if (run->ctx->rank == 0) {
+        status = supervise(run, reps);
+    } else if (hk_farm_is_sender(run)) {
+        status = serve(run, events);
+    } else {
+        const uint64_t mine = share_of(run, events);
+        for (uint64_t i = 0; i < mine && status == HK_OK; i++) {
+            status = take(run);
+        }
+    }
+    advance(run, events);
+    return status;
 }
 
 bool hk_farm_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)

@@ -58,20 +58,7 @@ static hk_status_t pushfarm_take_event(hk_run_t *run)
 
 static hk_status_t pushfarm_repeat(hk_run_t *run, uint64_t reps)
 {
-    const uint64_t events = reps * hk_farm_of(run)->events;
-    hk_status_t status = HK_OK;
-    if (run->ctx->rank == 0) {
-        status = hk_farm_supervise(run, reps);
-    } else if (hk_farm_is_sender(run)) {
-        status = pushfarm_push(run, events);
-    } else {
-        const uint64_t mine = hk_farm_share(run, events);
-        for (uint64_t i = 0; i < mine && status == HK_OK; i++) {
-            status = pushfarm_take_event(run);
-        }
-    }
-    hk_farm_advance(run, events);
-    return status;
+    return hk_farm_repeat(run, reps, pushfarm_push, pushfarm_take_event);
 }
 
 /* A sender must have what the supervisor said; the rest is the same for both farms. */
