@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.worker import made_up
+from tests.worker.made_up import on_path, script
 from tests.worker.test_mpi_variants import CPUS, ENDLESS, job, mailbox_over
 
 from hockney.worker.catalogue import load
@@ -30,45 +31,9 @@ MACROS = {
 LAUNCHERS = {"openmpi": "oshrun (Open MPI) 5.0.3", "other": "launcher 1.0"}
 
 
-def script(path: Path, text: str) -> None:
-    path.write_text(f"#!/bin/sh\n{text}\n")
-    path.chmod(0o755)
-
-
 def install(root: Path, maker: str, *, launcher: str | None = "oshrun", says: str = "") -> Path:
     """A made-up OpenSHMEM. Returns its bin folder."""
-    tools = root / "bin"
-    library = root / "lib"
-    tools.mkdir(parents=True)
-    library.mkdir()
-    (library / "liboshmem.so").write_text(str(root))
-    script(
-        tools / "oshcc",
-        f'case "$*" in *-show*) echo "{shutil.which("cc")} -I{root}/include -L{library} -loshmem";;\n'
-        f"*--version*) echo cc 1.0;;\n*-dM*) cat <<'END'\n{MACROS[maker]}\nEND\n;; *) exit 1;; esac",
-    )
-    if launcher:
-        script(tools / launcher, f"cat <<'END'\n{says or LAUNCHERS[maker]}\nEND")
-    return tools
-
-
-@pytest.fixture
-def only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Nothing is installed but what a test makes, in folders under the one returned, and the basic commands."""
-    basic = tmp_path / "basic"
-    basic.mkdir()
-    for name in ("sh", "cat", "cc"):
-        found = shutil.which(name)
-        assert found
-        (basic / name).symlink_to(found)
-    monkeypatch.setenv("PATH", str(basic))
-    monkeypatch.delenv("HOCKNEY_OSHCC", raising=False)
-    monkeypatch.setattr(sys, "prefix", str(tmp_path / "venv"))
-    return tmp_path
-
-
-def on_path(monkeypatch: pytest.MonkeyPatch, *folders: Path) -> None:
-    monkeypatch.setenv("PATH", os.pathsep.join([*map(str, folders), os.environ["PATH"]]))
+    return made_up.install(root, "oshcc", "oshmem", MACROS[maker], launcher, says or LAUNCHERS[maker])
 
 
 def test_none_at_all(only: Path) -> None:

@@ -66,7 +66,6 @@ static int read_line(session_t *session, char line[HK_LINE_MAX])
 /* Rank 0: the next command that can be carried out; wrong ones are answered here. */
 static void next_command(session_t *session, hk_command_t *command)
 {
-    const hk_transport_t *tp = session->bench.ctx->tp;
     char line[HK_LINE_MAX];
     char error[HK_ERROR_MAX];
     for (;;) {

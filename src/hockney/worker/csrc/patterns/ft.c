@@ -6,6 +6,7 @@
  * transform back and a checksum. Each transform is one all-to-all; x and y are transformed in the planes on its one
  * side, z on the other, all in place. Whether the checksums are the published ones is told after the samples. */
 #include <math.h>
+#include <stdio.h>
 
 #include "../collectives.h"
 #include "../pattern.h"
