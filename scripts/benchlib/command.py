@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from scripts.benchlib.commands import ROOT, repeat, start
+from scripts.benchlib.loads import loads
 from scripts.benchlib.mpi import mpi
 from scripts.benchlib.native import null, shm, sockets
 from scripts.benchlib.place import Place
@@ -33,6 +34,7 @@ _IN_ROUNDS: dict[str, Callable[[Place], Sequence[Series]]] = {
     "unix": sockets("unix"),
     "tcp": sockets("tcp"),
     "mpi": mpi,
+    "loads": loads,
 }
 _ONE_BY_ONE: dict[str, Callable[[Place], list[Row]]] = {"repeat": repeat, "start": start}
 PARTS = (*_IN_ROUNDS, *_ONE_BY_ONE)
