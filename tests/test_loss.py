@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -66,7 +66,7 @@ def test_every_datagram_that_the_network_drops_is_counted(lossy: str, transport:
     answers, done = converse(Path("ip"), [command], *arguments)
     assert [a["kind"] for a in answers] == ["measure", "bye"], done.stderr
     lost, kernels = answers[0]["counters"]["lost"], dropped(lossy)
-    # About one in a hundred of 2 x 5000 messages; the rest of what was dropped are questions, answers, the verification.
+    # About one in a hundred of 2 x 5000 messages; what else was dropped are questions, answers, the verification.
     assert 50 < sum(lost) < 200
     assert 0.8 * kernels <= sum(lost) <= kernels
     assert all(count > 0 for count in lost)
