@@ -10,6 +10,7 @@ from typing import Any
 from hockney.archive import Published, published
 from hockney.library import Series
 from hockney.report.classic.configuration import clock_hz, data_caches
+from hockney.report.classic.distance import PERIOD_NS, distance_table
 from hockney.report.classic.layout import contents
 from hockney.report.classic.reading import (
     NOT_PLANNED,
@@ -55,6 +56,13 @@ def _notes(of: str) -> tuple[str, ...]:
 def pair_tables(reading: Reading) -> list[Table]:
     """ping_pong, multiple_pairs and single_pairs."""
     return [_pair_table(spec, reading) for spec in contents("t3d")["pairs"]]
+
+
+def distance_tables(reading: Reading) -> list[Table]:
+    """What distance adds to the latency of one word, for every way to ping-pong it."""
+    spec = next(one for one in contents("t3d")["pairs"] if one["name"] == "ping_pong")
+    groups = {group.title: _of_size(group, _WORD_BYTES) for group in _groups(spec, reading)}
+    return [distance_table(groups, reading)]
 
 
 def _pair_table(spec: Mapping[str, Any], reading: Reading) -> Table:
@@ -270,7 +278,7 @@ def _no_load(reason: str, known: Published) -> tuple[Measured, ...]:
 
 def _told(known: Published) -> tuple[float | None, ...]:
     """The published ns, cp, words and MB/s. A ratio of periods of two clocks would say nothing, one of ns does."""
-    return float(known.at["latency_cp"]) / 0.150, None, None, known.value
+    return float(known.at["latency_cp"]) * PERIOD_NS, None, None, known.value
 
 
 def _at_level(reading: Reading, access: str, level: str) -> Series | str:
