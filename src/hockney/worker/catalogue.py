@@ -50,6 +50,7 @@ class PatternInfo:
 
     Sizes are multiples of `grain_bytes`, and not 0; where it is 0, any size will do.
     `senders`: the option that says how many ranks beside rank 0 only send; at least one more must be left to receive.
+    `collective`: what its option `algorithm` may leave to the transport; such a point needs none of `needs`.
     """
 
     name: str
@@ -61,6 +62,7 @@ class PatternInfo:
     options: tuple[OptionInfo, ...]
     grain_bytes: int = 0
     senders: str | None = None
+    collective: str | None = None
 
     def option(self, name: str) -> OptionInfo:
         """The option of that name. Raises UsageError."""
@@ -85,7 +87,10 @@ class PatternInfo:
 
 @dataclass(frozen=True)
 class TransportInfo:
-    """A transport that is ready here. `name` is `base[@library][:variant]`; native ones have no `library`."""
+    """A transport that is ready here. `name` is `base[@library][:variant]`; native ones have no `library`.
+
+    `native`: the collectives that it has of its own; their lengths are multiples of `grain_bytes`, if that is not 0.
+    """
 
     name: str
     summary: str
@@ -95,6 +100,7 @@ class TransportInfo:
     executable: Path
     worker_name: str  # what the worker calls it
     library: Library | None = None
+    grain_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -163,8 +169,17 @@ class Catalogue:
             "payload": "messages that really arrive",
             "stream": "a byte stream",
         }
-        for need in sorted(pattern.needs - transport.caps):
-            return f"{pattern.name} needs {words.get(need, need)}, which {transport.name} does not offer"
+        collective, own = pattern.collective, pattern.collective in transport.native
+        algorithm = "" if collective is None else dict(options).get("algorithm", pattern.option("algorithm").default)
+        native = algorithm == "native" or (algorithm == "auto" and own)
+        if native and not own:
+            return f"{transport.name} has no {collective} of its own"
+        for need in () if native else sorted(pattern.needs - transport.caps):
+            hint = "; algorithm=native does without" if own else ""
+            return f"{pattern.name} needs {words.get(need, need)}, which {transport.name} does not offer{hint}"
+        if native and transport.grain_bytes and size_bytes % transport.grain_bytes:
+            grain = transport.grain_bytes
+            return f"{collective} of {transport.name} takes multiples of {grain} B, not {size_bytes} B"
         if pattern.senders is not None:
             senders = int(dict(options).get(pattern.senders, pattern.option(pattern.senders).default))
             if senders >= ranks - 1:
@@ -321,6 +336,7 @@ def _pattern(row: dict[str, Any]) -> PatternInfo:
         grain_bytes=row["grain_bytes"],
         options=tuple(_option(option) for option in row["options"]),
         senders=row["senders"],
+        collective=row["collective"],
     )
 
 
@@ -339,4 +355,5 @@ def _transport(row: dict[str, Any], executable: Path) -> TransportInfo:
         max_bytes=row["max_bytes"],
         executable=executable,
         worker_name=row["name"],
+        grain_bytes=row["grain_bytes"],
     )

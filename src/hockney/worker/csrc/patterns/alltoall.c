@@ -7,25 +7,22 @@
 enum { ALLTOALL_ALGORITHM };
 enum { ALLTOALL_AUTO, ALLTOALL_NATIVE, ALLTOALL_FLAT };
 
-static bool alltoall_is_native(const hk_run_t *run)
+static bool alltoall_is_native(const hk_transport_t *tp, const int64_t *option)
 {
-    return run->option[ALLTOALL_ALGORITHM] != ALLTOALL_FLAT && run->ctx->tp->alltoall != NULL;
+    return option[ALLTOALL_ALGORITHM] == ALLTOALL_NATIVE ||
+           (option[ALLTOALL_ALGORITHM] == ALLTOALL_AUTO && tp->alltoall != NULL);
 }
 
 static hk_status_t alltoall_plan(const hk_run_t *run, hk_plan_t *plan_p)
 {
     const uint64_t size = (uint64_t)run->ctx->size;
-    if (run->option[ALLTOALL_ALGORITHM] == ALLTOALL_NATIVE && run->ctx->tp->alltoall == NULL) {
-        hk_log(run->ctx->rank, "%s has no all-to-all of its own", run->ctx->tp->name);
-        return HK_ERR_UNSUPPORTED;
-    }
     *plan_p = (hk_plan_t){.out_bytes = size * run->bytes,
                           .in_bytes = size * run->bytes,
                           .reqs_count = 2 * (size - 1),
                           .bytes_per_rep = size * (size - 1) * run->bytes,
                           .messages_per_rep = size * (size - 1),
                           .divisor = 1,
-                          .algorithm = alltoall_is_native(run) ? "native" : "portable"};
+                          .algorithm = alltoall_is_native(run->ctx->tp, run->option) ? "native" : "portable"};
     return HK_OK;
 }
 
@@ -33,7 +30,7 @@ static hk_status_t alltoall_repeat(hk_run_t *run, uint64_t reps)
 {
     hk_ctx_t *ctx = run->ctx;
     hk_status_t status = HK_OK;
-    if (alltoall_is_native(run)) {
+    if (alltoall_is_native(ctx->tp, run->option)) {
         hk_status_t (*const alltoall)(hk_ctx_t *, const void *, void *, size_t) = ctx->tp->alltoall;
         for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
             status = alltoall(ctx, run->out, run->in, run->bytes);
@@ -65,6 +62,8 @@ const hk_pattern_t hk_pattern_alltoall = {
     .ranks_step = 1,
     .timed = HK_TIMED_SLOWEST,
     .sized = true,
+    .collective = "alltoall",
+    .native = alltoall_is_native,
     .option = {{"algorithm", "auto|native|flat", ALLTOALL_AUTO, 0, 0,
                 "the library's own all-to-all, or all messages at once; auto: its own if it has one"}},
     .plan = alltoall_plan,

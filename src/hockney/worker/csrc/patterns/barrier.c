@@ -5,29 +5,24 @@
 enum { BARRIER_ALGORITHM };
 enum { BARRIER_AUTO, BARRIER_NATIVE, BARRIER_PORTABLE };
 
-static bool barrier_is_native(const hk_run_t *run)
+static bool barrier_is_native(const hk_transport_t *tp, const int64_t *option)
 {
-    return run->option[BARRIER_ALGORITHM] != BARRIER_PORTABLE && run->ctx->tp->barrier != NULL;
+    return option[BARRIER_ALGORITHM] == BARRIER_NATIVE ||
+           (option[BARRIER_ALGORITHM] == BARRIER_AUTO && tp->barrier != NULL);
 }
 
 static hk_status_t barrier_plan(const hk_run_t *run, hk_plan_t *plan_p)
 {
-    if (run->option[BARRIER_ALGORITHM] == BARRIER_NATIVE && run->ctx->tp->barrier == NULL) {
-        hk_log(run->ctx->rank, "%s has no barrier of its own", run->ctx->tp->name);
-        return HK_ERR_UNSUPPORTED;
-    }
-    if (!barrier_is_native(run) && (run->ctx->tp->caps & HK_CAP_SEND) == 0) {
-        hk_log(run->ctx->rank, "%s has no messages to make a barrier of", run->ctx->tp->name);
-        return HK_ERR_UNSUPPORTED;
-    }
-    *plan_p = (hk_plan_t){.divisor = 1, .algorithm = barrier_is_native(run) ? "native" : "portable"};
+    const bool native = barrier_is_native(run->ctx->tp, run->option);
+    *plan_p = (hk_plan_t){.divisor = 1, .algorithm = native ? "native" : "portable"};
     return HK_OK;
 }
 
 static hk_status_t barrier_repeat(hk_run_t *run, uint64_t reps)
 {
     hk_ctx_t *ctx = run->ctx;
-    hk_status_t (*const barrier)(hk_ctx_t *) = barrier_is_native(run) ? ctx->tp->barrier : hk_portable_barrier;
+    const bool native = barrier_is_native(ctx->tp, run->option);
+    hk_status_t (*const barrier)(hk_ctx_t *) = native ? ctx->tp->barrier : hk_portable_barrier;
     hk_status_t status = HK_OK;
     for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
         status = barrier(ctx);
@@ -38,10 +33,13 @@ static hk_status_t barrier_repeat(hk_run_t *run, uint64_t reps)
 const hk_pattern_t hk_pattern_barrier = {
     .name = "barrier",
     .summary = "no rank goes on before all have come; the slowest rank's time",
+    .needs = HK_CAP_SEND,
     .ranks_min = 2,
     .ranks_step = 1,
     .timed = HK_TIMED_SLOWEST,
     .sized = false,
+    .collective = "barrier",
+    .native = barrier_is_native,
     .option = {{"algorithm", "auto|native|portable", BARRIER_AUTO, 0, 0,
                 "the library's own barrier, or dissemination over messages; auto: its own if it has one"}},
     .plan = barrier_plan,
