@@ -2,8 +2,8 @@
 
 Model: t = base + a * hops + b * changes, with the hops between two ranks and how often the way changes its direction;
 where ways have no directions, t = base + a * hops. Every pair weighs the same. What the model can't say (shared links,
-one slow node) shows in `rms_ns` and `worst_pair`. Ordinary least squares and the errors of its parameters: N. R. Draper,
-H. Smith, Applied Regression Analysis, 3rd ed., Wiley 1998, chapter 5. The model is that of the Cray T3D report.
+one slow node) shows in `rms_ns` and `worst_pair`. Ordinary least squares and the errors of its parameters: N. R.
+Draper, H. Smith, Applied Regression Analysis, 3rd ed., Wiley 1998, chapter 5. The model is that of the Cray T3D report.
 """
 
 from __future__ import annotations
