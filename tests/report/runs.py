@@ -27,6 +27,13 @@ FACTS: dict[str, Any] = {
     },
     "memory": {"total_bytes": 8 << 30, "page_bytes": 4096},
     "clock": {"source": "tsc"},
+    "board": "Maker X1",
+    "network": {
+        "tcp_send_buffer_bytes": 16 << 10,
+        "tcp_receive_buffer_bytes": 128 << 10,
+        "send_buffer_bytes": 208 << 10,
+        "interfaces": [{"name": "eth0", "driver": "fast", "bits_per_s": 25_000_000_000}],
+    },
     "software": {"c_compiler": "cc 12.2", "c_options": "-O3 -std=c17", "commit": "abc"},
     "environment": {},
 }

@@ -153,6 +153,9 @@ def test_configuration_is_this_machines(tmp_path: Path) -> None:
     assert here["Library"] == "the library of shm"
     assert here["Date"] == "1 January 1970"
     assert list(here) == list(contents("atlas")["configuration"])
+    there, here_too = table.notes
+    assert there.startswith("There: nodes of 20 MHz")
+    assert here_too == "Here: 2 ranks on CPUs 0. Within a host a message crosses no switch."
 
 
 def test_every_published_atlas_figure_has_one_row(tmp_path: Path) -> None:
@@ -234,6 +237,8 @@ def test_npb_table_has_a_line_a_machine_and_a_column_a_number_of_nodes(tmp_path:
 def test_system_description_is_this_machines(tmp_path: Path) -> None:
     found = tables(tmp_path, "scabench", [Made(point("shm", "barrier", 2, 0), 100)])
     assert row(found["hardware"], "Operating system")[2] == "Some Linux 1, Linux 6.1"
+    assert row(found["hardware"], "Network interface")[2] == "eth0 (fast, 25 Gbit/s), not used within one host"
+    assert row(found["hardware"], "Mother board")[2] == "Maker X1"
     assert row(found["software"], "Compiler")[1:] == ("Gnu gcc (egcs-2.91.66)", "cc 12.2")
 
 
@@ -365,9 +370,9 @@ def test_load_table_has_the_nearest_load_of_this_machine(tmp_path: Path) -> None
     found = tables(tmp_path, "t3d", made)
     cache = row(found["load"], "Cache")
     assert cache[6] == "chase, 16 KiB"
-    assert [figure(cell) for cell in cache[7:]] == [about(2), about(4), 1, about(4000)]  # 2 GHz
+    assert [figure(cell) for cell in cache[7:]] == [about(2), about(4), about(1 / 4), about(4000)]  # 2 GHz
     out = row(found["load"], "DRAM", "Cache", "out of page")
-    assert [figure(cell) for cell in out[7:]] == [about(90), about(180), 8, about(64e3 / 90)]
+    assert [figure(cell) for cell in out[7:]] == [about(90), about(180), about(8 / 180), about(64e3 / 90)]
     inside = row(found["load"], "DRAM", "Cache", "in page")
     assert figure(inside[7]) == about(72)  # a line of eight words of 9 ns
     remote = row(found["load"], "Remote DRAM", "Register", "in page")
@@ -377,6 +382,7 @@ def test_load_table_has_the_nearest_load_of_this_machine(tmp_path: Path) -> None
     assert figure(row(found["load"], "Remote DRAM", "Prefetch", "in page")[10]) == about(8192)
     assert reason(row(found["load"], "Remote DRAM", "Cache", "out of page")[7]) == "a get does not choose its page"
     assert [one[2] for one in found["levels"].rows[:3]] == ["L1", "L3", "memory"]
+    assert [figure(cell) for cell in found["levels"].rows[0][3:]] == [about(2), about(4), about(1 / 4), about(4000)]
 
 
 def test_memory_needs_a_working_set_beyond_the_caches(tmp_path: Path) -> None:

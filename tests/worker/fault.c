@@ -7,8 +7,8 @@
  *   HOCKNEY_FAULT="fail 1 64"      rank 1's receive of 64 bytes fails
  *   HOCKNEY_FAULT="rubbish 0 64"   rank 0 prints rubbish on standard output at each receive of 64 bytes
  *
- * Built into a worker of its own with -DHK_EXTRA_TRANSPORTS(X)=X(fault); with -DHK_FAULT_CLOCK_NS=5000000 its clock goes
- * in steps of 5 ms. */
+ * Built into a worker of its own with -DHK_EXTRA_TRANSPORTS(X)=X(fault); with -DHK_FAULT_CLOCK_NS=5000000 its clock
+ * goes in steps of 5 ms. */
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>

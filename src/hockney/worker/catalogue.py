@@ -162,24 +162,9 @@ class Catalogue:
         options: Sequence[tuple[str, str]] = (),
     ) -> str | None:
         """Why this point can't be measured, as a sentence, or None: the same rules that the worker applies."""
-        words = {
-            "send": "send and receive",
-            "nonblocking": "several messages under way at once",
-            "one_sided": "put and get",
-            "payload": "messages that really arrive",
-            "stream": "a byte stream",
-        }
-        collective, own = pattern.collective, pattern.collective in transport.native
-        algorithm = "" if collective is None else dict(options).get("algorithm", pattern.option("algorithm").default)
-        native = algorithm == "native" or (algorithm == "auto" and own)
-        if native and not own:
-            return f"{transport.name} has no {collective} of its own"
-        for need in () if native else sorted(pattern.needs - transport.caps):
-            hint = "; algorithm=native does without" if own else ""
-            return f"{pattern.name} needs {words.get(need, need)}, which {transport.name} does not offer{hint}"
-        if native and transport.grain_bytes and size_bytes % transport.grain_bytes:
-            grain = transport.grain_bytes
-            return f"{collective} of {transport.name} takes multiples of {grain} B, not {size_bytes} B"
+        lack = _what_it_lacks(pattern, transport, size_bytes, options)
+        if lack is not None:
+            return lack
         if pattern.senders is not None:
             senders = int(dict(options).get(pattern.senders, pattern.option(pattern.senders).default))
             if senders >= ranks - 1:
@@ -198,6 +183,33 @@ class Catalogue:
         if transport.max_bytes and size_bytes > transport.max_bytes:
             return f"{size_bytes} B is above the {transport.max_bytes} B that {transport.name} sends in one message"
         return None
+
+
+_WORDS = {
+    "send": "send and receive",
+    "nonblocking": "several messages under way at once",
+    "one_sided": "put and get",
+    "payload": "messages that really arrive",
+    "stream": "a byte stream",
+}
+
+
+def _what_it_lacks(
+    pattern: PatternInfo, transport: TransportInfo, size_bytes: int, options: Sequence[tuple[str, str]]
+) -> str | None:
+    """What the transport does not offer: a collective of its own, where the point is one; else what patterns need."""
+    collective, own = pattern.collective, pattern.collective in transport.native
+    algorithm = "" if collective is None else dict(options).get("algorithm", pattern.option("algorithm").default)
+    native = algorithm == "native" or (algorithm == "auto" and own)
+    if native and not own:
+        return f"{transport.name} has no {collective} of its own"
+    for need in () if native else sorted(pattern.needs - transport.caps):
+        hint = "; algorithm=native does without" if own else ""
+        return f"{pattern.name} needs {_WORDS.get(need, need)}, which {transport.name} does not offer{hint}"
+    grain = transport.grain_bytes
+    if native and grain and size_bytes % grain:
+        return f"{collective} of {transport.name} takes multiples of {grain} B, not {size_bytes} B"
+    return None
 
 
 def split_name(name: str) -> tuple[str, str, str]:
