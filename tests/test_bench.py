@@ -282,10 +282,25 @@ def test_a_part_prints_its_row() -> None:
     assert str(ROOT) not in done.stdout
 
 
+def test_loads_have_a_row_for_each_level_of_the_load_table() -> None:
+    done = bench("--rounds", "1", "loads")
+    assert done.returncode == 0, done.stderr
+    table, _, _ = done.stdout.partition("\n\n")
+    levels = []
+    for row in table.splitlines()[2:]:
+        what, target, measured = row.strip("| ").split(" | ")[:3]
+        assert target == "within 10 % of bare C"
+        if not measured.startswith("not measured: the size of the level "):
+            assert ": memload " in measured
+            assert ", bare C " in measured
+        levels.append(what.removeprefix("memload: chase in ").partition(",")[0])
+    assert levels == ["L1/2", "L2/2", "L3/2", "4*L3"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["nul"], "no part is called nul; there are null, shm, pipe, unix, tcp, mpi, repeat, start"),
+        (["nul"], "no part is called nul; there are null, shm, pipe, unix, tcp, mpi, loads, repeat, start"),
         (["--write", "null"], "--write takes neither parts nor --short"),
         (["--write", "--short"], "--write takes neither parts nor --short"),
         (["--rounds", "0", "null"], "--rounds must be at least 1"),

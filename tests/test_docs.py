@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 
 from hockney.cli.commands import COMMANDS
+from hockney.inventory import take_inventory
 from hockney.units import parse_sizes
 from hockney.worker.build import build_worker
-from hockney.worker.catalogue import describe
+from hockney.worker.catalogue import describe, split_name
 
 ROOT = Path(__file__).parents[1]
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]}
@@ -44,6 +45,41 @@ def test_every_option_of_a_pattern_is_explained(pattern: str, option: dict[str, 
 @pytest.mark.parametrize("transport", [row["name"] for row in DESCRIPTION["transports"]])
 def test_every_transport_is_described(transport: str) -> None:
     assert f"`{transport}`" in PAGES["transports.md"]
+
+
+# The columns of the matrix on the page: a transport for itself, for a family's every library, and for variants alike.
+COLUMNS = {
+    "`null`": ["null"],
+    "`shm`, `threads`": ["shm", "threads"],
+    "`pipe`, `unix`, `tcp`": ["pipe", "unix", "tcp"],
+    "their variants, `udp`, `udp:spin`": [
+        *(f"{name}:{variant}" for name in ("pipe", "unix", "tcp") for variant in ("nonblock", "spin")),
+        *("udp", "udp:spin"),
+    ],
+    "`mpi@…`, its send modes": ["mpi", "mpi:sync", "mpi:ready", "mpi:buffered", "mpi:persistent"],
+    "`mpi@…:rma`": ["mpi:rma"],
+    "`shmem@…`, `:static`": ["shmem", "shmem:static"],
+    "`pvm@…`, its ways": ["pvm", "pvm:psend", "pvm:inplace", "pvm:raw-daemon", "pvm:default"],
+}
+
+
+def test_the_matrix_on_the_page_is_that_of_the_code() -> None:
+    matrix = take_inventory(cpus=2).matrix
+    by_name: dict[str, list[dict[str, str | None]]] = {}
+    for name, cells in matrix.cells.items():
+        base, _, variant = split_name(name)
+        by_name.setdefault(f"{base}:{variant}" if variant else base, []).append(cells)
+    if not all(name in by_name for names in COLUMNS.values() for name in names):
+        pytest.skip("not every family of transports is here")
+    lines = [f"| pattern | {' | '.join(COLUMNS)} |", "| --- |" + " --- |" * len(COLUMNS)]
+    for pattern in matrix.patterns:
+        row = []
+        for names in COLUMNS.values():
+            (cell,) = {cells[pattern] or "–" for name in names for cells in by_name[name]}  # all of a column are alike
+            row.append(cell)
+        lines.append(f"| {pattern} | {' | '.join(row)} |")
+    table = "\n".join(lines)
+    assert table in PAGES["transports.md"], f"docs/transports.md should hold:\n{table}"
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -21,7 +21,8 @@ ALGORITHM = OptionInfo("algorithm", ("auto", "native"), "auto", 0, 0, "whose")
 
 
 def pattern(name: str, *, ranks: tuple[int, int, int] = (2, 2, 1), needs: frozenset[str] = frozenset()) -> PatternInfo:
-    return PatternInfo(name, f"what {name} does", needs, ranks, "root", name != "barrier", (ALGORITHM,))
+    own = "barrier" if name == "barrier" else None
+    return PatternInfo(name, f"what {name} does", needs, ranks, "root", not own, (ALGORITHM,), collective=own)
 
 
 def transport(name: str, caps: str = "send nonblocking", native: str = "", library: Mpi | None = None) -> TransportInfo:
@@ -36,12 +37,13 @@ def catalogue(monkeypatch: pytest.MonkeyPatch) -> Catalogue:
         pattern("pingpong", needs=frozenset({"send"})),
         pattern("twoway", needs=frozenset({"nonblocking"})),
         pattern("oneway"),
-        pattern("barrier", ranks=(2, 0, 1)),
+        pattern("barrier", ranks=(2, 0, 1), needs=frozenset({"send"})),
     ]
     transports = [
         transport("shm"),
         transport("null", caps="send"),
         transport(OPEN_MPI.id, native="barrier", library=OPEN_MPI),
+        transport("puts", caps="", native="barrier"),
     ]
     made = Catalogue(
         {one.name: one for one in patterns},
@@ -60,6 +62,7 @@ def test_transports_and_patterns_are_those_of_the_workers() -> None:
         ("shm", True),
         ("null", True),
         ("mpi@openmpi-4.1.4", True),
+        ("puts", True),
         ("mpi@mpich-9", False),
     ]
     assert found.transports[-1].why == "its mpicc fails"
@@ -74,8 +77,11 @@ def test_the_matrix_gives_reasons() -> None:
     assert matrix.cells["shm"] == {"pingpong": "yes", "twoway": "yes", "oneway": "yes", "barrier": "yes"}
     assert matrix.cells[OPEN_MPI.id]["barrier"] == "native"
     assert matrix.cells["null"]["twoway"] is None
+    assert matrix.cells["puts"]["barrier"] == "native"  # which needs no messages
     assert matrix.reasons == {
-        ("null", "twoway"): "twoway needs several messages under way at once, which null does not offer"
+        ("null", "twoway"): "twoway needs several messages under way at once, which null does not offer",
+        ("puts", "pingpong"): "pingpong needs send and receive, which puts does not offer",
+        ("puts", "twoway"): "twoway needs several messages under way at once, which puts does not offer",
     }
 
 

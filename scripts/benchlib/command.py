@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from scripts.benchlib.commands import ROOT, repeat, start
+from scripts.benchlib.loads import loads
 from scripts.benchlib.mpi import mpi
 from scripts.benchlib.native import null, shm, sockets
 from scripts.benchlib.place import Place
@@ -33,6 +34,7 @@ _IN_ROUNDS: dict[str, Callable[[Place], Sequence[Series]]] = {
     "unix": sockets("unix"),
     "tcp": sockets("tcp"),
     "mpi": mpi,
+    "loads": loads,
 }
 _ONE_BY_ONE: dict[str, Callable[[Place], list[Row]]] = {"repeat": repeat, "start": start}
 PARTS = (*_IN_ROUNDS, *_ONE_BY_ONE)
@@ -59,7 +61,7 @@ def _read(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="scripts/bench",
         description="Shows how fast hockney itself is, as ratios taken in one run and one state of the machine.",
-        epilog=f"Parts: {', '.join(PARTS)}; all of them take about 10 minutes. Leave the machine alone meanwhile.",
+        epilog=f"Parts: {', '.join(PARTS)}; all of them take 10 to 15 minutes. Leave the machine alone meanwhile.",
     )
     parser.add_argument("parts", nargs="*", metavar="PART", help="what to measure; everything if none is named")
     parser.add_argument("--short", action="store_true", help="few repetitions: does it work, not how fast is it")

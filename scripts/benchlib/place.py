@@ -73,16 +73,16 @@ class Place:
         return Look(statistics.fmean(answer.floor_ns), answer.pace_ns[1], answer.solo_ns[1])
 
     @contextmanager
-    def worker(self, transport: str) -> Iterator[WorkerSession]:
-        """A new job of two pinned ranks over a transport."""
-        with WorkerSession(self.launch(transport)) as session:
+    def worker(self, transport: str, ranks: int = 2) -> Iterator[WorkerSession]:
+        """A new job of one or two pinned ranks over a transport."""
+        with WorkerSession(self.launch(transport, ranks)) as session:
             session.hello()
             yield session
 
-    def launch(self, transport: str) -> Launch:
+    def launch(self, transport: str, ranks: int = 2) -> Launch:
         """How such a job is started."""
         info = self.catalogue.transports[transport]
-        return launch(Job(info.executable, info.worker_name, 2, self.cpus), info.library)
+        return launch(Job(info.executable, info.worker_name, ranks, self.cpus), info.library)
 
     def mpiexec(self, transport: str, argv: Sequence[str]) -> Launch:
         """The start of another program in the place of the worker: same mpiexec, same flags, same environment."""

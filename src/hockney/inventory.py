@@ -189,9 +189,11 @@ def _matrix(catalogue: Catalogue) -> Matrix:
         row = cells.setdefault(transport.name, {})
         for pattern in catalogue.patterns.values():
             least, most, _ = pattern.ranks
+            ranks = least if least == most else max(2, least)
             size_bytes = max(8, pattern.grain_bytes) if pattern.sized else 0
-            obstacle = catalogue.obstacle(pattern, transport, least if least == most else max(2, least), size_bytes)
-            native = {pattern.name, {"multicast": "broadcast"}.get(pattern.name)} & transport.native
+            native = pattern.collective in transport.native
+            options = [("algorithm", "native")] if native else []
+            obstacle = catalogue.obstacle(pattern, transport, ranks, size_bytes, options)
             row[pattern.name] = None if obstacle else "native" if native else "yes"
             if obstacle:
                 reasons[transport.name, pattern.name] = obstacle

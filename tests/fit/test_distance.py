@@ -56,6 +56,24 @@ def test_the_errors_cover_the_truth_as_often_as_they_say() -> None:
     assert all(0.92 <= count / 400 <= 0.98 for count in covered.values()), covered
 
 
+def test_ways_without_directions_have_a_base_and_hops() -> None:
+    hops, _ = cube_ways()
+    times = {(one, other): 80.0 + 40.0 * hops[one, other] + (1 if one < other else -1) for one, other in hops}
+    fit = fit_distance(times, hops)
+    assert isinstance(fit, DistanceFit)
+    assert (fit.base_ns, fit.hop_ns) == pytest.approx((80.0, 40.0))
+    assert (fit.change_ns, fit.change_se_ns) == (None, None)
+    assert fit.time_ns(2, 1) == pytest.approx(160.0)
+    assert fit.reach == pytest.approx(1.96, abs=0.01)  # Student's t of 990 degrees of freedom
+    assert fit.rms_ns == pytest.approx(1.0)
+    flat = fit_distance(times, dict.fromkeys(hops, 1))
+    assert isinstance(flat, NoFit)
+    assert flat.reason == "all pairs are equally far apart"
+    few = fit_distance({(0, 1): 1.0, (1, 0): 1.0}, hops)
+    assert isinstance(few, NoFit)
+    assert few.reason == "a fit of two parameters needs three pairs, there are 2"
+
+
 def test_one_slow_pair_is_named() -> None:
     hops, changes = cube_ways()
     times = {pair: 1000.0 + 15.0 * hops[pair] + 25.0 * changes[pair] for pair in hops}

@@ -39,7 +39,43 @@ def test_facts_of_a_machine_that_tells_nothing(tmp_path: Path) -> None:
     assert facts["load"] == {"average_1min": None, "average_5min": None, "average_15min": None}
     assert facts["surroundings"] == {"hypervisor": None, "container": None}
     assert facts["environment"] == {}
+    assert facts["board"] is None
+    assert facts["network"].pop("interfaces") == []
+    assert set(facts["network"].values()) == {None}
     assert machine.warnings_before(facts, ranks=1, moment=Moment(0.3)) == []
+
+
+def test_interfaces_of_hardware_buffers_and_the_board(tmp_path: Path) -> None:
+    files = {
+        "sys/class/net/lo/speed": "1\n",
+        "sys/class/net/eth0/speed": "25000\n",
+        "sys/class/net/eth1/speed": "-1\n",
+        "sys/class/net/eth1/device/vendor": "0x1\n",
+        "sys/class/net/eth0/device/vendor": "0x1\n",
+        "sys/class/infiniband/mlx5_0/device/vendor": "0x2\n",
+        "drivers/fast/module": "",
+        "proc/sys/net/ipv4/tcp_wmem": "4096\t16384\t4194304\n",
+        "proc/sys/net/ipv4/tcp_rmem": "what is this\n",
+        "proc/sys/net/core/wmem_default": "212992\n",
+        "sys/class/dmi/id/board_vendor": "Maker\n",
+        "sys/class/dmi/id/board_name": "X1\n",
+    }
+    grow(tmp_path, files)
+    (tmp_path / "sys/class/net/eth0/device/driver").symlink_to(tmp_path / "drivers/fast")
+    facts = machine.facts(tmp_path, {})
+    assert facts["board"] == "Maker X1"
+    assert facts["network"] == {
+        "tcp_congestion_control": None,
+        "tcp_send_buffer_bytes": 16384,
+        "tcp_receive_buffer_bytes": None,
+        "send_buffer_bytes": 212992,
+        "receive_buffer_bytes": None,
+        "interfaces": [
+            {"name": "eth0", "driver": "fast", "bits_per_s": 25_000_000_000},
+            {"name": "eth1", "driver": None, "bits_per_s": None},
+            {"name": "mlx5_0", "driver": None, "bits_per_s": None},
+        ],
+    }
 
 
 def test_facts_of_a_machine_that_tells_all(tmp_path: Path) -> None:

@@ -87,6 +87,14 @@ def test_sysfs(sockets: Topology) -> None:
     assert len(sockets.caches) == 12
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "borders"), [(0, 0, 0), (0, 8, 0), (0, 1, 1), (0, 9, 1), (0, 2, 2), (3, 4, 3)]
+)
+def test_borders_between_two_cpus(sockets: Topology, one: int, other: int, borders: int) -> None:
+    """Threads of a core, cores of a cache, caches of a socket, sockets; a node is a socket here, so one border."""
+    assert sockets.borders(one, other) == sockets.borders(other, one) == borders
+
+
 def test_topology_survives_json(sockets: Topology) -> None:
     again = Topology.from_json(json.loads(json.dumps(sockets.as_json())))
     assert dataclasses.replace(again, caches=()) == dataclasses.replace(sockets, caches=())

@@ -27,6 +27,13 @@ FACTS: dict[str, Any] = {
     },
     "memory": {"total_bytes": 8 << 30, "page_bytes": 4096},
     "clock": {"source": "tsc"},
+    "board": "Maker X1",
+    "network": {
+        "tcp_send_buffer_bytes": 16 << 10,
+        "tcp_receive_buffer_bytes": 128 << 10,
+        "send_buffer_bytes": 208 << 10,
+        "interfaces": [{"name": "eth0", "driver": "fast", "bits_per_s": 25_000_000_000}],
+    },
     "software": {"c_compiler": "cc 12.2", "c_options": "-O3 -std=c17", "commit": "abc"},
     "environment": {},
 }
@@ -62,10 +69,22 @@ def crowded(transport: str, pattern: str, ranks: int, size: int, **given: object
     return Made(Point(transport, pattern, ranks, size, options(**given)), skipped=CROWDED.format(ranks=ranks))
 
 
-def store_run(path: Path, suite: str, made: Sequence[Made], *, oversubscribed: bool = False, **info: Any) -> None:
-    """Store a run of these points. Each visit's three samples are one apart, so medians are exact."""
+def store_run(
+    path: Path,
+    suite: str,
+    made: Sequence[Made],
+    *,
+    oversubscribed: bool = False,
+    facts: Mapping[str, Any] = FACTS,
+    pinned: bool = False,
+    **info: Any,
+) -> None:
+    """Store a run of these points. Each visit's three samples are one apart, so medians are exact.
+
+    `pinned`: rank r was on CPU r, else all were on CPU 0.
+    """
     with Store.open(path) as store:
-        run = store.create_run(make_info(suite=suite, facts=FACTS, **info))
+        run = store.create_run(make_info(suite=suite, facts=dict(facts), **info))
         store.add_points(run, [one.point for one in made])
         launches: dict[tuple[str, int], int] = {}
         for one in made:
@@ -75,7 +94,7 @@ def store_run(path: Path, suite: str, made: Sequence[Made], *, oversubscribed: b
                     one.point.transport,
                     library=f"the library of {one.point.transport}",
                     ranks=one.point.ranks,
-                    cpus=(0,) * one.point.ranks,
+                    cpus=tuple(range(one.point.ranks)) if pinned else (0,) * one.point.ranks,
                     hosts=("here",) * one.point.ranks,
                     oversubscribed=oversubscribed,
                 )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.report.runs import Made, crowded, options, store_run, stored
+from tests.report.runs import FACTS, Made, crowded, options, store_run, stored
 
 from hockney.archive import published
 from hockney.cli import run as call
@@ -27,8 +29,8 @@ def point(transport: str, pattern: str, ranks: int, size: int, **given: object) 
     return Point(transport, pattern, ranks, size, options(**given))
 
 
-def tables(path: Path, suite: str, made: Sequence[Made], *, oversubscribed: bool = False) -> dict[str, Table]:
-    store_run(path / "r.db", suite, made, oversubscribed=oversubscribed)
+def tables(path: Path, suite: str, made: Sequence[Made], **info: Any) -> dict[str, Table]:
+    store_run(path / "r.db", suite, made, **info)
     with Store.open(path / "r.db") as store:
         report = make_report(stored(store))
     assert report is not None
@@ -151,6 +153,9 @@ def test_configuration_is_this_machines(tmp_path: Path) -> None:
     assert here["Library"] == "the library of shm"
     assert here["Date"] == "1 January 1970"
     assert list(here) == list(contents("atlas")["configuration"])
+    there, here_too = table.notes
+    assert there.startswith("There: nodes of 20 MHz")
+    assert here_too == "Here: 2 ranks on CPUs 0. Within a host a message crosses no switch."
 
 
 def test_every_published_atlas_figure_has_one_row(tmp_path: Path) -> None:
@@ -232,6 +237,8 @@ def test_npb_table_has_a_line_a_machine_and_a_column_a_number_of_nodes(tmp_path:
 def test_system_description_is_this_machines(tmp_path: Path) -> None:
     found = tables(tmp_path, "scabench", [Made(point("shm", "barrier", 2, 0), 100)])
     assert row(found["hardware"], "Operating system")[2] == "Some Linux 1, Linux 6.1"
+    assert row(found["hardware"], "Network interface")[2] == "eth0 (fast, 25 Gbit/s), not used within one host"
+    assert row(found["hardware"], "Mother board")[2] == "Maker X1"
     assert row(found["software"], "Compiler")[1:] == ("Gnu gcc (egcs-2.91.66)", "cc 12.2")
 
 
@@ -259,6 +266,72 @@ def test_statistics_are_over_all_pairs(tmp_path: Path) -> None:
 
 def places(source: int, target: int) -> dict[str, int]:
     return {name: rank for name, rank, usual in (("source", source, 0), ("target", target, 1)) if rank != usual}
+
+
+TWO_CACHES = {
+    **FACTS,
+    "topology": {
+        "source": "sysfs",
+        "cores": ["0", "1", "2", "3"],
+        "packages": ["0-3"],
+        "nodes": [{"cpus": "0-3", "memory_bytes": None}],
+        "slower": "",
+        "caches": [
+            {"level": 3, "kind": "unified", "size_bytes": 4 << 20, "line_bytes": 64, "shared_by": ["0-1", "2-3"]}
+        ],
+    },
+}
+
+
+def every_pair(ranks: int, near_ns: float, far_ns: float) -> list[Made]:
+    """Ping-pongs within two caches of two CPUs, and between them; a pair that is 2 ns slower on the way back."""
+    return [
+        Made(
+            point("shm", "putpong", ranks, 8, **places(source, target)),
+            (near_ns if source // 2 == target // 2 else far_ns) + (1 if source < target else -1),
+            divisor=2,
+            timed=f"rank {source}",
+        )
+        for source in range(ranks)
+        for target in range(ranks)
+        if source != target
+    ]
+
+
+def test_distance_is_fitted_over_the_borders_between_cpus(tmp_path: Path) -> None:
+    table = tables(tmp_path, "t3d", every_pair(4, 50, 150), facts=TWO_CACHES, pinned=True)["distance"]
+    assert [column.title for column in table.columns] == ["what", "published", "shm putpong, 4 ranks"]
+    base, hop = row(table, "base")[2], row(table, "each hop")[2]
+    assert figure(base) == pytest.approx(-50, abs=0.1)  # one border in a cache, two between caches
+    assert figure(hop) == pytest.approx(100, abs=0.1)
+    assert isinstance(hop, Measured)
+    assert hop.low is not None
+    assert hop.high is not None
+    # 12 pairs, 1 ns off each: t(10) = 2.228; the hops are 1 four times and 2 eight times.
+    assert (hop.high - hop.low) / 2 == pytest.approx(2.228 * math.sqrt(12 / 10 / (8 / 3)), rel=0.01)
+    assert hop.published == about(1 / 0.15)
+    assert "no directions" in reason(row(table, "each change of direction")[2])
+    assert figure(row(table, "scatter about it (rms)")[2]) == pytest.approx(1, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("made", "given", "why"),
+    [
+        (every_pair(2, 50, 50), {"facts": TWO_CACHES, "pinned": True}, "needs three pairs, there are 2"),
+        (every_pair(4, 50, 50), {"facts": TWO_CACHES}, None),
+        (every_pair(4, 50, 50), {"pinned": True}, "does not say how this machine's CPUs lie"),
+        (every_pair(4, 50, 50), {"facts": TWO_CACHES, "oversubscribed": True}, "more ranks than CPUs"),
+        ([Made(point("shm", "put", 2, 8), 50)], {}, "not asked for in this run"),
+    ],
+)
+def test_where_no_distance_is_known_a_sentence_says_why(
+    tmp_path: Path, made: Sequence[Made], given: dict[str, Any], why: str | None
+) -> None:
+    table = tables(tmp_path, "t3d", made, **given)["distance"]
+    assert [column.title for column in table.columns] == ["what", "published", "this machine"]
+    assert [one[0] for one in table.rows] == ["base", "each hop", "each change of direction"]
+    for one in table.rows:
+        assert (why or "all pairs are equally far apart") in reason(one[2])
 
 
 def test_n_half_is_the_first_size_with_half_of_the_best_rate(tmp_path: Path) -> None:
@@ -297,9 +370,9 @@ def test_load_table_has_the_nearest_load_of_this_machine(tmp_path: Path) -> None
     found = tables(tmp_path, "t3d", made)
     cache = row(found["load"], "Cache")
     assert cache[6] == "chase, 16 KiB"
-    assert [figure(cell) for cell in cache[7:]] == [about(2), about(4), 1, about(4000)]  # 2 GHz
+    assert [figure(cell) for cell in cache[7:]] == [about(2), about(4), about(1 / 4), about(4000)]  # 2 GHz
     out = row(found["load"], "DRAM", "Cache", "out of page")
-    assert [figure(cell) for cell in out[7:]] == [about(90), about(180), 8, about(64e3 / 90)]
+    assert [figure(cell) for cell in out[7:]] == [about(90), about(180), about(8 / 180), about(64e3 / 90)]
     inside = row(found["load"], "DRAM", "Cache", "in page")
     assert figure(inside[7]) == about(72)  # a line of eight words of 9 ns
     remote = row(found["load"], "Remote DRAM", "Register", "in page")
@@ -309,6 +382,7 @@ def test_load_table_has_the_nearest_load_of_this_machine(tmp_path: Path) -> None
     assert figure(row(found["load"], "Remote DRAM", "Prefetch", "in page")[10]) == about(8192)
     assert reason(row(found["load"], "Remote DRAM", "Cache", "out of page")[7]) == "a get does not choose its page"
     assert [one[2] for one in found["levels"].rows[:3]] == ["L1", "L3", "memory"]
+    assert [figure(cell) for cell in found["levels"].rows[0][3:]] == [about(2), about(4), about(1 / 4), about(4000)]
 
 
 def test_memory_needs_a_working_set_beyond_the_caches(tmp_path: Path) -> None:

@@ -205,6 +205,8 @@ def test_a_size_without_an_interval_is_no_jump(tmp_path: Path) -> None:
 
 def test_curves_without_intervals_have_no_jumps(tmp_path: Path) -> None:
     table = tables(tmp_path, "paragon", [replace(one, visits=3) for one in stepped(few=512)])["jumps"]
+    buffers = "Buffers here, by default: TCP's 16 KiB to send, 128 KiB to receive; other sockets' 208 KiB."
+    assert f"A page here: 4 KiB. {buffers}" in table.notes
     assert table.rows[0][3] == "fewer than three sizes have figures with an interval"
 
 

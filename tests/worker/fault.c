@@ -7,7 +7,8 @@
  *   HOCKNEY_FAULT="fail 1 64"      rank 1's receive of 64 bytes fails
  *   HOCKNEY_FAULT="rubbish 0 64"   rank 0 prints rubbish on standard output at each receive of 64 bytes
  *
- * Built into a worker of its own with -DHK_EXTRA_TRANSPORTS(X)=X(fault). */
+ * Built into a worker of its own with -DHK_EXTRA_TRANSPORTS(X)=X(fault); with -DHK_FAULT_CLOCK_NS=5000000 its clock
+ * goes in steps of 5 ms. */
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -140,6 +141,15 @@ static hk_status_t fault_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
 
 static hk_status_t fault_open(const hk_job_t *job, hk_ctx_t **ctx_p);
 
+#if defined(HK_FAULT_CLOCK_NS)
+static uint64_t fault_now_ns(hk_ctx_t *ctx)
+{
+    return hk_real_now_ns(ctx) / HK_FAULT_CLOCK_NS * HK_FAULT_CLOCK_NS;
+}
+#else
+#define fault_now_ns hk_real_now_ns
+#endif
+
 const hk_transport_t hk_transport_fault = {
     .abi = HK_TRANSPORT_ABI,
     .caps = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_CAP_SPINS,
@@ -157,7 +167,7 @@ const hk_transport_t hk_transport_fault = {
     .isend = fault_isend,
     .irecv = fault_irecv,
     .wait_all = fault_wait_all,
-    .now_ns = hk_real_now_ns,
+    .now_ns = fault_now_ns,
     .compute = hk_real_compute,
 };
 

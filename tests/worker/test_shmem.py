@@ -107,7 +107,8 @@ def test_what_it_can_do(shmem: Shmem) -> None:
     found = load(libraries=[shmem]).transports
     for name in (shmem.id, f"{shmem.id}:static"):
         assert found[name].caps == {"one_sided", "payload", "spins"}
-        assert found[name].native == {"barrier"}
+        assert found[name].native == {"barrier", "broadcast", "alltoall"}
+        assert found[name].grain_bytes == 4
     assert found[shmem.id].max_bytes == 0
     assert found[f"{shmem.id}:static"].max_bytes == 1 << 20
 
@@ -127,6 +128,45 @@ def test_a_session_from_hello_to_quit_without_a_crash_at_its_end(shmem: Shmem, t
             session.measure("pingpong", bytes=8)
         session.close()
     assert session.noise == ()
+
+
+@EVERY_SHMEM
+@pytest.mark.parametrize("ranks", [2, 3, 4])
+@pytest.mark.parametrize("transport", VARIANTS)
+def test_collectives_are_the_librarys_own(shmem: Shmem, transport: str, ranks: int) -> None:
+    """More of them than there are sync arrays, in words of 4 and of 8 bytes, and every byte is looked at."""
+    native = [("algorithm", "native")]
+    patterns = [
+        ("alltoall", []),
+        ("alltoall", native),
+        ("multicast", native),
+        ("multicast", [*native, ("until", "sent")]),
+    ]
+    with WorkerSession(job(shmem, transport, ranks)) as session:
+        session.hello()
+        for pattern, options in patterns:
+            for size in (0, 4, 8, 100, 70_000):
+                answer = session.measure(pattern, bytes=size, batch=70, samples=3, timeout_s=60, options=options)
+                assert (answer.algorithm, answer.verified) == ("native", True)
+        session.close()
+    assert session.noise == ()
+
+
+@EVERY_SHMEM
+def test_what_its_collectives_do_not_take_is_refused_and_the_job_goes_on(shmem: Shmem) -> None:
+    refused = [
+        ("alltoall", 6, "auto", "alltoall of shmem takes multiples of 4 B, not 6 B"),
+        ("multicast", 9, "native", "broadcast of shmem takes multiples of 4 B, not 9 B"),
+        ("multicast", 8, "flat", "send and receive, which shmem does not offer; algorithm=native does without"),
+        ("barrier", 0, "portable", "send and receive, which shmem does not offer; algorithm=native does without"),
+    ]
+    with WorkerSession(job(shmem, "shmem")) as session:
+        session.hello()
+        for pattern, size, algorithm, why in refused:
+            with pytest.raises(WorkerRefused, match=why):
+                session.measure(pattern, bytes=size, options=[("algorithm", algorithm)])
+        assert session.measure("alltoall", bytes=8).verified
+        session.close()
 
 
 @EVERY_SHMEM

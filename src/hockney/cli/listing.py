@@ -148,4 +148,4 @@ def _print_matrix(matrix: Matrix) -> None:
     for reason, mark in marks.items():
         fold.say(f"{mark}: {reason}")
     if any(cell == "native" for row in matrix.cells.values() for cell in row.values()):
-        fold.say("native: by a collective operation of the library's own; the portable one runs there too")
+        fold.say("native: by a collective operation of the library's own; the portable one runs too where messages do")

@@ -38,7 +38,8 @@ def facts(root: Path = ROOT, environment: Mapping[str, str] = os.environ) -> dic
         "topology": topology.as_json(),
         "memory": _memory(root),
         "clock": _clock(root),
-        "network": {"tcp_congestion_control": read_text(root / "proc/sys/net/ipv4/tcp_congestion_control")},
+        "network": _network(root),
+        "board": _board(root),
         "limits": {
             "usable_cpus": format_cpus(usable_cpus()),
             "quota_cpus": read_quota_cpus(root),
@@ -209,6 +210,54 @@ def _locked_memory_bytes() -> int | None:
 
     soft, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
     return None if soft == resource.RLIM_INFINITY else soft
+
+
+# ---- network and board ---------------------------------------------------------------------------------------------
+
+
+def _network(root: Path) -> dict[str, Any]:
+    """Interfaces of real or virtual hardware, and what sockets are given for buffers where nobody asks for more."""
+    system = root / "proc/sys/net"
+    interfaces = [
+        {"name": path.name, "driver": _driver(path / "device"), "bits_per_s": _line_rate(path)}
+        for folder in ("net", "infiniband")
+        for path in sorted((root / "sys/class" / folder).glob("*"))
+        if (path / "device").exists()
+    ]
+    return {
+        "tcp_congestion_control": read_text(system / "ipv4/tcp_congestion_control"),
+        "tcp_send_buffer_bytes": _middle(read_text(system / "ipv4/tcp_wmem")),
+        "tcp_receive_buffer_bytes": _middle(read_text(system / "ipv4/tcp_rmem")),
+        "send_buffer_bytes": read_int(system / "core/wmem_default"),
+        "receive_buffer_bytes": read_int(system / "core/rmem_default"),
+        "interfaces": interfaces,
+    }
+
+
+def _driver(device: Path) -> str | None:
+    try:
+        return (device / "driver").resolve(strict=True).name
+    except OSError:
+        return None
+
+
+def _line_rate(interface: Path) -> int | None:
+    """None where the hardware does not say, as that of most virtual machines."""
+    megabits = read_int(interface / "speed")
+    return megabits * 1_000_000 if megabits and megabits > 0 else None
+
+
+def _middle(text: str | None) -> int | None:
+    """`least default most`, as Linux writes the buffers of TCP."""
+    words = (text or "").split()
+    return int(words[1]) if len(words) == 3 and words[1].isdecimal() else None
+
+
+def _board(root: Path) -> str | None:
+    """The main board, in its maker's words."""
+    folder = root / "sys/class/dmi/id"
+    words = [read_text(folder / name) for name in ("board_vendor", "board_name", "board_version")]
+    return " ".join(word for word in words if word) or None
 
 
 def _load(root: Path) -> dict[str, Any]:

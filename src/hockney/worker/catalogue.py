@@ -50,6 +50,7 @@ class PatternInfo:
 
     Sizes are multiples of `grain_bytes`, and not 0; where it is 0, any size will do.
     `senders`: the option that says how many ranks beside rank 0 only send; at least one more must be left to receive.
+    `collective`: what its option `algorithm` may leave to the transport; such a point needs none of `needs`.
     """
 
     name: str
@@ -61,6 +62,7 @@ class PatternInfo:
     options: tuple[OptionInfo, ...]
     grain_bytes: int = 0
     senders: str | None = None
+    collective: str | None = None
 
     def option(self, name: str) -> OptionInfo:
         """The option of that name. Raises UsageError."""
@@ -85,7 +87,10 @@ class PatternInfo:
 
 @dataclass(frozen=True)
 class TransportInfo:
-    """A transport that is ready here. `name` is `base[@library][:variant]`; native ones have no `library`."""
+    """A transport that is ready here. `name` is `base[@library][:variant]`; native ones have no `library`.
+
+    `native`: the collectives that it has of its own; their lengths are multiples of `grain_bytes`, if that is not 0.
+    """
 
     name: str
     summary: str
@@ -95,6 +100,7 @@ class TransportInfo:
     executable: Path
     worker_name: str  # what the worker calls it
     library: Library | None = None
+    grain_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -156,15 +162,9 @@ class Catalogue:
         options: Sequence[tuple[str, str]] = (),
     ) -> str | None:
         """Why this point can't be measured, as a sentence, or None: the same rules that the worker applies."""
-        words = {
-            "send": "send and receive",
-            "nonblocking": "several messages under way at once",
-            "one_sided": "put and get",
-            "payload": "messages that really arrive",
-            "stream": "a byte stream",
-        }
-        for need in sorted(pattern.needs - transport.caps):
-            return f"{pattern.name} needs {words.get(need, need)}, which {transport.name} does not offer"
+        lack = _what_it_lacks(pattern, transport, size_bytes, options)
+        if lack is not None:
+            return lack
         if pattern.senders is not None:
             senders = int(dict(options).get(pattern.senders, pattern.option(pattern.senders).default))
             if senders >= ranks - 1:
@@ -183,6 +183,33 @@ class Catalogue:
         if transport.max_bytes and size_bytes > transport.max_bytes:
             return f"{size_bytes} B is above the {transport.max_bytes} B that {transport.name} sends in one message"
         return None
+
+
+_WORDS = {
+    "send": "send and receive",
+    "nonblocking": "several messages under way at once",
+    "one_sided": "put and get",
+    "payload": "messages that really arrive",
+    "stream": "a byte stream",
+}
+
+
+def _what_it_lacks(
+    pattern: PatternInfo, transport: TransportInfo, size_bytes: int, options: Sequence[tuple[str, str]]
+) -> str | None:
+    """What the transport does not offer: a collective of its own, where the point is one; else what patterns need."""
+    collective, own = pattern.collective, pattern.collective in transport.native
+    algorithm = "" if collective is None else dict(options).get("algorithm", pattern.option("algorithm").default)
+    native = algorithm == "native" or (algorithm == "auto" and own)
+    if native and not own:
+        return f"{transport.name} has no {collective} of its own"
+    for need in () if native else sorted(pattern.needs - transport.caps):
+        hint = "; algorithm=native does without" if own else ""
+        return f"{pattern.name} needs {_WORDS.get(need, need)}, which {transport.name} does not offer{hint}"
+    grain = transport.grain_bytes
+    if native and grain and size_bytes % grain:
+        return f"{collective} of {transport.name} takes multiples of {grain} B, not {size_bytes} B"
+    return None
 
 
 def split_name(name: str) -> tuple[str, str, str]:
@@ -321,6 +348,7 @@ def _pattern(row: dict[str, Any]) -> PatternInfo:
         grain_bytes=row["grain_bytes"],
         options=tuple(_option(option) for option in row["options"]),
         senders=row["senders"],
+        collective=row["collective"],
     )
 
 
@@ -339,4 +367,5 @@ def _transport(row: dict[str, Any], executable: Path) -> TransportInfo:
         max_bytes=row["max_bytes"],
         executable=executable,
         worker_name=row["name"],
+        grain_bytes=row["grain_bytes"],
     )

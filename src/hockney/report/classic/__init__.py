@@ -31,7 +31,7 @@ def _scabench(reading: Reading) -> list[Table]:
 
 
 def _t3d(reading: Reading) -> list[Table]:
-    return [*t3d.pair_tables(reading), *t3d.load_tables(reading)]
+    return [*t3d.pair_tables(reading), *t3d.distance_tables(reading), *t3d.load_tables(reading)]
 
 
 _MAKERS: Mapping[str, Callable[[Reading], list[Table]]] = {

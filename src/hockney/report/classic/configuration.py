@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hockney.library import Run
+from hockney.machine.files import format_cpus
 from hockney.report.classic.layout import contents
 from hockney.report.classic.values import Column, Table
 from hockney.units import format_bytes, format_ns
@@ -34,7 +35,9 @@ def atlas_configuration(run: Run) -> Table:
         "Benchmark version": f"hockney {run.info.version}" + (f" ({commit})" if commit else ""),
         "Date": when.strftime("%-d %B %Y"),
     }
-    return _beside("configuration", "Configuration", contents("atlas")["configuration"], here)
+    published = contents("atlas")
+    notes = (*published["notes"]["configuration"], *_placements(run))
+    return _beside("configuration", "Configuration", published["configuration"], here, notes)
 
 
 def scabench_descriptions(run: Run) -> tuple[Table, Table]:
@@ -45,11 +48,12 @@ def scabench_descriptions(run: Run) -> tuple[Table, Table]:
     surroundings = facts.get("surroundings", {})
     hardware = {
         "Operating system": _system(facts),
-        "Network interface": "not looked at: the transports name what they use",
+        "Network interface": _interfaces(facts, len(hosts)),
         "Network topology": f"{len(hosts)} host{'s' if len(hosts) != 1 else ''}: {_joined(hosts)}" if hosts else None,
         "Mother board": _joined(
             text
             for text in (
+                facts.get("board"),
                 surroundings.get("hypervisor") and f"virtual machine ({surroundings['hypervisor']})",
                 surroundings.get("container") and f"container ({surroundings['container']})",
             )
@@ -88,10 +92,12 @@ def data_caches(facts: Mapping[str, Any]) -> list[tuple[int, int, int]]:
     )
 
 
-def _beside(name: str, title: str, published: Mapping[str, str], here: Mapping[str, str | None]) -> Table:
+def _beside(
+    name: str, title: str, published: Mapping[str, str], here: Mapping[str, str | None], notes: tuple[str, ...] = ()
+) -> Table:
     columns = (Column("item"), Column("published", "published"), Column("this machine"))
     rows = tuple((item, text, here.get(item) or _UNKNOWN) for item, text in published.items())
-    return Table(name, title, columns, rows)
+    return Table(name, title, columns, rows, notes)
 
 
 def _joined(texts: Iterable[str | None]) -> str:
@@ -100,6 +106,30 @@ def _joined(texts: Iterable[str | None]) -> str:
 
 def _libraries(run: Run) -> list[str]:
     return sorted({launch.library for launch in run.launches.values() if launch.transport != "null"})
+
+
+def _placements(run: Run) -> list[str]:
+    """Where the ranks of this run were, in one sentence."""
+    placed: dict[tuple[str, tuple[str, ...]], set[int]] = {}
+    for launch in run.launches.values():
+        if launch.transport != "null":
+            cpus = format_cpus(tuple(sorted({cpu for cpu in launch.cpus if cpu >= 0}))) or "unknown"
+            placed.setdefault((cpus, tuple(dict.fromkeys(launch.hosts))), set()).add(launch.ranks)
+    words = [
+        f"{', '.join(map(str, sorted(ranks)))} ranks on CPUs {cpus}{f' of {_joined(hosts)}' if len(hosts) > 1 else ''}"
+        for (cpus, hosts), ranks in sorted(placed.items())
+    ]
+    return [f"Here: {'; '.join(words)}. Within a host a message crosses no switch."] if words else []
+
+
+def _interfaces(facts: Mapping[str, Any], hosts: int) -> str | None:
+    found = []
+    for one in facts.get("network", {}).get("interfaces", ()):
+        rate = one["bits_per_s"]
+        more = [text for text in (one["driver"], rate and f"{rate / 1e9:g} Gbit/s") if text]
+        found.append(f"{one['name']} ({', '.join(more)})" if more else one["name"])
+    unused = "" if hosts > 1 else ", not used within one host"
+    return ", ".join(found) + unused if found else None
 
 
 def _processors(facts: Mapping[str, Any]) -> str | None:

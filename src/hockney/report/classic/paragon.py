@@ -239,8 +239,18 @@ def _jumps(curves: Mapping[str, Curve], reading: Reading) -> Table:
     page = reading.run.facts.get("memory", {}).get("page_bytes")
     notes = [text.format(jump=f"{JUMP:.0%}") for text in contents("paragon")["notes"]["jumps"]]
     if page:
-        notes.append(f"A page here: {format_bytes(page)}.")
+        notes.append(f"A page here: {format_bytes(page)}.{_buffers(reading.run.facts.get('network', {}))}")
     return Table("jumps", "Where curves jump", columns, tuple(rows), (*notes, *left_out))
+
+
+def _buffers(network: Mapping[str, int | None]) -> str:
+    """What sockets hold: beyond it a sender waits for its receiver."""
+    names = ("tcp_send_buffer_bytes", "tcp_receive_buffer_bytes", "send_buffer_bytes")
+    sizes = [size for name in names if (size := network.get(name)) is not None]
+    if len(sizes) < len(names):
+        return ""
+    send, receive, others = map(format_bytes, sizes)
+    return f" Buffers here, by default: TCP's {send} to send, {receive} to receive; other sockets' {others}."
 
 
 def _left_out(name: str, curve: Sequence[Series], measured: int, known: int, reading: Reading) -> list[str]:

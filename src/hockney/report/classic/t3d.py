@@ -10,6 +10,7 @@ from typing import Any
 from hockney.archive import Published, published
 from hockney.library import Series
 from hockney.report.classic.configuration import clock_hz, data_caches
+from hockney.report.classic.distance import PERIOD_NS, distance_table
 from hockney.report.classic.layout import contents
 from hockney.report.classic.reading import (
     NOT_PLANNED,
@@ -23,6 +24,7 @@ from hockney.report.classic.values import Cell, Column, Measured, Table
 from hockney.units import format_bytes
 
 _WORD_BYTES = 8
+_LOAD_UNITS = ("ns", "cp", "words/cp", "MB/s")
 _OF_MESSAGES = "of messages, not of puts"
 _TIME = QUANTITIES["time"]
 _CHOICES: Mapping[str, Callable[[Sequence[float]], float]] = {"max": max, "min": min, "mean": fmean}
@@ -55,6 +57,13 @@ def _notes(of: str) -> tuple[str, ...]:
 def pair_tables(reading: Reading) -> list[Table]:
     """ping_pong, multiple_pairs and single_pairs."""
     return [_pair_table(spec, reading) for spec in contents("t3d")["pairs"]]
+
+
+def distance_tables(reading: Reading) -> list[Table]:
+    """What distance adds to the latency of one word, for every way to ping-pong it."""
+    spec = next(one for one in contents("t3d")["pairs"] if one["name"] == "ping_pong")
+    groups = {group.title: _of_size(group, _WORD_BYTES) for group in _groups(spec, reading)}
+    return [distance_table(groups, reading)]
 
 
 def _pair_table(spec: Mapping[str, Any], reading: Reading) -> Table:
@@ -241,7 +250,7 @@ def _load_table(reading: Reading) -> Table:
     columns = [Column("source"), Column("destination"), Column("page")]
     columns += [Column(f"published {name}", "published") for name in ("latency, cp", "words/cp", "MB/s")]
     columns.append(Column("by"))
-    columns += [Column(name, "measured") for name in ("latency, ns", "latency, cp", "words", "MB/s")]
+    columns += [Column(name, "measured") for name in ("latency, ns", "cp", "words/cp", "MB/s")]
     clock = f"of {hertz / 1e9:.3g} GHz here" if hertz else "of an unknown length here"
     notes = (*_notes("load"), f"cp: clock periods of 150 MHz there, {clock}.")
     return Table("load", "Load table", tuple(columns), tuple(rows), notes, heading=6)
@@ -250,7 +259,7 @@ def _load_table(reading: Reading) -> Table:
 def _load_cells(
     spec: Mapping[str, Any], known: Published, reading: Reading, hertz: int | None
 ) -> list[tuple[str, tuple[Measured, ...]]]:
-    """What a row was measured by, and its cells: ns, cp, words and MB/s; several for several transports."""
+    """What a row was measured by, and its cells: ns, cp, words/cp and MB/s; several for several transports."""
     if "why" in spec:
         return [("", _no_load(spec["why"], known))]
     if "access" in spec:
@@ -263,14 +272,12 @@ def _load_cells(
 
 
 def _no_load(reason: str, known: Published) -> tuple[Measured, ...]:
-    return tuple(
-        blank(unit, reason, value) for unit, value in zip(("ns", "cp", "words", "MB/s"), _told(known), strict=True)
-    )
+    return tuple(blank(unit, reason, value) for unit, value in zip(_LOAD_UNITS, _told(known), strict=True))
 
 
 def _told(known: Published) -> tuple[float | None, ...]:
-    """The published ns, cp, words and MB/s. A ratio of periods of two clocks would say nothing, one of ns does."""
-    return float(known.at["latency_cp"]) / 0.150, None, None, known.value
+    """The published ns, cp, words/cp and MB/s. A ratio of periods of two clocks would say nothing, one of ns does."""
+    return float(known.at["latency_cp"]) * PERIOD_NS, None, None, known.value
 
 
 def _at_level(reading: Reading, access: str, level: str) -> Series | str:
@@ -329,18 +336,23 @@ def _gets(
 def _columns(
     cell: Measured, times: int, size_bytes: int, known: Published | None, hertz: int | None
 ) -> tuple[Measured, ...]:
-    """ns, cp, words and MB/s of `times` such loads that bring so many bytes."""
+    """ns, cp, words/cp and MB/s of `times` such loads that bring so many bytes."""
     told = (None,) * 4 if known is None else _told(known)
 
-    def scaled(unit: str, factor: float, value: float | None) -> Measured:
-        low, high = (None if end is None else end * factor for end in (cell.low, cell.high))
-        assert cell.value is not None
-        return Measured(unit, cell.value * factor, low, high, cell.state, cell.oversubscribed, published=value)
+    def scaled(unit: str, factor: float, published: float | None = None) -> Measured:
+        value, low, high = (None if one is None else one * factor for one in (cell.value, cell.low, cell.high))
+        return Measured(unit, value, low, high, cell.state, cell.oversubscribed, published=published)
 
-    load_us = scaled("us", times, None)
-    periods = scaled("cp", times * 1e-6 * hertz, told[1]) if hertz else blank("cp", "the clock of the CPU is not known")
-    words = Measured("words", size_bytes / _WORD_BYTES, published=told[2], computed=True)
-    return scaled("ns", times * 1e3, told[0]), periods, words, _beside(_rate(size_bytes, load_us), told[3])
+    load_ns, rate = scaled("ns", times * 1e3, told[0]), _beside(_rate(size_bytes, scaled("us", times)), told[3])
+    if not hertz:
+        unknown = (blank(unit, "the clock of the CPU is not known") for unit in ("cp", "words/cp"))
+        return load_ns, *unknown, rate
+    # The same counted in periods: the intervals stand beside them.
+    assert cell.value is not None
+    periods = cell.value * times * 1e-6 * hertz
+    counted = replace(load_ns, unit="cp", value=periods, low=None, high=None, published=told[1], computed=True)
+    words = replace(counted, unit="words/cp", value=size_bytes / _WORD_BYTES / periods, published=told[2])
+    return load_ns, counted, words, rate
 
 
 def _levels_table(reading: Reading) -> Table:
@@ -352,12 +364,12 @@ def _levels_table(reading: Reading) -> Table:
         access, size = reading.options(series.point)["access"], series.point.bytes
         cell = reading.cell(series, _TIME)
         if cell.value is None:
-            cells = tuple(blank(unit, cell.reason or NOT_PLANNED) for unit in ("ns", "cp", "words", "MB/s"))
+            cells = tuple(blank(unit, cell.reason or NOT_PLANNED) for unit in _LOAD_UNITS)
         else:
             cells = _columns(cell, 1, _WORD_BYTES, None, hertz)
-        rows.append((access, format_bytes(size), _level(reading, size), *(one for one in cells if one.unit != "words")))
+        rows.append((access, format_bytes(size), _level(reading, size), *cells))
     columns = [Column("access"), Column("working set"), Column("fits into")]
-    columns += [Column(name, "measured") for name in ("time per load, ns", "cp", "MB/s")]
+    columns += [Column(name, "measured") for name in ("time per load, ns", "cp", "words/cp", "MB/s")]
     return Table("levels", "Loads at each level of this machine", tuple(columns), tuple(rows), _notes("levels"))
 
 

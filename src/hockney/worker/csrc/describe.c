@@ -62,28 +62,28 @@ static void put_pattern(hk_answer_t *answer, const hk_pattern_t *pattern)
     hk_answer_key(answer, "grain_bytes");
     hk_answer_unsigned(answer, pattern->grain_bytes);
     put_pair(answer, "senders", pattern->senders);
+    put_pair(answer, "collective", pattern->collective);
     put_options(answer, pattern);
     hk_answer_close(answer, '}');
 }
 
 static void put_transport(hk_answer_t *answer, const hk_transport_t *tp)
 {
+    static const char *const collectives[] = {"barrier", "broadcast", "alltoall"};
     hk_answer_open(answer, '{');
     put_pair(answer, "name", tp->name);
     put_pair(answer, "summary", tp->summary);
     put_caps(answer, "caps", tp->caps);
     hk_answer_key(answer, "max_bytes");
     hk_answer_unsigned(answer, tp->max_bytes);
+    hk_answer_key(answer, "grain_bytes");
+    hk_answer_unsigned(answer, tp->grain_bytes);
     hk_answer_key(answer, "native");
     hk_answer_open(answer, '[');
-    if (tp->barrier != NULL) {
-        hk_answer_string(answer, "barrier");
-    }
-    if (tp->broadcast != NULL) {
-        hk_answer_string(answer, "broadcast");
-    }
-    if (tp->alltoall != NULL) {
-        hk_answer_string(answer, "alltoall");
+    for (unsigned i = 0; i < sizeof collectives / sizeof collectives[0]; i++) {
+        if (hk_has_collective(tp, collectives[i])) {
+            hk_answer_string(answer, collectives[i]);
+        }
     }
     hk_answer_close(answer, ']');
     hk_answer_close(answer, '}');

@@ -56,7 +56,7 @@ typedef struct hk_expected {
 typedef struct hk_pattern {
     const char *name;
     const char *summary;
-    uint32_t needs;                       /* HK_CAP_* */
+    uint32_t needs;                       /* HK_CAP_*, unless `native` says that it needs none */
     int ranks_min, ranks_max, ranks_step; /* ranks_max 0: any */
     hk_timed_t timed;
     bool sized;                         /* false: has no message length (barrier) */
@@ -64,6 +64,11 @@ typedef struct hk_pattern {
     const char *senders;                /* NULL, or the option that says how many ranks beside rank 0 only send: at
                                            least one more must be left to receive */
     hk_option_t option[HK_OPTIONS_MAX]; /* ends with a NULL name */
+
+    /* "barrier", "broadcast" or "alltoall": what the option "algorithm" may leave to the transport, by its words
+     * "native", and "auto" where the transport has it; and whether it does so here. NULL, both: nothing. */
+    const char *collective;
+    bool (*native)(const hk_transport_t *tp, const int64_t *option);
 
     /* All that the data above can't say: whether the options go together with each other, the transport and the number
      * of ranks; false with a sentence in why[0..len), which otherwise means nothing. Asked on rank 0 before anything is

@@ -157,6 +157,13 @@ const char *hk_missing_cap(uint32_t needs, uint32_t caps)
     return NULL;
 }
 
+bool hk_has_collective(const hk_transport_t *tp, const char *name)
+{
+    return strcmp(name, "barrier") == 0     ? tp->barrier != NULL
+           : strcmp(name, "broadcast") == 0 ? tp->broadcast != NULL
+                                            : tp->alltoall != NULL;
+}
+
 /* How many ranks only send, as the pattern's option says; -1: it has no such option. */
 static int64_t senders_of(const hk_pattern_t *pattern, const hk_command_t *command)
 {
@@ -173,10 +180,18 @@ bool hk_point_fits(hk_ctx_t *ctx, const hk_command_t *command, char why[HK_ERROR
     const hk_transport_t *tp = ctx->tp;
     const int size = ctx->size;
     const hk_pattern_t *pattern = hk_patterns[command->pattern];
-    const char *lack = hk_missing_cap(pattern->needs, tp->caps);
+    const bool has_own = pattern->collective != NULL && hk_has_collective(tp, pattern->collective);
+    const bool native = pattern->native != NULL && pattern->native(tp, command->option);
+    const char *lack = native ? NULL : hk_missing_cap(pattern->needs, tp->caps);
     const int64_t senders = senders_of(pattern, command);
-    if (lack != NULL) {
-        snprintf(why, HK_ERROR_MAX, "%s needs %s, which %s does not offer", pattern->name, lack, tp->name);
+    if (native && !has_own) {
+        snprintf(why, HK_ERROR_MAX, "%s has no %s of its own", tp->name, pattern->collective);
+    } else if (lack != NULL) {
+        snprintf(why, HK_ERROR_MAX, "%s needs %s, which %s does not offer%s", pattern->name, lack, tp->name,
+                 has_own ? "; algorithm=native does without" : "");
+    } else if (native && tp->grain_bytes != 0 && command->bytes % tp->grain_bytes != 0) {
+        snprintf(why, HK_ERROR_MAX, "%s of %s takes multiples of %zu B, not %llu B", pattern->collective, tp->name,
+                 tp->grain_bytes, (unsigned long long)command->bytes);
     } else if (senders >= size - 1) {
         snprintf(why, HK_ERROR_MAX, "%s with %s=%lld on %d ranks has no receivers: it needs %lld ranks or more",
                  pattern->name, pattern->senders, (long long)senders, size, (long long)senders + 2);

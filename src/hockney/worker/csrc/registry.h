@@ -16,6 +16,9 @@ const hk_transport_t *hk_transport_find(const char *name);
 /* The first capability that is needed and not offered, in words; NULL if none. */
 const char *hk_missing_cap(uint32_t needs, uint32_t caps);
 
+/* Whether a transport has this collective of its own: "barrier", "broadcast" or "alltoall". */
+bool hk_has_collective(const hk_transport_t *tp, const char *name);
+
 /* False, with a sentence in why, if the job of this rank can't run the command's point. */
 bool hk_point_fits(hk_ctx_t *ctx, const hk_command_t *command, char why[HK_ERROR_MAX]);
 

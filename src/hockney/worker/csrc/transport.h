@@ -73,6 +73,7 @@ typedef struct hk_transport {
     const char *name;    /* what the user types: "tcp", "tcp:spin" */
     const char *summary; /* one line for `hockney list` */
     uint64_t max_bytes;  /* the longest single message; 0: no limit but memory */
+    size_t grain_bytes;  /* broadcast and alltoall take multiples of it; 0: any length */
 
     /* Make what ranks on one host must share before they are forked or started: a mapping, pipes.
      * Optional: absent means that open is enough. */
@@ -150,9 +151,10 @@ typedef struct hk_transport {
 
     /* ---- collectives over all ranks -------------------------------------------------------------------------- */
 
-    /* Optional, each: absent means the portable algorithm over two-sided (collectives.h); the record says which. */
+    /* Optional, each: absent means the portable algorithm over two-sided (collectives.h); the record says which. All
+     * ranks give both buffers of a broadcast: what is in the root's out comes into the others' in. */
     hk_status_t (*barrier)(hk_ctx_t *ctx);
-    hk_status_t (*broadcast)(hk_ctx_t *ctx, int root, void *buf, size_t len_bytes);
+    hk_status_t (*broadcast)(hk_ctx_t *ctx, int root, const void *out, void *in, size_t len_bytes);
     hk_status_t (*alltoall)(hk_ctx_t *ctx, const void *out, void *in, size_t len_bytes); /* len_bytes per peer */
 
     /* ---- time: virtual on a simulated machine ---------------------------------------------------------------- */

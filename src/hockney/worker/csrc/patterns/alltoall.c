@@ -1,24 +1,16 @@
 /* All-to-all (ATLAS Com-1.3): each rank sends a message of its own to each other rank; the slowest rank's wall time.
  * "flat": all messages under way at once, none to itself. "native": the library's own, which copies the own block too.
  */
-#include <stdio.h>
-
 #include "../collectives.h"
 #include "../pattern.h"
 
 enum { ALLTOALL_ALGORITHM };
 enum { ALLTOALL_AUTO, ALLTOALL_NATIVE, ALLTOALL_FLAT };
 
-static bool alltoall_is_native(const hk_run_t *run)
+static bool alltoall_is_native(const hk_transport_t *tp, const int64_t *option)
 {
-    return run->option[ALLTOALL_ALGORITHM] != ALLTOALL_FLAT && run->ctx->tp->alltoall != NULL;
-}
-
-static bool alltoall_fits(const hk_run_t *run, char *why, size_t len)
-{
-    const hk_transport_t *tp = run->ctx->tp;
-    snprintf(why, len, "%s has no all-to-all of its own", tp->name);
-    return run->option[ALLTOALL_ALGORITHM] != ALLTOALL_NATIVE || tp->alltoall != NULL;
+    return option[ALLTOALL_ALGORITHM] == ALLTOALL_NATIVE ||
+           (option[ALLTOALL_ALGORITHM] == ALLTOALL_AUTO && tp->alltoall != NULL);
 }
 
 static hk_plan_t alltoall_plan(const hk_run_t *run)
@@ -30,14 +22,14 @@ static hk_plan_t alltoall_plan(const hk_run_t *run)
                        .bytes_per_rep = size * (size - 1) * run->bytes,
                        .messages_per_rep = size * (size - 1),
                        .divisor = 1,
-                       .algorithm = alltoall_is_native(run) ? "native" : "portable"};
+                       .algorithm = alltoall_is_native(run->ctx->tp, run->option) ? "native" : "portable"};
 }
 
 static hk_status_t alltoall_repeat(hk_run_t *run, uint64_t reps)
 {
     hk_ctx_t *ctx = run->ctx;
     hk_status_t status = HK_OK;
-    if (alltoall_is_native(run)) {
+    if (alltoall_is_native(ctx->tp, run->option)) {
         hk_status_t (*const alltoall)(hk_ctx_t *, const void *, void *, size_t) = ctx->tp->alltoall;
         for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
             status = alltoall(ctx, run->out, run->in, run->bytes);
@@ -69,9 +61,10 @@ const hk_pattern_t hk_pattern_alltoall = {
     .ranks_step = 1,
     .timed = HK_TIMED_SLOWEST,
     .sized = true,
+    .collective = "alltoall",
+    .native = alltoall_is_native,
     .option = {{"algorithm", "auto|native|flat", ALLTOALL_AUTO, 0, 0,
                 "the library's own all-to-all, or all messages at once; auto: its own if it has one"}},
-    .fits = alltoall_fits,
     .plan = alltoall_plan,
     .repeat = alltoall_repeat,
     .expected = alltoall_expected,

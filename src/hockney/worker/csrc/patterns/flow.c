@@ -1,5 +1,7 @@
 #include "flow.h"
 
+#include "../collectives.h"
+
 enum { PLACES_BYTES = 256 * 1024 }; /* within the second-level cache of anything that is measured today */
 
 size_t hk_flow_places(size_t bytes, size_t window)
@@ -98,6 +100,9 @@ hk_status_t hk_flow_acknowledge_root(hk_run_t *run)
     hk_ctx_t *ctx = run->ctx;
     if (run->option[HK_FLOW_UNTIL] != HK_UNTIL_ACKED) {
         return HK_OK;
+    }
+    if ((ctx->tp->caps & HK_CAP_SEND) == 0) {
+        return hk_sync(ctx); /* who has come to a barrier has received */
     }
     if (ctx->rank > 0) {
         return ctx->tp->send(ctx, 0, run->out, 0);

@@ -29,8 +29,8 @@ hk_plan_t hk_flow_plan(const hk_run_t *run, int flows);
 hk_status_t hk_flow_send(hk_run_t *run, int peer, uint64_t reps);
 hk_status_t hk_flow_receive(hk_run_t *run, int peer, uint64_t reps);
 
-/* For patterns in which rank 0 sends to all others: it takes an acknowledgement from each, if the option asks for it.
- */
+/* For patterns in which rank 0 sends to all others: it takes an acknowledgement from each, if the option asks for it;
+ * where there are no messages, all ranks come to a barrier. */
 hk_status_t hk_flow_acknowledge_root(hk_run_t *run);
 
 #endif

@@ -3,23 +3,20 @@
  * "flat": one message each, all under way at once. "native": the library's own broadcast. */
 #include "flow.h"
 
-#include <stdio.h>
-
 enum { MULTICAST_ALGORITHM = HK_FLOW_UNTIL + 1 };
 enum { MULTICAST_FLAT, MULTICAST_NATIVE };
 
-static bool multicast_fits(const hk_run_t *run, char *why, size_t len)
+static bool multicast_is_native(const hk_transport_t *tp, const int64_t *option)
 {
-    const hk_transport_t *tp = run->ctx->tp;
-    snprintf(why, len, "%s has no broadcast of its own", tp->name);
-    return run->option[MULTICAST_ALGORITHM] != MULTICAST_NATIVE || tp->broadcast != NULL;
+    (void)tp;
+    return option[MULTICAST_ALGORITHM] == MULTICAST_NATIVE;
 }
 
 static hk_plan_t multicast_plan(const hk_run_t *run)
 {
     const uint64_t receivers = (uint64_t)run->ctx->size - 1;
     const bool source = run->ctx->rank == 0;
-    const bool native = run->option[MULTICAST_ALGORITHM] == MULTICAST_NATIVE;
+    const bool native = multicast_is_native(run->ctx->tp, run->option);
     return (hk_plan_t){.out_bytes = source ? run->bytes : 0,
                        .in_bytes = source ? 0 : run->bytes,
                        .reqs_count = source ? receivers : 0,
@@ -43,11 +40,10 @@ static hk_status_t multicast_send_all(hk_run_t *run)
 static hk_status_t repeat_native(hk_run_t *run, uint64_t reps)
 {
     hk_ctx_t *ctx = run->ctx;
-    hk_status_t (*const broadcast)(hk_ctx_t *, int, void *, size_t) = ctx->tp->broadcast;
-    unsigned char *buf = ctx->rank == 0 ? run->out : run->in;
+    hk_status_t (*const broadcast)(hk_ctx_t *, int, const void *, void *, size_t) = ctx->tp->broadcast;
     hk_status_t status = HK_OK;
     for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
-        status = broadcast(ctx, 0, buf, run->bytes);
+        status = broadcast(ctx, 0, run->out, run->in, run->bytes);
     }
     return status;
 }
@@ -56,7 +52,7 @@ static hk_status_t multicast_repeat(hk_run_t *run, uint64_t reps)
 {
     hk_ctx_t *ctx = run->ctx;
     hk_status_t status = HK_OK;
-    if (run->option[MULTICAST_ALGORITHM] == MULTICAST_NATIVE) {
+    if (multicast_is_native(ctx->tp, run->option)) {
         status = repeat_native(run, reps);
     } else if (ctx->rank == 0) {
         for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
@@ -84,9 +80,10 @@ const hk_pattern_t hk_pattern_multicast = {
     .ranks_step = 1,
     .timed = HK_TIMED_ROOT,
     .sized = true,
+    .collective = "broadcast",
+    .native = multicast_is_native,
     .option = {HK_FLOW_OPTION_UNTIL,
                {"algorithm", "flat|native", MULTICAST_FLAT, 0, 0, "a message to each, or the library's own broadcast"}},
-    .fits = multicast_fits,
     .plan = multicast_plan,
     .repeat = multicast_repeat,
     .expected = multicast_expected,

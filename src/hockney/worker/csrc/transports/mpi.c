@@ -85,8 +85,9 @@ hk_status_t hk_mpi_barrier(hk_ctx_t *ctx)
     return HK_MPI_CHECKED(ctx, "MPI_Barrier", code);
 }
 
-hk_status_t hk_mpi_broadcast(hk_ctx_t *ctx, int root, void *buf, size_t len_bytes)
+hk_status_t hk_mpi_broadcast(hk_ctx_t *ctx, int root, const void *out, void *in, size_t len_bytes)
 {
+    void *buf = ctx->rank == root ? (void *)(uintptr_t)out : in; /* of the root MPI only reads it */
     const int code = MPI_Bcast(buf, (int)len_bytes, MPI_BYTE, root, hk_mpi_comm(ctx));
     return HK_MPI_CHECKED(ctx, "MPI_Bcast", code);
 }

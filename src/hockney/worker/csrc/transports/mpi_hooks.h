@@ -43,7 +43,7 @@ hk_status_t hk_mpi_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t len_by
 hk_status_t hk_mpi_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, hk_req_t *req);
 hk_status_t hk_mpi_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count);
 hk_status_t hk_mpi_barrier(hk_ctx_t *ctx);
-hk_status_t hk_mpi_broadcast(hk_ctx_t *ctx, int root, void *buf, size_t len_bytes);
+hk_status_t hk_mpi_broadcast(hk_ctx_t *ctx, int root, const void *out, void *in, size_t len_bytes);
 hk_status_t hk_mpi_alltoall(hk_ctx_t *ctx, const void *out, void *in, size_t len_bytes);
 
 /* The same in every table. */

@@ -1,7 +1,8 @@
-/* OpenSHMEM: put, get and a wait on a word in symmetric memory, and the library's barrier.
+/* OpenSHMEM: put, get and a wait on a word in symmetric memory, and the library's barrier, broadcast and all-to-all.
  *
- * There is no send and receive in OpenSHMEM, and none is made up here. Its broadcast and all-to-all count in words of 4
- * or 8 bytes, so they can't carry what our patterns ask for. */
+ * There is no send and receive in OpenSHMEM, and none is made up here: it would be our protocol that is measured. Its
+ * broadcast and all-to-all count in words of 4 or 8 bytes, and work in a sync array that is free for another call when
+ * all ranks have left the last one. */
 #include <shmem.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,12 +17,18 @@ enum {
     STATIC_MAX_BYTES = 1 << 20,
     STATIC_BYTES = 4 * STATIC_MAX_BYTES,
     STATIC_PAGE_BYTES = 4096,
+    WORD_BYTES = 4,
+    BROADCAST_SYNCS = 64,
+    ALLTOALL_SYNCS = 2,
+    SYNC_WORDS = BROADCAST_SYNCS * SHMEM_BCAST_SYNC_SIZE + ALLTOALL_SYNCS * SHMEM_ALLTOALL_SYNC_SIZE,
 };
 
 typedef struct rank_ctx {
     hk_ctx_t base;
     char library[LIBRARY_MAX];
     size_t static_used_bytes; /* of static_memory, by shmem:static */
+    long *sync;               /* symmetric: those of broadcasts, then those of all-to-alls */
+    size_t broadcasts, alltoalls;
 } rank_ctx_t;
 
 /* Open MPI has a name of its own for it, and knows nothing of the standard's. */
@@ -55,6 +62,16 @@ static hk_status_t open_as(const hk_job_t *job, const hk_transport_t *tp, hk_ctx
     shmem_info_get_name(name);
     (void)snprintf(ctx->library, sizeof ctx->library, "%.60s, OpenSHMEM %d.%d", name, major, minor);
 #endif
+    ctx->sync = shmem_malloc(SYNC_WORDS * sizeof *ctx->sync);
+    if (ctx->sync == NULL) {
+        hk_log(job->rank, "%s: no symmetric memory for its collectives", tp->name);
+        free(ctx);
+        return HK_ERR_MEMORY;
+    }
+    for (size_t i = 0; i < SYNC_WORDS; i++) {
+        ctx->sync[i] = SHMEM_SYNC_VALUE;
+    }
+    shmem_barrier_all(); /* before anybody's first collective */
     *ctx_p = &ctx->base;
     return HK_OK;
 }
@@ -71,6 +88,7 @@ static hk_status_t static_open(const hk_job_t *job, hk_ctx_t **ctx_p)
 
 static void close_any(hk_ctx_t *ctx)
 {
+    shmem_free(((rank_ctx_t *)ctx)->sync);
     free(ctx);
 }
 
@@ -167,10 +185,42 @@ static hk_status_t barrier(hk_ctx_t *ctx)
     return HK_OK;
 }
 
+/* The root may be many broadcasts ahead, so a barrier tells now and then that all sync arrays are free. */
+static hk_status_t broadcast(hk_ctx_t *ctx, int root, const void *out, void *in, size_t len_bytes)
+{
+    rank_ctx_t *mine = (rank_ctx_t *)ctx;
+    long *sync = mine->sync + mine->broadcasts % BROADCAST_SYNCS * SHMEM_BCAST_SYNC_SIZE;
+    if (len_bytes % 8 == 0) {
+        shmem_broadcast64(in, out, len_bytes / 8, root, 0, 0, ctx->size, sync);
+    } else {
+        shmem_broadcast32(in, out, len_bytes / WORD_BYTES, root, 0, 0, ctx->size, sync);
+    }
+    if (++mine->broadcasts % BROADCAST_SYNCS == 0) {
+        shmem_barrier_all();
+    }
+    return HK_OK;
+}
+
+/* Two sync arrays are enough: a rank that has left an all-to-all has got something from each of the others, so all of
+ * them have left the one before. */
+static hk_status_t alltoall(hk_ctx_t *ctx, const void *out, void *in, size_t len_bytes)
+{
+    rank_ctx_t *mine = (rank_ctx_t *)ctx;
+    long *first = mine->sync + BROADCAST_SYNCS * SHMEM_BCAST_SYNC_SIZE;
+    long *sync = first + mine->alltoalls++ % ALLTOALL_SYNCS * SHMEM_ALLTOALL_SYNC_SIZE;
+    if (len_bytes % 8 == 0) {
+        shmem_alltoall64(in, out, len_bytes / 8, 0, 0, ctx->size, sync);
+    } else {
+        shmem_alltoall32(in, out, len_bytes / WORD_BYTES, 0, 0, ctx->size, sync);
+    }
+    return HK_OK;
+}
+
 #define SHARED                                                                                                         \
-    .abi = HK_TRANSPORT_ABI, .caps = HK_CAP_ONE_SIDED | HK_CAP_PAYLOAD | HK_CAP_SPINS, .close = close_any,             \
-    .library = library, .put = put, .get = get, .quiet = quiet, .wait_word = wait_word, .barrier = barrier,            \
-    .now_ns = hk_real_now_ns, .compute = hk_real_compute
+    .abi = HK_TRANSPORT_ABI, .caps = HK_CAP_ONE_SIDED | HK_CAP_PAYLOAD | HK_CAP_SPINS, .grain_bytes = WORD_BYTES,      \
+    .close = close_any, .library = library, .put = put, .get = get, .quiet = quiet, .wait_word = wait_word,            \
+    .barrier = barrier, .broadcast = broadcast, .alltoall = alltoall, .now_ns = hk_real_now_ns,                        \
+    .compute = hk_real_compute
 
 const hk_transport_t hk_transport_shmem = {
     SHARED,

@@ -1,0 +1,103 @@
+/* A bare pointer chase: what the latencies of the load table are held against. One pinned process follows a chain of
+ * cache lines in random order, in a working set of its own.
+ *
+ *     cc -O3 -std=c17 -D_GNU_SOURCE -o chase_bare chase_bare.c
+ *     chase_bare CPU BYTES LOADS SAMPLES
+ *
+ * goes round the whole set once, then takes SAMPLES times of LOADS loads each, one after the other, and prints the bytes
+ * and the median in ns per load. */
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { LINE_BYTES = 64, PAGE_BYTES = 4096 };
+
+struct line {
+    _Alignas(LINE_BYTES) struct line *next;
+};
+
+static void check(int fine, const char *what)
+{
+    if (!fine) {
+        perror(what);
+        exit(1);
+    }
+}
+
+static void pin(int cpu)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET((unsigned)cpu, &set);
+    check(sched_setaffinity(0, sizeof set, &set) == 0, "sched_setaffinity");
+}
+
+static double now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double left = *(const double *)a;
+    const double right = *(const double *)b;
+    return (left > right) - (left < right);
+}
+
+/* All lines in one ring: their numbers are shuffled like cards, and each line points to the one whose number follows. */
+static void link_lines(struct line *lines, uint32_t count)
+{
+    uint32_t *order = malloc(count * sizeof *order);
+    check(order != NULL, "malloc");
+    for (uint32_t i = 0; i < count; i++) {
+        order[i] = i;
+    }
+    for (uint32_t i = count - 1; i > 0; i--) {
+        const uint32_t other = (uint32_t)(random() % (i + 1));
+        const uint32_t kept = order[i];
+        order[i] = order[other];
+        order[other] = kept;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        lines[order[i]].next = &lines[order[(i + 1) % count]];
+    }
+    free(order);
+}
+
+static struct line *chase(struct line *at, long loads)
+{
+    for (long i = 0; i < loads; i++) {
+        at = at->next;
+    }
+    __asm__ volatile("" : : "r"(at)); /* or nothing would be loaded */
+    return at;
+}
+
+int main(int argc, char **argv)
+{
+    check(argc == 5, "usage: chase_bare CPU BYTES LOADS SAMPLES");
+    pin(atoi(argv[1]));
+    const size_t bytes = strtoul(argv[2], NULL, 10) / LINE_BYTES * LINE_BYTES;
+    const long loads = atol(argv[3]);
+    const int samples = atoi(argv[4]);
+    const uint32_t count = (uint32_t)(bytes / LINE_BYTES);
+    struct line *lines = aligned_alloc(PAGE_BYTES, (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES);
+    double *load_ns = calloc((size_t)samples, sizeof *load_ns);
+    check(count > 0 && loads > 0 && samples > 0 && lines != NULL && load_ns != NULL, "chase_bare");
+    link_lines(lines, count);
+    struct line *at = chase(lines, count);
+    for (int i = 0; i < samples; i++) {
+        const double start_ns = now_ns();
+        at = chase(at, loads);
+        load_ns[i] = (now_ns() - start_ns) / (double)loads;
+    }
+    qsort(load_ns, (size_t)samples, sizeof *load_ns, by_value);
+    printf("%zu %.4f\n", bytes, load_ns[samples / 2]);
+    free(load_ns);
+    free(lines);
+    return 0;
+}

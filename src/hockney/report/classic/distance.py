@@ -1,0 +1,77 @@
+"""The T3D newsletter's linear model, base + hops + changes of direction, where the ways between ranks are known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from hockney.fit import DistanceFit, NoFit, fit_distance
+from hockney.library import Series
+from hockney.machine.topology import Topology
+from hockney.report.classic.layout import contents
+from hockney.report.classic.reading import NOT_PLANNED, QUANTITIES, Reading, blank
+from hockney.report.classic.values import Cell, Column, Measured, Table
+
+PERIOD_NS = 1 / 0.150  # of the T3D's clock
+
+
+def distance_table(groups: Mapping[str, Sequence[Series]], reading: Reading) -> Table:
+    """The model's parameters for each group of pairs; one column with the reason where no group has a fit."""
+    found = {title: _fit(group, reading) for title, group in groups.items()}
+    fits = {title: fit for title, fit in found.items() if isinstance(fit, tuple)}
+    why = next((reason for reason in found.values() if isinstance(reason, str)), NOT_PLANNED)
+    rows: list[tuple[Cell, ...]] = []
+    for spec in contents("t3d")["distance"]:
+        published_ns = spec["published_cp"] * PERIOD_NS
+        cells = [_parameter(spec["parameter"], *fit, published_ns) for fit in fits.values()]
+        rows.append((spec["title"], f"{published_ns:.3g}", *(cells or [blank("ns", why, published_ns)])))
+    if fits:
+        scatters = [Measured("ns", fit.rms_ns, state=state, computed=True) for fit, state in fits.values()]
+        farthest = ["rank {} to rank {}".format(*fit.worst_pair) for fit, _ in fits.values()]
+        rows += [("scatter about it (rms)", "", *scatters), ("farthest from it", "", *farthest)]
+    columns = [Column("what"), Column("published", "published")]
+    columns += [Column(title, "measured") for title in fits] or [Column("this machine", "measured")]
+    title = "What distance adds: base + hops + changes of direction, ns"
+    return Table("distance", title, tuple(columns), tuple(rows), tuple(contents("t3d")["notes"]["distance"]))
+
+
+def _parameter(name: str, fit: DistanceFit, state: str | None, published_ns: float) -> Measured:
+    value_ns: float | None = getattr(fit, f"{name}_ns")
+    if value_ns is None:
+        return blank("ns", "ways between CPUs have no directions that they could change", published_ns)
+    arm_ns = fit.reach * getattr(fit, f"{name}_se_ns")
+    return Measured("ns", value_ns, value_ns - arm_ns, value_ns + arm_ns, state, published=published_ns)
+
+
+def _fit(group: Sequence[Series], reading: Reading) -> tuple[DistanceFit, str | None] | str:
+    """The fit and the state it holds for, or why there is none."""
+    measured = reading.together(group, QUANTITIES["time"])
+    if not measured:
+        return reading.reason(group[0]) if group else NOT_PLANNED
+    times_ns: dict[tuple[int, int], float] = {}
+    hops: dict[tuple[int, int], int] = {}
+    for series, cell in measured:
+        options = reading.options(series.point)
+        pair = int(options["source"]), int(options["target"])
+        borders = _borders(series, pair, reading)
+        if isinstance(borders, str):
+            return borders
+        times_ns[pair], hops[pair] = 1e3 * (cell.value or 0.0), borders
+    fit = fit_distance(times_ns, hops)
+    return fit.reason if isinstance(fit, NoFit) else (fit, measured[0][1].state)
+
+
+def _borders(series: Series, pair: tuple[int, int], reading: Reading) -> int | str:
+    """How far apart the CPUs of two ranks are, or why that is not known."""
+    if series.oversubscribed:
+        return "there were more ranks than CPUs, and a scheduling time knows no distance"
+    if reading.between_hosts(series):
+        return "the ranks were on several hosts, and nothing is known of the network between them"
+    placed = {tuple(launch.cpus[rank] for rank in pair) for launch in series.launches}
+    try:
+        topology = Topology.from_json(reading.run.facts.get("topology", {}))
+    except KeyError:
+        return "the run does not say how this machine's CPUs lie to each other"
+    if len(placed) != 1 or min(min(cpus) for cpus in placed) < 0 or not topology.cores:
+        return "it is not known between which CPUs a pair was measured"
+    ((one, other),) = placed
+    return topology.borders(one, other)

@@ -1,0 +1,102 @@
+"""What a suite asks for and can't have costs one sentence, and the rest of the suite is measured."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import psutil
+import pytest
+from tests.test_run import FAULT, Silent, children
+
+from hockney import run as running
+from hockney.library import Run
+from hockney.model import Launch, PointStatus, RunStatus
+from hockney.plan import Wishes, make_plan
+from hockney.store import Store
+from hockney.suites import Suite
+from hockney.worker.build import Recipe
+from hockney.worker.catalogue import Catalogue, Missing, load
+from hockney.worker.pvm import search
+
+COARSE = Recipe(
+    defines=("HK_EXTRA_TRANSPORTS(X)=X(fault)", "HK_FAULT_CLOCK_NS=5000000"), extra_sources=(FAULT,)
+)  # a transport whose clock goes in steps of 5 ms
+
+
+def measure(
+    path: Path, catalogue: Catalogue, *series: dict[str, object], display: Silent | None = None, time_s: float = 0.5
+) -> tuple[running.Outcome, dict[str, tuple[PointStatus, str | None]]]:
+    """A suite of these series, measured; how each point ended, by its pattern, transport and size."""
+    suite = Suite.model_validate({"name": "mine", "title": "mine", "series": series, "time": time_s})
+    plan = make_plan(suite, Wishes(oversubscribe=True), catalogue, cpus=2)
+    with Store.open(path) as store:
+        outcome = running.measure(plan, catalogue, store, display or Silent(), command="test")
+        found = Run(store, outcome.run_id).series
+        return outcome, {
+            f"{one.point.pattern} {one.point.transport} {one.point.bytes}": (one.status, one.reason) for one in found
+        }
+
+
+def is_a_sentence(text: str | None) -> bool:
+    return text is not None and "\n" not in text and "Traceback" not in text and 10 < len(text) < 200
+
+
+def test_what_can_not_be_had_is_told_and_the_rest_goes_on(tmp_path: Path) -> None:
+    catalogue = load(recipe=COARSE, libraries=())
+    catalogue = Catalogue(catalogue.patterns, catalogue.transports, (Missing("pvm", "no PVM was found", "install it"),))
+    outcome, ended = measure(
+        tmp_path / "r.db",
+        catalogue,
+        {"pattern": "pushfarm", "ranks": 3, "bytes": 16, "options": {"senders": 2}, "transports": "shm"},
+        {"pattern": "pingpong", "bytes": [65_491, 65_492], "transports": ["udp", "pvm"]},
+        {"pattern": "robpush", "bytes": 64, "options": {"delay_us": 100}, "transports": ["fault", "shm"]},
+        {"pattern": "barrier", "transports": "shm"},
+    )
+    said = {
+        "pushfarm shm 16": "pushfarm with senders=2 on 3 ranks has no receivers: it needs 4 ranks or more",
+        "pingpong udp 65492": "65492 B is above the 65491 B that udp sends in one message",
+        "robpush fault 64": "a delay of 100000 ns is below the resolution of the clock of fault, 5000000 ns",
+    }
+    for name, why in said.items():
+        status, reason = ended.pop(name)
+        assert status is PointStatus.SKIPPED, name
+        assert is_a_sentence(reason)
+        assert why in str(reason)
+    assert set(ended) == {"pingpong udp 65491", "robpush shm 64", "barrier shm 0"}  # nothing of PVM, which is not here
+    assert all(status in (PointStatus.PRECISE, PointStatus.BUDGET) for status, _ in ended.values()), ended
+    assert outcome.status is RunStatus.DONE
+    assert not children()
+
+
+class DaemonKiller(Silent):
+    """Kills the daemon of the first job of PVM, a moment after it was started."""
+
+    timer: threading.Timer | None = None
+
+    def launched(self, launch: Launch) -> None:
+        super().launched(launch)
+        if launch.transport.startswith("pvm") and self.timer is None:
+            (daemon,) = [one for one in psutil.Process().children(recursive=True) if "pvmd" in one.name()]
+            self.timer = threading.Timer(0.3, daemon.kill)
+            self.timer.start()
+
+
+@pytest.mark.skipif(not search()[0], reason="no PVM here: apt-get install pvm pvm-dev")
+def test_a_pvm_daemon_that_dies_costs_a_point_and_the_rest_goes_on(tmp_path: Path) -> None:
+    catalogue = load(libraries=search()[0])
+    pvm = next(name for name in catalogue.transports if name.startswith("pvm@"))
+    outcome, ended = measure(
+        tmp_path / "r.db",
+        catalogue,
+        {"pattern": "pingpong", "bytes": [8, 1000], "transports": [pvm, "shm"]},
+        display=DaemonKiller(),
+        time_s=4.0,
+    )
+    failed = [reason for status, reason in ended.values() if status is PointStatus.FAILED]
+    assert len(failed) == 1
+    assert is_a_sentence(failed[0])
+    assert "the PVM daemon" in str(failed[0])
+    assert len(ended) == 4
+    assert outcome.status is RunStatus.PARTIAL
+    assert not children()
