@@ -1,0 +1,214 @@
+"""Straight segments of a curve of times over sizes: Hockney's line for each protocol, and the switches between them.
+
+Model: within a segment t(m) = t_0 + m / r_inf, as in `fit_hockney`; from one segment to the next t_0 and r_inf change,
+because a library goes over to another protocol or the data leave a cache. Where the segments begin, how many there
+are, and which sizes none of them explains (blips) is told by `partition`.
+
+Errors are weighed relative to the fitted time; scatter is taken as the same fraction of the time at every size, or in
+proportion to `errors` where those are given. Intervals are those of weighted least squares with Student's t (N. R.
+Draper, H. Smith, Applied Regression Analysis, 3rd ed., Wiley 1998, chapters 5 and 9), given that the segments are
+right; the interval of n_1/2, a ratio, is Fieller's (E. C. Fieller, Some problems in interval estimation, J. Royal
+Statistical Society B 16 (1954) 175-185).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hockney.fit.fit import NoFit
+from hockney.fit.partition import SIZES_MIN, partition
+from hockney.fit.student import t_quantile
+
+if TYPE_CHECKING:
+    from hockney.model import FloatArray
+
+_REWEIGHTED = 3  # times: weights come from the fit that they decide
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value with its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Segment:
+    """One straight piece: from `first_bytes` to `last_bytes`, over `sizes` of the measured sizes."""
+
+    first_bytes: int
+    last_bytes: int
+    sizes: int
+    t0_ns: Estimate  # where the line meets size 0; below zero where times grow faster than the size
+    ns_per_byte: Estimate
+    relative_rms: float  # of (measured - fitted) / fitted
+    n_half_bytes: Estimate | None  # None where there is no r_inf, or t_0 isn't above zero
+
+    def time_ns(self, size_bytes: float) -> float:
+        """The time on this segment's line."""
+        return self.t0_ns.value + size_bytes * self.ns_per_byte.value
+
+    @property
+    def r_inf_bytes_per_s(self) -> Estimate | None:
+        """The rate that longer messages approach; None where the slope can't be told from none."""
+        slope = self.ns_per_byte
+        return Estimate(1e9 / slope.value, 1e9 / slope.high, 1e9 / slope.low) if slope.low > 0 else None
+
+
+@dataclass(frozen=True)
+class Switch:
+    """Between the last size of one segment and the first of the next: somewhere between lies the change.
+
+    `jump_ns` is the difference of the two lines at `above_bytes`, `relative` the same as a fraction of the lower
+    segment's line there. A jump whose interval holds zero is a bend: only the slope changes.
+    """
+
+    below_bytes: int
+    above_bytes: int
+    jump_ns: Estimate
+    relative: float
+
+
+@dataclass(frozen=True)
+class SegmentFit:
+    """A curve as straight segments. Sizes ascend; `residuals` are (measured - fitted) / fitted, one a size.
+
+    `outliers` are indices of sizes that no segment explains; their residuals are against the segment they lie in.
+    """
+
+    segments: tuple[Segment, ...]
+    switches: tuple[Switch, ...]
+    sizes_bytes: tuple[int, ...]
+    times_ns: tuple[float, ...]
+    residuals: tuple[float, ...]
+    outliers: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class _Lines:
+    """Lines by least squares, one a segment, as arrays: the time at the mean size, slope, and what errors need."""
+
+    mean_bytes: FloatArray
+    mean_ns: FloatArray
+    slope: FloatArray
+    mean_var: FloatArray
+    slope_var: FloatArray
+
+    def at(self, which: int, size: float) -> tuple[float, float]:
+        """The line's time and that time's variance."""
+        off = size - self.mean_bytes[which]
+        return (
+            float(self.mean_ns[which] + self.slope[which] * off),
+            float(self.mean_var[which] + self.slope_var[which] * off**2),
+        )
+
+
+def fit_segments(
+    sizes_bytes: Sequence[int], times_ns: Sequence[float], errors: Sequence[float] | None = None
+) -> SegmentFit | NoFit:
+    """Fit (size, time) pairs, in any order. `errors` are the relative half widths of the times' 95 % intervals."""
+    import numpy as np
+
+    order = sorted(range(len(sizes_bytes)), key=lambda i: sizes_bytes[i])
+    if len(times_ns) != len(order) or (errors is not None and len(errors) != len(order)):
+        raise ValueError("sizes, times and errors differ in number")
+    distinct = len(set(sizes_bytes))
+    if distinct < SIZES_MIN:
+        return NoFit(f"a fit needs three sizes, there {'is' if distinct == 1 else 'are'} {distinct}")
+    sizes = np.array([sizes_bytes[i] for i in order], dtype=float)
+    times = np.array([times_ns[i] for i in order], dtype=float)
+    if not (np.isfinite(sizes).all() and np.isfinite(times).all() and sizes[0] >= 0 and times.min() > 0):
+        return NoFit("a fit needs positive times")
+    standard = None if errors is None else np.array([errors[i] for i in order], dtype=float) / t_quantile(1000)
+
+    found = partition(sizes, times, standard)
+    label = np.searchsorted(found.starts, np.arange(len(sizes)), side="right") - 1
+    kept = np.ones(len(sizes), dtype=bool)
+    kept[list(found.outliers)] = False
+    count = len(found.starts)
+    freedom = max(1, int(kept.sum()) - 2 * count)
+    lines, fitted = _lines(sizes, times, label, kept, count, freedom)
+    residuals = (times - fitted) / fitted
+    quantile = t_quantile(freedom)
+    segments = tuple(
+        _segment(which, sizes[kept & (label == which)], residuals[kept & (label == which)], lines, quantile)
+        for which in range(count)
+    )
+    return SegmentFit(
+        segments=segments,
+        switches=tuple(_switch(which, segments, lines, quantile) for which in range(count - 1)),
+        sizes_bytes=tuple(int(size) for size in sizes),
+        times_ns=tuple(times.tolist()),
+        residuals=tuple(residuals.tolist()),
+        outliers=found.outliers,
+    )
+
+
+def _lines(
+    sizes: FloatArray, times: FloatArray, label: FloatArray, kept: FloatArray, count: int, freedom: int
+) -> tuple[_Lines, FloatArray]:
+    """A line for each label, and the fitted time of each size."""
+    import numpy as np
+
+    def summed(values: FloatArray) -> FloatArray:
+        return np.bincount(label, values, count)
+
+    fitted = times
+    for _ in range(_REWEIGHTED):
+        weights = kept / fitted**2
+        total = summed(weights)
+        mean_bytes, mean_ns = summed(weights * sizes) / total, summed(weights * times) / total
+        off = sizes - mean_bytes[label]
+        spread = summed(weights * off**2)
+        slope = summed(weights * off * times) / spread
+        fitted = np.maximum(mean_ns[label] + slope[label] * off, 1e-3 * times)
+    variance = float(np.sum(kept * ((times - fitted) / fitted) ** 2)) / freedom
+    return _Lines(mean_bytes, mean_ns, slope, variance / total, variance / spread), fitted
+
+
+def _segment(which: int, sizes: FloatArray, residuals: FloatArray, lines: _Lines, quantile: float) -> Segment:
+    import numpy as np
+
+    t0_ns, t0_var = lines.at(which, 0.0)
+    slope, slope_var = float(lines.slope[which]), float(lines.slope_var[which])
+    return Segment(
+        first_bytes=int(sizes[0]),
+        last_bytes=int(sizes[-1]),
+        sizes=len(sizes),
+        t0_ns=_estimate(t0_ns, t0_var, quantile),
+        ns_per_byte=_estimate(slope, slope_var, quantile),
+        relative_rms=float(np.sqrt(np.mean(residuals**2))),
+        n_half_bytes=_n_half(t0_ns, t0_var, slope, slope_var, -float(lines.mean_bytes[which]) * slope_var, quantile),
+    )
+
+
+def _switch(which: int, segments: Sequence[Segment], lines: _Lines, quantile: float) -> Switch:
+    below, above = segments[which].last_bytes, segments[which + 1].first_bytes
+    lower_ns, lower_var = lines.at(which, above)
+    upper_ns, upper_var = lines.at(which + 1, above)
+    jump_ns = upper_ns - lower_ns
+    return Switch(below, above, _estimate(jump_ns, lower_var + upper_var, quantile), jump_ns / lower_ns)
+
+
+def _estimate(value: float, variance: float, quantile: float) -> Estimate:
+    arm = quantile * math.sqrt(variance)
+    return Estimate(value, value - arm, value + arm)
+
+
+def _n_half(
+    t0_ns: float, t0_var: float, slope: float, slope_var: float, covariance: float, quantile: float
+) -> Estimate | None:
+    """The sizes x at which t_0 - x * slope can't be told from zero."""
+    square = quantile**2
+    a = slope**2 - square * slope_var
+    if a <= 0 or slope <= 0 or t0_ns <= 0:
+        return None
+    b = t0_ns * slope - square * covariance
+    c = t0_ns**2 - square * t0_var
+    root = math.sqrt(max(0.0, b * b - a * c))
+    return Estimate(t0_ns / slope, (b - root) / a, (b + root) / a)
