@@ -4,8 +4,9 @@ Dynamic programming over segments (R. Bellman, On the approximation of curves by
 programming, CACM 4 (1961) 284; J. Bai, P. Perron, Computation and analysis of multiple structural change models,
 J. Applied Econometrics 18 (2003) 1-22). Errors are weighed relative to each time. How many segments and how many
 outliers is told by Schwarz's criterion in the form for small samples (A. McQuarrie, A small-sample correction for the
-Schwarz SIC model selection criterion, Statistics & Probability Letters 44 (1999) 79-86): each segment costs its line
-and its place, each outlier its value and its place.
+Schwarz SIC model selection criterion, Statistics & Probability Letters 44 (1999) 79-86). A place found by search uses
+chance better than a parameter does (N. R. Zhang, D. O. Siegmund, A modified Bayes information criterion, Biometrics 63
+(2007) 22-32), so switches and outliers cost a little more than the parameters that they are.
 
 An outlier is a size taken out of its segment. Taking point k out of a least-squares fit lowers the sum of squares by
 e_k^2 / (1 - h_k) (R. D. Cook, S. Weisberg, Residuals and Influence in Regression, 1982, section 2.2), so segments with
@@ -15,17 +16,23 @@ without the outliers until none is new.
 
 from __future__ import annotations
 
+import functools
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hockney.model import FloatArray
+    from hockney.model import BoolArray, FloatArray, Int64Array
 
 SIZES_MIN = 3  # of a segment: two points lie on any line
 SEGMENTS_MAX = 10
-_OUTLIERS_MAX = 3  # new ones in one pass
-_SUSPECTS = 12  # sizes that may be an outlier in one pass
+_OUTLIERS_MAX = 2  # new ones in one pass
+_SUSPECTS = 8  # sizes that may be an outlier in one pass
 _PASSES_MAX = 4
+_PATIENCE = 2  # segments more without a gain, and the search is over
+_SWITCH = 3.5  # parameters: a line, and the choice of its place, which chance may use; tests/fit/truth.py has the rates
+_OUTLIER = 2.5  # parameters: a value and the choice of a size
 _FLOOR = 0.005  # deviations of half a percent are never worth a segment
 _PRIOR_KNOWN = 8  # how many sizes the intervals of the times weigh, where they are known, when scatter is judged
 _PRIOR_UNKNOWN = 1
@@ -41,19 +48,21 @@ class Partition:
 
 @dataclass(frozen=True)
 class _Costs:
-    """Relative sums of squares of segments [i, j] as one line: `whole[i, j]`, and `without[i, j]` with the best one
-    of the suspects, `taken[i, j]`, left out. Infinite where a segment has too few sizes."""
+    """Relative sums of squares of the segments from `first` to `last` as one line, at [last, first].
+
+    In `without` the best one of the suspects, `taken`, is left out. Infinite where a segment has too few sizes.
+    """
 
     whole: FloatArray
     without: FloatArray
-    taken: FloatArray
+    taken: Int64Array
 
 
 def partition(sizes: FloatArray, times: FloatArray, errors: FloatArray | None) -> Partition:
     """Divide ascending sizes into segments. `errors` are standard errors of the times, relative."""
     import numpy as np
 
-    weights = np.ones(len(sizes)) if errors is None else _weights(errors)
+    weights = weights_of(errors, len(sizes))
     scatter = _FLOOR**2 + (0.0 if errors is None else float(np.mean(errors**2)))
     prior = _PRIOR_UNKNOWN if errors is None else _PRIOR_KNOWN
     outliers: set[int] = set()
@@ -66,51 +75,73 @@ def partition(sizes: FloatArray, times: FloatArray, errors: FloatArray | None) -
         if not taken:
             break
         outliers |= {int(kept[i]) for i in taken}
-    return Partition(starts, tuple(sorted(outliers)))
+    return Partition((0, *starts[1:]), tuple(sorted(outliers)))
 
 
-def _weights(errors: FloatArray) -> FloatArray:
+def weights_of(errors: FloatArray | None, count: int) -> FloatArray:
     """What a size weighs by its own error: none more than twice the median one, so that no lucky interval rules."""
     import numpy as np
 
-    middle = float(np.median(errors)) or 1.0
-    weights: FloatArray = 2 / (1 + (errors / middle) ** 2)
-    return weights
+    if errors is None or (middle := float(np.median(errors))) == 0:
+        return np.ones(count)
+    return 2 / (1 + (errors / middle) ** 2)
 
 
 def _costs(x: FloatArray, t: FloatArray, weights: FloatArray) -> _Costs:
-    """All segments at once, from differences of running sums."""
+    """All segments at once, from running sums."""
     import numpy as np
 
     n = len(x)
-    x = x / (x[-1] or 1.0)
-    w = weights / t**2
-    sums = np.zeros((6, n + 1))
-    np.cumsum([w, w * x, w * x * x, w * t, w * x * t, w * t * t], axis=1, out=sums[:, 1:])
-    first, last = np.arange(n)[:, None], np.arange(n)[None, :]
-    sw, sx, sxx, st, sxt, stt = sums[:, 1:][:, last] - sums[:, :-1][:, first]
-    sw = np.where(last >= first, sw, 1.0)
-    mx, mt = sx / sw, st / sw
-    spread = sxx - mx * sx
-    flat = spread <= 1e-10 * sxx  # sizes too close together to tell a slope
-    slope = np.where(flat, 0.0, (sxt - mx * st) / np.where(flat, 1.0, spread))
-    whole = np.maximum(stt - mt * st - slope * (sxt - mx * st), 0.0)
-    count = last - first + 1
-    short = (count < SIZES_MIN) | np.concatenate([[False], x[1:] == x[:-1]])[:, None]  # one size is never divided
-    whole[short] = np.inf
+    first, last = _segments(n)
+    # Counted from each segment's own start: differences of sums over the whole curve would cancel to noise.
+    w = weights / _level(t) ** 2
+    u, v = x - x[:, None], t - t[:, None]
+    from_here = np.triu(np.broadcast_to(w, (n, n)))
+    wu, wv = from_here * u, from_here * v
+    sums = np.cumsum([from_here, wu, wu * u, wv, wu * v, wv * v], axis=2)
+    sw, su, suu, sv, suv, svv = sums[:, first, last]
+    mu, mv = su / sw, sv / sw
+    spread = suu - mu * su
+    spread[spread <= 1e-12 * suu] = np.inf  # sizes too close together to tell a slope
+    together = suv - mu * sv
+    slope = together / spread
+    squares = svv - mv * sv - slope * together
 
-    suspects = _suspects(x, t)[:, None, None]
-    inside = (suspects >= first) & (suspects <= last) & (count > SIZES_MIN)
-    miss = t[suspects] - mt - slope * (x[suspects] - mx)
-    share = w[suspects] * (1 / sw + np.where(flat, 0.0, (x[suspects] - mx) ** 2 / np.where(flat, 1.0, spread)))
-    gain = np.where(inside, w[suspects] * miss**2 / np.maximum(1 - share, 1e-6), -np.inf)
+    suspects = _suspects(x, t)[:, None]
+    off = x[suspects] - x[first] - mu
+    miss = t[suspects] - t[first] - mv - slope * off
+    spare = 1 / w[suspects]
+    left = np.maximum(spare - 1 / sw - off * off / spread, 1e-9 * spare)
+    gain = miss * miss / left
+    gain[(suspects < first) | (suspects > last) | (last - first < SIZES_MIN)] = -np.inf
     best = gain.argmax(axis=0)
-    without = np.maximum(whole - np.take_along_axis(gain, best[None], axis=0)[0], 0.0)
-    without[short | (count <= SIZES_MIN)] = np.inf
-    return _Costs(whole, without, suspects[best, 0, 0])
+    whole, without = np.full((n, n), np.inf), np.full((n, n), np.inf)
+    taken = np.zeros((n, n), dtype=np.int64)
+    whole[last, first] = np.maximum(squares, 0.0)
+    without[last, first] = np.maximum(squares - gain[best, np.arange(len(best))], 0.0)
+    taken[last, first] = suspects[best, 0]
+    return _Costs(whole, without, taken)
 
 
-def _suspects(x: FloatArray, t: FloatArray) -> FloatArray:
+def _level(t: FloatArray) -> FloatArray:
+    """The median of each time and its two neighbours: a time that errs must not set its own weight."""
+    import numpy as np
+
+    level: FloatArray = t.copy()
+    level[1:-1] = np.sort([t[:-2], t[1:-1], t[2:]], axis=0)[1]
+    return level
+
+
+@functools.lru_cache(maxsize=64)
+def _segments(n: int) -> tuple[Int64Array, Int64Array]:
+    """The first and the last size of every segment of enough sizes."""
+    import numpy as np
+
+    last, first = np.tril_indices(n, 1 - SIZES_MIN)
+    return first, last
+
+
+def _suspects(x: FloatArray, t: FloatArray) -> Int64Array:
     """The sizes that the line between their neighbours misses most, and both ends."""
     import numpy as np
 
@@ -120,7 +151,8 @@ def _suspects(x: FloatArray, t: FloatArray) -> FloatArray:
     part = (x[1:-1] - x[:-2]) / np.maximum(x[2:] - x[:-2], 1e-300)
     miss = np.abs(t[:-2] * (1 - part) + t[2:] * part - t[1:-1]) / t[1:-1]
     inner = np.argsort(miss)[-(_SUSPECTS - 2) :] + 1
-    return np.concatenate([[0], inner, [n - 1]])
+    found: Int64Array = np.concatenate([[0], inner, [n - 1]])
+    return found
 
 
 def _divide(costs: _Costs, scatter: float, prior: int, known: int) -> tuple[list[int], list[int]]:
@@ -128,36 +160,39 @@ def _divide(costs: _Costs, scatter: float, prior: int, known: int) -> tuple[list
     import numpy as np
 
     n = len(costs.whole)
-    segments_max = min(SEGMENTS_MAX, n // SIZES_MIN)
-    outliers_max = min(_OUTLIERS_MAX, max(0, n - SIZES_MIN))
-    # best[o][j]: least sum of squares of the sizes before j in so many segments, o of the sizes taken out
-    best = np.full((outliers_max + 1, n + 1), np.inf)
+    # best[o, j]: the least sum of squares of the sizes before j in so many segments, o of the sizes taken out
+    best = np.full((min(_OUTLIERS_MAX, n - SIZES_MIN) + 1, n + 1), np.inf)
     best[0, 0] = 0.0
     trails = []
-    chosen, chosen_value = (1, 0), np.inf
-    for segments in range(1, segments_max + 1):
-        stay = best[:, :-1, None] + costs.whole
-        drop = np.full_like(stay, np.inf)
-        drop[1:] = best[:-1, :-1, None] + costs.without
-        dropped = drop < stay
-        either = np.where(dropped, drop, stay)
-        came = either.argmin(axis=1)
-        best = np.full_like(best, np.inf)
-        best[:, 1:] = np.take_along_axis(either, came[:, None], axis=1)[:, 0]
-        trails.append((came, np.take_along_axis(dropped, came[:, None], axis=1)[:, 0]))
-        for taken in range(outliers_max + 1):
-            value = _criterion(best[taken, -1], n + known, segments, taken + known, scatter, prior)
-            if value < chosen_value:
-                chosen, chosen_value = (segments, taken), value
-    segments, taken = chosen
+    chosen, least = (1, 0), math.inf
+    for segments in range(1, min(SEGMENTS_MAX, n // SIZES_MIN) + 1):
+        either = best[:, None, :-1] + costs.whole
+        drop = best[:-1, None, :-1] + costs.without
+        dropped = drop < either[1:]
+        np.minimum(either[1:], drop, out=either[1:])
+        came = either.argmin(axis=2)
+        best[:, 1:] = np.take_along_axis(either, came[:, :, None], axis=2)[:, :, 0]
+        best[:, 0] = np.inf
+        trails.append((came, dropped))
+        for taken, squares in enumerate(best[:, -1].tolist()):
+            value = _criterion(squares, n + known, segments, taken + known, scatter, prior)
+            if value < least:
+                chosen, least = (segments, taken), value
+        if segments - chosen[0] >= _PATIENCE:
+            break
+    return _trace(trails[: chosen[0]], chosen[1], costs.taken)
+
+
+def _trace(trails: Sequence[tuple[Int64Array, BoolArray]], taken: int, whom: Int64Array) -> tuple[list[int], list[int]]:
+    """The starts and the outliers, from the last segment back to the first."""
     starts: list[int] = []
     outliers: list[int] = []
-    last = n - 1
-    for came, dropped in reversed(trails[:segments]):
-        first, drops = int(came[taken, last]), bool(dropped[taken, last])
+    last = len(whom) - 1
+    for came, dropped in reversed(trails):
+        first = int(came[taken, last])
         starts.append(first)
-        if drops:
-            outliers.append(int(costs.taken[first, last]))
+        if taken and dropped[taken - 1, last, first]:
+            outliers.append(int(whom[last, first]))
             taken -= 1
         last = first - 1
     return starts[::-1], outliers
@@ -165,12 +200,9 @@ def _divide(costs: _Costs, scatter: float, prior: int, known: int) -> tuple[list
 
 def _criterion(squares: float, n: int, segments: int, outliers: int, scatter: float, prior: int) -> float:
     """Smaller is better; infinite where the data are too few for so many parameters."""
-    import math
-
-    parameters = 3 * segments - 1 + 2 * outliers
+    parameters = 2 + _SWITCH * (segments - 1) + _OUTLIER * outliers
     total = n + prior
     if not math.isfinite(squares) or total - parameters <= 2:
         return math.inf
-    return total * math.log((squares + prior * scatter) / total) + parameters * math.log(n) * total / (
-        total - parameters - 2
-    )
+    likelihood = total * math.log((squares + prior * scatter) / total)
+    return likelihood + parameters * math.log(n) * total / (total - parameters - 2)

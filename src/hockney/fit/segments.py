@@ -16,14 +16,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from hockney.fit.fit import NoFit
-from hockney.fit.partition import SIZES_MIN, partition
+from hockney.fit.partition import SIZES_MIN, partition, weights_of
 from hockney.fit.student import t_quantile
 
 if TYPE_CHECKING:
-    from hockney.model import FloatArray
+    from hockney.model import FloatArray, Int64Array
 
 _REWEIGHTED = 3  # times: weights come from the fit that they decide
 
@@ -65,13 +65,15 @@ class Switch:
     """Between the last size of one segment and the first of the next: somewhere between lies the change.
 
     `jump_ns` is the difference of the two lines at `above_bytes`, `relative` the same as a fraction of the lower
-    segment's line there. A jump whose interval holds zero is a bend: only the slope changes.
+    segment's line there. `bend` says that the lines meet between the two sizes, as far as their intervals tell: then
+    the change may be one of slope alone, and the jump what the new slope has added since.
     """
 
     below_bytes: int
     above_bytes: int
     jump_ns: Estimate
     relative: float
+    bend: bool
 
 
 @dataclass(frozen=True)
@@ -107,11 +109,19 @@ class _Lines:
             float(self.mean_var[which] + self.slope_var[which] * off**2),
         )
 
+    def gap(self, which: int, size: float, quantile: float) -> Estimate:
+        """From this line to the next at a size."""
+        (lower_ns, lower_var), (upper_ns, upper_var) = self.at(which, size), self.at(which + 1, size)
+        return _estimate(upper_ns - lower_ns, lower_var + upper_var, quantile)
+
 
 def fit_segments(
     sizes_bytes: Sequence[int], times_ns: Sequence[float], errors: Sequence[float] | None = None
 ) -> SegmentFit | NoFit:
-    """Fit (size, time) pairs, in any order. `errors` are the relative half widths of the times' 95 % intervals."""
+    """Fit a curve of (size, time) pairs, in any order, each size once.
+
+    `errors` are the relative half widths of the times' 95 % intervals, where they are known.
+    """
     import numpy as np
 
     order = sorted(range(len(sizes_bytes)), key=lambda i: sizes_bytes[i])
@@ -120,6 +130,8 @@ def fit_segments(
     distinct = len(set(sizes_bytes))
     if distinct < SIZES_MIN:
         return NoFit(f"a fit needs three sizes, there {'is' if distinct == 1 else 'are'} {distinct}")
+    if distinct < len(order):
+        return NoFit("a curve has each size once, here one stands twice")
     sizes = np.array([sizes_bytes[i] for i in order], dtype=float)
     times = np.array([times_ns[i] for i in order], dtype=float)
     if not (np.isfinite(sizes).all() and np.isfinite(times).all() and sizes[0] >= 0 and times.min() > 0):
@@ -132,7 +144,7 @@ def fit_segments(
     kept[list(found.outliers)] = False
     count = len(found.starts)
     freedom = max(1, int(kept.sum()) - 2 * count)
-    lines, fitted = _lines(sizes, times, label, kept, count, freedom)
+    lines, fitted = _lines(sizes, times, kept * weights_of(standard, len(sizes)), label, count, freedom)
     residuals = (times - fitted) / fitted
     quantile = t_quantile(freedom)
     segments = tuple(
@@ -150,24 +162,24 @@ def fit_segments(
 
 
 def _lines(
-    sizes: FloatArray, times: FloatArray, label: FloatArray, kept: FloatArray, count: int, freedom: int
+    sizes: FloatArray, times: FloatArray, own: FloatArray, label: Int64Array, count: int, freedom: int
 ) -> tuple[_Lines, FloatArray]:
-    """A line for each label, and the fitted time of each size."""
+    """A line for each label, and the fitted time of each size. `own` is what a size weighs, 0 where it is left out."""
     import numpy as np
 
     def summed(values: FloatArray) -> FloatArray:
-        return np.bincount(label, values, count)
+        return cast("FloatArray", np.bincount(label, values, count))
 
     fitted = times
     for _ in range(_REWEIGHTED):
-        weights = kept / fitted**2
+        weights = own / fitted**2
         total = summed(weights)
         mean_bytes, mean_ns = summed(weights * sizes) / total, summed(weights * times) / total
         off = sizes - mean_bytes[label]
         spread = summed(weights * off**2)
         slope = summed(weights * off * times) / spread
         fitted = np.maximum(mean_ns[label] + slope[label] * off, 1e-3 * times)
-    variance = float(np.sum(kept * ((times - fitted) / fitted) ** 2)) / freedom
+    variance = float(np.sum(own * ((times - fitted) / fitted) ** 2)) / freedom
     return _Lines(mean_bytes, mean_ns, slope, variance / total, variance / spread), fitted
 
 
@@ -189,10 +201,9 @@ def _segment(which: int, sizes: FloatArray, residuals: FloatArray, lines: _Lines
 
 def _switch(which: int, segments: Sequence[Segment], lines: _Lines, quantile: float) -> Switch:
     below, above = segments[which].last_bytes, segments[which + 1].first_bytes
-    lower_ns, lower_var = lines.at(which, above)
-    upper_ns, upper_var = lines.at(which + 1, above)
-    jump_ns = upper_ns - lower_ns
-    return Switch(below, above, _estimate(jump_ns, lower_var + upper_var, quantile), jump_ns / lower_ns)
+    before, after = (lines.gap(which, size, quantile) for size in (below, above))
+    bend = min(before.low, after.low) <= 0 <= max(before.high, after.high)
+    return Switch(below, above, after, after.value / lines.at(which, above)[0], bend)
 
 
 def _estimate(value: float, variance: float, quantile: float) -> Estimate:
@@ -211,4 +222,5 @@ def _n_half(
     b = t0_ns * slope - square * covariance
     c = t0_ns**2 - square * t0_var
     root = math.sqrt(max(0.0, b * b - a * c))
-    return Estimate(t0_ns / slope, (b - root) / a, (b + root) / a)
+    value = t0_ns / slope
+    return Estimate(value, min(value, (b - root) / a), max(value, (b + root) / a))  # rounding, where all is exact
