@@ -5,10 +5,9 @@ because a library goes over to another protocol or the data leave a cache. Where
 are, and which sizes none of them explains (blips) is told by `partition`.
 
 Errors are weighed relative to the fitted time; scatter is taken as the same fraction of the time at every size, or in
-proportion to `errors` where those are given. Intervals are those of weighted least squares with Student's t (N. R.
-Draper, H. Smith, Applied Regression Analysis, 3rd ed., Wiley 1998, chapters 5 and 9), given that the segments are
-right; the interval of n_1/2, a ratio, is Fieller's (E. C. Fieller, Some problems in interval estimation, J. Royal
-Statistical Society B 16 (1954) 175-185).
+proportion to `errors` where those are given. Intervals are those of weighted least squares with Student's t, given
+that the segments are right; the interval of n_1/2, a ratio, is Fieller's (E. C. Fieller, Some problems in interval
+estimation, J. Royal Statistical Society B 16 (1954) 175-185).
 """
 
 from __future__ import annotations
@@ -16,25 +15,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from hockney.fit.fit import NoFit
+from hockney.fit.lines import Estimate, Lines, fit_lines
 from hockney.fit.partition import SIZES_MIN, partition, weights_of
 from hockney.fit.student import t_quantile
 
 if TYPE_CHECKING:
-    from hockney.model import FloatArray, Int64Array
+    from hockney.model import FloatArray
 
 _REWEIGHTED = 3  # times: weights come from the fit that they decide
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A value with its 95 % interval."""
-
-    value: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)
@@ -91,30 +82,6 @@ class SegmentFit:
     outliers: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class _Lines:
-    """Lines by least squares, one a segment, as arrays: the time at the mean size, slope, and what errors need."""
-
-    mean_bytes: FloatArray
-    mean_ns: FloatArray
-    slope: FloatArray
-    mean_var: FloatArray
-    slope_var: FloatArray
-
-    def at(self, which: int, size: float) -> tuple[float, float]:
-        """The line's time and that time's variance."""
-        off = size - self.mean_bytes[which]
-        return (
-            float(self.mean_ns[which] + self.slope[which] * off),
-            float(self.mean_var[which] + self.slope_var[which] * off**2),
-        )
-
-    def gap(self, which: int, size: float, quantile: float) -> Estimate:
-        """From this line to the next at a size."""
-        (lower_ns, lower_var), (upper_ns, upper_var) = self.at(which, size), self.at(which + 1, size)
-        return _estimate(upper_ns - lower_ns, lower_var + upper_var, quantile)
-
-
 def fit_segments(
     sizes_bytes: Sequence[int], times_ns: Sequence[float], errors: Sequence[float] | None = None
 ) -> SegmentFit | NoFit:
@@ -139,21 +106,21 @@ def fit_segments(
     standard = None if errors is None else np.array([errors[i] for i in order], dtype=float) / t_quantile(1000)
 
     found = partition(sizes, times, standard)
-    label = np.searchsorted(found.starts, np.arange(len(sizes)), side="right") - 1
+    group = np.searchsorted(found.starts, np.arange(len(sizes)), side="right") - 1
     kept = np.ones(len(sizes), dtype=bool)
     kept[list(found.outliers)] = False
-    count = len(found.starts)
-    freedom = max(1, int(kept.sum()) - 2 * count)
-    lines, fitted = _lines(sizes, times, kept * weights_of(standard, len(sizes)), label, count, freedom)
+    own = kept * weights_of(standard, len(sizes))
+    fitted = times
+    for _ in range(_REWEIGHTED):
+        lines, fitted = fit_lines(sizes, times, fitted, own, group)
+        fitted = np.maximum(fitted, 1e-3 * times)  # a line that goes below zero is no level
     residuals = (times - fitted) / fitted
-    quantile = t_quantile(freedom)
-    segments = tuple(
-        _segment(which, sizes[kept & (label == which)], residuals[kept & (label == which)], lines, quantile)
-        for which in range(count)
-    )
+    count = len(found.starts)
+    mine = [kept & (group == which) for which in range(count)]
+    segments = tuple(_segment(lines, which, sizes[mine[which]], residuals[mine[which]]) for which in range(count))
     return SegmentFit(
         segments=segments,
-        switches=tuple(_switch(which, segments, lines, quantile) for which in range(count - 1)),
+        switches=tuple(_switch(lines, which, segments) for which in range(count - 1)),
         sizes_bytes=tuple(int(size) for size in sizes),
         times_ns=tuple(times.tolist()),
         residuals=tuple(residuals.tolist()),
@@ -161,65 +128,42 @@ def fit_segments(
     )
 
 
-def _lines(
-    sizes: FloatArray, times: FloatArray, own: FloatArray, label: Int64Array, count: int, freedom: int
-) -> tuple[_Lines, FloatArray]:
-    """A line for each label, and the fitted time of each size. `own` is what a size weighs, 0 where it is left out."""
+def _segment(lines: Lines, which: int, sizes: FloatArray, residuals: FloatArray) -> Segment:
     import numpy as np
 
-    def summed(values: FloatArray) -> FloatArray:
-        return cast("FloatArray", np.bincount(label, values, count))
-
-    fitted = times
-    for _ in range(_REWEIGHTED):
-        weights = own / fitted**2
-        total = summed(weights)
-        mean_bytes, mean_ns = summed(weights * sizes) / total, summed(weights * times) / total
-        off = sizes - mean_bytes[label]
-        spread = summed(weights * off**2)
-        slope = summed(weights * off * times) / spread
-        fitted = np.maximum(mean_ns[label] + slope[label] * off, 1e-3 * times)
-    variance = float(np.sum(own * ((times - fitted) / fitted) ** 2)) / freedom
-    return _Lines(mean_bytes, mean_ns, slope, variance / total, variance / spread), fitted
-
-
-def _segment(which: int, sizes: FloatArray, residuals: FloatArray, lines: _Lines, quantile: float) -> Segment:
-    import numpy as np
-
-    t0_ns, t0_var = lines.at(which, 0.0)
-    slope, slope_var = float(lines.slope[which]), float(lines.slope_var[which])
     return Segment(
         first_bytes=int(sizes[0]),
         last_bytes=int(sizes[-1]),
         sizes=len(sizes),
-        t0_ns=_estimate(t0_ns, t0_var, quantile),
-        ns_per_byte=_estimate(slope, slope_var, quantile),
+        t0_ns=lines.value(which, 0.0),
+        ns_per_byte=lines.slope_of(which),
         relative_rms=float(np.sqrt(np.mean(residuals**2))),
-        n_half_bytes=_n_half(t0_ns, t0_var, slope, slope_var, -float(lines.mean_bytes[which]) * slope_var, quantile),
+        n_half_bytes=_n_half(lines, which),
     )
 
 
-def _switch(which: int, segments: Sequence[Segment], lines: _Lines, quantile: float) -> Switch:
+def _switch(lines: Lines, which: int, segments: Sequence[Segment]) -> Switch:
     below, above = segments[which].last_bytes, segments[which + 1].first_bytes
-    before, after = (lines.gap(which, size, quantile) for size in (below, above))
+    before, after = (_gap(lines, which, size) for size in (below, above))
     bend = min(before.low, after.low) <= 0 <= max(before.high, after.high)
     return Switch(below, above, after, after.value / lines.at(which, above)[0], bend)
 
 
-def _estimate(value: float, variance: float, quantile: float) -> Estimate:
-    arm = quantile * math.sqrt(variance)
-    return Estimate(value, value - arm, value + arm)
+def _gap(lines: Lines, which: int, size: float) -> Estimate:
+    """From a line to the next one at a size."""
+    (lower_ns, lower_var), (upper_ns, upper_var) = lines.at(which, size), lines.at(which + 1, size)
+    return lines.estimate(upper_ns - lower_ns, lower_var + upper_var)
 
 
-def _n_half(
-    t0_ns: float, t0_var: float, slope: float, slope_var: float, covariance: float, quantile: float
-) -> Estimate | None:
+def _n_half(lines: Lines, which: int) -> Estimate | None:
     """The sizes x at which t_0 - x * slope can't be told from zero."""
-    square = quantile**2
+    t0_ns, t0_var = lines.at(which, 0.0)
+    slope, slope_var = float(lines.slope[which]), float(lines.slope_var[which])
+    square = t_quantile(lines.freedom) ** 2
     a = slope**2 - square * slope_var
     if a <= 0 or slope <= 0 or t0_ns <= 0:
         return None
-    b = t0_ns * slope - square * covariance
+    b = t0_ns * slope + square * float(lines.mean_bytes[which]) * slope_var
     c = t0_ns**2 - square * t0_var
     root = math.sqrt(max(0.0, b * b - a * c))
     value = t0_ns / slope
