@@ -36,7 +36,7 @@ hockney run --resume"""
 @click.option("--launches", type=click.IntRange(1, 1000), help="Start every job so many times.")
 @click.option("--hosts", metavar="HOST,…", help="Ranks on these hosts (MPI; tcp and udp through ssh).")
 @click.option("--limit", metavar="DURATION", default="60s", show_default=True, help="Time limit of one measurement.")
-@click.option("--refine/--no-refine", default=None, help="Add sizes where a curve bends.")
+@click.option("--refine/--no-refine", default=None, help="Add sizes until the place of each jump is known to a byte.")
 @click.option("--oversubscribe", is_flag=True, help="Run points with more ranks than CPUs too.")
 @click.option("-l", "--label", metavar="NAME", help="A name for this run.")
 @click.option(
