@@ -280,6 +280,17 @@ def test_a_blip_gets_neighbours_on_both_sides() -> None:
     assert all(2048 < size < 8192 for size in added)
 
 
+def test_a_line_in_two_states_has_no_jumps() -> None:
+    """Some sizes are known best near, some far, where all takes seven times as long; each state is a straight line."""
+    machine = Machine(
+        lambda point: 1000 + point.bytes / 10, floor_ns=lambda now_s: 27.0 if int(now_s * 3) % 2 else 184.0, pause_s=0.1
+    )
+    points = [Point("mpi", "pingpong", 2, size) for size in POWERS]
+    notes = sample(machine, replace(plan_of(*points, refine=True), exact=True))
+    assert {visit.floor_ns[0] for visits in notes.rounds for visit in visits if visit.floor_ns} == {27.0, 184.0}
+    assert notes.added == []
+
+
 def test_however_wild_a_curve_the_added_sizes_are_bounded() -> None:
     machine = Machine(lambda point: 100.0 + 1000 * random.Random(point.bytes).random(), pause_s=0.1)
     points = [Point("mpi", "pingpong", 2, size) for size in POWERS]

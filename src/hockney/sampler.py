@@ -108,6 +108,7 @@ class _Work:
     point: Point
     signs: list[Signs] = field(default_factory=list)  # of the machine's state, one a visit
     medians_ns: list[float] = field(default_factory=list)  # one a visit
+    states: list[State] = field(default_factory=list)  # one a visit, as of the last look
     batch: int = 0  # 0: not calibrated
     samples: int = 0
     warmup: int = 1
@@ -268,7 +269,8 @@ class Sampler:
         everything = list(self._work.values())
         states = iter(classify([signs for work in everything for signs in work.signs]))
         for work in everything:
-            work.time = _time_in_main_state(work.medians_ns, [next(states) for _ in work.signs])
+            work.states = [next(states) for _ in work.signs]
+            work.time = _time_in_main_state(work)
         now_s = self._clock()
         going_on = []
         for work in active:
@@ -288,14 +290,18 @@ class Sampler:
         for curve in sorted(self._plan.refine):
             works = [work for point, work in self._work.items() if curve_of(point) == curve]
             works = sorted((w for w in works if w.point not in self._given_up), key=lambda w: w.point.bytes)
-            known = [(w.point.bytes, w.time) for w in works if w.time is not None and w.time.low is not None]
+            known = _curve_in_one_state(works)
+            unknown = {work.point for work in works} - {point for point, _ in known}
             room = room_at_most - self._refined[curve]
-            if len(known) < len(works) or not works or room <= 0 or not self._is_news(curve, works, unfinished):
+            if room <= 0 or not known or not unfinished.isdisjoint(unknown):
+                continue
+            if not self._is_news(curve, works, unfinished):
                 continue
             grain = self._plan.grains.get(works[0].point.pattern, 1)
+            times = [(point.bytes, time) for point, time in known]
             points = [
                 replace(works[0].point, bytes=size, role="refined")
-                for size in sizes_to_add(known, grain_bytes=grain, exact=self._plan.exact)
+                for size in sizes_to_add(times, grain_bytes=grain, exact=self._plan.exact)
             ]
             for point in [point for point in points if point not in self._work][:room]:
                 self._work[point] = _Work(point)
@@ -335,11 +341,27 @@ class Sampler:
         return max(1.0, done * ((work.precision / self._plan.precision) ** 2 - 1))
 
 
-def _time_in_main_state(medians_ns: Sequence[float], states: Sequence[State]) -> Interval | None:
-    """The median over visits in the state in which most of them were made; None without visits."""
-    by_state: dict[State, list[float]] = {}
-    for median_ns, state in zip(medians_ns, states, strict=True):
+def _by_state(work: _Work) -> dict[State, list[float]]:
+    """The medians of a point's visits."""
+    found: dict[State, list[float]] = {}
+    for median_ns, state in zip(work.medians_ns, work.states, strict=True):
         if state != MIXED:
-            by_state.setdefault(state, []).append(median_ns)
-    most = max(by_state.values(), key=len, default=None)
+            found.setdefault(state, []).append(median_ns)
+    return found
+
+
+def _time_in_main_state(work: _Work) -> Interval | None:
+    """The median over visits in the state in which most of them were made; None without visits."""
+    most = max(_by_state(work).values(), key=len, default=None)
     return None if most is None else median(most)
+
+
+def _curve_in_one_state(works: Sequence[_Work]) -> list[tuple[Point, Interval]]:
+    """The points that have an interval in the state in which most of them have one: states make lines of their own."""
+    curves: dict[State, list[tuple[Point, Interval]]] = {}
+    for work in works:
+        for state, medians_ns in _by_state(work).items():
+            time = median(medians_ns)
+            if time.low is not None:
+                curves.setdefault(state, []).append((work.point, time))
+    return max(curves.values(), key=len, default=[])

@@ -135,8 +135,8 @@ static bool prtt_expected(const hk_run_t *run, size_t i, hk_expected_t *expected
 static bool prtt_counter(const hk_run_t *run, size_t i, hk_counter_t *counter_p)
 {
     const prtt_state_t *state = prtt_state(run);
-    *counter_p = i == 0 ? (hk_counter_t){"delays", state->delays}
-                        : (hk_counter_t){"delay_ns", state->delays * state->delay_ns};
+    *counter_p =
+        i == 0 ? (hk_counter_t){"delays", state->delays} : (hk_counter_t){"delay_ns", state->delays * state->delay_ns};
     return i < 2;
 }
 
