@@ -81,8 +81,8 @@ class Plan:
             hosts=tuple(stored["hosts"]),
             timeout_s=stored["timeout_s"],
             refine=frozenset(curves),
-            exact=stored.get("exact", False),  # runs of before 0.1.0 have none
-            grains=stored.get("grains", {}),
+            exact=stored["exact"],
+            grains=stored["grains"],
         )
 
 

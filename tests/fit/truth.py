@@ -1,4 +1,4 @@
-"""Curves made from known segments, and how well their fits find them again. Run it to print the table of methods.md.
+"""Curves made from known segments, and how well their fits find them again. Run it to print the tables of methods.md.
 
 Sizes are those of real runs: 0 and powers of two to 4 MiB, alone or with one or two sizes between each. A time errs by
 normal noise of the same fraction everywhere. From one segment to the next the time jumps by a factor of 1.1 to 2, and
@@ -20,6 +20,7 @@ Floats = NDArray[np.float64]
 GRIDS = {24: (1.0,), 36: (1.0, 1.5), 60: (1.0, 1.25, 1.5)}
 SEGMENT_SIZES = 6  # of a segment, at least
 STRONG = 10.0  # a switch of this strength is one that must be found
+STRENGTHS = ((2, 4), (4, 6), (6, 8), (8, 10), (10, 15), (15, 30))
 NOISES = (0.01, 0.03, 0.1)
 
 
@@ -162,8 +163,23 @@ def share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f} %" if whole else "-"
 
 
+def found_by_strength(curves: int) -> list[str]:
+    """One row for each range of strengths: how many curves, in how many all switches are placed; all noises alike."""
+    rng = np.random.default_rng(1893)
+    counts = {ends: [0, 0] for ends in STRENGTHS}
+    for number in range(curves):
+        one = curve(rng, segments=int(rng.integers(2, 5)), noise=NOISES[number % len(NOISES)])
+        fit = fit_segments(one.sizes_bytes, one.times_ns)
+        assert isinstance(fit, SegmentFit)
+        for (low, high), count in counts.items():
+            if low <= one.strength < high:
+                count[0] += 1
+                count[1] += _placed(one, fit)
+    return [f"| {low} to {high} | {each[0]} | {share(each[1], each[0])} |" for (low, high), each in counts.items()]
+
+
 def main() -> None:
-    """Print the table."""
+    """Print the tables."""
     print(f"| {HEAD} |\n|{' --- |' * len(HEAD.split('|'))}")
     for switched in (False, True):
         for noise in NOISES:
@@ -180,6 +196,8 @@ def main() -> None:
                 ]
                 kind = "one to three switches" if switched else "straight"
                 print(f"| {kind} | {100 * noise:.0f} % | {outliers} | {' | '.join(shares)} |")
+    print("\n| strength of the weakest switch | curves | switches placed |\n| --- | --- | --- |")
+    print("\n".join(found_by_strength(6000)))
 
 
 if __name__ == "__main__":
