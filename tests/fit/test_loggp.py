@@ -101,10 +101,18 @@ def test_parameters_are_within_two_percent_where_they_say_so_and_intervals_hold_
     assert near >= 0.95 * known
 
 
-def test_a_latency_below_zero_is_said_not_clipped() -> None:
-    (found,) = fitted([replace(SMALL, latency_ns=-250.0).trips(size) for size in sizes_of(24)])
-    assert found.latency_ns.value == pytest.approx(-250)
+@pytest.mark.parametrize("part", ["latency_ns", "send_ns", "receive_ns"])
+def test_what_is_below_zero_is_said_not_clipped(part: str) -> None:
+    (found,) = fitted([replace(SMALL, **{part: -100.0}).trips(size) for size in sizes_of(24)])
+    assert getattr(found, part).value == pytest.approx(-100)
     assert found.holds is False
+
+
+def test_what_cannot_be_told_from_zero_is_left_open() -> None:
+    rng = np.random.default_rng(4)
+    (found,) = fitted([replace(SMALL, latency_ns=1.0).trips(size, 0.01, rng) for size in sizes_of(24)])
+    assert found.latency_ns.low < 0 < found.latency_ns.high
+    assert found.holds is None
 
 
 @pytest.mark.parametrize(

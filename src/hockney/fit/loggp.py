@@ -9,9 +9,9 @@ With PRTT(n, d) the time of the pattern `prtt` for messages of one size (n messa
 
 provided that d is longer than a round trip: then the answer lies there when it is received. Each is a line over the
 sizes of a segment; the segments are those of the half round trip. L, o_s, o_r and g are the lines' values at 0 B, G the
-slope of the time per message. L is what the busy times leave of the half round trip and is never clipped: below zero,
-both ends work on a message at once, or wake each other up at a price that a plain round trip does not pay, and LogGP
-does not describe this transport.
+slope of the time per message. L is what the busy times leave of the half round trip. Nothing is clipped: below zero,
+both ends work on a message at once, or wake each other up at a price that another of the four times does not pay, and
+LogGP does not describe this transport.
 
 Sources: A. Alexandrov, M. F. Ionescu, K. E. Schauser, C. Scheiman, LogGP: Incorporating long messages into the LogP
 model, SPAA 1995; T. Hoefler, A. Lichei, W. Rehm, Low-overhead LogGP parameter assessment for modern interconnection
@@ -64,10 +64,11 @@ class LogGP:
 
     @property
     def holds(self) -> bool | None:
-        """Whether L is above zero; False: below; None: its interval holds zero."""
-        if self.latency_ns.low <= 0 <= self.latency_ns.high:
-            return None
-        return self.latency_ns.value > 0
+        """Whether LogGP describes this. False: L, o_s or o_r is below zero. None: one can't be told from zero."""
+        parts = (self.latency_ns, self.send_ns, self.receive_ns)
+        if any(part.high < 0 for part in parts):
+            return False
+        return True if all(part.low > 0 for part in parts) else None
 
 
 def fit_loggp(trips: Sequence[RoundTrips]) -> tuple[LogGP, ...] | NoFit:
