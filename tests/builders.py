@@ -53,6 +53,7 @@ def make_visit(
         floor_kind=None if floor_ns is None else floor_kind,
         pace_ns=pace_ns,
         solo_ns=solo_ns,
+        places=make_launch().places,
     )
 
 

@@ -72,6 +72,17 @@ def test_ends_that_cannot_be_are_refused_before_anything_runs(
     assert len(plan.points) == (0 if why else 2)
 
 
+@pytest.mark.parametrize(
+    ("time_s", "asked_s", "limit_s"),
+    [(None, None, 60), (5, None, 20), (33, None, 33), (7200, None, 60), (5, 300, 300), (7200, 1, 1)],
+)
+def test_the_limit_of_a_measurement_follows_the_budget_unless_it_is_asked_for(
+    time_s: float | None, asked_s: int | None, limit_s: int
+) -> None:
+    wishes = Wishes(time_s=time_s, timeout_s=asked_s)
+    assert make_plan(suite(pattern="pingpong"), wishes, CATALOGUE, cpus=2).timeout_s == limit_s
+
+
 def test_a_grid() -> None:
     plan = make_plan(suite(pattern="pingpong", ranks=[2, 4], bytes="8:16"), Wishes(), CATALOGUE, cpus=4)
     assert points(plan) == {("shm", "pingpong", ranks, size) for ranks in (2, 4) for size in (8, 16)}

@@ -20,6 +20,7 @@ from tests.builders import make_info, make_launch, make_point, visits_with_media
 from hockney import run as running
 from hockney.errors import StoreError, UsageError
 from hockney.library import Run
+from hockney.machine import facts
 from hockney.model import Launch, Point, PointStatus, RunStatus, Visit
 from hockney.plan import Plan
 from hockney.sampler import Progress
@@ -219,6 +220,29 @@ def test_launches_that_were_not_made_are_made_by_resume(catalogue: Catalogue, tm
         assert len(display.launches) == 2
         with pytest.raises(UsageError, match="nothing to resume"):
             running.resume("last", catalogue, store, Silent())
+
+
+@pytest.mark.parametrize(
+    ("fact", "value", "said"),
+    [
+        ("hostname", "elsewhere", "its host was elsewhere and is now "),
+        ("cpu", {"model": "Z80"}, "its CPU was Z80 and is now "),
+        ("limits", {"usable_cpus": "77-99"}, "its list of usable CPUs was 77-99 and is now "),
+    ],
+)
+def test_a_run_of_another_machine_cannot_be_resumed(
+    catalogue: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fact: str, value: Any, said: str
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(running, "facts", lambda: {**facts(), fact: value})
+        measure(catalogue, tmp_path / "r.db", SMALL, precision=1e-6)
+    if facts()["cpu"]["model"] is None and fact == "cpu":
+        pytest.skip("this machine does not say what CPU it has")
+    with Store.open(tmp_path / "r.db") as store:
+        rounds = store.run(1).rounds
+        with pytest.raises(UsageError, match=said):
+            running.resume("last", catalogue, store, Silent())
+        assert (store.run(1).rounds, store.run(1).status) == (rounds, RunStatus.DONE)
 
 
 def test_a_run_that_is_being_measured_cannot_be_resumed(catalogue: Catalogue, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from hockney.plan import Plan, curve_of
 from hockney.refine import sizes_to_add
 from hockney.sampler import PointFailed, Progress, Sampler
 from hockney.stats.interval import Interval
+from hockney.stats.states import Signs, State, classify
 
 SHM = Point("shm", "pingpong", 2, 8)
 TCP = Point("tcp", "pingpong", 2, 8)
@@ -135,10 +136,15 @@ def test_a_repetition_of_seconds_is_a_visit_by_itself() -> None:
     machine = Machine(lambda point: 1.5e9)
     notes = sample(machine, plan_of(TCP))
     assert notes.ends[TCP][0] is PointStatus.PRECISE
-    calibration, *visits = machine.visits
-    assert calibration.elapsed_ns.shape[1] == 3
-    assert {(visit.batch, visit.elapsed_ns.shape[1]) for visit in visits} == {(1, 1)}
-    assert machine.now_s < 3 * (4 + len(visits)) * 1.05, "there was a warm-up before each"
+    assert {(visit.batch, visit.elapsed_ns.shape[1]) for visit in machine.visits} == {(1, 1)}
+    assert machine.now_s < 3 * len(machine.visits) * 1.05, "there was a warm-up before each"
+    assert len(machine.visits) == sum(len(visits) for visits in notes.rounds) + 2
+
+
+def test_a_first_repetition_that_is_long_only_because_it_is_the_first() -> None:
+    machine = Machine(lambda point: 1.5e9 if not machine.visits else 30.0)
+    notes = sample(machine, plan_of(TCP))
+    assert notes.rounds[0][0].batch > 100
 
 
 def test_rounds_visit_every_unfinished_point_once_in_random_order() -> None:
@@ -328,6 +334,23 @@ def test_what_a_resumed_run_knows_well_enough_is_not_measured_again() -> None:
     again = sample(machine, plan_of(SHM), earlier=[visit for visits in first.rounds for visit in visits])
     assert again.ends[SHM][0] is PointStatus.PRECISE
     assert len(machine.visits) == before
+
+
+def test_the_work_of_judging_grows_with_the_visits_and_no_faster(monkeypatch: pytest.MonkeyPatch) -> None:
+    judged: list[int] = []
+
+    def counted(signs: Sequence[Signs]) -> list[State]:
+        judged.append(len(signs))
+        return classify(signs)
+
+    monkeypatch.setattr("hockney.sampler.classify", counted)
+    machine = Machine(lambda point: 30.0, noise=0.05)
+    notes = sample(machine, plan_of(SHM, TCP, precision=1e-9), budget_s=10)
+    visits = sum(len(visits) for visits in notes.rounds)
+    assert visits > 1000
+    assert judged[:20] == list(range(2, 42, 2)), "not after each round as long as that is cheap"
+    assert judged[-1] == visits, "what a point has reached is not told from all of its visits"
+    assert sum(judged) < 55 * visits
 
 
 def test_a_stopped_point_says_how_far_it_got() -> None:

@@ -15,7 +15,7 @@ from typing import Protocol
 from hockney.model import Definition, Launch, Point, Visit
 from hockney.plan import Plan
 from hockney.sampler import PointFailed
-from hockney.worker.answers import HelloAnswer, MeasureAnswer
+from hockney.worker.answers import MeasureAnswer
 from hockney.worker.catalogue import Catalogue
 from hockney.worker.errors import (
     LaunchFailed,
@@ -44,7 +44,7 @@ class Starter(Protocol):
 class _Live:
     session: WorkerSession
     launch_id: int
-    hello: HelloAnswer
+    launched: Launch
 
 
 class WorkerPool:
@@ -93,7 +93,7 @@ class WorkerPool:
 
     def clock_ns(self, point: Point) -> float:
         """What reading the clock costs in this point's job. Raises PointFailed."""
-        return self._job(point).hello.clock_ns
+        return self._job(point).launched.clock_ns
 
     def measure(self, point: Point, *, round_: int, batch: int, samples: int, warmup: int, verify: bool) -> Visit:
         """One visit. Raises PointFailed."""
@@ -116,8 +116,9 @@ class WorkerPool:
             raise PointFailed(str(fault)) from fault
         except (WorkerDied, WorkerTimedOut, ProtocolError) as end:
             self._bury(point, end)
-            raise PointFailed(str(end)) from end
-        return _visit(point, live.launch_id, round_, started_unix_s, answer, self._steal())
+            remedy = " (`hockney run --limit` gives longer)" if isinstance(end, WorkerTimedOut) else ""
+            raise PointFailed(f"{end}{remedy}") from end
+        return _visit(point, live, round_, started_unix_s, answer, self._steal())
 
     # ---- jobs --------------------------------------------------------------------------------------------------------
 
@@ -167,7 +168,7 @@ class WorkerPool:
                 index=self._launch_index,
             )
             # Still inside: a store that fails, or Ctrl-C just now, must not leave the job behind.
-            return _Live(session, self._starter.started(launched), hello)
+            return _Live(session, self._starter.started(launched), launched)
         except BaseException:
             session.kill()
             raise
@@ -180,13 +181,13 @@ class WorkerPool:
 
 
 def _visit(
-    point: Point, launch_id: int, round_: int, started_unix_s: float, answer: MeasureAnswer, steal: float | None
+    point: Point, live: _Live, round_: int, started_unix_s: float, answer: MeasureAnswer, steal: float | None
 ) -> Visit:
     import numpy as np
 
     return Visit(
         point=point,
-        launch_id=launch_id,
+        launch_id=live.launch_id,
         round=round_,
         started_unix_s=started_unix_s,
         batch=answer.batch,
@@ -208,4 +209,5 @@ def _visit(
         floor_kind=answer.floor_kind,
         pace_ns=answer.pace_ns,
         solo_ns=answer.solo_ns,
+        places=live.launched.places,
     )

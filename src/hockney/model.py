@@ -69,6 +69,10 @@ class Definition:
     algorithm: str | None = None
 
 
+Place = tuple[str, int]
+"""Where a rank runs: its host and CPU, or its host and a negative number of its own where the CPU is not known."""
+
+
 @dataclass(frozen=True)
 class Visit:
     """What one `measure` command brought back.
@@ -77,10 +81,10 @@ class Visit:
     before and just after, or None where it can't be measured; `floor_kind` says of what: "line", a cache line bounced
     between the CPUs of ranks 0 and 1, or "transport", half a round trip of 8 B on the transport itself, between hosts.
     `pace_ns` is what a fixed loop takes a step on the CPU of each rank, just before and just after; `solo_ns` is that
-    of rank 0 while rank 1 rests. CPU times and wall time are per rank, over all samples of the visit. `steal` is the
-    fraction of CPU time that a hypervisor took since the visit before, None where unknown or too short to tell.
-    `counters` are sums over all samples by name, a number per rank: what the pattern or the transport counts
-    (docs/metrics.md).
+    of rank 0 while rank 1 rests. `places` are those of its launch. CPU times and wall time are per rank, over all
+    samples of the visit. `steal` is the fraction of CPU time that a hypervisor took since the visit before, None where
+    unknown or too short to tell. `counters` are sums over all samples by name, a number per rank: what the pattern or
+    the transport counts (docs/metrics.md).
     """
 
     point: Point
@@ -100,6 +104,7 @@ class Visit:
     floor_kind: str | None = None
     pace_ns: tuple[tuple[float, ...], tuple[float, ...]] | None = None
     solo_ns: tuple[float, float] | None = None
+    places: tuple[Place, ...] = ()
 
     @property
     def reference(self) -> str | None:
@@ -158,6 +163,12 @@ class Launch:
     oversubscribed: bool
     clock_ns: float
     index: int = 0  # which of the asked --launches this is
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """Where each rank runs."""
+        each = zip(self.hosts, self.cpus, strict=False)  # a store that lacks some is no fault
+        return tuple((host, cpu if cpu >= 0 else -1 - rank) for rank, (host, cpu) in enumerate(each))
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from hockney.worker.catalogue import Catalogue, OptionInfo, PatternInfo, Transpo
 Found = TypeVar("Found")
 
 _DEFAULT_SIZES = "0:4M"
-_SEVERAL_HOSTS = ("tcp", "udp", "mpi")
+_TIMEOUT_S = (20.0, 60.0)  # the least and the most that follows from a budget
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class Wishes:
     launches: int | None = None
     oversubscribe: bool = False
     hosts: tuple[str, ...] = ()
-    timeout_s: int = 60
+    timeout_s: int | None = None
     refine: bool | None = None
 
 
@@ -140,6 +140,9 @@ def make_plan(
         raise UsageError(f"every series of {suite.name} names its own transports, and those stand")
     named = any(isinstance(size, CacheShare) for series in suite.series for size in series.bytes)
     caches = read_caches() if named else {}
+    over_hosts = ", ".join(
+        {split_name(name)[0]: None for name, info in catalogue.transports.items() if "hosts" in info.caps}
+    )
     for series, pattern in zip(suite.series, patterns, strict=True):
         options = _options(pattern, series, wishes)
         known, unknown = _sizes(series, pattern, wishes, caches)
@@ -152,24 +155,25 @@ def make_plan(
                 reason = catalogue.obstacle(pattern, transport, point.ranks, point.bytes, point.options)
                 if reason is None and point.ranks > cpus and not (wishes.oversubscribe or wishes.hosts):
                     reason = f"{point.ranks} ranks on {cpus} CPUs would measure the scheduler; --oversubscribe runs it"
-                if reason is None and wishes.hosts and split_name(transport.name)[0] not in _SEVERAL_HOSTS:
-                    reason = f"{transport.name} works within one host; over several: tcp, udp and mpi"
+                if reason is None and wishes.hosts and "hosts" not in transport.caps:
+                    reason = f"{transport.name} works within one host; over several: {over_hosts}"
                 if reason is not None:
                     skipped[point] = reason
                     continue
                 points[point] = None
                 if pattern.sized and _wants_refinement(series, wishes):
                     refine.add(curve_of(point))
+    time_s = suite.time_s if wishes.time_s is None else wishes.time_s
     return Plan(
         suite=suite.name,
         points=tuple(points),
         skipped=tuple(Skipped(point, reason) for point, reason in skipped.items()),
         precision=suite.precision if wishes.precision is None else wishes.precision,
-        time_s=suite.time_s if wishes.time_s is None else wishes.time_s,
+        time_s=time_s,
         launches=suite.launches if wishes.launches is None else wishes.launches,
         oversubscribe=wishes.oversubscribe,
         hosts=wishes.hosts,
-        timeout_s=wishes.timeout_s,
+        timeout_s=round(sorted((*_TIMEOUT_S, time_s))[1]) if wishes.timeout_s is None else wishes.timeout_s,
         refine=frozenset(refine),
         exact=wishes.refine is True,
         grains={pattern.name: pattern.grain_bytes for pattern in patterns if pattern.grain_bytes > 1},

@@ -21,7 +21,7 @@ from hockney import __version__
 from hockney.errors import HockneyError, UsageError
 from hockney.instrument import WorkerPool
 from hockney.library import Run
-from hockney.machine import StealMeter, choose_cpus, facts, usable_cpus, warnings_before
+from hockney.machine import StealMeter, another_machine, choose_cpus, facts, usable_cpus, warnings_before
 from hockney.model import Launch, Point, PointStatus, RunInfo, RunStatus, Visit, Warning_
 from hockney.plan import Plan
 from hockney.sampler import Progress, Sampler
@@ -229,7 +229,7 @@ def resume(reference: str, catalogue: Catalogue, store: Store, display: Display)
 
     Every point that isn't precise, failed or skipped gets the plan's time again, and launches that were cut short or
     not made are made. Raises UsageError if the run is complete, is being measured by another program, or is from an
-    incompatible version.
+    incompatible version or another machine.
     """
     run_id = store.find_run(reference)
     with alone(store.path, run_id):
@@ -238,6 +238,9 @@ def resume(reference: str, catalogue: Catalogue, store: Store, display: Display)
 
 def _resume(run_id: int, catalogue: Catalogue, store: Store, display: Display) -> Outcome:
     stored = store.run(run_id)
+    changed = another_machine(stored.info.facts, facts())
+    if changed is not None:
+        raise UsageError(f"run {run_id} cannot go on here, for {changed}: begin a new one")
     measurable = [row for row in store.points(run_id) if row.status not in (PointStatus.FAILED, PointStatus.SKIPPED)]
     try:
         plan = Plan.from_json(stored.info.suite, (row.point for row in measurable), stored.info.plan)

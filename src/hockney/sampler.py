@@ -28,7 +28,8 @@ from hockney.stats.states import MIXED, Signs, State, classify
 
 MIN_VISITS = 10  # to be called precise; fewer than six give no 95 % interval of a median at all
 _SPAN_S = 1.0  # what slows a machine down for a tenth of a second is over by then, and shows in the interval
-_CALM_ROUNDS = 2  # who stops at the first narrow interval stops at the lucky ones
+_CALM_LOOKS = 2  # who stops at the first narrow interval stops at the lucky ones
+_LOOK_GROWTH = 1.02  # a look goes through all visits, so the next waits for 2 % more: else long runs only look
 _BATCH_NS = 20_000  # a batch this long makes a clock of 25 ns cost well below 1 %
 _VISIT_NS = 4_000_000  # how long the samples of one visit may take, if a repetition is shorter than that
 _SAMPLES_MAX = 40
@@ -114,8 +115,8 @@ class _Work:
     warmup: int = 1
     cost_s: float = 0.0  # of one visit, all included
     first_s: float | None = None  # when its first visit was over
-    time: Interval | None = None  # in the state with most visits, as of the last round
-    calm: int = 0  # rounds in a row after which the interval was narrow enough
+    time: Interval | None = None  # in the state with most visits, as of the last look
+    calm: int = 0  # looks in a row at which the interval was narrow enough
 
     def add(self, visit: Visit) -> None:
         times_ns = sorted(visit.times_ns().tolist())
@@ -158,6 +159,7 @@ class Sampler:
         self._work = {point: _Work(point) for point in plan.points}
         self._pending: list[Visit] = []
         self._finished = 0
+        self._looked_at = 0  # visits, at the last look
         self._given_up: set[Point] = set()
         self._refined: Counter[tuple[object, ...]] = Counter(
             curve_of(point) for point in plan.points if point.role == "refined"
@@ -176,13 +178,15 @@ class Sampler:
         active = list(self._work.values())
         if any(work.signs for work in active):
             for work in active:
-                work.calm = _CALM_ROUNDS - 1
+                work.calm = _CALM_LOOKS - 1
                 work.first_s = start_s - _SPAN_S
             active = self._judge(active)  # what was precise already stays so
         try:
             while active and self._clock() - start_s < budget_s:
                 self._one_round(active, start_s + budget_s)
-                active = self._judge(active)
+                over = self._clock() - start_s >= budget_s
+                if over or self._visits_made() >= _LOOK_GROWTH * self._looked_at:
+                    active = self._judge(active)
                 self._tell_round(active, start_s, budget_s)
         except KeyboardInterrupt:
             if self._pending:
@@ -246,27 +250,36 @@ class Sampler:
         clock_ns = self._instrument.clock_ns(work.point)
         wanted_ns = max(_BATCH_NS, 200 * clock_ns)
         batch = 1
-        batch_ns = 0.0
+        # By itself, so that a long repetition need not come twice within the limit; the first may be long as the first.
+        if all(self._batch_ns(work, 1, samples=1, warmup=0) >= _LONG_NS for _ in range(2)):
+            work.batch, work.samples, work.warmup = 1, 1, 0
+            return
         for _ in range(_CALIBRATIONS_MAX):
-            visit = self._instrument.measure(
-                work.point, round_=self._round, batch=batch, samples=_SAMPLES_MIN, warmup=1, verify=False
-            )
-            batch_ns = max(1.0, sorted(float(visit.elapsed_ns[:, i].max()) for i in range(_SAMPLES_MIN))[1])
+            batch_ns = self._batch_ns(work, batch, samples=_SAMPLES_MIN, warmup=1)
             if batch_ns >= wanted_ns / 2:
                 break
             batch = max(batch + 1, min(int(batch * wanted_ns / batch_ns) + 1, batch * 100))
         work.batch = batch
         work.samples = int(min(_SAMPLES_MAX, max(_SAMPLES_MIN, _VISIT_NS / batch_ns)))
         work.warmup = max(1, batch // 4)
-        if batch == 1 and batch_ns >= _LONG_NS:
-            work.samples, work.warmup = 1, 0
 
-    # ---- after a round -----------------------------------------------------------------------------------------------
+    def _batch_ns(self, work: _Work, batch: int, *, samples: int, warmup: int) -> float:
+        """How long a batch takes, on the slowest rank: the median of an odd number of samples."""
+        visit = self._instrument.measure(
+            work.point, round_=self._round, batch=batch, samples=samples, warmup=warmup, verify=False
+        )
+        return max(1.0, sorted(float(visit.elapsed_ns[:, i].max()) for i in range(samples))[samples // 2])
+
+    # ---- a look, after a round ---------------------------------------------------------------------------------------
+
+    def _visits_made(self) -> int:
+        return sum(len(work.signs) for work in self._work.values())
 
     def _judge(self, active: list[_Work]) -> list[_Work]:
         """End what is precise, look closer where a curve bends, and return what goes on."""
         # States are told from all visits of the run: the more there are, the surer the levels.
         everything = list(self._work.values())
+        self._looked_at = self._visits_made()
         states = iter(classify([signs for work in everything for signs in work.signs]))
         for work in everything:
             work.states = [next(states) for _ in work.signs]
@@ -277,7 +290,7 @@ class Sampler:
             narrow = work.precision is not None and work.precision <= self._plan.precision
             enough = len(work.signs) >= MIN_VISITS and work.first_s is not None and now_s - work.first_s >= _SPAN_S
             work.calm = work.calm + 1 if narrow and enough else 0
-            if work.calm >= _CALM_ROUNDS:
+            if work.calm >= _CALM_LOOKS:
                 self._end(work, PointStatus.PRECISE, None)
             else:
                 going_on.append(work)

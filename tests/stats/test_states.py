@@ -189,6 +189,22 @@ def test_jobs_of_other_sizes_and_visits_without_paces_share_the_levels() -> None
     assert [state.name for state in found] == ["near"] * 5 + ["near, one slowed", "near", "unknown"]
 
 
+@pytest.mark.parametrize("hosts", [("one", "one"), ("one", "two")])
+def test_a_slower_kind_of_cpu_is_not_slowed(hosts: tuple[str, str]) -> None:
+    """Two launches, the second with its ranks on CPUs that are slower by nature; each is slowed now and then."""
+    quick = paces_of([(ALONE, ALONE)] * 90 + [(ALONE, SHARED)] * 10, 0.01)
+    slow = paces_of([(1.4 * ALONE, ALONE)] * 90 + [(1.4 * SHARED, ALONE)] * 10, 0.01)
+    first, second = ((hosts[0], 0), (hosts[0], 1)), ((hosts[1], 4), (hosts[0], 1))
+    seen = [
+        Signs((30.0, 30.0), (tuple(before), tuple(after)), places=places)
+        for paces, places in ((quick, first), (slow, second))
+        for before, after in paces.tolist()
+    ]
+    assert [state.name for state in classify(seen)] == (["near"] * 90 + ["near, one slowed"] * 10) * 2
+    swapped = [signs._replace(places=()) for signs in seen]
+    assert classify(swapped) != classify(seen), "by rank alone the slower CPU counts as slowed"
+
+
 def test_states_sort_by_floor_then_by_pace() -> None:
     names = ["near", "near, one slowed", "near, all slowed", "far", "mixed", "unknown"]
     floors = [30.0, 30.0, 30.0, 184.0, None, None]

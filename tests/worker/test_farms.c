@@ -107,8 +107,7 @@ static hk_status_t play(const point_t *point, uint64_t reps, recorder_t *recorde
     _Alignas(16) unsigned char state[512] = {0};
     hk_run_t run = {.ctx = &recorder->base, .bytes = 16, .out = out, .in = in, .reqs = reqs, .state = state};
     memcpy(run.option, point->option, sizeof point->option);
-    hk_plan_t plan;
-    CHECK(point->pattern->plan(&run, &plan) == HK_OK);
+    const hk_plan_t plan = point->pattern->plan(&run);
     CHECK(plan.out_bytes <= sizeof out && plan.in_bytes <= sizeof in && plan.state_bytes <= sizeof state);
     CHECK(plan.reqs_count <= 256);
     run.reqs_count = plan.reqs_count;

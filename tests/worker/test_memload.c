@@ -35,8 +35,7 @@ static size_t walk(const unsigned char *set, size_t lines, size_t *in_order_p)
 static hk_run_t open_run(hk_ctx_t *ctx, int64_t access, size_t lines)
 {
     hk_run_t run = {.ctx = ctx, .bytes = lines * LINE_BYTES, .option = {access}};
-    hk_plan_t plan;
-    CHECK(hk_pattern_memload.plan(&run, &plan) == HK_OK);
+    const hk_plan_t plan = hk_pattern_memload.plan(&run);
     CHECK(plan.out_bytes == run.bytes);
     run.out = aligned_alloc(4096, (plan.out_bytes + 4095) / 4096 * 4096);
     run.state = calloc(1, plan.state_bytes);

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.worker import made_up
+from tests.worker.made_up import on_path, script
 
 from hockney.worker.libraries import Unusable
 from hockney.worker.mpi import Mpi, find_mpis, search
@@ -29,47 +29,9 @@ LAUNCHERS = {
 }
 
 
-def script(path: Path, text: str) -> Path:
-    path.write_text(f"#!/bin/sh\n{text}\n")
-    path.chmod(0o755)
-    return path
-
-
 def install(root: Path, kind: str, *, wrapper: str = "mpicc", launcher: str | None = "mpiexec") -> Path:
-    """A made-up MPI; its wrapper counts its calls in `calls`. Returns its bin folder."""
-    tools = root / "bin"
-    tools.mkdir(parents=True, exist_ok=True)
-    library = root / "lib"
-    library.mkdir(exist_ok=True)
-    (library / "libmpi.so").write_text(str(root))
-    script(
-        tools / wrapper,
-        f"echo call >> {root}/calls\n"
-        f'case "$*" in *-show*) echo "{shutil.which("cc")} -I{root}/include -L{library} -lmpi";;\n'
-        f"*--version*) echo cc 1.0;;\n*-dM*) cat <<'END'\n{MACROS[kind]}\nEND\n;; *) exit 1;; esac",
-    )
-    if launcher:
-        script(tools / launcher, f"cat <<'END'\n{LAUNCHERS[kind]}\nEND")
-    return tools
-
-
-@pytest.fixture
-def only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Nothing is installed but what a test makes, in folders under the one returned, and the basic commands."""
-    basic = tmp_path / "basic"
-    basic.mkdir()
-    for name in ("sh", "cat", "cc"):
-        found = shutil.which(name)
-        assert found
-        (basic / name).symlink_to(found)
-    monkeypatch.setenv("PATH", str(basic))
-    monkeypatch.delenv("HOCKNEY_MPICC", raising=False)
-    monkeypatch.setattr(sys, "prefix", str(tmp_path / "venv"))
-    return tmp_path
-
-
-def on_path(monkeypatch: pytest.MonkeyPatch, *folders: Path) -> None:
-    monkeypatch.setenv("PATH", os.pathsep.join([*map(str, folders), os.environ["PATH"]]))
+    """A made-up MPI. Returns its bin folder."""
+    return made_up.install(root, wrapper, "mpi", MACROS[kind], launcher, LAUNCHERS[kind])
 
 
 def find(root: Path) -> tuple[tuple[Mpi, ...], tuple[Unusable, ...]]:

@@ -148,6 +148,28 @@ def test_more_persistent_requests_than_are_kept(mpi: Mpi) -> None:
 
 
 @EVERY_MPI
+def test_persistent_requests_are_made_before_the_first_sample(mpi: Mpi) -> None:
+    asked = (("oneway", ("window", "64")), ("robpush", ("buffers", "2")), ("pushfarm", ("in_flight", "3")))
+    with WorkerSession(job(mpi, "mpi:persistent", ranks=4)) as session:
+        session.hello()
+        for pattern, option in asked:
+            answer = session.measure(pattern, bytes=24, samples=8, warmup=0, timeout_s=60, options=[option])
+            assert answer.counters["requests_made"] == (0.0,) * 4
+            assert answer.warmup == (1 if pattern == "oneway" else 2)
+        session.close()
+
+
+@EVERY_MPI
+def test_more_persistent_requests_under_way_at_once_than_are_kept(mpi: Mpi) -> None:
+    """A supervisor with 1024 messages under way to each of 17 senders."""
+    options = [("in_flight", "64"), ("senders", "17")]
+    with WorkerSession(job(mpi, "mpi:persistent", ranks=19)) as session:
+        session.hello()
+        assert session.measure("pushfarm", bytes=8, samples=1, timeout_s=100, options=options).verified
+        session.close()
+
+
+@EVERY_MPI
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_put_get_and_wait_carry_messages(mpi: Mpi, ranks: int) -> None:
     with WorkerSession(job(mpi, "mailbox", ranks, mailbox_over(mpi, "mpi_rma"))) as session:

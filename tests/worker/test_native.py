@@ -169,7 +169,7 @@ def test_ft_on_ranks_that_do_not_divide_its_grid(ranks: int, name: str) -> None:
     answers, done = converse(build_worker(), commands, *more)
     assert [a["kind"] for a in answers] == ["error", "measure", "bye"], done.stderr
     assert answers[0]["code"] == "unsupported"
-    assert f"can't be divided among {ranks} ranks: it takes 1, 2, 4" in done.stderr
+    assert f"can't be divided among {ranks} ranks: it takes 1, 2, 4" in answers[0]["message"]
 
 
 @pytest.mark.parametrize("transport", ["null", "shm"])
@@ -280,6 +280,7 @@ def test_sizes_with_suffix_and_a_last_line_without_its_end() -> None:
         (["--rank", "1"], "--join"),
         (["--join", "localhost:1"], "--rank"),
         (["--listen", "localhost"], "--rank"),
+        *((["-t", name, "-n", "2", "--rank", "0", "--listen", "localhost"], name) for name in ("shm", "pipe", "unix")),
     ],
 )
 def test_wrong_usage_is_exit_code_2(arguments: list[str], culprit: str) -> None:

@@ -16,8 +16,9 @@ static void check_tournament(const hk_pattern_t *rounds, int size)
 {
     char why[200];
     const int last = size % 2 == 0 ? size - 1 : size;
-    CHECK(rounds->fits(size, (int64_t[]){last}, why, sizeof why));
-    CHECK(!rounds->fits(size, (int64_t[]){last + 1}, why, sizeof why));
+    hk_ctx_t ctx = {.size = size};
+    CHECK(rounds->fits(&(hk_run_t){.ctx = &ctx, .option = {last}}, why, sizeof why));
+    CHECK(!rounds->fits(&(hk_run_t){.ctx = &ctx, .option = {last + 1}}, why, sizeof why));
     bool met[20][20] = {{false}};
     for (int round = 1; round <= last; round++) {
         int resting = 0;

@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.worker import made_up
+from tests.worker.made_up import on_path, script
 from tests.worker.test_mpi_variants import CPUS, ENDLESS, job, mailbox_over
 
 from hockney.worker.catalogue import load
-from hockney.worker.errors import WorkerDied, WorkerError, WorkerRefused
-from hockney.worker.launch import Launch, launcher_of
+from hockney.worker.errors import LaunchFailed, WorkerDied, WorkerError, WorkerRefused
+from hockney.worker.launch import Job, Launch, launch, launcher_of
 from hockney.worker.session import WorkerSession
 from hockney.worker.shmem import Shmem, search
 
@@ -30,45 +31,9 @@ MACROS = {
 LAUNCHERS = {"openmpi": "oshrun (Open MPI) 5.0.3", "other": "launcher 1.0"}
 
 
-def script(path: Path, text: str) -> None:
-    path.write_text(f"#!/bin/sh\n{text}\n")
-    path.chmod(0o755)
-
-
 def install(root: Path, maker: str, *, launcher: str | None = "oshrun", says: str = "") -> Path:
     """A made-up OpenSHMEM. Returns its bin folder."""
-    tools = root / "bin"
-    library = root / "lib"
-    tools.mkdir(parents=True)
-    library.mkdir()
-    (library / "liboshmem.so").write_text(str(root))
-    script(
-        tools / "oshcc",
-        f'case "$*" in *-show*) echo "{shutil.which("cc")} -I{root}/include -L{library} -loshmem";;\n'
-        f"*--version*) echo cc 1.0;;\n*-dM*) cat <<'END'\n{MACROS[maker]}\nEND\n;; *) exit 1;; esac",
-    )
-    if launcher:
-        script(tools / launcher, f"cat <<'END'\n{says or LAUNCHERS[maker]}\nEND")
-    return tools
-
-
-@pytest.fixture
-def only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Nothing is installed but what a test makes, in folders under the one returned, and the basic commands."""
-    basic = tmp_path / "basic"
-    basic.mkdir()
-    for name in ("sh", "cat", "cc"):
-        found = shutil.which(name)
-        assert found
-        (basic / name).symlink_to(found)
-    monkeypatch.setenv("PATH", str(basic))
-    monkeypatch.delenv("HOCKNEY_OSHCC", raising=False)
-    monkeypatch.setattr(sys, "prefix", str(tmp_path / "venv"))
-    return tmp_path
-
-
-def on_path(monkeypatch: pytest.MonkeyPatch, *folders: Path) -> None:
-    monkeypatch.setenv("PATH", os.pathsep.join([*map(str, folders), os.environ["PATH"]]))
+    return made_up.install(root, "oshcc", "oshmem", MACROS[maker], launcher, says or LAUNCHERS[maker])
 
 
 def test_none_at_all(only: Path) -> None:
@@ -190,6 +155,16 @@ def test_a_killed_rank_is_named(shmem: Shmem, transport: str, victim: int) -> No
         with pytest.raises(WorkerDied, match=f"rank {victim} was killed by SIGKILL"):
             session.measure(pattern, batch=ENDLESS, timeout_s=60)
         timer.join()
+
+
+@EVERY_SHMEM
+@pytest.mark.parametrize("size", ["64T", "70368744177664", "65536g", "65536GB"])
+def test_heaps_larger_than_the_memory_are_refused_before_the_start(shmem: Shmem, size: str) -> None:
+    one = Job(Path("worker"), "shmem", 2)
+    with pytest.raises(LaunchFailed, match=f"2 heaps by SHMEM_SYMMETRIC_HEAP_SIZE={size} are more than the .* free"):
+        launch(one, shmem, {"SHMEM_SYMMETRIC_HEAP_SIZE": size})
+    for harmless in ("64M", "", "much"):
+        assert launch(one, shmem, {"SHMEM_SYMMETRIC_HEAP_SIZE": harmless}).argv
 
 
 @EVERY_SHMEM

@@ -35,7 +35,9 @@ hockney run --resume"""
 @click.option("--time", "time_", metavar="DURATION", help="Stop measuring after this long.")
 @click.option("--launches", type=click.IntRange(1, 1000), help="Start every job so many times.")
 @click.option("--hosts", metavar="HOST,…", help="Ranks on these hosts (MPI; tcp and udp through ssh).")
-@click.option("--limit", metavar="DURATION", default="60s", show_default=True, help="Time limit of one measurement.")
+@click.option(
+    "--limit", metavar="DURATION", help="Time limit of one measurement; if not said as --time, but 20s to 60s."
+)
 @click.option("--refine/--no-refine", default=None, help="Add sizes until the place of each jump is known to a byte.")
 @click.option("--oversubscribe", is_flag=True, help="Run points with more ranks than CPUs too.")
 @click.option("-l", "--label", metavar="NAME", help="A name for this run.")
@@ -58,7 +60,7 @@ def run(*, as_json: bool, store: Path | None, what: str | None, resume: str | No
     from hockney.errors import UsageError
 
     if resume is not None:
-        given = [name for name, value in wishes.items() if value and name != "limit"]
+        given = [name for name, value in wishes.items() if value]
         if what is not None or given:
             raise UsageError("--resume goes on with a run as it was begun: it takes no suite and no other wishes")
         return resume_and_show("run", resume, store=store, as_json=as_json)

@@ -27,8 +27,8 @@ def find_suite(what: str) -> Suite:
 
 def read_wishes(words: Mapping[str, Any]) -> Wishes:
     """The options of `run`, by their parameters' names. Raises UsageError."""
-    limit_s = parse_duration_s(words["limit"])
-    if not 1 <= limit_s <= _LIMIT_MAX_S:
+    limit_s = None if words["limit"] is None else parse_duration_s(words["limit"])
+    if limit_s is not None and not 1 <= limit_s <= _LIMIT_MAX_S:
         raise UsageError(f"a time limit is 1s to 24h, not {words['limit']}")
     return Wishes(
         transports=_names("--transport", words["transport"]),
@@ -40,7 +40,7 @@ def read_wishes(words: Mapping[str, Any]) -> Wishes:
         launches=words["launches"],
         oversubscribe=words["oversubscribe"],
         hosts=_names("--hosts", words["hosts"]),
-        timeout_s=round(limit_s),
+        timeout_s=None if limit_s is None else round(limit_s),
         refine=words["refine"],
     )
 

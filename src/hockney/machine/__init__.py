@@ -6,12 +6,13 @@ take; `warnings_before()` puts what is wrong into sentences with a remedy.
 
 from hockney.machine.activity import Moment, StealMeter, observe
 from hockney.machine.advice import warnings_before
-from hockney.machine.facts import facts
+from hockney.machine.facts import another_machine, facts
 from hockney.machine.placement import can_pin, choose_cpus, usable_cpus
 
 __all__ = [
     "Moment",
     "StealMeter",
+    "another_machine",
     "can_pin",
     "choose_cpus",
     "facts",

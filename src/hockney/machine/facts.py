@@ -52,6 +52,22 @@ def facts(root: Path = ROOT, environment: Mapping[str, str] = os.environ) -> dic
     }
 
 
+def another_machine(then: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
+    """What shows that then and now are not the same CPUs of one machine; None where nothing that both know does."""
+    for (what, was), it_is in zip(_identity(then).items(), _identity(now).values(), strict=True):
+        if was and it_is and was != it_is:
+            return f"its {what} was {was} and is now {it_is}"
+    return None
+
+
+def _identity(known: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "host": known.get("hostname"),
+        "CPU": known.get("cpu", {}).get("model"),
+        "list of usable CPUs": known.get("limits", {}).get("usable_cpus"),
+    }
+
+
 def _os(root: Path) -> dict[str, Any]:
     release = dict(
         line.split("=", 1) for line in (read_text(root / "etc/os-release") or "").splitlines() if "=" in line

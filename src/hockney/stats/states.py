@@ -20,12 +20,13 @@ all slowed" by the number of ranks, and ", same core" where ranks 0 and 1 are th
 takes at least 1.3 times as long beside rank 1's as while rank 1 rests; 1.37 on Zen 4, and 1.2 at most between cores
 that are shared with others). A visit during which that changed is "mixed".
 
-A CPU's paces in a run are one level or two: a quick part and the rest, parted where the sum of squares within both is
-least (on the log scale). They count as two only if their medians differ by 12 % or more (30 % where few are known), and
-by 2.5 times the sum of both spreads: two halves of a normal or an even distribution differ by less than 1.5 times that,
-so a clock that drifts is one level however far it goes. Slow is what lies further from the quick part's median than 4
-of its spreads (and 4 %). Names depend on what else a run has seen, so a CPU that was slowed during all of it has the
-plain name; to compare runs, classify their visits together, or compare floors and paces.
+A CPU's paces in a run are one level or two, whichever rank of whichever job runs there: a quick part and the rest,
+parted where the sum of squares within both is least (on the log scale). They count as two only if their medians differ
+by 12 % or more (30 % where few are known), and by 2.5 times the sum of both spreads: two halves of a normal or an even
+distribution differ by less than 1.5 times that, so a clock that drifts is one level however far it goes. Slow is what
+lies further from the quick part's median than 4 of its spreads (and 4 %). Names depend on what else a run has seen, so
+a CPU that was slowed during all of it has the plain name; to compare runs, classify their visits together, or compare
+floors and paces.
 
 Method: one-dimensional single-linkage clustering (J. A. Hartigan, Clustering Algorithms, Wiley 1975) with its cut at
 a fixed ratio for floors. 1.5 has room on both sides: a level was seen to spread by 1.2 (27 to 33 ns), the next to lie
@@ -40,10 +41,11 @@ import math
 import statistics
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from hockney.model import Place
 from hockney.units import format_ns
 
 GAP = 1.5
@@ -68,13 +70,15 @@ class Signs(NamedTuple):
     """What was seen of the machine just before and just after a visit, each None where it was not measured.
 
     `floor_ns` and `solo_ns` hold (before, after), `pace_ns` the same with a number for each rank. `reference` names the
-    transport whose own round trip the floor is; None for a cache line's.
+    transport whose own round trip the floor is; None for a cache line's. `places` are the ranks' hosts and CPUs; empty:
+    not known, and each rank then counts as a CPU.
     """
 
     floor_ns: Floor
     pace_ns: Paces = None
     solo_ns: Floor = None
     reference: str | None = None
+    places: tuple[Place, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -213,7 +217,7 @@ def _named(levels: Sequence[_Level], reference: str | None) -> list[State]:
 # ---- paces ----------------------------------------------------------------------------------------------------------
 
 
-def _slowed(signs: Signs, limits_ns: Sequence[float]) -> str | None:
+def _slowed(signs: Signs, limits_ns: Mapping[Place, float]) -> str | None:
     """What the paces of a visit say; None where that changed meanwhile."""
     if signs.pace_ns is None:
         return ""
@@ -223,7 +227,8 @@ def _slowed(signs: Signs, limits_ns: Sequence[float]) -> str | None:
         if same or same_too:
             return "same core" if same and same_too else None
     count = 0
-    for pace_ns, pace_too_ns, limit_ns in zip(before, after, limits_ns, strict=False):
+    for pace_ns, pace_too_ns, cpu in zip(before, after, _places(signs, len(before)), strict=True):
+        limit_ns = limits_ns[cpu]
         slow = pace_ns > limit_ns
         if slow != (pace_too_ns > limit_ns):
             return None
@@ -231,22 +236,22 @@ def _slowed(signs: Signs, limits_ns: Sequence[float]) -> str | None:
     return _SLOWED[0 if count == 0 else 3 if count == len(before) else 1 if count == 1 else 2]
 
 
-def _pace_limits(seen: Sequence[Signs]) -> list[float]:
-    """By rank, the pace above which its CPU is slowed."""
-    known = [signs for signs in seen if signs.pace_ns is not None]
-    paces_ns: list[list[float]] = []
-    for signs in known[:: max(1, len(known) // (_PACES_MAX // 2))]:
-        assert signs.pace_ns is not None
-        for when, paces in enumerate(signs.pace_ns):
+def _places(signs: Signs, ranks: int) -> tuple[Place, ...]:
+    return signs.places if len(signs.places) == ranks else tuple(("", -1 - rank) for rank in range(ranks))
+
+
+def _pace_limits(seen: Sequence[Signs]) -> dict[Place, float]:
+    """For each CPU the pace above which it is slowed."""
+    paces_ns: dict[Place, list[float]] = {}
+    for signs in seen:
+        for when, paces in enumerate(signs.pace_ns or ()):
+            of_each = [paces_ns.setdefault(cpu, []) for cpu in _places(signs, len(paces))]
             if signs.solo_ns is not None and paces[0] >= SAME_CORE * signs.solo_ns[when]:
                 continue
-            for rank, pace_ns in enumerate(paces):
-                if rank == len(paces_ns):
-                    paces_ns.append([])
+            for pace_ns, of_cpu in zip(paces, of_each, strict=True):
                 if 0 < pace_ns < math.inf:
-                    paces_ns[rank].append(pace_ns)
-    ranks = max((len(signs.pace_ns[0]) for signs in known if signs.pace_ns is not None), default=0)
-    return [*map(_pace_limit, paces_ns), *[math.inf] * (ranks - len(paces_ns))]
+                    of_cpu.append(pace_ns)
+    return {cpu: _pace_limit(of_cpu[:: 1 + len(of_cpu) // _PACES_MAX]) for cpu, of_cpu in paces_ns.items()}
 
 
 def _pace_limit(paces_ns: Sequence[float]) -> float:

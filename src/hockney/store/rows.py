@@ -163,7 +163,7 @@ def visit_row(visit: Visit, point_id: int) -> Row:
     )
 
 
-def visit_of(row: Row, point: Point) -> Visit:
+def visit_of(row: Row, point: Point, launches: Mapping[int, Launch]) -> Visit:
     """Row: VISIT, then the blob."""
     _, launch_id, round_, started_unix_s, batch, timed, divisor, per_rep, messages, algorithm = row[:10]
     before_ns, after_ns, steal, verified, cpu_user_ns, cpu_system_ns, wall_ns, counters, *state, blob = row[10:]
@@ -185,6 +185,7 @@ def visit_of(row: Row, point: Point) -> Visit:
         floor_kind=state[0],
         pace_ns=_paces(state[1]),
         solo_ns=_pair(*state[2:]),
+        places=launches[launch_id].places,
     )
 
 

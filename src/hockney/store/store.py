@@ -193,13 +193,13 @@ class Store:
         found = self._all(f"SELECT id, status, finished_unix_s, rounds, {rows.RUN} FROM run WHERE id = ?", run_id)
         if not found:
             raise UsageError(f"there is no run {run_id} in {self.path}")
-        launches = {
-            row[0]: rows.launch_of(row[1:])
-            for row in self._all(f"SELECT id, {rows.LAUNCH} FROM launch WHERE run_id = ? ORDER BY id", run_id)
-        }
         warnings = self._all(f"SELECT {rows.WARNING} FROM warning WHERE run_id = ? ORDER BY id", run_id)
         status = self._status(run_id, found[0][1])
-        return rows.run_of(found[0], status, launches, tuple(Warning_(*row) for row in warnings))
+        return rows.run_of(found[0], status, self._launches(run_id), tuple(Warning_(*row) for row in warnings))
+
+    def _launches(self, run_id: int) -> dict[int, Launch]:
+        found = self._all(f"SELECT id, {rows.LAUNCH} FROM launch WHERE run_id = ? ORDER BY id", run_id)
+        return {row[0]: rows.launch_of(row[1:]) for row in found}
 
     def points(self, run_id: int) -> list[StoredPoint]:
         """All points of a run in the order they were added."""
@@ -223,12 +223,14 @@ class Store:
         """
         summaries = self.summaries(run_id)
         transports = {stored.id: stored.point.transport for stored in self.points(run_id)}
+        places = {launch_id: launch.places for launch_id, launch in self._launches(run_id).items()}
         signs = [
             Signs(
                 each.floor_ns,
                 each.pace_ns,
                 each.solo_ns,
                 transports[each.point_id] if each.floor_kind == "transport" else None,
+                places[each.launch_id],
             )
             for each in summaries
         ]
@@ -244,8 +246,10 @@ class Store:
             "WHERE point_id = ? ORDER BY visit.id",
             stored.id,
         )
+        (run_id,) = self._all("SELECT run_id FROM point WHERE id = ?", stored.id)[0]
+        launches = self._launches(run_id)
         try:
-            return [rows.visit_of(row, stored.point) for row in found]
+            return [rows.visit_of(row, stored.point, launches) for row in found]
         except StoreError as error:
             raise StoreError(f"results file {self.path}: {stored.point}: {error}") from error
 

@@ -7,16 +7,21 @@ A command line is a tuple of words, never a shell string, but for what a remote 
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from hockney.errors import UsageError
+from hockney.worker.errors import LaunchFailed
 from hockney.worker.libraries import Library
 
 JOIN_ADDRESS = "@ADDRESS@"
 """Stands in the command lines of joining ranks for HOST:PORT, which rank 0 tells when it listens."""
+
+_HEAP_VARIABLES = ("SHMEM_SYMMETRIC_HEAP_SIZE", "SHMEM_SYMMETRIC_SIZE")  # Open MPI's, and the standard's
+_HEAP_SIZE = re.compile(r"(\d+)([KMGTkmgt]?)[Bb]?")
 
 DEFAULT_REMOTE_SHELL = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10")
 """A question for a password would wait for ever, so ssh may not ask one."""
@@ -59,15 +64,29 @@ class Launch:
 def launch(job: Job, library: Library | None = None, environment: Mapping[str, str] = os.environ) -> Launch:
     """The launcher that fits: a library's own, ssh for native ranks on several hosts, else none at all.
 
-    Raises UsageError where a job can't be started so.
+    Raises UsageError where a job can't be started so, LaunchFailed where it had better not be.
     """
     if library is not None:
+        if library.recipe.family == "shmem":
+            _check_heap(job, environment)
         start = LAUNCHERS[launcher_of(library)]
         return start(replace(job, program=str(library.program), mpi=library.kind, is_wheel=library.is_wheel))
     if job.hosts:
         agent = shlex.split(environment.get("HOCKNEY_RSH", ""))
         return LAUNCHERS["ssh"](replace(job, remote_shell=tuple(agent) or job.remote_shell))
     return LAUNCHERS["local"](job)
+
+
+def _check_heap(job: Job, environment: Mapping[str, str]) -> None:
+    """A library takes all of its symmetric heaps when it starts, and the system then ends some process or other."""
+    import psutil  # 15 ms
+
+    free_bytes = psutil.virtual_memory().available
+    for variable in _HEAP_VARIABLES:
+        asked = _HEAP_SIZE.fullmatch(environment.get(variable, ""))
+        if asked and int(asked[1]) * 1024 ** " KMGT".index(asked[2].upper() or " ") * job.ranks > free_bytes:
+            heaps = f"{job.ranks} heaps by {variable}={asked[0]} are more than the {free_bytes / 2**30:.1f} GiB"
+            raise LaunchFailed("hockney", f"{heaps} of memory that are free; make it smaller", "")
 
 
 def launcher_of(library: Library) -> str:

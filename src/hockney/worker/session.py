@@ -13,13 +13,15 @@ from __future__ import annotations
 import re
 import secrets
 import signal
+import socket
 import time
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
 from hockney.errors import UsageError
-from hockney.worker import answers, diagnose
+from hockney.worker import answers, diagnose, leftovers
 from hockney.worker.answers import Fields, FloorAnswer, HelloAnswer, MeasureAnswer
 from hockney.worker.channel import Channel
 from hockney.worker.diagnose import Death
@@ -61,6 +63,7 @@ class WorkerSession:
         self._id = 0
         self._ranks_by_pid: dict[int, int] = {}
         self._lost: Death | None = None
+        self._shared: frozenset[Path] = frozenset()  # files of shared memory, ours to remove if the library can't
         self._heard = 0  # what had been said when the last command was sent
         self._greeted = False
         self._ended = False
@@ -99,6 +102,7 @@ class WorkerSession:
         limit_s = self._started_s + self._start_limit_s - time.monotonic() if not self._greeted else _GRACE_S
         answer = self._ask("hello", ["version=1", "eof=abort"], max(0.0, limit_s), "hello", answers.hello)
         self._ranks_by_pid = {rank.pid: rank.rank for rank in answer.ranks}
+        self._shared = leftovers.mapped_by(rank.pid for rank in answer.ranks if rank.host == socket.gethostname())
         self._greeted = True
         return answer
 
@@ -162,10 +166,14 @@ class WorkerSession:
     def kill(self) -> bool:
         """End the job now, whatever it is doing, within about 5 s; whether nothing of it is left. May be called again.
 
-        Every process of it on this host is ended; ranks on other hosts end by themselves when rank 0 is gone.
+        Every process of it on this host is ended, and the shared memory that its library had is given back; ranks on
+        other hosts end by themselves when rank 0 is gone.
         """
         self._ended = True
-        return self._channel.end()
+        gone = self._channel.end()
+        if gone:
+            leftovers.remove(self._shared)
+        return gone
 
     # ---- what libraries say -----------------------------------------------------------------------------------------
 

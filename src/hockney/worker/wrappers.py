@@ -1,6 +1,9 @@
-"""What the families have in common that are found by a compiler wrapper.
+"""Finds the libraries that have a compiler wrapper, and for each the launcher that belongs to it.
 
-Where it is looked for, what it names, and what the launcher beside it says it is.
+A worker built with one library and started by another's launcher comes up as so many jobs of one rank. So a wrapper is
+taken only together with a launcher of the same kind from the same folder.
+
+Asking takes 20 to 60 ms a library; the answers are kept until one of the files involved changes.
 """
 
 from __future__ import annotations
@@ -11,10 +14,18 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Generic, TypeVar
 
+from hockney.worker import cache
 from hockney.worker.cache import Probes
+from hockney.worker.compiler import ask, identify
+from hockney.worker.errors import CompileFailed, NoCompiler
+from hockney.worker.libraries import Library, Unusable, unique_id
+
+Found = TypeVar("Found", bound=Library)
 
 _ASK_LIMIT_S = 20
 # A launcher tells its kind in the first lines of --version.
@@ -25,6 +36,85 @@ _LAUNCHER_MARKS = (
     ("OpenRTE", "openmpi"),
     ("PRRTE", "openmpi"),
 )
+
+
+@dataclass(frozen=True)
+class Search(Generic[Found]):
+    """How the libraries of one family are found."""
+
+    family: str
+    """What the names of its libraries begin with: `mpi@…`."""
+    variable: str
+    """The environment variable that may name one more wrapper."""
+    wrappers: tuple[str, ...]
+    header: str
+    """What every program of it includes; its macros tell kind and version."""
+    read: Callable[[str], tuple[str, str]]
+    """From those macros to the kind, a key of `kinds`, and the version."""
+    kinds: Mapping[str, str]
+    """What people call each; "other" is one of them, and takes any launcher."""
+    launchers: tuple[str, ...]
+    make: Callable[[str, str, str, Path, Path], Found]
+    """From id, kind, version, wrapper and launcher."""
+
+    def __call__(self, *, folder: Path | None = None) -> tuple[tuple[Found, ...], tuple[Unusable, ...]]:
+        """Every library of this machine, once each, and the wrappers that can't be used with the reason.
+
+        Looked for are the command in the variable, the running Python environment, and every folder on PATH, where
+        environment modules put theirs. `folder` replaces the user's cache folder. Raises nothing: a broken wrapper is
+        in the second tuple.
+        """
+        probes = Probes(folder or cache.default_folder())
+        found: dict[str, Found] = {}
+        broken: list[Unusable] = []
+        seen: set[str] = set()
+        working: set[Path] = set()
+        for wrapper in candidates(self.variable, self.wrappers):
+            try:
+                kind, version, library = self._identify(wrapper, probes)
+            except (CompileFailed, NoCompiler) as error:
+                broken.append(Unusable(wrapper, str(error)))
+                continue
+            if library in seen:
+                continue
+            launcher = self._find_launcher(wrapper, kind, probes)
+            if launcher is None:
+                lack = f"there is no {self.launchers[0]} of {self.kinds[kind]} beside {wrapper}"
+                broken.append(Unusable(wrapper, lack))
+                continue
+            seen.add(library)
+            working.add(wrapper.resolve())
+            its_id = unique_id(f"{self.family}@{kind}-{version}".rstrip("-"), found)
+            found[its_id] = self.make(its_id, kind, version, wrapper, launcher)
+        return tuple(found.values()), tuple(one for one in broken if one.wrapper.resolve() not in working)
+
+    def _identify(self, wrapper: Path, probes: Probes) -> tuple[str, str, str]:
+        """Kind, version and library of what a wrapper builds for. Raises CompileFailed, NoCompiler.
+
+        The library is the file that programs load, or what the wrapper adds, where that file isn't found.
+        """
+        known = identify([str(wrapper)], probes, wrapper=True)
+        key = ["library", self.family, str(wrapper), known.show, known.version]
+        answer = probes.get(key)
+        if answer is None:
+            header = find_file(words(known.show, "-I"), [self.header])
+            kind, version = self.read(ask([str(wrapper), "-E", "-dM", "-include", self.header, "-x", "c", "/dev/null"]))
+            library = find_library(known.show)
+            answer = {"kind": kind, "version": version, "library": library or known.show}
+            probes.put(key, answer, [str(wrapper), *filter(None, (header, library))])
+        return answer["kind"], answer["version"], answer["library"]
+
+    def _find_launcher(self, wrapper: Path, kind: str, probes: Probes) -> Path | None:
+        """The launcher of the same kind, in the wrapper's own folder; mpicc.mpich has mpiexec.mpich beside it."""
+        path = wrapper if wrapper.is_absolute() else cache.resolve(str(wrapper)) or wrapper
+        suffix = path.name.partition(".")[2]
+        special = [f"{name}.{end}" for end in (suffix, kind) if end for name in self.launchers]
+        for folder in dict.fromkeys((path.parent, path.resolve().parent)):
+            for name in dict.fromkeys([*special, *self.launchers]):
+                launcher = folder / name
+                if os.access(launcher, os.X_OK) and kind in ("other", launcher_kind(launcher, probes)):
+                    return launcher
+        return None
 
 
 def candidates(variable: str, names: Iterable[str]) -> Iterator[Path]:

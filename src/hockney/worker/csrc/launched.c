@@ -13,7 +13,7 @@
 enum { START_LIMIT_S = 60 };
 
 /* Slurm's comes last but one: a batch shell hands its own 0 down to everything that an mpiexec starts in it. */
-int hk_launched_local_rank(void)
+static int told_local_rank(void)
 {
     static const char *const names[] = {
         "OMPI_COMM_WORLD_LOCAL_RANK",
@@ -31,6 +31,13 @@ int hk_launched_local_rank(void)
         }
     }
     return -1;
+}
+
+hk_status_t hk_launched_begin(const hk_args_t *args, int *local_rank_p)
+{
+    *local_rank_p = told_local_rank();
+    hk_die_with_parent(getppid());
+    return *local_rank_p < 0 ? HK_OK : hk_pin(args, *local_rank_p);
 }
 
 static bool is_loopback(const struct sockaddr *address)
@@ -104,6 +111,13 @@ int hk_launched_run(const hk_args_t *args, const hk_world_t *world, bool pinned,
                     hk_status_t (*broadcast)(int rank, void *buf, size_t len_bytes))
 {
     hk_control_t control;
+    if (args->size != 0 && world->size != args->size) {
+        hk_log(world->rank,
+               "%s: %d ranks were asked for, the library sees %d: is this the launcher of the library that the "
+               "worker was built with?",
+               hk_family.name, args->size, world->size);
+        return HK_EXIT_USAGE;
+    }
     if (!pinned && hk_pin(args, world->local_rank) != HK_OK) {
         return HK_EXIT_FAILED;
     }

@@ -13,9 +13,10 @@ typedef struct hk_world {
     bool one_host;
 } hk_world_t;
 
-/* This process's place among the ranks of its host, as its launcher says before the library is up; -1 if it says
+/* To be called before the library starts, so that its memory is first touched where it will be used: pins this rank by
+ * its place among the ranks of its host, as its launcher says it; *local_rank_p is -1 and nothing is pinned if it says
  * nothing. */
-int hk_launched_local_rank(void);
+hk_status_t hk_launched_begin(const hk_args_t *args, int *local_rank_p);
 
 /* Join the control star and serve commands until the end. `broadcast` hands rank 0's bytes to all ranks: the one thing
  * that the library is needed for. `pinned`: this rank is pinned already. Returns the exit code; where it isn't

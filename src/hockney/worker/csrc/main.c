@@ -106,6 +106,9 @@ int main(int argc, char **argv)
     if (args.rank < 0 && (args.listen != NULL || args.join != NULL)) {
         return refuse_start("needs --rank R:", args.listen != NULL ? "--listen" : "--join");
     }
+    if (args.rank >= 0 && (args.tp->caps & HK_CAP_HOSTS) == 0) {
+        return refuse_start("works within one host, so it takes no --rank:", args.tp->name);
+    }
     if (args.rank > 0 && args.join == NULL) {
         return refuse_start("needs --join HOST:PORT: --rank", "above 0");
     }

@@ -87,7 +87,8 @@ static hk_status_t grow_buffers(hk_bench_t *bench, const hk_plan_t *plan, size_t
 static hk_status_t prepare(hk_bench_t *bench, const hk_command_t *command, hk_run_t *run, hk_result_t *result)
 {
     const hk_pattern_t *pattern = hk_patterns[command->pattern];
-    hk_status_t status = pattern->plan(run, &result->plan);
+    hk_status_t status = HK_OK;
+    result->plan = pattern->plan(run);
     size_t *all = calloc((size_t)bench->control->size, 2 * sizeof *all);
     run->reqs_count = result->plan.reqs_count;
     run->reqs = calloc(run->reqs_count + 1, sizeof *run->reqs);
@@ -146,6 +147,14 @@ static void read_counters(const hk_pattern_t *pattern, const hk_run_t *run, doub
     }
 }
 
+/* At least as asked for; and where a transport keeps what it makes at first use, all messages once. */
+static uint64_t warmup_of(const hk_command_t *command, const hk_run_t *run, const hk_plan_t *plan)
+{
+    const uint64_t all = plan->period > 0 ? plan->period : 1;
+    const bool keeps = (run->ctx->tp->caps & HK_CAP_KEEPS) != 0;
+    return keeps && command->warmup < all ? all : command->warmup;
+}
+
 /* Each sample: ranks come together (untimed), then one timed batch. Coming together also drains what a one-sided
  * definition has left under way. */
 static hk_status_t take_samples(const hk_command_t *command, hk_run_t *run, hk_result_t *result)
@@ -159,9 +168,10 @@ static hk_status_t take_samples(const hk_command_t *command, hk_run_t *run, hk_r
     uint64_t user_ns = 0;
     uint64_t system_ns = 0;
 
+    result->warmup = warmup_of(command, run, &result->plan);
     hk_status_t status = hk_sync(ctx);
-    if (status == HK_OK && command->warmup > 0) {
-        status = repeat(run, command->warmup);
+    if (status == HK_OK && result->warmup > 0) {
+        status = repeat(run, result->warmup);
     }
     read_counters(pattern, run, counted, result->counter_name);
     read_cpu(&user_ns, &system_ns);

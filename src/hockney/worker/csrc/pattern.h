@@ -44,6 +44,7 @@ typedef struct hk_plan {
     uint64_t divisor;          /* a repetition's time is divided by this: 2 for half a round trip */
     const char *algorithm;     /* "native", "portable", or NULL where there is no choice */
     int root;                  /* with HK_TIMED_ROOT: whose samples count; the same on all ranks */
+    uint64_t period;           /* after so many repetitions the same messages come again in the same places; 0: 1 */
 } hk_plan_t;
 
 /* A block that must stand in this rank's `in` after a repetition: a copy of from_rank's out[from_offset..]. */
@@ -64,12 +65,13 @@ typedef struct hk_pattern {
                                            least one more must be left to receive */
     hk_option_t option[HK_OPTIONS_MAX]; /* ends with a NULL name */
 
-    /* Whether options go together on so many ranks; false with a sentence in why[0..len). Called before anything is
-     * measured. Optional: absent means that they always do. */
-    bool (*fits)(int size, const int64_t *option, char *why, size_t len);
+    /* All that the data above can't say: whether the options go together with each other, the transport and the number
+     * of ranks; false with a sentence in why[0..len), which otherwise means nothing. Asked on rank 0 before anything is
+     * planned. Optional: absent means that they always do. */
+    bool (*fits)(const hk_run_t *run, char *why, size_t len);
 
-    /* Sizes of buffers and what a repetition moves. HK_ERR_UNSUPPORTED where this transport can't. Required. */
-    hk_status_t (*plan)(const hk_run_t *run, hk_plan_t *plan_p);
+    /* Sizes of buffers and what a repetition moves. Required. */
+    hk_plan_t (*plan)(const hk_run_t *run);
 
     /* Lay out buffers and state, untimed, before the first repetition. Optional: absent means that `out` holds a
      * payload and `in` zeros. */

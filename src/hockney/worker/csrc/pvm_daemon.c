@@ -342,10 +342,6 @@ static int start(const hk_args_t *args, int argc, char **argv)
     keeper_t keeper = {.job = -1, .daemon = -1};
     (void)argc;
     (void)argv;
-    if (args->rank >= 0) {
-        hk_log(0, "pvm: ranks on several hosts are for tcp and mpi");
-        return HK_EXIT_USAGE;
-    }
     sigemptyset(&keeper.waited);
     sigaddset(&keeper.waited, SIGCHLD);
     sigaddset(&keeper.waited, SIGTERM);

@@ -169,8 +169,10 @@ static int64_t senders_of(const hk_pattern_t *pattern, const hk_command_t *comma
     return -1;
 }
 
-bool hk_point_fits(const hk_transport_t *tp, int size, const hk_command_t *command, char why[HK_ERROR_MAX])
+bool hk_point_fits(hk_ctx_t *ctx, const hk_command_t *command, char why[HK_ERROR_MAX])
 {
+    const hk_transport_t *tp = ctx->tp;
+    const int size = ctx->size;
     const hk_pattern_t *pattern = hk_patterns[command->pattern];
     const char *lack = hk_missing_cap(pattern->needs, tp->caps);
     const int64_t senders = senders_of(pattern, command);
@@ -188,13 +190,13 @@ bool hk_point_fits(const hk_transport_t *tp, int size, const hk_command_t *comma
     } else if (pattern->grain_bytes != 0 && (command->bytes == 0 || command->bytes % pattern->grain_bytes != 0)) {
         snprintf(why, HK_ERROR_MAX, "%s takes sizes that are multiples of %zu B, not %llu B", pattern->name,
                  pattern->grain_bytes, (unsigned long long)command->bytes);
-    } else if (pattern->fits != NULL && !pattern->fits(size, command->option, why, HK_ERROR_MAX)) {
-        return false;
     } else if (tp->max_bytes != 0 && command->bytes > tp->max_bytes) {
         snprintf(why, HK_ERROR_MAX, "%llu B is above the %llu B that %s sends in one message",
                  (unsigned long long)command->bytes, (unsigned long long)tp->max_bytes, tp->name);
     } else {
-        return true;
+        hk_run_t run = {.ctx = ctx, .bytes = command->bytes};
+        memcpy(run.option, command->option, sizeof run.option);
+        return pattern->fits == NULL || pattern->fits(&run, why, HK_ERROR_MAX);
     }
     return false;
 }

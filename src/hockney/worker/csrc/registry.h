@@ -16,8 +16,8 @@ const hk_transport_t *hk_transport_find(const char *name);
 /* The first capability that is needed and not offered, in words; NULL if none. */
 const char *hk_missing_cap(uint32_t needs, uint32_t caps);
 
-/* False, with a sentence in why, if this transport with so many ranks can't run the command's point. */
-bool hk_point_fits(const hk_transport_t *tp, int size, const hk_command_t *command, char why[HK_ERROR_MAX]);
+/* False, with a sentence in why, if the job of this rank can't run the command's point. */
+bool hk_point_fits(hk_ctx_t *ctx, const hk_command_t *command, char why[HK_ERROR_MAX]);
 
 /* `--describe`: every pattern and transport of this executable as one answer on descriptor fd. */
 hk_status_t hk_describe(int fd);

@@ -66,7 +66,6 @@ static int read_line(session_t *session, char line[HK_LINE_MAX])
 /* Rank 0: the next command that can be carried out; wrong ones are answered here. */
 static void next_command(session_t *session, hk_command_t *command)
 {
-    const hk_transport_t *tp = session->bench.ctx->tp;
     char line[HK_LINE_MAX];
     char error[HK_ERROR_MAX];
     for (;;) {
@@ -82,7 +81,7 @@ static void next_command(session_t *session, hk_command_t *command)
             hk_answer_error(STDOUT_FILENO, command->id, HK_ERR_ARGUMENT, error);
             continue;
         }
-        if (command->verb != HK_VERB_MEASURE || hk_point_fits(tp, session->job->size, command, error)) {
+        if (command->verb != HK_VERB_MEASURE || hk_point_fits(session->bench.ctx, command, error)) {
             return;
         }
         hk_answer_error(STDOUT_FILENO, command->id, HK_ERR_UNSUPPORTED, error);
@@ -296,7 +295,7 @@ static void put_pace(hk_answer_t *answer, const hk_account_t *accounts, int size
     hk_answer_close(answer, ']');
 }
 
-static void put_point(hk_answer_t *answer, const session_t *session, const hk_command_t *command)
+static void put_point(hk_answer_t *answer, const session_t *session, const hk_command_t *command, uint64_t warmup)
 {
     const hk_pattern_t *pattern = hk_patterns[command->pattern];
     hk_answer_key(answer, "pattern");
@@ -312,7 +311,7 @@ static void put_point(hk_answer_t *answer, const session_t *session, const hk_co
     hk_answer_key(answer, "samples");
     hk_answer_unsigned(answer, command->samples);
     hk_answer_key(answer, "warmup");
-    hk_answer_unsigned(answer, command->warmup);
+    hk_answer_unsigned(answer, warmup);
 }
 
 /* "rank 3" where the options put another rank in the place of rank 0. */
@@ -355,7 +354,7 @@ static hk_status_t send_measured(session_t *session, const hk_command_t *command
     const int size = session->job->size;
     hk_answer_t answer;
     hk_answer_begin(&answer, "measure", command->id);
-    put_point(&answer, session, command);
+    put_point(&answer, session, command, result->warmup);
     put_timed(&answer, hk_patterns[command->pattern]->timed, result->plan.root);
     hk_answer_key(&answer, "algorithm");
     hk_answer_string(&answer, result->plan.algorithm);

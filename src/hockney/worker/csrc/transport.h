@@ -29,6 +29,8 @@ enum {
     HK_CAP_STREAM = 1u << 7,      /* write_some, read_some and their _now: bytes without messages, in order */
     HK_CAP_LOSSY = 1u << 8,       /* a message may be lost: its receive ends with HK_OK and zeros in the buffer */
     HK_CAP_SYNCHRONOUS = 1u << 9, /* send may wait for its receive: ranks that all send first would wait for ever */
+    HK_CAP_HOSTS = 1u << 10,      /* ranks may live on several hosts; else they are started together on one */
+    HK_CAP_KEEPS = 1u << 11,      /* what a message needs is made at its first use and kept: never measured cold */
 };
 
 struct hk_transport;

@@ -1,6 +1,8 @@
 /* All-to-all (ATLAS Com-1.3): each rank sends a message of its own to each other rank; the slowest rank's wall time.
  * "flat": all messages under way at once, none to itself. "native": the library's own, which copies the own block too.
  */
+#include <stdio.h>
+
 #include "../collectives.h"
 #include "../pattern.h"
 
@@ -12,21 +14,23 @@ static bool alltoall_is_native(const hk_run_t *run)
     return run->option[ALLTOALL_ALGORITHM] != ALLTOALL_FLAT && run->ctx->tp->alltoall != NULL;
 }
 
-static hk_status_t alltoall_plan(const hk_run_t *run, hk_plan_t *plan_p)
+static bool alltoall_fits(const hk_run_t *run, char *why, size_t len)
+{
+    const hk_transport_t *tp = run->ctx->tp;
+    snprintf(why, len, "%s has no all-to-all of its own", tp->name);
+    return run->option[ALLTOALL_ALGORITHM] != ALLTOALL_NATIVE || tp->alltoall != NULL;
+}
+
+static hk_plan_t alltoall_plan(const hk_run_t *run)
 {
     const uint64_t size = (uint64_t)run->ctx->size;
-    if (run->option[ALLTOALL_ALGORITHM] == ALLTOALL_NATIVE && run->ctx->tp->alltoall == NULL) {
-        hk_log(run->ctx->rank, "%s has no all-to-all of its own", run->ctx->tp->name);
-        return HK_ERR_UNSUPPORTED;
-    }
-    *plan_p = (hk_plan_t){.out_bytes = size * run->bytes,
-                          .in_bytes = size * run->bytes,
-                          .reqs_count = 2 * (size - 1),
-                          .bytes_per_rep = size * (size - 1) * run->bytes,
-                          .messages_per_rep = size * (size - 1),
-                          .divisor = 1,
-                          .algorithm = alltoall_is_native(run) ? "native" : "portable"};
-    return HK_OK;
+    return (hk_plan_t){.out_bytes = size * run->bytes,
+                       .in_bytes = size * run->bytes,
+                       .reqs_count = 2 * (size - 1),
+                       .bytes_per_rep = size * (size - 1) * run->bytes,
+                       .messages_per_rep = size * (size - 1),
+                       .divisor = 1,
+                       .algorithm = alltoall_is_native(run) ? "native" : "portable"};
 }
 
 static hk_status_t alltoall_repeat(hk_run_t *run, uint64_t reps)
@@ -67,6 +71,7 @@ const hk_pattern_t hk_pattern_alltoall = {
     .sized = true,
     .option = {{"algorithm", "auto|native|flat", ALLTOALL_AUTO, 0, 0,
                 "the library's own all-to-all, or all messages at once; auto: its own if it has one"}},
+    .fits = alltoall_fits,
     .plan = alltoall_plan,
     .repeat = alltoall_repeat,
     .expected = alltoall_expected,

@@ -1,4 +1,6 @@
 /* Barrier: successive barriers over all ranks; the slowest rank's time for one. */
+#include <stdio.h>
+
 #include "../collectives.h"
 #include "../pattern.h"
 
@@ -10,18 +12,20 @@ static bool barrier_is_native(const hk_run_t *run)
     return run->option[BARRIER_ALGORITHM] != BARRIER_PORTABLE && run->ctx->tp->barrier != NULL;
 }
 
-static hk_status_t barrier_plan(const hk_run_t *run, hk_plan_t *plan_p)
+static bool barrier_fits(const hk_run_t *run, char *why, size_t len)
 {
-    if (run->option[BARRIER_ALGORITHM] == BARRIER_NATIVE && run->ctx->tp->barrier == NULL) {
-        hk_log(run->ctx->rank, "%s has no barrier of its own", run->ctx->tp->name);
-        return HK_ERR_UNSUPPORTED;
+    const hk_transport_t *tp = run->ctx->tp;
+    if (run->option[BARRIER_ALGORITHM] == BARRIER_NATIVE) {
+        snprintf(why, len, "%s has no barrier of its own", tp->name);
+        return tp->barrier != NULL;
     }
-    if (!barrier_is_native(run) && (run->ctx->tp->caps & HK_CAP_SEND) == 0) {
-        hk_log(run->ctx->rank, "%s has no messages to make a barrier of", run->ctx->tp->name);
-        return HK_ERR_UNSUPPORTED;
-    }
-    *plan_p = (hk_plan_t){.divisor = 1, .algorithm = barrier_is_native(run) ? "native" : "portable"};
-    return HK_OK;
+    snprintf(why, len, "%s has no messages to make a barrier of", tp->name);
+    return barrier_is_native(run) || (tp->caps & HK_CAP_SEND) != 0;
+}
+
+static hk_plan_t barrier_plan(const hk_run_t *run)
+{
+    return (hk_plan_t){.divisor = 1, .algorithm = barrier_is_native(run) ? "native" : "portable"};
 }
 
 static hk_status_t barrier_repeat(hk_run_t *run, uint64_t reps)
@@ -44,6 +48,7 @@ const hk_pattern_t hk_pattern_barrier = {
     .sized = false,
     .option = {{"algorithm", "auto|native|portable", BARRIER_AUTO, 0, 0,
                 "the library's own barrier, or dissemination over messages; auto: its own if it has one"}},
+    .fits = barrier_fits,
     .plan = barrier_plan,
     .repeat = barrier_repeat,
 };

@@ -8,15 +8,14 @@ static int peer_of(const hk_ctx_t *ctx)
     return ctx->rank < half ? ctx->rank + half : ctx->rank - half;
 }
 
-static hk_status_t bisection_plan(const hk_run_t *run, hk_plan_t *plan_p)
+static hk_plan_t bisection_plan(const hk_run_t *run)
 {
     const uint64_t size = (uint64_t)run->ctx->size;
-    *plan_p = (hk_plan_t){.out_bytes = run->bytes,
-                          .in_bytes = run->bytes,
-                          .bytes_per_rep = size * run->bytes,
-                          .messages_per_rep = size,
-                          .divisor = 2};
-    return HK_OK;
+    return (hk_plan_t){.out_bytes = run->bytes,
+                       .in_bytes = run->bytes,
+                       .bytes_per_rep = size * run->bytes,
+                       .messages_per_rep = size,
+                       .divisor = 2};
 }
 
 static hk_status_t bisection_repeat(hk_run_t *run, uint64_t reps)

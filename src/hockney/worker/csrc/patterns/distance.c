@@ -2,9 +2,10 @@
 
 #include <stdio.h>
 
-bool hk_ring_fits(int size, const int64_t *option, char *why, size_t len)
+bool hk_ring_fits(const hk_run_t *run, char *why, size_t len)
 {
-    const int distance = (int)option[HK_RING_DISTANCE];
+    const int size = run->ctx->size;
+    const int distance = (int)run->option[HK_RING_DISTANCE];
     if (distance < size) {
         return true;
     }
@@ -12,15 +13,14 @@ bool hk_ring_fits(int size, const int64_t *option, char *why, size_t len)
     return false;
 }
 
-hk_status_t hk_ring_plan(const hk_run_t *run, hk_plan_t *plan_p)
+hk_plan_t hk_ring_plan(const hk_run_t *run)
 {
     const uint64_t ranks = (uint64_t)run->ctx->size;
-    *plan_p = (hk_plan_t){.out_bytes = run->bytes,
-                          .in_bytes = run->bytes,
-                          .bytes_per_rep = ranks * run->bytes,
-                          .messages_per_rep = ranks,
-                          .divisor = 1};
-    return HK_OK;
+    return (hk_plan_t){.out_bytes = run->bytes,
+                       .in_bytes = run->bytes,
+                       .bytes_per_rep = ranks * run->bytes,
+                       .messages_per_rep = ranks,
+                       .divisor = 1};
 }
 
 bool hk_ring_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)

@@ -23,8 +23,8 @@ static inline int hk_ring_previous(const hk_run_t *run)
 }
 
 /* Hooks. A distance is less than a whole turn; every rank sends a message and gets one. */
-bool hk_ring_fits(int size, const int64_t *option, char *why, size_t len);
-hk_status_t hk_ring_plan(const hk_run_t *run, hk_plan_t *plan_p);
+bool hk_ring_fits(const hk_run_t *run, char *why, size_t len);
+hk_plan_t hk_ring_plan(const hk_run_t *run);
 bool hk_ring_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p);
 
 #endif

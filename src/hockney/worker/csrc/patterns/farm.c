@@ -10,26 +10,27 @@ static uint64_t events_of(const hk_run_t *run)
     return in_flight == 1 ? 1 : FILLS * in_flight;
 }
 
-hk_status_t hk_farm_plan(const hk_run_t *run, size_t fan, size_t per_sender, hk_plan_t *plan_p)
+hk_plan_t hk_farm_plan(const hk_run_t *run, size_t fan, size_t per_sender)
 {
     const size_t senders = (size_t)run->option[HK_FARM_SENDERS];
     const size_t in_flight = (size_t)run->option[HK_FARM_IN_FLIGHT];
     const uint64_t events = events_of(run);
-    *plan_p = (hk_plan_t){.out_bytes = run->bytes,
-                          .state_bytes = sizeof(hk_farm_t),
-                          .bytes_per_rep = events * senders * run->bytes,
-                          .messages_per_rep = events * senders,
-                          .divisor = events};
+    hk_plan_t plan = {.out_bytes = run->bytes,
+                      .state_bytes = sizeof(hk_farm_t),
+                      .bytes_per_rep = events * senders * run->bytes,
+                      .messages_per_rep = events * senders,
+                      .divisor = events,
+                      .period = (uint64_t)run->ctx->size - 1 - senders};
     if (run->ctx->rank == 0) {
-        plan_p->in_bytes = in_flight * run->bytes;
-        plan_p->reqs_count = events * fan + in_flight;
+        plan.in_bytes = in_flight * run->bytes;
+        plan.reqs_count = events * fan + in_flight;
     } else if (hk_farm_is_sender(run)) {
-        plan_p->in_bytes = run->bytes;
+        plan.in_bytes = run->bytes;
     } else {
-        plan_p->in_bytes = (senders + 1) * run->bytes; /* fragments, and after them what starts an event */
-        plan_p->reqs_count = senders * per_sender;
+        plan.in_bytes = (senders + 1) * run->bytes; /* fragments, and after them what starts an event */
+        plan.reqs_count = senders * per_sender;
     }
-    return HK_OK;
+    return plan;
 }
 
 hk_status_t hk_farm_prepare(hk_run_t *run, size_t fan, hk_farm_start_t *start)
@@ -82,7 +83,7 @@ static hk_status_t run_events(hk_run_t *run, int *starting_p)
     return status == HK_OK ? tp->wait_all(ctx, run->reqs, run->reqs_count) : status;
 }
 
-hk_status_t hk_farm_supervise(hk_run_t *run, uint64_t reps)
+static hk_status_t supervise(hk_run_t *run, uint64_t reps)
 {
     int starting = hk_farm_of(run)->next;
     hk_status_t status = HK_OK;
@@ -105,19 +106,37 @@ static int receiver_of(const hk_run_t *run)
     return run->ctx->rank - 1 - hk_farm_of(run)->senders;
 }
 
-uint64_t hk_farm_share(const hk_run_t *run, uint64_t events)
+static uint64_t share_of(const hk_run_t *run, uint64_t events)
 {
     const hk_farm_t *farm = hk_farm_of(run);
     return share_from(farm, farm->next, receiver_of(run), events);
 }
 
-void hk_farm_advance(hk_run_t *run, uint64_t events)
+static void advance(hk_run_t *run, uint64_t events)
 {
     hk_farm_t *farm = hk_farm_of(run);
     const uint64_t receivers = (uint64_t)farm->receivers;
     farm->first = farm->next;
     farm->repeated = events;
     farm->next = (int)(((uint64_t)farm->next + events % receivers) % receivers);
+}
+
+hk_status_t hk_farm_repeat(hk_run_t *run, uint64_t reps, hk_farm_serve_t *serve, hk_farm_take_t *take)
+{
+    const uint64_t events = reps * hk_farm_of(run)->events;
+    hk_status_t status = HK_OK;
+    if (run->ctx->rank == 0) {
+        status = supervise(run, reps);
+    } else if (hk_farm_is_sender(run)) {
+        status = serve(run, events);
+    } else {
+        const uint64_t mine = share_of(run, events);
+        for (uint64_t i = 0; i < mine && status == HK_OK; i++) {
+            status = take(run);
+        }
+    }
+    advance(run, events);
+    return status;
 }
 
 bool hk_farm_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)

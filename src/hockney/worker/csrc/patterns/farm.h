@@ -51,17 +51,15 @@ static inline int hk_farm_after(const hk_farm_t *farm, int receiver)
 }
 
 /* fan: as in hk_farm_t. per_sender: a receiver's requests for each sender. */
-hk_status_t hk_farm_plan(const hk_run_t *run, size_t fan, size_t per_sender, hk_plan_t *plan_p);
+hk_plan_t hk_farm_plan(const hk_run_t *run, size_t fan, size_t per_sender);
 hk_status_t hk_farm_prepare(hk_run_t *run, size_t fan, hk_farm_start_t *start);
 
-/* The supervisor's part of a repeat. */
-hk_status_t hk_farm_supervise(hk_run_t *run, uint64_t reps);
+/* What a sender does for so many events, and a receiver for one of its own. */
+typedef hk_status_t hk_farm_serve_t(hk_run_t *run, uint64_t events);
+typedef hk_status_t hk_farm_take_t(hk_run_t *run);
 
-/* How many of the coming events are this receiver's. */
-uint64_t hk_farm_share(const hk_run_t *run, uint64_t events);
-
-/* At the end of a repeat, on every rank: the next one goes on where this one ended. */
-void hk_farm_advance(hk_run_t *run, uint64_t events);
+/* The timed loop. The next one goes on with the receiver where this one ended. */
+hk_status_t hk_farm_repeat(hk_run_t *run, uint64_t reps, hk_farm_serve_t *serve, hk_farm_take_t *take);
 
 /* The blocks that the supervisor and the receivers must have. */
 bool hk_farm_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p);

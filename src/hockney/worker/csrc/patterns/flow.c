@@ -8,16 +8,15 @@ size_t hk_flow_places(size_t bytes, size_t window)
     return fitting == 0 ? 1 : fitting < window ? fitting : window;
 }
 
-hk_status_t hk_flow_plan(const hk_run_t *run, int flows, hk_plan_t *plan_p)
+hk_plan_t hk_flow_plan(const hk_run_t *run, int flows)
 {
     const uint64_t window = (uint64_t)run->option[HK_FLOW_WINDOW];
-    *plan_p = (hk_plan_t){.out_bytes = run->bytes,
-                          .in_bytes = hk_flow_places(run->bytes, window) * run->bytes,
-                          .reqs_count = window,
-                          .bytes_per_rep = (uint64_t)flows * window * run->bytes,
-                          .messages_per_rep = (uint64_t)flows * window,
-                          .divisor = window};
-    return HK_OK;
+    return (hk_plan_t){.out_bytes = run->bytes,
+                       .in_bytes = hk_flow_places(run->bytes, window) * run->bytes,
+                       .reqs_count = window,
+                       .bytes_per_rep = (uint64_t)flows * window * run->bytes,
+                       .messages_per_rep = (uint64_t)flows * window,
+                       .divisor = window};
 }
 
 static hk_status_t send_plain(hk_run_t *run, int peer, uint64_t reps)

@@ -23,7 +23,7 @@ enum { HK_UNTIL_ACKED, HK_UNTIL_SENT };
 size_t hk_flow_places(size_t bytes, size_t window);
 
 /* One repetition is one window of messages. */
-hk_status_t hk_flow_plan(const hk_run_t *run, int flows, hk_plan_t *plan_p);
+hk_plan_t hk_flow_plan(const hk_run_t *run, int flows);
 
 /* reps windows to or from peer, and at the end the acknowledgement if the option asks for one. */
 hk_status_t hk_flow_send(hk_run_t *run, int peer, uint64_t reps);

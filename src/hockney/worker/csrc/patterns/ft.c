@@ -6,6 +6,7 @@
  * transform back and a checksum. Each transform is one all-to-all; x and y are transformed in the planes on its one
  * side, z on the other, all in place. Whether the checksums are the published ones is told after the samples. */
 #include <math.h>
+#include <stdio.h>
 
 #include "../collectives.h"
 #include "../pattern.h"
@@ -408,29 +409,38 @@ static hk_status_t ft_verdict(const hk_run_t *run)
 
 /* ---- the plan ---------------------------------------------------------------------------------------------------- */
 
-static hk_status_t ft_plan(const hk_run_t *run, hk_plan_t *plan_p)
+static size_t slab_bytes_of(const hk_run_t *run)
 {
-    const hk_ctx_t *ctx = run->ctx;
     const ft_class_t *grid = &classes[run->option[CLASS]];
-    const size_t size = (size_t)ctx->size;
+    return grid->nx * grid->ny * grid->nz / (size_t)run->ctx->size * sizeof(hk_complex_t);
+}
+
+static bool ft_fits(const hk_run_t *run, char *why, size_t len)
+{
+    const hk_transport_t *tp = run->ctx->tp;
+    const ft_class_t *grid = &classes[run->option[CLASS]];
+    const size_t size = (size_t)run->ctx->size;
+    const size_t message_bytes = slab_bytes_of(run) / size;
     if ((size & (size - 1)) != 0 || grid->ny % size != 0 || grid->nz % size != 0) {
-        hk_log(ctx->rank, "ft: class %s, %zu x %zu x %zu, can't be divided among %zu ranks: it takes 1, 2, 4, … %zu",
-               grid->name, grid->nx, grid->ny, grid->nz, size, grid->ny < grid->nz ? grid->ny : grid->nz);
-        return HK_ERR_UNSUPPORTED;
+        snprintf(why, len, "ft: class %s, %zu x %zu x %zu, can't be divided among %zu ranks: it takes 1, 2, 4, … %zu",
+                 grid->name, grid->nx, grid->ny, grid->nz, size, grid->ny < grid->nz ? grid->ny : grid->nz);
+        return false;
     }
-    const size_t slab_bytes = grid->nx * grid->ny * grid->nz / size * sizeof(hk_complex_t);
-    if (ctx->tp->max_bytes != 0 && slab_bytes / size > ctx->tp->max_bytes) {
-        hk_log(ctx->rank, "ft: class %s sends messages of %zu B on %zu ranks, above the %llu B of %s", grid->name,
-               slab_bytes / size, size, (unsigned long long)ctx->tp->max_bytes, ctx->tp->name);
-        return HK_ERR_UNSUPPORTED;
-    }
-    *plan_p = (hk_plan_t){.out_bytes = slab_bytes + sizeof(hk_complex_t),
-                          .in_bytes = 2 * slab_bytes + sizeof(hk_complex_t),
-                          .reqs_count = 2 * (size - 1),
-                          .state_bytes = sizeof(ft_t) + _Alignof(ft_t),
-                          .divisor = 1,
-                          .algorithm = ctx->tp->alltoall != NULL ? "native" : "portable"};
-    return HK_OK;
+    snprintf(why, len, "ft: class %s sends messages of %zu B on %zu ranks, above the %llu B of %s", grid->name,
+             message_bytes, size, (unsigned long long)tp->max_bytes, tp->name);
+    return tp->max_bytes == 0 || message_bytes <= tp->max_bytes;
+}
+
+static hk_plan_t ft_plan(const hk_run_t *run)
+{
+    const size_t size = (size_t)run->ctx->size;
+    const size_t slab_bytes = slab_bytes_of(run);
+    return (hk_plan_t){.out_bytes = slab_bytes + sizeof(hk_complex_t),
+                       .in_bytes = 2 * slab_bytes + sizeof(hk_complex_t),
+                       .reqs_count = 2 * (size - 1),
+                       .state_bytes = sizeof(ft_t) + _Alignof(ft_t),
+                       .divisor = 1,
+                       .algorithm = run->ctx->tp->alltoall != NULL ? "native" : "portable"};
 }
 
 /* Where lines and planes will be found: with the portable exchange the own block stays where it was sent from. */
@@ -480,6 +490,7 @@ const hk_pattern_t hk_pattern_ft = {
     .ranks_step = 1,
     .timed = HK_TIMED_ROOT,
     .option = {{"class", "S|W|A", 0, 0, 0, "the size of the grid: 64 x 64 x 64, 128 x 128 x 32, or 256 x 256 x 128"}},
+    .fits = ft_fits,
     .plan = ft_plan,
     .prepare = ft_prepare,
     .repeat = ft_repeat,

@@ -1,17 +1,16 @@
 /* Funnel (ATLAS Com-1.7): every other rank sends one message to rank 0, all at once; the wall time of rank 0. */
 #include "../pattern.h"
 
-static hk_status_t funnel_plan(const hk_run_t *run, hk_plan_t *plan_p)
+static hk_plan_t funnel_plan(const hk_run_t *run)
 {
     const uint64_t sources = (uint64_t)run->ctx->size - 1;
     const bool target = run->ctx->rank == 0;
-    *plan_p = (hk_plan_t){.out_bytes = target ? 0 : run->bytes,
-                          .in_bytes = target ? sources * run->bytes : 0,
-                          .reqs_count = target ? sources : 0,
-                          .bytes_per_rep = sources * run->bytes,
-                          .messages_per_rep = sources,
-                          .divisor = 1};
-    return HK_OK;
+    return (hk_plan_t){.out_bytes = target ? 0 : run->bytes,
+                       .in_bytes = target ? sources * run->bytes : 0,
+                       .reqs_count = target ? sources : 0,
+                       .bytes_per_rep = sources * run->bytes,
+                       .messages_per_rep = sources,
+                       .divisor = 1};
 }
 
 static hk_status_t receive_all(hk_run_t *run)

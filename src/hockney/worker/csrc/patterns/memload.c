@@ -29,15 +29,14 @@ typedef struct place {
     uint64_t sum;     /* stream: so that no load is left out */
 } place_t;
 
-static hk_status_t memload_plan(const hk_run_t *run, hk_plan_t *plan_p)
+static hk_plan_t memload_plan(const hk_run_t *run)
 {
     const bool stream = run->option[ACCESS] == STREAM;
-    *plan_p = (hk_plan_t){.out_bytes = run->bytes,
-                          .state_bytes = sizeof(place_t),
-                          .bytes_per_rep = stream ? sizeof(line_t) : sizeof(uint64_t),
-                          .messages_per_rep = stream ? LINE_WORDS : 1,
-                          .divisor = stream ? LINE_WORDS : 1};
-    return HK_OK;
+    return (hk_plan_t){.out_bytes = run->bytes,
+                       .state_bytes = sizeof(place_t),
+                       .bytes_per_rep = stream ? sizeof(line_t) : sizeof(uint64_t),
+                       .messages_per_rep = stream ? LINE_WORDS : 1,
+                       .divisor = stream ? LINE_WORDS : 1};
 }
 
 /* xorshift64* (S. Vigna, ACM Trans. Math. Softw. 42 (2016) 30), always from the same start: every visit walks alike. */

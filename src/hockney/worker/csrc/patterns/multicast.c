@@ -3,26 +3,30 @@
  * "flat": one message each, all under way at once. "native": the library's own broadcast. */
 #include "flow.h"
 
+#include <stdio.h>
+
 enum { MULTICAST_ALGORITHM = HK_FLOW_UNTIL + 1 };
 enum { MULTICAST_FLAT, MULTICAST_NATIVE };
 
-static hk_status_t multicast_plan(const hk_run_t *run, hk_plan_t *plan_p)
+static bool multicast_fits(const hk_run_t *run, char *why, size_t len)
+{
+    const hk_transport_t *tp = run->ctx->tp;
+    snprintf(why, len, "%s has no broadcast of its own", tp->name);
+    return run->option[MULTICAST_ALGORITHM] != MULTICAST_NATIVE || tp->broadcast != NULL;
+}
+
+static hk_plan_t multicast_plan(const hk_run_t *run)
 {
     const uint64_t receivers = (uint64_t)run->ctx->size - 1;
     const bool source = run->ctx->rank == 0;
     const bool native = run->option[MULTICAST_ALGORITHM] == MULTICAST_NATIVE;
-    if (native && run->ctx->tp->broadcast == NULL) {
-        hk_log(run->ctx->rank, "%s has no broadcast of its own", run->ctx->tp->name);
-        return HK_ERR_UNSUPPORTED;
-    }
-    *plan_p = (hk_plan_t){.out_bytes = source ? run->bytes : 0,
-                          .in_bytes = source ? 0 : run->bytes,
-                          .reqs_count = source ? receivers : 0,
-                          .bytes_per_rep = receivers * run->bytes,
-                          .messages_per_rep = receivers,
-                          .divisor = 1,
-                          .algorithm = native ? "native" : "portable"};
-    return HK_OK;
+    return (hk_plan_t){.out_bytes = source ? run->bytes : 0,
+                       .in_bytes = source ? 0 : run->bytes,
+                       .reqs_count = source ? receivers : 0,
+                       .bytes_per_rep = receivers * run->bytes,
+                       .messages_per_rep = receivers,
+                       .divisor = 1,
+                       .algorithm = native ? "native" : "portable"};
 }
 
 static hk_status_t multicast_send_all(hk_run_t *run)
@@ -82,6 +86,7 @@ const hk_pattern_t hk_pattern_multicast = {
     .sized = true,
     .option = {HK_FLOW_OPTION_UNTIL,
                {"algorithm", "flat|native", MULTICAST_FLAT, 0, 0, "a message to each, or the library's own broadcast"}},
+    .fits = multicast_fits,
     .plan = multicast_plan,
     .repeat = multicast_repeat,
     .expected = multicast_expected,

@@ -6,16 +6,16 @@
 
 enum { ROLES = HK_FLOW_WINDOW + 1 };
 
-static bool oneway_fits(int size, const int64_t *option, char *why, size_t len)
+static bool oneway_fits(const hk_run_t *run, char *why, size_t len)
 {
-    return hk_roles_fit(size, option + ROLES, why, len);
+    return hk_roles_fit_in(run, run->option + ROLES, why, len);
 }
 
-static hk_status_t oneway_plan(const hk_run_t *run, hk_plan_t *plan_p)
+static hk_plan_t oneway_plan(const hk_run_t *run)
 {
-    const hk_status_t status = hk_flow_plan(run, 1, plan_p);
-    plan_p->root = hk_source(run->option + ROLES);
-    return status;
+    hk_plan_t plan = hk_flow_plan(run, 1);
+    plan.root = hk_source(run->option + ROLES);
+    return plan;
 }
 
 static hk_status_t oneway_repeat(hk_run_t *run, uint64_t reps)

@@ -2,17 +2,16 @@
  * with the receivers' acknowledgements of the last ones, or until its sends have returned. */
 #include "flow.h"
 
-static hk_status_t outfarm_plan(const hk_run_t *run, hk_plan_t *plan_p)
+static hk_plan_t outfarm_plan(const hk_run_t *run)
 {
     const uint64_t receivers = (uint64_t)run->ctx->size - 1;
     const bool source = run->ctx->rank == 0;
-    *plan_p = (hk_plan_t){.out_bytes = source ? receivers * run->bytes : 0,
-                          .in_bytes = source ? 0 : run->bytes,
-                          .reqs_count = source ? receivers : 0,
-                          .bytes_per_rep = receivers * run->bytes,
-                          .messages_per_rep = receivers,
-                          .divisor = 1};
-    return HK_OK;
+    return (hk_plan_t){.out_bytes = source ? receivers * run->bytes : 0,
+                       .in_bytes = source ? 0 : run->bytes,
+                       .reqs_count = source ? receivers : 0,
+                       .bytes_per_rep = receivers * run->bytes,
+                       .messages_per_rep = receivers,
+                       .divisor = 1};
 }
 
 static hk_status_t outfarm_send_all(hk_run_t *run)

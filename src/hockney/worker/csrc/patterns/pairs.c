@@ -2,9 +2,9 @@
  * time per message, as the mean over the sources. */
 #include "flow.h"
 
-static hk_status_t pairs_plan(const hk_run_t *run, hk_plan_t *plan_p)
+static hk_plan_t pairs_plan(const hk_run_t *run)
 {
-    return hk_flow_plan(run, run->ctx->size / 2, plan_p);
+    return hk_flow_plan(run, run->ctx->size / 2);
 }
 
 static hk_status_t pairs_repeat(hk_run_t *run, uint64_t reps)

@@ -3,15 +3,14 @@
 #include "roles.h"
 #include "roundtrip.h"
 
-static hk_status_t pingpong_plan(const hk_run_t *run, hk_plan_t *plan_p)
+static hk_plan_t pingpong_plan(const hk_run_t *run)
 {
-    *plan_p = (hk_plan_t){.out_bytes = run->bytes,
-                          .in_bytes = run->bytes,
-                          .bytes_per_rep = 2 * run->bytes,
-                          .messages_per_rep = 2,
-                          .divisor = 2,
-                          .root = hk_source(run->option)};
-    return HK_OK;
+    return (hk_plan_t){.out_bytes = run->bytes,
+                       .in_bytes = run->bytes,
+                       .bytes_per_rep = 2 * run->bytes,
+                       .messages_per_rep = 2,
+                       .divisor = 2,
+                       .root = hk_source(run->option)};
 }
 
 static hk_status_t pingpong_repeat(hk_run_t *run, uint64_t reps)

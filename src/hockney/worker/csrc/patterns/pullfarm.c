@@ -2,9 +2,9 @@
  * fragment, has the answers, and reports to the supervisor. Four hops. */
 #include "farm.h"
 
-static hk_status_t pullfarm_plan(const hk_run_t *run, hk_plan_t *plan_p)
+static hk_plan_t pullfarm_plan(const hk_run_t *run)
 {
-    return hk_farm_plan(run, 1, 2, plan_p);
+    return hk_farm_plan(run, 1, 2);
 }
 
 static hk_status_t tell_receiver(hk_run_t *run, int receiver, hk_req_t *reqs)
@@ -58,20 +58,7 @@ static hk_status_t pullfarm_take_event(hk_run_t *run)
 
 static hk_status_t pullfarm_repeat(hk_run_t *run, uint64_t reps)
 {
-    const uint64_t events = reps * hk_farm_of(run)->events;
-    hk_status_t status = HK_OK;
-    if (run->ctx->rank == 0) {
-        status = hk_farm_supervise(run, reps);
-    } else if (hk_farm_is_sender(run)) {
-        status = serve(run, events);
-    } else {
-        const uint64_t mine = hk_farm_share(run, events);
-        for (uint64_t i = 0; i < mine && status == HK_OK; i++) {
-            status = pullfarm_take_event(run);
-        }
-    }
-    hk_farm_advance(run, events);
-    return status;
+    return hk_farm_repeat(run, reps, serve, pullfarm_take_event);
 }
 
 /* A sender must have the request of the last event's receiver, and a receiver what the supervisor said. */

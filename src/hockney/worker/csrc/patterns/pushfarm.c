@@ -2,9 +2,9 @@
  * sender pushes its fragment there, and the receiver reports to the supervisor when it has them all. Three hops. */
 #include "farm.h"
 
-static hk_status_t pushfarm_plan(const hk_run_t *run, hk_plan_t *plan_p)
+static hk_plan_t pushfarm_plan(const hk_run_t *run)
 {
-    return hk_farm_plan(run, (size_t)run->option[HK_FARM_SENDERS], 1, plan_p);
+    return hk_farm_plan(run, (size_t)run->option[HK_FARM_SENDERS], 1);
 }
 
 static hk_status_t tell_senders(hk_run_t *run, int receiver, hk_req_t *reqs)
@@ -58,20 +58,7 @@ static hk_status_t pushfarm_take_event(hk_run_t *run)
 
 static hk_status_t pushfarm_repeat(hk_run_t *run, uint64_t reps)
 {
-    const uint64_t events = reps * hk_farm_of(run)->events;
-    hk_status_t status = HK_OK;
-    if (run->ctx->rank == 0) {
-        status = hk_farm_supervise(run, reps);
-    } else if (hk_farm_is_sender(run)) {
-        status = pushfarm_push(run, events);
-    } else {
-        const uint64_t mine = hk_farm_share(run, events);
-        for (uint64_t i = 0; i < mine && status == HK_OK; i++) {
-            status = pushfarm_take_event(run);
-        }
-    }
-    hk_farm_advance(run, events);
-    return status;
+    return hk_farm_repeat(run, reps, pushfarm_push, pushfarm_take_event);
 }
 
 /* A sender must have what the supervisor said; the rest is the same for both farms. */

@@ -5,15 +5,14 @@
 
 enum { PUT_QUIET = HK_ROLES_COUNT };
 
-static hk_status_t put_plan(const hk_run_t *run, hk_plan_t *plan_p)
+static hk_plan_t put_plan(const hk_run_t *run)
 {
-    *plan_p = (hk_plan_t){.out_bytes = run->bytes,
-                          .in_bytes = run->bytes,
-                          .bytes_per_rep = run->bytes,
-                          .messages_per_rep = 1,
-                          .divisor = 1,
-                          .root = hk_source(run->option)};
-    return HK_OK;
+    return (hk_plan_t){.out_bytes = run->bytes,
+                       .in_bytes = run->bytes,
+                       .bytes_per_rep = run->bytes,
+                       .messages_per_rep = 1,
+                       .divisor = 1,
+                       .root = hk_source(run->option)};
 }
 
 static hk_status_t put_repeat(hk_run_t *run, uint64_t reps)

@@ -2,11 +2,11 @@
  * receives from the one `distance` before it, all at once; the mean over the ranks. */
 #include "distance.h"
 
-static hk_status_t ring_plan(const hk_run_t *run, hk_plan_t *plan_p)
+static hk_plan_t ring_plan(const hk_run_t *run)
 {
-    const hk_status_t status = hk_ring_plan(run, plan_p);
-    plan_p->reqs_count = 2;
-    return status;
+    hk_plan_t plan = hk_ring_plan(run);
+    plan.reqs_count = 2;
+    return plan;
 }
 
 static hk_status_t ring_repeat(hk_run_t *run, uint64_t reps)

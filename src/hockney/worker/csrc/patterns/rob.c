@@ -21,18 +21,18 @@ static int ahead_of(const hk_run_t *run)
     return run->option[HK_ROB_READ] == HK_READ_PARALLEL ? run->ctx->size - 1 : 1;
 }
 
-hk_status_t hk_rob_plan(const hk_run_t *run, const hk_rob_kind_t *kind, size_t asked_bytes, hk_plan_t *plan_p)
+hk_plan_t hk_rob_plan(const hk_run_t *run, const hk_rob_kind_t *kind, size_t asked_bytes)
 {
     const size_t robs = (size_t)run->ctx->size - 1;
     const bool processor = run->ctx->rank == 0;
-    *plan_p = (hk_plan_t){.out_bytes = processor ? asked_bytes : run->bytes,
-                          .in_bytes = processor ? (size_t)run->option[HK_ROB_BUFFERS] * robs * run->bytes : asked_bytes,
-                          .reqs_count = processor ? (size_t)ahead_of(run) * kind->requests : 0,
-                          .state_bytes = sizeof(rob_state_t),
-                          .bytes_per_rep = robs * run->bytes,
-                          .messages_per_rep = robs,
-                          .divisor = 1};
-    return HK_OK;
+    return (hk_plan_t){.out_bytes = processor ? asked_bytes : run->bytes,
+                       .in_bytes = processor ? (size_t)run->option[HK_ROB_BUFFERS] * robs * run->bytes : asked_bytes,
+                       .reqs_count = processor ? (size_t)ahead_of(run) * kind->requests : 0,
+                       .state_bytes = sizeof(rob_state_t),
+                       .bytes_per_rep = robs * run->bytes,
+                       .messages_per_rep = robs,
+                       .divisor = 1,
+                       .period = (uint64_t)run->option[HK_ROB_BUFFERS]};
 }
 
 hk_status_t hk_rob_prepare(hk_run_t *run)

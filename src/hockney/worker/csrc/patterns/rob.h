@@ -26,7 +26,7 @@ typedef struct hk_rob_kind {
 } hk_rob_kind_t;
 
 /* asked_bytes: what a ROB is asked with; 0: it isn't asked. */
-hk_status_t hk_rob_plan(const hk_run_t *run, const hk_rob_kind_t *kind, size_t asked_bytes, hk_plan_t *plan_p);
+hk_plan_t hk_rob_plan(const hk_run_t *run, const hk_rob_kind_t *kind, size_t asked_bytes);
 hk_status_t hk_rob_prepare(hk_run_t *run);
 hk_status_t hk_rob_process(hk_run_t *run, const hk_rob_kind_t *kind, uint64_t reps);
 bool hk_rob_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p);

@@ -20,9 +20,9 @@ static hk_status_t robpull_read(hk_run_t *run, int rob, unsigned char *into)
 
 static const hk_rob_kind_t pull_kind = {.requests = 2, .begin = robpull_begin, .read = robpull_read};
 
-static hk_status_t robpull_plan(const hk_run_t *run, hk_plan_t *plan_p)
+static hk_plan_t robpull_plan(const hk_run_t *run)
 {
-    return hk_rob_plan(run, &pull_kind, REQUEST_BYTES, plan_p);
+    return hk_rob_plan(run, &pull_kind, REQUEST_BYTES);
 }
 
 static hk_status_t robpull_repeat(hk_run_t *run, uint64_t reps)

@@ -14,9 +14,9 @@ static hk_status_t robpush_read(hk_run_t *run, int rob, unsigned char *into)
 
 static const hk_rob_kind_t push_kind = {.requests = 1, .begin = robpush_begin, .read = robpush_read};
 
-static hk_status_t robpush_plan(const hk_run_t *run, hk_plan_t *plan_p)
+static hk_plan_t robpush_plan(const hk_run_t *run)
 {
-    return hk_rob_plan(run, &push_kind, 0, plan_p);
+    return hk_rob_plan(run, &push_kind, 0);
 }
 
 static hk_status_t robpush_repeat(hk_run_t *run, uint64_t reps)

@@ -9,8 +9,9 @@ int hk_role_peer(int rank, const int64_t *option)
     return rank == source ? target : rank == target ? source : -1;
 }
 
-bool hk_roles_fit(int size, const int64_t *option, char *why, size_t len)
+bool hk_roles_fit_in(const hk_run_t *run, const int64_t *option, char *why, size_t len)
 {
+    const int size = run->ctx->size;
     const int source = hk_source(option);
     const int target = hk_target(option);
     if (source == target) {
@@ -22,4 +23,9 @@ bool hk_roles_fit(int size, const int64_t *option, char *why, size_t len)
         return true;
     }
     return false;
+}
+
+bool hk_roles_fit(const hk_run_t *run, char *why, size_t len)
+{
+    return hk_roles_fit_in(run, run->option, why, len);
 }

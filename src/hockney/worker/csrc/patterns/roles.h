@@ -26,7 +26,8 @@ static inline int hk_target(const int64_t *option)
 /* The target's rank on the source, the source's on the target, -1 on a rank that idles. */
 int hk_role_peer(int rank, const int64_t *option);
 
-/* The hook `fits`: two different ranks, and both are there. */
-bool hk_roles_fit(int size, const int64_t *option, char *why, size_t len);
+/* The hook `fits`: two different ranks, and both are there. `_in`: where the options are not the pattern's first. */
+bool hk_roles_fit(const hk_run_t *run, char *why, size_t len);
+bool hk_roles_fit_in(const hk_run_t *run, const int64_t *option, char *why, size_t len);
 
 #endif

@@ -30,25 +30,23 @@ static int rounds_peer(const hk_run_t *run)
     return size % 2 == 0 ? size - 1 : -1;
 }
 
-static bool rounds_fits(int size, const int64_t *option, char *why, size_t len)
+static bool rounds_fits(const hk_run_t *run, char *why, size_t len)
 {
-    if (option[ROUNDS_ROUND] <= rounds_count(size)) {
-        return true;
-    }
+    const int size = run->ctx->size;
+    const int round = (int)run->option[ROUNDS_ROUND];
     snprintf(why, len, "%d ranks have all met after %d rounds, so there is no round %d", size, rounds_count(size),
-             (int)option[ROUNDS_ROUND]);
-    return false;
+             round);
+    return round <= rounds_count(size);
 }
 
-static hk_status_t rounds_plan(const hk_run_t *run, hk_plan_t *plan_p)
+static hk_plan_t rounds_plan(const hk_run_t *run)
 {
     const uint64_t paired = (uint64_t)(run->ctx->size / 2) * 2;
-    *plan_p = (hk_plan_t){.out_bytes = run->bytes,
-                          .in_bytes = run->bytes,
-                          .bytes_per_rep = paired * run->bytes,
-                          .messages_per_rep = paired,
-                          .divisor = 2};
-    return HK_OK;
+    return (hk_plan_t){.out_bytes = run->bytes,
+                       .in_bytes = run->bytes,
+                       .bytes_per_rep = paired * run->bytes,
+                       .messages_per_rep = paired,
+                       .divisor = 2};
 }
 
 static hk_status_t rounds_repeat(hk_run_t *run, uint64_t reps)

@@ -27,16 +27,15 @@ static int source_of(const hk_run_t *run)
     return (int)run->option[SOURCE];
 }
 
-static hk_status_t stream_plan(const hk_run_t *run, hk_plan_t *plan_p)
+static hk_plan_t stream_plan(const hk_run_t *run)
 {
     const uint64_t writes = (uint64_t)run->option[WRITES];
-    *plan_p = (hk_plan_t){.out_bytes = block_bytes(run),
-                          .in_bytes = 2 * block_bytes(run),
-                          .state_bytes = sizeof(state_t),
-                          .bytes_per_rep = writes * run->bytes,
-                          .messages_per_rep = writes,
-                          .divisor = writes};
-    return HK_OK;
+    return (hk_plan_t){.out_bytes = block_bytes(run),
+                       .in_bytes = 2 * block_bytes(run),
+                       .state_bytes = sizeof(state_t),
+                       .bytes_per_rep = writes * run->bytes,
+                       .messages_per_rep = writes,
+                       .divisor = writes};
 }
 
 static hk_status_t set_mode(const hk_run_t *run, bool write_now, bool read_now)

@@ -4,16 +4,15 @@
 
 enum { WINDOW };
 
-static hk_status_t twoway_plan(const hk_run_t *run, hk_plan_t *plan_p)
+static hk_plan_t twoway_plan(const hk_run_t *run)
 {
     const uint64_t window = (uint64_t)run->option[WINDOW];
-    *plan_p = (hk_plan_t){.out_bytes = run->bytes,
-                          .in_bytes = hk_flow_places(run->bytes, window) * run->bytes,
-                          .reqs_count = 2 * window,
-                          .bytes_per_rep = 2 * window * run->bytes,
-                          .messages_per_rep = 2 * window,
-                          .divisor = 2 * window};
-    return HK_OK;
+    return (hk_plan_t){.out_bytes = run->bytes,
+                       .in_bytes = hk_flow_places(run->bytes, window) * run->bytes,
+                       .reqs_count = 2 * window,
+                       .bytes_per_rep = 2 * window * run->bytes,
+                       .messages_per_rep = 2 * window,
+                       .divisor = 2 * window};
 }
 
 static hk_status_t twoway_repeat(hk_run_t *run, uint64_t reps)

@@ -124,10 +124,6 @@ hk_status_t hk_channel_open(const hk_job_t *job, const hk_transport_t *tp, hk_ct
         hk_log(job->rank, "%s: this CPU promises no 16-byte stores; build with -DHK_LANE_PORTABLE", tp->name);
         return HK_ERR_UNSUPPORTED;
     }
-    if (job->shared == NULL) {
-        hk_log(job->rank, "%s: needs ranks that were started together on one host", tp->name);
-        return HK_ERR_UNSUPPORTED;
-    }
     const size_t ranks = (size_t)job->size;
     hk_channel_t *channel = zeroed_apart(sizeof *channel);
     hk_peer_t *peers = zeroed_apart(ranks * sizeof *peers);

@@ -67,11 +67,6 @@ hk_status_t hk_mpi_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, h
     return HK_MPI_CHECKED(ctx, "MPI_Irecv", code);
 }
 
-#if defined(__GNUC__) && !defined(__clang__)
-/* MPICH declares MPI_STATUSES_IGNORE as an array of one, and gcc believes it. */
-#pragma GCC diagnostic ignored "-Wstringop-overflow"
-#endif
-
 /* MPI_Waitall wants its requests side by side. They are moved together at the front of the caller's own array: place
  * i of the packed array never lies behind slot i, so the move destroys nothing that is still to be read. */
 hk_status_t hk_mpi_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)

@@ -7,6 +7,11 @@
 
 #include "../transport.h"
 
+#if defined(__GNUC__) && !defined(__clang__)
+/* MPICH declares MPI_STATUSES_IGNORE as an array of one, and gcc believes it. */
+#pragma GCC diagnostic ignored "-Wstringop-overflow"
+#endif
+
 enum { HK_MPI_TAG = 1, HK_MPI_LIBRARY_MAX = 96 };
 
 /* Variants embed it as the first member of their own. */
@@ -42,7 +47,7 @@ hk_status_t hk_mpi_broadcast(hk_ctx_t *ctx, int root, void *buf, size_t len_byte
 hk_status_t hk_mpi_alltoall(hk_ctx_t *ctx, const void *out, void *in, size_t len_bytes);
 
 /* The same in every table. */
-#define HK_MPI_CAPS (HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_CAP_SPINS)
+#define HK_MPI_CAPS (HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_CAP_SPINS | HK_CAP_HOSTS)
 #define HK_MPI_SHARED                                                                                                  \
     .abi = HK_TRANSPORT_ABI, .library = hk_mpi_library, .broadcast = hk_mpi_broadcast, .alltoall = hk_mpi_alltoall,    \
     .now_ns = hk_real_now_ns, .compute = hk_real_compute

@@ -177,11 +177,6 @@ static hk_status_t ready_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t len_by
     return HK_MPI_CHECKED(ctx, "MPI_Irecv or MPI_Isend", code);
 }
 
-#if defined(__GNUC__) && !defined(__clang__)
-/* MPICH declares MPI_STATUSES_IGNORE as an array of one, and gcc believes it. */
-#pragma GCC diagnostic ignored "-Wstringop-overflow"
-#endif
-
 /* Packed like those of the plain transport: the two of slot i go to places that don't lie behind it. */
 static hk_status_t ready_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
 {

@@ -1,8 +1,8 @@
 /* mpi:persistent: each message is a persistent request (MPI_Send_init, MPI_Recv_init), started anew for each
  * repetition.
  *
- * Requests are kept for each peer, direction, buffer and length, and made at the first use: the warm-up. As many of
- * one kind are kept as are ever under way at once. */
+ * Requests are kept for each peer, direction, buffer and length, and made at the first use: the warm-up, as
+ * HK_CAP_KEEPS says; what is made later is counted. As many of one kind are kept as are ever under way at once. */
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,8 @@
 
 extern const hk_transport_t hk_transport_mpi_persistent;
 
-enum { REQUESTS_MAX = 1 << 14, BUCKETS = 1 << 12, BUCKET_BITS = 12 };
+/* Room grows by chunks; from so many on, idle requests are given back before it grows. */
+enum { CHUNK = 1 << 10, CHUNKS_KEPT = 16, BUCKETS = 1 << 12, BUCKET_BITS = 12 };
 
 typedef struct kept {
     MPI_Request request;
@@ -21,11 +22,18 @@ typedef struct kept {
     int way; /* a peer and a direction: 2 * peer to send, 2 * peer + 1 to receive */
 } kept_t;
 
+typedef struct chunk {
+    struct chunk *next;
+    kept_t kept[CHUNK];
+} chunk_t;
+
 typedef struct persistent_ctx {
     hk_mpi_t mpi;
     kept_t *unused;
     kept_t *idle[BUCKETS];
-    kept_t all[REQUESTS_MAX];
+    chunk_t *chunks;
+    size_t chunks_count;
+    uint64_t made; /* requests, so far */
 } persistent_ctx_t;
 
 /* What wait_all is handed. */
@@ -67,20 +75,25 @@ static void forget_idle(persistent_ctx_t *ctx)
 
 static hk_status_t persistent_open(const hk_job_t *job, hk_ctx_t **ctx_p)
 {
-    const hk_status_t status = hk_mpi_open(job, &hk_transport_mpi_persistent, sizeof(persistent_ctx_t), ctx_p);
-    if (status == HK_OK) {
-        persistent_ctx_t *ctx = persistent_of(*ctx_p);
-        for (size_t i = REQUESTS_MAX; i > 0; i--) {
-            give_unused(ctx, &ctx->all[i - 1]);
-        }
-    }
-    return status;
+    return hk_mpi_open(job, &hk_transport_mpi_persistent, sizeof(persistent_ctx_t), ctx_p);
 }
 
-static void persistent_close(hk_ctx_t *ctx)
+static void persistent_close(hk_ctx_t *base)
 {
-    forget_idle(persistent_of(ctx));
-    hk_mpi_close(ctx);
+    persistent_ctx_t *ctx = persistent_of(base);
+    forget_idle(ctx);
+    while (ctx->chunks != NULL) {
+        chunk_t *chunk = ctx->chunks;
+        ctx->chunks = chunk->next;
+        free(chunk);
+    }
+    hk_mpi_close(base);
+}
+
+static bool persistent_counter(const hk_ctx_t *ctx, size_t i, hk_counter_t *counter_p)
+{
+    *counter_p = (hk_counter_t){"requests_made", (double)((const persistent_ctx_t *)ctx)->made};
+    return i == 0;
 }
 
 /* A request may not outlive its buffer. */
@@ -90,15 +103,32 @@ static void persistent_free(hk_ctx_t *ctx, void *memory, size_t len_bytes)
     hk_private_free(ctx, memory, len_bytes);
 }
 
+static void add_chunk(persistent_ctx_t *ctx)
+{
+    chunk_t *chunk = malloc(sizeof *chunk);
+    if (chunk == NULL) {
+        return;
+    }
+    for (size_t i = CHUNK; i > 0; i--) {
+        give_unused(ctx, &chunk->kept[i - 1]);
+    }
+    chunk->next = ctx->chunks;
+    ctx->chunks = chunk;
+    ctx->chunks_count++;
+}
+
 __attribute__((cold, noinline)) static kept_t *make(hk_ctx_t *base, const void *buf, int len, int way)
 {
     persistent_ctx_t *ctx = persistent_of(base);
-    if (ctx->unused == NULL) {
+    if (ctx->unused == NULL && ctx->chunks_count >= CHUNKS_KEPT) {
         forget_idle(ctx);
+    }
+    if (ctx->unused == NULL) {
+        add_chunk(ctx);
     }
     kept_t *one = ctx->unused;
     if (one == NULL) {
-        hk_log(base->rank, "mpi:persistent: more than %d messages are under way at once", REQUESTS_MAX);
+        hk_log(base->rank, "mpi:persistent: no memory for one more request beside %zu", ctx->chunks_count * CHUNK);
         return NULL;
     }
     void *writable = (void *)(uintptr_t)buf; /* a receive's buffer came without const */
@@ -110,6 +140,7 @@ __attribute__((cold, noinline)) static kept_t *make(hk_ctx_t *base, const void *
         return NULL;
     }
     ctx->unused = one->next;
+    ctx->made++;
     one->buf = buf;
     one->len = len;
     one->way = way;
@@ -181,11 +212,6 @@ static hk_status_t persistent_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t l
     return start(ctx, mine->kept);
 }
 
-#if defined(__GNUC__) && !defined(__clang__)
-/* MPICH declares MPI_STATUSES_IGNORE as an array of one, and gcc believes it. */
-#pragma GCC diagnostic ignored "-Wstringop-overflow"
-#endif
-
 /* The handles are copied together at the front of the caller's array, as in the plain transport: a persistent handle
  * stays the same when its operation ends. */
 static hk_status_t persistent_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
@@ -203,12 +229,13 @@ static hk_status_t persistent_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t cou
 
 const hk_transport_t hk_transport_mpi_persistent = {
     HK_MPI_SHARED,
-    .caps = HK_MPI_CAPS,
+    .caps = HK_MPI_CAPS | HK_CAP_KEEPS,
     .name = "mpi:persistent",
     .summary = "persistent requests (MPI_Send_init, MPI_Start), kept for each peer, buffer and length",
     .max_bytes = INT_MAX,
     .open = persistent_open,
     .close = persistent_close,
+    .counter = persistent_counter,
     .alloc = hk_private_alloc,
     .free = persistent_free,
     .send = persistent_send,

@@ -1,7 +1,6 @@
 /* How MPI ranks come to life: started by the mpiexec of their library. */
 #include <mpi.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "../launched.h"
 #include "mpi_hooks.h"
@@ -52,24 +51,15 @@ static int run_ranks(const hk_args_t *args, bool pinned)
     if (look_around(&world) != HK_OK) {
         return HK_EXIT_FAILED;
     }
-    if (args->size != 0 && world.size != args->size) {
-        hk_log(world.rank,
-               "mpi: %d ranks were asked for, the library sees %d: is this the mpiexec of the MPI that the "
-               "worker was built with?",
-               args->size, world.size);
-        return HK_EXIT_USAGE;
-    }
     return hk_launched_run(args, &world, pinned, broadcast_world);
 }
 
 static int mpi_start(const hk_args_t *args, int argc, char **argv)
 {
-    /* Pinned before MPI_Init, so that the library's shared memory is first touched where it will be used. */
-    const int local_rank = hk_launched_local_rank();
-    if (local_rank >= 0 && hk_pin(args, local_rank) != HK_OK) {
+    int local_rank = -1;
+    if (hk_launched_begin(args, &local_rank) != HK_OK) {
         return HK_EXIT_FAILED;
     }
-    hk_die_with_parent(getppid());
     const int code = MPI_Init(&argc, &argv);
     if (code != MPI_SUCCESS) {
         hk_log(local_rank, "MPI_Init failed with code %d", code);

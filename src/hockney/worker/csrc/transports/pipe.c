@@ -45,6 +45,7 @@ static hk_status_t pipe_open_spin(const hk_job_t *job, hk_ctx_t **ctx_p)
 const hk_transport_t hk_transport_pipe = {
     .name = "pipe",
     .summary = "pipes between processes; a rank that waits sleeps in read or write",
+    .caps = HK_STREAM_CAPS | HK_CAP_STREAM,
     HK_STREAM_BYTES,
     .prepare = pipe_prepare,
     .release = hk_stream_release,

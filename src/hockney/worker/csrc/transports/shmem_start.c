@@ -67,13 +67,6 @@ static int run_ranks(const hk_args_t *args, bool pinned)
     if (look_around(&world) != HK_OK) {
         return HK_EXIT_FAILED;
     }
-    if (args->size != 0 && world.size != args->size) {
-        hk_log(world.rank,
-               "shmem: %d ranks were asked for, the library sees %d: is this the oshrun of the library that the "
-               "worker was built with?",
-               args->size, world.size);
-        return HK_EXIT_USAGE;
-    }
     return hk_launched_run(args, &world, pinned, broadcast_from_0);
 }
 
@@ -81,12 +74,10 @@ static int shmem_start(const hk_args_t *args, int argc, char **argv)
 {
     (void)argc;
     (void)argv;
-    /* Pinned before shmem_init, so that the symmetric heap is first touched where it will be used. */
-    const int local_rank = hk_launched_local_rank();
-    if (local_rank >= 0 && hk_pin(args, local_rank) != HK_OK) {
+    int local_rank = -1;
+    if (hk_launched_begin(args, &local_rank) != HK_OK) {
         return HK_EXIT_FAILED;
     }
-    hk_die_with_parent(getppid());
     shmem_init();
     const int exit_code = run_ranks(args, local_rank >= 0);
     if (exit_code != HK_EXIT_OK) {

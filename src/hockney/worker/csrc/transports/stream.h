@@ -119,7 +119,7 @@ enum { HK_STREAM_CAPS = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_C
 /* What the plain, blocking tables add: the bytes themselves. The other variants wait in ways of their own, and a byte
  * stream's two ways to wait are chosen by the pattern. */
 #define HK_STREAM_BYTES                                                                                                \
-    .caps = HK_STREAM_CAPS | HK_CAP_STREAM, .write_some = hk_stream_write_some, .read_some = hk_stream_read_some,      \
-    .write_now = hk_stream_write_now, .read_now = hk_stream_read_now, .stream_mode = hk_stream_mode
+    .write_some = hk_stream_write_some, .read_some = hk_stream_read_some, .write_now = hk_stream_write_now,            \
+    .read_now = hk_stream_read_now, .stream_mode = hk_stream_mode
 
 #endif

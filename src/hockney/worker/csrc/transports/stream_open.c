@@ -181,10 +181,6 @@ hk_status_t hk_stream_open(const hk_job_t *job, const hk_transport_t *tp, const 
                            hk_stream_wait_t wait, hk_ctx_t **ctx_p)
 {
     hk_stream_t *stream;
-    if (job->shared == NULL) {
-        hk_log(job->rank, "%s: needs ranks that were started together on one host", tp->name);
-        return HK_ERR_UNSUPPORTED;
-    }
     hk_status_t status = hk_stream_create(job, tp, family, &stream);
     if (status != HK_OK) {
         return status;

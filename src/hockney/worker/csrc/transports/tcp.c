@@ -170,9 +170,12 @@ static hk_status_t tcp_open_spin(const hk_job_t *job, hk_ctx_t **ctx_p)
     return open_as(job, &hk_transport_tcp_spin, HK_STREAM_SPIN, ctx_p);
 }
 
+enum { TCP_CAPS = HK_STREAM_CAPS | HK_CAP_HOSTS };
+
 const hk_transport_t hk_transport_tcp = {
     .name = "tcp",
     .summary = "TCP connections between processes; a rank that waits sleeps in send or recv",
+    .caps = TCP_CAPS | HK_CAP_STREAM,
     HK_STREAM_BYTES,
     .open = tcp_open_blocking,
     HK_STREAM_HOOKS,
@@ -181,7 +184,7 @@ const hk_transport_t hk_transport_tcp = {
 const hk_transport_t hk_transport_tcp_nonblock = {
     .name = "tcp:nonblock",
     .summary = "TCP connections between processes, O_NONBLOCK; a rank that waits sleeps in poll",
-    .caps = HK_STREAM_CAPS,
+    .caps = TCP_CAPS,
     .open = tcp_open_nonblock,
     HK_STREAM_HOOKS,
 };
@@ -189,7 +192,7 @@ const hk_transport_t hk_transport_tcp_nonblock = {
 const hk_transport_t hk_transport_tcp_spin = {
     .name = "tcp:spin",
     .summary = "TCP connections between processes, O_NONBLOCK; a rank that waits tries again at once",
-    .caps = HK_STREAM_CAPS | HK_CAP_SPINS,
+    .caps = TCP_CAPS | HK_CAP_SPINS,
     .open = tcp_open_spin,
     HK_STREAM_HOOKS,
 };

@@ -306,7 +306,7 @@ static hk_status_t udp_open_spin(const hk_job_t *job, hk_ctx_t **ctx_p)
     return hk_udp_open(job, &hk_transport_udp_spin, HK_UDP_SPIN, ctx_p);
 }
 
-enum { CAPS = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_CAP_SYSCALLS | HK_CAP_LOSSY };
+enum { CAPS = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_CAP_SYSCALLS | HK_CAP_LOSSY | HK_CAP_HOSTS };
 
 #define HOOKS                                                                                                          \
     .abi = HK_TRANSPORT_ABI, .max_bytes = HK_UDP_MAX_BYTES, .close = hk_udp_close, .library = udp_library,             \

@@ -39,6 +39,7 @@ static hk_status_t unix_open_spin(const hk_job_t *job, hk_ctx_t **ctx_p)
 const hk_transport_t hk_transport_unix = {
     .name = "unix",
     .summary = "Unix-domain sockets between processes; a rank that waits sleeps in send or recv",
+    .caps = HK_STREAM_CAPS | HK_CAP_STREAM,
     HK_STREAM_BYTES,
     .prepare = unix_prepare,
     .release = hk_stream_release,
