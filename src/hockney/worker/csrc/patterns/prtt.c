@@ -22,17 +22,16 @@ static prtt_state_t *prtt_state(const hk_run_t *run)
     return run->state;
 }
 
-static hk_status_t prtt_plan(const hk_run_t *run, hk_plan_t *plan_p)
+static hk_plan_t prtt_plan(const hk_run_t *run)
 {
     const uint64_t messages = (uint64_t)run->option[PRTT_MESSAGES];
-    *plan_p = (hk_plan_t){.out_bytes = run->bytes,
-                          .in_bytes = run->bytes,
-                          .state_bytes = sizeof(prtt_state_t),
-                          .bytes_per_rep = (messages + 1) * run->bytes,
-                          .messages_per_rep = messages + 1,
-                          .divisor = 1,
-                          .root = hk_source(run->option)};
-    return HK_OK;
+    return (hk_plan_t){.out_bytes = run->bytes,
+                       .in_bytes = run->bytes,
+                       .state_bytes = sizeof(prtt_state_t),
+                       .bytes_per_rep = (messages + 1) * run->bytes,
+                       .messages_per_rep = messages + 1,
+                       .divisor = 1,
+                       .root = hk_source(run->option)};
 }
 
 /* What one delay takes, call and overshoot included: in the loop no clock is read beside it. */
