@@ -16,7 +16,7 @@ LEVELS = [
     {"units"},
     {"model"},
     {"stats", "fit", "worker", "suites", "archive"},
-    {"machine", "store", "plan"},
+    {"machine", "store", "plan", "refine"},
     {"sampler", "library"},
     {"instrument", "report"},
     {"run", "inventory", "checkup"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -198,10 +199,18 @@ def test_sizes_that_are_named_are_not_refined_unless_asked_for() -> None:
         assert bool(make_plan(pattern_suite("oneway"), wishes, CATALOGUE, cpus=2).refine) is refined
 
 
+def test_exact_places_are_looked_for_only_where_asked_and_keep_to_the_grain() -> None:
+    assert not make_plan(pattern_suite("memload"), Wishes(sizes=(64, 128)), CATALOGUE, cpus=2).exact
+    plan = make_plan(pattern_suite("memload"), Wishes(sizes=(64, 128), refine=True), CATALOGUE, cpus=2)
+    assert plan.exact
+    assert plan.grains == {"memload": 64}
+
+
 def test_a_plan_survives_its_way_through_the_store() -> None:
-    wishes = Wishes(precision=0.02, time_s=7, launches=3, oversubscribe=True, timeout_s=9)
-    plan = make_plan(pattern_suite("oneway"), wishes, CATALOGUE, cpus=2)
-    assert Plan.from_json(plan.suite, plan.points, plan.as_json()) == plan
+    wishes = Wishes(precision=0.02, time_s=7, launches=3, oversubscribe=True, timeout_s=9, refine=True)
+    for pattern in ("oneway", "memload"):
+        plan = replace(make_plan(pattern_suite(pattern), wishes, CATALOGUE, cpus=2), skipped=())
+        assert Plan.from_json(plan.suite, plan.points, plan.as_json()) == plan
 
 
 def test_all_pairs_are_all_ordered_pairs_of_every_number_of_ranks() -> None:

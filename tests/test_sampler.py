@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from hockney.model import Definition, Point, PointStatus, Visit
 from hockney.plan import Plan, curve_of
-from hockney.sampler import PointFailed, Progress, Sampler, bends
+from hockney.refine import sizes_to_add
+from hockney.sampler import PointFailed, Progress, Sampler
 from hockney.stats.interval import Interval
 from hockney.stats.states import Signs, State, classify
 
@@ -28,6 +30,7 @@ class Machine:
     floor_ns: Callable[[float], float] = lambda now_s: 27.0
     broken: dict[Point, str] = field(default_factory=dict)
     interrupt_after: int | None = None
+    pause_s: float = 1e-3  # what a visit takes beside its samples
     now_s: float = 0.0
     visits: list[Visit] = field(default_factory=list)
     random: random.Random = field(default_factory=lambda: random.Random(7))
@@ -46,7 +49,7 @@ class Machine:
         floor_ns = self.floor_ns(self.now_s)
         luck = self.random.gauss(1, self.noise)
         batch_ns = 2 * self.time_ns(point) * luck * batch * (floor_ns / 27.0)
-        self.now_s += (batch * samples + warmup) * batch_ns / batch / 1e9 + 1e-3
+        self.now_s += (batch * samples + warmup) * batch_ns / batch / 1e9 + self.pause_s
         elapsed_ns = np.full((2, samples), max(1, round(batch_ns)), dtype=np.int64)
         visit = Visit(
             point=point,
@@ -225,23 +228,93 @@ def test_sizes_are_added_around_a_jump_and_nowhere_else() -> None:
     added = sorted(point.bytes for point in notes.added)
     assert added
     assert all(point.role == "refined" for point in notes.added)
-    assert all(1024 < size < 16384 for size in added)
-    assert any(3500 < size <= 4096 for size in added)
-    assert any(4096 < size < 5200 for size in added)
+    assert all(4096 < size < 8192 for size in added), "the fit knows between which sizes it jumps"
+    assert min(added) < 4096 * 1.13
     assert all(point in notes.ends for point in notes.added)
 
 
+def jumping_after(*last_bytes: int) -> Callable[[Point], float]:
+    """A curve that takes half as long again from one byte after each of some sizes on."""
+    return lambda point: (200 + point.bytes / 10) * 1.5 ** sum(point.bytes > last for last in last_bytes)
+
+
+def exact_places(machine: Machine, sizes: Sequence[int], grain_bytes: int = 1) -> tuple[list[int], Notes]:
+    """The last size before each jump to the next measured one by a fifth or more, and what was told."""
+    points = [Point("mpi", "pingpong", 2, size) for size in sizes]
+    grains = {"pingpong": grain_bytes} if grain_bytes > 1 else {}
+    notes = sample(machine, replace(plan_of(*points, refine=True), exact=True, grains=grains))
+    measured = sorted({*sizes, *(point.bytes for point in notes.added)})
+    times = {size: machine.time_ns(Point("mpi", "pingpong", 2, size)) for size in measured}
+    jumps = [(a, b) for a, b in pairwise(measured) if b - a <= grain_bytes and times[b] > 1.2 * times[a]]
+    return [a for a, _ in jumps], notes
+
+
+POWERS = [0, *(1 << n for n in range(3, 21))]
+
+
+@pytest.mark.parametrize("last_bytes", [4096, 4097, 5001, 8191, 100_001])
+@pytest.mark.parametrize("noise", [0.002, 0.01])
+def test_the_place_of_a_jump_is_found_to_a_byte(last_bytes: int, noise: float) -> None:
+    places, notes = exact_places(Machine(jumping_after(last_bytes), noise=noise, pause_s=0.1), POWERS)
+    assert places == [last_bytes]
+    assert len(notes.added) <= last_bytes.bit_length() + 1  # a halving for each bit, and the two ends
+    assert all(point in notes.ends for point in notes.added)
+
+
+def test_the_places_of_two_jumps_are_found() -> None:
+    assert exact_places(Machine(jumping_after(1000, 65_535), pause_s=0.1), POWERS)[0] == [1000, 65_535]
+
+
+def test_added_sizes_keep_to_the_grain() -> None:
+    places, notes = exact_places(Machine(jumping_after(5000), pause_s=0.1), [8 << n for n in range(16)], grain_bytes=8)
+    assert places == [5000]
+    assert all(point.bytes % 8 == 0 for point in notes.added)
+
+
+def test_a_bend_has_no_exact_place_and_gets_few_sizes() -> None:
+    machine = Machine(lambda point: 1000 + point.bytes / 10 + max(0, point.bytes - 20_000) / 3, pause_s=0.1)
+    _, notes = exact_places(machine, POWERS)
+    assert 0 < len(notes.added) <= 12
+
+
+def test_a_blip_gets_neighbours_on_both_sides() -> None:
+    machine = Machine(lambda point: (200 + point.bytes / 10) * (1.5 if point.bytes == 4096 else 1), pause_s=0.1)
+    points = [Point("mpi", "pingpong", 2, size) for size in POWERS]
+    added = [point.bytes for point in sample(machine, plan_of(*points, refine=True)).added]
+    assert any(2048 < size < 4096 for size in added)
+    assert any(4096 < size < 8192 for size in added)
+    assert all(2048 < size < 8192 for size in added)
+
+
+def test_a_line_in_two_states_has_no_jumps() -> None:
+    """Some sizes are known best near, some far, where all takes seven times as long; each state is a straight line."""
+    machine = Machine(
+        lambda point: 1000 + point.bytes / 10, floor_ns=lambda now_s: 27.0 if int(now_s * 3) % 2 else 184.0, pause_s=0.1
+    )
+    points = [Point("mpi", "pingpong", 2, size) for size in POWERS]
+    notes = sample(machine, replace(plan_of(*points, refine=True), exact=True))
+    assert {visit.floor_ns[0] for visits in notes.rounds for visit in visits if visit.floor_ns} == {27.0, 184.0}
+    assert notes.added == []
+
+
+def test_however_wild_a_curve_the_added_sizes_are_bounded() -> None:
+    machine = Machine(lambda point: 100.0 + 1000 * random.Random(point.bytes).random(), pause_s=0.1)
+    points = [Point("mpi", "pingpong", 2, size) for size in POWERS]
+    assert len(sample(machine, plan_of(*points, refine=True)).added) <= 12
+    assert len(exact_places(machine, POWERS)[1].added) <= 48
+
+
 @pytest.mark.parametrize("noise", [0.0, 0.01])
-def test_a_straight_line_has_no_bends(noise: float) -> None:
+def test_a_straight_line_has_no_sizes_to_add(noise: float) -> None:
     generator = random.Random(3)
     sizes = [0, 1, 2, 4, 8, *(1 << n for n in range(4, 23))]
     curve = [(size, known((250 + size / 12) * generator.gauss(1, noise))) for size in sizes]
-    assert bends(curve) == []
+    assert sizes_to_add(curve) == []
 
 
 def test_scatter_within_the_intervals_is_no_bend() -> None:
-    assert bends([(8, known(100, 0.2)), (16, known(125, 0.2)), (32, known(100, 0.2))]) == []
-    assert bends([(8, known(100, 0.01)), (16, known(125, 0.01)), (32, known(100, 0.01))]) != []
+    assert sizes_to_add([(8, known(100, 0.2)), (16, known(125, 0.2)), (32, known(100, 0.2))]) == []
+    assert sizes_to_add([(8, known(100, 0.01)), (16, known(125, 0.01)), (32, known(100, 0.01))]) != []
 
 
 def known(value_ns: float, precision: float = 0.01) -> Interval:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     Int64Array = NDArray[np.int64]
     FloatArray = NDArray[np.float64]
+    BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, order=True)

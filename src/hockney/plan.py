@@ -33,7 +33,8 @@ class Plan:
     """All that decides a run: it is stored with it, so that a resumed run goes on with the same.
 
     `precision` is the asked half-width of each interval as a fraction; `time_s` the budget for measuring;
-    `refine` the curves that get more sizes where they bend.
+    `refine` the curves that get more sizes where they leave their line, with `exact` until the place of each jump is
+    known; `grains` what sizes are multiples of, by pattern, where it is more than 1.
     """
 
     suite: str
@@ -46,6 +47,8 @@ class Plan:
     hosts: tuple[str, ...] = ()
     timeout_s: int = 60
     refine: frozenset[tuple[str, str, int, tuple[tuple[str, str], ...]]] = field(default_factory=frozenset)
+    exact: bool = False
+    grains: Mapping[str, int] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         """Everything but the points, which the store keeps by themselves."""
@@ -57,6 +60,8 @@ class Plan:
             "hosts": list(self.hosts),
             "timeout_s": self.timeout_s,
             "refine": [[*curve[:3], [list(pair) for pair in curve[3]]] for curve in sorted(self.refine)],
+            "exact": self.exact,
+            "grains": dict(self.grains),
         }
 
     @classmethod
@@ -76,6 +81,8 @@ class Plan:
             hosts=tuple(stored["hosts"]),
             timeout_s=stored["timeout_s"],
             refine=frozenset(curves),
+            exact=stored["exact"],
+            grains=stored["grains"],
         )
 
 
@@ -102,7 +109,7 @@ def curve_of(point: Point) -> tuple[str, str, int, tuple[tuple[str, str], ...]]:
 
 
 def pattern_suite(pattern: str) -> Suite:
-    """A pattern alone as a suite: all sizes, refined where the curve bends."""
+    """A pattern alone as a suite: all sizes, and more where the curve leaves its line."""
     series = Series.model_validate({"pattern": pattern, "bytes": _DEFAULT_SIZES, "refine": True})
     return Suite(name=pattern, title=pattern, series=(series,), time_s=60.0)
 
@@ -168,6 +175,8 @@ def make_plan(
         hosts=wishes.hosts,
         timeout_s=round(sorted((*_TIMEOUT_S, time_s))[1]) if wishes.timeout_s is None else wishes.timeout_s,
         refine=frozenset(refine),
+        exact=wishes.refine is True,
+        grains={pattern.name: pattern.grain_bytes for pattern in patterns if pattern.grain_bytes > 1},
     )
 
 

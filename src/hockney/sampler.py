@@ -21,6 +21,7 @@ from typing import Protocol
 from hockney.errors import HockneyError
 from hockney.model import Point, PointStatus, Visit
 from hockney.plan import Plan, curve_of
+from hockney.refine import sizes_to_add
 from hockney.stats.figures import signs_of
 from hockney.stats.interval import Interval, median
 from hockney.stats.states import MIXED, Signs, State, classify
@@ -39,9 +40,9 @@ _FIRST_POINT_S = (
     0.015  # of the first round, seen with sockets and MPIs on two virtual CPUs; long repetitions take longer
 )
 _FIRST_START_S = 0.1  # likewise, of a job
-_REFINE_MISS = 0.08  # a bend: the straight line between two neighbours misses by more than this
-_REFINE_RATIO = 1.12  # neighbours closer than this are not split
 _REFINED_MAX = 12  # sizes added to one curve
+_EXACT_MAX = 48  # where the exact place of each switch is asked for
+_LOOK_AGAIN = 1.25  # a curve is looked at again when it has so many times the visits
 
 
 def first_rounds_s(plan: Plan) -> float:
@@ -108,6 +109,7 @@ class _Work:
     point: Point
     signs: list[Signs] = field(default_factory=list)  # of the machine's state, one a visit
     medians_ns: list[float] = field(default_factory=list)  # one a visit
+    states: list[State] = field(default_factory=list)  # one a visit, as of the last look
     batch: int = 0  # 0: not calibrated
     samples: int = 0
     warmup: int = 1
@@ -162,6 +164,7 @@ class Sampler:
         self._refined: Counter[tuple[object, ...]] = Counter(
             curve_of(point) for point in plan.points if point.role == "refined"
         )
+        self._looked: Counter[tuple[object, ...]] = Counter()  # visits of a curve when it was last looked at
         for visit in earlier:
             if visit.point in self._work:
                 self._work[visit.point].add(visit)
@@ -279,7 +282,8 @@ class Sampler:
         self._looked_at = self._visits_made()
         states = iter(classify([signs for work in everything for signs in work.signs]))
         for work in everything:
-            work.time = _time_in_main_state(work.medians_ns, [next(states) for _ in work.signs])
+            work.states = [next(states) for _ in work.signs]
+            work.time = _time_in_main_state(work)
         now_s = self._clock()
         going_on = []
         for work in active:
@@ -290,25 +294,44 @@ class Sampler:
                 self._end(work, PointStatus.PRECISE, None)
             else:
                 going_on.append(work)
-        return going_on + self._refine()
+        return going_on + self._refine({work.point for work in going_on})
 
-    def _refine(self) -> list[_Work]:
-        """Sizes between neighbours where the curve bends, once the points around it are known well enough."""
+    def _refine(self, unfinished: set[Point]) -> list[_Work]:
+        """Sizes where a curve leaves its line, once all its points are known well enough."""
         added: list[_Work] = []
+        room_at_most = _EXACT_MAX if self._plan.exact else _REFINED_MAX
         for curve in sorted(self._plan.refine):
             works = [work for point, work in self._work.items() if curve_of(point) == curve]
             works = sorted((w for w in works if w.point not in self._given_up), key=lambda w: w.point.bytes)
-            known = [(w.point.bytes, w.time) for w in works if w.time is not None and w.time.low is not None]
-            if len(known) < len(works) or not works:
+            known = _curve_in_one_state(works)
+            unknown = {work.point for work in works} - {point for point, _ in known}
+            room = room_at_most - self._refined[curve]
+            if room <= 0 or not known or not unfinished.isdisjoint(unknown):
                 continue
-            room = _REFINED_MAX - self._refined[curve]
-            for size in bends(known)[: max(0, room)]:
-                point = replace(works[0].point, bytes=size, role="refined")
-                added.append(self._work.setdefault(point, _Work(point)))
+            if not self._is_news(curve, works, unfinished):
+                continue
+            grain = self._plan.grains.get(works[0].point.pattern, 1)
+            times = [(point.bytes, time) for point, time in known]
+            points = [
+                replace(works[0].point, bytes=size, role="refined")
+                for size in sizes_to_add(times, grain_bytes=grain, exact=self._plan.exact)
+            ]
+            for point in [point for point in points if point not in self._work][:room]:
+                self._work[point] = _Work(point)
+                added.append(self._work[point])
                 self._refined[curve] += 1
         if added:
             self._observer.points_added([work.point for work in added])
         return added
+
+    def _is_news(self, curve: tuple[object, ...], works: Sequence[_Work], unfinished: set[Point]) -> bool:
+        """Whether a curve has enough new visits for another look, or its last ones."""
+        visits = sum(len(work.signs) for work in works)
+        over = unfinished.isdisjoint(work.point for work in works)
+        if visits < self._looked[curve] * (1 if over else _LOOK_AGAIN) + 1:
+            return False
+        self._looked[curve] = visits
+        return True
 
     def _end(self, work: _Work, status: PointStatus, reason: str | None) -> None:
         self._finished += 1
@@ -331,47 +354,27 @@ class Sampler:
         return max(1.0, done * ((work.precision / self._plan.precision) ** 2 - 1))
 
 
-def _time_in_main_state(medians_ns: Sequence[float], states: Sequence[State]) -> Interval | None:
-    """The median over visits in the state in which most of them were made; None without visits."""
-    by_state: dict[State, list[float]] = {}
-    for median_ns, state in zip(medians_ns, states, strict=True):
+def _by_state(work: _Work) -> dict[State, list[float]]:
+    """The medians of a point's visits."""
+    found: dict[State, list[float]] = {}
+    for median_ns, state in zip(work.medians_ns, work.states, strict=True):
         if state != MIXED:
-            by_state.setdefault(state, []).append(median_ns)
-    most = max(by_state.values(), key=len, default=None)
+            found.setdefault(state, []).append(median_ns)
+    return found
+
+
+def _time_in_main_state(work: _Work) -> Interval | None:
+    """The median over visits in the state in which most of them were made; None without visits."""
+    most = max(_by_state(work).values(), key=len, default=None)
     return None if most is None else median(most)
 
 
-def bends(curve: Sequence[tuple[int, Interval]]) -> list[int]:
-    """Sizes worth adding to a curve of (bytes, time), ascending.
-
-    They are midpoints beside each point that the straight line between its neighbours misses by more than 8 %, and by
-    more than the three intervals explain: scatter is no bend. A straight line in bytes is what a protocol with a
-    start-up and a rate gives (Hockney 1982), so any bend is a change of protocol, of cache level, or of the machine's
-    mood.
-    """
-    sizes: set[int] = set()
-    for (a, a_time), (b, b_time), (c, c_time) in zip(curve, curve[1:], curve[2:], strict=False):
-        part = (b - a) / (c - a)
-        straight_ns = a_time.value * (1 - part) + c_time.value * part
-        doubt_ns = _arm(a_time) * (1 - part) + _arm(c_time) * part + _arm(b_time)
-        if abs(straight_ns - b_time.value) <= max(_REFINE_MISS * b_time.value, doubt_ns):
-            continue
-        for low, high in ((a, b), (b, c)):
-            if high > max(8, low * _REFINE_RATIO) and high - low > 1:
-                middle = round((low * high) ** 0.5) if low > 0 else high // 2
-                sizes.add(_rounded(middle, low, high))
-    return sorted(sizes - {size for size, _ in curve})
-
-
-def _arm(time: Interval) -> float:
-    """The longer arm of an interval, in ns."""
-    return (time.precision or 0.0) * time.value
-
-
-def _rounded(size: int, low: int, high: int) -> int:
-    """To a multiple of 64 or 8 where one fits in between: other lengths cost extra for reasons of their own."""
-    for unit in (64, 8):
-        near = round(size / unit) * unit
-        if low < near < high:
-            return near
-    return size
+def _curve_in_one_state(works: Sequence[_Work]) -> list[tuple[Point, Interval]]:
+    """The points that have an interval in the state in which most of them have one: states make lines of their own."""
+    curves: dict[State, list[tuple[Point, Interval]]] = {}
+    for work in works:
+        for state, medians_ns in _by_state(work).items():
+            time = median(medians_ns)
+            if time.low is not None:
+                curves.setdefault(state, []).append((work.point, time))
+    return max(curves.values(), key=len, default=[])

@@ -123,6 +123,7 @@ def test_every_pattern_on_every_mpi(mpi: Mpi) -> None:
         "barrier",
         "bisection",
         "rounds",
+        "prtt",
     )
     with WorkerSession(job(mpi)) as session:
         session.hello()

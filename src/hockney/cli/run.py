@@ -38,7 +38,7 @@ hockney run --resume"""
 @click.option(
     "--limit", metavar="DURATION", help="Time limit of one measurement; if not said as --time, but 20s to 60s."
 )
-@click.option("--refine/--no-refine", default=None, help="Add sizes where a curve bends.")
+@click.option("--refine/--no-refine", default=None, help="Add sizes until the place of each jump is known to a byte.")
 @click.option("--oversubscribe", is_flag=True, help="Run points with more ranks than CPUs too.")
 @click.option("-l", "--label", metavar="NAME", help="A name for this run.")
 @click.option(

@@ -7,6 +7,7 @@
 // clang-format off
 #define PATTERNS(X)         \
     X(pingpong)             \
+    X(prtt)                 \
     X(oneway)               \
     X(twoway)               \
     X(pairs)                \

@@ -1,0 +1,132 @@
+"""LogGP's parameters L, o_s, o_r, g, G for each protocol segment, from round trips with and without delays.
+
+With PRTT(n, d) the time of the pattern `prtt` for messages of one size (n messages, a delay d after each, one answer):
+
+    half a round trip   PRTT(1, 0) / 2                                        = o_s + L + o_r
+    time per message    (PRTT(n, 0) - PRTT(1, 0)) / (n - 1)                   = g + size G
+    sender busy         o_s = (PRTT(n, d) - PRTT(1, d)) / (n - 1) - d
+    receiver busy       o_r = PRTT(1, d) - d - o_s
+
+provided that d is longer than a round trip: then the answer lies there when it is received. Each is a line over the
+sizes of a segment; the segments are those of the half round trip. L, o_s, o_r and g are the lines' values at 0 B, G the
+slope of the time per message. L is what the busy times leave of the half round trip. Nothing is clipped: below zero,
+both ends work on a message at once, or wake each other up at a price that another of the four times does not pay, and
+LogGP does not describe this transport.
+
+Sources: A. Alexandrov, M. F. Ionescu, K. E. Schauser, C. Scheiman, LogGP: Incorporating long messages into the LogP
+model, SPAA 1995; T. Hoefler, A. Lichei, W. Rehm, Low-overhead LogGP parameter assessment for modern interconnection
+networks, IPDPS workshops 2007 (the parametrised round trip); T. Kielmann, H. E. Bal, K. Verstoep, Fast measurement of
+LogP parameters for message passing platforms, IPDPS workshops 2000 (o_r behind a delay).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hockney.fit.fit import NoFit
+from hockney.fit.lines import Estimate, Lines, fit_lines
+from hockney.fit.segments import SegmentFit, fit_segments
+
+if TYPE_CHECKING:
+    from hockney.model import FloatArray
+
+
+_CLOCK = 0.01  # of the half round trip: delays end when the clock says so, however short the busy times are
+
+
+@dataclass(frozen=True)
+class RoundTrips:
+    """The four times of one size, for the same number of messages n, and what a delay really took."""
+
+    size_bytes: int
+    messages: int
+    one_ns: float  # PRTT(1, 0)
+    burst_ns: float  # PRTT(n, 0)
+    one_delayed_ns: float  # PRTT(1, d)
+    spaced_ns: float  # PRTT(n, d)
+    delay_ns: float
+
+
+@dataclass(frozen=True)
+class LogGP:
+    """The parameters of one segment. `busy_ns` is o_s + o_r together, which is better known than each."""
+
+    first_bytes: int
+    last_bytes: int
+    latency_ns: Estimate  # L
+    send_ns: Estimate  # o_s
+    receive_ns: Estimate  # o_r
+    busy_ns: Estimate
+    gap_ns: Estimate  # g
+    gap_ns_per_byte: Estimate  # G
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether LogGP describes this. False: L, o_s or o_r is below zero. None: one can't be told from zero."""
+        parts = (self.latency_ns, self.send_ns, self.receive_ns)
+        if any(part.high < 0 for part in parts):
+            return False
+        return True if all(part.low > 0 for part in parts) else None
+
+
+def fit_loggp(trips: Sequence[RoundTrips]) -> tuple[LogGP, ...] | NoFit:
+    """The parameters of each segment of a curve, sizes in any order, each once."""
+    import numpy as np
+
+    rows = sorted(trips, key=lambda row: row.size_bytes)
+    if any(row.messages < 2 for row in rows):
+        return NoFit("LogGP needs bursts of two messages at least")
+    short = next((row for row in rows if row.delay_ns < row.one_ns), None)
+    if short is not None:
+        return NoFit(
+            f"o_s and o_r need a delay longer than a round trip: at {short.size_bytes} B that takes "
+            f"{short.one_ns:.0f} ns, the delay {short.delay_ns:.0f} ns"
+        )
+    half_ns = [row.one_ns / 2 for row in rows]
+    segments = fit_segments([row.size_bytes for row in rows], half_ns)
+    if isinstance(segments, NoFit):
+        return segments
+
+    half = np.array(half_ns)
+    burst = np.array([row.burst_ns / (row.messages - 1) for row in rows])
+    gap = np.array([(row.burst_ns - row.one_ns) / (row.messages - 1) for row in rows])
+    send = np.array([(row.spaced_ns - row.one_delayed_ns) / (row.messages - 1) - row.delay_ns for row in rows])
+    busy = np.array([row.one_delayed_ns - row.delay_ns for row in rows])
+    work = np.abs(busy) + _CLOCK * half
+    on_way, per_message, sending, both, receiving = (
+        _lines(segments, values, level)
+        for values, level in ((half, half), (gap, burst), (send, work), (busy, work), (busy - send, work))
+    )
+    return tuple(
+        LogGP(
+            first_bytes=segment.first_bytes,
+            last_bytes=segment.last_bytes,
+            latency_ns=_left(on_way, both, which),
+            send_ns=sending.value(which, 0.0),
+            receive_ns=receiving.value(which, 0.0),
+            busy_ns=both.value(which, 0.0),
+            gap_ns=per_message.value(which, 0.0),
+            gap_ns_per_byte=per_message.slope_of(which),
+        )
+        for which, segment in enumerate(segments.segments)
+    )
+
+
+def _lines(segments: SegmentFit, values: FloatArray, level: FloatArray) -> Lines:
+    """Over the sizes of each segment; `level` is the time whose scatter a value has inherited."""
+    import numpy as np
+
+    sizes = np.array(segments.sizes_bytes, dtype=float)
+    starts = [segment.first_bytes for segment in segments.segments]
+    group = np.maximum(np.searchsorted(starts, sizes, side="right") - 1, 0)
+    own = np.ones(len(sizes))
+    own[list(segments.outliers)] = 0.0
+    return fit_lines(sizes, values, level, own, group)[0]
+
+
+def _left(on_way: Lines, both: Lines, which: int) -> Estimate:
+    """What the busy times leave of a half round trip at 0 B; the two lines come from different measurements."""
+    (whole_ns, whole_var), (busy_ns, busy_var) = on_way.at(which, 0.0), both.at(which, 0.0)
+    return on_way.estimate(whole_ns - busy_ns, whole_var + busy_var)

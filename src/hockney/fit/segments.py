@@ -1,0 +1,170 @@
+"""Straight segments of a curve of times over sizes: Hockney's line for each protocol, and the switches between them.
+
+Model: within a segment t(m) = t_0 + m / r_inf, as in `fit_hockney`; from one segment to the next t_0 and r_inf change,
+because a library goes over to another protocol or the data leave a cache. Where the segments begin, how many there
+are, and which sizes none of them explains (blips) is told by `partition`.
+
+Errors are weighed relative to the fitted time; scatter is taken as the same fraction of the time at every size, or in
+proportion to `errors` where those are given. Intervals are those of weighted least squares with Student's t, given
+that the segments are right; the interval of n_1/2, a ratio, is Fieller's (E. C. Fieller, Some problems in interval
+estimation, J. Royal Statistical Society B 16 (1954) 175-185).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hockney.fit.fit import NoFit
+from hockney.fit.lines import Estimate, Lines, fit_lines
+from hockney.fit.partition import SIZES_MIN, partition, weights_of
+from hockney.fit.student import t_quantile
+
+if TYPE_CHECKING:
+    from hockney.model import FloatArray
+
+_REWEIGHTED = 3  # times: weights come from the fit that they decide
+
+
+@dataclass(frozen=True)
+class Segment:
+    """One straight piece: from `first_bytes` to `last_bytes`, over `sizes` of the measured sizes."""
+
+    first_bytes: int
+    last_bytes: int
+    sizes: int
+    t0_ns: Estimate  # where the line meets size 0; below zero where times grow faster than the size
+    ns_per_byte: Estimate
+    relative_rms: float  # of (measured - fitted) / fitted
+    n_half_bytes: Estimate | None  # None where there is no r_inf, or t_0 isn't above zero
+
+    def time_ns(self, size_bytes: float) -> float:
+        """The time on this segment's line."""
+        return self.t0_ns.value + size_bytes * self.ns_per_byte.value
+
+    @property
+    def r_inf_bytes_per_s(self) -> Estimate | None:
+        """The rate that longer messages approach; None where the slope can't be told from none."""
+        slope = self.ns_per_byte
+        return Estimate(1e9 / slope.value, 1e9 / slope.high, 1e9 / slope.low) if slope.low > 0 else None
+
+
+@dataclass(frozen=True)
+class Switch:
+    """Between the last size of one segment and the first of the next: somewhere between lies the change.
+
+    `jump_ns` is the difference of the two lines at `above_bytes`, `relative` the same as a fraction of the lower
+    segment's line there. `bend` says that the lines meet between the two sizes, as far as their intervals tell: then
+    the change may be one of slope alone, and the jump what the new slope has added since.
+    """
+
+    below_bytes: int
+    above_bytes: int
+    jump_ns: Estimate
+    relative: float
+    bend: bool
+
+
+@dataclass(frozen=True)
+class SegmentFit:
+    """A curve as straight segments. Sizes ascend; `residuals` are (measured - fitted) / fitted, one a size.
+
+    `outliers` are indices of sizes that no segment explains; their residuals are against the segment they lie in.
+    """
+
+    segments: tuple[Segment, ...]
+    switches: tuple[Switch, ...]
+    sizes_bytes: tuple[int, ...]
+    times_ns: tuple[float, ...]
+    residuals: tuple[float, ...]
+    outliers: tuple[int, ...]
+
+
+def fit_segments(
+    sizes_bytes: Sequence[int], times_ns: Sequence[float], errors: Sequence[float] | None = None
+) -> SegmentFit | NoFit:
+    """Fit a curve of (size, time) pairs, in any order, each size once.
+
+    `errors` are the relative half widths of the times' 95 % intervals, where they are known.
+    """
+    import numpy as np
+
+    order = sorted(range(len(sizes_bytes)), key=lambda i: sizes_bytes[i])
+    if len(times_ns) != len(order) or (errors is not None and len(errors) != len(order)):
+        raise ValueError("sizes, times and errors differ in number")
+    distinct = len(set(sizes_bytes))
+    if distinct < SIZES_MIN:
+        return NoFit(f"a fit needs three sizes, there {'is' if distinct == 1 else 'are'} {distinct}")
+    if distinct < len(order):
+        return NoFit("a curve has each size once, here one stands twice")
+    sizes = np.array([sizes_bytes[i] for i in order], dtype=float)
+    times = np.array([times_ns[i] for i in order], dtype=float)
+    if not (np.isfinite(sizes).all() and np.isfinite(times).all() and sizes[0] >= 0 and times.min() > 0):
+        return NoFit("a fit needs positive times")
+    standard = None if errors is None else np.array([errors[i] for i in order], dtype=float) / t_quantile(1000)
+
+    found = partition(sizes, times, standard)
+    group = np.searchsorted(found.starts, np.arange(len(sizes)), side="right") - 1
+    kept = np.ones(len(sizes), dtype=bool)
+    kept[list(found.outliers)] = False
+    own = kept * weights_of(standard, len(sizes))
+    fitted = times
+    for _ in range(_REWEIGHTED):
+        lines, fitted = fit_lines(sizes, times, fitted, own, group)
+        fitted = np.maximum(fitted, 1e-3 * times)  # a line that goes below zero is no level
+    residuals = (times - fitted) / fitted
+    count = len(found.starts)
+    mine = [kept & (group == which) for which in range(count)]
+    segments = tuple(_segment(lines, which, sizes[mine[which]], residuals[mine[which]]) for which in range(count))
+    return SegmentFit(
+        segments=segments,
+        switches=tuple(_switch(lines, which, segments) for which in range(count - 1)),
+        sizes_bytes=tuple(int(size) for size in sizes),
+        times_ns=tuple(times.tolist()),
+        residuals=tuple(residuals.tolist()),
+        outliers=found.outliers,
+    )
+
+
+def _segment(lines: Lines, which: int, sizes: FloatArray, residuals: FloatArray) -> Segment:
+    import numpy as np
+
+    return Segment(
+        first_bytes=int(sizes[0]),
+        last_bytes=int(sizes[-1]),
+        sizes=len(sizes),
+        t0_ns=lines.value(which, 0.0),
+        ns_per_byte=lines.slope_of(which),
+        relative_rms=float(np.sqrt(np.mean(residuals**2))),
+        n_half_bytes=_n_half(lines, which),
+    )
+
+
+def _switch(lines: Lines, which: int, segments: Sequence[Segment]) -> Switch:
+    below, above = segments[which].last_bytes, segments[which + 1].first_bytes
+    before, after = (_gap(lines, which, size) for size in (below, above))
+    bend = min(before.low, after.low) <= 0 <= max(before.high, after.high)
+    return Switch(below, above, after, after.value / lines.at(which, above)[0], bend)
+
+
+def _gap(lines: Lines, which: int, size: float) -> Estimate:
+    """From a line to the next one at a size."""
+    (lower_ns, lower_var), (upper_ns, upper_var) = lines.at(which, size), lines.at(which + 1, size)
+    return lines.estimate(upper_ns - lower_ns, lower_var + upper_var)
+
+
+def _n_half(lines: Lines, which: int) -> Estimate | None:
+    """The sizes x at which t_0 - x * slope can't be told from zero."""
+    t0_ns, t0_var = lines.at(which, 0.0)
+    slope, slope_var = float(lines.slope[which]), float(lines.slope_var[which])
+    square = t_quantile(lines.freedom) ** 2
+    a = slope**2 - square * slope_var
+    if a <= 0 or slope <= 0 or t0_ns <= 0:
+        return None
+    b = t0_ns * slope + square * float(lines.mean_bytes[which]) * slope_var
+    c = t0_ns**2 - square * t0_var
+    root = math.sqrt(max(0.0, b * b - a * c))
+    value = t0_ns / slope
+    return Estimate(value, min(value, (b - root) / a), max(value, (b + root) / a))  # rounding, where all is exact

@@ -1,0 +1,30 @@
+"""The quantile of Student's t that a 95 % interval needs, without loading scipy (half a second) for one number."""
+
+from __future__ import annotations
+
+import functools
+import math
+
+_NORMAL = 1.959963984540054  # the 97.5 % quantile of the normal distribution
+
+
+@functools.lru_cache(maxsize=1024)
+def t_quantile(dof: int) -> float:
+    """The 97.5 % quantile at `dof` degrees of freedom: exact for one and two, within 0.2 % above.
+
+    Cornish-Fisher expansion: M. Abramowitz, I. Stegun, Handbook of Mathematical Functions, 1964, 26.7.5.
+    """
+    if dof < 1:
+        raise ValueError(f"not a number of degrees of freedom: {dof}")
+    if dof == 1:
+        return math.tan(math.pi * 0.475)
+    if dof == 2:
+        return 0.95 * math.sqrt(2 / (1 - 0.95**2))
+    x = _NORMAL
+    return (
+        x
+        + (x**3 + x) / (4 * dof)
+        + (5 * x**5 + 16 * x**3 + 3 * x) / (96 * dof**2)
+        + (3 * x**7 + 19 * x**5 + 17 * x**3 - 15 * x) / (384 * dof**3)
+        + (79 * x**9 + 776 * x**7 + 1482 * x**5 - 1920 * x**3 - 945 * x) / (92160 * dof**4)
+    )

@@ -1,0 +1,159 @@
+/* Parametrised round trip, PRTT(n, d, s) of Hoefler, Lichei and Rehm (IPDPS workshops 2007): the source sends n
+ * messages of s bytes, the target answers the last with one of the same length; the source's whole time. A delay d
+ * follows each message, also the last: so an answer that comes within it is received as it lies there, and what the
+ * two ends are busy with can be told apart (Kielmann, Bal and Verstoep, IPDPS workshops 2000). Four such times give
+ * LogGP's parameters; src/hockney/fit/loggp.py has the formulas. */
+#include "roles.h"
+
+enum { PRTT_MESSAGES = HK_ROLES_COUNT, PRTT_DELAY_NS };
+
+enum {
+    PRTT_TRIES = 5,
+    PRTT_DELAYS = 16, /* of one try: their mean counts */
+};
+
+/* The pattern's state: what a delay really takes, and how many were taken so far. */
+typedef struct prtt_state {
+    double delay_ns, delays;
+} prtt_state_t;
+
+static prtt_state_t *prtt_state(const hk_run_t *run)
+{
+    return run->state;
+}
+
+static hk_plan_t prtt_plan(const hk_run_t *run)
+{
+    const uint64_t messages = (uint64_t)run->option[PRTT_MESSAGES];
+    return (hk_plan_t){.out_bytes = run->bytes,
+                       .in_bytes = run->bytes,
+                       .state_bytes = sizeof(prtt_state_t),
+                       .bytes_per_rep = (messages + 1) * run->bytes,
+                       .messages_per_rep = messages + 1,
+                       .divisor = 1,
+                       .root = hk_source(run->option)};
+}
+
+/* What one delay takes, call and overshoot included: in the loop no clock is read beside it. */
+static double prtt_delay_ns(hk_ctx_t *ctx, uint64_t asked_ns)
+{
+    double least_ns = 0;
+    for (int i = 0; i < PRTT_TRIES; i++) {
+        const uint64_t start_ns = ctx->tp->now_ns(ctx);
+        for (int k = 0; k < PRTT_DELAYS; k++) {
+            ctx->tp->compute(ctx, asked_ns);
+        }
+        const double each_ns = (double)(ctx->tp->now_ns(ctx) - start_ns) / PRTT_DELAYS;
+        least_ns = i == 0 || each_ns < least_ns ? each_ns : least_ns;
+    }
+    return least_ns;
+}
+
+static hk_status_t prtt_prepare(hk_run_t *run)
+{
+    const uint64_t asked_ns = (uint64_t)run->option[PRTT_DELAY_NS];
+    if (asked_ns > 0 && run->ctx->rank == hk_source(run->option)) {
+        prtt_state(run)->delay_ns = prtt_delay_ns(run->ctx, asked_ns);
+    }
+    return HK_OK;
+}
+
+static hk_status_t prtt_burst(hk_run_t *run, int target, uint64_t reps)
+{
+    hk_ctx_t *ctx = run->ctx;
+    const hk_transport_t *tp = ctx->tp;
+    const int64_t messages = run->option[PRTT_MESSAGES];
+    hk_status_t status = HK_OK;
+    for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
+        for (int64_t k = 0; k < messages && status == HK_OK; k++) {
+            status = tp->send(ctx, target, run->out, run->bytes);
+        }
+        if (status == HK_OK) {
+            status = tp->recv(ctx, target, run->in, run->bytes);
+        }
+    }
+    return status;
+}
+
+static hk_status_t prtt_spaced(hk_run_t *run, int target, uint64_t reps)
+{
+    hk_ctx_t *ctx = run->ctx;
+    const hk_transport_t *tp = ctx->tp;
+    const int64_t messages = run->option[PRTT_MESSAGES];
+    const uint64_t delay_ns = (uint64_t)run->option[PRTT_DELAY_NS];
+    hk_status_t status = HK_OK;
+    for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
+        for (int64_t k = 0; k < messages && status == HK_OK; k++) {
+            status = tp->send(ctx, target, run->out, run->bytes);
+            tp->compute(ctx, delay_ns);
+        }
+        if (status == HK_OK) {
+            status = tp->recv(ctx, target, run->in, run->bytes);
+        }
+    }
+    prtt_state(run)->delays += (double)reps * (double)messages;
+    return status;
+}
+
+static hk_status_t prtt_answer(hk_run_t *run, int source, uint64_t reps)
+{
+    hk_ctx_t *ctx = run->ctx;
+    const hk_transport_t *tp = ctx->tp;
+    const int64_t messages = run->option[PRTT_MESSAGES];
+    hk_status_t status = HK_OK;
+    for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
+        for (int64_t k = 0; k < messages && status == HK_OK; k++) {
+            status = tp->recv(ctx, source, run->in, run->bytes);
+        }
+        if (status == HK_OK) {
+            status = tp->send(ctx, source, run->out, run->bytes);
+        }
+    }
+    return status;
+}
+
+static hk_status_t prtt_repeat(hk_run_t *run, uint64_t reps)
+{
+    const int peer = hk_role_peer(run->ctx->rank, run->option);
+    if (peer < 0) {
+        return HK_OK;
+    }
+    if (run->ctx->rank == hk_target(run->option)) {
+        return prtt_answer(run, peer, reps);
+    }
+    return run->option[PRTT_DELAY_NS] > 0 ? prtt_spaced(run, peer, reps) : prtt_burst(run, peer, reps);
+}
+
+static bool prtt_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
+{
+    const int peer = hk_role_peer(run->ctx->rank, run->option);
+    *expected_p = (hk_expected_t){.len_bytes = run->bytes, .from_rank = peer};
+    return i == 0 && peer >= 0;
+}
+
+static bool prtt_counter(const hk_run_t *run, size_t i, hk_counter_t *counter_p)
+{
+    const prtt_state_t *state = prtt_state(run);
+    *counter_p =
+        i == 0 ? (hk_counter_t){"delays", state->delays} : (hk_counter_t){"delay_ns", state->delays * state->delay_ns};
+    return i < 2;
+}
+
+const hk_pattern_t hk_pattern_prtt = {
+    .name = "prtt",
+    .summary = "messages with a delay after each, answered by one; the round trip that tells LogGP's parameters",
+    .needs = HK_CAP_SEND,
+    .ranks_min = 2,
+    .ranks_step = 1,
+    .timed = HK_TIMED_ROOT,
+    .sized = true,
+    .option = {HK_ROLES_OPTIONS,
+               {"messages", NULL, 1, 1, 1024, "messages before the answer"},
+               {"delay_ns", NULL, 0, 0, 1000000000, "computing after each message; 0: none"}},
+    .fits = hk_roles_fit,
+    .plan = prtt_plan,
+    .prepare = prtt_prepare,
+    .repeat = prtt_repeat,
+    .expected = prtt_expected,
+    .counter = prtt_counter,
+};
