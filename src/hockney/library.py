@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from hockney import stats
 from hockney.errors import UsageError
 from hockney.model import Launch, Point, PointStatus, RunInfo, RunStatus, Visit, Warning_
-from hockney.store import RunSummary, Store, StoredPoint
+from hockney.store import RunSummary, Store, StoredPoint, VisitSummary
 
 if TYPE_CHECKING:
     from hockney.model import FloatArray, Int64Array
@@ -118,6 +118,13 @@ class Run:
     def series(self) -> tuple[Series, ...]:
         """All series in the order of the plan, also those without samples (skipped, failed, not reached)."""
         return tuple(Series(self, stored) for stored in self._store.points(self.id))
+
+    def summaries(self) -> list[tuple[Series, list[tuple[VisitSummary, stats.State]]]]:
+        """Every series with its visits but without their samples, each with its state: a run of any size, fast."""
+        by_point: dict[int, list[tuple[VisitSummary, stats.State]]] = {}
+        for summary, state in self._store.summaries_with_states(self.id):
+            by_point.setdefault(summary.point_id, []).append((summary, state))
+        return [(series, by_point.get(series._stored.id, [])) for series in self.series]
 
     def find(
         self,

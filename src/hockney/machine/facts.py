@@ -38,7 +38,7 @@ def facts(root: Path = ROOT, environment: Mapping[str, str] = os.environ) -> dic
         "topology": topology.as_json(),
         "memory": _memory(root),
         "clock": _clock(root),
-        "network": {"tcp_congestion_control": read_text(root / "proc/sys/net/ipv4/tcp_congestion_control")},
+        "network": _network(root),
         "limits": {
             "usable_cpus": format_cpus(usable_cpus()),
             "quota_cpus": read_quota_cpus(root),
@@ -185,6 +185,21 @@ def _clock(root: Path) -> dict[str, Any]:
         "source": read_text(folder / "current_clocksource"),
         "available": (read_text(folder / "available_clocksource") or "").split(),
     }
+
+
+def _network(root: Path) -> dict[str, Any]:
+    folder = root / "proc/sys/net/ipv4"
+    return {
+        "tcp_congestion_control": read_text(folder / "tcp_congestion_control"),
+        "tcp_send_buffer_bytes": _buffer_bytes(folder / "tcp_wmem"),
+        "tcp_receive_buffer_bytes": _buffer_bytes(folder / "tcp_rmem"),
+    }
+
+
+def _buffer_bytes(path: Path) -> int | None:
+    """What a connection starts with: the second of least, default and most."""
+    words = (read_text(path) or "").split()
+    return int(words[1]) if len(words) == 3 and words[1].isdecimal() else None
 
 
 def _locked_memory_bytes() -> int | None:
