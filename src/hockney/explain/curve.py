@@ -133,17 +133,19 @@ def read_run(run: Run) -> Reading:
     """Raises HockneyError where there is no figure at all, or none with an interval."""
     summarized = run.summaries()
     if not any(visits for _, visits in summarized):
-        raise HockneyError(f"run {run.id} has no figures, so there is nothing to explain: {_why_empty(run)}")
+        raise HockneyError(f"{_subject(run)} has no figures, so there is nothing to explain: {_why_empty(run)}")
     states = _states(summarized)
     crowded = {(launch.transport, launch.ranks) for launch in run.launches.values() if launch.oversubscribed}
     curves, unsure = _curves(summarized, states, crowded)
+    if not curves and not unsure:
+        raise HockneyError(f"{_subject(run)} has measured the harness alone (transport null), which explains nothing")
     if not curves:
         raise HockneyError(
-            f"no figure of run {run.id} has an interval yet, so nothing can be told from noise: measure longer "
+            f"no figure of {_subject(run)} has an interval yet, so nothing can be told from noise: measure longer "
             "(--time), or go on with `hockney run --resume`"
         )
     return Reading(
-        subject=f"run {run.id}" + (f" ({run.label})" if run.label else ""),
+        subject=_subject(run),
         curves=tuple(curves),
         notes=tuple(_notes(run, unsure, curves)),
         floors=_floors(summarized, states),
@@ -152,6 +154,10 @@ def read_run(run: Run) -> Reading:
         warnings=run.warnings,
         recent=lambda most: _recent(summarized, most),
     )
+
+
+def _subject(run: Run) -> str:
+    return f"run {run.id}" + (f" ({run.label})" if run.label else "")
 
 
 def _why_empty(run: Run) -> str:

@@ -14,7 +14,8 @@ from hockney.units import format_bytes, format_ns
 
 # What stands on what: the upper adds its own cost to the lower one's. An @ stands for every library of that kind.
 _LAYERS = (("shm", "threads"), ("shm", "mpi@"), ("shm", "shmem@"), ("unix", "tcp"))
-_ALIKE = 0.05  # on either side: a layer that adds so little more or less adds the same
+_ALIKE = 0.25  # on either side: a layer that adds so little more or less adds about the same
+_BYTES_MAX = 1 << 16  # longer messages cost what their bytes do, and layers then differ in rate
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ def _ranges(upper: Curve, lower: Curve) -> Iterator[Layer]:
     range_: list[tuple[int, Estimate]] = []
     for mark in upper.marks:
         under = lower.at(mark.bytes)
-        if under is None:
+        if under is None or mark.bytes > _BYTES_MAX:
             continue
         added = difference(mark.time_ns, under)
         if range_ and not _agree([*range_, (mark.bytes, added)]):
