@@ -70,4 +70,5 @@ def _visit(point: Point, launch_id: int, round_: int, samples: int, random: np.r
 
 
 if __name__ == "__main__":
-    store_large_run(Path(sys.argv[1]), [f"made{i}" for i in range(10)], [round(1.17**i) * 8 for i in range(100)])
+    made = sorted({8 * round(1.17**i) for i in range(120)})[:100]
+    store_large_run(Path(sys.argv[1]), [f"made{i}" for i in range(10)], made)

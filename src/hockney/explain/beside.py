@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hockney.explain.curve import Curve, Reading, is_like
+from hockney.explain.curve import Curve, Reading, finding_about, is_like
 from hockney.explain.finding import (
     Evidence,
     Finding,
@@ -34,21 +34,22 @@ _HALF_DUPLEX = 0.75  # of a message's time alone: between full duplex, 0.5, and 
 
 def oneway_and_half_round_trip(reading: Reading) -> Found:
     """One-way messages beside half the round trip: streaming hides latency, so it may be faster, and not slower."""
-    pairs = list(_pairs(reading, "oneway", "pingpong"))
-    if not pairs:
-        return Lacking("needs oneway beside pingpong on one transport")
-    return [found for one, pingpong in pairs if (found := _order(one, pingpong, "half the round trip")) is not None]
+    return _beside_pingpong(reading, "oneway")
 
 
 def twoway_and_half_round_trip(reading: Reading) -> Found:
     """Messages both ways at once beside half the round trip."""
-    pairs = list(_pairs(reading, "twoway", "pingpong"))
+    return _beside_pingpong(reading, "twoway")
+
+
+def _beside_pingpong(reading: Reading, pattern: str) -> Found:
+    pairs = list(_pairs(reading, pattern, "pingpong"))
     if not pairs:
-        return Lacking("needs twoway beside pingpong on one transport")
-    return [found for one, pingpong in pairs if (found := _order(one, pingpong, "half the round trip")) is not None]
+        return Lacking(f"needs {pattern} beside pingpong on one transport")
+    return [found for one, pingpong in pairs if (found := _order(one, pingpong)) is not None]
 
 
-def _order(curve: Curve, other: Curve, name: str) -> Finding | None:
+def _order(curve: Curve, other: Curve) -> Finding | None:
     """Where the shortest common size of two curves differs. A window of several messages is meant to be faster."""
     marks = _common(curve, other)
     if not marks or curve.option("window"):
@@ -65,18 +66,20 @@ def _order(curve: Curve, other: Curve, name: str) -> Finding | None:
         if faster
         else "a stream of messages should hide part of what a single one costs, so here the sender waits for something"
     )
-    return Finding(
-        kind=kind,
-        transport=curve.transport,
-        pattern=curve.name,
-        state=curve.state,
+    return finding_about(
+        curve,
+        kind,
         sentence=(
             f"A message of {format_bytes(size)} takes {format_ns(own.value)} by {curve.name} and "
-            f"{format_ns(of_other.value)} by {name}, {ratio_text(quotient)} times: {why}."
+            f"{format_ns(of_other.value)} by half the round trip, {ratio_text(quotient)} times: {why}."
         ),
         effect=0.0 if faster else quotient.value - 1,
         sizes_bytes=(size,),
-        evidence=(Evidence(curve.name, own, "ns"), Evidence(name, of_other, "ns"), Evidence("ratio", quotient, "")),
+        evidence=(
+            Evidence(curve.name, own, "ns"),
+            Evidence("half the round trip", of_other, "ns"),
+            Evidence("ratio", quotient, ""),
+        ),
     )
 
 
@@ -104,11 +107,9 @@ def _duplex(two: Curve, one: Curve) -> Finding | None:
         words.append(f"the two directions {'take turns for the greater part' if turns else 'slow each other down'}")
     if faster:
         words.append("below 0.5 one direction alone is the slow one: its sender or receiver waits where two don't")
-    return Finding(
-        kind="duplex ratio",
-        transport=two.transport,
-        pattern=two.name,
-        state=two.state,
+    return finding_about(
+        two,
+        "duplex ratio",
         sentence=(
             f"A message of {two.name} costs {span} times the one of {one.name}, where 0.5 is full duplex and 1 half: "
             f"{'; '.join(words)}."
@@ -135,11 +136,9 @@ def loaded_and_idle(reading: Reading) -> Found:
             size, own, of_idle = faster[0]
             gain = difference(of_idle, own)
             found.append(
-                Finding(
-                    kind="loaded faster than idle",
-                    transport=loaded.transport,
-                    pattern=loaded.name,
-                    state=loaded.state,
+                finding_about(
+                    loaded,
+                    "loaded faster than idle",
                     sentence=(
                         f"With all ranks at it at once ({loaded.name}) a message of {format_bytes(size)} takes "
                         f"{format_ns(own.value)}, alone ({idle.name}) {format_ns(of_idle.value)}: load by itself "
@@ -168,11 +167,9 @@ def shared_path(reading: Reading) -> Found:
         sharing = round(quotient.value)
         if sharing >= 2 and abs(quotient.value / sharing - 1) <= _SHARED:
             found.append(
-                Finding(
-                    kind="a path shared by several",
-                    transport=loaded.transport,
-                    pattern=loaded.name,
-                    state=loaded.state,
+                finding_about(
+                    loaded,
+                    "a path shared by several",
                     sentence=(
                         f"Under load ({loaded.name}) each gets {1 / quotient.value:.3f} of the best rate alone "
                         f"({idle.name}): as if {sharing} shared one path."
@@ -266,11 +263,9 @@ def _mode(blocking: Curve, other: Curve) -> Finding | None:
     if other_slope.low <= 0 or not (is_above(slope, other_slope) or is_above(other_slope, slope)):
         return None
     per_byte = ratio(slope, other_slope)
-    return Finding(
-        kind="a mode costs per byte too",
-        transport=blocking.transport,
-        pattern=blocking.name,
-        state=blocking.state,
+    return finding_about(
+        blocking,
+        "a mode costs per byte too",
         sentence=(
             f"A blocking write takes {format_ns(per_write.value)} more than a non-blocking one at "
             f"{format_bytes(first)}, and each byte up to {format_bytes(last)} takes {ratio_text(per_byte)} times as "

@@ -14,6 +14,7 @@ from typing import Any
 
 from hockney.archive import Published
 from hockney.errors import HockneyError
+from hockney.explain.finding import Evidence, Finding
 from hockney.fit import Estimate
 from hockney.library import Run, Series
 from hockney.model import Definition, Point, PointStatus, Visit, Warning_
@@ -119,6 +120,32 @@ class Reading:
         caches = self.facts.get("topology", {}).get("caches", ())
         data = [cache for cache in caches if cache["kind"] != "instruction" and cache["size_bytes"]]
         return sorted({(cache["level"], cache["size_bytes"]) for cache in data})
+
+
+def finding_about(
+    curve: Curve,
+    kind: str,
+    *,
+    sentence: str,
+    effect: float,
+    sizes_bytes: tuple[int, ...] = (),
+    evidence: tuple[Evidence, ...] = (),
+    remedy: str | None = None,
+    source: str | None = None,
+) -> Finding:
+    """A finding that is this curve's first of all."""
+    return Finding(
+        kind=kind,
+        transport=curve.transport,
+        sentence=sentence,
+        effect=effect,
+        pattern=curve.name,
+        state=curve.state,
+        sizes_bytes=sizes_bytes,
+        evidence=evidence,
+        remedy=remedy,
+        source=source,
+    )
 
 
 def is_like(one: Curve, other: Curve) -> bool:

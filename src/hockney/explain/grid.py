@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 
-from hockney.explain.curve import Curve, Reading
+from hockney.explain.curve import Curve, Reading, finding_about
 from hockney.explain.finding import (
     Evidence,
     Finding,
@@ -43,11 +43,9 @@ def identical_rows(reading: Reading) -> Found:
     if not pairs:
         return Lacking("needs one pattern of many messages at two numbers of ranks, with three sizes or more")
     return [
-        Finding(
-            kind="two rows of a grid identical",
-            transport=fewer.transport,
-            pattern=fewer.name,
-            state=fewer.state,
+        finding_about(
+            fewer,
+            "two rows of a grid identical",
             sentence=(
                 f"{fewer.name} among {fewer.ranks} takes as long as among {more.ranks}, at all of "
                 f"{len(fewer.marks)} sizes to {_SAME:.1%}, though that is {more.ranks - 1} messages for "
@@ -197,11 +195,9 @@ def two_speeds(reading: Reading) -> Found:
         return Lacking("needs the rate per message of one pattern at two numbers of ranks")
     known = [(curve, slope) for curve in reading.of("oneway", "pairs") if (slope := _slope(curve, 1)) is not None]
     return [
-        Finding(
-            kind="two speeds in one grid",
-            transport=fewer.transport,
-            pattern=fewer.name,
-            state=fewer.state,
+        finding_about(
+            fewer,
+            "two speeds in one grid",
             sentence=(
                 f"{fewer.name} among {fewer.ranks} takes {slow.value:.3g} ns per byte of a message"
                 f"{_match(slow, known)}, among {more.ranks} only {fast.value:.3g} ns{_match(fast, known)}: the "
@@ -267,11 +263,9 @@ def _delay_counted(curve: Curve) -> Finding | None:
     over = took_ns / asked_ns
     if abs(over - 1) <= _DELAY:
         return None
-    return Finding(
-        kind="delays longer than asked for" if over > 1 else "delays shorter than asked for",
-        transport=curve.transport,
-        pattern=curve.name,
-        state=curve.state,
+    return finding_about(
+        curve,
+        "delays longer than asked for" if over > 1 else "delays shorter than asked for",
         sentence=f"A delay of {format_ns(asked_ns)} in {curve.pattern} took {format_ns(took_ns)}, {over:.2f} times.",
         effect=abs(over - 1),
         sizes_bytes=curve.sizes,
@@ -313,11 +307,9 @@ def own_block(reading: Reading) -> Found:
     if not pairs:
         return Lacking("needs an all-to-all of the library's own among 2 and among 4 ranks")
     return [
-        Finding(
-            kind="a scaling law broken",
-            transport=curve.transport,
-            pattern=curve.name,
-            state=curve.state,
+        finding_about(
+            curve,
+            "a scaling law broken",
             sentence=(
                 f"An all-to-all moves {format_rate(two.value)} for each rank among 2 and {format_rate(four.value)} "
                 f"among 4, {ratio_text(ratio(four, two))} times: the own block, half of what is copied among 2, takes "

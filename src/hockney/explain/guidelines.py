@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from hockney.explain.curve import Curve, Reading, is_like
+from hockney.explain.curve import Curve, Reading, finding_about, is_like
 from hockney.explain.finding import Evidence, Finding, Found, Lacking, is_above, ratio, ratio_text, scaled
 from hockney.fit import Estimate
 from hockney.units import format_bytes, format_ns
@@ -35,11 +35,9 @@ def slower_than_parts(reading: Reading) -> Found:
 def _finding(found: list[Made]) -> Finding:
     curve, size, own, parts, what = max(found, key=lambda one: one[2].value / one[3].value)
     more = f"; so it is at {len(found) - 1} more of its points" if len(found) > 1 else ""
-    return Finding(
-        kind="slower than its parts",
-        transport=curve.transport,
-        pattern=curve.name,
-        state=curve.state,
+    return finding_about(
+        curve,
+        "slower than its parts",
         sentence=(
             f"{curve.name} of {format_bytes(size)} among {curve.ranks} takes {format_ns(own.value)}, "
             f"{ratio_text(ratio(own, parts))} times {what} ({format_ns(parts.value)}){more}."

@@ -5,23 +5,15 @@ A published figure has no interval but the one of its last printed digit: half a
 
 from __future__ import annotations
 
-import functools
-import sys
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from hockney.archive import Machine, Published
 from hockney.explain.curve import Curve, Mark, Options, Reading
+from hockney.explain.data import rows_of
 from hockney.explain.finding import scaled
 from hockney.fit import Estimate
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
-_FILE = Path(__file__).parent / "archive.toml"
 _SCALE = {"us": 1e3, "MB/s": 1e6}  # to ns and bytes/s
 
 Key = tuple[str, int, Options, str]
@@ -61,7 +53,9 @@ def estimate_of(one: Published) -> Estimate:
 
 
 def _rows(one: Published) -> Iterator[Mapping[str, Any]]:
-    return (row for row in _table() if row["report"] == one.report and one.value and one.matches(row["where"]))
+    return (
+        row for row in rows_of("archive") if row["report"] == one.report and one.value and one.matches(row["where"])
+    )
 
 
 def _key(one: Published, row: Mapping[str, Any]) -> Key:
@@ -96,9 +90,3 @@ _MAKERS = {"time": _time, "rate": _rate, "half": _half}
 def _bytes(one: Published, row: Mapping[str, Any]) -> int:
     size = one.get("bytes") if "bytes" not in row else row["bytes"]
     return int(size or 0)
-
-
-@functools.cache
-def _table() -> list[dict[str, Any]]:
-    table: list[dict[str, Any]] = tomllib.loads(_FILE.read_text(encoding="utf-8"))["row"]
-    return table

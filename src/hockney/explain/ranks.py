@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hockney.explain.curve import Reading
+from hockney.explain.curve import Reading, finding_about
 from hockney.explain.finding import Evidence, Finding, Found, Lacking, ratio, ratio_text
 from hockney.fit import Estimate
 from hockney.stats import median
@@ -81,11 +81,9 @@ def above_floor(reading: Reading) -> Found:
         times = ratio(short[0].time_ns, floor)
         if times.low > usual:
             found.append(
-                Finding(
-                    kind="far above the floor",
-                    transport=curve.transport,
-                    pattern=curve.name,
-                    state=curve.state,
+                finding_about(
+                    curve,
+                    "far above the floor",
                     sentence=(
                         f"Half a round trip of {format_bytes(short[0].bytes)} takes "
                         f"{format_ns(short[0].time_ns.value)}, {ratio_text(times)} times the floor "

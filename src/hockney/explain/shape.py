@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from hockney.explain.curve import Curve, Mark, Place, Reading
+from hockney.explain.curve import Curve, Mark, Place, Reading, finding_about
 from hockney.explain.finding import (
     Evidence,
     Finding,
@@ -67,11 +67,9 @@ def _switch(curve: Curve, fit: SegmentFit, number: int, switch: Switch, reading:
         if known
         else "No documented threshold of this transport is known there."
     )
-    return Finding(
-        kind="protocol switch",
-        transport=curve.transport,
-        pattern=curve.name,
-        state=curve.state,
+    return finding_about(
+        curve,
+        "protocol switch",
         sentence=(
             f"Between {format_bytes(switch.below_bytes)} and {format_bytes(switch.above_bytes)} the time of "
             f"{curve.name} jumps by {time_text(switch.jump_ns)}, {switch.relative:.0%}. {said}"
@@ -104,11 +102,9 @@ def _bend(curve: Curve, fit: SegmentFit, number: int, switch: Switch) -> Finding
     quotient = ratio(above, below)
     if 1 - _BEND < quotient.value < 1 + _BEND:
         return None
-    return Finding(
-        kind="bend",
-        transport=curve.transport,
-        pattern=curve.name,
-        state=curve.state,
+    return finding_about(
+        curve,
+        "bend",
         sentence=(
             f"From {format_bytes(switch.above_bytes)} on each byte of {curve.name} takes {above.value:.3g} ns, up to "
             f"{format_bytes(switch.below_bytes)} {below.value:.3g} ns: {ratio_text(quotient)} times."
@@ -141,11 +137,9 @@ def _step(curve: Curve, lower: Mark, upper: Mark) -> Finding | None:
     effect = rest.value / lower.time_ns.value
     if rest.low <= 0 or effect < _FALL:
         return None
-    return Finding(
-        kind="protocol switch",
-        transport=curve.transport,
-        pattern=curve.name,
-        state=curve.state,
+    return finding_about(
+        curve,
+        "protocol switch",
         sentence=(
             f"From {format_bytes(lower.bytes)} to {format_bytes(upper.bytes)} the time of {curve.name} rises by "
             f"{format_ns(upper.time_ns.value - lower.time_ns.value)}, of which the best rate "
@@ -191,11 +185,9 @@ def _blip(curve: Curve, before: Mark, at: Mark, after: Mark) -> Finding | None:
     excess = difference(at.time_ns, line)
     if excess.low <= 0 or excess.value < _BLIP * line.value or not is_above(at.time_ns, after.time_ns):
         return None
-    return Finding(
-        kind="blip at the page size",
-        transport=curve.transport,
-        pattern=curve.name,
-        state=curve.state,
+    return finding_about(
+        curve,
+        "blip at the page size",
         sentence=(
             f"At the page size, {format_bytes(at.bytes)}, {curve.name} takes {time_text(excess)} more than the line "
             f"between its neighbours, {excess.value / line.value:.0%}, and more than the longer message after it."
@@ -248,11 +240,9 @@ def _best(marks: Iterable[Mark], low: int, high: int) -> Rated | None:
 
 def _fall(curve: Curve, level: int, cache_bytes: int, within: Rated, beyond: Rated) -> Finding:
     fall = ratio(beyond[1], within[1])
-    return Finding(
-        kind="bandwidth falls beyond a cache",
-        transport=curve.transport,
-        pattern=curve.name,
-        state=curve.state,
+    return finding_about(
+        curve,
+        "bandwidth falls beyond a cache",
         sentence=(
             f"The rate of {curve.name} falls from {format_rate(within[1].value)} at {format_bytes(within[0])} to "
             f"{format_rate(beyond[1].value)} at {format_bytes(beyond[0])}, {1 - fall.value:.0%}: between them lies the "
@@ -288,11 +278,9 @@ def _level(curve: Curve) -> Finding | None:
         same.append(mark)
     if len(same) < 2 or same[-1].bytes < 4 * max(4, same[0].bytes):
         return None
-    return Finding(
-        kind="latency independent of size",
-        transport=curve.transport,
-        pattern=curve.name,
-        state=curve.state,
+    return finding_about(
+        curve,
+        "latency independent of size",
         sentence=(
             f"Up to {format_bytes(same[-1].bytes)} the size costs nothing that could be seen: {curve.name} takes "
             f"{time_text(first)} at {format_bytes(same[0].bytes)} and {time_text(same[-1].time_ns)} there."
@@ -316,11 +304,9 @@ def _plateau(curve: Curve) -> Finding | None:
         (time_ns - fit.t0_ns) * fit.r_inf_bytes_per_s / 1e9
         for time_ns in (first.time_ns.value, first.time_ns.low, first.time_ns.high)
     ]
-    return Finding(
-        kind="latency independent of size",
-        transport=curve.transport,
-        pattern=curve.name,
-        state=curve.state,
+    return finding_about(
+        curve,
+        "latency independent of size",
         sentence=(
             f"{curve.name} of {format_bytes(first.bytes)} among {curve.ranks} takes {format_ns(first.time_ns.value)}, "
             f"as long as the line through the sizes {sizes_text(tuple(mark.bytes for mark in rest))} gives for "

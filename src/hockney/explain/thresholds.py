@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+from hockney.explain.data import rows_of
 from hockney.units import format_bytes
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
-_FILE = Path(__file__).parent / "thresholds.toml"
 _VERSION = re.compile(r"-(\d+(?:\.\d+)*)")
 
 
@@ -43,7 +35,7 @@ class Threshold:
 
 def thresholds_of(transport: str, facts: Mapping[str, Any]) -> Iterator[Threshold]:
     """What is documented of a transport, in the version that its name carries. `facts` are those of the run."""
-    for row in _table():
+    for row in rows_of("thresholds"):
         size = row.get("bytes") or facts.get("network", {}).get(row["fact"])
         if size and _is_meant(transport, row["transports"], *row["versions"]):
             yield Threshold(row["name"], size, row["header_bytes"], row["meaning"], row["ask"], row["source"])
@@ -62,9 +54,3 @@ def _is_meant(transport: str, begins: str, first: str, end: str) -> bool:
 
 def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split("."))
-
-
-@functools.cache
-def _table() -> list[dict[str, Any]]:
-    table: list[dict[str, Any]] = tomllib.loads(_FILE.read_text(encoding="utf-8"))["threshold"]
-    return table
