@@ -48,7 +48,7 @@ def visits(samples: Sequence[np.ndarray[tuple[int, ...], np.dtype[np.int64]]], p
         visit = make_visit(make_point(pattern=pattern, ranks=len(one)), one)
         wall_ns = tuple(int(row.sum()) for row in one)
         made.append((Visit(**{**visit.__dict__, "wall_ns": wall_ns}), State("near", 30.0)))
-    return reading(curve(), recent=lambda most: made[:most])
+    return reading(curve(), samples=lambda most, patterns=(): made[:most])
 
 
 def ticking(period: int, seed: int = 1) -> list[np.ndarray[tuple[int, ...], np.dtype[np.int64]]]:
@@ -74,6 +74,11 @@ def test_outliers_with_the_period_of_a_tick() -> None:
 def test_outliers_at_random_have_no_period() -> None:
     (slow,) = found(OUTLIERS, visits(ticking(0)))
     assert "without a period" in slow.sentence
+
+
+def test_very_many_outliers_can_be_counted() -> None:
+    (slow,) = found(OUTLIERS, visits(ticking(36) * 300))
+    assert "about every 4.00 ms" in slow.sentence
 
 
 def test_samples_without_outliers() -> None:

@@ -75,16 +75,15 @@ def _print(found: Explanation) -> None:
     if found.lacking:
         render.title("What could not be looked for")
         for name, reason in found.lacking:
-            render.say(f"  {name}: {reason}", style="dim")
+            render.item(f"{name}: {reason}", style="dim")
 
 
 def _print_finding(finding: Finding) -> None:
     more = f" (and {finding.more_alike} more alike)" if finding.more_alike else ""
-    render.say(f"- {finding.kind}: {finding.sentence}{more}")
-    if finding.remedy:
-        render.say(f"  {finding.remedy}", style="dim")
-    if finding.source:
-        render.say(f"  source: {finding.source}", style="dim")
+    render.item(finding.sentence + more, head=finding.kind)
+    for text in (finding.remedy, finding.source):
+        if text:
+            render.item(text, style="dim")
 
 
 def _print_layers(layers: Sequence[Layer]) -> None:
@@ -92,4 +91,4 @@ def _print_layers(layers: Sequence[Layer]) -> None:
         return
     render.title("What each layer adds to half a round trip")
     for layer in layers:
-        render.say(f"  {layer.text} {layer.sizes_text} ({layer.state})")
+        render.item(f"{layer.text} {layer.sizes_text} ({layer.state})")

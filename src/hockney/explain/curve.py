@@ -7,17 +7,18 @@ set beside each other. A point without an interval in that state is not part of 
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from hockney.archive import Published
 from hockney.errors import HockneyError
 from hockney.explain.finding import Evidence, Finding
 from hockney.fit import Estimate
 from hockney.library import Run, Series
-from hockney.model import Definition, Point, PointStatus, Visit, Warning_
+from hockney.model import Point, PointStatus, Visit, Warning_
 from hockney.stats import MIXED, UNKNOWN, Interval, State, median, time_of
 from hockney.store import VisitSummary
 
@@ -50,8 +51,8 @@ class Mark:
 class Curve:
     """All sizes of a pattern over a transport in one state; `marks` ascend.
 
-    `definition` is None where a report published the times. `peak_bytes_per_s` is a best rate that was published
-    without its size. `counters` are sums over all visits, one number a rank.
+    `peak_bytes_per_s` is a best rate that was published without its size. `counters` are sums over all visits, one
+    number a rank.
     """
 
     transport: str
@@ -60,7 +61,6 @@ class Curve:
     options: Options
     state: str
     marks: tuple[Mark, ...]
-    definition: Definition | None = None
     oversubscribed: bool = False
     peak_bytes_per_s: Estimate | None = None
     counters: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
@@ -86,13 +86,23 @@ class Curve:
         return dict(self.options).get(name)
 
 
+class Samples(Protocol):
+    """What brings back visits with their samples; see Reading."""
+
+    def __call__(self, most: int, patterns: Sequence[str] = ()) -> Sequence[tuple[Visit, State]]: ...
+
+
+def _no_samples(most: int, patterns: Sequence[str] = ()) -> Sequence[tuple[Visit, State]]:
+    return ()
+
+
 @dataclass(frozen=True)
 class Reading:
     """Everything that is looked at. What is not known of a machine is None or empty.
 
-    `floors` are the floors beside the latency of each place. `recent` brings back at most so many visits with their
-    samples, evenly chosen from the whole run. `published` are the archive's figures as they were printed. `notes` are
-    sentences on what could not be used.
+    `floors` are the floors beside the latency of each place. `samples(most, patterns)` brings back about so many visits
+    with their samples, of these patterns or of all, evenly chosen from each transport. `published` are the archive's
+    figures as they were printed. `notes` are sentences on what could not be used.
     """
 
     subject: str
@@ -103,7 +113,7 @@ class Reading:
     facts: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[Warning_, ...] = ()
     published: tuple[Published, ...] = ()
-    recent: Callable[[int], Sequence[tuple[Visit, State]]] = lambda most: ()
+    samples: Samples = _no_samples
 
     def of(self, *patterns: str) -> list[Curve]:
         """The curves of these patterns, but for those of more ranks than CPUs: their times are the scheduler's."""
@@ -179,7 +189,7 @@ def read_run(run: Run) -> Reading:
         libraries={launch.transport: launch.library for launch in run.launches.values()},
         facts=run.facts,
         warnings=run.warnings,
-        recent=lambda most: _recent(summarized, most),
+        samples=functools.partial(_samples, summarized),
     )
 
 
@@ -209,7 +219,8 @@ def _curves(
     summarized: Iterable[tuple[Series, Summarized]], states: Mapping[Place, State], crowded: set[Place]
 ) -> tuple[list[Curve], list[Point]]:
     """The curves in the order of the plan, and the points that have no interval in their state."""
-    groups: dict[tuple[str, str, int, Options], list[tuple[int, Summarized]]] = {}
+    marks: dict[tuple[str, str, int, Options], list[Mark]] = {}
+    counters: dict[tuple[str, str, int, Options], dict[str, tuple[float, ...]]] = {}
     unsure: list[Point] = []
     for series, visits in summarized:
         point = series.point
@@ -217,59 +228,49 @@ def _curves(
             continue
         state = states[point.transport, point.ranks]
         # Definitions change only when a run is resumed by a later version; the later one's visits are looked at.
-        own = [(visit, at) for visit, at in visits if at == state and visit.median_ns is not None]
-        own = [(visit, at) for visit, at in own if visit.definition == own[-1][0].definition]
-        if _time(own) is None:
+        own = [visit for visit, at in visits if at == state and visit.median_ns is not None]
+        own = [visit for visit in own if visit.definition == own[-1].definition]
+        mark = _mark(point.bytes, own)
+        if mark is None:
             unsure.append(point)
-        else:
-            groups.setdefault((point.transport, point.pattern, point.ranks, point.options), []).append(
-                (point.bytes, own)
-            )
-    return [_curve(*key, states[key[0], key[2]].name, found, crowded) for key, found in groups.items()], unsure
+            continue
+        key = (point.transport, point.pattern, point.ranks, point.options)
+        marks.setdefault(key, []).append(mark)
+        _count(counters.setdefault(key, {}), own)
+    curves = [
+        Curve(
+            *key,
+            state=states[key[0], key[2]].name,
+            marks=tuple(sorted(found, key=lambda mark: mark.bytes)),
+            oversubscribed=(key[0], key[2]) in crowded,
+            counters=counters[key],
+        )
+        for key, found in marks.items()
+    ]
+    return curves, unsure
 
 
-def _curve(
-    transport: str,
-    pattern: str,
-    ranks: int,
-    options: Options,
-    state: str,
-    found: list[tuple[int, Summarized]],
-    crowded: set[Place],
-) -> Curve:
-    found.sort(key=lambda one: one[0])
-    counters: dict[str, list[float]] = {}
-    for _, visits in found:
-        for visit, _ in visits:
-            for name, values in visit.counters.items():
-                sums = counters.setdefault(name, [0.0] * len(values))
-                counters[name] = [one + other for one, other in zip(sums, values, strict=True)]
-    return Curve(
-        transport=transport,
-        pattern=pattern,
-        ranks=ranks,
-        options=options,
-        state=state,
-        marks=tuple(_mark(size, visits) for size, visits in found),
-        definition=found[-1][1][-1][0].definition,
-        oversubscribed=(transport, ranks) in crowded,
-        counters={name: tuple(sums) for name, sums in counters.items()},
-    )
+def _mark(size_bytes: int, visits: Sequence[VisitSummary]) -> Mark | None:
+    """None where the visits are too few for an interval."""
+    if not visits:
+        return None
+    medians_ns = [visit.median_ns for visit in visits if visit.median_ns is not None]
+    time = _estimate(time_of(medians_ns, [visit.launch_id for visit in visits])[0])
+    definition = visits[0].definition
+    return None if time is None else Mark(size_bytes, time, definition.bytes_per_rep / definition.divisor or None)
 
 
-def _mark(size_bytes: int, visits: Summarized) -> Mark:
-    definition, time = visits[-1][0].definition, _time(visits)
-    assert time is not None  # those without are left out before
-    return Mark(size_bytes, time, definition.bytes_per_rep / definition.divisor or None)
-
-
-def _time(visits: Summarized) -> Estimate | None:
-    medians = [(visit.median_ns, visit.launch_id) for visit, _ in visits if visit.median_ns is not None]
-    return _estimate(time_of([ns for ns, _ in medians], [number for _, number in medians])[0]) if medians else None
+def _count(sums: dict[str, tuple[float, ...]], visits: Iterable[VisitSummary]) -> None:
+    """Add what these visits counted."""
+    for visit in visits:
+        for name, values in visit.counters.items():
+            before = sums.get(name, (0.0,) * len(values))
+            sums[name] = tuple(one + other for one, other in zip(before, values, strict=True))
 
 
 def _estimate(interval: Interval) -> Estimate | None:
-    if interval.low is None or interval.high is None:
+    """None without an interval, or with one that holds 0: the clock can't tell so short a time."""
+    if interval.low is None or interval.high is None or interval.low <= 0:
         return None
     return Estimate(interval.value, interval.low, interval.high)
 
@@ -289,14 +290,22 @@ def _floors(summarized: Iterable[tuple[Series, Summarized]], states: Mapping[Pla
     return {place: floor for place, floor in floors.items() if floor is not None}
 
 
-def _recent(summarized: Sequence[tuple[Series, Summarized]], most: int) -> list[tuple[Visit, State]]:
-    """Whole series, evenly chosen, until they have so many visits; those of mixed state are left out."""
-    measured = [(series, len(visits)) for series, visits in summarized if visits and series.point.transport != "null"]
-    total = sum(visits for _, visits in measured)
-    step = max(1, -(-total // most))
+def _samples(
+    summarized: Iterable[tuple[Series, Summarized]], most: int, patterns: Sequence[str] = ()
+) -> list[tuple[Visit, State]]:
+    """Whole series, evenly chosen from each transport, until they have about so many visits; none of mixed state."""
+    by_transport: dict[str, list[tuple[Series, int]]] = {}
+    for series, visits in summarized:
+        point = series.point
+        if visits and point.transport != "null" and (not patterns or point.pattern in patterns):
+            by_transport.setdefault(point.transport, []).append((series, len(visits)))
+    chosen: list[Series] = []
+    for own in by_transport.values():
+        step = -(-sum(visits for _, visits in own) * len(by_transport) // most)
+        chosen += [series for series, _ in own[::step]]
     return [
         (visit, state)
-        for series, _ in measured[::step]
+        for series in chosen
         for visit, state in zip(series.visits, series.states, strict=True)
         if state != MIXED and visit.elapsed_ns.size
     ]

@@ -94,13 +94,17 @@ def _off(value_ns: float, period_ns: float) -> float:
 
 def _tail(n: int, p: float, k: int) -> float:
     """P(binomial(n, p) >= k)."""
-    return math.fsum(math.comb(n, i) * p**i * (1 - p) ** (n - i) for i in range(k, n + 1))
+    logs = math.lgamma(n + 1), math.log(p), math.log(1 - p)
+    return math.fsum(
+        math.exp(logs[0] - math.lgamma(i + 1) - math.lgamma(n - i + 1) + i * logs[1] + (n - i) * logs[2])
+        for i in range(k, n + 1)
+    )
 
 
 def outliers(reading: Reading) -> Found:
     """Samples of more than twice their visit's median, with their period where they have one."""
     by_transport: dict[str, list[Visit]] = {}
-    for visit, _ in reading.recent(_VISITS_MAX):
+    for visit, _ in reading.samples(_VISITS_MAX):
         by_transport.setdefault(visit.point.transport, []).append(visit)
     if not by_transport:
         return Lacking("needs samples")

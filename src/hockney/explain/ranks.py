@@ -24,7 +24,7 @@ def slow_ranks(reading: Reading) -> Found:
     import numpy as np
 
     ratios: dict[tuple[str, int, int], list[float]] = {}
-    for visit, _ in reading.recent(_VISITS_MAX):
+    for visit, _ in reading.samples(_VISITS_MAX, (*_ALL, *_FIRST_HALF)):
         equal = visit.elapsed_ns.shape[0] // (2 if visit.point.pattern in _FIRST_HALF else 1)
         if visit.point.pattern not in (*_ALL, *_FIRST_HALF) or equal < 2:
             continue
