@@ -25,7 +25,6 @@ from hockney.units import format_bytes, format_ns, format_rate
 # A curve's shape is that of its transport, so of each transport the first of these that it has is looked at.
 _SHAPES = ("pingpong", "putpong", "oneway", "pairs", "put", "get", "putring")
 _SIZES_MIN = 6
-_CLOSE_BYTES = 64
 _BEND = 0.25
 _JUMP = 0.05  # of the time; smaller ones are a fit's, not a protocol's
 _BLIP = 0.05
@@ -78,8 +77,8 @@ def _switch(curve: Curve, fit: SegmentFit, number: int, switch: Switch, reading:
         sizes_bytes=(switch.below_bytes, switch.above_bytes),
         evidence=(Evidence("jump", switch.jump_ns, "ns"), *_sides(fit, number)),
         remedy=None
-        if switch.above_bytes - switch.below_bytes <= _CLOSE_BYTES
-        else f"For a closer place measure sizes between {switch.below_bytes} and {switch.above_bytes} (--bytes).",
+        if switch.above_bytes - switch.below_bytes == 1
+        else f"`hockney run {curve.pattern} -t {curve.transport} --refine` finds the place to a byte.",
         source=known[0].source if known else None,
     )
 
