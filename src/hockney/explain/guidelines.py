@@ -15,7 +15,7 @@ from hockney.explain.finding import Evidence, Finding, Found, Lacking, is_above,
 from hockney.fit import Estimate
 from hockney.units import format_bytes, format_ns
 
-_SLOWER = 0.03
+_SLOWER = 0.05
 Made = tuple[Curve, int, Estimate, Estimate, str]  # operation, size, its time, that of its parts, what these are
 
 
