@@ -18,6 +18,7 @@ LEVELS = [
     {"stats", "fit", "worker", "suites", "archive"},
     {"machine", "store", "plan", "refine"},
     {"sampler", "library"},
+    {"explain"},
     {"instrument", "report"},
     {"run", "inventory", "checkup"},
     {"cli"},

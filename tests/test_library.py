@@ -211,6 +211,14 @@ def test_series_knows_its_states(run: hockney.Run) -> None:
     assert [(figure.state, figure.value_ns) for figure in series.figures()] == [("near", 105.0), ("far", 315.0)]
 
 
+def test_summaries_are_the_visits_without_their_samples(run: hockney.Run) -> None:
+    told = run.summaries()
+    assert [series for series, _ in told] == list(run.series)
+    for series, visits in told:
+        assert [visit.samples for visit, _ in visits] == [visit.elapsed_ns.shape[1] for visit in series.visits]
+        assert [state for _, state in visits] == list(series.states)
+
+
 def test_series_knows_how_it_ended(run: hockney.Run) -> None:
     assert (run.series[0].status, run.series[0].reason) == (PointStatus.PRECISE, None)
     assert (run.series[5].status, run.series[5].reason) == (PointStatus.SKIPPED, "there are 2 CPUs only")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from hockney import stats
 from hockney.errors import UsageError
 from hockney.model import Launch, Point, PointStatus, RunInfo, RunStatus, Visit, Warning_
-from hockney.store import RunSummary, Store, StoredPoint
+from hockney.store import RunSummary, Store, StoredPoint, VisitSummary
 
 if TYPE_CHECKING:
     from hockney.model import FloatArray, Int64Array
@@ -119,6 +119,10 @@ class Run:
         """All series in the order of the plan, also those without samples (skipped, failed, not reached)."""
         return tuple(Series(self, stored) for stored in self._store.points(self.id))
 
+    def summaries(self) -> list[tuple[Series, list[tuple[VisitSummary, stats.State]]]]:
+        """Every series with its visits but without their samples, each with its state: a run of any size, fast."""
+        return [(series, self._summaries.get(series._stored.id, [])) for series in self.series]
+
     def find(
         self,
         *,
@@ -174,8 +178,12 @@ class Run:
         return f"transports {', '.join(transports)}; patterns {', '.join(patterns)}; bytes {', '.join(map(str, sizes))}"
 
     @functools.cached_property
-    def _states(self) -> dict[int, list[stats.State]]:
-        return self._store.states(self.id)
+    def _summaries(self) -> dict[int, list[tuple[VisitSummary, stats.State]]]:
+        """By point; levels of floor and pace are looked for among all visits of the run."""
+        by_point: dict[int, list[tuple[VisitSummary, stats.State]]] = {}
+        for summary, state in self._store.summaries_with_states(self.id):
+            by_point.setdefault(summary.point_id, []).append((summary, state))
+        return by_point
 
 
 class Series:
@@ -209,7 +217,7 @@ class Series:
     @functools.cached_property
     def states(self) -> tuple[stats.State, ...]:
         """The state of the machine at each visit, as seen over the whole run."""
-        known = self._run._states.get(self._stored.id, [])
+        known = [state for _, state in self._run._summaries.get(self._stored.id, [])]
         # A run that is being measured may have gained visits since: their state is not known yet.
         return tuple(known[: len(self.visits)]) + (stats.UNKNOWN,) * (len(self.visits) - len(known))
 

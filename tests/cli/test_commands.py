@@ -300,7 +300,7 @@ def test_completion_script(shell: str, capsys: pytest.CaptureFixture[str]) -> No
 def test_completion_answers_with_commands_and_runs(cli: Cli, filled_store: Path) -> None:
     asked = {"_HOCKNEY_COMPLETE": "bash_complete", "HOCKNEY_STORE": str(filled_store)}
     commands = cli(**asked, COMP_WORDS="hockney ex", COMP_CWORD="1")
-    assert (commands.returncode, commands.stdout) == (0, "plain,export\n")
+    assert (commands.returncode, commands.stdout) == (0, "plain,explain\nplain,export\n")
     runs = cli(**asked, COMP_WORDS="hockney show b", COMP_CWORD="2")
     assert runs.stdout == "plain,base\n"
 

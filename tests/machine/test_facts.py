@@ -84,6 +84,8 @@ def test_facts_of_a_machine_that_tells_all(tmp_path: Path) -> None:
         "proc/cpuinfo": "processor\t: 0\nmodel name\t: Some CPU\nflags : fpu tsc\nmicrocode\t: 0x1\n\nprocessor : 1\n",
         "proc/meminfo": "MemTotal: 2048 kB\nMemAvailable: 1024 kB\nHugePages_Total: 0\nBroken:\n",
         "proc/loadavg": "1.50 0.25 0.10 2/100 4242\n",
+        "proc/sys/net/ipv4/tcp_wmem": "4096\t16384\t4194304\n",
+        "proc/sys/net/ipv4/tcp_rmem": "unlike any Linux\n",
         "etc/os-release": 'NAME="Some"\nPRETTY_NAME="Some Linux 1"\n',
         "sys/kernel/mm/transparent_hugepage/enabled": "always [madvise] never\n",
         "sys/devices/system/clocksource/clocksource0/current_clocksource": "hpet\n",
@@ -123,6 +125,8 @@ def test_facts_of_a_machine_that_tells_all(tmp_path: Path) -> None:
     assert facts["os"]["name"] == "Some Linux 1"
     assert facts["load"]["average_1min"] == 1.5
     assert facts["clock"]["source"] == "hpet"
+    assert facts["network"]["tcp_send_buffer_bytes"] == 16384
+    assert facts["network"]["tcp_receive_buffer_bytes"] is None
     assert facts["environment"] == {"OMPI_MCA_btl": "self", "UCX_TLS": "tcp"}
 
 

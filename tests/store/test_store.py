@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.builders import SLOWEST, make_info, make_launch, make_point, make_visit
+from tests.builders import HALF_ROUND_TRIP, SLOWEST, make_info, make_launch, make_point, make_visit
 
 from hockney.errors import StoreError, UsageError
 from hockney.model import Definition, PointStatus, RunStatus, Visit, Warning_
@@ -77,7 +77,9 @@ def test_visits_come_back_by_point_in_order(store: Store, run_id: int) -> None:
 
 def test_summaries_hold_the_time_by_definition(store: Store, run_id: int) -> None:
     root = make_visit(make_point(8), [[400, 480, 420, 440], [1, 1, 1, 1]], batch=2)  # over 2 x 2
-    slowest = make_visit(make_point(64), [[5, 900, 7], [100, 8, 300]], definition=SLOWEST, floor_ns=None)
+    slowest = make_visit(
+        make_point(64), [[5, 900, 7], [100, 8, 300]], definition=SLOWEST, floor_ns=None, counters={"lost": (1.0, 2.0)}
+    )
     nothing = make_visit(make_point(64), [[], []], floor_ns=(1.0, 2.0), steal=0.5)
     store.write_round(run_id, [slowest, root, nothing])
     of_root, of_slowest, of_nothing = store.summaries(run_id)
@@ -86,6 +88,8 @@ def test_summaries_hold_the_time_by_definition(store: Store, run_id: int) -> Non
     assert (of_nothing.samples, of_nothing.median_ns, of_nothing.min_ns, of_nothing.max_ns) == (0, None, None, None)
     assert (of_root.floor_ns, of_slowest.floor_ns, of_nothing.floor_ns) == ((27.0, 28.0), None, (1.0, 2.0))
     assert (of_root.steal, of_nothing.steal) == (None, 0.5)
+    assert (of_root.definition, of_slowest.definition) == (HALF_ROUND_TRIP, SLOWEST)
+    assert (of_root.counters, of_slowest.counters) == ({}, {"lost": (1.0, 2.0)})
 
 
 def test_states_are_told_from_all_visits_of_the_run(store: Store, run_id: int) -> None:

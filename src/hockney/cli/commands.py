@@ -34,6 +34,7 @@ COMMANDS = {
     ),
     "runs": Entry("hockney.cli.runs:runs", "List the runs that are stored.", "runs"),
     "show": Entry("hockney.cli.show:show", "Show the figures of a run.", "show last --transport shm"),
+    "explain": Entry("hockney.cli.explain:explain", "Say in words what the figures of a run show.", "explain last"),
     "export": Entry("hockney.cli.export:export", "Write a run as CSV or JSON.", "export last --csv -o figures.csv"),
     "doctor": Entry("hockney.cli.doctor:doctor", "Say what limits precision here, and the remedy.", "doctor"),
     "completion": Entry(

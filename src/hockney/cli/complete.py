@@ -62,6 +62,13 @@ def patterns(ctx: click.Context, param: click.Parameter, incomplete: str) -> lis
     return _beginning(incomplete, words)
 
 
+def machines(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Names of the machines of the archive."""
+    from hockney.archive import machines as known
+
+    return _beginning(incomplete, known())
+
+
 def _beginning(incomplete: str, words: Iterable[str]) -> list[CompletionItem]:
     return [CompletionItem(word) for word in dict.fromkeys(words) if word.startswith(incomplete)]
 

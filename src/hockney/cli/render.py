@@ -90,6 +90,17 @@ def say(text: str = "", *, style: str | None = None) -> None:
         print_line(text)
 
 
+def item(text: str, *, head: str = "", style: str | None = None) -> None:
+    """A paragraph set in by two blanks, all of it on a terminal; `head`: its first words, set off."""
+    if is_terminal():
+        from rich.padding import Padding
+
+        first = f"[bold]{_escaped(head)}[/bold]: " if head else ""
+        _console().print(Padding(first + _escaped(text), (0, 0, 0, 2)), style=style)
+    else:
+        print_line(f"  {head}: {text}" if head else f"  {text}")
+
+
 def table(columns: Sequence[Column | str], rows: Iterable[Sequence[str]]) -> None:
     """Cells are text as it shall be read; a row may be shorter than the list of columns."""
     described = described_columns(columns)

@@ -9,7 +9,7 @@ from typing import Any
 from hockney.cli import render
 from hockney.cli.render import Column
 from hockney.model import PointStatus
-from hockney.report.sheet import Failure, Layer, Sheet, Value
+from hockney.report.sheet import Failure, Sheet, Value
 from hockney.units import format_bytes, format_ns, format_rate
 from hockney.worker.catalogue import Missing
 
@@ -41,8 +41,8 @@ def print_sheet(sheet: Sheet, missing: Sequence[Missing]) -> None:
     render.say(_legend(sheet))
     if sheet.layers:
         render.title("What each layer adds to the half round trip of 8 B")
-        for line in _layer_lines(sheet.layers):
-            render.say(f"  {line}")
+        for layer in sheet.layers:
+            render.say(f"  {layer.text} ({layer.state})")
     if sheet.warnings:
         render.title("What limits these figures")
         render.warnings(sheet.warnings)
@@ -116,19 +116,6 @@ def _floor_words(sheet: Sheet) -> list[str]:
     if any(name.endswith(", same core") for name in names):
         words.append("same core: both ranks ran on hardware threads of one core.")
     return words
-
-
-def _layer_lines(layers: Iterable[Layer]) -> Iterable[str]:
-    for layer in layers:
-        if layer.low_ns <= 0 <= layer.high_ns:
-            yield f"{layer.upper}: no difference seen to {layer.lower} ({layer.state})"
-        else:
-            verb = "adds" if layer.added_ns > 0 else "saves"
-            low, high = sorted((abs(layer.low_ns), abs(layer.high_ns)))
-            yield (
-                f"{layer.upper} {verb} {format_ns(abs(layer.added_ns))} ({format_ns(low)} to {format_ns(high)}) "
-                f"{'to' if verb == 'adds' else 'against'} {layer.lower} ({layer.state})"
-            )
 
 
 def _failure_lines(failures: Iterable[Failure]) -> Iterable[str]:

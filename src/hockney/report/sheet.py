@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from hockney.explain.layers import Layer, layer_at, layers_below
 from hockney.fit import HockneyFit, fit_hockney
 from hockney.library import Run, Series
 from hockney.model import Launch, PointStatus, Warning_
@@ -17,8 +18,6 @@ from hockney.stats import Figure, median, place
 LATENCY_BYTES = 8
 # The 97.5 % quantile of Student's distribution for 1, 2, … degrees of freedom; for more the last one, which is larger.
 _STUDENT_T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
-# What stands on what: the upper adds its own cost to the lower one's.
-_LAYERS = (("shm", "threads"), ("shm", "mpi@"), ("unix", "tcp"))
 
 
 @dataclass(frozen=True)
@@ -52,18 +51,6 @@ class Row:
     n_half_bytes: Value | None
     fit_rms: float | None
     oversubscribed: bool
-
-
-@dataclass(frozen=True)
-class Layer:
-    """What a transport adds to the half round trip of the one below it (or to the floor), in one state."""
-
-    upper: str
-    lower: str
-    state: str
-    added_ns: float
-    low_ns: float
-    high_ns: float
 
 
 @dataclass(frozen=True)
@@ -221,25 +208,18 @@ def _floors(series: Iterable[Series]) -> dict[str, Value]:
 
 
 def _layers(rows: Sequence[Row], floors: Mapping[str, Value]) -> Iterable[Layer]:
-    """Within a state only. The interval of a difference is the outermost of the two: wider than 95 %, never less."""
+    """Within a state only."""
     latency = {(row.transport, row.state): row for row in rows if row.latency_ns is not None}
     for (transport, state), row in latency.items():
         own = row.latency_ns
         assert own is not None
         floor = floors.get(state)
         if transport == "shm" and floor is not None:
-            yield _layer(transport, "the floor", state, own, floor)
-        for lower, upper in _LAYERS:
+            yield layer_at(LATENCY_BYTES, transport, "the floor", state, own, floor)
+        for lower in layers_below(transport):
             base = latency.get((lower, state))
-            if base is None or base.latency_ns is None:
-                continue
-            of_library = upper.endswith("@") and transport.startswith(upper) and ":" not in transport
-            if transport == upper or of_library:
-                yield _layer(transport, lower, state, own, base.latency_ns)
-
-
-def _layer(upper: str, lower: str, state: str, own: Value, under: Value) -> Layer:
-    return Layer(upper, lower, state, own.value - under.value, own.low - under.high, own.high - under.low)
+            if base is not None and base.latency_ns is not None:
+                yield layer_at(LATENCY_BYTES, transport, lower, state, own, base.latency_ns)
 
 
 def _too_short(series: Iterable[Series], rows: Iterable[Row]) -> Iterable[Failure]:

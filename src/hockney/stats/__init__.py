@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hockney.stats.figures import Figure, figures_of, rate_bytes_per_s, signs_of
+from hockney.stats.figures import Figure, figures_of, rate_bytes_per_s, signs_of, time_of
 from hockney.stats.interval import CONFIDENCE, Interval, median, order_ranks, quantile
 from hockney.stats.states import MIXED, UNKNOWN, Signs, State, classify, place
 
@@ -22,4 +22,5 @@ __all__ = [
     "quantile",
     "rate_bytes_per_s",
     "signs_of",
+    "time_of",
 ]

@@ -84,7 +84,8 @@ def _figure(state: State, visits: list[Visit], confidence: float) -> Figure:
 
     definition = visits[0].definition
     times_ns = [visit.times_ns() for visit in visits]
-    time, over = _time([float(np.median(times)) for times in times_ns], visits, confidence)
+    medians_ns = [float(np.median(times)) for times in times_ns]
+    time, over = time_of(medians_ns, [visit.launch_id for visit in visits], confidence)
     samples_ns = np.concatenate(times_ns)
     single = all(visit.batch == 1 for visit in visits) and len(samples_ns) >= P99_SAMPLES_MIN
     slowest_rank, slowest_share = _slowest(visits)
@@ -118,13 +119,15 @@ def rate_bytes_per_s(definition: Definition, time_ns: float | None) -> float | N
     return definition.bytes_per_rep / (time_ns * definition.divisor) * 1e9
 
 
-def _time(medians_ns: list[float], visits: list[Visit], confidence: float) -> tuple[Interval, str]:
-    """Over launches if there are enough of them for an interval, else over visits."""
+def time_of(
+    medians_ns: Sequence[float], launch_ids: Sequence[int], confidence: float = CONFIDENCE
+) -> tuple[Interval, str]:
+    """The time of a point from its visits' medians: over launches if there are enough for an interval, else visits."""
     import numpy as np
 
     by_launch: dict[int, list[float]] = {}
-    for visit, median_ns in zip(visits, medians_ns, strict=True):
-        by_launch.setdefault(visit.launch_id, []).append(median_ns)
+    for launch_id, median_ns in zip(launch_ids, medians_ns, strict=True):
+        by_launch.setdefault(launch_id, []).append(median_ns)
     if interval.order_ranks(len(by_launch), 0.5, confidence) is not None:
         launches_ns = [float(np.median(of_launch)) for of_launch in by_launch.values()]
         return interval.median(launches_ns, confidence), "launches"

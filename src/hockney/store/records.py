@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from hockney.model import Launch, Point, PointStatus, RunInfo, RunStatus, Warning_
+from hockney.model import Definition, Launch, Point, PointStatus, RunInfo, RunStatus, Warning_
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,7 @@ class VisitSummary:
     launch_id: int
     round: int
     batch: int
+    definition: Definition
     samples: int
     median_ns: float | None
     min_ns: float | None
@@ -65,3 +66,4 @@ class VisitSummary:
     floor_kind: str | None = None
     pace_ns: tuple[tuple[float, ...], tuple[float, ...]] | None = None
     solo_ns: tuple[float, float] | None = None
+    counters: Mapping[str, tuple[float, ...]] = field(default_factory=dict)

@@ -26,8 +26,9 @@ LAUNCH = "launch_index, transport, library, ranks, started_unix_s, argv, cpus, h
 POINT = "transport, pattern, ranks, bytes, options, role"
 WARNING = "kind, subject, cause, remedy"
 SUMMARY = (
-    "id, point_id, launch_id, round, batch, samples, median_ns, min_ns, max_ns, floor_before_ns, floor_after_ns, "
-    "steal, floor_kind, pace_ns, solo_before_ns, solo_after_ns"
+    "id, point_id, launch_id, round, batch, timed, divisor, bytes_per_rep, messages_per_rep, algorithm, "
+    "samples, median_ns, min_ns, max_ns, floor_before_ns, floor_after_ns, steal, floor_kind, pace_ns, "
+    "solo_before_ns, solo_after_ns, counters"
 )
 VISIT = (
     "point_id, launch_id, round, started_unix_s, batch, timed, divisor, bytes_per_rep, messages_per_rep, algorithm, "
@@ -181,7 +182,7 @@ def visit_of(row: Row, point: Point, launches: Mapping[int, Launch]) -> Visit:
         floor_ns=_pair(before_ns, after_ns),
         verified=bool(verified),
         steal=steal,
-        counters={name: tuple(values) for name, values in json.loads(counters or "{}").items()},
+        counters=_counters(counters),
         floor_kind=state[0],
         pace_ns=_paces(state[1]),
         solo_ns=_pair(*state[2:]),
@@ -191,14 +192,15 @@ def visit_of(row: Row, point: Point, launches: Mapping[int, Launch]) -> Visit:
 
 def visit_summary_of(row: Row) -> VisitSummary:
     """Row: SUMMARY."""
-    visit_id, point_id, launch_id, round_, batch, samples, median_ns, min_ns, max_ns, *floor, steal = row[:12]
-    kind, pace, *solo = row[12:]
+    visit_id, point_id, launch_id, round_, batch, *definition = row[:10]
+    samples, median_ns, min_ns, max_ns, *floor, steal, kind, pace, solo_before_ns, solo_after_ns, counters = row[10:]
     return VisitSummary(
         visit_id,
         point_id,
         launch_id,
         round_,
         batch,
+        Definition(*definition),
         samples,
         median_ns,
         min_ns,
@@ -207,8 +209,13 @@ def visit_summary_of(row: Row) -> VisitSummary:
         steal,
         kind,
         _paces(pace),
-        _pair(*solo),
+        _pair(solo_before_ns, solo_after_ns),
+        _counters(counters),
     )
+
+
+def _counters(text: str | None) -> dict[str, tuple[float, ...]]:
+    return {name: tuple(values) for name, values in json.loads(text).items()} if text else {}
 
 
 def _paces(text: str | None) -> tuple[tuple[float, ...], tuple[float, ...]] | None:

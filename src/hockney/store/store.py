@@ -221,6 +221,13 @@ class Store:
 
         Levels of floor and pace are looked for among all visits of the run. Points without visits are absent.
         """
+        by_point: dict[int, list[State]] = {}
+        for summary, state in self.summaries_with_states(run_id):
+            by_point.setdefault(summary.point_id, []).append(state)
+        return by_point
+
+    def summaries_with_states(self, run_id: int) -> list[tuple[VisitSummary, State]]:
+        """As `summaries`, each with the state of the machine then."""
         summaries = self.summaries(run_id)
         transports = {stored.id: stored.point.transport for stored in self.points(run_id)}
         places = {launch_id: launch.places for launch_id, launch in self._launches(run_id).items()}
@@ -234,10 +241,7 @@ class Store:
             )
             for each in summaries
         ]
-        by_point: dict[int, list[State]] = {}
-        for summary, state in zip(summaries, classify(signs), strict=True):
-            by_point.setdefault(summary.point_id, []).append(state)
-        return by_point
+        return list(zip(summaries, classify(signs), strict=True))
 
     def visits(self, stored: StoredPoint) -> list[Visit]:
         """A point's visits with their samples, in the order of writing."""

@@ -1,0 +1,94 @@
+"""`hockney explain`: what the figures of a run, or of a machine of the archive, say in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from hockney.cli import complete, render
+from hockney.cli.common import command
+from hockney.errors import UsageError, unknown
+
+if TYPE_CHECKING:
+    from hockney.explain import Explanation, Finding, Layer
+
+
+@command("explain", example="hockney explain last\nhockney explain --machine t3d")
+@click.argument("reference", required=False, metavar="[RUN]", shell_complete=complete.runs)
+@click.option(
+    "-m",
+    "--machine",
+    metavar="NAME",
+    help="A machine of the archive in place of a run: its published figures.",
+    shell_complete=complete.machines,
+)
+def explain(reference: str | None, machine: str | None, *, as_json: bool, store: Path | None) -> None:
+    """Say in words what the figures of a run show.
+
+    Protocol switches with the thresholds that the library documents, caches, ratios and laws that are not as they
+    should be, time slices, slow ranks, what each layer adds, and operations slower than their parts; then what could
+    not be looked for, and why. RUN is a number, a label, `last`, or `last~1` for the one before; docs/explain.md tells
+    what each finding means.
+    """
+    if (reference is None) == (machine is None):
+        raise UsageError("explain takes a run (`hockney explain last`) or a machine of the archive (--machine NAME)")
+    found = _of_machine(machine) if machine is not None else _of_run(reference or "", store)
+    if as_json:
+        render.print_json("explain", asdict(found))
+    else:
+        _print(found)
+
+
+def _of_run(reference: str, store: Path | None) -> Explanation:
+    from hockney.explain import explain_run
+    from hockney.library import open_results
+
+    with open_results(store) as results:
+        return explain_run(results.run(reference))
+
+
+def _of_machine(name: str) -> Explanation:
+    from hockney.archive import machines
+    from hockney.explain import explain_machine
+
+    if name not in machines():
+        raise unknown("machine", name, machines())
+    return explain_machine(machines()[name])
+
+
+def _print(found: Explanation) -> None:
+    count = len(found.findings)
+    render.title(f"{found.subject}: {count or 'no'} finding{'' if count == 1 else 's'}", first=True)
+    for note in found.notes:
+        render.say(note, style="dim")
+    for transport in dict.fromkeys(finding.transport for finding in found.findings):
+        own = [finding for finding in found.findings if finding.transport == transport]
+        states = ", ".join(dict.fromkeys(finding.state for finding in own if finding.state))
+        render.title(f"{transport} ({states})" if states else transport)
+        for finding in own:
+            _print_finding(finding)
+    _print_layers(found.layers)
+    if found.lacking:
+        render.title("What could not be looked for")
+        for name, reason in found.lacking:
+            render.item(f"{name}: {reason}", style="dim")
+
+
+def _print_finding(finding: Finding) -> None:
+    more = f" (and {finding.more_alike} more alike)" if finding.more_alike else ""
+    render.item(finding.sentence + more, head=finding.kind)
+    for text in (finding.remedy, finding.source):
+        if text:
+            render.item(text, style="dim")
+
+
+def _print_layers(layers: Sequence[Layer]) -> None:
+    if not layers:
+        return
+    render.title("What each layer adds to half a round trip")
+    for layer in layers:
+        render.item(f"{layer.text} {layer.sizes_text} ({layer.state})")

@@ -1,0 +1,119 @@
+"""Explaining figures: what the curves of a run, or of a machine of the archive, say in sentences.
+
+`DETECTORS` is the list of all that is looked for: a detector takes a Reading and gives what it found, or what it lacks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from hockney.archive import Machine
+from hockney.explain import beside, derived, grid, guidelines, periods, ranks, shape
+from hockney.explain.curve import Reading, read_run
+from hockney.explain.finding import Evidence, Finding, Found, Lacking
+from hockney.explain.layers import Layer, layers_of
+from hockney.explain.printed import read_machine
+from hockney.library import Run
+
+__all__ = [
+    "DETECTORS",
+    "PRINTED_DETECTORS",
+    "Evidence",
+    "Explanation",
+    "Finding",
+    "Layer",
+    "explain",
+    "explain_machine",
+    "explain_run",
+]
+
+# What it looks for, as docs/explain.md calls it -> what does it.
+DETECTORS: dict[str, Callable[[Reading], Found]] = {
+    "protocol switches": shape.switches,
+    "a blip at the page size": shape.page_blip,
+    "a bandwidth that falls beyond a cache": shape.cache_falls,
+    "latency independent of size": shape.flat,
+    "one-way messages beside half the round trip": beside.oneway_and_half_round_trip,
+    "two-way messages beside half the round trip": beside.twoway_and_half_round_trip,
+    "the duplex ratio": beside.duplex,
+    "loaded faster than idle": beside.loaded_and_idle,
+    "a path shared by several": beside.shared_path,
+    "different data beside the same data": beside.same_data,
+    "what a mode of writing costs": beside.stream_modes,
+    "two rows of a grid identical": grid.identical_rows,
+    "a scaling law broken": grid.broken_laws,
+    "a law that is not straight": grid.bent_laws,
+    "two speeds in one grid": grid.two_speeds,
+    "delays longer than asked for": grid.delays,
+    "the share of the own block": grid.own_block,
+    "values locked to a period": periods.locked_values,
+    "outliers and their period": periods.outliers,
+    "a slow rank": ranks.slow_ranks,
+    "a library that yields": ranks.yields,
+    "figures far above the floor": ranks.above_floor,
+    "operations slower than their parts": guidelines.slower_than_parts,
+}
+# What only a printed report can show.
+PRINTED_DETECTORS: dict[str, Callable[[Reading], Found]] = {
+    "steps that a best rate does not explain": shape.steps,
+    "derived figures that do not follow": derived.derived_columns,
+}
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """All that is said of a run or a machine.
+
+    `findings` stand by transport, the one with the greatest effect first, and so within each. `lacking` says of what
+    could not be looked for why not, `notes` what limits all of it.
+    """
+
+    subject: str
+    findings: tuple[Finding, ...]
+    layers: tuple[Layer, ...]
+    lacking: tuple[tuple[str, str], ...]
+    notes: tuple[str, ...]
+
+
+def explain_run(run: Run) -> Explanation:
+    """Raises HockneyError where the run has no figure with an interval."""
+    return explain(read_run(run))
+
+
+def explain_machine(machine: Machine) -> Explanation:
+    """What the published figures of a machine of the archive say."""
+    return explain(read_machine(machine))
+
+
+def explain(reading: Reading) -> Explanation:
+    """Try every detector."""
+    findings: list[Finding] = []
+    lacking: list[tuple[str, str]] = []
+    for name, detector in (DETECTORS | (PRINTED_DETECTORS if reading.published else {})).items():
+        found = detector(reading)
+        if isinstance(found, Lacking):
+            lacking.append((name, found.reason))
+        else:
+            findings.extend(found)
+    findings = _without_repeats(findings)
+    greatest: dict[str, float] = {}
+    for finding in findings:
+        greatest[finding.transport] = max(finding.effect, greatest.get(finding.transport, 0.0))
+    findings.sort(key=lambda one: (-greatest[one.transport], one.transport, -one.effect))
+    return Explanation(
+        subject=reading.subject,
+        findings=tuple(findings),
+        layers=tuple(layers_of(reading)),
+        lacking=tuple(lacking),
+        notes=reading.notes,
+    )
+
+
+def _without_repeats(findings: list[Finding]) -> list[Finding]:
+    """Of findings that say the same of one pattern with other options the greatest, which then counts the others."""
+    groups: dict[tuple[object, ...], list[Finding]] = {}
+    for finding in findings:
+        key = (finding.kind, finding.transport, finding.state, finding.pattern.partition(" ")[0], finding.sizes_bytes)
+        groups.setdefault(key, []).append(finding)
+    return [replace(max(alike, key=lambda one: one.effect), more_alike=len(alike) - 1) for alike in groups.values()]

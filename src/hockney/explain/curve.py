@@ -1,0 +1,341 @@
+"""What detectors look at: the curves of a run, or of a machine of the archive, and what is known beside them.
+
+A run is read once and without its samples: the medians of its visits are stored. Of each transport (at each number of
+ranks) only the state of the machine that most visits saw is looked at, because figures of different states can't be
+set beside each other. A point without an interval in that state is not part of any curve.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from hockney.archive import Published
+from hockney.errors import HockneyError
+from hockney.explain.finding import Evidence, Finding
+from hockney.fit import Estimate
+from hockney.library import Run, Series
+from hockney.model import Point, PointStatus, Visit, Warning_
+from hockney.stats import MIXED, UNKNOWN, Interval, State, median, time_of
+from hockney.store import VisitSummary
+
+Options = tuple[tuple[str, str], ...]
+Place = tuple[str, int]  # a transport and a number of ranks
+Summarized = list[tuple[VisitSummary, State]]
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A figure of a curve: the pattern's time, by its definition, at one message size.
+
+    The time stands for so many payload bytes; None where the pattern counts none.
+    """
+
+    bytes: int
+    time_ns: Estimate
+    payload_bytes: float | None = None
+
+    @property
+    def rate_bytes_per_s(self) -> Estimate | None:
+        """The pattern's rate."""
+        if not self.payload_bytes or self.time_ns.low <= 0:
+            return None
+        scale, time = 1e9 * self.payload_bytes, self.time_ns
+        return Estimate(scale / time.value, scale / time.high, scale / time.low)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """All sizes of a pattern over a transport in one state; `marks` ascend.
+
+    `peak_bytes_per_s` is a best rate that was published without its size. `counters` are sums over all visits, one
+    number a rank.
+    """
+
+    transport: str
+    pattern: str
+    ranks: int
+    options: Options
+    state: str
+    marks: tuple[Mark, ...]
+    oversubscribed: bool = False
+    peak_bytes_per_s: Estimate | None = None
+    counters: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """`oneway window=16`: the pattern with its options."""
+        return " ".join([self.pattern, *(f"{name}={value}" for name, value in self.options)])
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return tuple(mark.bytes for mark in self.marks)
+
+    @property
+    def place(self) -> Place:
+        return self.transport, self.ranks
+
+    def at(self, size_bytes: int) -> Estimate | None:
+        """The time of a size that was measured."""
+        return next((mark.time_ns for mark in self.marks if mark.bytes == size_bytes), None)
+
+    def option(self, name: str) -> str | None:
+        return dict(self.options).get(name)
+
+
+class Samples(Protocol):
+    """What brings back visits with their samples; see Reading."""
+
+    def __call__(self, most: int, patterns: Sequence[str] = ()) -> Sequence[tuple[Visit, State]]: ...
+
+
+def _no_samples(most: int, patterns: Sequence[str] = ()) -> Sequence[tuple[Visit, State]]:
+    return ()
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Everything that is looked at. What is not known of a machine is None or empty.
+
+    `floors` are the floors beside the latency of each place. `samples(most, patterns)` brings back about so many visits
+    with their samples, of these patterns or of all, evenly chosen from each transport. `published` are the archive's
+    figures as they were printed. `notes` are sentences on what could not be used.
+    """
+
+    subject: str
+    curves: tuple[Curve, ...]
+    notes: tuple[str, ...] = ()
+    floors: Mapping[Place, Estimate] = field(default_factory=dict)
+    libraries: Mapping[str, str] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    warnings: tuple[Warning_, ...] = ()
+    published: tuple[Published, ...] = ()
+    samples: Samples = _no_samples
+
+    def of(self, *patterns: str) -> list[Curve]:
+        """The curves of these patterns, but for those of more ranks than CPUs: their times are the scheduler's."""
+        return [curve for curve in self.curves if curve.pattern in patterns and not curve.oversubscribed]
+
+    @property
+    def page_bytes(self) -> int | None:
+        size: int | None = self.facts.get("memory", {}).get("page_bytes")
+        return size
+
+    @property
+    def caches(self) -> list[tuple[int, int]]:
+        """(level, bytes) of the data caches, by level."""
+        caches = self.facts.get("topology", {}).get("caches", ())
+        data = [cache for cache in caches if cache["kind"] != "instruction" and cache["size_bytes"]]
+        return sorted({(cache["level"], cache["size_bytes"]) for cache in data})
+
+
+def finding_about(
+    curve: Curve,
+    kind: str,
+    *,
+    sentence: str,
+    effect: float,
+    sizes_bytes: tuple[int, ...] = (),
+    evidence: tuple[Evidence, ...] = (),
+    remedy: str | None = None,
+    source: str | None = None,
+) -> Finding:
+    """A finding that is this curve's first of all."""
+    return Finding(
+        kind=kind,
+        transport=curve.transport,
+        sentence=sentence,
+        effect=effect,
+        pattern=curve.name,
+        state=curve.state,
+        sizes_bytes=sizes_bytes,
+        evidence=evidence,
+        remedy=remedy,
+        source=source,
+    )
+
+
+def is_like(one: Curve, other: Curve) -> bool:
+    """Whether two curves may be set beside each other: one transport, as many ranks, one state."""
+    return one.place == other.place and one.state == other.state
+
+
+# ---- a run ----------------------------------------------------------------------------------------------------------
+
+
+def read_run(run: Run) -> Reading:
+    """Raises HockneyError where there is no figure at all, or none with an interval."""
+    summarized = run.summaries()
+    if not any(visits for _, visits in summarized):
+        raise HockneyError(f"{_subject(run)} has no figures, so there is nothing to explain: {_why_empty(run)}")
+    states = _states(summarized)
+    crowded = {(launch.transport, launch.ranks) for launch in run.launches.values() if launch.oversubscribed}
+    curves, unsure = _curves(summarized, states, crowded)
+    if not curves and not unsure:
+        raise HockneyError(f"{_subject(run)} has measured the harness alone (transport null), which explains nothing")
+    if not curves:
+        raise HockneyError(
+            f"no figure of {_subject(run)} has an interval yet, so nothing can be told from noise: measure longer "
+            "(--time), or go on with `hockney run --resume`"
+        )
+    return Reading(
+        subject=_subject(run),
+        curves=tuple(curves),
+        notes=tuple(_notes(run, unsure, curves)),
+        floors=_floors(summarized, states),
+        libraries={launch.transport: launch.library for launch in run.launches.values()},
+        facts=run.facts,
+        warnings=run.warnings,
+        samples=functools.partial(_samples, summarized),
+    )
+
+
+def _subject(run: Run) -> str:
+    return f"run {run.id}" + (f" ({run.label})" if run.label else "")
+
+
+def _why_empty(run: Run) -> str:
+    reasons = Counter(series.reason for series in run.series if series.reason)
+    return reasons.most_common(1)[0][0] if reasons else "it has no visit; `hockney run --resume` goes on with it"
+
+
+def _states(summarized: Iterable[tuple[Series, Summarized]]) -> dict[Place, State]:
+    """The state of each place that most visits saw; mixed and unknown only where there is no other."""
+    count: dict[Place, Counter[State]] = {}
+    for series, visits in summarized:
+        place = (series.point.transport, series.point.ranks)
+        count.setdefault(place, Counter()).update(state for _, state in visits)
+    return {
+        place: max(seen, key=lambda state: (state not in (MIXED, UNKNOWN), state != MIXED, seen[state]))
+        for place, seen in count.items()
+        if seen
+    }
+
+
+def _curves(
+    summarized: Iterable[tuple[Series, Summarized]], states: Mapping[Place, State], crowded: set[Place]
+) -> tuple[list[Curve], list[Point]]:
+    """The curves in the order of the plan, and the points that have no interval in their state."""
+    marks: dict[tuple[str, str, int, Options], list[Mark]] = {}
+    counters: dict[tuple[str, str, int, Options], dict[str, tuple[float, ...]]] = {}
+    unsure: list[Point] = []
+    for series, visits in summarized:
+        point = series.point
+        if not visits or point.transport == "null":
+            continue
+        state = states[point.transport, point.ranks]
+        # Definitions change only when a run is resumed by a later version; the later one's visits are looked at.
+        own = [visit for visit, at in visits if at == state and visit.median_ns is not None]
+        own = [visit for visit in own if visit.definition == own[-1].definition]
+        mark = _mark(point.bytes, own)
+        if mark is None:
+            unsure.append(point)
+            continue
+        key = (point.transport, point.pattern, point.ranks, point.options)
+        marks.setdefault(key, []).append(mark)
+        _count(counters.setdefault(key, {}), own)
+    curves = [
+        Curve(
+            *key,
+            state=states[key[0], key[2]].name,
+            marks=tuple(sorted(found, key=lambda mark: mark.bytes)),
+            oversubscribed=(key[0], key[2]) in crowded,
+            counters=counters[key],
+        )
+        for key, found in marks.items()
+    ]
+    return curves, unsure
+
+
+def _mark(size_bytes: int, visits: Sequence[VisitSummary]) -> Mark | None:
+    """None where the visits are too few for an interval."""
+    if not visits:
+        return None
+    medians_ns = [visit.median_ns for visit in visits if visit.median_ns is not None]
+    time = _estimate(time_of(medians_ns, [visit.launch_id for visit in visits])[0])
+    definition = visits[0].definition
+    return None if time is None else Mark(size_bytes, time, definition.bytes_per_rep / definition.divisor or None)
+
+
+def _count(sums: dict[str, tuple[float, ...]], visits: Iterable[VisitSummary]) -> None:
+    """Add what these visits counted."""
+    for visit in visits:
+        for name, values in visit.counters.items():
+            before = sums.get(name, (0.0,) * len(values))
+            sums[name] = tuple(one + other for one, other in zip(before, values, strict=True))
+
+
+def _estimate(interval: Interval) -> Estimate | None:
+    """None without an interval, or with one that holds 0: the clock can't tell so short a time."""
+    if interval.low is None or interval.high is None or interval.low <= 0:
+        return None
+    return Estimate(interval.value, interval.low, interval.high)
+
+
+def _floors(summarized: Iterable[tuple[Series, Summarized]], states: Mapping[Place, State]) -> dict[Place, Estimate]:
+    """The floor beside each place's shortest messages with its interval: the very visits that it is the floor of."""
+    found: dict[Place, list[float]] = {}
+    for series, visits in summarized:
+        place = (series.point.transport, series.point.ranks)
+        if series.point.pattern == "pingpong" and series.point.bytes <= 64:
+            found.setdefault(place, []).extend(
+                sum(visit.floor_ns) / 2
+                for visit, state in visits
+                if visit.floor_ns is not None and visit.floor_kind != "transport" and state == states[place]
+            )
+    floors = {place: _estimate(median(values_ns)) for place, values_ns in found.items() if values_ns}
+    return {place: floor for place, floor in floors.items() if floor is not None}
+
+
+def _samples(
+    summarized: Iterable[tuple[Series, Summarized]], most: int, patterns: Sequence[str] = ()
+) -> list[tuple[Visit, State]]:
+    """Whole series, evenly chosen from each transport, until they have about so many visits; none of mixed state."""
+    by_transport: dict[str, list[tuple[Series, int]]] = {}
+    for series, visits in summarized:
+        point = series.point
+        if visits and point.transport != "null" and (not patterns or point.pattern in patterns):
+            by_transport.setdefault(point.transport, []).append((series, len(visits)))
+    chosen: list[Series] = []
+    for own in by_transport.values():
+        step = -(-sum(visits for _, visits in own) * len(by_transport) // most)
+        chosen += [series for series, _ in own[::step]]
+    return [
+        (visit, state)
+        for series in chosen
+        for visit, state in zip(series.visits, series.states, strict=True)
+        if state != MIXED and visit.elapsed_ns.size
+    ]
+
+
+def _notes(run: Run, unsure: Sequence[Point], curves: Sequence[Curve]) -> Iterable[str]:
+    """What limits the findings, a sentence each."""
+    from hockney import __version__
+
+    if run.info.version != __version__:
+        yield (
+            f"The run was measured by hockney {run.info.version} and is read by {__version__}: definitions may have "
+            "changed in between."
+        )
+    if len({launch.index for launch in run.launches.values()}) == 1:
+        yield (
+            "Every job was started once: what changes from start to start (where memory lies, which path a library "
+            "takes) is in no interval. `--launches 6` or more shows it."
+        )
+    if unsure:
+        yield (
+            f"{_points(len(unsure))} left out, for want of visits in one state: measure longer ({unsure[0]}, for one)."
+        )
+    failed = [series for series in run.series if series.status is PointStatus.FAILED]
+    if failed:
+        yield f"{_points(len(failed))} left out because measuring failed: {failed[0].point}: {failed[0].reason}."
+    crowded = {f"{curve.transport}, {curve.ranks} ranks" for curve in curves if curve.oversubscribed}
+    if crowded:
+        yield f"More ranks than CPUs, so only looked at for time slices: {'; '.join(sorted(crowded))}."
+
+
+def _points(count: int) -> str:
+    return "1 point is" if count == 1 else f"{count} points are"

@@ -1,0 +1,20 @@
+"""The tables beside the code: what is known and not computed, as TOML files."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from pathlib import Path
+from typing import Any
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+@functools.cache
+def rows_of(table: str) -> tuple[dict[str, Any], ...]:
+    """The rows of `TABLE.toml`, in their order there."""
+    text = (Path(__file__).parent / f"{table}.toml").read_text(encoding="utf-8")
+    return tuple(tomllib.loads(text)["row"])

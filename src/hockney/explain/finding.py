@@ -1,0 +1,95 @@
+"""What was found: typed values with their evidence, a sentence, and a remedy where there is one.
+
+An `Estimate` is a value with the interval that its figures leave. Intervals of differences and ratios are the outermost
+ones: wider than 95 %, never narrower.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hockney.fit import Estimate
+from hockney.units import format_bytes, format_ns
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One figure that a finding rests on. `unit` is "ns", "ns/B", "B/s" or "" for a ratio."""
+
+    what: str
+    value: Estimate
+    unit: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is worth saying of a curve or of several.
+
+    `effect` orders findings: by which fraction of a time (or rate) the thing shows, 1 meaning as much again. `state` is
+    the state of the machine, or of the archive's figures the scope they were taken in. `source` is where a number that
+    was not measured comes from. So many findings of the same pattern with other options say the same (`more_alike`).
+    """
+
+    kind: str
+    transport: str
+    sentence: str
+    effect: float
+    pattern: str = ""
+    state: str = ""
+    sizes_bytes: tuple[int, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    remedy: str | None = None
+    source: str | None = None
+    more_alike: int = 0
+
+
+@dataclass(frozen=True)
+class Lacking:
+    """Why something could not be looked for, as the end of a sentence that begins with its name."""
+
+    reason: str
+
+
+Found = list[Finding] | Lacking
+
+
+def difference(upper: Estimate, lower: Estimate) -> Estimate:
+    """What the first is more than the second."""
+    return Estimate(upper.value - lower.value, upper.low - lower.high, upper.high - lower.low)
+
+
+def ratio(upper: Estimate, lower: Estimate) -> Estimate:
+    """The first over the second, both above zero."""
+    return Estimate(upper.value / lower.value, upper.low / lower.high, upper.high / lower.low)
+
+
+def scaled(value: Estimate, factor: float) -> Estimate:
+    """A positive multiple."""
+    return Estimate(value.value * factor, value.low * factor, value.high * factor)
+
+
+def is_above(upper: Estimate, lower: Estimate) -> bool:
+    """Whether the intervals are apart, this way round."""
+    return upper.low > lower.high
+
+
+def relative(value: Estimate) -> float:
+    """The longer arm of the interval as a fraction of the value."""
+    return max(value.high - value.value, value.value - value.low) / abs(value.value) if value.value else float("inf")
+
+
+def time_text(value: Estimate) -> str:
+    """`1.90 us (1.72 us to 2.05 us)`."""
+    return f"{format_ns(value.value)} ({format_ns(value.low)} to {format_ns(value.high)})"
+
+
+def ratio_text(value: Estimate) -> str:
+    """`1.10 (1.09 to 1.12)`."""
+    return f"{value.value:.3g} ({value.low:.3g} to {value.high:.3g})"
+
+
+def sizes_text(sizes: tuple[int, ...]) -> str:
+    """`at 64 B`, `at 64 B and 1 KiB`, `from 64 B to 1 MiB`."""
+    if len(sizes) > 2:
+        return f"from {format_bytes(sizes[0])} to {format_bytes(sizes[-1])}"
+    return "at " + " and ".join(format_bytes(size) for size in sizes)

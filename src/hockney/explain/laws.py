@@ -1,0 +1,166 @@
+"""How a pattern's time goes with the number of messages, and what does not keep to it.
+
+A law is a straight line over a coordinate (messages, rounds, senders) or a constant. A line of four figures or more is
+tried without each of them in turn: where the others then lie on a line and that one does not, it is the odd one. Both
+fits weigh errors relative to the time, as all fits here do.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from hockney.explain.curve import Curve, Options
+from hockney.fit import Estimate
+
+FIGURES_MIN = 4
+_KEPT = 0.05  # the others keep a law where none is farther off
+_ODD_LINE = 0.30  # a line through a few figures is often carried far beyond them
+_ODD_CONSTANT = 0.03
+_ODD_OVER_REST = 5.0
+
+
+@dataclass(frozen=True)
+class Law:
+    """The coordinate that a pattern's time is a line over; a constant in it where `constant`."""
+
+    axis: str
+    coordinate: Callable[[Curve], float | None]
+    constant: bool = False
+
+
+@dataclass(frozen=True)
+class Item:
+    """One figure of a row, at its coordinate; the curve says which."""
+
+    x: float
+    time_ns: Estimate
+    curve: Curve
+
+
+@dataclass(frozen=True)
+class Row:
+    """Figures that differ in the law's coordinate only; `fixed` says what they share beside pattern and transport."""
+
+    law: Law
+    size_bytes: int
+    fixed: tuple[str, ...]
+    items: tuple[Item, ...]
+
+
+@dataclass(frozen=True)
+class Odd:
+    """The figure of a row that does not keep to the law of the others, and what that law gives in its place."""
+
+    row: Row
+    item: Item
+    expected_ns: float
+
+    @property
+    def relative(self) -> float:
+        return self.item.time_ns.value / self.expected_ns - 1
+
+
+def receivers(curve: Curve) -> float | None:
+    """Those of a trigger farm."""
+    senders = _senders(curve)
+    return None if senders is None else curve.ranks - 1 - senders
+
+
+def _senders(curve: Curve) -> float | None:
+    return float(curve.option("senders") or 1)
+
+
+def _messages(curve: Curve) -> float:
+    return curve.ranks - 1
+
+
+def _rounds(curve: Curve) -> float:
+    return math.ceil(math.log2(curve.ranks))
+
+
+def _processed(curve: Curve) -> float | None:
+    """Messages of an event; a delay hides some, so rows with one follow another law."""
+    return curve.ranks - 1 if not float(curve.option("delay_us") or 0) else None
+
+
+BY_MESSAGES = Law("messages", _messages)
+BY_SENDERS = Law("senders", _senders)
+LAWS: Mapping[str, tuple[Law, ...]] = {
+    "outfarm": (BY_MESSAGES,),
+    "multicast": (BY_MESSAGES,),
+    "funnel": (BY_MESSAGES,),
+    "alltoall": (BY_MESSAGES,),
+    "robpush": (Law("messages", _processed),),
+    "robpull": (Law("messages", _processed),),
+    "barrier": (Law("rounds", _rounds),),
+    "pairs": (Law("ranks", lambda curve: curve.ranks, constant=True),),
+    "pushfarm": (BY_SENDERS, Law("receivers", receivers, constant=True)),
+    "pullfarm": (BY_SENDERS, Law("receivers", receivers, constant=True)),
+}
+
+
+def rows(curves: Iterable[Curve]) -> Iterator[Row]:
+    """Every row of figures that a law speaks of, of the curves of one pattern."""
+    groups: dict[tuple[Law, tuple[str, ...], int], list[Item]] = {}
+    for curve in curves:
+        for law in LAWS[curve.pattern]:
+            x = law.coordinate(curve)
+            for mark in curve.marks if x is not None else ():
+                groups.setdefault((law, _fixed(curve, law), mark.bytes), []).append(Item(x or 0.0, mark.time_ns, curve))
+    for (law, fixed, size), items in groups.items():
+        yield Row(law, size, fixed, tuple(sorted(items, key=lambda item: item.x)))
+
+
+def _fixed(curve: Curve, law: Law) -> tuple[str, ...]:
+    """What the figures of a row share."""
+    options: Options = curve.options
+    extra: tuple[str, ...] = ()
+    if law.axis == "senders":
+        options = tuple(pair for pair in options if pair[0] != "senders")
+        extra = (f"{receivers(curve):.0f} receivers",)
+    texts = tuple(f"{name}={value}" for name, value in options)
+    return (curve.transport, curve.state, *texts, *extra)
+
+
+def odd_one_out(row: Row) -> Odd | None:
+    """The figure without which the others keep the law."""
+    if len(row.items) < FIGURES_MIN:
+        return None
+    tries = []
+    for left_out in range(len(row.items)):
+        rest = [item for number, item in enumerate(row.items) if number != left_out]
+        line = _fitted(rest, row.law.constant)
+        off = max(abs(item.time_ns.value / line(item.x) - 1) for item in rest)
+        tries.append((off, left_out, line(row.items[left_out].x)))
+    off, left_out, expected_ns = min(tries)
+    item = row.items[left_out]
+    if off > _KEPT or expected_ns <= 0:
+        return None
+    away = abs(item.time_ns.value / expected_ns - 1)
+    least = _ODD_CONSTANT if row.law.constant else _ODD_LINE
+    apart = item.time_ns.low > expected_ns * (1 + off) or item.time_ns.high < expected_ns * (1 - off)
+    return Odd(row, item, expected_ns) if away > max(least, _ODD_OVER_REST * off) and apart else None
+
+
+def farthest_off(row: Row) -> Odd | None:
+    """The figure farthest from the law through all of the row, if its interval does not hold the law's time."""
+    if len(row.items) < FIGURES_MIN:
+        return None
+    line = _fitted(row.items, row.law.constant)
+    item = max(row.items, key=lambda item: abs(item.time_ns.value / line(item.x) - 1))
+    expected_ns = line(item.x)
+    return Odd(row, item, expected_ns) if not item.time_ns.low <= expected_ns <= item.time_ns.high else None
+
+
+def _fitted(items: Sequence[Item], constant: bool) -> Callable[[float], float]:
+    """The law through these figures, by least squares of relative errors."""
+    import numpy as np
+
+    x = np.array([0.0 if constant else item.x for item in items])
+    times = np.array([item.time_ns.value for item in items])
+    columns = np.stack([np.ones(len(items)), x] if not constant else [np.ones(len(items))], axis=1)
+    values, *_ = np.linalg.lstsq(columns / times[:, None], np.ones(len(items)), rcond=None)
+    base, slope = float(values[0]), 0.0 if constant else float(values[1])
+    return lambda at: base + slope * at

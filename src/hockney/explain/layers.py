@@ -1,0 +1,136 @@
+"""What each layer adds to the one below it: differences of half round trips, in one state of the machine."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from hockney.explain.curve import Curve, Reading
+from hockney.explain.finding import difference
+from hockney.fit import Estimate
+from hockney.units import format_bytes, format_ns
+
+# What stands on what: the upper adds its own cost to the lower one's. An @ stands for every library of that kind.
+_LAYERS = (("shm", "threads"), ("shm", "mpi@"), ("shm", "shmem@"), ("unix", "tcp"))
+_ALIKE = 0.25  # on either side: a layer that adds so little more or less adds about the same
+_BYTES_MAX = 1 << 16  # longer messages cost what their bytes do, and layers then differ in rate
+
+
+@dataclass(frozen=True)
+class Layer:
+    """What a transport adds to the half round trip of the one below it (or to the floor), in one state.
+
+    It holds for the sizes from `first_bytes` to `last_bytes`; the interval encloses those of all of them.
+    """
+
+    upper: str
+    lower: str
+    state: str
+    added_ns: float
+    low_ns: float
+    high_ns: float
+    first_bytes: int
+    last_bytes: int
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether there is a difference."""
+        return not self.low_ns <= 0 <= self.high_ns
+
+    @property
+    def text(self) -> str:
+        """As a sentence without sizes and state."""
+        if not self.is_seen:
+            return f"{self.upper}: no difference seen to {self.lower}"
+        verb, word = ("adds", "to") if self.added_ns > 0 else ("saves", "against")
+        low, high = sorted((abs(self.low_ns), abs(self.high_ns)))
+        return (
+            f"{self.upper} {verb} {format_ns(abs(self.added_ns))} ({format_ns(low)} to {format_ns(high)}) {word} "
+            f"{self.lower}"
+        )
+
+    @property
+    def sizes_text(self) -> str:
+        if self.first_bytes == self.last_bytes:
+            return f"at {format_bytes(self.first_bytes)}"
+        return f"from {format_bytes(self.first_bytes)} to {format_bytes(self.last_bytes)}"
+
+
+def layers_below(transport: str) -> Iterator[str]:
+    """The transports that this one stands on. Variants stand on none: they do something else."""
+    for lower, upper in _LAYERS:
+        if transport == upper or (upper.endswith("@") and transport.startswith(upper) and ":" not in transport):
+            yield lower
+
+
+class _Interval(Protocol):
+    """A time with the interval that encloses it."""
+
+    @property
+    def value(self) -> float: ...
+    @property
+    def low(self) -> float: ...
+    @property
+    def high(self) -> float: ...
+
+
+def layer_at(size_bytes: int, upper: str, lower: str, state: str, own: _Interval, under: _Interval) -> Layer:
+    """From the times of both at one size, in ns."""
+    times = [Estimate(time.value, time.low, time.high) for time in (own, under)]
+    return _layer(upper, lower, state, [(size_bytes, difference(*times))])
+
+
+def layers_of(reading: Reading) -> list[Layer]:
+    """Every layer by ranges of sizes in which it adds the same, as far as that can be told."""
+    curves = [curve for curve in reading.of("pingpong") if not curve.options]
+    found = []
+    for upper in curves:
+        floor = reading.floors.get(upper.place)
+        short = [mark for mark in upper.marks if 0 < mark.bytes <= 64]
+        if upper.transport == "shm" and floor is not None and short:
+            found.append(layer_at(short[0].bytes, "shm", "the floor", upper.state, short[0].time_ns, floor))
+        for below in layers_below(upper.transport):
+            for lower in curves:
+                if (lower.transport, lower.ranks, lower.state) == (below, upper.ranks, upper.state):
+                    found.extend(_ranges(upper, lower))
+    return found
+
+
+def _ranges(upper: Curve, lower: Curve) -> Iterator[Layer]:
+    """Neighbouring sizes belong to one range while some one value lies in all of their intervals, or nearly so."""
+    range_: list[tuple[int, Estimate]] = []
+    for mark in upper.marks:
+        under = lower.at(mark.bytes)
+        if under is None or mark.bytes > _BYTES_MAX:
+            continue
+        added = difference(mark.time_ns, under)
+        if range_ and not _agree([*range_, (mark.bytes, added)]):
+            yield _layer(upper.transport, lower.transport, upper.state, range_)
+            range_ = []
+        range_.append((mark.bytes, added))
+    if range_:
+        yield _layer(upper.transport, lower.transport, upper.state, range_)
+
+
+def _agree(range_: Iterable[tuple[int, Estimate]]) -> bool:
+    added = [one for _, one in range_]
+    lowest = max(one.low - _ALIKE * abs(one.value) for one in added)
+    highest = min(one.high + _ALIKE * abs(one.value) for one in added)
+    # Nothing seen and something seen are two things to say, even where one value would do for both.
+    return lowest <= highest and len({one.low <= 0 <= one.high for one in added}) == 1
+
+
+def _layer(upper: str, lower: str, state: str, range_: Sequence[tuple[int, Estimate]]) -> Layer:
+    added = [one for _, one in range_]
+    return Layer(
+        upper,
+        lower,
+        state,
+        added_ns=statistics.median(one.value for one in added),
+        low_ns=min(one.low for one in added),
+        high_ns=max(one.high for one in added),
+        first_bytes=range_[0][0],
+        last_bytes=range_[-1][0],
+    )

@@ -1,0 +1,97 @@
+"""What ranks and libraries do: one that is slower than the others, one that yields, one far above the floor."""
+
+from __future__ import annotations
+
+from hockney.explain.curve import Reading, finding_about
+from hockney.explain.finding import Evidence, Finding, Found, Lacking, ratio, ratio_text
+from hockney.fit import Estimate
+from hockney.stats import median
+from hockney.units import format_bytes, format_ns
+
+# Patterns in which all ranks do the same, or all of the first half (of an even number).
+_ALL = ("alltoall", "ring", "putring", "barrier")
+_FIRST_HALF = ("pairs", "bisection")
+_SLOW = 1.10
+_VISITS_MAX = 1500
+_SHORT_BYTES = 64
+# Times the floor that a short message takes at most where nothing is odd: seen are 1.2 for shared memory, 3 to 5 for
+# libraries. Transports of the kernel have no usual factor: a system call costs what it costs.
+_USUAL = {"threads": 3.0, "shm": 3.0, "mpi": 10.0, "shmem": 10.0}
+
+
+def slow_ranks(reading: Reading) -> Found:
+    """A rank that is slower than the others in a pattern in which all do the same."""
+    import numpy as np
+
+    ratios: dict[tuple[str, int, int], list[float]] = {}
+    for visit, _ in reading.samples(_VISITS_MAX, (*_ALL, *_FIRST_HALF)):
+        equal = visit.elapsed_ns.shape[0] // (2 if visit.point.pattern in _FIRST_HALF else 1)
+        if visit.point.pattern not in (*_ALL, *_FIRST_HALF) or equal < 2:
+            continue
+        by_rank = np.median(visit.elapsed_ns[:equal], axis=1)
+        for rank in range(equal):
+            others = float(np.median(np.delete(by_rank, rank)))
+            key = (visit.point.transport, visit.point.ranks, rank)
+            ratios.setdefault(key, []).append(float(by_rank[rank]) / others if others > 0 else 1.0)
+    if not ratios:
+        return Lacking("needs a pattern in which several ranks do the same (alltoall, ring, pairs of four ranks)")
+    found = []
+    for (transport, ranks, rank), own in ratios.items():
+        over = median(own)
+        if over.low is not None and over.high is not None and over.low > _SLOW:
+            estimate = Estimate(over.value, over.low, over.high)
+            found.append(
+                Finding(
+                    kind="a slow rank",
+                    transport=transport,
+                    sentence=(
+                        f"Of {ranks} ranks that do the same, rank {rank} takes {ratio_text(estimate)} times as long as "
+                        f"the others, over {len(own)} visits."
+                    ),
+                    effect=over.value - 1,
+                    evidence=(Evidence("over the others", estimate, ""),),
+                    remedy="`hockney doctor` says what shares its CPU.",
+                )
+            )
+    return found
+
+
+def yields(reading: Reading) -> Found:
+    """A library that gives the CPU away while it waits: noticed while measuring, and stored with the run."""
+    if not reading.libraries:
+        return Lacking("needs the CPU times of a run")
+    return [
+        Finding("a library that yields", warning.subject, warning.cause, effect=1.0, remedy=warning.remedy)
+        for warning in reading.warnings
+        if warning.kind == "yield"
+    ]
+
+
+def above_floor(reading: Reading) -> Found:
+    """A short message that takes unusually many times the floor."""
+    if not reading.floors:
+        return Lacking("no floor was measured beside short messages")
+    found = []
+    for curve in reading.of("pingpong"):
+        floor = reading.floors.get(curve.place)
+        usual = _USUAL.get(curve.transport.partition("@")[0])
+        short = [mark for mark in curve.marks if 0 < mark.bytes <= _SHORT_BYTES]
+        if floor is None or usual is None or not short or ":" in curve.transport:
+            continue
+        times = ratio(short[0].time_ns, floor)
+        if times.low > usual:
+            found.append(
+                finding_about(
+                    curve,
+                    "far above the floor",
+                    sentence=(
+                        f"Half a round trip of {format_bytes(short[0].bytes)} takes "
+                        f"{format_ns(short[0].time_ns.value)}, {ratio_text(times)} times the floor "
+                        f"({format_ns(floor.value)}); up to {usual:.0f} times is usual through memory."
+                    ),
+                    effect=times.value / usual - 1,
+                    sizes_bytes=(short[0].bytes,),
+                    evidence=(Evidence("latency", short[0].time_ns, "ns"), Evidence("floor", floor, "ns")),
+                )
+            )
+    return found

@@ -1,0 +1,333 @@
+"""What one curve shows by itself: switches, blips, falls of the rate, sizes that cost nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from hockney.explain.curve import Curve, Mark, Place, Reading, finding_about
+from hockney.explain.finding import (
+    Evidence,
+    Finding,
+    Found,
+    Lacking,
+    difference,
+    is_above,
+    ratio,
+    ratio_text,
+    relative,
+    sizes_text,
+    time_text,
+)
+from hockney.explain.thresholds import thresholds_of
+from hockney.fit import Estimate, HockneyFit, NoFit, SegmentFit, Switch, fit_hockney, fit_segments
+from hockney.units import format_bytes, format_ns, format_rate
+
+# A curve's shape is that of its transport, so of each transport the first of these that it has is looked at.
+_SHAPES = ("pingpong", "putpong", "oneway", "pairs", "put", "get", "putring")
+_SIZES_MIN = 6
+_BEND = 0.25
+_JUMP = 0.05  # of the time; smaller ones are a fit's, not a protocol's
+_BLIP = 0.05
+_FALL = 0.10
+_ALIKE = 0.03
+_STRAIGHT = 0.02
+
+
+def switches(reading: Reading) -> Found:
+    """Jumps between straight segments, and what the library documents there."""
+    curves = [curve for curve in _shapes(reading) if len(curve.marks) >= _SIZES_MIN]
+    if not curves:
+        return Lacking("needs a curve of six sizes or more: three on either side of a switch")
+    fits = [(curve, fit) for curve in curves if isinstance(fit := _segments(curve), SegmentFit)]
+    return [
+        found
+        for curve, fit in fits
+        for number, switch in enumerate(fit.switches)
+        if (found := _switch(curve, fit, number, switch, reading) or _bend(curve, fit, number, switch)) is not None
+    ]
+
+
+def _segments(curve: Curve) -> SegmentFit | NoFit:
+    errors = [relative(mark.time_ns) for mark in curve.marks]
+    return fit_segments(curve.sizes, [mark.time_ns.value for mark in curve.marks], errors)
+
+
+def _switch(curve: Curve, fit: SegmentFit, number: int, switch: Switch, reading: Reading) -> Finding | None:
+    """A jump upwards: another protocol begins with more work."""
+    if switch.jump_ns.low <= 0 or switch.relative < _JUMP:
+        return None
+    known = [
+        threshold
+        for threshold in thresholds_of(curve.transport, reading.facts)
+        if threshold.lies_between(switch.below_bytes, switch.above_bytes)
+    ]
+    said = (
+        f"Documented there: {'; '.join(threshold.text for threshold in known)}."
+        if known
+        else "No documented threshold of this transport is known there."
+    )
+    return finding_about(
+        curve,
+        "protocol switch",
+        sentence=(
+            f"Between {format_bytes(switch.below_bytes)} and {format_bytes(switch.above_bytes)} the time of "
+            f"{curve.name} jumps by {time_text(switch.jump_ns)}, {switch.relative:.0%}. {said}"
+        ),
+        effect=switch.relative,
+        sizes_bytes=(switch.below_bytes, switch.above_bytes),
+        evidence=(Evidence("jump", switch.jump_ns, "ns"), *_sides(fit, number)),
+        remedy=None
+        if switch.above_bytes - switch.below_bytes == 1
+        else f"`hockney run {curve.pattern} -t {curve.transport} --refine` finds the place to a byte.",
+        source=known[0].source if known else None,
+    )
+
+
+def _sides(fit: SegmentFit, number: int) -> tuple[Evidence, ...]:
+    below, above = fit.segments[number], fit.segments[number + 1]
+    return (
+        Evidence("start-up below", below.t0_ns, "ns"),
+        Evidence("start-up above", above.t0_ns, "ns"),
+        Evidence("per byte below", below.ns_per_byte, "ns/B"),
+        Evidence("per byte above", above.ns_per_byte, "ns/B"),
+    )
+
+
+def _bend(curve: Curve, fit: SegmentFit, number: int, switch: Switch) -> Finding | None:
+    """No jump, but bytes that cost more or less from there on."""
+    below, above = fit.segments[number].ns_per_byte, fit.segments[number + 1].ns_per_byte
+    if not (is_above(above, below) or is_above(below, above)) or below.low <= 0 or above.low <= 0:
+        return None
+    quotient = ratio(above, below)
+    if 1 - _BEND < quotient.value < 1 + _BEND:
+        return None
+    return finding_about(
+        curve,
+        "bend",
+        sentence=(
+            f"From {format_bytes(switch.above_bytes)} on each byte of {curve.name} takes {above.value:.3g} ns, up to "
+            f"{format_bytes(switch.below_bytes)} {below.value:.3g} ns: {ratio_text(quotient)} times."
+        ),
+        effect=0.0,
+        sizes_bytes=(switch.below_bytes, switch.above_bytes),
+        evidence=_sides(fit, number),
+    )
+
+
+def steps(reading: Reading) -> Found:
+    """Sizes between which the time rises by more than a published best rate explains."""
+    curves = [curve for curve in reading.curves if curve.peak_bytes_per_s is not None and len(curve.marks) > 1]
+    if not curves:
+        return Lacking("needs a best rate that was published beside times of two sizes")
+    return [
+        found
+        for curve in curves
+        for lower, upper in zip(curve.marks, curve.marks[1:], strict=False)
+        if (found := _step(curve, lower, upper)) is not None
+    ]
+
+
+def _step(curve: Curve, lower: Mark, upper: Mark) -> Finding | None:
+    peak = curve.peak_bytes_per_s
+    assert peak is not None
+    more = (upper.bytes - lower.bytes) * 1e9
+    explained = Estimate(more / peak.value, more / peak.high, more / peak.low)
+    rest = difference(difference(upper.time_ns, lower.time_ns), explained)
+    effect = rest.value / lower.time_ns.value
+    if rest.low <= 0 or effect < _FALL:
+        return None
+    return finding_about(
+        curve,
+        "protocol switch",
+        sentence=(
+            f"From {format_bytes(lower.bytes)} to {format_bytes(upper.bytes)} the time of {curve.name} rises by "
+            f"{format_ns(upper.time_ns.value - lower.time_ns.value)}, of which the best rate "
+            f"({format_rate(peak.value)}) explains {format_ns(explained.value)}: {time_text(rest)} is a step, so short "
+            "messages go another way."
+        ),
+        effect=effect,
+        sizes_bytes=(lower.bytes, upper.bytes),
+        evidence=(Evidence("step", rest, "ns"), Evidence("best rate", peak, "B/s")),
+    )
+
+
+def page_blip(reading: Reading) -> Found:
+    """A time at the page size above the line between its neighbours."""
+    page = reading.page_bytes
+    if page is None:
+        return Lacking("the page size of the machine is not known")
+    triples = [(curve, *three) for curve in _shapes(reading) if (three := _around(curve, page)) is not None]
+    if not triples:
+        return Lacking(f"needs a curve with the page size, {format_bytes(page)}, and a size on either side within 4x")
+    return [found for curve, before, at, after in triples if (found := _blip(curve, before, at, after)) is not None]
+
+
+def _around(curve: Curve, size: int) -> tuple[Mark, Mark, Mark] | None:
+    for before, at, after in zip(curve.marks, curve.marks[1:], curve.marks[2:], strict=False):
+        if at.bytes == size and 4 * before.bytes >= size and after.bytes <= 4 * size:
+            return before, at, after
+    return None
+
+
+def _blip(curve: Curve, before: Mark, at: Mark, after: Mark) -> Finding | None:
+    share = (at.bytes - before.bytes) / (after.bytes - before.bytes)
+
+    def between(low: float, high: float) -> float:
+        return low + share * (high - low)
+
+    line = Estimate(
+        between(before.time_ns.value, after.time_ns.value),
+        between(before.time_ns.low, after.time_ns.low),
+        between(before.time_ns.high, after.time_ns.high),
+    )
+    # What is above its own successor is a blip; what is only above the line may be a switch, which `switches` tells.
+    excess = difference(at.time_ns, line)
+    if excess.low <= 0 or excess.value < _BLIP * line.value or not is_above(at.time_ns, after.time_ns):
+        return None
+    return finding_about(
+        curve,
+        "blip at the page size",
+        sentence=(
+            f"At the page size, {format_bytes(at.bytes)}, {curve.name} takes {time_text(excess)} more than the line "
+            f"between its neighbours, {excess.value / line.value:.0%}, and more than the longer message after it."
+        ),
+        effect=excess.value / line.value,
+        sizes_bytes=(at.bytes,),
+        evidence=(Evidence("excess", excess, "ns"), Evidence("line", line, "ns")),
+    )
+
+
+def cache_falls(reading: Reading) -> Found:
+    """A best rate beyond a cache that is below the one within."""
+    if not reading.caches:
+        return Lacking("the caches of the machine are not known")
+    curves = reading.of("oneway", "twoway", "pairs", "pingpong", "put", "get", "stream")
+    pairs = [
+        (curve, level, size, *both)
+        for curve in curves
+        for level, size in reading.caches
+        if (both := _either_side(curve, size)) is not None
+    ]
+    if not pairs:
+        largest = max((curve.sizes[-1] for curve in curves), default=0)
+        last = reading.caches[-1]
+        return Lacking(
+            f"needs sizes within and beyond a cache: the longest message is of {format_bytes(largest)}, the L{last[0]} "
+            f"holds {format_bytes(last[1])}"
+        )
+    return [
+        _fall(curve, level, size, within, beyond)
+        for curve, level, size, within, beyond in pairs
+        if is_above(within[1], beyond[1]) and within[1].value > (1 + _FALL) * beyond[1].value
+    ]
+
+
+Rated = tuple[int, Estimate]
+
+
+def _either_side(curve: Curve, cache_bytes: int) -> tuple[Rated, Rated] | None:
+    """The best rates within a cache and beyond it, from sizes that are sure to lie there, with their sizes."""
+    within = _best(curve.marks, cache_bytes // 8, cache_bytes // 2)
+    beyond = _best(curve.marks, 2 * cache_bytes, 8 * cache_bytes)
+    return None if within is None or beyond is None else (within, beyond)
+
+
+def _best(marks: Iterable[Mark], low: int, high: int) -> Rated | None:
+    rated = [(mark.bytes, rate) for mark in marks if low <= mark.bytes <= high and (rate := mark.rate_bytes_per_s)]
+    return max(rated, key=lambda one: one[1].value) if rated else None
+
+
+def _fall(curve: Curve, level: int, cache_bytes: int, within: Rated, beyond: Rated) -> Finding:
+    fall = ratio(beyond[1], within[1])
+    return finding_about(
+        curve,
+        "bandwidth falls beyond a cache",
+        sentence=(
+            f"The rate of {curve.name} falls from {format_rate(within[1].value)} at {format_bytes(within[0])} to "
+            f"{format_rate(beyond[1].value)} at {format_bytes(beyond[0])}, {1 - fall.value:.0%}: between them lies the "
+            f"L{level} cache, {format_bytes(cache_bytes)}."
+        ),
+        effect=1 - fall.value,
+        sizes_bytes=(within[0], beyond[0]),
+        evidence=(Evidence("within", within[1], "B/s"), Evidence("beyond", beyond[1], "B/s")),
+    )
+
+
+def flat(reading: Reading) -> Found:
+    """Sizes up to which a message takes as long as the shortest."""
+    curves = [curve for curve in _shapes(reading) if len(curve.marks) >= 3]
+    if not curves:
+        return Lacking("needs a curve of three sizes or more")
+    found: dict[tuple[str, str], Finding] = {}
+    for curve in curves:
+        finding = _level(curve) or _plateau(curve)
+        if finding is not None:
+            found.setdefault((curve.transport, curve.name), finding)  # of several numbers of ranks the first
+    return list(found.values())
+
+
+def _level(curve: Curve) -> Finding | None:
+    """The sizes at the beginning whose times can't be told from the first."""
+    first = curve.marks[0].time_ns
+    same = [curve.marks[0]]
+    for mark in curve.marks[1:]:
+        time = mark.time_ns
+        if is_above(time, first) or is_above(first, time) or abs(time.value / first.value - 1) > _ALIKE:
+            break
+        same.append(mark)
+    if len(same) < 2 or same[-1].bytes < 4 * max(4, same[0].bytes):
+        return None
+    return finding_about(
+        curve,
+        "latency independent of size",
+        sentence=(
+            f"Up to {format_bytes(same[-1].bytes)} the size costs nothing that could be seen: {curve.name} takes "
+            f"{time_text(first)} at {format_bytes(same[0].bytes)} and {time_text(same[-1].time_ns)} there."
+        ),
+        effect=0.0,
+        sizes_bytes=tuple(mark.bytes for mark in same),
+        evidence=(Evidence("shortest", first, "ns"), Evidence("longest that is alike", same[-1].time_ns, "ns")),
+    )
+
+
+def _plateau(curve: Curve) -> Finding | None:
+    """Where the longer sizes lie on one line, the size at which that line reaches the time of the shortest."""
+    first, rest = curve.marks[0], curve.marks[1:]
+    fit = fit_hockney([mark.bytes for mark in rest], [mark.time_ns.value for mark in rest])
+    if not isinstance(fit, HockneyFit) or fit.relative_rms > _STRAIGHT or len(rest) < 3:
+        return None
+    line_ns = fit.time_ns(first.bytes)
+    if first.time_ns.low < (1 + _FALL) * line_ns:
+        return None
+    reached = [
+        (time_ns - fit.t0_ns) * fit.r_inf_bytes_per_s / 1e9
+        for time_ns in (first.time_ns.value, first.time_ns.low, first.time_ns.high)
+    ]
+    return finding_about(
+        curve,
+        "latency independent of size",
+        sentence=(
+            f"{curve.name} of {format_bytes(first.bytes)} among {curve.ranks} takes {format_ns(first.time_ns.value)}, "
+            f"as long as the line through the sizes {sizes_text(tuple(mark.bytes for mark in rest))} gives for "
+            f"{reached[0]:.0f} B: up to about that size the payload costs nothing."
+        ),
+        effect=0.0,
+        sizes_bytes=(first.bytes,),
+        evidence=(
+            Evidence("shortest", first.time_ns, "ns"),
+            Evidence("size that the line gives", Estimate(*reached), "B"),
+        ),
+    )
+
+
+def _shapes(reading: Reading) -> list[Curve]:
+    """The curves whose shape is looked at: of each place those of the first pattern that it has."""
+    places: dict[Place, list[Curve]] = {}
+    for curve in reading.of(*_SHAPES):
+        places.setdefault(curve.place, []).append(curve)
+    return [curve for found in places.values() for curve in _first_pattern(found)]
+
+
+def _first_pattern(found: Sequence[Curve]) -> Iterator[Curve]:
+    first = min(found, key=lambda curve: _SHAPES.index(curve.pattern)).pattern
+    return (curve for curve in found if curve.pattern == first and curve.marks)

@@ -1,0 +1,92 @@
+"""`hockney explain` as it is called: on a real short run, on the archive, and where there is nothing to explain."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.support import Cli
+
+from hockney.archive import machines
+from hockney.cli import run
+
+
+@pytest.fixture(scope="module")
+def real_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A short real run over shared memory, TCP and every MPI that is here."""
+    path = tmp_path_factory.mktemp("explain") / "results.db"
+    arguments = ["run", "pingpong", "-t", "shm,tcp,mpi", "--bytes", "0,1:64K", "--time", "15s"]
+    assert run([*arguments, "--oversubscribe", "--store", str(path)]) == 0
+    return path
+
+
+def document(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    assert run(["explain", *arguments, "--json"]) == 0
+    read: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert read["format"] == "hockney-explain"
+    return read
+
+
+def test_a_real_run_is_explained(real_store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    told = document(capsys, "last", "--store", str(real_store))
+    assert told["subject"] == "run 1"
+    assert "the duplex ratio" in dict(told["lacking"])
+    measured = ("shm", "tcp", "mpi@")
+    for finding in told["findings"]:
+        assert finding["transport"].startswith(measured)
+        assert finding["sentence"].endswith((".", "?"))
+        for one in finding["evidence"]:
+            assert one["value"]["low"] <= one["value"]["value"] <= one["value"]["high"]
+
+
+def test_what_is_printed_says_the_same(real_store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told = document(capsys, "last", "--store", str(real_store))
+    assert run(["explain", "last", "--store", str(real_store)]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith(f"run 1: {len(told['findings']) or 'no'} finding")
+    for finding in told["findings"]:
+        assert finding["sentence"] in printed
+    for name, reason in told["lacking"]:
+        assert f"{name}: {reason}" in printed
+
+
+@pytest.mark.parametrize("machine", machines())
+def test_every_machine_of_the_archive_can_be_explained(machine: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["explain", "--machine", machine]) == 0
+    assert capsys.readouterr().out.startswith(f"{machine}: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words", "code"),
+    [
+        ([], "takes a run (`hockney explain last`) or a machine", 2),
+        (["last", "--machine", "t3d"], "takes a run", 2),
+        (["--machine", "gpmim"], "did you mean 'gpmimd'?", 2),
+        (["1"], "run 1 (base) has no figures", 3),
+        (["7"], "there is no run 7", 2),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_nothing_to_explain_is_one_sentence(
+    arguments: list[str], words: str, code: int, filled_store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["explain", *arguments, "--store", str(filled_store)]) == code
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert words in output.err
+    assert output.err.count("\n") == 1
+
+
+def test_a_run_with_failed_and_skipped_points_is_explained(
+    filled_store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = document(capsys, "2", "--store", str(filled_store))
+    assert any("rank 1 was killed by SIGKILL" in note for note in told["notes"])
+
+
+def test_machines_are_completed(cli: Cli) -> None:
+    done = cli(_HOCKNEY_COMPLETE="bash_complete", COMP_WORDS="hockney explain --machine g", COMP_CWORD="3")
+    assert "gpmimd" in done.stdout

@@ -1,0 +1,133 @@
+"""Detectors that set patterns beside each other, on figures of known truth."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.explain.readings import SIZES, curve, found, lacking, line, near, reading
+
+from hockney.explain.curve import Curve
+
+ONEWAY = "one-way messages beside half the round trip"
+TWOWAY = "two-way messages beside half the round trip"
+
+
+def pattern(name: str, start_ns: float, ns_per_byte: float = 0.1, **more: Any) -> Curve:
+    return curve(line(start_ns, ns_per_byte), name, **more)
+
+
+def test_streaming_faster_than_half_the_round_trip_is_said_to_be_no_latency() -> None:
+    (faster,) = found(ONEWAY, reading(pattern("oneway", 200), pattern("pingpong", 500)))
+    assert faster.kind == "one-way faster than half the round trip"
+    assert "no latency" in faster.sentence
+
+
+def test_streaming_slower_than_half_the_round_trip_is_odd() -> None:
+    (slower,) = found(ONEWAY, reading(pattern("oneway", 600), pattern("pingpong", 500)))
+    assert slower.kind == "one-way slower than half the round trip"
+    assert slower.effect > 0.1
+
+
+def test_what_can_not_be_told_apart_is_not_said() -> None:
+    of = reading(pattern("oneway", 505, precision=0.02), pattern("pingpong", 500, precision=0.02))
+    assert found(ONEWAY, of) == []
+    assert found(ONEWAY, reading(pattern("oneway", 200, options={"window": 16}), pattern("pingpong", 500))) == []
+
+
+def test_two_ways_at_once_faster_than_half_the_round_trip() -> None:
+    (faster,) = found(TWOWAY, reading(pattern("twoway", 300), pattern("pingpong", 500)))
+    assert faster.kind == "two-way faster than half the round trip"
+
+
+def test_patterns_of_different_states_are_not_set_beside_each_other() -> None:
+    of = reading(pattern("oneway", 200, state="near"), pattern("pingpong", 500, state="far"))
+    assert "on one transport" in lacking(ONEWAY, of)
+
+
+def test_the_duplex_ratio() -> None:
+    (half,) = found("the duplex ratio", reading(pattern("twoway", 500), pattern("oneway", 500)))
+    assert "take turns" in half.sentence
+    (some,) = found("the duplex ratio", reading(pattern("twoway", 325, 0.065), pattern("oneway", 500)))
+    assert "slow each other down" in some.sentence
+    (less,) = found("the duplex ratio", reading(pattern("twoway", 100, 0.02), pattern("oneway", 500)))
+    assert "one direction alone is the slow one" in less.sentence
+    assert found("the duplex ratio", reading(pattern("twoway", 250, 0.05), pattern("oneway", 500))) == []
+
+
+def test_loaded_faster_than_idle() -> None:
+    (faster,) = found("loaded faster than idle", reading(pattern("pairs", 400, ranks=4), pattern("oneway", 500)))
+    assert faster.sizes_bytes[0] == 8
+    assert found("loaded faster than idle", reading(pattern("pairs", 600, ranks=4), pattern("oneway", 500))) == []
+    nearly = reading(pattern("pairs", 490, 0.098, ranks=4), pattern("oneway", 500))
+    assert found("loaded faster than idle", nearly) == []  # one comparison of a hundred errs by so much
+
+
+def test_a_path_that_two_share() -> None:
+    sizes = [*SIZES, 1 << 20]
+    alone = pattern("oneway", 500, sizes=sizes)
+    (shared,) = found("a path shared by several", reading(pattern("pairs", 500, 0.2, ranks=4, sizes=sizes), alone))
+    assert "2 shared" in shared.sentence
+    assert found("a path shared by several", reading(pattern("pairs", 500, 0.14, ranks=4, sizes=sizes), alone)) == []
+
+
+def farms(beyond: float) -> list[Curve]:
+    """Outfarm and multicast; where the data of all receivers exceed 16 KiB together, the former pays for it."""
+    made = []
+    for ranks in (3, 5, 9):
+
+        def out_ns(size: int, receivers: int = ranks - 1) -> float:
+            return (100 + 0.1 * size) * receivers * (beyond if size * receivers > 16384 else 1.01)
+
+        def all_ns(size: int, receivers: int = ranks - 1) -> float:
+            return (100 + 0.1 * size) * receivers
+
+        made += [
+            curve(out_ns, "outfarm", ranks=ranks, precision=0.001),
+            curve(all_ns, "multicast", ranks=ranks, precision=0.001),
+        ]
+    return made
+
+
+def test_different_data_that_leave_a_cache() -> None:
+    (knee,) = found("different data beside the same data", reading(*farms(1.2)))
+    assert knee.sizes_bytes == (16384, 32768)
+    assert found("different data beside the same data", reading(*farms(1.01))) == []
+
+
+def test_a_mode_that_costs_per_byte() -> None:
+    blocking = pattern("stream", 1000, 0.10, options={"write": "blocking"})
+    dearer = pattern("stream", 600, 0.08, options={"write": "nonblocking"})
+    (mode,) = found("what a mode of writing costs", reading(blocking, dearer))
+    (per_byte,) = [one.value for one in mode.evidence if one.what.startswith("per byte")]
+    assert per_byte.low <= 1.25 <= per_byte.high
+    same = pattern("stream", 600, 0.10, options={"write": "nonblocking"})
+    assert found("what a mode of writing costs", reading(blocking, same)) == []
+
+
+def test_operations_slower_than_their_parts() -> None:
+    name = "operations slower than their parts"
+    (barrier,) = found(name, reading(pattern("barrier", 2000, ranks=4, sizes=[0]), pattern("pingpong", 500)))
+    assert "2 half round trips" in barrier.sentence
+    assert found(name, reading(pattern("barrier", 1000, ranks=4, sizes=[0]), pattern("pingpong", 500))) == []
+    (multi,) = found(name, reading(pattern("multicast", 900, ranks=4), pattern("outfarm", 500, ranks=4)))
+    assert multi.sizes_bytes[0] == 8
+    (whole,) = found(name, reading(pattern("alltoall", 9000, ranks=4), pattern("pairs", 500, ranks=4)))
+    assert "6 messages of pairs" in whole.sentence
+    wide = reading(pattern("barrier", 1100, ranks=4, sizes=[0], precision=0.2), pattern("pingpong", 500))
+    assert found(name, wide) == []
+
+
+def test_crowded_ranks_are_not_compared() -> None:
+    of = reading(pattern("barrier", 2000, ranks=4, sizes=[0], oversubscribed=True), pattern("pingpong", 500))
+    assert "barrier beside pingpong" in lacking("operations slower than their parts", of)
+
+
+def test_a_short_message_far_above_the_floor() -> None:
+    name = "figures far above the floor"
+    floors = {("shm", 2): near(40.0), ("tcp", 2): near(40.0)}
+    (above,) = found(name, reading(pattern("pingpong", 500), floors=floors))
+    assert above.transport == "shm"
+    assert found(name, reading(pattern("pingpong", 60, 0.01), floors=floors)) == []
+    # What goes through the kernel has no usual factor.
+    assert found(name, reading(pattern("pingpong", 20000, transport="tcp"), floors=floors)) == []
+    assert "no floor" in lacking(name, reading(pattern("pingpong", 500)))

@@ -1,0 +1,139 @@
+"""Detectors of grids: laws, rows, speeds and delays, on figures of known truth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.explain.readings import curve, found, lacking, reading
+
+from hockney.explain.curve import Curve, Reading
+
+LAW, BENT = "a scaling law broken", "a law that is not straight"
+SIZES = (4, 64, 256, 1024)
+
+
+def funnels(time_ns: Callable[[int, int], float], ranks: tuple[int, ...] = (5, 9, 17, 54)) -> Reading:
+    return reading(
+        *(
+            curve(lambda size, n=n: time_ns(n - 1, size), "funnel", ranks=n, sizes=SIZES)  # type: ignore[misc]
+            for n in ranks
+        )
+    )
+
+
+def lawful(messages: int, size: int) -> float:
+    return 50 + (100 + 0.5 * size) * messages
+
+
+def test_a_row_that_breaks_the_law_of_the_others() -> None:
+    (broken,) = found(LAW, funnels(lambda n, size: lawful(n, size) * (2 if n == 16 else 1)))
+    assert "16 messages (17 ranks)" in broken.sentence
+    assert broken.sizes_bytes == SIZES
+    assert 0.9 < broken.effect < 1.2
+
+
+def test_a_law_that_only_long_messages_break_is_one_of_bandwidth() -> None:
+    (broken,) = found(LAW, funnels(lambda n, size: lawful(n, size) * (2 if n == 53 and size > 4 else 1)))
+    assert broken.sizes_bytes == (64, 256, 1024)
+    assert "keeps it at 4 B: bandwidth" in broken.sentence
+
+
+def test_a_law_that_is_kept() -> None:
+    assert found(LAW, funnels(lawful)) == []
+    assert "four numbers of ranks" in lacking(LAW, funnels(lawful, (3, 5, 9)))
+
+
+def test_rows_that_are_the_same() -> None:
+    name = "two rows of a grid identical"
+    (same,) = found(name, funnels(lambda n, size: lawful(max(n, 8), size), (5, 9, 17)))
+    assert "among 5 takes as long as among 9" in same.sentence
+    assert found(name, funnels(lawful, (5, 9, 17))) == []
+
+
+def farm(time_ns: Callable[[int, int], float]) -> Reading:
+    """A push farm of 2 to 16 senders and receivers, with messages of 16 B."""
+    counts = (2, 4, 8, 16)
+    made: list[Curve] = []
+    for senders in counts:
+        for receivers in counts:
+            time = time_ns(senders, receivers)
+            made.append(
+                curve(
+                    lambda size, time=time: time,  # type: ignore[misc]
+                    "pushfarm", ranks=senders + receivers + 1, sizes=[16], options={"senders": senders},
+                    precision=0.0005,
+                )
+            )  # fmt: skip
+    return reading(*made)
+
+
+def test_a_farm_that_is_linear_in_its_senders_and_indifferent_to_its_receivers() -> None:
+    of = farm(lambda senders, receivers: 30000 + 5000 * senders)
+    assert found(LAW, of) == []
+    assert found(BENT, of) == []
+
+
+def test_a_number_of_receivers_at_which_a_farm_is_faster() -> None:
+    (broken,) = found(LAW, farm(lambda senders, receivers: (30000 + 5000 * senders) * (0.92 if receivers == 16 else 1)))
+    assert "16 receivers" in broken.sentence
+    assert "less" in broken.sentence
+
+
+def test_a_farm_that_is_not_linear_in_its_senders() -> None:
+    (bent,) = found(BENT, farm(lambda senders, receivers: 30000 + 5000 * senders + 200 * senders**2))
+    assert "not linear" in bent.sentence
+
+
+def robs(slopes: dict[int, float]) -> Reading:
+    made = [
+        curve(lambda size, n=n, slope=slope: (n - 1) * (3000 + slope * size), "robpush", ranks=n, sizes=SIZES)  # type: ignore[misc]
+        for n, slope in slopes.items()
+    ]
+    alone = curve(lambda size: 3000 + 320 * size, "pairs", ranks=4, sizes=SIZES)
+    return reading(*made, alone)
+
+
+def test_two_speeds_and_which_other_pattern_has_one_of_them() -> None:
+    (speeds,) = found("two speeds in one grid", robs({3: 320, 5: 210, 9: 330}))
+    assert "robpush among 3 takes 320 ns per byte of a message, the rate of pairs among 4, among 5" in speeds.sentence
+    assert found("two speeds in one grid", robs({3: 320, 5: 325, 9: 330})) == []
+
+
+def test_delays_by_what_was_counted() -> None:
+    def delayed(took_us: float) -> Reading:
+        counters = {"delays": (100.0, 0.0), "delay_ns": (100 * 1e3 * took_us, 0.0)}
+        return reading(curve(pattern="robpush", options={"delay_us": 400}, counters=counters))
+
+    (longer,) = found("delays longer than asked for", delayed(440))
+    assert "1.10 times" in longer.sentence
+    assert found("delays longer than asked for", delayed(404)) == []
+
+
+def test_delays_by_what_they_add() -> None:
+    def delayed(per_us: float) -> Reading:
+        return reading(
+            *(
+                curve(lambda size, d=d: 40000 + 1e3 * per_us * d, "robpush", sizes=[64], options={"delay_us": d},  # type: ignore[misc]
+                      precision=0.0005)
+                for d in (100, 400, 1600)
+            )
+        )  # fmt: skip
+
+    (longer,) = found("delays longer than asked for", delayed(1.15))
+    assert "1.15" in longer.sentence
+    assert found("delays longer than asked for", delayed(1.0)) == []
+
+
+def test_the_own_block_takes_its_share_among_two() -> None:
+    def alltoalls(two: float) -> Reading:
+        times = {2: 0.1 * two, 4: 0.3}
+        return reading(
+            *(
+                curve(lambda size, p=p: times[p] * size, "alltoall", ranks=p, sizes=[1 << 16, 1 << 20])  # type: ignore[misc]
+                for p in times
+            )
+        )
+
+    (share,) = found("the share of the own block", alltoalls(1.2))
+    assert share.effect > 0.15
+    assert found("the share of the own block", alltoalls(1.0)) == []

@@ -1,0 +1,161 @@
+"""From a stored run to curves, layers and an explanation; and runs of which little or nothing can be said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.builders import make_info
+from tests.explain.readings import curve, line, near, reading
+from tests.report.runs import Made, options, store_run, stored
+
+from hockney.errors import HockneyError
+from hockney.explain import Explanation, explain, explain_run
+from hockney.explain.curve import Reading, read_run
+from hockney.explain.layers import layers_of
+from hockney.model import Point, PointStatus
+from hockney.store import Store
+
+SIZES = (8, 64, 512, 1024, 2048, 4096, 8192, 16384, 32768)
+
+
+def pingpongs(
+    transport: str = "shm", sizes: tuple[int, ...] = SIZES, jump_ns: float = 0.0, **more: object
+) -> list[Made]:
+    return [
+        Made(
+            Point(transport, "pingpong", 2, size),
+            500 + 0.1 * size + (jump_ns if size > 4096 else 0),
+            divisor=2,
+            bytes_per_rep=2 * size,
+            **more,  # type: ignore[arg-type]
+        )
+        for size in sizes
+    ]
+
+
+def read(path: Path, made: list[Made], **info: object) -> Reading:
+    store_run(path, "mine", made, **info)  # type: ignore[arg-type]
+    with Store.open(path) as store:
+        return read_run(stored(store))
+
+
+def explained(path: Path, made: list[Made], **info: object) -> Explanation:
+    store_run(path, "mine", made, **info)  # type: ignore[arg-type]
+    with Store.open(path) as store:
+        return explain_run(stored(store))
+
+
+def test_a_run_becomes_curves(tmp_path: Path) -> None:
+    barrier = Made(Point("shm", "barrier", 2, 0, options(algorithm="portable")), 80.0, timed="slowest")
+    of = read(tmp_path / "r.db", [*pingpongs(), barrier])
+    pingpong, barriers = of.curves
+    assert pingpong.sizes == SIZES
+    assert pingpong.state == "near"
+    first = pingpong.marks[0]
+    assert first.time_ns.low <= 500.8 <= first.time_ns.high
+    assert first.rate_bytes_per_s is not None
+    assert first.rate_bytes_per_s.value == pytest.approx(8 / 500.8 * 1e9, rel=0.01)
+    assert barriers.name == "barrier algorithm=portable"
+    assert of.floors["shm", 2].value == pytest.approx(30)
+
+
+def test_only_the_state_that_most_visits_saw_is_looked_at(tmp_path: Path) -> None:
+    slow = Made(Point("shm", "pingpong", 2, 8), 2000.0, divisor=2, visits=7, floor_ns=200.0)
+    point = Made(Point("shm", "pingpong", 2, 8), 500.0, divisor=2, visits=9, then=slow)
+    (only,) = read(tmp_path / "r.db", [point]).curves
+    assert only.state == "near"
+    assert only.marks[0].time_ns.value == pytest.approx(500, rel=0.01)
+
+
+def test_a_switch_is_found_in_a_stored_run(tmp_path: Path) -> None:
+    of = explained(tmp_path / "r.db", pingpongs("mpi@openmpi-4.1.4", jump_ns=2000.0))
+    (switch,) = [each for each in of.findings if each.kind == "protocol switch"]
+    assert "btl_vader_eager_limit" in switch.sentence
+
+
+def test_layers_are_ranges_of_sizes() -> None:
+    lower, upper = curve(line(50)), curve(line(350), transport="mpi@mpich-4.0.2")
+    switched = curve(lambda size: 150 + 0.1 * size + (2000 if size > 4096 else 0), transport="mpi@openmpi-4.1.4")
+    of = reading(lower, upper, switched, floors={("shm", 2): near(40.0)})
+    floor, mpich, below, above = layers_of(of)
+    assert (floor.upper, floor.lower) == ("shm", "the floor")
+    assert (mpich.first_bytes, mpich.last_bytes) == (8, 65536)
+    assert mpich.low_ns <= 300 <= mpich.high_ns
+    assert (below.last_bytes, above.first_bytes) == (4096, 8192)
+    assert below.low_ns <= 100 <= below.high_ns
+    assert above.low_ns <= 2100 <= above.high_ns
+
+
+def test_layers_of_different_states_are_not_subtracted() -> None:
+    assert layers_of(reading(curve(), curve(line(900), transport="mpi@x-1", state="far"))) == []
+
+
+def test_a_difference_that_is_not_seen_is_said_to_be_none() -> None:
+    (layer,) = layers_of(reading(curve(precision=0.02), curve(line(502), transport="threads", precision=0.02)))
+    assert "no difference seen to shm" in layer.text
+
+
+# ---- little or nothing to say --------------------------------------------------------------------------------------
+
+
+def test_a_run_with_one_size(tmp_path: Path) -> None:
+    of = explained(tmp_path / "r.db", pingpongs(sizes=(8,)))
+    assert "six sizes" in dict(of.lacking)["protocol switches"]
+    assert not [each for each in of.findings if each.kind in ("protocol switch", "bend", "latency independent of size")]
+
+
+def test_a_run_with_a_failed_point(tmp_path: Path) -> None:
+    failed = Made(Point("shm", "pingpong", 2, 128), failed="rank 1 was killed by SIGKILL")
+    of = explained(tmp_path / "r.db", [*pingpongs(), failed])
+    assert any("1 point is left out because measuring failed" in note and "SIGKILL" in note for note in of.notes)
+
+
+def test_a_run_with_one_launch_and_of_another_version(tmp_path: Path) -> None:
+    of = explained(tmp_path / "r.db", pingpongs(), version="0.0.9")
+    assert any("started once" in note for note in of.notes)
+    assert any("hockney 0.0.9" in note for note in of.notes)
+
+
+def test_points_with_too_few_visits_are_left_out_and_counted(tmp_path: Path) -> None:
+    few = Made(Point("shm", "pingpong", 2, 128), 500.0, divisor=2, visits=3)
+    of = explained(tmp_path / "r.db", [*pingpongs(), few])
+    assert any(note.startswith("1 point is left out, for want of visits") for note in of.notes)
+
+
+def test_a_run_without_an_interval(tmp_path: Path) -> None:
+    with pytest.raises(HockneyError, match="measure longer") as error:
+        explained(tmp_path / "r.db", pingpongs(visits=3))
+    assert error.value.exit_code == 3
+
+
+def test_a_run_without_a_figure(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "r.db") as store:
+        run = store.create_run(make_info())
+        store.add_points(run, [Point("shm", "pingpong", 2, 8)])
+        store.set_status(run, Point("shm", "pingpong", 2, 8), PointStatus.SKIPPED, "there is no compiler")
+        with pytest.raises(HockneyError, match=r"no figures.*there is no compiler"):
+            explain_run(stored(store))
+
+
+def test_a_run_of_the_harness_alone(tmp_path: Path) -> None:
+    with pytest.raises(HockneyError, match="harness alone"):
+        explained(tmp_path / "r.db", pingpongs("null"))
+
+
+def test_crowded_ranks_are_named_and_only_looked_at_for_slices(tmp_path: Path) -> None:
+    of = explained(tmp_path / "r.db", pingpongs(), oversubscribed=True)
+    assert any("More ranks than CPUs" in note for note in of.notes)
+    assert "protocol switches" in dict(of.lacking)
+
+
+def test_every_transport_stands_together_and_the_greatest_effect_first() -> None:
+    of = explain(
+        reading(
+            curve(lambda size: 500 + 0.1 * size + (400 if size > 512 else 0)),
+            curve(lambda size: 500 + 0.1 * size + (900 if size > 512 else 0), transport="threads"),
+        )
+    )
+    transports = [each.transport for each in of.findings]
+    assert transports[0] == "threads"
+    assert transports == sorted(transports, key=transports.index)

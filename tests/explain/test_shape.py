@@ -1,0 +1,132 @@
+"""Detectors of one curve, on curves of known truth: what is there is found, what is not is not invented."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.explain.readings import SIZES, curve, found, lacking, line, reading
+
+from hockney.explain import explain
+from hockney.explain.curve import Curve
+
+
+def stepped(at: int, jump_ns: float, start_ns: float = 500.0, ns_per_byte: float = 0.1) -> Curve:
+    return curve(
+        lambda size: start_ns + ns_per_byte * size + (jump_ns if size > at else 0.0), transport="mpi@openmpi-4.1.4"
+    )
+
+
+def test_a_jump_is_a_switch_with_its_place_its_height_and_what_the_library_documents() -> None:
+    (switch,) = found("protocol switches", reading(stepped(2048, 1500.0)))
+    assert switch.kind == "protocol switch"
+    assert switch.sizes_bytes == (2048, 4096)
+    (jump,) = [one.value for one in switch.evidence if one.what == "jump"]
+    assert jump.low <= 1500 <= jump.high
+    assert "btl_vader_eager_limit, 4 KiB" in switch.sentence
+    assert (switch.source or "").startswith("https://")
+    assert "hockney run pingpong -t mpi@openmpi-4.1.4 --refine" in (switch.remedy or "")
+
+
+def test_a_jump_elsewhere_is_said_to_be_undocumented() -> None:
+    (switch,) = found("protocol switches", reading(stepped(128, 1500.0)))
+    assert switch.sizes_bytes == (128, 256)
+    assert "No documented threshold" in switch.sentence
+    assert switch.source is None
+
+
+def test_thresholds_hold_for_the_versions_they_are_of() -> None:
+    def library(name: str) -> str:
+        made = curve(lambda size: 500 + 0.1 * size + (2000 if size > 4096 else 0), transport=name)
+        (switch,) = found("protocol switches", reading(made))
+        return switch.sentence
+
+    assert "IQUEUE_CELL_SIZE" in library("mpi@mpich-5.0.2")
+    assert "IQUEUE_CELL_SIZE" not in library("mpi@mpich-4.0.2")  # its cells hold 68 KiB
+    assert "IQUEUE_CELL_SIZE" not in library("mpi@mpich")  # of no known version
+
+
+def test_the_buffers_of_tcp_are_those_of_the_machine() -> None:
+    made = curve(lambda size: 5000 + 0.3 * size + (9000 if size > 8192 else 0), transport="tcp")
+    facts = {"network": {"tcp_send_buffer_bytes": 16384, "tcp_receive_buffer_bytes": None}}
+    (switch,) = found("protocol switches", reading(made, facts=facts))
+    assert "tcp_wmem (default), 16 KiB" in switch.sentence
+    (elsewhere,) = found("protocol switches", reading(made, facts={}))
+    assert "No documented threshold" in elsewhere.sentence
+
+
+def test_a_change_of_slope_is_a_bend_and_no_switch() -> None:
+    made = curve(lambda size: 500 + 0.5 * min(size, 2048) + 0.05 * max(0, size - 2048), sizes=[*SIZES, 131072, 262144])
+    (bend,) = found("protocol switches", reading(made))
+    assert bend.kind == "bend"
+    assert 1024 <= bend.sizes_bytes[0] <= 4096
+    assert bend.effect == 0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_straight_curve_with_noise_shows_nothing(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    start_ns, slope = 10 ** random.uniform(1.5, 5), 10 ** random.uniform(-2, 0)
+    kinds = {one.kind for one in explain(reading(curve(line(start_ns, slope), random=random))).findings}
+    assert kinds <= {"latency independent of size"}
+
+
+def test_five_sizes_can_hold_no_switch() -> None:
+    assert "six sizes" in lacking("protocol switches", reading(curve(sizes=SIZES[:5])))
+
+
+def test_a_blip_at_the_page_size() -> None:
+    made = curve(lambda size: 500 + 0.1 * size + (900 if size == 4096 else 0))
+    (blip,) = found("a blip at the page size", reading(made))
+    assert blip.sizes_bytes == (4096,)
+    (excess,) = [one.value for one in blip.evidence if one.what == "excess"]
+    assert excess.low <= 900 <= excess.high
+
+
+def test_a_switch_at_the_page_size_is_no_blip() -> None:
+    assert found("a blip at the page size", reading(stepped(2048, 900.0))) == []
+    assert found("a blip at the page size", reading(curve())) == []
+
+
+def test_a_blip_needs_the_page_size_among_the_sizes() -> None:
+    made = curve(sizes=[size for size in SIZES if size != 4096])
+    assert "4 KiB" in lacking("a blip at the page size", reading(made))
+    assert "not known" in lacking("a blip at the page size", reading(curve(), facts={}))
+
+
+def test_a_rate_that_falls_beyond_a_cache() -> None:
+    made = curve(lambda size: 10 + 0.05 * size + (0.15 * size if size > 8192 else 0), "oneway")
+    (fall,) = found("a bandwidth that falls beyond a cache", reading(made))
+    assert fall.sizes_bytes == (4096, 65536)
+    assert "L2 cache, 8 KiB" in fall.sentence
+
+
+def test_a_rate_that_only_grows_does_not_fall() -> None:
+    assert found("a bandwidth that falls beyond a cache", reading(curve(pattern="oneway"))) == []
+
+
+def test_a_cache_larger_than_every_message_is_said() -> None:
+    facts = {"topology": {"caches": [{"level": 3, "kind": "unified", "size_bytes": 1 << 25}]}}
+    assert "L3 holds 32 MiB" in lacking("a bandwidth that falls beyond a cache", reading(curve(), facts=facts))
+
+
+def test_sizes_that_cost_nothing() -> None:
+    (flat,) = found(
+        "latency independent of size", reading(curve(lambda size: 500.0 if size <= 64 else 500 + 2.0 * size))
+    )
+    assert flat.sizes_bytes == (8, 16, 32, 64)
+
+
+def test_a_shortest_message_as_slow_as_the_line_makes_a_longer_one() -> None:
+    made = curve(lambda size: 100 + 10.0 * max(size, 32), sizes=(4, 64, 256, 1024))
+    (flat,) = found("latency independent of size", reading(made))
+    (reached,) = [one.value for one in flat.evidence if one.unit == "B"]
+    assert reached.low <= 32 <= reached.high
+
+
+def test_a_size_that_costs_from_the_first_byte() -> None:
+    assert found("latency independent of size", reading(curve(line(100, 10)))) == []
+
+
+def test_wide_intervals_make_no_switch() -> None:
+    made = curve(lambda size: 500 + 0.1 * size + (20.0 if size > 2048 else 0), precision=0.2)
+    assert found("protocol switches", reading(made)) == []
