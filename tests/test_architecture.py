@@ -18,8 +18,9 @@ LEVELS = [
     {"stats", "fit", "worker", "suites", "archive"},
     {"machine", "store", "plan"},
     {"sampler", "library"},
-    {"instrument", "report"},
+    {"instrument", "report", "compare"},
     {"run", "inventory", "checkup"},
+    {"check"},
     {"cli"},
 ]
 LEVEL = {name: number for number, names in enumerate(LEVELS) for name in names}

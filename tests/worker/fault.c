@@ -6,6 +6,8 @@
  *   HOCKNEY_FAULT="kill 1 64"      rank 1 is killed by SIGKILL in a receive of 64 bytes
  *   HOCKNEY_FAULT="fail 1 64"      rank 1's receive of 64 bytes fails
  *   HOCKNEY_FAULT="rubbish 0 64"   rank 0 prints rubbish on standard output at each receive of 64 bytes
+ *   HOCKNEY_FAULT="slow 1 64 256 25"  after each receive of 64 to 256 bytes rank 1 works for 25 % of its time: a
+ *                                  ping-pong then takes 1.25 times as long
  *
  * Built into a worker of its own with -DHK_EXTRA_TRANSPORTS(X)=X(fault). */
 #include <signal.h>
@@ -26,7 +28,7 @@ typedef struct fault_ctx {
     hk_ctx_t base;
     hk_ctx_t *shm;
     char what[16];
-    long rank, number;
+    long rank, number, last, percent;
     unsigned char *receives[RECEIVES_MAX]; /* under way, long enough to be corrupted */
     size_t receives_count;
 } fault_ctx_t;
@@ -101,9 +103,30 @@ static bool is_corrupted(const fault_ctx_t *ctx, size_t len_bytes)
     return strcmp(ctx->what, "corrupt") == 0 && ctx->base.rank == ctx->rank && len_bytes > (size_t)ctx->number;
 }
 
+static bool is_slowed(const fault_ctx_t *ctx, size_t len_bytes)
+{
+    return strcmp(ctx->what, "slow") == 0 && ctx->base.rank == ctx->rank && len_bytes >= (size_t)ctx->number &&
+           len_bytes <= (size_t)ctx->last;
+}
+
+/* The peer waits for the answer meanwhile, so the round trip grows by what is spent here. */
+static hk_status_t slow_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes)
+{
+    const uint64_t begin_ns = hk_real_now_ns(ctx);
+    const hk_status_t status = hk_transport_shm.recv(mine(ctx)->shm, peer, buf, len_bytes);
+    const uint64_t got_ns = hk_real_now_ns(ctx);
+    const uint64_t until_ns = got_ns + (got_ns - begin_ns) * (uint64_t)mine(ctx)->percent / 100;
+    while (hk_real_now_ns(ctx) < until_ns) {
+    }
+    return status;
+}
+
 static hk_status_t fault_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes)
 {
     const fault_ctx_t *fault = mine(ctx);
+    if (is_slowed(fault, len_bytes)) {
+        return slow_recv(ctx, peer, buf, len_bytes);
+    }
     hk_status_t status = strike(fault, len_bytes);
     if (status == HK_OK) {
         status = hk_transport_shm.recv(fault->shm, peer, buf, len_bytes);
@@ -171,6 +194,10 @@ static bool understand(const char *wish, fault_ctx_t *ctx)
     memcpy(ctx->what, wish, len);
     ctx->rank = strtol(wish + len, &end, 10);
     ctx->number = strtol(end, &end, 10);
+    if (strcmp(ctx->what, "slow") == 0) {
+        ctx->last = strtol(end, &end, 10);
+        ctx->percent = strtol(end, &end, 10);
+    }
     return *end == '\0';
 }
 

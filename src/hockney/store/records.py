@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from hockney.model import Launch, Point, PointStatus, RunInfo, RunStatus, Warning_
+from hockney.model import Definition, Launch, Point, PointStatus, RunInfo, RunStatus, Warning_
+from hockney.stats.states import Signs
 
 
 @dataclass(frozen=True)
@@ -65,3 +67,13 @@ class VisitSummary:
     floor_kind: str | None = None
     pace_ns: tuple[tuple[float, ...], tuple[float, ...]] | None = None
     solo_ns: tuple[float, float] | None = None
+
+
+class VisitMedian(NamedTuple):
+    """What tells runs apart in one visit that has samples: the median by the definition, and the signs."""
+
+    point_id: int
+    launch_id: int
+    median_ns: float
+    definition: Definition
+    signs: Signs
