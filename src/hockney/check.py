@@ -2,8 +2,9 @@
 
 Most of what looks slower is not: among many series some are unlucky, and some launches meet a disturbed machine. So a
 suspicion only chooses what is measured again, in new launches, and those alone give the verdict: who judges by the
-values that raised the suspicion judges the unlucky ones. A series is worse if all of its 95 % interval over launches
-lies beyond the slowdown allowed and it stands out among all that were suspicious (stats/shift.py).
+values that raised the suspicion judges the unlucky ones. A series is worse if all of its interval over launches lies
+beyond the slowdown allowed and it stands out among all series (stats/shift.py): the baseline is not measured again, and
+of many series some have an unlucky one.
 """
 
 from __future__ import annotations
@@ -27,12 +28,13 @@ from hockney.store import Store
 from hockney.worker.catalogue import Catalogue
 
 _LOOKS = 2  # how often what is suspicious is measured again, at most
+_CONFIDENCE = 0.98  # that none of the series called worse is so by chance alone
 _LAUNCHES_MIN = 5  # of a look: its interval then bears an unlucky launch
 _NOT_MEASURED = (PointStatus.FAILED, PointStatus.SKIPPED)
 _UNSURE = (
     "it looks slower by more than is allowed, but not surely; a quieter machine or more launches of the baseline help"
 )
-_BASE_MIN = 2  # beside one launch it would take 39 new ones
+_BASE_MIN = 2  # beside one launch it would take 99 new ones
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ def check(
     outcome = running.measure(plan, catalogue, store, display, command=command, label=None)
     _refuse_stopped(outcome)
     margin = 1 + max_slowdown
-    found = compare_runs(store, base_id, outcome.run_id, margin=margin)
+    found = compare_runs(store, base_id, outcome.run_id, margin=margin, confidence=_CONFIDENCE)
     verdicts = {change.point: change for change in found.changes}
     suspicious = [point for point in _suspicious(found.changes, margin) if point in _measured(store, outcome.run_id)]
     looked_again = len(suspicious)
@@ -83,13 +85,22 @@ def check(
     for _ in range(_LOOKS):
         if not suspicious:
             break
-        launches = max(_LAUNCHES_MIN, plan.launches)
-        budget_s = cost_s * launches * len(suspicious)
-        _refuse_stopped(running.add_launches(outcome.run_id, suspicious, launches, budget_s, catalogue, store, display))
-        fresh = compare_runs(
-            store, base_id, outcome.run_id, margin=margin, first_launch=plan.launches, only=frozenset(suspicious)
+        budget_s = cost_s * plan.launches * len(suspicious)
+        _refuse_stopped(
+            running.add_launches(outcome.run_id, suspicious, plan.launches, budget_s, catalogue, store, display)
         )
-        verdicts.update((change.point, _settled(change, margin)) for change in fresh.changes)
+        fresh = compare_runs(
+            store,
+            base_id,
+            outcome.run_id,
+            margin=margin,
+            confidence=_CONFIDENCE,
+            again=suspicious,
+            first_launch=plan.launches,
+        )
+        verdicts.update(
+            (change.point, _settled(change, margin)) for change in fresh.changes if change.point in suspicious
+        )
         suspicious = [point for point in suspicious if verdicts[point].verdict is Verdict.UNDECIDED]
     changes = tuple(verdicts[change.point] for change in found.changes)
     return Checked(outcome.run_id, replace(found, changes=changes), looked_again, outcome.failed)
@@ -109,7 +120,7 @@ def _plan(store: Store, base_id: int, catalogue: Catalogue) -> Plan:
         )
     names = renamed({point.transport for point in points}, catalogue.transports)
     again = [replace(point, transport=names.get(point.transport, point.transport)) for point in points]
-    launches = max(base_launches, launches_needed(base_launches))
+    launches = max(base_launches, _LAUNCHES_MIN, launches_needed(base_launches, _CONFIDENCE))
     try:
         return plan_again(stored.info.suite, again, stored.info.plan, catalogue, len(usable_cpus()), launches=launches)
     except (KeyError, TypeError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Checks of a transport that can be slowed down on purpose, for the tests and for scripts/check_rates."""
+"""Checks of a transport that can be slowed down on purpose, for the tests and for scripts/check-rates."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from hockney.stats import CONFIDENCE
 from hockney.units import format_bytes
 
 if TYPE_CHECKING:
@@ -27,12 +28,12 @@ def sizes_text(found: Range) -> str:
     return f"at {format_bytes(first)}" if first == last else f"from {format_bytes(first)} to {format_bytes(last)}"
 
 
-def range_sentence(found: Range) -> str:
+def range_sentence(found: Range, confidence: float = CONFIDENCE) -> str:
     """`pingpong on tcp, 2 ranks: slower by 8-11 % from 8 KiB to 32 KiB (near; 95 % intervals 6 to 14 %)`."""
     shifts = [shift for shift in found.shifts if shift.low is not None]
     moved = found.verdict.value in ("slower", "faster")
     effect = f" {_effect([shift.ratio for shift in shifts])}" if moved else ""
-    known = f" ({found.first.state}; {_interval(shifts)} over launches)" if shifts else ""
+    known = f" ({found.first.state}; {_interval(shifts, confidence)} over launches)" if shifts else ""
     reason = f", because {found.first.reason}" if found.first.reason else ""
     return f"{curve_name(found.first)}: {found.verdict.value}{effect} {sizes_text(found)}{known}{reason}"
 
@@ -52,11 +53,11 @@ def _span(low: str, high: str) -> str:
     return low if low == high else f"{low}-{high}"
 
 
-def _interval(shifts: list[Shift]) -> str:
+def _interval(shifts: list[Shift], confidence: float) -> str:
     """From the lowest end to the highest: `time -0.8 to +2.1 %, 95 % interval`."""
     lows = [shift.low for shift in shifts if shift.low is not None]
     highs = [shift.high for shift in shifts if shift.high is not None]
-    kind = "95 % interval" if len(shifts) == 1 else "95 % intervals"
+    kind = f"{100 * confidence:g} % interval{'s' if len(shifts) > 1 else ''}"
     return f"time {change_text(min(lows))} to {change_text(max(highs))}, {kind}"
 
 
@@ -75,19 +76,20 @@ def comparison_json(found: Comparison) -> dict[str, Any]:
         "differences": [asdict(difference) for difference in found.differences],
         "counts": {verdict.value: count for verdict, count in found.counts.items()},
         "explained_by_chance": found.by_chance,
-        "ranges": [range_json(one) for one in found.ranges],
+        "confidence": found.confidence,
+        "ranges": [range_json(one, found.confidence) for one in found.ranges],
         "series": [_series_json(change) for change in found.changes],
         "only_base": [asdict(point) for point in found.only_base],
         "only_new": [asdict(point) for point in found.only_new],
     }
 
 
-def range_json(found: Range) -> dict[str, Any]:
+def range_json(found: Range, confidence: float) -> dict[str, Any]:
     """One range of sizes."""
     point = found.first.point
     return {
         "verdict": found.verdict.value,
-        "sentence": range_sentence(found),
+        "sentence": range_sentence(found, confidence),
         "transport": point.transport,
         "pattern": point.pattern,
         "ranks": point.ranks,

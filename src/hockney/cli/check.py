@@ -97,7 +97,11 @@ def _check_baseline(
         )
     ranges = checked.comparison.ranges
     if junit is not None:
-        write_junit(junit, f"hockney check against run {checked.comparison.base}", [_case(one) for one in ranges])
+        write_junit(
+            junit,
+            f"hockney check against run {checked.comparison.base}",
+            [_case(one, checked.comparison.confidence) for one in ranges],
+        )
     code = _WORSE if checked.is_worse else _FINE if checked.is_whole else _UNDECIDED
     if as_json:
         document = comparison_json(checked.comparison)
@@ -121,7 +125,7 @@ def _print(checked: Checked, ranges: Sequence[Range], slowdown: float) -> None:
         render.say(f"changed: {difference_text(difference)}")
     for one in ranges:
         if one.verdict in words:
-            render.say(f"{words[one.verdict]}: {range_sentence(one)}")
+            render.say(f"{words[one.verdict]}: {range_sentence(one, found.confidence)}")
     fine = len(found.changes) - sum(found.counts[verdict] for verdict in words)
     again = f"; {checked.remeasured} measured again" if checked.remeasured else ""
     render.say(
@@ -130,12 +134,12 @@ def _print(checked: Checked, ranges: Sequence[Range], slowdown: float) -> None:
     )
 
 
-def _case(found: Range) -> Case:
+def _case(found: Range, confidence: float) -> Case:
     from hockney.cli.changes import curve_name, range_sentence, sizes_text
     from hockney.cli.junit import Case
     from hockney.compare import Verdict
 
-    sentence = range_sentence(found)
+    sentence = range_sentence(found, confidence)
     return Case(
         curve_name(found.first),
         sizes_text(found),

@@ -7,6 +7,7 @@ of different models, each run has its own, which are then matched by name.
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -44,20 +45,21 @@ def compare_runs(
     new_id: int,
     *,
     margin: float = 1.0,
+    confidence: float = CONFIDENCE,
+    again: Collection[Point] = (),
     first_launch: int = 0,
-    only: Collection[Point] | None = None,
 ) -> Comparison:
     """What became of every series from one run to the other.
 
-    `margin`: the ratio of times that a difference must exceed to be one. Of the new run only launches from
-    `first_launch` on count, and only the points in `only`, where they are given. Raises UsageError where the runs are
-    one, or have no series in common.
+    `margin`: the ratio of times that a difference must exceed to be one. `confidence`: of each interval, and that none
+    of the differences is there by chance alone. Of the points in `again`, launches of the new run before `first_launch`
+    don't count. Raises UsageError where the runs are one, or have no series in common.
     """
     if base_id == new_id:
         raise UsageError(f"run {base_id} can't be compared with itself: name another one")
     with store.snapshot():
-        base, new, names = _read(store, base_id, new_id, first_launch)
-    common = [point for point in new.points if point in base.points and (only is None or point in only)]
+        base, new, names = _read(store, base_id, new_id, frozenset(again), first_launch)
+    common = [point for point in new.points if point in base.points]
     reached = [point for point in common if point in base.values_ns or point in new.values_ns]
     if not reached:
         raise UsageError(_nothing_in_common(base, new))
@@ -66,8 +68,9 @@ def compare_runs(
         new=new_id,
         launches=(len(base.launches), len(new.launches)),
         margin=margin,
+        confidence=confidence,
         differences=differences(base.run, new.run, names),
-        changes=tuple(_judged([_compared(point, base, new) for point in reached], margin)),
+        changes=tuple(_judged([_compared(point, base, new, confidence) for point in reached], margin, confidence)),
         only_base=tuple(point for point in base.values_ns if point not in new.points),
         only_new=tuple(point for point in new.values_ns if point not in base.points),
     )
@@ -76,7 +79,9 @@ def compare_runs(
 # ---- reading --------------------------------------------------------------------------------------------------------
 
 
-def _read(store: Store, base_id: int, new_id: int, first_launch: int) -> tuple[_Side, _Side, dict[str, str]]:
+def _read(
+    store: Store, base_id: int, new_id: int, again: Collection[Point], first_launch: int
+) -> tuple[_Side, _Side, dict[str, str]]:
     """Both sides, and what new calls base's transports where that is another name."""
     runs = store.run(base_id), store.run(new_id)
     points = store.points(base_id), store.points(new_id)
@@ -84,8 +89,8 @@ def _read(store: Store, base_id: int, new_id: int, first_launch: int) -> tuple[_
     medians = store.medians(base_id), store.medians(new_id)
     states = _states(runs, medians)
     return (
-        _side(runs[0], points[0], medians[0], states[0], names, 0),
-        _side(runs[1], points[1], medians[1], states[1], {}, first_launch),
+        _side(runs[0], points[0], medians[0], states[0], names, (), 0),
+        _side(runs[1], points[1], medians[1], states[1], {}, again, first_launch),
         names,
     )
 
@@ -107,14 +112,17 @@ def _side(
     medians: Sequence[VisitMedian],
     states: Sequence[State],
     names: Mapping[str, str],
+    again: Collection[Point],
     first_launch: int,
 ) -> _Side:
     named = {replace(stored.point, transport=_name(stored.point, names)): stored for stored in points}
+    stale = {stored.id for point, stored in named.items() if point in again}
     numbers = {launch_id: launch.index for launch_id, launch in run.launches.items()}
     visits: dict[int, dict[_Condition, dict[int, list[float]]]] = {}
     for median, state in zip(medians, states, strict=True):
         number = numbers[median.launch_id]
-        if state is not MIXED and number >= first_launch and median.median_ns > 0:
+        counts = number >= first_launch or median.point_id not in stale
+        if counts and state is not MIXED and median.median_ns > 0:
             conditions = visits.setdefault(median.point_id, {})
             conditions.setdefault((state.name, median.definition), {}).setdefault(number, []).append(median.median_ns)
     values = {
@@ -162,7 +170,7 @@ class _Pair:
     reason: str | None = None
 
 
-def _compared(point: Point, base: _Side, new: _Side) -> _Pair:
+def _compared(point: Point, base: _Side, new: _Side, confidence: float) -> _Pair:
     for side in (base, new):
         if point not in side.values_ns:
             return _Pair(point, {}, {}, reason=_absence(side, side.points[point]))
@@ -173,8 +181,8 @@ def _compared(point: Point, base: _Side, new: _Side) -> _Pair:
     best = max(shared, key=lambda found: (min(len(before[found]), len(after[found])), len(after[found])))
     base_ns, new_ns = before[best], after[best]
     reason = None
-    if not can_decide(len(base_ns), len(new_ns)):
-        reason = _too_few(len(base_ns), len(new_ns), best[0])
+    if not can_decide(len(base_ns), len(new_ns), confidence):
+        reason = _too_few(len(base_ns), len(new_ns), best[0], confidence)
     return _Pair(point, base_ns, new_ns, best[0], reason)
 
 
@@ -192,29 +200,32 @@ def _why_apart(before: Iterable[_Condition], after: Iterable[_Condition]) -> str
     return "its times are defined otherwise in the two runs (docs/metrics.md)"
 
 
-def _too_few(n_base: int, n_new: int, state: str) -> str:
+def _too_few(n_base: int, n_new: int, state: str, confidence: float) -> str:
+    enough = next(n for n in itertools.count(1) if can_decide(n, n, confidence))
     return (
-        f"too few launches in one state ({state}): {n_base} against {n_new}; "
-        f"beside {n_base} it takes {launches_needed(n_base)}, and 4 beside 4 (--launches)"
+        f"too few launches in one state ({state}): {n_base} against {n_new}; beside {n_base} it takes "
+        f"{launches_needed(n_base, confidence)}, and {enough} beside {enough} (--launches)"
     )
 
 
 # ---- all series -----------------------------------------------------------------------------------------------------
 
 
-def _judged(pairs: Sequence[_Pair], margin: float) -> Iterable[SeriesChange]:
+def _judged(pairs: Sequence[_Pair], margin: float, confidence: float) -> Iterable[SeriesChange]:
     decidable = [pair for pair in pairs if pair.reason is None]
     chances = dict(zip((pair.point for pair in decidable), _chances(decidable, margin), strict=True))
     for pair in pairs:
-        found = shift([*pair.base_ns.values()], [*pair.new_ns.values()]) if pair.base_ns and pair.new_ns else None
+        found = None
+        if pair.base_ns and pair.new_ns:
+            found = shift([*pair.base_ns.values()], [*pair.new_ns.values()], confidence)
         chance = chances.get(pair.point)
         if chance is None or found is None or found.low is None or found.high is None:
             yield SeriesChange(pair.point, Verdict.UNDECIDED, pair.reason, pair.state, found)
             continue
         verdict = Verdict.SAME
-        if chance <= 1 - CONFIDENCE and found.low > margin:
+        if chance <= 1 - confidence and found.low > margin:
             verdict = Verdict.SLOWER
-        elif chance <= 1 - CONFIDENCE and found.high < 1 / margin:
+        elif chance <= 1 - confidence and found.high < 1 / margin:
             verdict = Verdict.FASTER
         yield SeriesChange(pair.point, verdict, None, pair.state, found, chance)
 

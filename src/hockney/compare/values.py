@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from hockney.model import Point
 from hockney.plan import curve_of
-from hockney.stats import CONFIDENCE
 from hockney.stats.shift import Shift
 
 
@@ -78,13 +77,15 @@ class Range:
 class Comparison:
     """Two runs compared. `only_base` and `only_new` are points with samples that the other run's plan has not.
 
-    `launches` are those of base and new; `margin` is the ratio that a difference must exceed to count.
+    `launches` are those of base and new; `margin` is the ratio that a difference must exceed to count, `confidence`
+    that of each interval, and that no difference at all is there by chance alone.
     """
 
     base: int
     new: int
     launches: tuple[int, int]
     margin: float
+    confidence: float
     differences: tuple[Difference, ...]
     changes: tuple[SeriesChange, ...]
     only_base: tuple[Point, ...]
@@ -98,7 +99,7 @@ class Comparison:
     def by_chance(self) -> int:
         """Series whose own interval leaves out "no difference", but which do not stand out among all."""
         return sum(
-            change.verdict is Verdict.SAME and change.is_beyond and (change.chance or 0.0) > 1 - CONFIDENCE
+            change.verdict is Verdict.SAME and change.is_beyond and (change.chance or 0.0) > 1 - self.confidence
             for change in self.changes
         )
 
