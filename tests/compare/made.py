@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -30,6 +30,7 @@ def add_run(
     times_ns: Mapping[Point, float],
     *,
     launches: int = 5,
+    visits: Sequence[float] = (1.0,) * 6,
     scatter: float = 0.01,
     seed: int = 1,
     floor_ns: float = 30.0,
@@ -38,7 +39,10 @@ def add_run(
     failed: Mapping[Point, str] | None = None,
     **info: Any,
 ) -> int:
-    """A run of six visits for each point in each launch; launches scatter by the given part, visits hardly."""
+    """A run with a visit for each of `visits`, a part of the time, in each launch of each point.
+
+    Launches scatter by the given part, visits hardly.
+    """
     rng = np.random.default_rng(seed)
     run = store.create_run(make_info(**info))
     store.add_points(run, [*times_ns, *(failed or {})])
@@ -49,17 +53,17 @@ def add_run(
             )
             for name in sorted({point.transport for point in times_ns})
         }
-        visits = []
+        of_round = []
         for point, ns in times_ns.items():
             of_launch_ns = ns * np.exp(scatter * rng.standard_normal())
-            medians_ns = of_launch_ns * np.exp(0.001 * rng.standard_normal(6))
-            visits += [
+            medians_ns = of_launch_ns * np.array(visits) * np.exp(0.001 * rng.standard_normal(len(visits)))
+            of_round += [
                 replace(visit, launch_id=started[point.transport])
                 for visit in visits_with_medians(
                     medians_ns.tolist(), point, definition, floor_ns=(floor_ns, floor_ns * 1.01)
                 )
             ]
-        store.write_round(run, visits)
+        store.write_round(run, of_round)
     for point, reason in (failed or {}).items():
         store.set_status(run, point, PointStatus.FAILED, reason)
     store.finish_run(run, RunStatus.PARTIAL if failed else RunStatus.DONE)

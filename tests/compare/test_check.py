@@ -37,7 +37,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 def check_slowed(catalogue: Catalogue, store: Store) -> Checked:
     """A check in which the sizes SLOWED take four times as long; a new pair of runs where the state changed."""
-    plan = slowed.plan(sizes=(64, 8192, 32768, 65536), time_s=1.0)
+    plan = slowed.plan(sizes=(64, 16384, 65536, 131072), time_s=1.0)
     for left in reversed(range(_TRIES)):
         base = slowed.measure(catalogue, store, plan)
         with slowed.slowed(percent=300):
@@ -50,7 +50,7 @@ def check_slowed(catalogue: Catalogue, store: Store) -> Checked:
 def test_an_injected_slowdown_is_found_where_it_is(catalogue: Catalogue, store: Store) -> None:
     found = check_slowed(catalogue, store)
     worse = [change for change in found.comparison.changes if change.verdict is Verdict.SLOWER]
-    assert {change.point.bytes for change in worse} == {8192, 32768}
+    assert {change.point.bytes for change in worse} == {16384, 65536}
     assert found.is_worse
     assert found.remeasured >= 2
     for change in worse:
@@ -65,8 +65,8 @@ def test_what_looks_suspicious_is_measured_in_new_launches_and_only_that(catalog
         series.point.bytes: len({launch.index for launch in series.launches})
         for series in Run(store, found.run_id).series
     }
-    assert launches[8192] >= 10
-    assert launches[32768] >= 10
+    assert launches[16384] >= 10
+    assert launches[65536] >= 10
     again = sum(count > 5 for count in launches.values())
     assert again == found.remeasured
     assert Run(store, found.run_id).status is RunStatus.DONE

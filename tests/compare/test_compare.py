@@ -117,6 +117,19 @@ def test_a_point_that_failed_is_undecided_with_its_reason(store: Store) -> None:
     assert found.changes[-1].reason == f"failed in run {new}: rank 1 was killed by SIGKILL"
 
 
+def test_visits_of_two_kinds_in_a_ratio_that_drifts_decide_nothing(store: Store) -> None:
+    """Launches of base have more of the quick visits, launches of new more of the slow ones; nothing else changed."""
+    kinds = {"base": (42, 42, 42, 42, 62, 62), "new": (42, 42, 62, 62, 62, 62)}
+    base, new = (add_run(store, curve(sizes=(512,)), visits=[ns / 42 for ns in of_run]) for of_run in kinds.values())
+    found = compare_runs(store, base, new)
+    (change,) = found.changes
+    assert change.shift is not None
+    assert change.shift.low is not None
+    assert change.shift.low > 1.3
+    assert change.verdict is Verdict.UNDECIDED
+    assert change.reason == "its launches differ, but its visits are of several kinds, and both runs have of each"
+
+
 def test_runs_with_one_size_in_common(store: Store) -> None:
     base = add_run(store, curve(sizes=(8, 64)))
     new = add_run(store, curve(sizes=(8, 1024)), seed=2)

@@ -19,24 +19,28 @@ from hockney.compare.values import Comparison, SeriesChange, Verdict
 from hockney.errors import UsageError
 from hockney.model import Definition, Point, PointStatus
 from hockney.stats import CONFIDENCE, MIXED, State, classify
-from hockney.stats.shift import can_decide, family_p, launches_needed, shift
+from hockney.stats.shift import can_decide, family_p, launches_needed, share_longer, shift
 from hockney.store import Store, StoredPoint, StoredRun, VisitMedian
 
+_Launches = Mapping[int, Sequence[float]]  # by number, the medians of a launch's visits, ns
 _Condition = tuple[str, Definition]  # the name of a state, and how samples became times
+
+_AGREEMENT = 0.8  # of pairs of visits, one of each run, that must lie as the launches do
+_OVERLAP = "its launches differ, but its visits are of several kinds, and both runs have of each"
 
 
 @dataclass(frozen=True)
 class _Side:
-    """One run: its points by the name that the comparison uses, and each point's launch values by condition."""
+    """One run: its points by the name that the comparison uses, and each point's visits by condition and launch."""
 
     run: StoredRun
     points: Mapping[Point, StoredPoint]
-    values_ns: Mapping[Point, Mapping[_Condition, Mapping[int, float]]]
+    visits_ns: Mapping[Point, Mapping[_Condition, _Launches]]
 
     @property
     def launches(self) -> list[int]:
         """The numbers of the launches that have values."""
-        return sorted({n for of_point in self.values_ns.values() for values in of_point.values() for n in values})
+        return sorted({n for of_point in self.visits_ns.values() for launches in of_point.values() for n in launches})
 
 
 def compare_runs(
@@ -60,7 +64,7 @@ def compare_runs(
     with store.snapshot():
         base, new, names = _read(store, base_id, new_id, frozenset(again), first_launch)
     common = [point for point in new.points if point in base.points]
-    reached = [point for point in common if point in base.values_ns or point in new.values_ns]
+    reached = [point for point in common if point in base.visits_ns or point in new.visits_ns]
     if not reached:
         raise UsageError(_nothing_in_common(base, new))
     return Comparison(
@@ -71,8 +75,8 @@ def compare_runs(
         confidence=confidence,
         differences=differences(base.run, new.run, names),
         changes=tuple(_judged([_compared(point, base, new, confidence) for point in reached], margin, confidence)),
-        only_base=tuple(point for point in base.values_ns if point not in new.points),
-        only_new=tuple(point for point in new.values_ns if point not in base.points),
+        only_base=tuple(point for point in base.visits_ns if point not in new.points),
+        only_new=tuple(point for point in new.visits_ns if point not in base.points),
     )
 
 
@@ -125,15 +129,7 @@ def _side(
         if counts and state is not MIXED and median.median_ns > 0:
             conditions = visits.setdefault(median.point_id, {})
             conditions.setdefault((state.name, median.definition), {}).setdefault(number, []).append(median.median_ns)
-    values = {
-        point: {
-            condition: {number: statistics.median(of_launch) for number, of_launch in launches.items()}
-            for condition, launches in visits[stored.id].items()
-        }
-        for point, stored in named.items()
-        if stored.id in visits
-    }
-    return _Side(run, named, values)
+    return _Side(run, named, {point: visits[stored.id] for point, stored in named.items() if stored.id in visits})
 
 
 def _name(point: Point, names: Mapping[str, str]) -> str:
@@ -142,7 +138,7 @@ def _name(point: Point, names: Mapping[str, str]) -> str:
 
 def _nothing_in_common(base: _Side, new: _Side) -> str:
     for side in (base, new):
-        if not side.values_ns:
+        if not side.visits_ns:
             return f"run {side.run.id} has nothing to compare: none of its points has samples"
     return (
         f"runs {base.run.id} and {new.run.id} have no series in common: {base.run.id} has {_inventory(base)}; "
@@ -151,8 +147,8 @@ def _nothing_in_common(base: _Side, new: _Side) -> str:
 
 
 def _inventory(side: _Side) -> str:
-    transports = sorted({point.transport for point in side.values_ns})
-    patterns = sorted({point.pattern for point in side.values_ns})
+    transports = sorted({point.transport for point in side.visits_ns})
+    patterns = sorted({point.pattern for point in side.visits_ns})
     return f"{', '.join(patterns)} on {', '.join(transports)}"
 
 
@@ -161,20 +157,20 @@ def _inventory(side: _Side) -> str:
 
 @dataclass(frozen=True)
 class _Pair:
-    """The values of one series, by launch, under the condition that both sides share; or why there are none."""
+    """The visits of one series, by launch, under the condition that both sides share; or why there are none."""
 
     point: Point
-    base_ns: Mapping[int, float]
-    new_ns: Mapping[int, float]
+    base_ns: _Launches
+    new_ns: _Launches
     state: str | None = None
     reason: str | None = None
 
 
 def _compared(point: Point, base: _Side, new: _Side, confidence: float) -> _Pair:
     for side in (base, new):
-        if point not in side.values_ns:
+        if point not in side.visits_ns:
             return _Pair(point, {}, {}, reason=_absence(side, side.points[point]))
-    before, after = base.values_ns[point], new.values_ns[point]
+    before, after = base.visits_ns[point], new.visits_ns[point]
     shared = [condition for condition in before if condition in after]
     if not shared:
         return _Pair(point, {}, {}, reason=_why_apart(before, after))
@@ -217,7 +213,7 @@ def _judged(pairs: Sequence[_Pair], margin: float, confidence: float) -> Iterabl
     for pair in pairs:
         found = None
         if pair.base_ns and pair.new_ns:
-            found = shift([*pair.base_ns.values()], [*pair.new_ns.values()], confidence)
+            found = shift([*_medians(pair.base_ns).values()], [*_medians(pair.new_ns).values()], confidence)
         chance = chances.get(pair.point)
         if chance is None or found is None or found.low is None or found.high is None:
             yield SeriesChange(pair.point, Verdict.UNDECIDED, pair.reason, pair.state, found)
@@ -227,7 +223,25 @@ def _judged(pairs: Sequence[_Pair], margin: float, confidence: float) -> Iterabl
             verdict = Verdict.SLOWER
         elif chance <= 1 - confidence and found.high < 1 / margin:
             verdict = Verdict.FASTER
-        yield SeriesChange(pair.point, verdict, None, pair.state, found, chance)
+        reason = None
+        if verdict is not Verdict.SAME and not _visits_agree(pair, verdict):
+            verdict, reason = Verdict.UNDECIDED, _OVERLAP
+        yield SeriesChange(pair.point, verdict, reason, pair.state, found, chance)
+
+
+def _medians(launches: _Launches) -> dict[int, float]:
+    return {number: statistics.median(visits_ns) for number, visits_ns in launches.items()}
+
+
+def _visits_agree(pair: _Pair, verdict: Verdict) -> bool:
+    """Whether single visits tell the runs apart too.
+
+    Where visits of one series are of two kinds, in a ratio that drifts from minute to minute, neighbouring launches
+    are alike, and those of two runs are not: nothing has changed but the hour.
+    """
+    base_ns, new_ns = (list(itertools.chain(*launches.values())) for launches in (pair.base_ns, pair.new_ns))
+    share = share_longer(base_ns, new_ns)
+    return (share if verdict is Verdict.SLOWER else 1 - share) >= _AGREEMENT
 
 
 def _chances(pairs: Sequence[_Pair], margin: float) -> list[float]:
@@ -236,7 +250,7 @@ def _chances(pairs: Sequence[_Pair], margin: float) -> list[float]:
     if not pairs:
         return []
     tables = []
-    for sides in ([pair.base_ns for pair in pairs], [pair.new_ns for pair in pairs]):
+    for sides in ([_medians(pair.base_ns) for pair in pairs], [_medians(pair.new_ns) for pair in pairs]):
         numbers = sorted({number for values in sides for number in values})
         tables.append(np.array([[values.get(number, math.nan) for number in numbers] for values in sides]))
     chances: list[float] = family_p(tables[0], tables[1], margin).tolist()
