@@ -77,7 +77,7 @@ def test_single_launches_are_never_called_different(store: Store, times: float) 
 def test_another_state_is_no_slowdown(store: Store) -> None:
     base = add_run(store, curve(), floor_ns=30)
     new = add_run(store, slower(curve(), 4.0, 0, 1 << 20), floor_ns=180, seed=2)
-    assert reasons(store, base, new) == {"no state of the machine in common: near and far"}
+    assert reasons(store, base, new) == {"no state of the machine in common: near against far"}
 
 
 def test_levels_are_those_of_both_runs_together(store: Store) -> None:

@@ -191,7 +191,7 @@ def _absence(side: _Side, stored: StoredPoint) -> str:
 def _why_apart(before: Iterable[_Condition], after: Iterable[_Condition]) -> str:
     states = [dict.fromkeys(name for name, _ in conditions) for conditions in (before, after)]
     if not states[0].keys() & states[1].keys():
-        seen = " and ".join(", ".join(names) for names in states)
+        seen = " against ".join("; ".join(names) for names in states)
         return f"no state of the machine in common: {seen}"
     return "its times are defined otherwise in the two runs (docs/metrics.md)"
 

@@ -137,13 +137,11 @@ def family_p(base: FloatArray, new: FloatArray, margin: float = 1.0) -> FloatArr
     known = np.isfinite(logs).astype(float)
     logs[known == 0] = 0.0
     divisions = _divisions(base.shape[1], new.shape[1])
-    _, scatter, _ = _differences(logs, known, divisions[:1])
-    usual = max(float(np.median(scatter[scatter < np.inf])) if (scatter < np.inf).any() else 0.0, 1e-9)
-    statistic = _statistics(logs, known, divisions[:1], usual, math.log(margin))[:, 0]
+    statistic = _statistics(logs, known, divisions[:1], math.log(margin))[:, 0]
     largest = [statistic.max(initial=0.0)]
     step = max(1, _CHUNK // max(1, len(logs)))
     for start in range(1, len(divisions), step):
-        chance = _statistics(logs, known, divisions[start : start + step], usual, 0.0)
+        chance = _statistics(logs, known, divisions[start : start + step], 0.0)
         largest.extend(chance.max(axis=0, initial=0.0).tolist())
     largest.sort()
     as_large = len(largest) - np.searchsorted(largest, statistic * (1 - 1e-9))
@@ -165,11 +163,16 @@ def _divisions(m: int, n: int) -> FloatArray:
     return rows
 
 
-def _statistics(logs: FloatArray, known: FloatArray, divisions: FloatArray, usual: float, margin: float) -> FloatArray:
+def _statistics(logs: FloatArray, known: FloatArray, divisions: FloatArray, margin: float) -> FloatArray:
     """How far new and base are apart beyond the margin, in standard errors: shape (series, ways)."""
     import numpy as np
 
     difference, scatter, weight = _differences(logs, known, divisions)
+    if not len(scatter):
+        return scatter
+    # Of each division its own: what is common to all series of a launch makes some divisions look calm.
+    middle = np.maximum(np.isfinite(scatter).sum(axis=0, keepdims=True) - 1, 0) // 2
+    usual = np.maximum(np.take_along_axis(np.sort(scatter, axis=0), middle, axis=0), 1e-9)
     result: FloatArray = np.maximum(np.abs(difference) - margin, 0.0) * weight / (scatter + usual)
     return result
 
