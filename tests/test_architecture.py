@@ -71,7 +71,9 @@ def test_transports_see_nothing_of_any_pattern() -> None:
         assert "pattern.h" not in path.read_text(), path.name
 
 
-@pytest.mark.parametrize("arguments", [[], ["--help"], ["quick", "--help"], ["run", "--help"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments", [[], ["--help"], ["quick", "--help"], ["run", "--help"], ["check", "--help"]], ids=" ".join
+)
 def test_light_commands_load_nothing_heavy(arguments: list[str], tmp_path: Path) -> None:
     program = (
         "import sys\n"

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from hockney.model import FloatArray
 
 _EXACT_MAX = 2500  # m * n; above, the normal approximation is right to the third digit
-_DIVISIONS_MAX = 1000  # of the launches into two runs; where there are more, so many are drawn
+_DIVISIONS_MAX = 4000  # of the launches into two runs; where there are more, so many are drawn
 _CHUNK = 2_000_000  # numbers at once
 _LAUNCHES_MAX = 1000
 
