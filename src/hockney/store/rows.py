@@ -216,10 +216,11 @@ def visit_summary_of(row: Row) -> VisitSummary:
     )
 
 
-def medians_of(found: Sequence[Row]) -> list[VisitMedian]:
+def medians_of(found: Sequence[Row], launches: Mapping[int, Launch]) -> list[VisitMedian]:
     """Rows: MEDIAN. All at once, because a large run has hundreds of thousands of them."""
     paces = json.loads(f"[{','.join(row[-1] or 'null' for row in found)}]")
     definitions: dict[Row, Definition] = {}
+    places = {launch_id: launch.places for launch_id, launch in launches.items()}
     medians = []
     for row, pace in zip(found, paces, strict=True):
         point_id, launch_id, median_ns, transport, *words, before_ns, after_ns, kind, solo_ns, solo_too_ns, _ = row
@@ -230,6 +231,7 @@ def medians_of(found: Sequence[Row]) -> list[VisitMedian]:
             None if pace is None else (tuple(pace[0]), tuple(pace[1])),
             _pair(solo_ns, solo_too_ns),
             transport if kind == "transport" else None,
+            places[launch_id],
         )
         medians.append(VisitMedian(point_id, launch_id, median_ns, definition, signs))
     return medians

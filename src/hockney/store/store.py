@@ -223,7 +223,7 @@ class Store:
             "WHERE point.run_id = ? AND median_ns IS NOT NULL ORDER BY visit.point_id, visit.id",
             run_id,
         )
-        return rows.medians_of(found)
+        return rows.medians_of(found, self._launches(run_id))
 
     def states(self, run_id: int) -> dict[int, list[State]]:
         """By point id, the state of the machine at each of its visits in the order of writing.
