@@ -19,8 +19,9 @@ LEVELS = [
     {"machine", "store", "plan", "refine"},
     {"sampler", "library"},
     {"explain"},
-    {"instrument", "report"},
+    {"instrument", "report", "compare"},
     {"run", "inventory", "checkup"},
+    {"check"},
     {"cli"},
 ]
 LEVEL = {name: number for number, names in enumerate(LEVELS) for name in names}
@@ -71,7 +72,9 @@ def test_transports_see_nothing_of_any_pattern() -> None:
         assert "pattern.h" not in path.read_text(), path.name
 
 
-@pytest.mark.parametrize("arguments", [[], ["--help"], ["quick", "--help"], ["run", "--help"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments", [[], ["--help"], ["quick", "--help"], ["run", "--help"], ["check", "--help"]], ids=" ".join
+)
 def test_light_commands_load_nothing_heavy(arguments: list[str], tmp_path: Path) -> None:
     program = (
         "import sys\n"

@@ -11,13 +11,16 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
-from hockney.cli.commands import COMMANDS
+from hockney.cli.commands import COMMANDS, hockney
+from hockney.compare.expect import load_expectations
 from hockney.inventory import take_inventory
+from hockney.stats.shift import launches_needed
 from hockney.units import parse_sizes
 from hockney.worker.build import build_worker
-from hockney.worker.catalogue import describe, split_name
+from hockney.worker.catalogue import describe, load, split_name
 
 ROOT = Path(__file__).parents[1]
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]}
@@ -119,6 +122,23 @@ def test_command_lines_in_the_documents_are_understood() -> None:
 def test_no_page_names_a_place_of_somebodys_machine() -> None:
     for name, text in PAGES.items():
         assert not re.search(r"(?<![\w.])/(home|root|work|tmp)/", text), name
+
+
+def test_the_page_on_checking_holds_what_is_understood(tmp_path: Path) -> None:
+    """Its file of thresholds is read, its command lines are parsed, and its table is what the statistics say."""
+    page = PAGES["checking.md"]
+    path = tmp_path / "expect.toml"
+    path.write_text(re.findall(r"^```toml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)[0])
+    assert len(load_expectations(path, load()).expect) == 2
+    for name in ("compare", "check"):
+        lines = re.findall(rf"^\./hockney {name} (.*)", page, re.MULTILINE)
+        assert lines
+        for line in lines:
+            hockney.get_command(click.Context(hockney), name).make_context(name, shlex.split(line))  # type: ignore[union-attr]
+    for confidence in (0.95, 0.98):
+        row = re.search(rf"^\| launches of NEW, .* \({100 * confidence:.0f} %\) \| (.*) \|$", page, re.MULTILINE)
+        assert row is not None
+        assert row[1].split(" | ") == [str(launches_needed(n, confidence)) for n in range(1, 6)]
 
 
 # ---- the tutorial is carried out -----------------------------------------------------------------------------------

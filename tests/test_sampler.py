@@ -173,6 +173,14 @@ def test_the_first_round_is_whole_even_without_a_budget() -> None:
     assert [len(visits) for visits in notes.rounds] == [2]
 
 
+def test_the_first_round_of_a_later_launch_is_whole_too() -> None:
+    machine = Machine(lambda point: 20_000.0)
+    points = tuple(Point("tcp", "pingpong", 2, size) for size in range(1, 9))
+    notes = Notes()
+    Sampler(plan_of(*points), machine, notes, seed=1, clock=machine.clock, start_round=7).run(1e-6)
+    assert [len(visits) for visits in notes.rounds] == [8]
+
+
 def test_states_are_not_mixed() -> None:
     """The floor alternates between two levels, and every time with it: ±70 % together, ±0.2 % within a state."""
     machine = Machine(lambda point: 30.0, floor_ns=lambda now_s: 27.0 if int(now_s * 50) % 3 else 184.0)

@@ -6,7 +6,7 @@ What can't be measured is found here, before anything starts, with its reason; w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from hockney.errors import UsageError
@@ -140,9 +140,6 @@ def make_plan(
         raise UsageError(f"every series of {suite.name} names its own transports, and those stand")
     named = any(isinstance(size, CacheShare) for series in suite.series for size in series.bytes)
     caches = read_caches() if named else {}
-    over_hosts = ", ".join(
-        {split_name(name)[0]: None for name, info in catalogue.transports.items() if "hosts" in info.caps}
-    )
     for series, pattern in zip(suite.series, patterns, strict=True):
         options = _options(pattern, series, wishes)
         known, unknown = _sizes(series, pattern, wishes, caches)
@@ -152,11 +149,7 @@ def make_plan(
                 for point in _points(series, pattern, transport, options, wishes, cpus, [0]):
                     skipped[point] = f"no size can be told for {words}: that cache is not known here"
             for point in _points(series, pattern, transport, options, wishes, cpus, known):
-                reason = catalogue.obstacle(pattern, transport, point.ranks, point.bytes, point.options)
-                if reason is None and point.ranks > cpus and not (wishes.oversubscribe or wishes.hosts):
-                    reason = f"{point.ranks} ranks on {cpus} CPUs would measure the scheduler; --oversubscribe runs it"
-                if reason is None and wishes.hosts and "hosts" not in transport.caps:
-                    reason = f"{transport.name} works within one host; over several: {over_hosts}"
+                reason = _why_not(point, catalogue, cpus, oversubscribe=wishes.oversubscribe, hosts=wishes.hosts)
                 if reason is not None:
                     skipped[point] = reason
                     continue
@@ -180,20 +173,58 @@ def make_plan(
     )
 
 
+def _why_not(point: Point, catalogue: Catalogue, cpus: int, *, oversubscribe: bool, hosts: Sequence[str]) -> str | None:
+    """Why a point, of a transport and a pattern that are here, can't be measured, as a sentence; or None."""
+    pattern, transport = catalogue.patterns[point.pattern], catalogue.transports[point.transport]
+    reason = catalogue.obstacle(pattern, transport, point.ranks, point.bytes, point.options)
+    if reason is None and point.ranks > cpus and not (oversubscribe or hosts):
+        reason = f"{point.ranks} ranks on {cpus} CPUs would measure the scheduler; --oversubscribe runs it"
+    if reason is None and hosts and "hosts" not in transport.caps:
+        able = {split_name(name)[0]: None for name, info in catalogue.transports.items() if "hosts" in info.caps}
+        reason = f"{point.transport} works within one host; over several: {', '.join(able)}"
+    return reason
+
+
+def plan_again(
+    suite: str, points: Iterable[Point], stored: dict[str, Any], catalogue: Catalogue, cpus: int, *, launches: int
+) -> Plan:
+    """The plan of a stored run for the same points, as far as they can be measured now; no size is added.
+
+    Raises KeyError if a field is lacking, as of another version.
+    """
+    possible: list[Point] = []
+    skipped: list[Skipped] = []
+    plan = Plan.from_json(suite, (), stored)
+    for point in points:
+        if point.transport not in catalogue.transports:
+            reason: str | None = f"{point.transport} is not here any more"
+        elif point.pattern not in catalogue.patterns:
+            reason = f"this version of hockney has no pattern {point.pattern}"
+        else:
+            reason = _why_not(point, catalogue, cpus, oversubscribe=plan.oversubscribe, hosts=plan.hosts)
+        if reason is None:
+            possible.append(point)
+        else:
+            skipped.append(Skipped(point, reason))
+    return replace(plan, points=tuple(possible), skipped=tuple(skipped), launches=launches, refine=frozenset())
+
+
 def _wants_refinement(series: Series, wishes: Wishes) -> bool:
     """Who names the sizes gets these, unless more are asked for by name."""
     return (series.refine and not wishes.sizes) if wishes.refine is None else wishes.refine
 
 
-def check_words(content: dict[str, Any], catalogue: Catalogue) -> list[tuple[str, str]]:
-    """What in a suite's file names something that is not here: (place, message) for each.
+def check_words(content: dict[str, Any], catalogue: Catalogue, tables: str = "series") -> list[tuple[str, str]]:
+    """What in a suite's file, or one with `tables` of another name, names something that is not here.
+
+    Gives (place, message) for each.
 
     Takes the file as it was read: what has not the right form is not looked at, and found elsewhere.
     """
     wrong: list[tuple[str, str]] = []
-    listed = content.get("series")
+    listed = content.get(tables)
     every = [series for series in listed if isinstance(series, dict)] if isinstance(listed, list) else []
-    places = [("transports", content), *((f"series[{n}].transports", series) for n, series in enumerate(every))]
+    places = [("transports", content), *((f"{tables}[{n}].transports", series) for n, series in enumerate(every))]
     for place, table in places:
         words = table.get("transports")
         for word in [words] if isinstance(words, str) else words if isinstance(words, list) else []:
@@ -203,11 +234,11 @@ def check_words(content: dict[str, Any], catalogue: Catalogue) -> list[tuple[str
         name, options = series.get("pattern"), series.get("options")
         if not isinstance(name, str):
             continue
-        pattern = _note(wrong, f"series[{number}].pattern", catalogue.pattern, name)
+        pattern = _note(wrong, f"{tables}[{number}].pattern", catalogue.pattern, name)
         if pattern is not None and series.get("pairs") == "all":
-            _note(wrong, f"series[{number}].pairs", _ends, Series(pattern=name, pairs="all"), pattern, 2)
+            _note(wrong, f"{tables}[{number}].pairs", _ends, Series(pattern=name, pairs="all"), pattern, 2)
         for key, value in options.items() if pattern is not None and isinstance(options, dict) else ():
-            _note(wrong, f"series[{number}].options.{key}", _checked, pattern, key, str(value))
+            _note(wrong, f"{tables}[{number}].options.{key}", _checked, pattern, key, str(value))
     return wrong
 
 
@@ -240,7 +271,7 @@ def _options(pattern: PatternInfo, series: Series, wishes: Wishes) -> dict[str, 
     return given
 
 
-def _as_pairs(pattern: PatternInfo, options: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+def as_pairs(pattern: PatternInfo, options: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     """Without the defaults, sorted: two ways to write one point must be one point."""
     return tuple((name, value) for name, value in sorted(options.items()) if value != pattern.option(name).default)
 
@@ -308,7 +339,7 @@ def _points(
     sizes: Sequence[int],
 ) -> list[Point]:
     return [
-        Point(transport.name, pattern.name, ranks, size, _as_pairs(pattern, {**options, **ends}))
+        Point(transport.name, pattern.name, ranks, size, as_pairs(pattern, {**options, **ends}))
         for ranks in _ranks(series, pattern, wishes, cpus)
         for ends in _ends(series, pattern, ranks)
         for size in sizes

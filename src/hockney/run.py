@@ -264,6 +264,36 @@ def _resume(run_id: int, catalogue: Catalogue, store: Store, display: Display) -
     )
 
 
+def add_launches(
+    run_id: int,
+    points: Sequence[Point],
+    launches: int,
+    time_s: float,
+    catalogue: Catalogue,
+    store: Store,
+    display: Display,
+) -> Outcome:
+    """Start the jobs of some points of a run anew so many times, after all its launches so far; gives how this ended.
+
+    The run as a whole stays PARTIAL if it was.
+    """
+    with alone(store.path, run_id):
+        stored = store.run(run_id)
+        plan = replace(
+            Plan.from_json(stored.info.suite, points, stored.info.plan),
+            launches=launches,
+            time_s=time_s,
+            refine=frozenset(),
+        )
+        begun = 1 + max((launch.index for launch in stored.launches.values()), default=-1)
+        store.resume_run(run_id)
+        seed = stored.info.seed + stored.rounds
+        outcome = _carry_out(plan, catalogue, store, display, run_id, seed, time_s, [], stored.rounds, begun)
+        if stored.status is RunStatus.PARTIAL and outcome.status is RunStatus.DONE:
+            store.finish_run(run_id, RunStatus.PARTIAL)
+        return outcome
+
+
 def _carry_out(
     plan: Plan,
     catalogue: Catalogue,

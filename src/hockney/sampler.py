@@ -155,7 +155,7 @@ class Sampler:
         self._observer = observer
         self._random = random.Random(seed)
         self._clock = clock
-        self._round = start_round
+        self._round = self._first_round = start_round
         self._work = {point: _Work(point) for point in plan.points}
         self._pending: list[Visit] = []
         self._finished = 0
@@ -213,8 +213,8 @@ class Sampler:
         if self._round > 0:  # the first goes through the plan as written, so that a first figure comes soon
             self._random.shuffle(order)
         for work in order:
-            # The first round is always made whole: a figure with few visits is worth more than none.
-            if self._round > 0 and self._clock() >= deadline_s:
+            # The first round of a launch is always made whole: a figure with few visits is worth more than none.
+            if self._round > self._first_round and self._clock() >= deadline_s:
                 break
             begin_s = self._clock()
             try:

@@ -6,6 +6,7 @@ Sizes use powers of 1024 (K, M, G), rates powers of 1000 (MB/s, GB/s), as the fi
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from hockney.errors import UsageError
 
@@ -15,6 +16,9 @@ _SCALE = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _SIZE = re.compile(r"(\d+)\s*([KMG]?)(?:i?B)?", re.IGNORECASE)
 _FRACTION = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*(%?)")
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|min|h)?")
+_QUANTITY = re.compile(r"(\d+(?:\.\d+)?)\s*([a-zA-Z/]+)")
+_NANOSECONDS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
+_BYTES_PER_S = {"B/s": 1.0, "kB/s": 1e3, "MB/s": 1e6, "GB/s": 1e9, "TB/s": 1e12}
 _SECONDS = {"ms": 1e-3, "s": 1.0, None: 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 
@@ -63,6 +67,23 @@ def parse_fraction(text: str) -> float:
     if not 0 < value < 1:
         raise UsageError(f"'{text}' is not a precision: write for example 1%")
     return value
+
+
+def parse_time_ns(text: str) -> float:
+    """`300 ns`, `1.5us`, `2 ms` -> ns. Raises UsageError."""
+    return _quantity(text, _NANOSECONDS, "a time", "1.5 us")
+
+
+def parse_rate_bytes_per_s(text: str) -> float:
+    """`800 MB/s`, `2.5GB/s` -> bytes/s, in powers of 1000. Raises UsageError."""
+    return _quantity(text, _BYTES_PER_S, "a rate", "2.5 GB/s")
+
+
+def _quantity(text: str, units: Mapping[str, float], what: str, example: str) -> float:
+    match = _QUANTITY.fullmatch(text.strip())
+    if match is None or match[2] not in units or float(match[1]) <= 0:
+        raise UsageError(f"'{text}' is not {what}: write for example {example} (units: {', '.join(units)})")
+    return float(match[1]) * units[match[2]]
 
 
 def format_bytes(count: int) -> str:

@@ -6,6 +6,8 @@
  *   HOCKNEY_FAULT="kill 1 64"      rank 1 is killed by SIGKILL in a receive of 64 bytes
  *   HOCKNEY_FAULT="fail 1 64"      rank 1's receive of 64 bytes fails
  *   HOCKNEY_FAULT="rubbish 0 64"   rank 0 prints rubbish on standard output at each receive of 64 bytes
+ *   HOCKNEY_FAULT="slow 1 64 256 25"  after each receive of 64 to 256 bytes rank 1 works for a quarter of a round
+ *                                  trip: a ping-pong then takes 1.25 times as long
  *
  * Built into a worker of its own with -DHK_EXTRA_TRANSPORTS(X)=X(fault); with -DHK_FAULT_CLOCK_NS=5000000 its clock
  * goes in steps of 5 ms. */
@@ -27,7 +29,9 @@ typedef struct fault_ctx {
     hk_ctx_t base;
     hk_ctx_t *shm;
     char what[16];
-    long rank, number;
+    long rank, number, last, percent;
+    uint64_t ended_ns;                     /* when the last slowed receive was over */
+    uint64_t clock_ns;                     /* what reading the clock twice costs */
     unsigned char *receives[RECEIVES_MAX]; /* under way, long enough to be corrupted */
     size_t receives_count;
 } fault_ctx_t;
@@ -102,9 +106,38 @@ static bool is_corrupted(const fault_ctx_t *ctx, size_t len_bytes)
     return strcmp(ctx->what, "corrupt") == 0 && ctx->base.rank == ctx->rank && len_bytes > (size_t)ctx->number;
 }
 
+static bool is_slowed(const fault_ctx_t *ctx, size_t len_bytes)
+{
+    return strcmp(ctx->what, "slow") == 0 && ctx->base.rank == ctx->rank && len_bytes >= (size_t)ctx->number &&
+           len_bytes <= (size_t)ctx->last;
+}
+
+/* The peer waits for the answer meanwhile, so the round trip grows by what is spent here. That is a part of the time
+ * since the last such receive, a whole round trip; but of the receive alone where more than repetitions lies between.
+ */
+static hk_status_t slow_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes)
+{
+    fault_ctx_t *fault = mine(ctx);
+    const uint64_t begin_ns = hk_real_now_ns(ctx);
+    const hk_status_t status = hk_transport_shm.recv(fault->shm, peer, buf, len_bytes);
+    const uint64_t got_ns = hk_real_now_ns(ctx);
+    const uint64_t alone_ns = got_ns - begin_ns;
+    const uint64_t round_ns = got_ns - fault->ended_ns;
+    const uint64_t slowed_ns = round_ns <= 3 * alone_ns ? round_ns : alone_ns;
+    const uint64_t wanted_ns = slowed_ns * (uint64_t)fault->percent / 100;
+    const uint64_t until_ns = got_ns + (wanted_ns > fault->clock_ns ? wanted_ns - fault->clock_ns : 0);
+    do {
+        fault->ended_ns = hk_real_now_ns(ctx);
+    } while (fault->ended_ns < until_ns);
+    return status;
+}
+
 static hk_status_t fault_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes)
 {
     const fault_ctx_t *fault = mine(ctx);
+    if (is_slowed(fault, len_bytes)) {
+        return slow_recv(ctx, peer, buf, len_bytes);
+    }
     hk_status_t status = strike(fault, len_bytes);
     if (status == HK_OK) {
         status = hk_transport_shm.recv(fault->shm, peer, buf, len_bytes);
@@ -171,6 +204,16 @@ const hk_transport_t hk_transport_fault = {
     .compute = hk_real_compute,
 };
 
+static uint64_t clock_twice_ns(hk_ctx_t *ctx)
+{
+    enum { READS = 1000 };
+    const uint64_t begin_ns = hk_real_now_ns(ctx);
+    for (int i = 1; i < READS; i++) {
+        (void)hk_real_now_ns(ctx);
+    }
+    return 2 * (hk_real_now_ns(ctx) - begin_ns) / READS;
+}
+
 static bool understand(const char *wish, fault_ctx_t *ctx)
 {
     const size_t len = strcspn(wish, " ");
@@ -181,6 +224,10 @@ static bool understand(const char *wish, fault_ctx_t *ctx)
     memcpy(ctx->what, wish, len);
     ctx->rank = strtol(wish + len, &end, 10);
     ctx->number = strtol(end, &end, 10);
+    if (strcmp(ctx->what, "slow") == 0) {
+        ctx->last = strtol(end, &end, 10);
+        ctx->percent = strtol(end, &end, 10);
+    }
     return *end == '\0';
 }
 
@@ -197,6 +244,7 @@ static hk_status_t fault_open(const hk_job_t *job, hk_ctx_t **ctx_p)
         free(ctx);
         return HK_ERR_ARGUMENT;
     }
+    ctx->clock_ns = clock_twice_ns(&ctx->base);
     const hk_status_t status = hk_transport_shm.open(job, &ctx->shm);
     if (status != HK_OK) {
         free(ctx);

@@ -35,6 +35,16 @@ COMMANDS = {
     "runs": Entry("hockney.cli.runs:runs", "List the runs that are stored.", "runs"),
     "show": Entry("hockney.cli.show:show", "Show the figures of a run.", "show last --transport shm"),
     "explain": Entry("hockney.cli.explain:explain", "Say in words what the figures of a run show.", "explain last"),
+    "compare": Entry(
+        "hockney.cli.compare:compare",
+        "Say which series of a run are faster or slower in another one.",
+        "compare before after",
+    ),
+    "check": Entry(
+        "hockney.cli.check:check",
+        "Measure again, and say whether anything got slower, or misses what is expected.",
+        "check --baseline before --max-slowdown 5%",
+    ),
     "export": Entry("hockney.cli.export:export", "Write a run as CSV or JSON.", "export last --csv -o figures.csv"),
     "doctor": Entry("hockney.cli.doctor:doctor", "Say what limits precision here, and the remedy.", "doctor"),
     "completion": Entry(

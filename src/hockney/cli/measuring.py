@@ -50,7 +50,7 @@ def measure_and_show(
 
     def begin(catalogue: Catalogue, results: Store, display: Display) -> Outcome:
         plan = make_plan(suite, wishes, catalogue, len(usable_cpus()), lambda: read_topology().cache_sizes())
-        return running.measure(plan, catalogue, results, display, command=_command_line(command), label=label)
+        return running.measure(plan, catalogue, results, display, command=command_line(command), label=label)
 
     _check_label(label)
     return _carry_out(command, begin, store, as_json, sheet, create=True)
@@ -80,13 +80,9 @@ def _carry_out(
     *,
     create: bool,
 ) -> int:
-    catalogue = load()
-    display = Display()
-    with Store.open(store, create=create) as results, _stop_on_sigterm():
-        try:
-            outcome = begin(catalogue, results, display)
-        finally:
-            display.close()
+    with measuring(store, create=create) as (catalogue, results, display):
+        outcome = begin(catalogue, results, display)
+        display.close()  # before anything is shown
         run = Run(results, outcome.run_id)
         report = None if sheet else make_report(run)
         if as_json:
@@ -105,6 +101,15 @@ def _carry_out(
             print_run(run)
         _say_ending(outcome, results.path)
     return _DONE if outcome.status is RunStatus.DONE else _IN_PART
+
+
+@contextlib.contextmanager
+def measuring(store: Path | None, *, create: bool) -> Iterator[tuple[Catalogue, Store, Display]]:
+    """All that measuring needs; a polite kill is taken like Ctrl-C, and the display is closed at the end."""
+    catalogue = load()
+    display = Display()
+    with Store.open(store, create=create) as results, _stop_on_sigterm(), contextlib.closing(display):
+        yield catalogue, results, display
 
 
 def _say_more(run: Run) -> None:
@@ -143,7 +148,8 @@ def _say_ending(outcome: Outcome, path: Path) -> None:
         print(f"\n{'; '.join(words)}", file=sys.stderr, flush=True)
 
 
-def _command_line(command: str) -> str:
+def command_line(command: str) -> str:
+    """What is stored as the command that made a run."""
     arguments = sys.argv[1:] if command in sys.argv else [command]
     return shlex.join(["hockney", *arguments])
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from hockney.model import Definition, Launch, Point, PointStatus, RunInfo, RunStatus, Warning_
+from hockney.stats.states import Signs
 
 
 @dataclass(frozen=True)
@@ -67,3 +69,13 @@ class VisitSummary:
     pace_ns: tuple[tuple[float, ...], tuple[float, ...]] | None = None
     solo_ns: tuple[float, float] | None = None
     counters: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+
+
+class VisitMedian(NamedTuple):
+    """What tells runs apart in one visit that has samples: the median by the definition, and the signs."""
+
+    point_id: int
+    launch_id: int
+    median_ns: float
+    definition: Definition
+    signs: Signs

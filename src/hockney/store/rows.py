@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hockney.model import (
@@ -16,8 +16,9 @@ from hockney.model import (
     Visit,
     Warning_,
 )
+from hockney.stats.states import Signs
 from hockney.store import codec
-from hockney.store.records import RunSummary, StoredPoint, StoredRun, VisitSummary
+from hockney.store.records import RunSummary, StoredPoint, StoredRun, VisitMedian, VisitSummary
 
 Row = tuple[Any, ...]
 
@@ -29,6 +30,10 @@ SUMMARY = (
     "id, point_id, launch_id, round, batch, timed, divisor, bytes_per_rep, messages_per_rep, algorithm, "
     "samples, median_ns, min_ns, max_ns, floor_before_ns, floor_after_ns, steal, floor_kind, pace_ns, "
     "solo_before_ns, solo_after_ns, counters"
+)
+MEDIAN = (
+    "visit.point_id, launch_id, median_ns, point.transport, timed, divisor, bytes_per_rep, messages_per_rep, "
+    "algorithm, floor_before_ns, floor_after_ns, floor_kind, solo_before_ns, solo_after_ns, pace_ns"
 )
 VISIT = (
     "point_id, launch_id, round, started_unix_s, batch, timed, divisor, bytes_per_rep, messages_per_rep, algorithm, "
@@ -216,6 +221,27 @@ def visit_summary_of(row: Row) -> VisitSummary:
 
 def _counters(text: str | None) -> dict[str, tuple[float, ...]]:
     return {name: tuple(values) for name, values in json.loads(text).items()} if text else {}
+
+
+def medians_of(found: Sequence[Row], launches: Mapping[int, Launch]) -> list[VisitMedian]:
+    """Rows: MEDIAN. All at once, because a large run has hundreds of thousands of them."""
+    paces = json.loads(f"[{','.join(row[-1] or 'null' for row in found)}]")
+    definitions: dict[Row, Definition] = {}
+    places = {launch_id: launch.places for launch_id, launch in launches.items()}
+    medians = []
+    for row, pace in zip(found, paces, strict=True):
+        point_id, launch_id, median_ns, transport, *words, before_ns, after_ns, kind, solo_ns, solo_too_ns, _ = row
+        key = tuple(words)
+        definition = definitions.get(key) or definitions.setdefault(key, Definition(*key))
+        signs = Signs(
+            _pair(before_ns, after_ns),
+            None if pace is None else (tuple(pace[0]), tuple(pace[1])),
+            _pair(solo_ns, solo_too_ns),
+            transport if kind == "transport" else None,
+            places[launch_id],
+        )
+        medians.append(VisitMedian(point_id, launch_id, median_ns, definition, signs))
+    return medians
 
 
 def _paces(text: str | None) -> tuple[tuple[float, ...], tuple[float, ...]] | None:

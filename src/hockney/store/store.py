@@ -15,7 +15,7 @@ from hockney.model import Launch, Point, PointStatus, RunInfo, RunStatus, Visit,
 from hockney.stats.states import Signs, State, classify
 from hockney.store import codec, opening, rows
 from hockney.store.lock import is_measured_now
-from hockney.store.records import RunSummary, StoredPoint, StoredRun, VisitSummary
+from hockney.store.records import RunSummary, StoredPoint, StoredRun, VisitMedian, VisitSummary
 
 _REFERENCE = re.compile(r"(?P<name>.+?)(?:~(?P<back>\d+))?")
 
@@ -215,6 +215,15 @@ class Store:
             run_id,
         )
         return [rows.visit_summary_of(row) for row in found]
+
+    def medians(self, run_id: int) -> list[VisitMedian]:
+        """What tells runs apart, of each visit of a run that has samples: by point, then in the order of writing."""
+        found = self._all(
+            f"SELECT {rows.MEDIAN} FROM point JOIN visit ON visit.point_id = point.id "
+            "WHERE point.run_id = ? AND median_ns IS NOT NULL ORDER BY visit.point_id, visit.id",
+            run_id,
+        )
+        return rows.medians_of(found, self._launches(run_id))
 
     def states(self, run_id: int) -> dict[int, list[State]]:
         """By point id, the state of the machine at each of its visits in the order of writing.

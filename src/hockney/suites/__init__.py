@@ -7,21 +7,16 @@ of them at once, each with its place in the file.
 from __future__ import annotations
 
 import re
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WrapValidator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WrapValidator
 
-from hockney.errors import UsageError, unknown
+from hockney.errors import unknown
+from hockney.suites.forms import Check, read_model, said, some
 from hockney.units import parse_bytes, parse_duration_s, parse_fraction, parse_sizes
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 _FOLDER = Path(__file__).parent
 _CACHE_SHARE = re.compile(r"(?:([1-9]\d{0,3})\*)?L([1-9])(?:/([1-9]\d{0,3}))?")
@@ -52,23 +47,16 @@ def _cache_share(value: Any) -> CacheShare | None:
     return CacheShare(int(match[2]), int(match[1] or 1), int(match[3] or 1)) if match else None
 
 
-def _sizes(value: Any) -> Any:
+def read_sizes(value: Any) -> Any:
+    """Sizes as files hold them: a number, words as `--bytes` takes them, or a list of both."""
     if isinstance(value, str) and _cache_share(value) is None:
-        return _said(parse_sizes, value)
+        return said(parse_sizes, value)
     if isinstance(value, list | str):
         items = value if isinstance(value, list) else [value]
         shares = [share for item in items for share in [_cache_share(item)] if share is not None]
-        numbers = {_said(parse_bytes, str(item)) for item in items if _cache_share(item) is None}
+        numbers = {said(parse_bytes, str(item)) for item in items if _cache_share(item) is None}
         return (*sorted(numbers), *dict.fromkeys(shares))
-    return (_said(parse_bytes, str(value)),) if isinstance(value, int) else value
-
-
-def _said(parse: Any, text: str) -> Any:
-    """Our parsers raise UsageError; pydantic gathers ValueErrors."""
-    try:
-        return parse(text)
-    except UsageError as error:
-        raise ValueError(str(error)) from error
+    return (said(parse_bytes, str(value)),) if isinstance(value, int) else value
 
 
 def _listed(value: Any) -> Any:
@@ -79,23 +67,18 @@ def _texts(value: Any) -> Any:
     return {name: str(item) for name, item in value.items()} if isinstance(value, dict) else value
 
 
-def _some(value: tuple[Any, ...]) -> tuple[Any, ...]:
-    if not value:
-        raise ValueError("there is not one")
-    return value
-
-
-Sizes = Annotated[tuple[int | CacheShare, ...], BeforeValidator(_sizes), AfterValidator(_some)]
+Sizes = Annotated[tuple[int | CacheShare, ...], BeforeValidator(read_sizes), AfterValidator(some)]
 _Number = Annotated[int, Field(ge=1, le=4096, strict=True)]
 Ranks = Annotated[  # () for "cpus": as many as there are
     tuple[_Number, ...],
     BeforeValidator(_listed),
-    AfterValidator(_some),
+    AfterValidator(some),
     WrapValidator(lambda value, check: () if value == "cpus" else check(value)),
 ]
 Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
-Seconds = Annotated[float, BeforeValidator(lambda v: _said(parse_duration_s, v) if isinstance(v, str) else v)]
-Fraction = Annotated[float, BeforeValidator(lambda v: _said(parse_fraction, v) if isinstance(v, str) else v)]
+Seconds = Annotated[float, BeforeValidator(lambda v: said(parse_duration_s, v) if isinstance(v, str) else v)]
+Options = Annotated[dict[str, str], BeforeValidator(_texts)]
+Fraction = Annotated[float, BeforeValidator(lambda v: said(parse_fraction, v) if isinstance(v, str) else v)]
 
 
 class Series(BaseModel):
@@ -110,7 +93,7 @@ class Series(BaseModel):
     pattern: str
     ranks: Ranks = (2,)
     bytes: Sizes = (8,)
-    options: Annotated[dict[str, str], BeforeValidator(_texts)] = Field(default_factory=dict)
+    options: Options = Field(default_factory=dict)
     transports: Names = ()  # empty: the suite's
     refine: bool = False
     pairs: Literal["all"] | None = None
@@ -127,15 +110,12 @@ class Suite(BaseModel):
     precision: Fraction = Field(default=0.01, gt=0, lt=1)
     time_s: Seconds = Field(default=120.0, gt=0, allow_inf_nan=False, alias="time")
     launches: int = Field(default=1, ge=1, le=1000)
-    series: Annotated[tuple[Series, ...], AfterValidator(_some)]
+    series: Annotated[tuple[Series, ...], AfterValidator(some)]
 
 
 def builtin_names() -> list[str]:
     """Names of the suites that come with hockney."""
     return sorted(path.stem for path in _FOLDER.glob("*.toml"))
-
-
-Check = Callable[[dict[str, Any]], list[tuple[str, str]]]
 
 
 def load_suite(name_or_path: str, check: Check | None = None) -> Suite:
@@ -150,36 +130,4 @@ def load_suite(name_or_path: str, check: Check | None = None) -> Suite:
         path = _FOLDER / f"{name_or_path}.toml"
     else:
         raise unknown("suite", name_or_path, builtin_names())
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"cannot read the suite {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is not a suite: it is not UTF-8 text") from error
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{path} is not TOML: {error}") from error
-    wrong = check(content) if check is not None else []
-    try:
-        suite = Suite.model_validate(content)
-    except ValidationError as error:
-        wrong = _form_errors(error) + wrong
-    if wrong:
-        lines = [f"{path} has {len(wrong)} error{'s' if len(wrong) > 1 else ''}:"]
-        raise UsageError("\n".join([*lines, *(f"  {place or 'the file'}: {message}" for place, message in wrong)]))
-    return suite
-
-
-def _form_errors(error: ValidationError) -> list[tuple[str, str]]:
-    """The findings of pydantic in our words, with their places: `series[1].bytes`."""
-    wrong = []
-    for item in error.errors():
-        *above, key = item["loc"]
-        place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in item["loc"]).lstrip(".")
-        message = item["msg"].removeprefix("Value error, ")
-        if item["type"] == "extra_forbidden":
-            known = Series.model_fields if above else {**Suite.model_fields, "time": None}
-            message = str(unknown("key", str(key), [name for name in known if name != "time_s"]))
-        elif item["type"] == "missing":
-            message = "it must be given"
-        wrong.append((place, message))
-    return wrong
+    return read_model(path, "suite", Suite, Series, check)

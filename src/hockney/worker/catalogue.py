@@ -134,18 +134,18 @@ class Catalogue:
         """
         found: dict[str, TransportInfo] = {}
         for word in words:
-            matches = [info for info in self.transports.values() if _matches(word, info.name)]
-            lack = None if matches else self.lack(word)
+            meant = [info for info in self.transports.values() if matches(word, info.name)]
+            lack = None if meant else self.lack(word)
             if lack is not None:
                 raise UsageError(f"{word} is not here: {lack.why}; {lack.how}")
-            if not matches and "@" in word:
+            if not meant and "@" in word:
                 here = ", ".join(info.name for info in self.transports.values() if info.library is not None) or "none"
                 raise UsageError(
                     f"no library here is called '{word}': found are {here}; `hockney list` says how to get more"
                 )
-            if not matches:
+            if not meant:
                 raise unknown("transport", word, [*self.transports, "mpi"])
-            found.update((info.name, info) for info in matches)
+            found.update((info.name, info) for info in meant)
         return list(found.values())
 
     def lack(self, word: str) -> Missing | None:
@@ -219,7 +219,8 @@ def split_name(name: str) -> tuple[str, str, str]:
     return base, library, variant
 
 
-def _matches(word: str, name: str) -> bool:
+def matches(word: str, name: str) -> bool:
+    """Whether the word of a user means the transport of that name, as Catalogue.select has it."""
     if fnmatch.fnmatchcase(name, word):
         return True
     base, library, variant = split_name(name)

@@ -1,0 +1,183 @@
+"""Has anything become slower? A baseline's plan is measured again, and what looks suspicious once more.
+
+Most of what looks slower is not: among many series some are unlucky, and some launches meet a disturbed machine. So a
+suspicion only chooses what is measured again, in new launches, and those alone give the verdict: who judges by the
+values that raised the suspicion judges the unlucky ones. A series is worse if all of its interval over launches lies
+beyond the slowdown allowed and it stands out among all series (stats/shift.py): the baseline is not measured again, and
+of many series some have an unlucky one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from hockney import run as running
+from hockney.compare import Comparison, SeriesChange, Verdict, compare_runs
+from hockney.compare.expect import Expectations, Judged, judge, points_of
+from hockney.compare.expect import Outcome as Judgement
+from hockney.compare.kin import renamed
+from hockney.errors import HockneyError, UsageError
+from hockney.library import Run
+from hockney.machine import usable_cpus
+from hockney.model import Point, PointStatus, RunStatus
+from hockney.plan import Plan, Wishes, make_plan, plan_again
+from hockney.run import Display, Outcome
+from hockney.stats.shift import launches_needed
+from hockney.store import Store
+from hockney.worker.catalogue import Catalogue
+
+_LOOKS = 2  # how often what is suspicious is measured again, at most
+_CONFIDENCE = 0.98  # that none of the series called worse is so by chance alone
+_LAUNCHES_MIN = 5  # of a look: its interval then bears an unlucky launch
+_NOT_MEASURED = (PointStatus.FAILED, PointStatus.SKIPPED)
+_UNSURE = (
+    "it looks slower by more than is allowed, but not surely; a quieter machine or more launches of the baseline help"
+)
+_BASE_MIN = 2  # beside one launch it would take 99 new ones
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What a check found. `comparison` has each series with the verdict of its last look; SLOWER is worse."""
+
+    run_id: int
+    comparison: Comparison
+    remeasured: int  # series
+    failed: int  # points
+
+    @property
+    def is_worse(self) -> bool:
+        return self.comparison.counts[Verdict.SLOWER] > 0
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every series was measured and decided."""
+        return not self.comparison.counts[Verdict.UNDECIDED] and not self.failed
+
+
+def check(
+    reference: str,
+    catalogue: Catalogue,
+    store: Store,
+    display: Display,
+    *,
+    command: str,
+    max_slowdown: float,
+    time_s: float | None = None,
+) -> Checked:
+    """Measure a run's plan again and compare. `max_slowdown` is a fraction; `time_s` that of the first look.
+
+    Raises UsageError for a baseline that nothing can be compared with, before anything is measured; HockneyError where
+    it was stopped.
+    """
+    base_id = store.find_run(reference)
+    plan = _plan(store, base_id, catalogue)
+    plan = plan if time_s is None else replace(plan, time_s=time_s)
+    outcome = running.measure(plan, catalogue, store, display, command=command, label=None)
+    _refuse_stopped(outcome)
+    margin = 1 + max_slowdown
+    found = compare_runs(store, base_id, outcome.run_id, margin=margin, confidence=_CONFIDENCE)
+    verdicts = {change.point: change for change in found.changes}
+    suspicious = [point for point in _suspicious(found.changes, margin) if point in _measured(store, outcome.run_id)]
+    looked_again = len(suspicious)
+    cost_s = plan.time_s / (plan.launches * len(plan.points))  # of a point in a launch
+    for _ in range(_LOOKS):
+        if not suspicious:
+            break
+        budget_s = cost_s * plan.launches * len(suspicious)
+        _refuse_stopped(
+            running.add_launches(outcome.run_id, suspicious, plan.launches, budget_s, catalogue, store, display)
+        )
+        fresh = compare_runs(
+            store,
+            base_id,
+            outcome.run_id,
+            margin=margin,
+            confidence=_CONFIDENCE,
+            again=suspicious,
+            first_launch=plan.launches,
+        )
+        verdicts.update(
+            (change.point, _settled(change, margin)) for change in fresh.changes if change.point in suspicious
+        )
+        suspicious = [point for point in suspicious if verdicts[point].verdict is Verdict.UNDECIDED]
+    changes = tuple(verdicts[change.point] for change in found.changes)
+    return Checked(outcome.run_id, replace(found, changes=changes), looked_again, outcome.failed)
+
+
+def _plan(store: Store, base_id: int, catalogue: Catalogue) -> Plan:
+    stored = store.run(base_id)
+    measured = {median.point_id for median in store.medians(base_id)}
+    points = [row.point for row in store.points(base_id) if row.id in measured and row.status is not PointStatus.FAILED]
+    if not points:
+        raise UsageError(f"run {base_id} can't be a baseline: none of its points has samples")
+    base_launches = len({launch.index for launch in stored.launches.values()})
+    if base_launches < _BASE_MIN:
+        raise UsageError(
+            f"run {base_id} can't be a baseline: it has one launch, so what differs from launch to launch can't be "
+            "told from what got slower; measure one with --launches 5 or more"
+        )
+    names = renamed({point.transport for point in points}, catalogue.transports)
+    again = [replace(point, transport=names.get(point.transport, point.transport)) for point in points]
+    launches = max(base_launches, _LAUNCHES_MIN, launches_needed(base_launches, _CONFIDENCE))
+    try:
+        return plan_again(stored.info.suite, again, stored.info.plan, catalogue, len(usable_cpus()), launches=launches)
+    except (KeyError, TypeError, ValueError) as error:
+        raise UsageError(
+            f"run {base_id} was stored by another version of hockney and cannot be measured again"
+        ) from error
+
+
+def check_expectations(
+    expectations: Expectations,
+    catalogue: Catalogue,
+    store: Store,
+    display: Display,
+    *,
+    command: str,
+    time_s: float | None = None,
+) -> tuple[int, list[Judged]]:
+    """Measure what has limits, and what does not surely keep them once more; gives the run and what became of each.
+
+    A limit that the first look did not surely find kept is judged by the new launches alone, as a suspicion is above.
+    """
+    wishes = Wishes(time_s=time_s)
+    plan = make_plan(expectations.suite(), wishes, catalogue, len(usable_cpus()))
+    outcome = running.measure(plan, catalogue, store, display, command=command, label=None)
+    _refuse_stopped(outcome)
+    judged = judge(Run(store, outcome.run_id), expectations, catalogue)
+    unsure = points_of(judged, (Judgement.MISSED, Judgement.UNDECIDED))
+    again = [point for point in unsure if point in _measured(store, outcome.run_id)]
+    if again:
+        budget_s = plan.time_s / len(plan.points) * len(again)
+        _refuse_stopped(running.add_launches(outcome.run_id, again, 1, budget_s, catalogue, store, display))
+        fresh = judge(Run(store, outcome.run_id), expectations, catalogue, first_launch=plan.launches)
+        judged = [new if new.point in again else old for old, new in zip(judged, fresh, strict=True)]
+    return outcome.run_id, judged
+
+
+def _measured(store: Store, run_id: int) -> set[Point]:
+    return {row.point for row in store.points(run_id) if row.status not in _NOT_MEASURED}
+
+
+def _refuse_stopped(outcome: Outcome) -> None:
+    if outcome.status is RunStatus.INTERRUPTED:
+        raise HockneyError(
+            f"the check was stopped, so nothing is decided; what was measured is stored as run {outcome.run_id}"
+        )
+
+
+def _suspicious(changes: Iterable[SeriesChange], margin: float) -> list[Point]:
+    """Slower by more than is allowed, surely or not; and what could not be decided."""
+    return [
+        change.point
+        for change in changes
+        if change.verdict is Verdict.UNDECIDED or (change.shift is not None and change.shift.ratio > margin)
+    ]
+
+
+def _settled(change: SeriesChange, margin: float) -> SeriesChange:
+    """The verdict of a look at fresh launches: what looks slower still, but not surely, is undecided."""
+    unsure = change.verdict is Verdict.SAME and change.shift is not None and change.shift.ratio > margin
+    return replace(change, verdict=Verdict.UNDECIDED, reason=_UNSURE) if unsure else change

@@ -1,0 +1,111 @@
+"""What became of series, in words: one sentence for each range of sizes."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from hockney.stats import CONFIDENCE
+from hockney.units import format_bytes
+
+if TYPE_CHECKING:
+    from hockney.compare import Comparison, Range, SeriesChange
+    from hockney.stats.shift import Shift
+
+_AS_FACTOR = 2.0  # what takes twice as long, or half, is said as a factor
+
+
+def curve_name(change: SeriesChange) -> str:
+    """`pingpong window=4 on tcp, 2 ranks`."""
+    point = change.point
+    options = "".join(f" {name}={value}" for name, value in point.options)
+    return f"{point.pattern}{options} on {point.transport}, {point.ranks} ranks"
+
+
+def sizes_text(found: Range) -> str:
+    """`at 8 B`, `from 8 KiB to 32 KiB`."""
+    first, last = found.changes[0].point.bytes, found.changes[-1].point.bytes
+    return f"at {format_bytes(first)}" if first == last else f"from {format_bytes(first)} to {format_bytes(last)}"
+
+
+def range_sentence(found: Range, confidence: float = CONFIDENCE) -> str:
+    """`pingpong on tcp, 2 ranks: slower by 8-11 % from 8 KiB to 32 KiB (near; 95 % intervals 6 to 14 %)`."""
+    shifts = [shift for shift in found.shifts if shift.low is not None]
+    moved = found.verdict.value in ("slower", "faster")
+    effect = f" {_effect([shift.ratio for shift in shifts])}" if moved else ""
+    known = f" ({found.first.state}; {_interval(shifts, confidence)} over launches)" if shifts else ""
+    reason = f", because {found.first.reason}" if found.first.reason else ""
+    return f"{curve_name(found.first)}: {found.verdict.value}{effect} {sizes_text(found)}{known}{reason}"
+
+
+def _effect(ratios: list[float]) -> str:
+    """`by 8-11 %` of the base's time, `by a factor of 2.4`."""
+    low, high = sorted((min(ratios), max(ratios)))
+    if high >= _AS_FACTOR or low <= 1 / _AS_FACTOR:
+        factors = sorted(ratio if ratio > 1 else 1 / ratio for ratio in (low, high))
+        return f"by a factor of {_span(f'{factors[0]:.1f}', f'{factors[1]:.1f}')}"
+    percents = sorted(abs(ratio - 1) for ratio in (low, high))
+    digits = 0 if percents[0] >= 0.0995 else 1
+    return f"by {_span(*(f'{100 * percent:.{digits}f}' for percent in percents))} %"
+
+
+def _span(low: str, high: str) -> str:
+    return low if low == high else f"{low}-{high}"
+
+
+def _interval(shifts: list[Shift], confidence: float) -> str:
+    """From the lowest end to the highest: `time -0.8 to +2.1 %, 95 % interval`."""
+    lows = [shift.low for shift in shifts if shift.low is not None]
+    highs = [shift.high for shift in shifts if shift.high is not None]
+    kind = f"{100 * confidence:g} % interval{'s' if len(shifts) > 1 else ''}"
+    return f"time {change_text(min(lows))} to {change_text(max(highs))}, {kind}"
+
+
+def change_text(ratio: float) -> str:
+    """1.081 -> `+8.1 %`."""
+    return f"{100 * (ratio - 1):+.1f} %"
+
+
+def comparison_json(found: Comparison) -> dict[str, Any]:
+    """All that a comparison says; `sentence` is what people read."""
+    return {
+        "base": found.base,
+        "new": found.new,
+        "launches": {"base": found.launches[0], "new": found.launches[1]},
+        "margin": found.margin,
+        "differences": [asdict(difference) for difference in found.differences],
+        "counts": {verdict.value: count for verdict, count in found.counts.items()},
+        "explained_by_chance": found.by_chance,
+        "confidence": found.confidence,
+        "ranges": [range_json(one, found.confidence) for one in found.ranges],
+        "series": [_series_json(change) for change in found.changes],
+        "only_base": [asdict(point) for point in found.only_base],
+        "only_new": [asdict(point) for point in found.only_new],
+    }
+
+
+def range_json(found: Range, confidence: float) -> dict[str, Any]:
+    """One range of sizes."""
+    point = found.first.point
+    return {
+        "verdict": found.verdict.value,
+        "sentence": range_sentence(found, confidence),
+        "transport": point.transport,
+        "pattern": point.pattern,
+        "ranks": point.ranks,
+        "options": dict(point.options),
+        "bytes": [change.point.bytes for change in found.changes],
+        "state": found.first.state,
+        "reason": found.first.reason,
+    }
+
+
+def _series_json(change: SeriesChange) -> dict[str, Any]:
+    return {
+        "point": {**asdict(change.point), "options": dict(change.point.options)},
+        "verdict": change.verdict.value,
+        "reason": change.reason,
+        "state": change.state,
+        "shift": None if change.shift is None else asdict(change.shift),
+        "chance": change.chance,
+    }

@@ -1,0 +1,148 @@
+"""`hockney check`: a verdict that a script can use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from hockney.cli import complete, render
+from hockney.cli.common import command
+from hockney.errors import UsageError
+
+if TYPE_CHECKING:
+    from hockney.check import Checked
+    from hockney.cli.junit import Case
+    from hockney.compare import Range
+
+_FINE, _WORSE, _UNDECIDED = 0, 1, 3
+
+
+@command(
+    "check",
+    example="""hockney check --baseline before --max-slowdown 5%
+    hockney check --baseline nightly --junit hockney.xml
+    hockney check --expect expect.toml
+    hockney check --expect expect.toml last""",
+)
+@click.argument("reference", metavar="[RUN]", required=False, shell_complete=complete.runs)
+@click.option("--baseline", metavar="RUN", help="Measure this run's plan again.", shell_complete=complete.runs)
+@click.option(
+    "--max-slowdown", metavar="PERCENT", help="What is surely slower by more than this is worse; 5% if not said."
+)
+@click.option(
+    "--expect",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE.toml",
+    help="Measure what this file has thresholds for, or look at RUN.",
+)
+@click.option("--time", "time_", metavar="DURATION", help="How long to measure before anything looks suspicious.")
+@click.option(
+    "--junit", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Also write a JUnit file."
+)
+def check(
+    reference: str | None,
+    baseline: str | None,
+    max_slowdown: str | None,
+    expect: Path | None,
+    time_: str | None,
+    junit: Path | None,
+    *,
+    as_json: bool,
+    store: Path | None,
+) -> int:
+    """Measure again, and say whether anything got slower, or misses what is expected.
+
+    With --baseline a run's plan is measured again, what looks slower once more in new launches, and only what is
+    surely slower than allowed is worse. With --expect the thresholds of a file are looked at. Ends with 0: all is
+    well, 1: something is worse or missed, 3: something could not be decided or measured.
+    """
+    from hockney.units import parse_duration_s, parse_fraction
+
+    if (baseline is None) == (expect is None):
+        raise UsageError("say what to check against: --baseline RUN, or --expect FILE.toml")
+    if baseline is not None and reference is not None:
+        raise UsageError("--baseline measures anew, so it takes no RUN; to look at two stored runs: hockney compare")
+    if expect is not None and max_slowdown is not None:
+        raise UsageError("--max-slowdown goes with --baseline; the limits of --expect stand in its file")
+    time_s = None if time_ is None else parse_duration_s(time_)
+    if baseline is not None:
+        slowdown = parse_fraction(max_slowdown or "5%")
+        return _check_baseline(baseline, slowdown, time_s, junit, as_json=as_json, store=store)
+    assert expect is not None
+    from hockney.cli.expectations import check_expectations
+
+    return check_expectations(expect, reference, time_s, junit, as_json=as_json, store=store)
+
+
+def _check_baseline(
+    reference: str, slowdown: float, time_s: float | None, junit: Path | None, *, as_json: bool, store: Path | None
+) -> int:
+    from hockney.check import check as look
+    from hockney.cli.changes import comparison_json
+    from hockney.cli.junit import write_junit
+    from hockney.cli.measuring import command_line, measuring
+
+    with measuring(store, create=False) as (catalogue, results, display):
+        checked = look(
+            reference,
+            catalogue,
+            results,
+            display,
+            command=command_line("check"),
+            max_slowdown=slowdown,
+            time_s=time_s,
+        )
+    ranges = checked.comparison.ranges
+    if junit is not None:
+        write_junit(
+            junit,
+            f"hockney check against run {checked.comparison.base}",
+            [_case(one, checked.comparison.confidence) for one in ranges],
+        )
+    code = _WORSE if checked.is_worse else _FINE if checked.is_whole else _UNDECIDED
+    if as_json:
+        document = comparison_json(checked.comparison)
+        render.print_json(
+            "check", {"run": checked.run_id, "exit_code": code, "remeasured": checked.remeasured, **document}
+        )
+    else:
+        _print(checked, ranges, slowdown)
+    return code
+
+
+def _print(checked: Checked, ranges: Sequence[Range], slowdown: float) -> None:
+    """One line for each finding, then one for what is well: what a log is searched for stands at the beginning."""
+    from hockney.cli.changes import range_sentence
+    from hockney.cli.compare import difference_text
+    from hockney.compare import Verdict
+
+    found = checked.comparison
+    words = {Verdict.SLOWER: "worse", Verdict.UNDECIDED: "undecided"}
+    for difference in found.differences:
+        render.say(f"changed: {difference_text(difference)}")
+    for one in ranges:
+        if one.verdict in words:
+            render.say(f"{words[one.verdict]}: {range_sentence(one, found.confidence)}")
+    fine = len(found.changes) - sum(found.counts[verdict] for verdict in words)
+    again = f"; {checked.remeasured} measured again" if checked.remeasured else ""
+    render.say(
+        f"ok: {fine} of {len(found.changes)} series not slower than run {found.base} by more than "
+        f"{100 * slowdown:g} %{again}; the check is run {checked.run_id}"
+    )
+
+
+def _case(found: Range, confidence: float) -> Case:
+    from hockney.cli.changes import curve_name, range_sentence, sizes_text
+    from hockney.cli.junit import Case
+    from hockney.compare import Verdict
+
+    sentence = range_sentence(found, confidence)
+    return Case(
+        curve_name(found.first),
+        sizes_text(found),
+        missed=sentence if found.verdict is Verdict.SLOWER else None,
+        undecided=sentence if found.verdict is Verdict.UNDECIDED else None,
+    )

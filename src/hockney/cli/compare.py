@@ -1,0 +1,98 @@
+"""`hockney compare`: what became of a run's series in another one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from hockney.cli import complete, render
+from hockney.cli.changes import comparison_json, range_sentence
+from hockney.cli.common import command
+
+if TYPE_CHECKING:
+    from hockney.compare import Comparison, Difference
+    from hockney.model import Point
+
+_DONE, _NOTHING_DECIDED = 0, 3
+
+
+@command(
+    "compare",
+    example="""hockney compare before after
+    hockney compare last~1 last --margin 2%""",
+)
+@click.argument("base", metavar="BASE", shell_complete=complete.runs)
+@click.argument("new", metavar="NEW", shell_complete=complete.runs)
+@click.option("--margin", metavar="PERCENT", help="A difference must be surely larger than this to be named.")
+def compare(base: str, new: str, margin: str | None, *, as_json: bool, store: Path | None) -> int:
+    """Say which series of a run are faster or slower in another one.
+
+    Launches are compared, not samples, and only within one state of the machine: with fewer than four launches on each
+    side (`hockney run SUITE --launches 4`) the answer is "undecided". Runs are named by number, label, `last`, or
+    `last~1` for the one before. Ends with 0, or with 3 where nothing could be decided.
+    """
+    from hockney.compare import Verdict, compare_runs
+    from hockney.store import Store
+    from hockney.units import parse_fraction
+
+    ratio = 1.0 if margin is None else 1 + parse_fraction(margin)
+    with Store.open(store, readonly=True) as results:
+        found = compare_runs(results, results.find_run(base), results.find_run(new), margin=ratio)
+    if as_json:
+        render.print_json("compare", comparison_json(found))
+    else:
+        _print(found)
+    return _NOTHING_DECIDED if found.counts[Verdict.UNDECIDED] == len(found.changes) else _DONE
+
+
+def _print(found: Comparison) -> None:
+    from hockney.compare import Verdict
+
+    launches = " against ".join(f"{count} launch{'es' if count != 1 else ''}" for count in found.launches)
+    render.title(f"Run {found.base} -> run {found.new}: {len(found.changes)} series, {launches}", first=True)
+    _print_differences(found.differences)
+    titles = {
+        Verdict.SLOWER: "Slower",
+        Verdict.FASTER: "Faster",
+        Verdict.UNDECIDED: "Undecided",
+        Verdict.SAME: "No difference seen",
+    }
+    ranges = found.ranges
+    for verdict, title in titles.items():
+        lines = [range_sentence(one) for one in ranges if one.verdict is verdict]
+        if lines:
+            render.title(f"{title}: {found.counts[verdict]} series")
+            for line in lines:
+                render.say(line)
+    if found.by_chance:
+        render.say()
+        render.say(
+            f"{found.by_chance} of the series without a difference have an interval of their own that leaves out zero; "
+            f"among {len(found.changes)} series chance alone explains that.",
+            style="dim",
+        )
+    for run, points in ((found.base, found.only_base), (found.new, found.only_new)):
+        _print_alone(run, points)
+
+
+def _print_differences(differences: Sequence[Difference]) -> None:
+    """First, because a difference of times may come from them."""
+    if not differences:
+        render.say("Surroundings: no difference known.")
+    for one in differences:
+        render.say(f"changed: {difference_text(one)}")
+
+
+def difference_text(difference: Difference) -> str:
+    """`kernel: Linux 6.1 -> Linux 6.6`."""
+    return f"{difference.what}: {difference.base or 'not known'} -> {difference.new or 'not known'}"
+
+
+def _print_alone(run: int, points: Sequence[Point]) -> None:
+    if points:
+        kinds = dict.fromkeys(f"{point.pattern} on {point.transport}" for point in points)
+        render.say()
+        render.say(f"Only in run {run}: {len(points)} series ({', '.join(kinds)}).")

@@ -1,0 +1,95 @@
+"""`hockney check --expect`: thresholds in a file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from hockney.check import check_expectations as measure_expectations
+from hockney.cli import render
+from hockney.cli.curves import format_interval
+from hockney.cli.junit import Case, write_junit
+from hockney.cli.measuring import command_line, measuring
+from hockney.compare.expect import Judged, Outcome, judge, load_expectations
+from hockney.errors import UsageError
+from hockney.library import open_results
+from hockney.units import format_ns, format_rate
+from hockney.worker.catalogue import load
+
+_FINE, _MISSED, _UNDECIDED = 0, 1, 3
+
+
+def check_expectations(
+    path: Path, reference: str | None, time_s: float | None, junit: Path | None, *, as_json: bool, store: Path | None
+) -> int:
+    """Look at every limit of the file, in a stored run or in one that is measured now; gives the exit code."""
+    if reference is not None:
+        if time_s is not None:
+            raise UsageError("--time says how long to measure, and a RUN that is named is measured already")
+        catalogue = load()
+        expectations = load_expectations(path, catalogue)
+        with open_results(store) as results:
+            run = results.run(reference)
+            run_id, judged = run.id, judge(run, expectations, catalogue)
+    else:
+        expectations = load_expectations(path, load())
+        with measuring(store, create=True) as (catalogue, opened, display):
+            run_id, judged = measure_expectations(
+                expectations, catalogue, opened, display, command=command_line("check"), time_s=time_s
+            )
+    outcomes = [one.outcome for one in judged]
+    code = _MISSED if Outcome.MISSED in outcomes else _UNDECIDED if Outcome.UNDECIDED in outcomes else _FINE
+    if junit is not None:
+        write_junit(junit, f"hockney check --expect {path.name}", [_case(one) for one in judged])
+    if as_json:
+        limits = [{**_judged_json(one), "sentence": _sentence(one)} for one in judged]
+        render.print_json("check", {"run": run_id, "exit_code": code, "limits": limits})
+    else:
+        _print(run_id, judged)
+    return code
+
+
+def _print(run_id: int, judged: Sequence[Judged]) -> None:
+    for one in judged:
+        if one.outcome is not Outcome.MET:
+            render.say(f"{one.outcome.value}: {_sentence(one)}")
+    met = sum(one.outcome is Outcome.MET for one in judged)
+    render.say(f"ok: {met} of {len(judged)} limits kept by run {run_id}")
+
+
+def _sentence(one: Judged) -> str:
+    """`pingpong of 8 B on shm, 2 ranks: latency 45.0 ns (44.1 - 46.2 ns, near), expected <= 40.0 ns (expect[0])`."""
+    limit = f"<= {format_ns(one.limit)}" if one.what == "latency" else f">= {format_rate(one.limit)}"
+    name = f"{one.point}: " if one.point is not None else ""
+    value = f"{one.what} {_value(one)}" if one.figure is not None else one.what
+    reason = f", because {one.reason}" if one.reason else ""
+    return f"{name}{value}, expected {limit} ({one.place}){reason}"
+
+
+def _value(one: Judged) -> str:
+    figure = one.figure
+    assert figure is not None
+    if one.what == "latency":
+        return f"{format_ns(figure.value_ns)} ({format_interval(figure.low_ns, figure.high_ns)}, {figure.state})"
+    rates = (figure.rate_bytes_per_s, figure.rate_low_bytes_per_s, figure.rate_high_bytes_per_s)
+    value, low, high = (format_rate(rate or 0.0) for rate in rates)
+    return f"{value} ({low} to {high}, {figure.state})"
+
+
+def _judged_json(one: Judged) -> dict[str, Any]:
+    plain = {**asdict(one), "outcome": one.outcome.value}
+    if one.point is not None:
+        plain["point"]["options"] = dict(one.point.options)
+    return plain
+
+
+def _case(one: Judged) -> Case:
+    sentence = _sentence(one)
+    return Case(
+        one.place,
+        f"{one.what}: {one.point}" if one.point is not None else f"{one.what}: {one.reason}",
+        missed=sentence if one.outcome is Outcome.MISSED else None,
+        undecided=sentence if one.outcome is Outcome.UNDECIDED else None,
+    )

@@ -1,0 +1,257 @@
+"""Two stored runs -> what became of every series, with launches as the unit of replication.
+
+A launch's value is the median of its visits' medians, within one state of the machine and one definition. States are
+found among the visits of both runs together, so that a floor or a pace means the same in both; only where the CPUs are
+of different models, each run has its own, which are then matched by name.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import statistics
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from hockney.compare.kin import renamed
+from hockney.compare.surroundings import differences
+from hockney.compare.values import Comparison, SeriesChange, Verdict
+from hockney.errors import UsageError
+from hockney.model import Definition, Point, PointStatus
+from hockney.stats import CONFIDENCE, MIXED, State, classify
+from hockney.stats.shift import can_decide, family_p, launches_needed, share_longer, shift
+from hockney.store import Store, StoredPoint, StoredRun, VisitMedian
+
+_Launches = Mapping[int, Sequence[float]]  # by number, the medians of a launch's visits, ns
+_Condition = tuple[str, Definition]  # the name of a state, and how samples became times
+
+_AGREEMENT = 0.8  # of pairs of visits, one of each run, that must lie as the launches do
+_OVERLAP = "its launches differ, but its visits are of several kinds, and both runs have of each"
+
+
+@dataclass(frozen=True)
+class _Side:
+    """One run: its points by the name that the comparison uses, and each point's visits by condition and launch."""
+
+    run: StoredRun
+    points: Mapping[Point, StoredPoint]
+    visits_ns: Mapping[Point, Mapping[_Condition, _Launches]]
+
+    @property
+    def launches(self) -> list[int]:
+        """The numbers of the launches that have values."""
+        return sorted({n for of_point in self.visits_ns.values() for launches in of_point.values() for n in launches})
+
+
+def compare_runs(
+    store: Store,
+    base_id: int,
+    new_id: int,
+    *,
+    margin: float = 1.0,
+    confidence: float = CONFIDENCE,
+    again: Collection[Point] = (),
+    first_launch: int = 0,
+) -> Comparison:
+    """What became of every series from one run to the other.
+
+    `margin`: the ratio of times that a difference must exceed to be one. `confidence`: of each interval, and that none
+    of the differences is there by chance alone. Of the points in `again`, launches of the new run before `first_launch`
+    don't count. Raises UsageError where the runs are one, or have no series in common.
+    """
+    if base_id == new_id:
+        raise UsageError(f"run {base_id} can't be compared with itself: name another one")
+    with store.snapshot():
+        base, new, names = _read(store, base_id, new_id, frozenset(again), first_launch)
+    common = [point for point in new.points if point in base.points]
+    reached = [point for point in common if point in base.visits_ns or point in new.visits_ns]
+    if not reached:
+        raise UsageError(_nothing_in_common(base, new))
+    return Comparison(
+        base=base_id,
+        new=new_id,
+        launches=(len(base.launches), len(new.launches)),
+        margin=margin,
+        confidence=confidence,
+        differences=differences(base.run, new.run, names),
+        changes=tuple(_judged([_compared(point, base, new, confidence) for point in reached], margin, confidence)),
+        only_base=tuple(point for point in base.visits_ns if point not in new.points),
+        only_new=tuple(point for point in new.visits_ns if point not in base.points),
+    )
+
+
+# ---- reading --------------------------------------------------------------------------------------------------------
+
+
+def _read(
+    store: Store, base_id: int, new_id: int, again: Collection[Point], first_launch: int
+) -> tuple[_Side, _Side, dict[str, str]]:
+    """Both sides, and what new calls base's transports where that is another name."""
+    runs = store.run(base_id), store.run(new_id)
+    points = store.points(base_id), store.points(new_id)
+    names = renamed(*({stored.point.transport for stored in listed} for listed in points))
+    medians = store.medians(base_id), store.medians(new_id)
+    states = _states(runs, medians)
+    return (
+        _side(runs[0], points[0], medians[0], states[0], names, (), 0),
+        _side(runs[1], points[1], medians[1], states[1], {}, again, first_launch),
+        names,
+    )
+
+
+def _states(
+    runs: tuple[StoredRun, StoredRun], medians: tuple[list[VisitMedian], list[VisitMedian]]
+) -> tuple[list[State], list[State]]:
+    signs = [[median.signs for median in of_run] for of_run in medians]
+    models = [(run.info.facts.get("cpu") or {}).get("model") for run in runs]
+    if models[0] != models[1]:
+        return classify(signs[0]), classify(signs[1])
+    together = classify(signs[0] + signs[1])
+    return together[: len(signs[0])], together[len(signs[0]) :]
+
+
+def _side(
+    run: StoredRun,
+    points: Iterable[StoredPoint],
+    medians: Sequence[VisitMedian],
+    states: Sequence[State],
+    names: Mapping[str, str],
+    again: Collection[Point],
+    first_launch: int,
+) -> _Side:
+    named = {replace(stored.point, transport=_name(stored.point, names)): stored for stored in points}
+    stale = {stored.id for point, stored in named.items() if point in again}
+    numbers = {launch_id: launch.index for launch_id, launch in run.launches.items()}
+    visits: dict[int, dict[_Condition, dict[int, list[float]]]] = {}
+    for median, state in zip(medians, states, strict=True):
+        number = numbers[median.launch_id]
+        counts = number >= first_launch or median.point_id not in stale
+        if counts and state is not MIXED and median.median_ns > 0:
+            conditions = visits.setdefault(median.point_id, {})
+            conditions.setdefault((state.name, median.definition), {}).setdefault(number, []).append(median.median_ns)
+    return _Side(run, named, {point: visits[stored.id] for point, stored in named.items() if stored.id in visits})
+
+
+def _name(point: Point, names: Mapping[str, str]) -> str:
+    return names.get(point.transport, point.transport)
+
+
+def _nothing_in_common(base: _Side, new: _Side) -> str:
+    for side in (base, new):
+        if not side.visits_ns:
+            return f"run {side.run.id} has nothing to compare: none of its points has samples"
+    return (
+        f"runs {base.run.id} and {new.run.id} have no series in common: {base.run.id} has {_inventory(base)}; "
+        f"{new.run.id} has {_inventory(new)}"
+    )
+
+
+def _inventory(side: _Side) -> str:
+    transports = sorted({point.transport for point in side.visits_ns})
+    patterns = sorted({point.pattern for point in side.visits_ns})
+    return f"{', '.join(patterns)} on {', '.join(transports)}"
+
+
+# ---- one series -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """The visits of one series, by launch, under the condition that both sides share; or why there are none."""
+
+    point: Point
+    base_ns: _Launches
+    new_ns: _Launches
+    state: str | None = None
+    reason: str | None = None
+
+
+def _compared(point: Point, base: _Side, new: _Side, confidence: float) -> _Pair:
+    for side in (base, new):
+        if point not in side.visits_ns:
+            return _Pair(point, {}, {}, reason=_absence(side, side.points[point]))
+    before, after = base.visits_ns[point], new.visits_ns[point]
+    shared = [condition for condition in before if condition in after]
+    if not shared:
+        return _Pair(point, {}, {}, reason=_why_apart(before, after))
+    best = max(shared, key=lambda found: (min(len(before[found]), len(after[found])), len(after[found])))
+    base_ns, new_ns = before[best], after[best]
+    reason = None
+    if not can_decide(len(base_ns), len(new_ns), confidence):
+        reason = _too_few(len(base_ns), len(new_ns), best[0], confidence)
+    return _Pair(point, base_ns, new_ns, best[0], reason)
+
+
+def _absence(side: _Side, stored: StoredPoint) -> str:
+    if stored.status in (PointStatus.FAILED, PointStatus.SKIPPED):
+        return f"{stored.status.value} in run {side.run.id}: {stored.reason or 'no reason is known'}"
+    return f"run {side.run.id} has no samples of it in one steady state of the machine"
+
+
+def _why_apart(before: Iterable[_Condition], after: Iterable[_Condition]) -> str:
+    states = [dict.fromkeys(name for name, _ in conditions) for conditions in (before, after)]
+    if not states[0].keys() & states[1].keys():
+        seen = " against ".join("; ".join(names) for names in states)
+        return f"no state of the machine in common: {seen}"
+    return "its times are defined otherwise in the two runs (docs/metrics.md)"
+
+
+def _too_few(n_base: int, n_new: int, state: str, confidence: float) -> str:
+    enough = next(n for n in itertools.count(1) if can_decide(n, n, confidence))
+    return (
+        f"too few launches in one state ({state}): {n_base} against {n_new}; beside {n_base} it takes "
+        f"{launches_needed(n_base, confidence)}, and {enough} beside {enough} (--launches)"
+    )
+
+
+# ---- all series -----------------------------------------------------------------------------------------------------
+
+
+def _judged(pairs: Sequence[_Pair], margin: float, confidence: float) -> Iterable[SeriesChange]:
+    decidable = [pair for pair in pairs if pair.reason is None]
+    chances = dict(zip((pair.point for pair in decidable), _chances(decidable, margin), strict=True))
+    for pair in pairs:
+        found = None
+        if pair.base_ns and pair.new_ns:
+            found = shift([*_medians(pair.base_ns).values()], [*_medians(pair.new_ns).values()], confidence)
+        chance = chances.get(pair.point)
+        if chance is None or found is None or found.low is None or found.high is None:
+            yield SeriesChange(pair.point, Verdict.UNDECIDED, pair.reason, pair.state, found)
+            continue
+        verdict = Verdict.SAME
+        if chance <= 1 - confidence and found.low > margin:
+            verdict = Verdict.SLOWER
+        elif chance <= 1 - confidence and found.high < 1 / margin:
+            verdict = Verdict.FASTER
+        reason = None
+        if verdict is not Verdict.SAME and not _visits_agree(pair, verdict):
+            verdict, reason = Verdict.UNDECIDED, _OVERLAP
+        yield SeriesChange(pair.point, verdict, reason, pair.state, found, chance)
+
+
+def _medians(launches: _Launches) -> dict[int, float]:
+    return {number: statistics.median(visits_ns) for number, visits_ns in launches.items()}
+
+
+def _visits_agree(pair: _Pair, verdict: Verdict) -> bool:
+    """Whether single visits tell the runs apart too.
+
+    Where visits of one series are of two kinds, in a ratio that drifts from minute to minute, neighbouring launches
+    are alike, and those of two runs are not: nothing has changed but the hour.
+    """
+    base_ns, new_ns = (list(itertools.chain(*launches.values())) for launches in (pair.base_ns, pair.new_ns))
+    share = share_longer(base_ns, new_ns)
+    return (share if verdict is Verdict.SLOWER else 1 - share) >= _AGREEMENT
+
+
+def _chances(pairs: Sequence[_Pair], margin: float) -> list[float]:
+    import numpy as np
+
+    if not pairs:
+        return []
+    tables = []
+    for sides in ([_medians(pair.base_ns) for pair in pairs], [_medians(pair.new_ns) for pair in pairs]):
+        numbers = sorted({number for values in sides for number in values})
+        tables.append(np.array([[values.get(number, math.nan) for number in numbers] for values in sides]))
+    chances: list[float] = family_p(tables[0], tables[1], margin).tolist()
+    return chances

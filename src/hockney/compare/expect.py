@@ -1,0 +1,220 @@
+"""What is expected of a machine: thresholds in a TOML file, and whether a run's figures keep them.
+
+A threshold is kept if the whole 95 % interval of a figure keeps it, missed if the whole interval misses it, and else
+undecided: a value that lies beside its limit by less than it is known is no answer.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from hockney.library import Run, Series
+from hockney.model import Point, PointStatus
+from hockney.plan import as_pairs, check_words
+from hockney.stats import MIXED, Figure, figures_of
+from hockney.suites import Fraction, Names, Options, Ranks, Seconds, Suite, read_sizes
+from hockney.suites import Series as SuiteSeries
+from hockney.suites.forms import read_model, said, some
+from hockney.units import format_bytes, parse_rate_bytes_per_s, parse_time_ns
+from hockney.worker.catalogue import Catalogue, matches
+
+
+def _limit(sign: str, parse: Any, example: str) -> Any:
+    def read(value: Any) -> float:
+        text = value.strip() if isinstance(value, str) else ""
+        if not text.startswith(sign):
+            raise ValueError(f"'{value}' is not a limit: write for example \"{sign} {example}\"")
+        limit: float = said(parse, text.removeprefix(sign).strip())
+        return limit
+
+    return BeforeValidator(read)
+
+
+class Expectation(BaseModel):
+    """One table of the file: limits for a pattern on some transports, at some sizes.
+
+    `latency` is an upper limit of the pattern's time, `bandwidth` a lower one of its rate. With `state`, figures of
+    other states of the machine don't count; else each does.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    pattern: str
+    transports: Annotated[Names, AfterValidator(some)]
+    ranks: Ranks = (2,)
+    bytes: Annotated[tuple[int, ...], BeforeValidator(read_sizes), AfterValidator(some)] = (8,)
+    options: Options = Field(default_factory=dict)
+    state: str | None = None
+    latency_ns: Annotated[float | None, _limit("<=", parse_time_ns, "1.5 us")] = Field(default=None, alias="latency")
+    bandwidth_bytes_per_s: Annotated[float | None, _limit(">=", parse_rate_bytes_per_s, "2 GB/s")] = Field(
+        default=None, alias="bandwidth"
+    )
+
+    @model_validator(mode="after")
+    def _has_a_limit(self) -> Expectation:
+        if self.latency_ns is None and self.bandwidth_bytes_per_s is None:
+            raise ValueError('it has no limit: give latency = "<= 1.5 us" or bandwidth = ">= 2 GB/s"')
+        return self
+
+
+class Expectations(BaseModel):
+    """The whole file. `time`, `precision` and `launches` say how a fresh measurement is made."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    time_s: Seconds = Field(default=30.0, gt=0, allow_inf_nan=False, alias="time")
+    precision: Fraction = Field(default=0.02, gt=0, lt=1)
+    launches: int = Field(default=1, ge=1, le=1000)
+    expect: Annotated[tuple[Expectation, ...], AfterValidator(some)]
+
+    def suite(self) -> Suite:
+        """What to measure, so that every limit can be looked at."""
+        series = tuple(
+            SuiteSeries(
+                pattern=one.pattern,
+                ranks=one.ranks,
+                bytes=one.bytes,
+                options=one.options,
+                transports=one.transports,
+            )
+            for one in self.expect
+        )
+        return Suite(
+            name="expect",
+            title="What is expected",
+            precision=self.precision,
+            time_s=self.time_s,
+            launches=self.launches,
+            series=series,
+        )
+
+
+def load_expectations(path: Path, catalogue: Catalogue) -> Expectations:
+    """Raises UsageError: a file that can't be read, or all that is wrong in it, each with its path in the file."""
+    return read_model(
+        path,
+        "file of expectations",
+        Expectations,
+        Expectation,
+        lambda content: check_words(content, catalogue, "expect"),
+    )
+
+
+class Outcome(enum.Enum):
+    """What became of a limit."""
+
+    MET = "met"
+    MISSED = "missed"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One limit at one point. `place` is the table in the file; without a figure `reason` says why there is none."""
+
+    place: str
+    what: str  # "latency" or "bandwidth"
+    limit: float  # ns, or bytes/s
+    outcome: Outcome
+    point: Point | None = None
+    figure: Figure | None = None
+    reason: str | None = None
+
+
+def judge(run: Run, expectations: Expectations, catalogue: Catalogue, *, first_launch: int = 0) -> list[Judged]:
+    """Every limit at every point that it is for, in the order of the file; of launches from `first_launch` on only."""
+    judged: list[Judged] = []
+    for number, one in enumerate(expectations.expect):
+        place = f"expect[{number}]"
+        options = as_pairs(catalogue.pattern(one.pattern), one.options)
+        own = [
+            series for series in run.series if (series.point.pattern, series.point.options) == (one.pattern, options)
+        ]
+        for word in one.transports:
+            for ranks in one.ranks or {series.point.ranks for series in own}:
+                for size in _sizes(one, catalogue):
+                    found = [series for series in own if _is_meant(series.point, word, ranks, size)]
+                    lack = f"run {run.id} has no {one.pattern} of {format_bytes(size)} on {word}, {ranks} ranks"
+                    judged += [
+                        verdict
+                        for what, limit in _limits(one)
+                        for verdict in (
+                            [_judged(place, what, limit, one.state, series, run, first_launch) for series in found]
+                            or [Judged(place, what, limit, Outcome.UNDECIDED, reason=lack)]
+                        )
+                    ]
+    return judged
+
+
+def _sizes(one: Expectation, catalogue: Catalogue) -> tuple[int, ...]:
+    return one.bytes if catalogue.pattern(one.pattern).sized else (0,)
+
+
+def _is_meant(point: Point, word: str, ranks: int, size: int) -> bool:
+    return (point.ranks, point.bytes) == (ranks, size) and matches(word, point.transport)
+
+
+def _limits(one: Expectation) -> Iterable[tuple[str, float]]:
+    for what, limit in (("latency", one.latency_ns), ("bandwidth", one.bandwidth_bytes_per_s)):
+        if limit is not None:
+            yield what, limit
+
+
+def _judged(
+    place: str, what: str, limit: float, state: str | None, series: Series, run: Run, first_launch: int
+) -> Judged:
+    """The worst of the figures that count decides; among equals the one of the first state."""
+    if series.status in (PointStatus.FAILED, PointStatus.SKIPPED):
+        reason = f"{series.status.value}: {series.reason or 'no reason is known'}"
+        return Judged(place, what, limit, Outcome.UNDECIDED, series.point, reason=reason)
+    chosen = [
+        (visit, of_visit)
+        for visit, of_visit in zip(series.visits, series.states, strict=True)
+        if run.launches[visit.launch_id].index >= first_launch
+    ]
+    figures = [
+        figure
+        for figure in figures_of([visit for visit, _ in chosen], [of_visit for _, of_visit in chosen])
+        if figure.low_ns is not None and figure.state != MIXED.name and _is_state(figure.state, state)
+    ]
+    if not figures:
+        where = "any one state" if state is None else f"the state {state}"
+        reason = f"there were too few visits in {where} of the machine for an interval"
+        return Judged(place, what, limit, Outcome.UNDECIDED, series.point, reason=reason)
+    if what == "bandwidth" and any(figure.rate_bytes_per_s is None for figure in figures):
+        return Judged(place, what, limit, Outcome.UNDECIDED, series.point, reason=_RATELESS)
+    outcomes = [(_outcome(what, limit, figure), figure) for figure in figures]
+    order = (Outcome.MISSED, Outcome.UNDECIDED, Outcome.MET)
+    outcome, figure = min(outcomes, key=lambda pair: order.index(pair[0]))
+    unsure = _UNSURE if outcome is Outcome.UNDECIDED else None
+    return Judged(place, what, limit, outcome, series.point, figure, unsure)
+
+
+_RATELESS = "it sends no payload, so it has no bandwidth"
+_UNSURE = "its interval holds the limit; a longer measurement makes it narrower (--time)"
+
+
+def _is_state(name: str, wanted: str | None) -> bool:
+    """`near` means the near level, whatever its floor, and not slowed."""
+    return wanted is None or name == wanted or name.startswith(f"{wanted} ")
+
+
+def _outcome(what: str, limit: float, figure: Figure) -> Outcome:
+    if what == "latency":
+        low, high = figure.low_ns, figure.high_ns
+        kept, missed = high is not None and high <= limit, low is not None and low > limit
+    else:
+        low, high = figure.rate_low_bytes_per_s, figure.rate_high_bytes_per_s
+        kept, missed = low is not None and low >= limit, high is not None and high < limit
+    return Outcome.MET if kept else Outcome.MISSED if missed else Outcome.UNDECIDED
+
+
+def points_of(judged: Iterable[Judged], outcomes: Sequence[Outcome]) -> list[Point]:
+    """The points with one of these outcomes, each once."""
+    return list(dict.fromkeys(one.point for one in judged if one.point is not None and one.outcome in outcomes))

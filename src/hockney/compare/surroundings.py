@@ -1,0 +1,114 @@
+"""In what the surroundings of two runs differ: machine, system, libraries, placement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from hockney.compare.values import Difference
+from hockney.store import StoredRun
+
+# What a reader calls it -> where it stands in the facts (machine/facts.py), in the order in which it is shown.
+_FACTS = {
+    "host": "hostname",
+    "CPU": "cpu.model",
+    "microcode": "cpu.microcode",
+    "cores": "cpu.cores",
+    "logical CPUs": "cpu.logical",
+    "usable CPUs": "limits.usable_cpus",
+    "CPU quota": "limits.quota_cpus",
+    "pinning possible": "limits.can_pin",
+    "governor": "cpu.governors",
+    "frequency driver": "cpu.driver",
+    "highest frequency (Hz)": "cpu.frequency_max_hz",
+    "boost": "cpu.boost",
+    "deepest idle state ends after (us)": "cpu.idle_exit_max_us",
+    "hypervisor": "surroundings.hypervisor",
+    "container": "surroundings.container",
+    "operating system": "os.name",
+    "kernel": "os.kernel",
+    "huge pages": "memory.huge_pages",
+    "huge pages of shared memory": "memory.huge_pages_shared",
+    "clock source": "clock.source",
+    "TCP congestion control": "network.tcp_congestion_control",
+    "libc": "software.libc",
+    "C compiler": "software.c_compiler",
+    "C options": "software.c_options",
+    "hockney": "software.hockney",
+    "commit of hockney": "software.commit",
+}
+
+
+def differences(base: StoredRun, new: StoredRun, renamed: Mapping[str, str]) -> tuple[Difference, ...]:
+    """The most telling first. `renamed`: a transport of base -> what new calls it."""
+    return (
+        *_of_launches(base, new, renamed),
+        *(
+            Difference(what, _text(_look(base.info.facts, path)), _text(_look(new.info.facts, path)))
+            for what, path in _FACTS.items()
+            if _look(base.info.facts, path) != _look(new.info.facts, path)
+        ),
+        *_of_variables(base.info.facts.get("environment") or {}, new.info.facts.get("environment") or {}),
+    )
+
+
+def _look(facts: Mapping[str, Any], path: str) -> Any:
+    value: Any = facts
+    for word in path.split("."):
+        value = value.get(word) if isinstance(value, Mapping) else None
+    return value
+
+
+def _text(value: Any) -> str | None:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or None
+    return None if value is None else str(value)
+
+
+def _of_variables(base: Mapping[str, Any], new: Mapping[str, Any]) -> Iterable[Difference]:
+    for name in sorted({*base, *new}):
+        if base.get(name) != new.get(name):
+            yield Difference(f"variable {name}", _text(base.get(name)), _text(new.get(name)))
+
+
+def _of_launches(base: StoredRun, new: StoredRun, renamed: Mapping[str, str]) -> Iterable[Difference]:
+    """Libraries, CPUs and hosts of the transports that both have; what is the same for several is said once."""
+    old_names = {after: before for before, after in renamed.items()}
+    for what, read in (("library", _libraries), ("CPUs of ranks", _cpus), ("hosts of ranks", _hosts)):
+        before, after = read(base), read(new)
+        groups: dict[tuple[str, str], list[str]] = {}
+        for key, value in after.items():
+            earlier = before.get((old_names.get(key[0], key[0]), *key[1:]))
+            if earlier is not None and earlier != value:
+                groups.setdefault((earlier, value), []).append(str(key[0]))
+        for (earlier, value), names in groups.items():
+            yield Difference(f"{what}, {', '.join(dict.fromkeys(names))}", earlier, value)
+
+
+_Key = tuple[Any, ...]  # a transport, and the number of ranks where that matters
+
+
+def _libraries(run: StoredRun) -> dict[_Key, str]:
+    return _gathered(((launch.transport,), launch.library) for launch in run.launches.values())
+
+
+def _cpus(run: StoredRun) -> dict[_Key, str]:
+    return _gathered(
+        ((launch.transport, launch.ranks), " ".join(map(str, launch.cpus))) for launch in run.launches.values()
+    )
+
+
+def _hosts(run: StoredRun) -> dict[_Key, str]:
+    return _gathered(
+        ((launch.transport, launch.ranks), " ".join(dict.fromkeys(launch.hosts))) for launch in run.launches.values()
+    )
+
+
+def _gathered(pairs: Iterable[tuple[_Key, str]]) -> dict[_Key, str]:
+    """All values of a key, each once, in an order that does not depend on which came first."""
+    found: dict[_Key, set[str]] = {}
+    for key, value in pairs:
+        found.setdefault(key, set()).add(value)
+    return {key: "; ".join(sorted(values)) for key, values in found.items()}

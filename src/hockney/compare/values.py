@@ -1,0 +1,124 @@
+"""What a comparison of two runs says, as values."""
+
+from __future__ import annotations
+
+import enum
+from collections import Counter
+from dataclasses import dataclass
+
+from hockney.model import Point
+from hockney.plan import curve_of
+from hockney.stats.shift import Shift
+
+
+class Verdict(enum.Enum):
+    """What became of a series."""
+
+    SLOWER = "slower"
+    FASTER = "faster"
+    SAME = "no difference seen"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One thing in which the surroundings of two runs differ; None: not known there, or absent."""
+
+    what: str
+    base: str | None
+    new: str | None
+
+
+@dataclass(frozen=True)
+class SeriesChange:
+    """What became of one series from base to new, in the state of the machine that both saw in most launches.
+
+    `shift` is the ratio of new times to base times, None where they have no state in common. `chance` is how often
+    chance alone makes any of the series compared differ as much as this one; None where it can't be decided, and then
+    `reason` is a sentence that says why. `point` is named as in the new run.
+    """
+
+    point: Point
+    verdict: Verdict
+    reason: str | None = None
+    state: str | None = None
+    shift: Shift | None = None
+    chance: float | None = None
+
+    @property
+    def is_beyond(self) -> bool:
+        """Whether its own interval leaves out "no difference", whatever became of it among the others."""
+        shift = self.shift
+        return (
+            shift is not None and shift.low is not None and shift.high is not None and not shift.low <= 1 <= shift.high
+        )
+
+
+@dataclass(frozen=True)
+class Range:
+    """Neighbouring sizes of one curve with one verdict, for one reason, in one state. Never empty; sizes ascend."""
+
+    changes: tuple[SeriesChange, ...]
+
+    @property
+    def first(self) -> SeriesChange:
+        return self.changes[0]
+
+    @property
+    def verdict(self) -> Verdict:
+        return self.first.verdict
+
+    @property
+    def shifts(self) -> list[Shift]:
+        return [change.shift for change in self.changes if change.shift is not None]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two runs compared. `only_base` and `only_new` are points with samples that the other run's plan has not.
+
+    `launches` are those of base and new; `margin` is the ratio that a difference must exceed to count, `confidence`
+    that of each interval, and that no difference at all is there by chance alone.
+    """
+
+    base: int
+    new: int
+    launches: tuple[int, int]
+    margin: float
+    confidence: float
+    differences: tuple[Difference, ...]
+    changes: tuple[SeriesChange, ...]
+    only_base: tuple[Point, ...]
+    only_new: tuple[Point, ...]
+
+    @property
+    def counts(self) -> Counter[Verdict]:
+        return Counter(change.verdict for change in self.changes)
+
+    @property
+    def by_chance(self) -> int:
+        """Series whose own interval leaves out "no difference", but which do not stand out among all."""
+        return sum(
+            change.verdict is Verdict.SAME and change.is_beyond and (change.chance or 0.0) > 1 - self.confidence
+            for change in self.changes
+        )
+
+    @property
+    def ranges(self) -> list[Range]:
+        """All series, neighbouring sizes of a kind together; curves in the order of the plan."""
+        curves: dict[object, list[SeriesChange]] = {}
+        for change in self.changes:
+            curves.setdefault(curve_of(change.point), []).append(change)
+        found: list[Range] = []
+        for members in curves.values():
+            members.sort(key=lambda change: change.point.bytes)
+            begun = 0
+            for place in range(1, len(members) + 1):
+                if place == len(members) or _kind(members[place]) != _kind(members[begun]):
+                    found.append(Range(tuple(members[begun:place])))
+                    begun = place
+        return found
+
+
+def _kind(change: SeriesChange) -> tuple[Verdict, str | None, str | None]:
+    return change.verdict, change.state, change.reason

@@ -1,0 +1,246 @@
+"""Comparisons of made-up runs of which the truth is known, and of every kind of run that can't be compared."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.builders import SLOWEST, make_point
+from tests.cli.support import call
+from tests.compare.made import SIZES, add_run, curve, slower
+
+from hockney.compare import Verdict, compare_runs
+from hockney.errors import UsageError
+from hockney.store import Store
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(tmp_path / "results.db") as opened:
+        yield opened
+
+
+def reasons(store: Store, base: int, new: int) -> set[str | None]:
+    found = compare_runs(store, base, new)
+    assert found.counts == {Verdict.UNDECIDED: len(found.changes)}
+    return {change.reason for change in found.changes}
+
+
+def test_a_slowdown_of_one_range_is_found_with_its_size(store: Store) -> None:
+    base = add_run(store, curve("shm") | curve("tcp"))
+    new = add_run(store, curve("shm") | slower(curve("tcp"), 1.25, 8192, 32768), seed=2)
+    ranges = compare_runs(store, base, new).ranges
+    (found,) = [one for one in ranges if one.verdict is not Verdict.SAME]
+    assert found.verdict is Verdict.SLOWER
+    assert [change.point.bytes for change in found.changes] == [8192, 16384, 32768]
+    assert found.first.point.transport == "tcp"
+    for shift in found.shifts:
+        assert shift.low is not None
+        assert shift.high is not None
+        assert shift.low <= 1.25 <= shift.high
+        assert (shift.n_base, shift.n_new) == (5, 5)
+
+
+def test_faster_is_the_same_seen_from_the_other_side(store: Store) -> None:
+    base = add_run(store, slower(curve(), 1.25, 64, 1024))
+    new = add_run(store, curve(), seed=2)
+    found = compare_runs(store, base, new)
+    assert [change.point.bytes for change in found.changes if change.verdict is Verdict.FASTER] == [64, 1024]
+
+
+def test_unchanged_runs_show_no_difference(store: Store) -> None:
+    base, new = (add_run(store, curve("shm") | curve("tcp"), seed=seed, scatter=0.03) for seed in (1, 2))
+    found = compare_runs(store, base, new)
+    assert found.counts == {Verdict.SAME: 2 * len(SIZES)}
+    assert found.differences == ()
+
+
+def test_what_is_smaller_than_the_margin_is_no_difference(store: Store) -> None:
+    base = add_run(store, curve(), scatter=0.002)
+    new = add_run(store, slower(curve(), 1.03, 0, 1 << 20), scatter=0.002, seed=2)
+    assert compare_runs(store, base, new).counts[Verdict.SLOWER] == len(SIZES)
+    assert compare_runs(store, base, new, margin=1.05).counts == {Verdict.SAME: len(SIZES)}
+
+
+@pytest.mark.parametrize("times", [1.0, 5.0])
+def test_single_launches_are_never_called_different(store: Store, times: float) -> None:
+    base = add_run(store, curve(), launches=1)
+    new = add_run(store, slower(curve(), times, 0, 1 << 20), launches=1, seed=2)
+    (reason,) = reasons(store, base, new)
+    assert reason is not None
+    assert "too few launches in one state (near): 1 against 1" in reason
+    assert "4 beside 4" in reason
+
+
+def test_another_state_is_no_slowdown(store: Store) -> None:
+    base = add_run(store, curve(), floor_ns=30)
+    new = add_run(store, slower(curve(), 4.0, 0, 1 << 20), floor_ns=180, seed=2)
+    assert reasons(store, base, new) == {"no state of the machine in common: near against far"}
+
+
+def test_levels_are_those_of_both_runs_together(store: Store) -> None:
+    """Each run alone has one near level; together they have two."""
+    base = add_run(store, curve(), floor_ns=30)
+    new = add_run(store, slower(curve(), 1.8, 0, 1 << 20), floor_ns=60, seed=2)
+    (reason,) = reasons(store, base, new)
+    assert reason is not None
+    assert "no state of the machine in common: near 30" in reason
+
+
+def test_machines_of_two_models_have_levels_of_their_own(store: Store) -> None:
+    base = add_run(store, curve(), floor_ns=30, facts={"cpu": {"model": "A"}})
+    new = add_run(store, slower(curve(), 1.8, 0, 1 << 20), floor_ns=60, seed=2, facts={"cpu": {"model": "B"}})
+    found = compare_runs(store, base, new)
+    assert found.counts == {Verdict.SLOWER: len(SIZES)}
+    assert [(one.what, one.base, one.new) for one in found.differences] == [("CPU", "A", "B")]
+
+
+def test_times_of_two_definitions_are_not_compared(store: Store) -> None:
+    base = add_run(store, curve())
+    new = add_run(store, curve(), definition=SLOWEST, seed=2)
+    assert reasons(store, base, new) == {"its times are defined otherwise in the two runs (docs/metrics.md)"}
+
+
+def test_a_point_that_failed_is_undecided_with_its_reason(store: Store) -> None:
+    times, lost = curve(), make_point(8)
+    base = add_run(store, times)
+    new = add_run(
+        store,
+        {point: ns for point, ns in times.items() if point != lost},
+        failed={lost: "rank 1 was killed by SIGKILL"},
+        seed=2,
+    )
+    found = compare_runs(store, base, new)
+    assert found.counts == {Verdict.UNDECIDED: 1, Verdict.SAME: len(SIZES) - 1}
+    assert found.changes[-1].reason == f"failed in run {new}: rank 1 was killed by SIGKILL"
+
+
+def test_visits_of_two_kinds_in_a_ratio_that_drifts_decide_nothing(store: Store) -> None:
+    """Launches of base have more of the quick visits, launches of new more of the slow ones; nothing else changed."""
+    kinds = {"base": (42, 42, 42, 42, 62, 62), "new": (42, 42, 62, 62, 62, 62)}
+    base, new = (add_run(store, curve(sizes=(512,)), visits=[ns / 42 for ns in of_run]) for of_run in kinds.values())
+    found = compare_runs(store, base, new)
+    (change,) = found.changes
+    assert change.shift is not None
+    assert change.shift.low is not None
+    assert change.shift.low > 1.3
+    assert change.verdict is Verdict.UNDECIDED
+    assert change.reason == "its launches differ, but its visits are of several kinds, and both runs have of each"
+
+
+def test_runs_with_one_size_in_common(store: Store) -> None:
+    base = add_run(store, curve(sizes=(8, 64)))
+    new = add_run(store, curve(sizes=(8, 1024)), seed=2)
+    found = compare_runs(store, base, new)
+    assert [change.point.bytes for change in found.changes] == [8]
+    assert ([p.bytes for p in found.only_base], [p.bytes for p in found.only_new]) == ([64], [1024])
+
+
+def test_nothing_in_common_is_said_with_what_there_is(store: Store) -> None:
+    base, new = add_run(store, curve("shm")), add_run(store, curve("tcp"))
+    with pytest.raises(UsageError, match="no series in common: 1 has pingpong on shm; 2 has pingpong on tcp"):
+        compare_runs(store, base, new)
+    with pytest.raises(UsageError, match="with itself"):
+        compare_runs(store, base, base)
+
+
+def test_a_run_without_samples_decides_nothing(store: Store) -> None:
+    base = add_run(store, curve())
+    new, newer = (add_run(store, {}, failed=dict.fromkeys(curve(), "rank 1 hung")) for _ in range(2))
+    assert reasons(store, base, new) == {f"failed in run {new}: rank 1 hung"}
+    with pytest.raises(UsageError, match=f"run {new} has nothing to compare: none of its points has samples"):
+        compare_runs(store, new, newer)
+
+
+def test_a_library_of_another_version_is_the_same_series(store: Store) -> None:
+    old, young = "mpi@openmpi-4.1.4", "mpi@openmpi-5.0.1"
+    base = add_run(store, curve(old), libraries={old: "Open MPI 4.1.4"})
+    new = add_run(store, slower(curve(young), 1.3, 8, 64), libraries={young: "Open MPI 5.0.1"}, seed=2)
+    found = compare_runs(store, base, new)
+    assert [change.point.bytes for change in found.changes if change.verdict is Verdict.SLOWER] == [8, 64]
+    assert {change.point.transport for change in found.changes} == {young}
+    (difference,) = found.differences
+    assert difference.what == f"library, {young}"
+    assert (difference.base, difference.new) == ("Open MPI 4.1.4", "Open MPI 5.0.1")
+
+
+def test_two_libraries_that_came_for_one_are_not_guessed(store: Store) -> None:
+    base = add_run(store, curve("shm") | curve("mpi@openmpi-4.1.4"))
+    new = add_run(store, curve("shm") | curve("mpi@openmpi-5.0.1") | curve("mpi@openmpi-5.0.2"), seed=2)
+    found = compare_runs(store, base, new)
+    assert {change.point.transport for change in found.changes} == {"shm"}
+    assert len(found.only_base) == len(SIZES)
+
+
+def test_surroundings_that_changed_are_named(store: Store) -> None:
+    facts = {"cpu": {"model": "A", "governors": ["performance"]}, "os": {"kernel": "Linux 6.1"}, "environment": {}}
+    later = {
+        "cpu": {"model": "A", "governors": ["powersave"]},
+        "os": {"kernel": "Linux 6.6"},
+        "environment": {"OMPI_MCA_btl": "tcp"},
+    }
+    base, new = add_run(store, curve(), facts=facts), add_run(store, curve(), facts=later, seed=2)
+    found = {one.what: (one.base, one.new) for one in compare_runs(store, base, new).differences}
+    assert found == {
+        "governor": ("performance", "powersave"),
+        "kernel": ("Linux 6.1", "Linux 6.6"),
+        "variable OMPI_MCA_btl": (None, "tcp"),
+    }
+
+
+# ---- the command ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """With a store of three runs: base, slow with a slowdown, single with one launch."""
+    where = tmp_path_factory.mktemp("compare")
+    with Store.open(where / "results.db") as opened:
+        add_run(opened, curve("tcp"), label="base", facts={"os": {"kernel": "Linux 6.1"}})
+        changed = slower(curve("tcp"), 1.25, 8192, 32768)
+        add_run(opened, changed, label="slow", seed=2, facts={"os": {"kernel": "Linux 6.6"}})
+        add_run(opened, curve("tcp"), label="single", launches=1)
+    return where
+
+
+def test_command_says_the_range_and_what_changed(folder: Path) -> None:
+    done = call(folder, "compare", "base", "slow")
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert "changed: kernel: Linux 6.1 -> Linux 6.6" in lines
+    (line,) = [line for line in lines if "tcp, 2 ranks: slower by" in line]
+    assert "from 8 KiB to 32 KiB (near; time +" in line
+    assert lines.index("changed: kernel: Linux 6.1 -> Linux 6.6") < lines.index(line)
+
+
+def test_command_as_json(folder: Path) -> None:
+    done = call(folder, "compare", "base", "slow", "--json")
+    document = json.loads(done.stdout)
+    assert document["format"] == "hockney-compare"
+    assert document["counts"] == {"slower": 3, "no difference seen": 4}
+    (found,) = [one for one in document["ranges"] if one["verdict"] == "slower"]
+    assert found["bytes"] == [8192, 16384, 32768]
+    assert all(one["shift"]["low"] < one["shift"]["ratio"] < one["shift"]["high"] for one in document["series"])
+
+
+def test_command_that_can_decide_nothing_says_so(folder: Path) -> None:
+    done = call(folder, "compare", "base", "single")
+    assert done.returncode == 3
+    assert "too few launches in one state (near): 5 against 1" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["base", "base"], "can't be compared with itself"),
+        (["base", "bas"], "did you mean 'base'"),
+        (["base", "slow", "--margin", "much"], "write for example 1%"),
+    ],
+)
+def test_command_refuses_in_a_sentence(folder: Path, arguments: list[str], said: str) -> None:
+    done = call(folder, "compare", *arguments)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1

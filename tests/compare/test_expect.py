@@ -1,0 +1,161 @@
+"""Thresholds from a file: kept, missed, undecided, and every mistake of a file at once."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.builders import make_point
+from tests.cli.support import call
+from tests.compare.made import add_run, curve
+
+from hockney.compare.expect import Judged, Outcome, judge, load_expectations
+from hockney.errors import UsageError
+from hockney.library import Run
+from hockney.store import Store
+from hockney.worker.catalogue import Catalogue, load
+
+
+@pytest.fixture(scope="module")
+def catalogue() -> Catalogue:
+    return load(libraries=())
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(tmp_path / "results.db") as opened:
+        yield opened
+
+
+def judged(catalogue: Catalogue, store: Store, run: int, text: str) -> list[Judged]:
+    path = store.path.with_name("expect.toml")
+    path.write_text(text)
+    return judge(Run(store, run), load_expectations(path, catalogue), catalogue)
+
+
+def of_8_bytes(*lines: str) -> str:
+    """A file with one expectation of the ping-pong of 8 B, which takes 1000.8 ns in a made-up run."""
+    return "\n".join(["[[expect]]", 'transports = "shm"', 'pattern = "pingpong"', "bytes = 8", *lines])
+
+
+@pytest.mark.parametrize(
+    ("limit", "outcome"),
+    [
+        ('latency = "<= 1.1 us"', Outcome.MET),
+        ('latency = "<= 900ns"', Outcome.MISSED),
+        ('latency = "<= 1000.8 ns"', Outcome.UNDECIDED),  # in the middle of the interval
+        ('bandwidth = ">= 7 MB/s"', Outcome.MET),
+        ('bandwidth = ">= 9 MB/s"', Outcome.MISSED),
+    ],
+)
+def test_a_limit_is_kept_missed_or_undecided(catalogue: Catalogue, store: Store, limit: str, outcome: Outcome) -> None:
+    run = add_run(store, curve(), launches=6)
+    (found,) = judged(catalogue, store, run, of_8_bytes(limit))
+    assert found.outcome is outcome
+    assert found.figure is not None
+    assert found.figure.value_ns == pytest.approx(1000.8, rel=0.03)
+    assert (found.reason is None) == (outcome is not Outcome.UNDECIDED)
+
+
+def test_two_limits_at_every_size_and_transport(catalogue: Catalogue, store: Store) -> None:
+    run = add_run(store, curve("shm") | curve("tcp"))
+    text = """
+        [[expect]]
+        transports = ["shm", "tcp"]
+        pattern = "pingpong"
+        bytes = [8, "1K"]
+        latency = "<= 2 us"
+        bandwidth = ">= 1 TB/s"
+    """
+    found = judged(catalogue, store, run, text)
+    assert len(found) == 8
+    assert {one.outcome for one in found if one.what == "latency"} == {Outcome.MET}
+    assert {one.outcome for one in found if one.what == "bandwidth"} == {Outcome.MISSED}
+
+
+def test_a_limit_may_be_for_one_state(catalogue: Catalogue, store: Store) -> None:
+    run = add_run(store, curve(), floor_ns=180)
+    (of_any,) = judged(catalogue, store, run, of_8_bytes('latency = "<= 900 ns"'))
+    assert of_any.outcome is Outcome.MISSED
+    (of_near,) = judged(catalogue, store, run, of_8_bytes('latency = "<= 900 ns"', 'state = "near"'))
+    assert of_near.outcome is Outcome.UNDECIDED
+    assert of_near.reason is not None
+    assert "too few visits in the state near" in of_near.reason
+
+
+def test_what_was_not_measured_is_undecided(catalogue: Catalogue, store: Store) -> None:
+    run = add_run(store, curve(sizes=(64,)), failed={make_point(8): "rank 1 hung"})
+    text = of_8_bytes('latency = "<= 1 s"') + "\n" + of_8_bytes('latency = "<= 1 s"').replace("8", "1024")
+    failed, missing = judged(catalogue, store, run, text)
+    assert failed.outcome is missing.outcome is Outcome.UNDECIDED
+    assert failed.reason == "failed: rank 1 hung"
+    assert missing.reason == f"run {run} has no pingpong of 1 KiB on shm, 2 ranks"
+
+
+def test_a_file_is_refused_with_every_mistake_and_its_place(catalogue: Catalogue, tmp_path: Path) -> None:
+    path = tmp_path / "expect.toml"
+    path.write_text(
+        """
+        tim = "4s"
+        [[expect]]
+        transports = "shn"
+        pattern = "pingpng"
+        bytes = [8, "1Q"]
+        latency = "> 500 ns"
+        [[expect]]
+        pattern = "oneway"
+        option = { window = 16 }
+        latency = "<= 1 us"
+        [[expect]]
+        transports = "shm"
+        pattern = "pingpong"
+        [[expect]]
+        transports = "shm"
+        pattern = "pingpong"
+        options = { window = 16 }
+        bandwidth = ">= 4 GiB"
+        """
+    )
+    with pytest.raises(UsageError) as caught:
+        load_expectations(path, catalogue)
+    lines = str(caught.value).splitlines()
+    places = {line.strip().partition(": ")[0] for line in lines[1:]}
+    assert places == {
+        "tim", "expect[0].transports", "expect[0].pattern", "expect[0].bytes", "expect[0].latency",
+        "expect[1].transports", "expect[1].option", "expect[2]", "expect[3].options.window", "expect[3].bandwidth",
+    }  # fmt: skip
+    assert lines[0] == f"{path} has {len(lines) - 1} errors:"
+
+
+# ---- the command ----------------------------------------------------------------------------------------------------
+
+
+def test_command_measures_and_judges(tmp_path: Path) -> None:
+    """A second is always enough for 8 B, and a nanosecond never."""
+    (tmp_path / "expect.toml").write_text(
+        'time = "1s"\n' + of_8_bytes('latency = "<= 1 s"') + "\n" + of_8_bytes('latency = "<= 1 ns"')
+    )
+    done = call(tmp_path, "check", "--expect", "expect.toml", "--junit", "j.xml")
+    assert done.returncode == 1, done.stderr
+    missed, ok = done.stdout.splitlines()
+    assert missed.startswith("missed: pingpong of 8 B on shm, 2 ranks: latency ")
+    assert missed.endswith("expected <= 1.00 ns (expect[1])")
+    assert ok == "ok: 1 of 2 limits kept by run 1"
+    suite = ET.parse(tmp_path / "j.xml").getroot()
+    assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
+    again = call(tmp_path, "check", "--expect", "expect.toml", "last", "--json")
+    assert again.returncode == 1
+    document = json.loads(again.stdout)
+    assert [limit["outcome"] for limit in document["limits"]] == ["met", "missed"]
+
+
+def test_command_on_a_run_without_the_points(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "results.db") as opened:
+        add_run(opened, curve("tcp"))
+    (tmp_path / "expect.toml").write_text(of_8_bytes('latency = "<= 1 s"'))
+    done = call(tmp_path, "check", "--expect", "expect.toml", "last")
+    assert done.returncode == 3
+    assert "undecided: latency, expected <= 1.00 s (expect[0]), because run 1 has no pingpong of 8 B" in done.stdout

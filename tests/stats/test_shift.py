@@ -1,0 +1,145 @@
+"""The shift between few launches: exact where it can be counted by hand, and what it promises, by simulation."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from hockney.stats.shift import _orders_by_statistic as orders_by_statistic
+from hockney.stats.shift import can_decide, family_p, launches_needed, shift
+
+
+@pytest.mark.parametrize(("m", "n"), [(1, 1), (1, 4), (3, 4), (4, 3), (5, 5)])
+def test_orders_are_counted_right(m: int, n: int) -> None:
+    """Against all orders, counted one by one."""
+    counted: Counter[int] = Counter()
+    for places in itertools.combinations(range(m + n), n):
+        counted[sum(place - rank for rank, place in enumerate(places))] += 1
+    assert orders_by_statistic(m, n) == [counted[u] for u in range(m * n + 1)]
+
+
+def test_two_single_launches_are_never_told_apart() -> None:
+    found = shift([100.0], [1000.0])
+    assert found.ratio == pytest.approx(10)
+    assert (found.low, found.high, found.coverage) == (None, None, None)
+
+
+@pytest.mark.parametrize(("base", "needed"), [(1, 39), (2, 8), (3, 5), (4, 4), (5, 3), (8, 2)])
+def test_how_many_launches_can_decide_at_all(base: int, needed: int) -> None:
+    assert launches_needed(base) == needed
+    assert not can_decide(base, needed - 1)
+    rng = np.random.default_rng(1)
+    low, high = np.exp(rng.normal(0, 0.01, base)), np.exp(rng.normal(5, 0.01, needed))
+    found = shift(low.tolist(), high.tolist())
+    assert found.low is not None
+    assert found.low > 1
+    assert shift(low.tolist(), high.tolist()[:-1]).low is None
+
+
+def test_shift_of_four_and_four_is_the_whole_range() -> None:
+    found = shift([100, 101, 102, 103], [200, 202, 204, 206])
+    assert found.low == pytest.approx(200 / 103)
+    assert found.high == pytest.approx(206 / 100)
+    assert found.coverage == pytest.approx(1 - 2 / 70)
+
+
+def test_shift_of_swapped_runs_is_the_inverse() -> None:
+    rng = np.random.default_rng(2)
+    one, two = rng.lognormal(0, 0.1, 6).tolist(), rng.lognormal(0.1, 0.1, 9).tolist()
+    there, back = shift(one, two), shift(two, one)
+    assert there.low is not None
+    assert back.high is not None
+    assert there.ratio == pytest.approx(1 / back.ratio)
+    assert there.low == pytest.approx(1 / back.high)
+
+
+def test_one_wild_launch_moves_little() -> None:
+    calm = shift([100, 101, 102, 103, 104], [100, 101, 102, 103, 104])
+    wild = shift([100, 101, 102, 103, 104], [100, 101, 102, 103, 9999])
+    assert wild.ratio == pytest.approx(calm.ratio, rel=0.02)
+
+
+@pytest.mark.parametrize("kind", ["normal", "heavy", "two levels"])
+@pytest.mark.parametrize(("m", "n"), [(4, 4), (5, 5), (5, 10), (10, 10)])
+def test_interval_encloses_the_true_ratio_as_often_as_promised(kind: str, m: int, n: int) -> None:
+    rng = np.random.default_rng(3)
+    trials, inside, coverage = 2000, 0, 0.0
+    for _ in range(trials):
+        base, new = np.exp(_noise(rng, kind, (m,))), 1.25 * np.exp(_noise(rng, kind, (n,)))
+        found = shift(base.tolist(), new.tolist())
+        assert found.low is not None
+        assert found.high is not None
+        assert found.coverage is not None
+        coverage = found.coverage
+        inside += found.low <= 1.25 * (1 + 1e-12) and found.high >= 1.25 * (1 - 1e-12)
+    assert coverage >= 0.95
+    assert inside / trials >= coverage - 3 * math.sqrt(coverage * (1 - coverage) / trials)
+
+
+def _noise(
+    rng: np.random.Generator, kind: str, shape: tuple[int, ...]
+) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    """Logs of times: 2 % of scatter; with wild launches; or memory that lies well or badly, 15 % apart."""
+    if kind == "heavy":
+        return 0.02 * rng.standard_t(2, shape)
+    if kind == "two levels":
+        return 0.15 * rng.integers(0, 2, shape) + 0.005 * rng.standard_normal(shape)
+    return 0.02 * rng.standard_normal(shape)
+
+
+@pytest.mark.parametrize("kind", ["normal", "heavy", "two levels"])
+@pytest.mark.parametrize(("m", "n"), [(4, 4), (5, 5), (5, 10)])
+def test_of_thirty_unchanged_series_rarely_one_stands_out(kind: str, m: int, n: int) -> None:
+    """Half of the scatter is common to all series of a launch: they were measured side by side."""
+    rng = np.random.default_rng(4)
+    trials, alarms = 200, 0
+    for _ in range(trials):
+        logs = _noise(rng, kind, (30, m + n)) + 0.02 * rng.standard_normal((1, m + n))
+        alarms += bool((family_p(np.exp(logs[:, :m]), np.exp(logs[:, m:])) <= 0.05).any())
+    assert alarms / trials <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / trials)
+
+
+@pytest.mark.parametrize("series", [1, 20, 1000])
+def test_a_slowdown_of_a_quarter_stands_out_among_many(series: int) -> None:
+    rng = np.random.default_rng(5)
+    found = 0
+    for _ in range(50):
+        base, new = (np.exp(0.02 * rng.standard_normal((series, 5))) for _ in range(2))
+        new[0] *= 1.25
+        found += family_p(base, new)[0] <= 0.05
+    assert found == 50
+
+
+def test_margin_is_taken_off_what_is_seen() -> None:
+    rng = np.random.default_rng(6)
+    base = np.exp(0.005 * rng.standard_normal((10, 6)))
+    new = 1.04 * np.exp(0.005 * rng.standard_normal((10, 6)))
+    assert (family_p(base, new) <= 0.05).all()
+    assert (family_p(base, new, 1.05) > 0.05).all()
+
+
+def test_series_without_values_in_some_launches() -> None:
+    rng = np.random.default_rng(7)
+    base, new = (np.exp(0.02 * rng.standard_normal((20, 6))) for _ in range(2))
+    new[3] *= 1.5
+    base[3, :2] = new[3, 4:] = np.nan
+    base[5] = np.nan
+    base[6] = new[6] = np.nan
+    found = family_p(base, new)
+    assert found[3] <= 0.05
+    assert (np.delete(found, 3) > 0.05).all()
+    assert found[5] == found[6] == 1
+
+
+def test_nothing_in_no_family() -> None:
+    assert len(family_p(np.empty((0, 4)), np.empty((0, 4)))) == 0
+
+
+@pytest.mark.parametrize(("base", "new"), [([], [1.0]), ([1.0], [])])
+def test_a_side_without_values_is_refused(base: list[float], new: list[float]) -> None:
+    with pytest.raises(ValueError, match="both sides"):
+        shift(base, new)
