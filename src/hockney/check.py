@@ -108,7 +108,7 @@ def check(
 
 def _plan(store: Store, base_id: int, catalogue: Catalogue) -> Plan:
     stored = store.run(base_id)
-    measured = {median.point_id for median in store.medians(base_id)}
+    measured = {visit.point_id for visit in store.summaries(base_id) if visit.samples}
     points = [row.point for row in store.points(base_id) if row.id in measured and row.status is not PointStatus.FAILED]
     if not points:
         raise UsageError(f"run {base_id} can't be a baseline: none of its points has samples")

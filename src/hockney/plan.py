@@ -81,8 +81,8 @@ class Plan:
             hosts=tuple(stored["hosts"]),
             timeout_s=stored["timeout_s"],
             refine=frozenset(curves),
-            exact=stored["exact"],
-            grains=stored["grains"],
+            exact=stored.get("exact", False),  # as runs of earlier versions were
+            grains=stored.get("grains", {}),
         )
 
 

@@ -133,7 +133,9 @@ def test_17_a_blocking_write_costs_per_byte_too() -> None:
 def test_what_the_figures_can_not_tell_has_a_reason() -> None:
     for machine in machines().values():
         lacking = dict(explain_machine(machine).lacking)
-        assert set(lacking) <= DETECTORS.keys() | PRINTED_DETECTORS.keys()
+        assert {
+            name for name in lacking if not name.startswith("lines through")
+        } <= DETECTORS.keys() | PRINTED_DETECTORS.keys()
         assert all(lacking.values())
     # The Paragon's curves were a picture: of its blip at the page size no figure is left.
     paragon = explained("paragon")

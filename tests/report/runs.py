@@ -77,11 +77,12 @@ def store_run(
     oversubscribed: bool = False,
     facts: Mapping[str, Any] = FACTS,
     pinned: bool = False,
+    hosts: Sequence[str] = (),
     **info: Any,
 ) -> None:
     """Store a run of these points. Each visit's three samples are one apart, so medians are exact.
 
-    `pinned`: rank r was on CPU r, else all were on CPU 0.
+    `pinned`: rank r was on CPU r, else all were on CPU 0. `hosts` are those of the ranks; without, all are one.
     """
     with Store.open(path) as store:
         run = store.create_run(make_info(suite=suite, facts=dict(facts), **info))
@@ -95,7 +96,7 @@ def store_run(
                     library=f"the library of {one.point.transport}",
                     ranks=one.point.ranks,
                     cpus=tuple(range(one.point.ranks)) if pinned else (0,) * one.point.ranks,
-                    hosts=("here",) * one.point.ranks,
+                    hosts=tuple(hosts) or ("here",) * one.point.ranks,
                     oversubscribed=oversubscribed,
                 )
                 launches[key] = store.add_launch(run, launch)

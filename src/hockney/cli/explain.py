@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,10 +11,13 @@ import click
 
 from hockney.cli import complete, render
 from hockney.cli.common import command
+from hockney.cli.render import Column
 from hockney.errors import UsageError, unknown
+from hockney.units import format_bytes, format_ns, format_rate
 
 if TYPE_CHECKING:
-    from hockney.explain import Explanation, Finding, Layer
+    from hockney.explain import Explanation, Finding, Layer, Line, Parameters
+    from hockney.fit import Estimate
 
 
 @command("explain", example="hockney explain last\nhockney explain --machine t3d")
@@ -71,6 +74,8 @@ def _print(found: Explanation) -> None:
         render.title(f"{transport} ({states})" if states else transport)
         for finding in own:
             _print_finding(finding)
+    _print_lines(found.lines)
+    _print_loggp(found.loggp)
     _print_layers(found.layers)
     if found.lacking:
         render.title("What could not be looked for")
@@ -84,6 +89,71 @@ def _print_finding(finding: Finding) -> None:
     for text in (finding.remedy, finding.source):
         if text:
             render.item(text, style="dim")
+
+
+def _print_lines(lines: Sequence[Line]) -> None:
+    if not lines:
+        return
+    render.title("Straight lines through the times (t_0 + size / r_inf), by segment")
+    titles = ("sizes", "t_0", "r_inf", "n_1/2", "misses")
+    columns = [Column("of", key=True), *(Column(title, right=True) for title in titles), Column("state")]
+    rows = [
+        (
+            f"{line.pattern} on {line.transport}" + (f", {line.ranks} ranks" if line.ranks != 2 else ""),
+            f"{format_bytes(line.first_bytes)} - {format_bytes(line.last_bytes)}",
+            _with_arm(line.t0_ns, format_ns),
+            _with_arm(line.r_inf_bytes_per_s, format_rate),
+            _with_arm(line.n_half_bytes, lambda value: format_bytes(round(value))),
+            f"{line.relative_rms:.1%}",
+            line.state,
+        )
+        for line in lines
+    ]
+    render.table(columns, rows)
+    render.say("misses: root mean square of what the line leaves. -: the figures don't tell it.")
+
+
+def _print_loggp(found: Sequence[Parameters]) -> None:
+    if not found:
+        return
+    render.title("LogGP by segment of the half round trip")
+    titles = ("sizes", "L", "o_s", "o_r", "g", "1/G")
+    columns = [
+        Column("of", key=True),
+        *(Column(title, right=True) for title in titles),
+        Column("holds"),
+        Column("state"),
+    ]
+    holds = {True: "yes", False: "no", None: "not told"}
+    rows = [
+        (
+            one.transport,
+            f"{format_bytes(one.loggp.first_bytes)} - {format_bytes(one.loggp.last_bytes)}",
+            *(
+                _with_arm(value, format_ns)
+                for value in (one.loggp.latency_ns, one.loggp.send_ns, one.loggp.receive_ns, one.loggp.gap_ns)
+            ),
+            _with_arm(one.loggp.rate_bytes_per_s, format_rate),
+            holds[one.loggp.holds],
+            one.state,
+        )
+        for one in found
+    ]
+    render.table(columns, rows)
+    render.say(
+        "holds: whether L, o_s and o_r are all above zero. Where one is below, both ends work on a message at once, "
+        "and LogGP does not describe the transport (docs/methods.md)."
+    )
+
+
+def _with_arm(value: Estimate | None, text: Callable[[float], str]) -> str:
+    """`133 ns ±1.2%`: the longer arm of the interval; as a range where that holds zero."""
+    if value is None:
+        return "-"
+    if value.low <= 0 <= value.high or value.value == 0:
+        return f"{text(value.low)} to {text(value.high)}"
+    arm = max(value.high - value.value, value.value - value.low) / abs(value.value)
+    return f"{text(value.value)} ±{arm:.2g}" if arm >= 10 else f"{text(value.value)} ±{arm:.1%}"
 
 
 def _print_layers(layers: Sequence[Layer]) -> None:

@@ -13,9 +13,11 @@ from types import FrameType
 from hockney import run as running
 from hockney.cli import render
 from hockney.cli.classic import print_report, report_as_json
+from hockney.cli.pairs import pairs_as_json, print_pairs
 from hockney.cli.progress import Display
 from hockney.cli.sheet import print_sheet, sheet_as_json
 from hockney.errors import UsageError
+from hockney.explain.pairs import pair_matrices
 from hockney.library import Run
 from hockney.machine import usable_cpus
 from hockney.machine.topology import read_topology
@@ -43,7 +45,8 @@ def measure_and_show(
 ) -> int:
     """Measure a suite and show what came out; gives the exit code.
 
-    A suite of a classic report ends with that report's tables, any other with the data sheet or a table of all series.
+    A suite of a classic report ends with that report's tables, one of all pairs of ranks with their matrix, any other
+    with the data sheet or a table of all series.
 
     Raises UsageError for words that nothing here knows, before anything is measured; StoreError, BuildError.
     """
@@ -85,15 +88,19 @@ def _carry_out(
         display.close()  # before anything is shown
         run = Run(results, outcome.run_id)
         report = None if sheet else make_report(run)
+        matrices = [] if sheet or report else pair_matrices(run)
         if as_json:
             document = sheet_as_json(make_sheet(run), catalogue.missing) if sheet else {}
-            tables = {} if report is None else report_as_json(report)
+            tables = report_as_json(report) if report else pairs_as_json(matrices) if matrices else {}
             ending = _ending_json(outcome, results.path)
             render.print_json(command, {**ending, **document, **_series_json(run, sheet), **tables})
         elif sheet:
             print_sheet(make_sheet(run), catalogue.missing)
         elif report is not None:
             print_report(report, catalogue.missing)
+            _say_more(run)
+        elif matrices:
+            print_pairs(matrices)
             _say_more(run)
         else:
             from hockney.cli.show import print_run
@@ -113,7 +120,7 @@ def measuring(store: Path | None, *, create: bool) -> Iterator[tuple[Catalogue, 
 
 
 def _say_more(run: Run) -> None:
-    """Below a report's tables: what limits them, and where all the figures are."""
+    """Below tables: what limits them, and where all the figures are."""
     if run.warnings:
         render.title("What limits these figures")
         render.warnings(run.warnings)

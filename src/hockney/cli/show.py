@@ -42,7 +42,9 @@ _COLUMNS: list[Column | str] = [
     shell_complete=complete.transports,
 )
 @click.option("--states", is_flag=True, help="Also figures with too few visits in their state.")
-@click.option("--tables", is_flag=True, help="The tables of the classic report that the suite is of.")
+@click.option(
+    "--tables", is_flag=True, help="The tables of the classic report that the suite is of, or the matrix of all pairs."
+)
 def show(
     reference: str,
     pattern: str | None,
@@ -57,7 +59,8 @@ def show(
 
     Each with its interval, the state of the machine it holds for, and the floor then; below them what failed or was
     skipped, with the reason. With --tables, a run of atlas, scabench, t3d, ancor or paragon is shown as the tables of
-    that report, beside the published figures. RUN is a number, a label, `last`, or `last~1` for the one before.
+    that report, beside the published figures, and one of allpairs as the matrix of its pairs. RUN is a number, a label,
+    `last`, or `last~1` for the one before.
     """
     from hockney.library import open_results
 
@@ -74,18 +77,27 @@ def show(
 
 def _show_tables(run: Run, series: Sequence[Series], *, as_json: bool) -> None:
     from hockney.cli.classic import print_report, report_as_json
+    from hockney.cli.pairs import pairs_as_json, print_pairs
+    from hockney.explain.pairs import pair_matrices
     from hockney.report.classic import classic_names, make_report
 
-    report = make_report(run)
-    if report is None:
-        names = ", ".join(classic_names())
-        raise UsageError(f"run {run.id} is of {run.info.suite}, which has no report's tables; these have: {names}")
     if len(series) < len(run.series):
         raise UsageError("tables are of a whole run: leave out --pattern and --transport")
+    report = make_report(run)
+    matrices = [] if report else pair_matrices(run)
+    if report is None and not matrices:
+        names = ", ".join(classic_names())
+        raise UsageError(
+            f"run {run.id} is of {run.info.suite}, which has no report's tables and no matrix of pairs; these have: "
+            f"{names}, and allpairs on three ranks or more"
+        )
     if as_json:
-        render.print_json("show", {**run_as_json(run), **report_as_json(report)})
-    else:
+        tables = report_as_json(report) if report else pairs_as_json(matrices)
+        render.print_json("show", {**run_as_json(run), **tables})
+    elif report:
         print_report(report)
+    else:
+        print_pairs(matrices)
 
 
 def print_run(run: Run, series: Sequence[Series] | None = None, *, every_state: bool = False) -> None:

@@ -20,7 +20,7 @@ from hockney.errors import UsageError
 from hockney.model import Definition, Point, PointStatus
 from hockney.stats import CONFIDENCE, MIXED, State, classify
 from hockney.stats.shift import can_decide, family_p, launches_needed, share_longer, shift
-from hockney.store import Store, StoredPoint, StoredRun, VisitMedian
+from hockney.store import Store, StoredPoint, StoredRun, VisitSummary
 
 _Launches = Mapping[int, Sequence[float]]  # by number, the medians of a launch's visits, ns
 _Condition = tuple[str, Definition]  # the name of a state, and how samples became times
@@ -90,19 +90,19 @@ def _read(
     runs = store.run(base_id), store.run(new_id)
     points = store.points(base_id), store.points(new_id)
     names = renamed(*({stored.point.transport for stored in listed} for listed in points))
-    medians = store.medians(base_id), store.medians(new_id)
-    states = _states(runs, medians)
+    visits = store.summaries(base_id), store.summaries(new_id)
+    states = _states(runs, visits)
     return (
-        _side(runs[0], points[0], medians[0], states[0], names, (), 0),
-        _side(runs[1], points[1], medians[1], states[1], {}, again, first_launch),
+        _side(runs[0], points[0], visits[0], states[0], names, (), 0),
+        _side(runs[1], points[1], visits[1], states[1], {}, again, first_launch),
         names,
     )
 
 
 def _states(
-    runs: tuple[StoredRun, StoredRun], medians: tuple[list[VisitMedian], list[VisitMedian]]
+    runs: tuple[StoredRun, StoredRun], visits: tuple[list[VisitSummary], list[VisitSummary]]
 ) -> tuple[list[State], list[State]]:
-    signs = [[median.signs for median in of_run] for of_run in medians]
+    signs = [[visit.signs for visit in of_run] for of_run in visits]
     models = [(run.info.facts.get("cpu") or {}).get("model") for run in runs]
     if models[0] != models[1]:
         return classify(signs[0]), classify(signs[1])
@@ -113,7 +113,7 @@ def _states(
 def _side(
     run: StoredRun,
     points: Iterable[StoredPoint],
-    medians: Sequence[VisitMedian],
+    summaries: Sequence[VisitSummary],
     states: Sequence[State],
     names: Mapping[str, str],
     again: Collection[Point],
@@ -123,12 +123,12 @@ def _side(
     stale = {stored.id for point, stored in named.items() if point in again}
     numbers = {launch_id: launch.index for launch_id, launch in run.launches.items()}
     visits: dict[int, dict[_Condition, dict[int, list[float]]]] = {}
-    for median, state in zip(medians, states, strict=True):
-        number = numbers[median.launch_id]
-        counts = number >= first_launch or median.point_id not in stale
-        if counts and state is not MIXED and median.median_ns > 0:
-            conditions = visits.setdefault(median.point_id, {})
-            conditions.setdefault((state.name, median.definition), {}).setdefault(number, []).append(median.median_ns)
+    for visit, state in zip(summaries, states, strict=True):
+        number = numbers[visit.launch_id]
+        counts = number >= first_launch or visit.point_id not in stale
+        if counts and state is not MIXED and visit.median_ns:
+            conditions = visits.setdefault(visit.point_id, {})
+            conditions.setdefault((state.name, visit.definition), {}).setdefault(number, []).append(visit.median_ns)
     return _Side(run, named, {point: visits[stored.id] for point, stored in named.items() if stored.id in visits})
 
 

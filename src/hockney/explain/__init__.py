@@ -12,6 +12,7 @@ from hockney.archive import Machine
 from hockney.explain import beside, derived, grid, guidelines, periods, ranks, shape
 from hockney.explain.curve import Reading, read_run
 from hockney.explain.finding import Evidence, Finding, Found, Lacking
+from hockney.explain.fits import Line, Parameters, fewest_reasons, lines_of, parameters_of
 from hockney.explain.layers import Layer, layers_of
 from hockney.explain.printed import read_machine
 from hockney.library import Run
@@ -23,6 +24,8 @@ __all__ = [
     "Explanation",
     "Finding",
     "Layer",
+    "Line",
+    "Parameters",
     "explain",
     "explain_machine",
     "explain_run",
@@ -50,6 +53,7 @@ DETECTORS: dict[str, Callable[[Reading], Found]] = {
     "values locked to a period": periods.locked_values,
     "outliers and their period": periods.outliers,
     "a slow rank": ranks.slow_ranks,
+    "pairs that stand out": ranks.slow_pairs,
     "a library that yields": ranks.yields,
     "figures far above the floor": ranks.above_floor,
     "operations slower than their parts": guidelines.slower_than_parts,
@@ -65,12 +69,15 @@ PRINTED_DETECTORS: dict[str, Callable[[Reading], Found]] = {
 class Explanation:
     """All that is said of a run or a machine.
 
-    `findings` stand by transport, the one with the greatest effect first, and so within each. `lacking` says of what
-    could not be looked for why not, `notes` what limits all of it.
+    `findings` stand by transport, the one with the greatest effect first, and so within each. `lines` and `loggp` are
+    what was fitted to the curves. `lacking` says of what could not be looked for, or not be fitted, why not; `notes`
+    what limits all of it.
     """
 
     subject: str
     findings: tuple[Finding, ...]
+    lines: tuple[Line, ...]
+    loggp: tuple[Parameters, ...]
     layers: tuple[Layer, ...]
     lacking: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
@@ -101,9 +108,15 @@ def explain(reading: Reading) -> Explanation:
     for finding in findings:
         greatest[finding.transport] = max(finding.effect, greatest.get(finding.transport, 0.0))
     findings.sort(key=lambda one: (-greatest[one.transport], one.transport, -one.effect))
+    lines, unfitted = lines_of(reading)
+    parameters, without = parameters_of(reading)
+    lacking.extend((f"lines through {name}", reason) for name, reason in fewest_reasons(unfitted))
+    lacking.extend(fewest_reasons(without))
     return Explanation(
         subject=reading.subject,
         findings=tuple(findings),
+        lines=lines,
+        loggp=parameters,
         layers=tuple(layers_of(reading)),
         lacking=tuple(lacking),
         notes=reading.notes,

@@ -16,7 +16,9 @@ from typing import Any, Protocol
 from hockney.archive import Published
 from hockney.errors import HockneyError
 from hockney.explain.finding import Evidence, Finding
-from hockney.fit import Estimate
+from hockney.explain.loggp import loggp_of
+from hockney.explain.pairs import PairMatrix, pair_matrices
+from hockney.fit import Estimate, LogGP, NoFit
 from hockney.library import Run, Series
 from hockney.model import Point, PointStatus, Visit, Warning_
 from hockney.stats import MIXED, UNKNOWN, Interval, State, median, time_of
@@ -102,7 +104,8 @@ class Reading:
 
     `floors` are the floors beside the latency of each place. `samples(most, patterns)` brings back about so many visits
     with their samples, of these patterns or of all, evenly chosen from each transport. `published` are the archive's
-    figures as they were printed. `notes` are sentences on what could not be used.
+    figures as they were printed. `matrices` are the times between all pairs of ranks, `loggp` what prtt
+    gives for each transport and state. `notes` are sentences on what could not be used.
     """
 
     subject: str
@@ -114,6 +117,8 @@ class Reading:
     warnings: tuple[Warning_, ...] = ()
     published: tuple[Published, ...] = ()
     samples: Samples = _no_samples
+    matrices: tuple[PairMatrix, ...] = ()
+    loggp: Mapping[str, Mapping[str, tuple[LogGP, ...] | NoFit]] = field(default_factory=dict)
 
     def of(self, *patterns: str) -> list[Curve]:
         """The curves of these patterns, but for those of more ranks than CPUs: their times are the scheduler's."""
@@ -190,6 +195,15 @@ def read_run(run: Run) -> Reading:
         facts=run.facts,
         warnings=run.warnings,
         samples=functools.partial(_samples, summarized),
+        matrices=tuple(pair_matrices(run)),
+        loggp={transport: loggp_of(run, transport) for transport in _transports(run, "prtt")},
+    )
+
+
+def _transports(run: Run, pattern: str) -> list[str]:
+    found = (series.point for series in run.series)
+    return list(
+        dict.fromkeys(point.transport for point in found if point.pattern == pattern and point.transport != "null")
     )
 
 
@@ -282,9 +296,9 @@ def _floors(summarized: Iterable[tuple[Series, Summarized]], states: Mapping[Pla
         place = (series.point.transport, series.point.ranks)
         if series.point.pattern == "pingpong" and series.point.bytes <= 64:
             found.setdefault(place, []).extend(
-                sum(visit.floor_ns) / 2
+                sum(visit.signs.floor_ns) / 2
                 for visit, state in visits
-                if visit.floor_ns is not None and visit.floor_kind != "transport" and state == states[place]
+                if visit.signs.floor_ns is not None and visit.signs.reference is None and state == states[place]
             )
     floors = {place: _estimate(median(values_ns)) for place, values_ns in found.items() if values_ns}
     return {place: floor for place, floor in floors.items() if floor is not None}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hockney.explain.curve import Reading, finding_about
 from hockney.explain.finding import Evidence, Finding, Found, Lacking, ratio, ratio_text
+from hockney.explain.pairs import Outlier, outlier_text
 from hockney.fit import Estimate
 from hockney.stats import median
 from hockney.units import format_bytes, format_ns
@@ -13,6 +14,7 @@ _ALL = ("alltoall", "ring", "putring", "barrier")
 _FIRST_HALF = ("pairs", "bisection")
 _SLOW = 1.10
 _VISITS_MAX = 1500
+_NAMED_MAX = 5
 _SHORT_BYTES = 64
 # Times the floor that a short message takes at most where nothing is odd: seen are 1.2 for shared memory, 3 to 5 for
 # libraries. Transports of the kernel have no usual factor: a system call costs what it costs.
@@ -54,6 +56,41 @@ def slow_ranks(reading: Reading) -> Found:
                 )
             )
     return found
+
+
+def slow_pairs(reading: Reading) -> Found:
+    """Pairs of ranks, or ranks with most others, that are slower than what shares as much."""
+    if not reading.matrices:
+        return Lacking("needs the times between all pairs of ranks (`hockney run allpairs`)")
+    found = []
+    for matrix in reading.matrices:
+        worst = sorted(matrix.outliers, key=lambda one: -one.factor)
+        if not worst or matrix.oversubscribed:
+            continue
+        company = "one pair at a time" if matrix.load == "idle" else "disjoint pairs at once"
+        more = f"; and {len(worst) - _NAMED_MAX} more" if len(worst) > _NAMED_MAX else ""
+        found.append(
+            Finding(
+                kind="pairs that stand out",
+                transport=matrix.transport,
+                pattern="pingpong" if matrix.load == "idle" else "rounds",
+                state=matrix.state,
+                sentence=f"{format_bytes(matrix.bytes)} between {matrix.ranks} ranks, {company}: "
+                + "; ".join(outlier_text(one, matrix.hosts) for one in worst[:_NAMED_MAX])
+                + f"{more}.",
+                effect=worst[0].factor - 1,
+                sizes_bytes=(matrix.bytes,),
+                evidence=tuple(_evidence(one) for one in worst),
+                remedy="`hockney show RUN --tables` has the whole matrix; doctor says what shares a CPU.",
+            )
+        )
+    return found
+
+
+def _evidence(outlier: Outlier) -> Evidence:
+    time = outlier.time
+    low, high = time.low or time.value, time.high or time.value
+    return Evidence(f"ranks {', '.join(map(str, outlier.ranks))}", Estimate(time.value, low, high), "ns")
 
 
 def yields(reading: Reading) -> Found:

@@ -35,10 +35,10 @@ _STRAIGHT = 0.02
 
 def switches(reading: Reading) -> Found:
     """Jumps between straight segments, and what the library documents there."""
-    curves = [curve for curve in _shapes(reading) if len(curve.marks) >= _SIZES_MIN]
+    curves = [curve for curve in curves_of_shapes(reading) if len(curve.marks) >= _SIZES_MIN]
     if not curves:
         return Lacking("needs a curve of six sizes or more: three on either side of a switch")
-    fits = [(curve, fit) for curve in curves if isinstance(fit := _segments(curve), SegmentFit)]
+    fits = [(curve, fit) for curve in curves if isinstance(fit := segments_of(curve), SegmentFit)]
     return [
         found
         for curve, fit in fits
@@ -47,7 +47,8 @@ def switches(reading: Reading) -> Found:
     ]
 
 
-def _segments(curve: Curve) -> SegmentFit | NoFit:
+def segments_of(curve: Curve) -> SegmentFit | NoFit:
+    """The straight segments of a curve, its times known as well as their intervals say."""
     errors = [relative(mark.time_ns) for mark in curve.marks]
     return fit_segments(curve.sizes, [mark.time_ns.value for mark in curve.marks], errors)
 
@@ -156,7 +157,7 @@ def page_blip(reading: Reading) -> Found:
     page = reading.page_bytes
     if page is None:
         return Lacking("the page size of the machine is not known")
-    triples = [(curve, *three) for curve in _shapes(reading) if (three := _around(curve, page)) is not None]
+    triples = [(curve, *three) for curve in curves_of_shapes(reading) if (three := _around(curve, page)) is not None]
     if not triples:
         return Lacking(f"needs a curve with the page size, {format_bytes(page)}, and a size on either side within 4x")
     return [found for curve, before, at, after in triples if (found := _blip(curve, before, at, after)) is not None]
@@ -255,7 +256,7 @@ def _fall(curve: Curve, level: int, cache_bytes: int, within: Rated, beyond: Rat
 
 def flat(reading: Reading) -> Found:
     """Sizes up to which a message takes as long as the shortest."""
-    curves = [curve for curve in _shapes(reading) if len(curve.marks) >= 3]
+    curves = [curve for curve in curves_of_shapes(reading) if len(curve.marks) >= 3]
     if not curves:
         return Lacking("needs a curve of three sizes or more")
     found: dict[tuple[str, str], Finding] = {}
@@ -320,7 +321,7 @@ def _plateau(curve: Curve) -> Finding | None:
     )
 
 
-def _shapes(reading: Reading) -> list[Curve]:
+def curves_of_shapes(reading: Reading) -> list[Curve]:
     """The curves whose shape is looked at: of each place those of the first pattern that it has."""
     places: dict[Place, list[Curve]] = {}
     for curve in reading.of(*_SHAPES):

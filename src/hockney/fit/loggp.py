@@ -63,6 +63,12 @@ class LogGP:
     gap_ns_per_byte: Estimate  # G
 
     @property
+    def rate_bytes_per_s(self) -> Estimate | None:
+        """1 / G; None where G can't be told from zero."""
+        gap = self.gap_ns_per_byte
+        return Estimate(1e9 / gap.value, 1e9 / gap.high, 1e9 / gap.low) if gap.low > 0 else None
+
+    @property
     def holds(self) -> bool | None:
         """Whether LogGP describes this. False: L, o_s or o_r is below zero. None: one can't be told from zero."""
         parts = (self.latency_ns, self.send_ns, self.receive_ns)

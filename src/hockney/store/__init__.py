@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hockney.store.opening import default_path
-from hockney.store.records import RunSummary, StoredPoint, StoredRun, VisitMedian, VisitSummary
+from hockney.store.records import RunSummary, StoredPoint, StoredRun, VisitSummary
 from hockney.store.store import Store
 
-__all__ = ["RunSummary", "Store", "StoredPoint", "StoredRun", "VisitMedian", "VisitSummary", "default_path"]
+__all__ = ["RunSummary", "Store", "StoredPoint", "StoredRun", "VisitSummary", "default_path"]

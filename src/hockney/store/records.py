@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from hockney.model import Definition, Launch, Point, PointStatus, RunInfo, RunStatus, Warning_
@@ -49,33 +49,19 @@ class StoredPoint:
     reason: str | None
 
 
-@dataclass(frozen=True)
-class VisitSummary:
-    """A visit without its samples. Times are by the pattern's definition, None where the visit has no samples."""
+class VisitSummary(NamedTuple):
+    """A visit without its samples. Times are by the pattern's definition, None where the visit has no samples.
 
-    id: int
+    `signs` tell the state of the machine then, with all others of the run.
+    """
+
     point_id: int
     launch_id: int
-    round: int
-    batch: int
-    definition: Definition
     samples: int
+    definition: Definition
     median_ns: float | None
     min_ns: float | None
     max_ns: float | None
-    floor_ns: tuple[float, float] | None
     steal: float | None
-    floor_kind: str | None = None
-    pace_ns: tuple[tuple[float, ...], tuple[float, ...]] | None = None
-    solo_ns: tuple[float, float] | None = None
-    counters: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-
-
-class VisitMedian(NamedTuple):
-    """What tells runs apart in one visit that has samples: the median by the definition, and the signs."""
-
-    point_id: int
-    launch_id: int
-    median_ns: float
-    definition: Definition
     signs: Signs
+    counters: Mapping[str, tuple[float, ...]]

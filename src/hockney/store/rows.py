@@ -18,7 +18,7 @@ from hockney.model import (
 )
 from hockney.stats.states import Signs
 from hockney.store import codec
-from hockney.store.records import RunSummary, StoredPoint, StoredRun, VisitMedian, VisitSummary
+from hockney.store.records import RunSummary, StoredPoint, StoredRun, VisitSummary
 
 Row = tuple[Any, ...]
 
@@ -27,13 +27,9 @@ LAUNCH = "launch_index, transport, library, ranks, started_unix_s, argv, cpus, h
 POINT = "transport, pattern, ranks, bytes, options, role"
 WARNING = "kind, subject, cause, remedy"
 SUMMARY = (
-    "id, point_id, launch_id, round, batch, timed, divisor, bytes_per_rep, messages_per_rep, algorithm, "
-    "samples, median_ns, min_ns, max_ns, floor_before_ns, floor_after_ns, steal, floor_kind, pace_ns, "
-    "solo_before_ns, solo_after_ns, counters"
-)
-MEDIAN = (
-    "visit.point_id, launch_id, median_ns, point.transport, timed, divisor, bytes_per_rep, messages_per_rep, "
-    "algorithm, floor_before_ns, floor_after_ns, floor_kind, solo_before_ns, solo_after_ns, pace_ns"
+    "visit.point_id, launch_id, samples, timed, divisor, bytes_per_rep, messages_per_rep, algorithm, median_ns, "
+    "min_ns, max_ns, steal, floor_before_ns, floor_after_ns, solo_before_ns, solo_after_ns, "
+    "CASE WHEN floor_kind = 'transport' THEN point.transport END, pace_ns, counters"
 )
 VISIT = (
     "point_id, launch_id, round, started_unix_s, batch, timed, divisor, bytes_per_rep, messages_per_rep, algorithm, "
@@ -195,53 +191,33 @@ def visit_of(row: Row, point: Point, launches: Mapping[int, Launch]) -> Visit:
     )
 
 
-def visit_summary_of(row: Row) -> VisitSummary:
-    """Row: SUMMARY."""
-    visit_id, point_id, launch_id, round_, batch, *definition = row[:10]
-    samples, median_ns, min_ns, max_ns, *floor, steal, kind, pace, solo_before_ns, solo_after_ns, counters = row[10:]
-    return VisitSummary(
-        visit_id,
-        point_id,
-        launch_id,
-        round_,
-        batch,
-        Definition(*definition),
-        samples,
-        median_ns,
-        min_ns,
-        max_ns,
-        _pair(*floor),
-        steal,
-        kind,
-        _paces(pace),
-        _pair(solo_before_ns, solo_after_ns),
-        _counters(counters),
-    )
+def summaries_of(found: Sequence[Row], launches: Mapping[int, Launch]) -> list[VisitSummary]:
+    """Rows: SUMMARY. All at once, because a large run has hundreds of thousands of them."""
+    paces = json.loads(f"[{','.join(row[-2] or 'null' for row in found)}]")
+    definitions: dict[Row, Definition] = {}
+    places = {launch_id: launch.places for launch_id, launch in launches.items()}
+    summaries = []
+    for row, pace in zip(found, paces, strict=True):
+        point_id, launch_id, samples, *_ = row
+        median_ns, min_ns, max_ns, steal, floor_ns, floor_too_ns, solo_ns, solo_too_ns, reference, _, counters = row[8:]
+        words = row[3:8]
+        definition = definitions.get(words) or definitions.setdefault(words, Definition(*words))
+        signs = Signs(
+            _pair(floor_ns, floor_too_ns),
+            None if pace is None else (tuple(pace[0]), tuple(pace[1])),
+            _pair(solo_ns, solo_too_ns),
+            reference,
+            places[launch_id],
+        )
+        times = median_ns, min_ns, max_ns
+        summaries.append(
+            VisitSummary(point_id, launch_id, samples, definition, *times, steal, signs, _counters(counters))
+        )
+    return summaries
 
 
 def _counters(text: str | None) -> dict[str, tuple[float, ...]]:
-    return {name: tuple(values) for name, values in json.loads(text).items()} if text else {}
-
-
-def medians_of(found: Sequence[Row], launches: Mapping[int, Launch]) -> list[VisitMedian]:
-    """Rows: MEDIAN. All at once, because a large run has hundreds of thousands of them."""
-    paces = json.loads(f"[{','.join(row[-1] or 'null' for row in found)}]")
-    definitions: dict[Row, Definition] = {}
-    places = {launch_id: launch.places for launch_id, launch in launches.items()}
-    medians = []
-    for row, pace in zip(found, paces, strict=True):
-        point_id, launch_id, median_ns, transport, *words, before_ns, after_ns, kind, solo_ns, solo_too_ns, _ = row
-        key = tuple(words)
-        definition = definitions.get(key) or definitions.setdefault(key, Definition(*key))
-        signs = Signs(
-            _pair(before_ns, after_ns),
-            None if pace is None else (tuple(pace[0]), tuple(pace[1])),
-            _pair(solo_ns, solo_too_ns),
-            transport if kind == "transport" else None,
-            places[launch_id],
-        )
-        medians.append(VisitMedian(point_id, launch_id, median_ns, definition, signs))
-    return medians
+    return {name: tuple(values) for name, values in json.loads(text).items()} if text and text != "{}" else {}
 
 
 def _paces(text: str | None) -> tuple[tuple[float, ...], tuple[float, ...]] | None:

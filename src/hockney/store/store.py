@@ -12,10 +12,10 @@ from types import TracebackType
 
 from hockney.errors import StoreError, UsageError, unknown
 from hockney.model import Launch, Point, PointStatus, RunInfo, RunStatus, Visit, Warning_
-from hockney.stats.states import Signs, State, classify
+from hockney.stats.states import State, classify
 from hockney.store import codec, opening, rows
 from hockney.store.lock import is_measured_now
-from hockney.store.records import RunSummary, StoredPoint, StoredRun, VisitMedian, VisitSummary
+from hockney.store.records import RunSummary, StoredPoint, StoredRun, VisitSummary
 
 _REFERENCE = re.compile(r"(?P<name>.+?)(?:~(?P<back>\d+))?")
 
@@ -208,22 +208,12 @@ class Store:
 
     def summaries(self, run_id: int) -> list[VisitSummary]:
         """All visits of a run without their samples, by point, then in the order of writing."""
-        columns = ", ".join(f"visit.{name}" for name in rows.SUMMARY.split(", "))
         found = self._all(
-            f"SELECT {columns} FROM point JOIN visit ON visit.point_id = point.id WHERE point.run_id = ? "
+            f"SELECT {rows.SUMMARY} FROM point JOIN visit ON visit.point_id = point.id WHERE point.run_id = ? "
             "ORDER BY visit.point_id, visit.id",
             run_id,
         )
-        return [rows.visit_summary_of(row) for row in found]
-
-    def medians(self, run_id: int) -> list[VisitMedian]:
-        """What tells runs apart, of each visit of a run that has samples: by point, then in the order of writing."""
-        found = self._all(
-            f"SELECT {rows.MEDIAN} FROM point JOIN visit ON visit.point_id = point.id "
-            "WHERE point.run_id = ? AND median_ns IS NOT NULL ORDER BY visit.point_id, visit.id",
-            run_id,
-        )
-        return rows.medians_of(found, self._launches(run_id))
+        return rows.summaries_of(found, self._launches(run_id))
 
     def states(self, run_id: int) -> dict[int, list[State]]:
         """By point id, the state of the machine at each of its visits in the order of writing.
@@ -238,19 +228,7 @@ class Store:
     def summaries_with_states(self, run_id: int) -> list[tuple[VisitSummary, State]]:
         """As `summaries`, each with the state of the machine then."""
         summaries = self.summaries(run_id)
-        transports = {stored.id: stored.point.transport for stored in self.points(run_id)}
-        places = {launch_id: launch.places for launch_id, launch in self._launches(run_id).items()}
-        signs = [
-            Signs(
-                each.floor_ns,
-                each.pace_ns,
-                each.solo_ns,
-                transports[each.point_id] if each.floor_kind == "transport" else None,
-                places[each.launch_id],
-            )
-            for each in summaries
-        ]
-        return list(zip(summaries, classify(signs), strict=True))
+        return list(zip(summaries, classify([each.signs for each in summaries]), strict=True))
 
     def visits(self, stored: StoredPoint) -> list[Visit]:
         """A point's visits with their samples, in the order of writing."""

@@ -9,9 +9,9 @@ from tests.builders import make_info, make_launch, make_point, make_visit
 from tests.fit.test_loggp import MESSAGES, SMALL, check
 
 import hockney
+from hockney.explain.loggp import loggp_of
 from hockney.fit import NoFit
 from hockney.model import Definition, Point, RunStatus, Visit
-from hockney.report.loggp import loggp_of
 from hockney.store import Store
 
 SIZES = [0, 64, 512, 1024, 4096, 16384]

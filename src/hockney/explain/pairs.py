@@ -1,0 +1,286 @@
+"""Every pair of ranks: their times as a matrix, what pairs have in common, and which of them stand out.
+
+One pair at a time (idle) comes from pingpong with source and target; all at once (loaded) from rounds, where each
+rank's own samples tell its pair's time. Pairs are put into classes by what their two ranks share: a core, the last
+cache, a package, the host; what lies between hosts, where nothing is known of the network, is told apart by its times.
+A pair stands out from its class where its interval lies above 1.1 times the class's median, and its value further from
+it than four of the class's spreads (1.48 median absolute deviations; P. J. Rousseeuw, C. Croux, Alternatives to the
+Median Absolute Deviation, JASA 88, 1993). A class of fewer than four pairs has no outliers: nobody can say which one
+is odd.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from hockney.library import Run, Series
+from hockney.machine.topology import Topology
+from hockney.model import Launch
+from hockney.stats import median
+from hockney.stats.interval import Interval
+from hockney.stats.states import MIXED, State
+from hockney.units import format_ns
+
+Pair = tuple[int, int]  # source and target; in rounds the lower rank first
+Load = Literal["idle", "loaded"]
+
+_APART = 1.25  # clusters of pairs between hosts: neighbours in a sorted list that differ by more
+_CLUSTER_MIN = 4
+_SLOW = 1.10
+_SPREADS = 4.0
+_CLASSES = ("one core", "one last-level cache", "one package", "one host")
+
+
+@dataclass(frozen=True)
+class PairClass:
+    """Pairs that share the same: the median of their times, and the range of them."""
+
+    name: str
+    pairs: tuple[Pair, ...]
+    median_ns: float
+    fastest_ns: float
+    slowest_ns: float
+
+
+@dataclass(frozen=True)
+class Outlier:
+    """A pair (or, with one rank, all pairs of it) that is slower than its class."""
+
+    ranks: tuple[int, ...]
+    time: Interval
+    class_name: str
+    class_ns: float
+    of_pairs: int  # how many pairs of its class were looked at; with one rank, how many of its pairs are slow
+
+    @property
+    def factor(self) -> float:
+        """Its time over the class's."""
+        return self.time.value / self.class_ns
+
+
+@dataclass(frozen=True)
+class PairMatrix:
+    """Half round trips between all pairs, in one state of the machine. `missing` pairs have no figure in that state."""
+
+    transport: str
+    bytes: int
+    load: Load
+    state: str
+    floor_ns: float | None
+    ranks: int
+    hosts: tuple[str, ...]
+    cpus: tuple[int, ...]
+    oversubscribed: bool  # then these are scheduling times
+    times: Mapping[Pair, Interval]
+    missing: int
+    classes: tuple[PairClass, ...]
+    outliers: tuple[Outlier, ...]
+
+    def time(self, a: int, b: int) -> Interval | None:
+        """That of a pair, whichever way it was measured."""
+        return self.times.get((a, b)) or self.times.get((b, a))
+
+
+def outlier_text(outlier: Outlier, hosts: Sequence[str]) -> str:
+    """`ranks 1 and 3 take 1.30 us, 1.30 times the 1.00 us of their class (one host)`."""
+    several = len(set(hosts)) > 1
+    names = [f"{rank} ({hosts[rank]})" if several else str(rank) for rank in outlier.ranks]
+    who = (
+        f"ranks {' and '.join(names)} take"
+        if len(names) > 1
+        else f"rank {names[0]} with {outlier.of_pairs} others takes"
+    )
+    return (
+        f"{who} {format_ns(outlier.time.value)}, {outlier.factor:.2f} times the {format_ns(outlier.class_ns)} of "
+        f"{'their' if len(names) > 1 else 'its'} class ({outlier.class_name})"
+    )
+
+
+def pair_matrices(run: Run) -> list[PairMatrix]:
+    """A matrix for each transport, number of ranks, size and load of which a run has several pairs."""
+    topology = _topology(run)
+    return [
+        matrix
+        for key, series in _of_pairs(run).items()
+        for matrix in [_matrix(run, key, series, topology)]
+        if matrix is not None
+    ]
+
+
+# ---- reading ---------------------------------------------------------------------------------------------------------
+
+_Key = tuple[str, int, int, Load]  # transport, ranks, bytes
+
+
+def _of_pairs(run: Run) -> dict[_Key, list[tuple[Series, list[Pair]]]]:
+    """The series of one matrix together, each with the pairs that it measures; not where they are all of one pair."""
+    found: dict[_Key, list[tuple[Series, list[Pair]]]] = {}
+    for series in run.series:
+        point = series.point
+        options = dict(point.options)
+        if point.pattern == "pingpong":
+            pairs = [(int(options.get("source", "0")), int(options.get("target", "1")))]
+        elif point.pattern == "rounds":
+            pairs = partners(point.ranks, int(options.get("round", "1")))
+        else:
+            continue
+        load: Load = "idle" if point.pattern == "pingpong" else "loaded"
+        found.setdefault((point.transport, point.ranks, point.bytes, load), []).append((series, pairs))
+    return {
+        key: series
+        for key, series in found.items()
+        if len({frozenset(pair) for _, pairs in series for pair in pairs}) > 1
+    }
+
+
+def _matrix(
+    run: Run, key: _Key, measured: Sequence[tuple[Series, list[Pair]]], topology: Topology | None
+) -> PairMatrix | None:
+    """In the state in which most pairs have a figure; None where nothing was measured."""
+    transport, ranks, size, load = key
+    cells = [
+        (pair, _by_state(series, pair[:1] if load == "idle" else pair)) for series, own in measured for pair in own
+    ]
+    seen = Counter(state for _, by_state in cells for state in by_state)
+    launch = next((one for one in run.launches.values() if (one.transport, one.ranks) == (transport, ranks)), None)
+    if not seen or launch is None:
+        return None
+    state = seen.most_common(1)[0][0]
+    times = {pair: by_state[state] for pair, by_state in cells if state in by_state}
+    classes = _classes(times, launch, topology)
+    return PairMatrix(
+        transport=transport,
+        bytes=size,
+        load=load,
+        state=state.name,
+        floor_ns=state.floor_ns,
+        ranks=ranks,
+        hosts=launch.hosts,
+        cpus=launch.cpus,
+        oversubscribed=launch.oversubscribed,
+        times=times,
+        missing=len(cells) - len(times),
+        classes=classes,
+        outliers=tuple(_outliers(times, classes)),
+    )
+
+
+def partners(ranks: int, round_: int) -> list[Pair]:
+    """Who meets whom in a round of the pattern rounds, the lower rank first (docs/metrics.md)."""
+    count = ranks - 1 + ranks % 2
+    met = {(min(i, j), max(i, j)) for i in range(count) for j in [(2 * round_ - i) % count] if i != j}
+    if ranks % 2 == 0:
+        met.add((round_ % count, ranks - 1))
+    return sorted(met)
+
+
+def _by_state(series: Series, ranks: Sequence[int]) -> dict[State, Interval]:
+    """The median over visits of the slower of these ranks, by state of the machine."""
+    import numpy as np
+
+    medians: dict[State, list[float]] = {}
+    for visit, state in zip(series.visits, series.states, strict=True):
+        if visit.elapsed_ns.size and state != MIXED:
+            slower = visit.elapsed_ns[list(ranks)].max(axis=0)
+            time_ns = float(np.median(slower)) / (visit.batch * visit.definition.divisor)
+            medians.setdefault(state, []).append(time_ns)
+    return {state: median(values) for state, values in medians.items()}
+
+
+def _topology(run: Run) -> Topology | None:
+    try:
+        return Topology.from_json(run.facts["topology"])
+    except (KeyError, TypeError):
+        return None
+
+
+# ---- classes ---------------------------------------------------------------------------------------------------------
+
+
+def _classes(times: Mapping[Pair, Interval], launch: Launch, topology: Topology | None) -> tuple[PairClass, ...]:
+    members: dict[str, list[Pair]] = {}
+    for pair in times:
+        members.setdefault(_shared(pair, launch, topology), []).append(pair)
+    between = members.pop("", [])
+    classes = [_class(name, members[name], times) for name in sorted(members, key=_CLASSES.index)]
+    clusters = _clusters(between, times)
+    for number, cluster in enumerate(clusters, start=1):
+        name = "between hosts" if len(clusters) == 1 else f"between hosts, group {number}"
+        classes.append(_class(name, cluster, times))
+    return tuple(classes)
+
+
+def _shared(pair: Pair, launch: Launch, topology: Topology | None) -> str:
+    """The closest thing that two ranks share; empty between hosts."""
+    a, b = pair
+    if launch.hosts[a] != launch.hosts[b]:
+        return ""
+    # What is known is the machine that hockney runs on; all hosts are taken to be built alike.
+    cpus = {launch.cpus[a], launch.cpus[b]}
+    if topology is not None and -1 not in cpus:
+        places = (topology.cores, topology.last_level(), topology.packages)
+        for name, groups in zip(_CLASSES, places, strict=False):
+            if any(cpus <= set(group) for group in groups):
+                return name
+    return _CLASSES[-1]
+
+
+def _class(name: str, pairs: Iterable[Pair], times: Mapping[Pair, Interval]) -> PairClass:
+    ordered = tuple(sorted(pairs))
+    values = [times[pair].value for pair in ordered]
+    return PairClass(name, ordered, statistics.median(values), min(values), max(values))
+
+
+def _clusters(pairs: Iterable[Pair], times: Mapping[Pair, Interval]) -> list[list[Pair]]:
+    """Groups of times with a gap between them, the fastest first. A few slow ones are no group but stand out."""
+    ordered = sorted(pairs, key=lambda pair: times[pair].value)
+    groups: list[list[Pair]] = []
+    for pair in ordered:
+        is_near = groups and times[pair].value <= times[groups[-1][-1]].value * _APART
+        if is_near or (groups and len(groups[-1]) < _CLUSTER_MIN):
+            groups[-1].append(pair)
+        else:
+            groups.append([pair])
+    if len(groups) > 1 and len(groups[-1]) < max(_CLUSTER_MIN, len(ordered) // 10):
+        groups[-2].extend(groups.pop())
+    return groups
+
+
+# ---- who stands out --------------------------------------------------------------------------------------------------
+
+
+def _outliers(times: Mapping[Pair, Interval], classes: Iterable[PairClass]) -> Iterable[Outlier]:
+    for one in classes:
+        if len(one.pairs) < _CLUSTER_MIN:
+            continue
+        slow = _slow_pairs(one, times)
+        ranks = _slow_ranks(one, slow)
+        for rank, pairs in ranks.items():
+            time = median([times[pair].value for pair in pairs])
+            yield Outlier((rank,), time, one.name, one.median_ns, len(pairs))
+        for pair in slow:
+            if not set(pair) & set(ranks):
+                yield Outlier(pair, times[pair], one.name, one.median_ns, len(one.pairs))
+
+
+def _slow_pairs(one: PairClass, times: Mapping[Pair, Interval]) -> list[Pair]:
+    spread_ns = 1.4826 * statistics.median(abs(times[pair].value - one.median_ns) for pair in one.pairs)
+    limit_ns = max(_SLOW * one.median_ns, one.median_ns + _SPREADS * spread_ns)
+    return [
+        pair for pair in one.pairs if (times[pair].low or 0.0) > _SLOW * one.median_ns and times[pair].value > limit_ns
+    ]
+
+
+def _slow_ranks(one: PairClass, slow: Sequence[Pair]) -> dict[int, list[Pair]]:
+    """Ranks of which most pairs are slow, three at least, where most others' are not."""
+    found: dict[int, list[Pair]] = {}
+    for rank in sorted({rank for pair in slow for rank in pair}):
+        own = [pair for pair in one.pairs if rank in pair]
+        slow_own = [pair for pair in slow if rank in pair]
+        if len(slow_own) >= 3 and 2 * len(slow_own) > len(own):
+            found[rank] = slow_own
+    return found

@@ -1,0 +1,121 @@
+"""All pairs of ranks: the matrix, the classes, and who stands out, on runs whose times are known."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+
+import pytest
+from tests.report.runs import Made, options, store_run
+
+from hockney.cli.pairs import pairs_as_json, print_pairs
+from hockney.explain import explain_run
+from hockney.explain.pairs import PairMatrix, pair_matrices, partners
+from hockney.library import open_results
+from hockney.model import Point
+
+
+def matrices(path: Path, made: list[Made], hosts: tuple[str, ...] = ()) -> list[PairMatrix]:
+    store_run(path / "r.db", "allpairs", made, hosts=hosts)
+    with open_results(path / "r.db") as results:
+        return pair_matrices(results.run())
+
+
+def idle(ranks: int, times: dict[tuple[int, int], float], fallback: float) -> list[Made]:
+    return [
+        Made(
+            Point("mpi", "pingpong", ranks, 8, options(source=a, target=b)),
+            times.get((min(a, b), max(a, b)), fallback) * (1 + 0.001 * ((3 * a + b) % 5)),
+            divisor=2,
+        )
+        for a, b in itertools.permutations(range(ranks), 2)
+    ]
+
+
+@pytest.mark.parametrize("ranks", range(2, 12))
+def test_in_rounds_everybody_meets_everybody_once(ranks: int) -> None:
+    last = ranks - 1 if ranks % 2 == 0 else ranks
+    met = [pair for number in range(1, last + 1) for pair in partners(ranks, number)]
+    assert sorted(met) == list(itertools.combinations(range(ranks), 2))
+
+
+def test_pairs_that_are_alike_are_one_class_without_outliers(tmp_path: Path) -> None:
+    (matrix,) = matrices(tmp_path, idle(4, {}, 1000.0))
+    assert (matrix.load, matrix.ranks, matrix.missing, len(matrix.times)) == ("idle", 4, 0, 12)
+    assert [one.name for one in matrix.classes] == ["one host"]
+    assert matrix.classes[0].median_ns == pytest.approx(1002, abs=2)
+    assert matrix.outliers == ()
+
+
+def test_a_slow_pair_is_named(tmp_path: Path) -> None:
+    (matrix,) = matrices(tmp_path, idle(4, {(1, 3): 1300.0}, 1000.0))
+    assert sorted(outlier.ranks for outlier in matrix.outliers) == [(1, 3), (3, 1)]
+    assert matrix.outliers[0].factor == pytest.approx(1.3, rel=0.01)
+
+
+def test_a_slow_rank_is_named_and_not_each_of_its_pairs(tmp_path: Path) -> None:
+    slow = {(a, b): 1500.0 for a, b in itertools.combinations(range(6), 2) if 4 in (a, b)}
+    (matrix,) = matrices(tmp_path, idle(6, slow, 1000.0))
+    assert [outlier.ranks for outlier in matrix.outliers] == [(4,)]
+    assert matrix.outliers[0].of_pairs == 10
+
+
+def test_in_rounds_each_pair_has_its_own_time(tmp_path: Path) -> None:
+    made = []
+    for number in (1, 2, 3):
+        by_rank = [0.0] * 4
+        for a, b in partners(4, number):
+            by_rank[a] = by_rank[b] = 100.0 * (a + 1) + 10 * b
+        point = Point("mpi", "rounds", 4, 8, options(round=number))
+        made.append(Made(point, max(by_rank), divisor=2, timed="slowest", by_rank=by_rank))
+    (matrix,) = matrices(tmp_path, made)
+    assert matrix.load == "loaded"
+    for a, b in itertools.combinations(range(4), 2):
+        time = matrix.time(b, a)
+        assert time is not None
+        assert time.value == pytest.approx(100.0 * (a + 1) + 10 * b, abs=1)
+
+
+def test_explain_names_who_stands_out(tmp_path: Path) -> None:
+    store_run(tmp_path / "r.db", "allpairs", idle(4, {(1, 3): 1300.0}, 1000.0))
+    with open_results(tmp_path / "r.db") as results:
+        found = [one for one in explain_run(results.run()).findings if one.kind == "pairs that stand out"]
+    assert len(found) == 1
+    assert "ranks 1 and 3 take 1.30 us" in found[0].sentence
+    assert found[0].effect == pytest.approx(0.3, abs=0.01)
+
+
+def test_one_pair_is_no_matrix(tmp_path: Path) -> None:
+    assert matrices(tmp_path, idle(2, {}, 50.0)) == []
+
+
+def test_between_hosts_pairs_are_told_apart_by_their_times(tmp_path: Path) -> None:
+    hosts = ("a", "a", "b", "b", "c", "c")
+    far = {(a, b): 3000.0 for a in (0, 1, 2, 3) for b in (4, 5)}
+    near = {(a, b): 1000.0 for a in (0, 1) for b in (2, 3)}
+    (matrix,) = matrices(tmp_path, idle(6, {**far, **near}, 200.0), hosts)
+    found = {one.name: (len(one.pairs), round(one.median_ns, -2)) for one in matrix.classes}
+    assert found == {
+        "one host": (6, 200.0),
+        "between hosts, group 1": (8, 1000.0),
+        "between hosts, group 2": (16, 3000.0),
+    }
+    assert matrix.outliers == ()
+
+
+def test_how_it_looks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    print_pairs(matrices(tmp_path, idle(4, {(1, 3): 1300.0}, 1000.0)))
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1] == "Half a round trip of 8 B on mpi, 4 ranks, one pair at a time (near, floor 30.0 ns)"
+    assert lines[2].split() == ["us,", "from", "to", "0", "to", "1", "to", "2", "to", "3"]
+    assert lines[4].split()[:2] == ["1", "1"]
+    assert "! ranks 1 and 3 take 1.30 us, 1.30 times the 1.00 us of their class (one host)" in "\n".join(lines)
+
+
+def test_as_json_it_is_a_square(tmp_path: Path) -> None:
+    (matrix,) = pairs_as_json(matrices(tmp_path, idle(3, {}, 1000.0)))["matrices"]
+    json.dumps(matrix)
+    assert [len(row) for row in matrix["time_ns"]] == [3, 3, 3]
+    assert matrix["time_ns"][1][1] is None
+    assert matrix["low_ns"][0][1] <= matrix["time_ns"][0][1] <= matrix["high_ns"][0][1]
