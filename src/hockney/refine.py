@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hockney.fit import NoFit, SegmentFit, fit_segments
+from hockney.fit import JUMP, NoFit, SegmentFit, fit_segments
 from hockney.stats.interval import Interval
 
-_MISS = 0.08  # smaller jumps and misses are not looked at
+_MISS = 0.08  # smaller misses are not looked at
 _RATIO = 1.12  # neighbours closer than this are near enough, unless the exact place is asked for
 _ROUND = (64, 8)  # other lengths cost extra for reasons of their own
 
@@ -29,7 +29,7 @@ def sizes_to_add(curve: Sequence[tuple[int, Interval]], *, grain_bytes: int = 1,
         return []
     found: set[int] = set()
     for switch in fit.switches:
-        if abs(switch.relative) > _MISS:
+        if abs(switch.relative) >= JUMP:
             found |= _inside(switch.below_bytes, switch.above_bytes, grain_bytes, exact=exact and not switch.bend)
     for at in _missed(fit, [time.precision or 0.0 for time in times]):
         for low, high in zip(fit.sizes_bytes[max(0, at - 1) : at + 1], fit.sizes_bytes[at : at + 2], strict=False):

@@ -68,6 +68,11 @@ def test_a_path_that_two_share() -> None:
     (shared,) = found("a path shared by several", reading(pattern("pairs", 500, 0.2, ranks=4, sizes=sizes), alone))
     assert "2 shared" in shared.sentence
     assert found("a path shared by several", reading(pattern("pairs", 500, 0.14, ranks=4, sizes=sizes), alone)) == []
+    # Near a whole number by chance: too wide an interval, or more than there are pairs.
+    wide = pattern("pairs", 500, 0.2, ranks=4, sizes=sizes, precision=0.03)
+    assert found("a path shared by several", reading(wide, alone)) == []
+    assert found("a path shared by several", reading(pattern("pairs", 500, 0.3, ranks=4, sizes=sizes), alone)) == []
+    assert found("a path shared by several", reading(pattern("pairs", 500, 0.79, ranks=32, sizes=sizes), alone)) == []
 
 
 def farms(beyond: float) -> list[Curve]:
@@ -115,6 +120,18 @@ def test_operations_slower_than_their_parts() -> None:
     assert "6 messages of pairs" in whole.sentence
     wide = reading(pattern("barrier", 1100, ranks=4, sizes=[0], precision=0.2), pattern("pingpong", 500))
     assert found(name, wide) == []
+
+
+def test_a_barrier_is_not_set_beside_one_of_many_pairs() -> None:
+    between = pattern("pingpong", 500, ranks=4, options={"source": 2, "target": 3})
+    of = reading(pattern("barrier", 2000, ranks=4, sizes=[0]), between)
+    assert "barrier beside pingpong" in lacking("operations slower than their parts", of)
+
+
+def test_what_there_is_no_pattern_for_is_said() -> None:
+    assert "do not exist yet" in lacking(
+        "allreduce slower than reduce and multicast", reading(pattern("pingpong", 500))
+    )
 
 
 def test_crowded_ranks_are_not_compared() -> None:

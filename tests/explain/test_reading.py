@@ -11,7 +11,7 @@ from tests.report.runs import Made, options, store_run, stored
 
 from hockney.errors import HockneyError
 from hockney.explain import Explanation, explain, explain_run
-from hockney.explain.curve import Reading, read_run
+from hockney.explain.curve import Curve, Reading, read_run
 from hockney.explain.layers import layers_of
 from hockney.model import Point, PointStatus
 from hockney.store import Store
@@ -121,6 +121,59 @@ def test_points_with_too_few_visits_are_left_out_and_counted(tmp_path: Path) -> 
     few = Made(Point("shm", "pingpong", 2, 128), 500.0, divisor=2, visits=3)
     of = explained(tmp_path / "r.db", [*pingpongs(), few])
     assert any(note.startswith("1 point is left out, for want of visits") for note in of.notes)
+
+
+def test_visits_of_mixed_state_make_no_curve(tmp_path: Path) -> None:
+    mixed = pingpongs("threads", (8, 64), floor_after_ns=300.0)
+    of = read(tmp_path / "r.db", [*pingpongs(), Made(Point("shm", "oneway", 2, 8), 90.0, floor_ns=300.0), *mixed])
+    assert {each.transport for each in of.curves} == {"shm"}
+    assert any(note.startswith("3 points are left out, for want of visits in one state") for note in of.notes)
+
+
+def test_a_point_that_failed_with_samples_is_left_out(tmp_path: Path) -> None:
+    store_run(tmp_path / "r.db", "mine", pingpongs())
+    with Store.open(tmp_path / "r.db") as store:
+        store.set_status(1, Point("shm", "pingpong", 2, 512), PointStatus.FAILED, "a byte was wrong")
+        of = read_run(stored(store))
+        samples = of.samples(1000)
+    (only,) = of.curves
+    assert 512 not in only.sizes
+    assert 512 not in {visit.point.bytes for visit, _ in samples}
+    assert any("a byte was wrong" in note for note in of.notes)
+
+
+def test_the_samples_of_crowded_ranks_are_not_looked_at(tmp_path: Path) -> None:
+    with_samples = [Made(Point("shm", "alltoall", 2, 8), 50.0, by_rank=[50.0, 90.0])]
+    for oversubscribed in (False, True):
+        of = explained(tmp_path / f"{oversubscribed}.db", with_samples, oversubscribed=oversubscribed)
+        assert ("a slow rank" in {each.kind for each in of.findings}) != oversubscribed
+        assert ("outliers and their period" in dict(of.lacking)) == oversubscribed
+
+
+def test_facts_of_another_version_may_lack_anything(tmp_path: Path) -> None:
+    for number, facts in enumerate(({}, {"memory": None, "topology": None, "network": None}, {"topology": {}})):
+        path, made = tmp_path / f"{number}.db", pingpongs("tcp", jump_ns=2000.0)
+        assert explained(path, made, facts=facts).findings
+        with Store.open(path) as store:
+            of = read_run(stored(store))
+        assert (of.page_bytes, of.caches) == (None, [])
+    caches = [{"level": 2}, {"kind": "data", "size_bytes": 8}, {"level": 3, "kind": "unified", "size_bytes": 1 << 20}]
+    assert reading(curve(), facts={"topology": {"caches": caches}}).caches == [(3, 1 << 20)]
+
+
+def test_what_differs_in_options_alone_stands_once_and_what_differs_in_ranks_each() -> None:
+    def jumps(ranks: int, **options: object) -> Curve:
+        return curve(lambda size: 500 + 0.1 * size + (900 if size > 512 else 0), "pairs", ranks=ranks, options=options)
+
+    of = explain(reading(jumps(2), jumps(4), jumps(4, window=16)))
+    found = [each for each in of.findings if each.kind == "protocol switch"]
+    assert sorted((each.ranks, each.more_alike) for each in found) == [(2, 0), (4, 1)]
+
+
+def test_each_slow_rank_is_named(tmp_path: Path) -> None:
+    made = Made(Point("shm", "alltoall", 6, 8), 50.0, by_rank=[50.0, 50.0, 90.0, 50.0, 95.0, 50.0])
+    of = explained(tmp_path / "r.db", [made])
+    assert len([each for each in of.findings if each.kind == "a slow rank"]) == 2
 
 
 def test_a_run_without_an_interval(tmp_path: Path) -> None:

@@ -24,7 +24,41 @@ def test_a_jump_is_a_switch_with_its_place_its_height_and_what_the_library_docum
     assert jump.low <= 1500 <= jump.high
     assert "btl_vader_eager_limit, 4 KiB" in switch.sentence
     assert (switch.source or "").startswith("https://")
-    assert "hockney run pingpong -t mpi@openmpi-4.1.4 --refine" in (switch.remedy or "")
+    remedy = "`hockney run pingpong -t mpi@openmpi-4.1.4 -n 2 --refine` finds the place to a byte."
+    assert switch.remedy == remedy
+
+
+def test_the_remedy_measures_the_same_curve_as_closely_as_its_sizes_lie() -> None:
+    made = curve(lambda size: 500 + 0.1 * size + (1500.0 if size > 2048 else 0), "putpong", ranks=4, options={"x": "y"})
+    (switch,) = found("protocol switches", reading(made, grains={"putpong": 8}))
+    assert switch.remedy == (
+        "`hockney run putpong -t shm -n 4 -o x=y --refine` finds the place to 8 B, as closely as its sizes lie."
+    )
+    sizes = sorted({*SIZES, 2056})
+    close = curve(lambda size: 500 + 0.1 * size + (1500.0 if size > 2048 else 0), "putpong", sizes=sizes)
+    (known,) = found("protocol switches", reading(close, grains={"putpong": 8}))
+    assert known.sizes_bytes == (2048, 2056)
+    assert known.remedy is None
+
+
+def test_a_jump_downwards_falls() -> None:
+    (switch,) = found("protocol switches", reading(stepped(2048, -300.0)))
+    assert switch.kind == "protocol switch"
+    assert "the time of pingpong falls by 300 ns" in switch.sentence
+    assert 0.3 < switch.effect < 0.5
+    (jump,) = [one.value for one in switch.evidence if one.what == "jump"]
+    assert jump.low <= -300 <= jump.high
+
+
+def test_a_threshold_in_a_wide_range_is_not_said_to_be_the_switch() -> None:
+    sizes = (8, 64, 512, 1024, 8192, 65536, 131072, 1 << 20)
+    made = curve(
+        lambda size: 500 + 0.1 * size + (5000 if size > 1024 else 0), transport="mpi@openmpi-4.1.4", sizes=sizes
+    )
+    (switch,) = found("protocol switches", reading(made))
+    assert switch.sizes_bytes == (1024, 8192)
+    assert "Documented there" not in switch.sentence
+    assert "In that range lies btl_vader_eager_limit, 4 KiB" in switch.sentence
 
 
 def test_a_jump_elsewhere_is_said_to_be_undocumented() -> None:
@@ -52,6 +86,13 @@ def test_the_buffers_of_tcp_are_those_of_the_machine() -> None:
     assert "tcp_wmem (default), 16 KiB" in switch.sentence
     (elsewhere,) = found("protocol switches", reading(made, facts={}))
     assert "No documented threshold" in elsewhere.sentence
+
+
+def test_bytes_that_cost_more_from_between_two_sizes_on_are_a_bend_and_no_switch() -> None:
+    made = curve(lambda size: 500 + 0.05 * min(size, 3000) + 0.5 * max(0, size - 3000), sizes=[*SIZES, 131072, 262144])
+    (bend,) = found("protocol switches", reading(made))
+    assert bend.kind == "bend"
+    assert bend.sizes_bytes == (2048, 4096)
 
 
 def test_a_change_of_slope_is_a_bend_and_no_switch() -> None:

@@ -127,7 +127,7 @@ def _print_loggp(found: Sequence[Parameters]) -> None:
     holds = {True: "yes", False: "no", None: "not told"}
     rows = [
         (
-            one.transport,
+            f"{one.pattern} on {one.transport}" + (f", {one.ranks} ranks" if one.ranks != 2 else ""),
             f"{format_bytes(one.loggp.first_bytes)} - {format_bytes(one.loggp.last_bytes)}",
             *(
                 _with_arm(value, format_ns)

@@ -18,7 +18,7 @@ _UNITS = ((1e3, "ns", 1.0), (1e6, "us", 1e3), (float("inf"), "ms", 1e6))
 
 def print_pairs(matrices: Iterable[PairMatrix]) -> None:
     """Each matrix with what it says. Idle ones come before loaded ones of the same."""
-    for matrix in sorted(matrices, key=lambda one: (one.transport, one.ranks, one.bytes, one.load)):
+    for matrix in sorted(matrices, key=lambda one: (one.transport, one.ranks, one.options, one.bytes, one.load)):
         _print_matrix(matrix)
 
 
@@ -46,9 +46,10 @@ def _square(matrix: PairMatrix, of: Callable[[Interval], float | None]) -> list[
 def _print_matrix(matrix: PairMatrix) -> None:
     company = "one pair at a time" if matrix.load == "idle" else "disjoint pairs at once"
     floor = "" if matrix.floor_ns is None else f", floor {format_ns(matrix.floor_ns)}"
+    options = "".join(f", {name}={value}" for name, value in matrix.options)
     render.title(
-        f"Half a round trip of {format_bytes(matrix.bytes)} on {matrix.transport}, {matrix.ranks} ranks, {company} "
-        f"({matrix.state}{floor})"
+        f"Half a round trip of {format_bytes(matrix.bytes)} on {matrix.transport}, {matrix.ranks} ranks{options}, "
+        f"{company} ({matrix.state}{floor})"
     )
     if matrix.oversubscribed:
         render.say("There were more ranks than CPUs: scheduling times, not the transport's own.")

@@ -57,6 +57,7 @@ DETECTORS: dict[str, Callable[[Reading], Found]] = {
     "a library that yields": ranks.yields,
     "figures far above the floor": ranks.above_floor,
     "operations slower than their parts": guidelines.slower_than_parts,
+    "allreduce slower than reduce and multicast": guidelines.allreduce,
 }
 # What only a printed report can show.
 PRINTED_DETECTORS: dict[str, Callable[[Reading], Found]] = {
@@ -124,9 +125,13 @@ def explain(reading: Reading) -> Explanation:
 
 
 def _without_repeats(findings: list[Finding]) -> list[Finding]:
-    """Of findings that say the same of one pattern with other options the greatest, which then counts the others."""
+    """Of findings that say the same of one pattern with other options the greatest, which then counts the others.
+
+    What is not of one number of ranks stands by itself.
+    """
     groups: dict[tuple[object, ...], list[Finding]] = {}
     for finding in findings:
-        key = (finding.kind, finding.transport, finding.state, finding.pattern.partition(" ")[0], finding.sizes_bytes)
+        who = (finding.transport, finding.state, finding.sentence if finding.ranks is None else finding.ranks)
+        key = (finding.kind, *who, finding.pattern.partition(" ")[0], finding.sizes_bytes)
         groups.setdefault(key, []).append(finding)
     return [replace(max(alike, key=lambda one: one.effect), more_alike=len(alike) - 1) for alike in groups.values()]

@@ -27,6 +27,7 @@ _NEAR = 0.10
 _SLOWER = 0.02
 _GAIN = 0.03
 _SHARED = 0.05
+_WHOLE = 0.07  # how far from a whole number the interval of a quotient may reach
 _FULL_DUPLEX = 0.55  # and what is seen of it: above 0.5 by a little
 _LESS = 0.45
 _HALF_DUPLEX = 0.75  # of a message's time alone: between full duplex, 0.5, and half duplex, 1
@@ -165,7 +166,8 @@ def shared_path(reading: Reading) -> Found:
     for loaded, idle, own, alone in pairs:
         quotient = ratio(alone, own)
         sharing = round(quotient.value)
-        if sharing >= 2 and abs(quotient.value / sharing - 1) <= _SHARED:
+        whole = sharing - _WHOLE <= quotient.low and quotient.high <= sharing + _WHOLE
+        if whole and 2 <= sharing <= _at_once(loaded):
             found.append(
                 finding_about(
                     loaded,
@@ -179,6 +181,11 @@ def shared_path(reading: Reading) -> Found:
                 )
             )
     return found
+
+
+def _at_once(loaded: Curve) -> int:
+    """How many are under way: each rank's own in a ring, else one a pair."""
+    return loaded.ranks if loaded.pattern == "putring" else loaded.ranks // 2
 
 
 def _peak(curve: Curve) -> Estimate | None:

@@ -16,9 +16,9 @@ from typing import Any, Protocol
 from hockney.archive import Published
 from hockney.errors import HockneyError
 from hockney.explain.finding import Evidence, Finding
-from hockney.explain.loggp import loggp_of
+from hockney.explain.loggp import Fitted, loggp_of
 from hockney.explain.pairs import PairMatrix, pair_matrices
-from hockney.fit import Estimate, LogGP, NoFit
+from hockney.fit import Estimate
 from hockney.library import Run, Series
 from hockney.model import Point, PointStatus, Visit, Warning_
 from hockney.stats import MIXED, UNKNOWN, Interval, State, median, time_of
@@ -105,7 +105,8 @@ class Reading:
     `floors` are the floors beside the latency of each place. `samples(most, patterns)` brings back about so many visits
     with their samples, of these patterns or of all, evenly chosen from each transport. `published` are the archive's
     figures as they were printed. `matrices` are the times between all pairs of ranks, `loggp` what prtt
-    gives for each transport and state. `notes` are sentences on what could not be used.
+    gives for each of its places and states. `grains` are what sizes of a pattern are multiples of, where not 1. `notes`
+    are sentences on what could not be used.
     """
 
     subject: str
@@ -118,7 +119,8 @@ class Reading:
     published: tuple[Published, ...] = ()
     samples: Samples = _no_samples
     matrices: tuple[PairMatrix, ...] = ()
-    loggp: Mapping[str, Mapping[str, tuple[LogGP, ...] | NoFit]] = field(default_factory=dict)
+    loggp: tuple[Fitted, ...] = ()
+    grains: Mapping[str, int] = field(default_factory=dict)
 
     def of(self, *patterns: str) -> list[Curve]:
         """The curves of these patterns, but for those of more ranks than CPUs: their times are the scheduler's."""
@@ -126,15 +128,16 @@ class Reading:
 
     @property
     def page_bytes(self) -> int | None:
-        size: int | None = self.facts.get("memory", {}).get("page_bytes")
+        size: int | None = (self.facts.get("memory") or {}).get("page_bytes")
         return size
 
     @property
     def caches(self) -> list[tuple[int, int]]:
         """(level, bytes) of the data caches, by level."""
-        caches = self.facts.get("topology", {}).get("caches", ())
-        data = [cache for cache in caches if cache["kind"] != "instruction" and cache["size_bytes"]]
-        return sorted({(cache["level"], cache["size_bytes"]) for cache in data})
+        caches = (self.facts.get("topology") or {}).get("caches") or ()
+        data = [cache for cache in caches if cache.get("kind") != "instruction"]
+        sizes = {(cache.get("level"), cache.get("size_bytes")) for cache in data}
+        return sorted((level, size) for level, size in sizes if level and size)
 
 
 def finding_about(
@@ -155,6 +158,7 @@ def finding_about(
         sentence=sentence,
         effect=effect,
         pattern=curve.name,
+        ranks=curve.ranks,
         state=curve.state,
         sizes_bytes=sizes_bytes,
         evidence=evidence,
@@ -173,7 +177,8 @@ def is_like(one: Curve, other: Curve) -> bool:
 
 def read_run(run: Run) -> Reading:
     """Raises HockneyError where there is no figure at all, or none with an interval."""
-    summarized = run.summaries()
+    # Samples of a point that failed are not known to be right.
+    summarized = [(series, visits) for series, visits in run.summaries() if series.status is not PointStatus.FAILED]
     if not any(visits for _, visits in summarized):
         raise HockneyError(f"{_subject(run)} has no figures, so there is nothing to explain: {_why_empty(run)}")
     states = _states(summarized)
@@ -194,17 +199,17 @@ def read_run(run: Run) -> Reading:
         libraries={launch.transport: launch.library for launch in run.launches.values()},
         facts=run.facts,
         warnings=run.warnings,
-        samples=functools.partial(_samples, summarized),
+        grains=run.info.plan.get("grains", {}),
+        samples=functools.partial(
+            _samples, [(series, visits) for series, visits in summarized if _place(series) not in crowded]
+        ),
         matrices=tuple(pair_matrices(run)),
-        loggp={transport: loggp_of(run, transport) for transport in _transports(run, "prtt")},
+        loggp=tuple(loggp_of(run)),
     )
 
 
-def _transports(run: Run, pattern: str) -> list[str]:
-    found = (series.point for series in run.series)
-    return list(
-        dict.fromkeys(point.transport for point in found if point.pattern == pattern and point.transport != "null")
-    )
+def _place(series: Series) -> Place:
+    return series.point.transport, series.point.ranks
 
 
 def _subject(run: Run) -> str:
@@ -217,15 +222,12 @@ def _why_empty(run: Run) -> str:
 
 
 def _states(summarized: Iterable[tuple[Series, Summarized]]) -> dict[Place, State]:
-    """The state of each place that most visits saw; mixed and unknown only where there is no other."""
+    """The state of each place that most visits saw; unknown only where there is no other, and mixed is no state."""
     count: dict[Place, Counter[State]] = {}
     for series, visits in summarized:
-        place = (series.point.transport, series.point.ranks)
-        count.setdefault(place, Counter()).update(state for _, state in visits)
+        count.setdefault(_place(series), Counter()).update(state for _, state in visits if state != MIXED)
     return {
-        place: max(seen, key=lambda state: (state not in (MIXED, UNKNOWN), state != MIXED, seen[state]))
-        for place, seen in count.items()
-        if seen
+        place: max(seen, key=lambda state: (state != UNKNOWN, seen[state])) for place, seen in count.items() if seen
     }
 
 
@@ -240,7 +242,7 @@ def _curves(
         point = series.point
         if not visits or point.transport == "null":
             continue
-        state = states[point.transport, point.ranks]
+        state = states.get(_place(series))
         # Definitions change only when a run is resumed by a later version; the later one's visits are looked at.
         own = [visit for visit, at in visits if at == state and visit.median_ns is not None]
         own = [visit for visit in own if visit.definition == own[-1].definition]
@@ -293,12 +295,12 @@ def _floors(summarized: Iterable[tuple[Series, Summarized]], states: Mapping[Pla
     """The floor beside each place's shortest messages with its interval: the very visits that it is the floor of."""
     found: dict[Place, list[float]] = {}
     for series, visits in summarized:
-        place = (series.point.transport, series.point.ranks)
+        place = _place(series)
         if series.point.pattern == "pingpong" and series.point.bytes <= 64:
             found.setdefault(place, []).extend(
                 sum(visit.signs.floor_ns) / 2
                 for visit, state in visits
-                if visit.signs.floor_ns is not None and visit.signs.reference is None and state == states[place]
+                if visit.signs.floor_ns is not None and visit.signs.reference is None and state == states.get(place)
             )
     floors = {place: _estimate(median(values_ns)) for place, values_ns in found.items() if values_ns}
     return {place: floor for place, floor in floors.items() if floor is not None}

@@ -25,9 +25,10 @@ class Evidence:
 class Finding:
     """One thing that is worth saying of a curve or of several.
 
-    `effect` orders findings: by which fraction of a time (or rate) the thing shows, 1 meaning as much again. `state` is
-    the state of the machine, or of the archive's figures the scope they were taken in. `source` is where a number that
-    was not measured comes from. So many findings of the same pattern with other options say the same (`more_alike`).
+    `ranks` is their number where all that is said is of one. `effect` orders findings: by which fraction of a time (or
+    rate) the thing shows, 1 meaning as much again. `state` is the state of the machine, or of the archive's figures the
+    scope they were taken in. `source` is where a number that was not measured comes from. So many findings of the same
+    pattern with other options say the same (`more_alike`).
     """
 
     kind: str
@@ -35,6 +36,7 @@ class Finding:
     sentence: str
     effect: float
     pattern: str = ""
+    ranks: int | None = None
     state: str = ""
     sizes_bytes: tuple[int, ...] = ()
     evidence: tuple[Evidence, ...] = ()
@@ -66,6 +68,11 @@ def ratio(upper: Estimate, lower: Estimate) -> Estimate:
 def scaled(value: Estimate, factor: float) -> Estimate:
     """A positive multiple."""
     return Estimate(value.value * factor, value.low * factor, value.high * factor)
+
+
+def negative(value: Estimate) -> Estimate:
+    """What is below zero as what it lacks."""
+    return Estimate(-value.value, -value.high, -value.low)
 
 
 def is_above(upper: Estimate, lower: Estimate) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from hockney.explain.curve import Reading
+from hockney.explain.curve import Curve, Reading
+from hockney.explain.finding import sizes_text
 from hockney.explain.shape import curves_of_shapes, segments_of
 from hockney.fit import Estimate, LogGP, NoFit
 
@@ -32,18 +34,27 @@ class Line:
 
 @dataclass(frozen=True)
 class Parameters:
-    """LogGP's parameters of one segment of a transport in one state."""
+    """LogGP's parameters of one segment of a transport's round trips (`pattern` has their options) in one state."""
 
     transport: str
+    pattern: str
+    ranks: int
     state: str
     loggp: LogGP
 
 
 def lines_of(reading: Reading) -> tuple[tuple[Line, ...], dict[str, str]]:
-    """The lines of each curve whose shape is looked at, and by its name why a curve has none."""
+    """The lines of each curve whose shape is looked at, and by its name why a curve has none.
+
+    Of curves between several pairs of ranks there are none: the matrix tells of them.
+    """
     lines: list[Line] = []
     without: dict[str, str] = {}
-    for curve in curves_of_shapes(reading):
+    curves = curves_of_shapes(reading)
+    pairs = Counter(curve.place for curve in curves if _names_its_pair(curve))
+    for curve in curves:
+        if _names_its_pair(curve) and pairs[curve.place] > 1:
+            continue
         fit = segments_of(curve)
         if isinstance(fit, NoFit):
             without[f"{curve.name} on {curve.transport}"] = fit.reason
@@ -67,16 +78,23 @@ def lines_of(reading: Reading) -> tuple[tuple[Line, ...], dict[str, str]]:
     return tuple(lines), without
 
 
+def _names_its_pair(curve: Curve) -> bool:
+    return curve.option("source") is not None or curve.option("target") is not None
+
+
 def parameters_of(reading: Reading) -> tuple[tuple[Parameters, ...], dict[str, str]]:
     """LogGP's parameters, and by its name why a transport that ran prtt has none."""
     found: list[Parameters] = []
     without: dict[str, str] = {}
-    for transport, by_state in reading.loggp.items():
-        for state, fit in by_state.items():
-            if isinstance(fit, NoFit):
-                without[f"LogGP of {transport} ({state})"] = fit.reason
-            else:
-                found.extend(Parameters(transport, state, one) for one in fit)
+    for one in reading.loggp:
+        pattern = " ".join(["prtt", *(f"{name}={value}" for name, value in one.options)])
+        name = f"LogGP of {pattern} on {one.transport}, {one.ranks} ranks ({one.state})"
+        if isinstance(one.found, NoFit):
+            without[name] = one.found.reason
+        else:
+            found.extend(Parameters(one.transport, pattern, one.ranks, one.state, each) for each in one.found)
+        if one.short_bytes:
+            without[f"{name} {sizes_text(one.short_bytes)}"] = "the delay is shorter than the round trip there"
     return tuple(found), without
 
 

@@ -32,6 +32,11 @@ def slower_than_parts(reading: Reading) -> Found:
     return [_finding(found) for found in slower.values()]
 
 
+def allreduce(reading: Reading) -> Found:
+    """The best known of the guidelines, and not looked for yet."""
+    return Lacking("needs the patterns allreduce and reduce, which do not exist yet")
+
+
 def _finding(found: list[Made]) -> Finding:
     curve, size, own, parts, what = max(found, key=lambda one: one[2].value / one[3].value)
     more = f"; so it is at {len(found) - 1} more of its points" if len(found) > 1 else ""
@@ -75,7 +80,9 @@ def _barriers(reading: Reading) -> Iterator[Made]:
     """Dissemination: log2 P rounds of one message each way at once, rounded up."""
     for whole in reading.of("barrier"):
         for pingpong in reading.of("pingpong"):
-            if whole.transport == pingpong.transport and whole.state == pingpong.state and whole.marks:
+            # One of many pairs may be nearer than those that a barrier brings together.
+            plain = not (pingpong.option("source") or pingpong.option("target"))
+            if plain and whole.transport == pingpong.transport and whole.state == pingpong.state and whole.marks:
                 rounds = math.ceil(math.log2(whole.ranks))
                 shortest = pingpong.marks[0]
                 what = f"{rounds} half round trip{'s' if rounds > 1 else ''} of {format_bytes(shortest.bytes)}"

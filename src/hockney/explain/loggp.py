@@ -1,49 +1,98 @@
-"""LogGP's parameters of a run that has measured the pattern prtt, per state of the machine; as the suite loggp does."""
+"""LogGP's parameters of a run that has measured the pattern prtt, per state of the machine; as the suite loggp does.
+
+A time is the median over visits in one state, as everywhere, and needs an interval. The four times that belong together
+are of one transport, one number of ranks, and the same options but for messages and delay_ns.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from hockney.fit import LogGP, NoFit, RoundTrips, fit_loggp
-from hockney.library import Run, Series
+from hockney.library import Run
+from hockney.model import Point, PointStatus
+from hockney.stats import MIXED, State, time_of
+from hockney.store import VisitSummary
 
-_Times = dict[tuple[int, int], float]  # by messages and the delay that was asked for
-
-
-def loggp_of(run: Run, transport: str) -> dict[str, tuple[LogGP, ...] | NoFit]:
-    """By the state's name, over the sizes that have all four times in that state."""
-    states: dict[str, dict[int, _Times]] = {}
-    delays: dict[int, float] = {}
-    for series in run.find(transport=transport, pattern="prtt"):
-        messages, delay_ns = _options(series)
-        for figure in series.figures():
-            states.setdefault(figure.state, {}).setdefault(series.point.bytes, {})[messages, delay_ns] = figure.value_ns
-        if delay_ns > 0 and messages > 1 and (really_ns := _delay_ns(series)) is not None:
-            delays[series.point.bytes] = really_ns
-    return {state: _fit(sizes, delays) for state, sizes in states.items()}
+_SIZES_MIN = 3
+_Options = tuple[tuple[str, str], ...]
+_Place = tuple[str, int, _Options]  # transport, ranks, and options beside messages and delay_ns
+_Call = tuple[int, int, int]  # bytes, messages, and the delay that was asked for
+_Visits = dict[_Call, list[VisitSummary]]
 
 
-def _options(series: Series) -> tuple[int, int]:
-    given = dict(series.point.options)
-    return int(given.get("messages", 1)), int(given.get("delay_ns", 0))
+@dataclass(frozen=True)
+class Fitted:
+    """What the round trips of one place in one state give. `short_bytes`: sizes left out, their delay being shorter."""
+
+    transport: str
+    ranks: int
+    options: _Options
+    state: str
+    found: tuple[LogGP, ...] | NoFit
+    short_bytes: tuple[int, ...]
 
 
-def _delay_ns(series: Series) -> float | None:
+def loggp_of(run: Run) -> Iterator[Fitted]:
+    """Every place's, but for those of more ranks than CPUs, over the sizes that have all four times in one state."""
+    crowded = {(launch.transport, launch.ranks) for launch in run.launches.values() if launch.oversubscribed}
+    places: dict[_Place, dict[State, _Visits]] = {}
+    for series, visits in run.summaries():
+        point = series.point
+        is_crowded = (point.transport, point.ranks) in crowded
+        if point.pattern != "prtt" or is_crowded or point.transport == "null" or series.status is PointStatus.FAILED:
+            continue
+        place, call = _place_of(point)
+        for visit, state in visits:
+            if visit.median_ns is not None and state != MIXED:
+                places.setdefault(place, {}).setdefault(state, {}).setdefault(call, []).append(visit)
+    for place, states in places.items():
+        for state, own in states.items():
+            found, short_bytes = _fit(own)
+            yield Fitted(*place, state.name, found, short_bytes)
+
+
+def _place_of(point: Point) -> tuple[_Place, _Call]:
+    given = dict(point.options)
+    call = point.bytes, int(given.pop("messages", 1)), int(given.pop("delay_ns", 0))
+    return (point.transport, point.ranks, tuple(given.items())), call
+
+
+def _fit(visits: _Visits) -> tuple[tuple[LogGP, ...] | NoFit, tuple[int, ...]]:
+    times = {call: time_ns for call, own in visits.items() if (time_ns := _time_ns(own)) is not None}
+    delays = {call: delay_ns for call, own in visits.items() if (delay_ns := _delay_ns(own)) is not None}
+    trips = list(_trips(times, delays))
+    if not trips:
+        return NoFit(
+            "LogGP needs prtt with one message and with several, each with a delay and without, and an interval of each"
+        ), ()
+    long_enough = [trip for trip in trips if trip.delay_ns >= trip.one_ns]
+    if len(long_enough) < _SIZES_MIN:
+        return fit_loggp(trips), ()
+    return fit_loggp(long_enough), tuple(trip.size_bytes for trip in trips if trip not in long_enough)
+
+
+def _trips(times: Mapping[_Call, float], delays: Mapping[_Call, float]) -> Iterator[RoundTrips]:
+    """The sizes that have all four times."""
+    messages = max((messages for _, messages, _ in times), default=1)
+    delay_ns = max((delay_ns for *_, delay_ns in times), default=0)
+    for size in sorted({size for size, *_ in times}) if messages > 1 and delay_ns > 0 else ():
+        calls = [(size, 1, 0), (size, messages, 0), (size, 1, delay_ns), (size, messages, delay_ns)]
+        if calls[-1] in delays and all(call in times for call in calls):
+            one_ns, burst_ns, one_delayed_ns, spaced_ns = (times[call] for call in calls)
+            yield RoundTrips(size, messages, one_ns, burst_ns, one_delayed_ns, spaced_ns, delays[calls[-1]])
+
+
+def _time_ns(visits: Sequence[VisitSummary]) -> float | None:
+    """None without an interval."""
+    medians_ns = [visit.median_ns for visit in visits if visit.median_ns is not None]
+    time, _ = time_of(medians_ns, [visit.launch_id for visit in visits])
+    return None if time.low is None else time.value
+
+
+def _delay_ns(visits: Iterable[VisitSummary]) -> float | None:
     """What a delay really took: the source alone counts them."""
-    counted = [visit.counters for visit in series.visits if visit.counters]
+    counted = [visit.counters for visit in visits if visit.counters]
     delays = sum(sum(counters["delays"]) for counters in counted)
     return sum(sum(counters["delay_ns"]) for counters in counted) / delays if delays else None
-
-
-def _fit(sizes: Mapping[int, _Times], delays: Mapping[int, float]) -> tuple[LogGP, ...] | NoFit:
-    messages = max((n for times in sizes.values() for n, _ in times), default=1)
-    delay_ns = max((d for times in sizes.values() for _, d in times), default=0)
-    wanted = [(1, 0), (messages, 0), (1, delay_ns), (messages, delay_ns)]
-    if messages == 1 or delay_ns == 0:
-        return NoFit("LogGP needs prtt with one message and with several, each with a delay and without")
-    trips = []
-    for size, times in sizes.items():
-        if size in delays and all(key in times for key in wanted):
-            one_ns, burst_ns, one_delayed_ns, spaced_ns = (times[key] for key in wanted)
-            trips.append(RoundTrips(size, messages, one_ns, burst_ns, one_delayed_ns, spaced_ns, delays[size]))
-    return fit_loggp(trips)

@@ -1,7 +1,8 @@
 """Every pair of ranks: their times as a matrix, what pairs have in common, and which of them stand out.
 
 One pair at a time (idle) comes from pingpong with source and target; all at once (loaded) from rounds, where each
-rank's own samples tell its pair's time. Pairs are put into classes by what their two ranks share: a core, the last
+rank's own samples tell its pair's time. The matrix has both directions of an idle pair; what follows looks at a pair
+once, at the median of both. Pairs are put into classes by what their two ranks share: a core, the last
 cache, a package, the host; what lies between hosts, where nothing is known of the network, is told apart by its times.
 A pair stands out from its class where its interval lies above 1.1 times the class's median, and its value further from
 it than four of the class's spreads (1.48 median absolute deviations; P. J. Rousseeuw, C. Croux, Alternatives to the
@@ -19,14 +20,16 @@ from typing import Literal
 
 from hockney.library import Run, Series
 from hockney.machine.topology import Topology
-from hockney.model import Launch
+from hockney.model import Launch, PointStatus
 from hockney.stats import median
 from hockney.stats.interval import Interval
 from hockney.stats.states import MIXED, State
+from hockney.store import VisitSummary
 from hockney.units import format_ns
 
-Pair = tuple[int, int]  # source and target; in rounds the lower rank first
+Pair = tuple[int, int]  # source and target; in rounds and classes the lower rank first
 Load = Literal["idle", "loaded"]
+Options = tuple[tuple[str, str], ...]
 
 _APART = 1.25  # clusters of pairs between hosts: neighbours in a sorted list that differ by more
 _CLUSTER_MIN = 4
@@ -64,9 +67,15 @@ class Outlier:
 
 @dataclass(frozen=True)
 class PairMatrix:
-    """Half round trips between all pairs, in one state of the machine. `missing` pairs have no figure in that state."""
+    """Half round trips between all pairs, in one state of the machine. `missing` pairs have no figure in that state.
+
+    `options` are the pattern's, but for those that name the pair. Classes and outliers have a pair once, the lower rank
+    first.
+    """
 
     transport: str
+    pattern: str
+    options: Options
     bytes: int
     load: Load
     state: str
@@ -101,7 +110,7 @@ def outlier_text(outlier: Outlier, hosts: Sequence[str]) -> str:
 
 
 def pair_matrices(run: Run) -> list[PairMatrix]:
-    """A matrix for each transport, number of ranks, size and load of which a run has several pairs."""
+    """A matrix for each transport, number of ranks, size, load and options of which a run has several pairs."""
     topology = _topology(run)
     return [
         matrix
@@ -113,14 +122,19 @@ def pair_matrices(run: Run) -> list[PairMatrix]:
 
 # ---- reading ---------------------------------------------------------------------------------------------------------
 
-_Key = tuple[str, int, int, Load]  # transport, ranks, bytes
+_Key = tuple[str, int, int, str, Options]  # transport, ranks, bytes, pattern
+_Summaries = Sequence[tuple[VisitSummary, State]]
+_Measured = list[tuple[Series, _Summaries, list[Pair]]]
+_Medians = dict[State, list[float]]  # one a visit
 
 
-def _of_pairs(run: Run) -> dict[_Key, list[tuple[Series, list[Pair]]]]:
+def _of_pairs(run: Run) -> dict[_Key, _Measured]:
     """The series of one matrix together, each with the pairs that it measures; not where they are all of one pair."""
-    found: dict[_Key, list[tuple[Series, list[Pair]]]] = {}
-    for series in run.series:
+    found: dict[_Key, _Measured] = {}
+    for series, visits in run.summaries():
         point = series.point
+        if series.status is PointStatus.FAILED:
+            continue
         options = dict(point.options)
         if point.pattern == "pingpong":
             pairs = [(int(options.get("source", "0")), int(options.get("target", "1")))]
@@ -128,34 +142,42 @@ def _of_pairs(run: Run) -> dict[_Key, list[tuple[Series, list[Pair]]]]:
             pairs = partners(point.ranks, int(options.get("round", "1")))
         else:
             continue
-        load: Load = "idle" if point.pattern == "pingpong" else "loaded"
-        found.setdefault((point.transport, point.ranks, point.bytes, load), []).append((series, pairs))
+        others = tuple(option for option in point.options if option[0] not in ("source", "target", "round"))
+        key = (point.transport, point.ranks, point.bytes, point.pattern, others)
+        found.setdefault(key, []).append((series, visits, pairs))
     return {
-        key: series
-        for key, series in found.items()
-        if len({frozenset(pair) for _, pairs in series for pair in pairs}) > 1
+        key: measured
+        for key, measured in found.items()
+        if len({frozenset(pair) for *_, pairs in measured for pair in pairs}) > 1
     }
 
 
-def _matrix(
-    run: Run, key: _Key, measured: Sequence[tuple[Series, list[Pair]]], topology: Topology | None
-) -> PairMatrix | None:
+def _matrix(run: Run, key: _Key, measured: _Measured, topology: Topology | None) -> PairMatrix | None:
     """In the state in which most pairs have a figure; None where nothing was measured."""
-    transport, ranks, size, load = key
+    transport, ranks, size, pattern, others = key
+    idle = pattern == "pingpong"
     cells = [
-        (pair, _by_state(series, pair[:1] if load == "idle" else pair)) for series, own in measured for pair in own
+        (pair, _medians(visits) if idle else _medians_of_ranks(series, pair))
+        for series, visits, own in measured
+        for pair in own
     ]
     seen = Counter(state for _, by_state in cells for state in by_state)
     launch = next((one for one in run.launches.values() if (one.transport, one.ranks) == (transport, ranks)), None)
     if not seen or launch is None:
         return None
     state = seen.most_common(1)[0][0]
-    times = {pair: by_state[state] for pair, by_state in cells if state in by_state}
-    classes = _classes(times, launch, topology)
+    times = {pair: median(by_state[state]) for pair, by_state in cells if state in by_state}
+    both: dict[Pair, list[float]] = {}
+    for (a, b), by_state in cells:
+        both.setdefault((min(a, b), max(a, b)), []).extend(by_state.get(state, ()))
+    once = {pair: median(values_ns) for pair, values_ns in both.items() if values_ns}
+    classes = _classes(once, launch, topology)
     return PairMatrix(
         transport=transport,
+        pattern=pattern,
+        options=others,
         bytes=size,
-        load=load,
+        load="idle" if idle else "loaded",
         state=state.name,
         floor_ns=state.floor_ns,
         ranks=ranks,
@@ -165,7 +187,7 @@ def _matrix(
         times=times,
         missing=len(cells) - len(times),
         classes=classes,
-        outliers=tuple(_outliers(times, classes)),
+        outliers=tuple(_outliers(once, classes)),
     )
 
 
@@ -178,17 +200,26 @@ def partners(ranks: int, round_: int) -> list[Pair]:
     return sorted(met)
 
 
-def _by_state(series: Series, ranks: Sequence[int]) -> dict[State, Interval]:
-    """The median over visits of the slower of these ranks, by state of the machine."""
+def _medians(visits: _Summaries) -> _Medians:
+    """The pattern's time of each visit, which is the source's, by state of the machine."""
+    medians: _Medians = {}
+    for visit, state in visits:
+        if visit.median_ns is not None and state != MIXED:
+            medians.setdefault(state, []).append(visit.median_ns)
+    return medians
+
+
+def _medians_of_ranks(series: Series, ranks: Sequence[int]) -> _Medians:
+    """The same of the slower of these ranks, whose samples are needed for that."""
     import numpy as np
 
-    medians: dict[State, list[float]] = {}
+    medians: _Medians = {}
     for visit, state in zip(series.visits, series.states, strict=True):
         if visit.elapsed_ns.size and state != MIXED:
             slower = visit.elapsed_ns[list(ranks)].max(axis=0)
             time_ns = float(np.median(slower)) / (visit.batch * visit.definition.divisor)
             medians.setdefault(state, []).append(time_ns)
-    return {state: median(values) for state, values in medians.items()}
+    return medians
 
 
 def _topology(run: Run) -> Topology | None:

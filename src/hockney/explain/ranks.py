@@ -73,7 +73,8 @@ def slow_pairs(reading: Reading) -> Found:
             Finding(
                 kind="pairs that stand out",
                 transport=matrix.transport,
-                pattern="pingpong" if matrix.load == "idle" else "rounds",
+                pattern=" ".join([matrix.pattern, *(f"{name}={value}" for name, value in matrix.options)]),
+                ranks=matrix.ranks,
                 state=matrix.state,
                 sentence=f"{format_bytes(matrix.bytes)} between {matrix.ranks} ranks, {company}: "
                 + "; ".join(outlier_text(one, matrix.hosts) for one in worst[:_NAMED_MAX])

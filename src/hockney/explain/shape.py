@@ -12,21 +12,22 @@ from hockney.explain.finding import (
     Lacking,
     difference,
     is_above,
+    negative,
     ratio,
     ratio_text,
     relative,
     sizes_text,
     time_text,
 )
-from hockney.explain.thresholds import thresholds_of
-from hockney.fit import Estimate, HockneyFit, NoFit, SegmentFit, Switch, fit_hockney, fit_segments
+from hockney.explain.thresholds import Threshold, thresholds_of
+from hockney.fit import JUMP, Estimate, HockneyFit, NoFit, SegmentFit, Switch, fit_hockney, fit_segments
 from hockney.units import format_bytes, format_ns, format_rate
 
 # A curve's shape is that of its transport, so of each transport the first of these that it has is looked at.
 _SHAPES = ("pingpong", "putpong", "oneway", "pairs", "put", "get", "putring")
 _SIZES_MIN = 6
 _BEND = 0.25
-_JUMP = 0.05  # of the time; smaller ones are a fit's, not a protocol's
+_DOCUMENTED = 2  # a documented size says what a switch is if its place is known to such a factor
 _BLIP = 0.05
 _FALL = 0.10
 _ALIKE = 0.03
@@ -43,7 +44,7 @@ def switches(reading: Reading) -> Found:
         found
         for curve, fit in fits
         for number, switch in enumerate(fit.switches)
-        if (found := _switch(curve, fit, number, switch, reading) or _bend(curve, fit, number, switch)) is not None
+        if (found := _switch(curve, fit, number, reading) or _bend(curve, fit, number, switch)) is not None
     ]
 
 
@@ -53,35 +54,51 @@ def segments_of(curve: Curve) -> SegmentFit | NoFit:
     return fit_segments(curve.sizes, [mark.time_ns.value for mark in curve.marks], errors)
 
 
-def _switch(curve: Curve, fit: SegmentFit, number: int, switch: Switch, reading: Reading) -> Finding | None:
-    """A jump upwards: another protocol begins with more work."""
-    if switch.jump_ns.low <= 0 or switch.relative < _JUMP:
+def _switch(curve: Curve, fit: SegmentFit, number: int, reading: Reading) -> Finding | None:
+    """A jump: another protocol begins with more work, or with less. Where the lines may meet there is none."""
+    switch = fit.switches[number]
+    jump = switch.jump_ns
+    if switch.bend or jump.low <= 0 <= jump.high or abs(switch.relative) < JUMP:
         return None
+    falls = jump.high < 0
     known = [
         threshold
         for threshold in thresholds_of(curve.transport, reading.facts)
         if threshold.lies_between(switch.below_bytes, switch.above_bytes)
     ]
-    said = (
-        f"Documented there: {'; '.join(threshold.text for threshold in known)}."
-        if known
-        else "No documented threshold of this transport is known there."
-    )
     return finding_about(
         curve,
         "protocol switch",
         sentence=(
             f"Between {format_bytes(switch.below_bytes)} and {format_bytes(switch.above_bytes)} the time of "
-            f"{curve.name} jumps by {time_text(switch.jump_ns)}, {switch.relative:.0%}. {said}"
+            f"{curve.name} {'falls' if falls else 'jumps'} by {time_text(negative(jump) if falls else jump)}, "
+            f"{abs(switch.relative):.0%}. {_documented(known, switch)}"
         ),
-        effect=switch.relative,
+        effect=abs(switch.relative),
         sizes_bytes=(switch.below_bytes, switch.above_bytes),
-        evidence=(Evidence("jump", switch.jump_ns, "ns"), *_sides(fit, number)),
-        remedy=None
-        if switch.above_bytes - switch.below_bytes == 1
-        else f"`hockney run {curve.pattern} -t {curve.transport} --refine` finds the place to a byte.",
+        evidence=(Evidence("jump", jump, "ns"), *_sides(fit, number)),
+        remedy=_refine(curve, switch, reading.grains.get(curve.pattern, 1)),
         source=known[0].source if known else None,
     )
+
+
+def _documented(known: Sequence[Threshold], switch: Switch) -> str:
+    """What is documented between the two sizes; that it is the switch is said only where these are close."""
+    if not known:
+        return "No documented threshold of this transport is known there."
+    texts = "; ".join(threshold.text for threshold in known)
+    if switch.above_bytes <= _DOCUMENTED * switch.below_bytes:
+        return f"Documented there: {texts}."
+    return f"In that range lies {texts}; whether it is the switch, sizes so far apart don't tell."
+
+
+def _refine(curve: Curve, switch: Switch, grain_bytes: int) -> str | None:
+    """How to find the place; None where it is known."""
+    if switch.above_bytes - switch.below_bytes <= grain_bytes:
+        return None
+    options = "".join(f" -o {name}={value}" for name, value in curve.options)
+    known = "to a byte" if grain_bytes == 1 else f"to {grain_bytes} B, as closely as its sizes lie"
+    return f"`hockney run {curve.pattern} -t {curve.transport} -n {curve.ranks}{options} --refine` finds the place {known}."
 
 
 def _sides(fit: SegmentFit, number: int) -> tuple[Evidence, ...]:

@@ -36,7 +36,7 @@ class Threshold:
 def thresholds_of(transport: str, facts: Mapping[str, Any]) -> Iterator[Threshold]:
     """What is documented of a transport, in the version that its name carries. `facts` are those of the run."""
     for row in rows_of("thresholds"):
-        size = row.get("bytes") or facts.get("network", {}).get(row["fact"])
+        size = row.get("bytes") or (facts.get("network") or {}).get(row["fact"])
         if size and _is_meant(transport, row["transports"], *row["versions"]):
             yield Threshold(row["name"], size, row["header_bytes"], row["meaning"], row["ask"], row["source"])
 

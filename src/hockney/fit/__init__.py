@@ -6,9 +6,10 @@ from hockney.fit.distance import DistanceFit, fit_distance
 from hockney.fit.fit import HockneyFit, NoFit, fit_hockney
 from hockney.fit.lines import Estimate
 from hockney.fit.loggp import LogGP, RoundTrips, fit_loggp
-from hockney.fit.segments import Segment, SegmentFit, Switch, fit_segments
+from hockney.fit.segments import JUMP, Segment, SegmentFit, Switch, fit_segments
 
 __all__ = [
+    "JUMP",
     "DistanceFit",
     "Estimate",
     "HockneyFit",

@@ -25,6 +25,7 @@ from hockney.fit.student import t_quantile
 if TYPE_CHECKING:
     from hockney.model import FloatArray
 
+JUMP = 0.05  # of the time: a smaller switch may be the fit's own, and nobody looks closer at it
 _REWEIGHTED = 3  # times: weights come from the fit that they decide
 
 

@@ -1,0 +1,87 @@
+"""Lines and LogGP as explain hands them out and prints them, of curves of known truth."""
+
+from __future__ import annotations
+
+import pytest
+from tests.explain.readings import SIZES, curve, line, reading
+from tests.fit.test_loggp import SMALL
+from tests.fit.truth import sizes_of
+
+from hockney.cli.explain import _print_lines, _print_loggp
+from hockney.explain.fits import lines_of, parameters_of
+from hockney.explain.loggp import Fitted
+from hockney.fit import NoFit, fit_loggp
+
+TRIPS = [SMALL.trips(size) for size in sizes_of(24)]
+
+
+def test_each_segment_is_a_line() -> None:
+    made = curve(lambda size: 500 + 0.1 * size if size <= 2048 else 2000 + 0.05 * size, ranks=4)
+    (below, above), without = lines_of(reading(made))
+    assert not without
+    assert (below.transport, below.pattern, below.ranks, below.state) == ("shm", "pingpong", 4, "near")
+    assert (below.first_bytes, below.last_bytes, above.first_bytes, above.last_bytes) == (8, 2048, 4096, 65536)
+    assert (below.sizes, above.sizes) == (9, 5)
+    assert below.t0_ns.value == pytest.approx(500)
+    assert above.r_inf_bytes_per_s is not None
+    assert above.r_inf_bytes_per_s.value == pytest.approx(2e10)
+    assert below.n_half_bytes is not None
+    assert below.n_half_bytes.value == pytest.approx(5000)
+    assert below.relative_rms < 1e-6
+
+
+def test_a_curve_without_a_line_says_why() -> None:
+    lines, without = lines_of(reading(curve(sizes=SIZES[:2])))
+    assert lines == ()
+    assert without == {"pingpong on shm": "a fit needs three sizes, there are 2"}
+
+
+def test_one_pair_by_name_has_its_line_and_one_of_many_has_none() -> None:
+    one, other = (curve(ranks=4, options={"source": 1, "target": target}) for target in (2, 3))
+    assert len(lines_of(reading(one))[0]) == 1
+    assert lines_of(reading(one, other)) == ((), {})
+
+
+def test_lines_are_printed_with_their_arms(capsys: pytest.CaptureFixture[str]) -> None:
+    _print_lines(lines_of(reading(curve(line(500, 0.1), ranks=4)))[0])
+    printed = capsys.readouterr().out
+    row = next(row for row in printed.splitlines() if row.startswith("pingpong on shm, 4 ranks"))
+    for cell in ("8 B - 64 KiB", "500 ns ±", "10.0 GB/s ±", "5,000 B ±", "0.0%", "near"):
+        assert cell in row
+    _print_lines([])
+    assert capsys.readouterr().out == ""
+
+
+def test_what_the_figures_do_not_tell_is_a_dash(capsys: pytest.CaptureFixture[str]) -> None:
+    _print_lines(lines_of(reading(curve(lambda size: 500 + 5 * (size % 3), sizes=SIZES)))[0])
+    row = next(row for row in capsys.readouterr().out.splitlines() if row.startswith("pingpong on shm"))
+    assert " - " in row.replace("8 B - 64 KiB", "")
+
+
+def test_parameters_and_their_reasons() -> None:
+    fit = fit_loggp(TRIPS)
+    options = (("source", "1"), ("target", "0"))
+    parameters, without = parameters_of(
+        reading(
+            curve(),
+            loggp=(
+                Fitted("shm", 2, options, "near", fit, (1 << 20,)),
+                Fitted("tcp", 4, (), "near", NoFit("because"), ()),
+            ),
+        )
+    )
+    assert [(one.transport, one.pattern, one.ranks) for one in parameters] == [("shm", "prtt source=1 target=0", 2)]
+    assert without == {
+        "LogGP of prtt source=1 target=0 on shm, 2 ranks (near) at 1 MiB": "the delay is shorter than the round trip there",
+        "LogGP of prtt on tcp, 4 ranks (near)": "because",
+    }
+
+
+def test_loggp_is_printed_by_segment(capsys: pytest.CaptureFixture[str]) -> None:
+    parameters, _ = parameters_of(reading(curve(), loggp=(Fitted("shm", 2, (), "near", fit_loggp(TRIPS), ()),)))
+    _print_loggp(parameters)
+    row = next(row for row in capsys.readouterr().out.splitlines() if row.startswith("prtt on shm"))
+    for cell in ("900 ns", "300 ns", "200 ns", "450 ns", "12.5 GB/s", "yes", "near"):
+        assert cell in row
+    _print_loggp(())
+    assert capsys.readouterr().out == ""
