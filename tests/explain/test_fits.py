@@ -72,7 +72,9 @@ def test_parameters_and_their_reasons() -> None:
     )
     assert [(one.transport, one.pattern, one.ranks) for one in parameters] == [("shm", "prtt source=1 target=0", 2)]
     assert without == {
-        "LogGP of prtt source=1 target=0 on shm, 2 ranks (near) at 1 MiB": "the delay is shorter than the round trip there",
+        "LogGP of prtt source=1 target=0 on shm, 2 ranks (near) at 1 MiB": (
+            "the delay is shorter than the round trip there"
+        ),
         "LogGP of prtt on tcp, 4 ranks (near)": "because",
     }
 

@@ -93,6 +93,19 @@ def test_bytes_that_cost_more_from_between_two_sizes_on_are_a_bend_and_no_switch
     (bend,) = found("protocol switches", reading(made))
     assert bend.kind == "bend"
     assert bend.sizes_bytes == (2048, 4096)
+    assert bend.sentence.endswith("times.")
+
+
+def test_beside_a_bend_stands_what_is_documented_there() -> None:
+    """A single copy from 8 KiB on, which takes longer to begin and less for each byte."""
+    sizes = [*SIZES, 131072, 262144]
+    made = curve(lambda size: 1300 + (0.43 * size if size < 8192 else 3200 + 0.05 * size), transport="mpi@mpich-5.0.2",
+                 sizes=sizes)  # fmt: skip
+    (bend,) = found("protocol switches", reading(made))
+    assert (bend.kind, bend.sizes_bytes) == ("bend", (4096, 8192))
+    assert "Documented there: " in bend.sentence
+    assert "MPIR_CVAR_CH4_IPC_CMA_P2P_THRESHOLD" in bend.sentence
+    assert (bend.source or "").startswith("https://")
 
 
 def test_a_change_of_slope_is_a_bend_and_no_switch() -> None:

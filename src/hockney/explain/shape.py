@@ -43,8 +43,8 @@ def switches(reading: Reading) -> Found:
     return [
         found
         for curve, fit in fits
-        for number, switch in enumerate(fit.switches)
-        if (found := _switch(curve, fit, number, reading) or _bend(curve, fit, number, switch)) is not None
+        for number in range(len(fit.switches))
+        if (found := _switch(curve, fit, number, reading) or _bend(curve, fit, number, reading)) is not None
     ]
 
 
@@ -61,18 +61,15 @@ def _switch(curve: Curve, fit: SegmentFit, number: int, reading: Reading) -> Fin
     if switch.bend or jump.low <= 0 <= jump.high or abs(switch.relative) < JUMP:
         return None
     falls = jump.high < 0
-    known = [
-        threshold
-        for threshold in thresholds_of(curve.transport, reading.facts)
-        if threshold.lies_between(switch.below_bytes, switch.above_bytes)
-    ]
+    known = _known(curve, switch, reading)
     return finding_about(
         curve,
         "protocol switch",
         sentence=(
             f"Between {format_bytes(switch.below_bytes)} and {format_bytes(switch.above_bytes)} the time of "
             f"{curve.name} {'falls' if falls else 'jumps'} by {time_text(negative(jump) if falls else jump)}, "
-            f"{abs(switch.relative):.0%}. {_documented(known, switch)}"
+            f"{abs(switch.relative):.0%}. "
+            f"{_documented(known, switch) or 'No documented threshold of this transport is known there.'}"
         ),
         effect=abs(switch.relative),
         sizes_bytes=(switch.below_bytes, switch.above_bytes),
@@ -82,10 +79,18 @@ def _switch(curve: Curve, fit: SegmentFit, number: int, reading: Reading) -> Fin
     )
 
 
+def _known(curve: Curve, switch: Switch, reading: Reading) -> list[Threshold]:
+    return [
+        threshold
+        for threshold in thresholds_of(curve.transport, reading.facts)
+        if threshold.lies_between(switch.below_bytes, switch.above_bytes)
+    ]
+
+
 def _documented(known: Sequence[Threshold], switch: Switch) -> str:
     """What is documented between the two sizes; that it is the switch is said only where these are close."""
     if not known:
-        return "No documented threshold of this transport is known there."
+        return ""
     texts = "; ".join(threshold.text for threshold in known)
     if switch.above_bytes <= _DOCUMENTED * switch.below_bytes:
         return f"Documented there: {texts}."
@@ -97,8 +102,9 @@ def _refine(curve: Curve, switch: Switch, grain_bytes: int) -> str | None:
     if switch.above_bytes - switch.below_bytes <= grain_bytes:
         return None
     options = "".join(f" -o {name}={value}" for name, value in curve.options)
+    command = f"hockney run {curve.pattern} -t {curve.transport} -n {curve.ranks}{options} --refine"
     known = "to a byte" if grain_bytes == 1 else f"to {grain_bytes} B, as closely as its sizes lie"
-    return f"`hockney run {curve.pattern} -t {curve.transport} -n {curve.ranks}{options} --refine` finds the place {known}."
+    return f"`{command}` finds the place {known}."
 
 
 def _sides(fit: SegmentFit, number: int) -> tuple[Evidence, ...]:
@@ -111,8 +117,10 @@ def _sides(fit: SegmentFit, number: int) -> tuple[Evidence, ...]:
     )
 
 
-def _bend(curve: Curve, fit: SegmentFit, number: int, switch: Switch) -> Finding | None:
-    """No jump, but bytes that cost more or less from there on."""
+def _bend(curve: Curve, fit: SegmentFit, number: int, reading: Reading) -> Finding | None:
+    """No jump that can be told from a change of slope, but bytes that cost more or less from there on."""
+    switch = fit.switches[number]
+    known = _known(curve, switch, reading)
     below, above = fit.segments[number].ns_per_byte, fit.segments[number + 1].ns_per_byte
     if not (is_above(above, below) or is_above(below, above)) or below.low <= 0 or above.low <= 0:
         return None
@@ -124,11 +132,13 @@ def _bend(curve: Curve, fit: SegmentFit, number: int, switch: Switch) -> Finding
         "bend",
         sentence=(
             f"From {format_bytes(switch.above_bytes)} on each byte of {curve.name} takes {above.value:.3g} ns, up to "
-            f"{format_bytes(switch.below_bytes)} {below.value:.3g} ns: {ratio_text(quotient)} times."
+            f"{format_bytes(switch.below_bytes)} {below.value:.3g} ns: {ratio_text(quotient)} times. "
+            f"{_documented(known, switch)}".rstrip()
         ),
         effect=0.0,
         sizes_bytes=(switch.below_bytes, switch.above_bytes),
         evidence=_sides(fit, number),
+        source=known[0].source if known else None,
     )
 
 
