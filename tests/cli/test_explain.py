@@ -15,9 +15,9 @@ from hockney.cli import run
 
 @pytest.fixture(scope="module")
 def real_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A short real run over shared memory, TCP and every MPI that is here."""
+    """A short real run over shared memory, TCP and every MPI that is here; of few sizes, so each has its interval."""
     path = tmp_path_factory.mktemp("explain") / "results.db"
-    arguments = ["run", "pingpong", "-t", "shm,tcp,mpi", "--bytes", "0,1:64K", "--time", "15s"]
+    arguments = ["run", "pingpong", "-t", "shm,tcp,mpi", "--bytes", "0,8,64,1K,4K,8K,64K", "--time", "15s"]
     assert run([*arguments, "--oversubscribe", "--store", str(path)]) == 0
     return path
 
