@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from hockney.worker.build import Recipe, build_worker, family_sources
+from hockney.worker.catalogue import load
 
 HERE = Path(__file__).parent
 PATTERNS = ["pingpong", "oneway", "twoway", "pairs", "alltoall", "outfarm", "multicast", "funnel", "barrier"]
@@ -471,6 +472,31 @@ def test_what_does_not_go_together_is_refused_in_a_sentence(command: str, culpri
     assert answers[0]["code"] == "unsupported"
     assert culprit in answers[0]["message"]
     assert "\n" not in answers[0]["message"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "ranks", "option", "right", "why"),
+    [
+        ("ring", 3, "distance", 2, "a distance among 3 ranks is at most 2, not 3"),
+        ("putring", 2, "distance", 1, "a distance among 2 ranks is at most 1, not 2"),
+        ("rounds", 3, "round", 3, "3 ranks have all met after 3 rounds, so there is no round 4"),
+        ("rounds", 4, "round", 3, "4 ranks have all met after 3 rounds, so there is no round 4"),
+        ("get", 2, "source", 0, "source and target are both rank 1 and must be two ranks"),
+        ("pingpong", 3, "target", 2, "target is rank 3, and the last of 3 ranks is 2"),
+    ],
+)
+def test_what_there_is_no_rank_for_is_refused_before_and_in_the_worker(
+    pattern: str, ranks: int, option: str, right: int, why: str
+) -> None:
+    commands = [measure(pattern, 8, **{option: value}) for value in (right, right + 1)]
+    answers, _ = converse(build_worker(), commands, "-t", "shm", "-n", str(ranks), "--oversubscribed")
+    assert [a["kind"] for a in answers] == ["measure", "error", "bye"]
+    assert (answers[1]["code"], answers[1]["message"]) == ("unsupported", why)
+    catalogue = load(libraries=())
+    shm = catalogue.transports["shm"]
+    for value, said in ((right, None), (right + 1, why)):
+        options = ((option, str(value)),)
+        assert catalogue.obstacle(catalogue.pattern(pattern), shm, ranks, 8, options) == said
 
 
 def test_who_has_no_one_sided_access_says_so() -> None:

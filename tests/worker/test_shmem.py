@@ -134,7 +134,7 @@ def test_a_session_from_hello_to_quit_without_a_crash_at_its_end(shmem: Shmem, t
 @pytest.mark.parametrize("ranks", [2, 3, 4])
 @pytest.mark.parametrize("transport", VARIANTS)
 def test_collectives_are_the_librarys_own(shmem: Shmem, transport: str, ranks: int) -> None:
-    """More of them than there are sync arrays, in words of 4 and of 8 bytes, and every byte is looked at."""
+    """More of them than there are sync arrays, an odd and an even number of words, and every byte is looked at."""
     native = [("algorithm", "native")]
     patterns = [
         ("alltoall", []),
@@ -145,7 +145,7 @@ def test_collectives_are_the_librarys_own(shmem: Shmem, transport: str, ranks: i
     with WorkerSession(job(shmem, transport, ranks)) as session:
         session.hello()
         for pattern, options in patterns:
-            for size in (0, 4, 8, 100, 70_000):
+            for size in (4, 8, 100, 70_000):
                 answer = session.measure(pattern, bytes=size, batch=70, samples=3, timeout_s=60, options=options)
                 assert (answer.algorithm, answer.verified) == ("native", True)
         session.close()
@@ -155,16 +155,24 @@ def test_collectives_are_the_librarys_own(shmem: Shmem, transport: str, ranks: i
 @EVERY_SHMEM
 def test_what_its_collectives_do_not_take_is_refused_and_the_job_goes_on(shmem: Shmem) -> None:
     refused = [
-        ("alltoall", 6, "auto", "alltoall of shmem takes multiples of 4 B, not 6 B"),
-        ("multicast", 9, "native", "broadcast of shmem takes multiples of 4 B, not 9 B"),
+        ("alltoall", 6, "auto", "alltoall of shmem takes sizes that are multiples of 4 B, not 6 B"),
+        ("alltoall", 0, "auto", "alltoall of shmem takes sizes that are multiples of 4 B, not 0 B"),  # an empty call
+        ("multicast", 9, "native", "broadcast of shmem takes sizes that are multiples of 4 B, not 9 B"),
+        ("multicast", 0, "native", "broadcast of shmem takes sizes that are multiples of 4 B, not 0 B"),
         ("multicast", 8, "flat", "send and receive, which shmem does not offer; algorithm=native does without"),
         ("barrier", 0, "portable", "send and receive, which shmem does not offer; algorithm=native does without"),
     ]
+    catalogue = load(libraries=[shmem])
+    transport = catalogue.transports[shmem.id]
     with WorkerSession(job(shmem, "shmem")) as session:
         session.hello()
         for pattern, size, algorithm, why in refused:
             with pytest.raises(WorkerRefused, match=why):
                 session.measure(pattern, bytes=size, options=[("algorithm", algorithm)])
+            told = catalogue.obstacle(catalogue.pattern(pattern), transport, 2, size, [("algorithm", algorithm)])
+            assert told is not None
+            if "takes" in why:
+                assert told == why.replace("shmem", shmem.id)
         assert session.measure("alltoall", bytes=8).verified
         session.close()
 

@@ -73,9 +73,14 @@ class PatternInfo:
             raise UsageError(f"{self.name} has no options, so no '{name}'")
         raise unknown(f"option of {self.name}", name, [option.name for option in self.options])
 
-    def ends_obstacle(self, ranks: int, options: Sequence[tuple[str, str]]) -> str | None:
-        """Why the ranks that are to be source and target can't be; None where they can, or the pattern has no such."""
+    def options_obstacle(self, ranks: int, options: Sequence[tuple[str, str]]) -> str | None:
+        """Why there is no rank for what the options say of ends, distance or round; None where there is."""
         given = {**{option.name: option.default for option in self.options}, **dict(options)}
+        if int(given.get("distance", 0)) >= ranks:
+            return f"a distance among {ranks} ranks is at most {ranks - 1}, not {given['distance']}"
+        rounds = ranks - 1 + ranks % 2
+        if int(given.get("round", 0)) > rounds:
+            return f"{ranks} ranks have all met after {rounds} rounds, so there is no round {given['round']}"
         if not {"source", "target"} <= given.keys():
             return None
         ends = {name: int(given[name]) for name in ("source", "target")}
@@ -89,7 +94,8 @@ class PatternInfo:
 class TransportInfo:
     """A transport that is ready here. `name` is `base[@library][:variant]`; native ones have no `library`.
 
-    `native`: the collectives that it has of its own; their lengths are multiples of `grain_bytes`, if that is not 0.
+    `native`: the collectives that it has of its own; their lengths are multiples of `grain_bytes`, and not 0;
+    where that is 0, any length will do.
     """
 
     name: str
@@ -161,7 +167,12 @@ class Catalogue:
         size_bytes: int,
         options: Sequence[tuple[str, str]] = (),
     ) -> str | None:
-        """Why this point can't be measured, as a sentence, or None: the same rules that the worker applies."""
+        """Why this point can't be measured, as a sentence, or None where only the worker can tell.
+
+        Told early: all that pattern and transport say of themselves in data, and ends, distances and rounds for which
+        there is no rank. Only by the worker, when it comes to the point: how ft's grid is divided, a delay that the
+        clock can't tell, and buffers above the memory.
+        """
         lack = _what_it_lacks(pattern, transport, size_bytes, options)
         if lack is not None:
             return lack
@@ -174,12 +185,12 @@ class Catalogue:
         if ranks < least or (most and ranks > most) or ranks % step:
             rule = f"{least}" if least == most else f"{least} or more"
             return f"{pattern.name} runs on {rule} ranks{f', a multiple of {step}' if step > 1 else ''}, not on {ranks}"
-        ends = pattern.ends_obstacle(ranks, options)
-        if ends is not None:
-            return ends
-        grain = pattern.grain_bytes
-        if grain and (size_bytes == 0 or size_bytes % grain):
-            return f"{pattern.name} takes sizes that are multiples of {grain} B, not {size_bytes} B"
+        alone = pattern.options_obstacle(ranks, options)
+        if alone is not None:
+            return alone
+        unfit = _grain_obstacle(pattern.name, size_bytes, pattern.grain_bytes)
+        if unfit is not None:
+            return unfit
         if transport.max_bytes and size_bytes > transport.max_bytes:
             return f"{size_bytes} B is above the {transport.max_bytes} B that {transport.name} sends in one message"
         return None
@@ -206,9 +217,14 @@ def _what_it_lacks(
     for need in () if native else sorted(pattern.needs - transport.caps):
         hint = "; algorithm=native does without" if own else ""
         return f"{pattern.name} needs {_WORDS.get(need, need)}, which {transport.name} does not offer{hint}"
-    grain = transport.grain_bytes
-    if native and grain and size_bytes % grain:
-        return f"{collective} of {transport.name} takes multiples of {grain} B, not {size_bytes} B"
+    if native and pattern.sized:
+        return _grain_obstacle(f"{collective} of {transport.name}", size_bytes, transport.grain_bytes)
+    return None
+
+
+def _grain_obstacle(who: str, size_bytes: int, grain_bytes: int) -> str | None:
+    if grain_bytes and (size_bytes == 0 or size_bytes % grain_bytes):
+        return f"{who} takes sizes that are multiples of {grain_bytes} B, not {size_bytes} B"
     return None
 
 

@@ -176,6 +176,12 @@ static int64_t senders_of(const hk_pattern_t *pattern, const hk_command_t *comma
     return -1;
 }
 
+/* Of nothing there is no word to wait for, and a library's call may return at once: 0 is no such size. */
+static bool is_grained(uint64_t size_bytes, size_t grain_bytes)
+{
+    return grain_bytes == 0 || (size_bytes != 0 && size_bytes % grain_bytes == 0);
+}
+
 bool hk_point_fits(hk_ctx_t *ctx, const hk_command_t *command, char why[HK_ERROR_MAX])
 {
     const hk_transport_t *tp = ctx->tp;
@@ -190,9 +196,9 @@ bool hk_point_fits(hk_ctx_t *ctx, const hk_command_t *command, char why[HK_ERROR
     } else if (lack != NULL) {
         snprintf(why, HK_ERROR_MAX, "%s needs %s, which %s does not offer%s", pattern->name, lack, tp->name,
                  has_own ? "; algorithm=native does without" : "");
-    } else if (native && tp->grain_bytes != 0 && command->bytes % tp->grain_bytes != 0) {
-        snprintf(why, HK_ERROR_MAX, "%s of %s takes multiples of %zu B, not %llu B", pattern->collective, tp->name,
-                 tp->grain_bytes, (unsigned long long)command->bytes);
+    } else if (native && pattern->sized && !is_grained(command->bytes, tp->grain_bytes)) {
+        snprintf(why, HK_ERROR_MAX, "%s of %s takes sizes that are multiples of %zu B, not %llu B", pattern->collective,
+                 tp->name, tp->grain_bytes, (unsigned long long)command->bytes);
     } else if (senders >= size - 1) {
         snprintf(why, HK_ERROR_MAX, "%s with %s=%lld on %d ranks has no receivers: it needs %lld ranks or more",
                  pattern->name, pattern->senders, (long long)senders, size, (long long)senders + 2);
@@ -202,7 +208,7 @@ bool hk_point_fits(hk_ctx_t *ctx, const hk_command_t *command, char why[HK_ERROR
     } else if (size % pattern->ranks_step != 0) {
         snprintf(why, HK_ERROR_MAX, "%s needs a number of ranks that divides by %d, not %d", pattern->name,
                  pattern->ranks_step, size);
-    } else if (pattern->grain_bytes != 0 && (command->bytes == 0 || command->bytes % pattern->grain_bytes != 0)) {
+    } else if (!is_grained(command->bytes, pattern->grain_bytes)) {
         snprintf(why, HK_ERROR_MAX, "%s takes sizes that are multiples of %zu B, not %llu B", pattern->name,
                  pattern->grain_bytes, (unsigned long long)command->bytes);
     } else if (tp->max_bytes != 0 && command->bytes > tp->max_bytes) {

@@ -73,7 +73,7 @@ typedef struct hk_transport {
     const char *name;    /* what the user types: "tcp", "tcp:spin" */
     const char *summary; /* one line for `hockney list` */
     uint64_t max_bytes;  /* the longest single message; 0: no limit but memory */
-    size_t grain_bytes;  /* broadcast and alltoall take multiples of it; 0: any length */
+    size_t grain_bytes;  /* broadcast and alltoall take multiples of it, and not 0; 0: any length */
 
     /* Make what ranks on one host must share before they are forked or started: a mapping, pipes.
      * Optional: absent means that open is enough. */
