@@ -51,12 +51,14 @@ def test_what_can_not_be_had_is_told_and_the_rest_goes_on(tmp_path: Path) -> Non
         {"pattern": "pushfarm", "ranks": 3, "bytes": 16, "options": {"senders": 2}, "transports": "shm"},
         {"pattern": "pingpong", "bytes": [65_491, 65_492], "transports": ["udp", "pvm"]},
         {"pattern": "robpush", "bytes": 64, "options": {"delay_us": 100}, "transports": ["fault", "shm"]},
+        {"pattern": "prtt", "bytes": 64, "options": {"delay_ns": 4_999_999}, "transports": "fault"},
         {"pattern": "barrier", "transports": "shm"},
     )
     said = {
         "pushfarm shm 16": "pushfarm with senders=2 on 3 ranks has no receivers: it needs 4 ranks or more",
         "pingpong udp 65492": "65492 B is above the 65491 B that udp sends in one message",
         "robpush fault 64": "a delay of 100000 ns is below the resolution of the clock of fault, 5000000 ns",
+        "prtt fault 64": "a delay of 4999999 ns is below the resolution of the clock of fault, 5000000 ns",
     }
     for name, why in said.items():
         status, reason = ended.pop(name)

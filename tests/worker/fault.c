@@ -8,6 +8,9 @@
  *   HOCKNEY_FAULT="rubbish 0 64"   rank 0 prints rubbish on standard output at each receive of 64 bytes
  *   HOCKNEY_FAULT="slow 1 64 256 25"  after each receive of 64 to 256 bytes rank 1 works for a quarter of a round
  *                                  trip: a ping-pong then takes 1.25 times as long
+ *   HOCKNEY_FAULT="busy 20000 40000"  every rank works for 20 us in each send, before the message leaves, and for 40 us
+ *                                  in each receive, behind the message
+ *   HOCKNEY_FAULT="count 0 0"      every delay is written to standard error
  *
  * Built into a worker of its own with -DHK_EXTRA_TRANSPORTS(X)=X(fault); with -DHK_FAULT_CLOCK_NS=5000000 its clock
  * goes in steps of 5 ms. */
@@ -75,6 +78,9 @@ static void fault_free(hk_ctx_t *ctx, void *memory, size_t len_bytes)
 
 static hk_status_t fault_send(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes)
 {
+    if (strcmp(mine(ctx)->what, "busy") == 0) {
+        hk_real_compute(ctx, (uint64_t)mine(ctx)->rank); /* the first of its two numbers */
+    }
     return hk_transport_shm.send(mine(ctx)->shm, peer, buf, len_bytes);
 }
 
@@ -135,6 +141,11 @@ static hk_status_t slow_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_byte
 static hk_status_t fault_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes)
 {
     const fault_ctx_t *fault = mine(ctx);
+    if (strcmp(fault->what, "busy") == 0) {
+        const hk_status_t got = hk_transport_shm.recv(fault->shm, peer, buf, len_bytes);
+        hk_real_compute(ctx, (uint64_t)fault->number);
+        return got;
+    }
     if (is_slowed(fault, len_bytes)) {
         return slow_recv(ctx, peer, buf, len_bytes);
     }
@@ -172,6 +183,14 @@ static hk_status_t fault_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
     return status;
 }
 
+static void fault_compute(hk_ctx_t *ctx, uint64_t duration_ns)
+{
+    if (strcmp(mine(ctx)->what, "count") == 0) {
+        hk_log(ctx->rank, "fault: a delay");
+    }
+    hk_real_compute(ctx, duration_ns);
+}
+
 static hk_status_t fault_open(const hk_job_t *job, hk_ctx_t **ctx_p);
 
 #if defined(HK_FAULT_CLOCK_NS)
@@ -201,7 +220,7 @@ const hk_transport_t hk_transport_fault = {
     .irecv = fault_irecv,
     .wait_all = fault_wait_all,
     .now_ns = fault_now_ns,
-    .compute = hk_real_compute,
+    .compute = fault_compute,
 };
 
 static uint64_t clock_twice_ns(hk_ctx_t *ctx)

@@ -69,16 +69,25 @@ static uint64_t calibrate(hk_ctx_t *ctx, void (*spin)(hk_ctx_t *, uint64_t), uin
     return needed < 1 ? 1 : (uint64_t)needed;
 }
 
+hk_status_t hk_delay_resolved(hk_ctx_t *ctx, uint64_t asked_ns)
+{
+    const uint64_t step_ns = clock_step_ns(ctx);
+    if (asked_ns >= step_ns) {
+        return HK_OK;
+    }
+    hk_log(ctx->rank, "a delay of %llu ns is below the resolution of the clock of %s, %llu ns",
+           (unsigned long long)asked_ns, ctx->tp->name, (unsigned long long)step_ns);
+    return HK_ERR_UNSUPPORTED;
+}
+
 hk_status_t hk_delay_prepare(hk_ctx_t *ctx, hk_delay_kind_t kind, uint64_t asked_ns, hk_delay_t *delay_p)
 {
     const hk_transport_t *tp = ctx->tp;
     hk_delay_t delay = {.take = take_none};
     if (asked_ns > 0) {
-        const uint64_t step_ns = clock_step_ns(ctx);
-        if (asked_ns < step_ns) {
-            hk_log(ctx->rank, "a delay of %llu ns is below the resolution of the clock of %s, %llu ns",
-                   (unsigned long long)asked_ns, tp->name, (unsigned long long)step_ns);
-            return HK_ERR_UNSUPPORTED;
+        const hk_status_t status = hk_delay_resolved(ctx, asked_ns);
+        if (status != HK_OK) {
+            return status;
         }
         delay = (hk_delay_t){.take = take, .pass = tp->compute, .amount = asked_ns};
     }

@@ -17,6 +17,9 @@ typedef struct hk_delay {
     double count, taken_ns;                       /* so far */
 } hk_delay_t;
 
+/* HK_ERR_UNSUPPORTED, with a line in the log: shorter than the clock can tell. */
+hk_status_t hk_delay_resolved(hk_ctx_t *ctx, uint64_t asked_ns);
+
 /* Choose and calibrate. asked_ns 0: none. HK_ERR_UNSUPPORTED: shorter than the clock can tell. */
 hk_status_t hk_delay_prepare(hk_ctx_t *ctx, hk_delay_kind_t kind, uint64_t asked_ns, hk_delay_t *delay_p);
 

@@ -3,13 +3,16 @@
  * follows each message, also the last: so an answer that comes within it is received as it lies there, and what the
  * two ends are busy with can be told apart (Kielmann, Bal and Verstoep, IPDPS workshops 2000). Four such times give
  * LogGP's parameters; src/hockney/fit/loggp.py has the formulas. */
+#include "delay.h"
 #include "roles.h"
 
 enum { PRTT_MESSAGES = HK_ROLES_COUNT, PRTT_DELAY_NS };
 
 enum {
     PRTT_TRIES = 5,
-    PRTT_DELAYS = 16, /* of one try: their mean counts */
+    PRTT_DELAYS_MAX = 16,          /* of one try: their mean counts */
+    PRTT_CALIBRATION_NS = 4000000, /* of all tries, but for one delay at least */
+    PRTT_DELAY_MAX_NS = 5000000,   /* the longest repetition, of 1024, thrice within the least usual limit of 20 s */
 };
 
 /* The pattern's state: what a delay really takes, and how many were taken so far. */
@@ -37,14 +40,19 @@ static hk_plan_t prtt_plan(const hk_run_t *run)
 /* What one delay takes, call and overshoot included: in the loop no clock is read beside it. */
 static double prtt_delay_ns(hk_ctx_t *ctx, uint64_t asked_ns)
 {
+    const uint64_t room = PRTT_CALIBRATION_NS / PRTT_TRIES / asked_ns;
+    const uint64_t delays = room < 1 ? 1 : room < PRTT_DELAYS_MAX ? room : PRTT_DELAYS_MAX;
+    uint64_t spent_ns = 0;
     double least_ns = 0;
-    for (int i = 0; i < PRTT_TRIES; i++) {
+    for (int i = 0; i < PRTT_TRIES && spent_ns < PRTT_CALIBRATION_NS; i++) {
         const uint64_t start_ns = ctx->tp->now_ns(ctx);
-        for (int k = 0; k < PRTT_DELAYS; k++) {
+        for (uint64_t k = 0; k < delays; k++) {
             ctx->tp->compute(ctx, asked_ns);
         }
-        const double each_ns = (double)(ctx->tp->now_ns(ctx) - start_ns) / PRTT_DELAYS;
+        const uint64_t elapsed_ns = ctx->tp->now_ns(ctx) - start_ns;
+        const double each_ns = (double)elapsed_ns / (double)delays;
         least_ns = i == 0 || each_ns < least_ns ? each_ns : least_ns;
+        spent_ns += elapsed_ns;
     }
     return least_ns;
 }
@@ -52,10 +60,14 @@ static double prtt_delay_ns(hk_ctx_t *ctx, uint64_t asked_ns)
 static hk_status_t prtt_prepare(hk_run_t *run)
 {
     const uint64_t asked_ns = (uint64_t)run->option[PRTT_DELAY_NS];
-    if (asked_ns > 0 && run->ctx->rank == hk_source(run->option)) {
+    if (asked_ns == 0 || run->ctx->rank != hk_source(run->option)) {
+        return HK_OK;
+    }
+    const hk_status_t status = hk_delay_resolved(run->ctx, asked_ns);
+    if (status == HK_OK) {
         prtt_state(run)->delay_ns = prtt_delay_ns(run->ctx, asked_ns);
     }
-    return HK_OK;
+    return status;
 }
 
 static hk_status_t prtt_burst(hk_run_t *run, int target, uint64_t reps)
@@ -149,7 +161,7 @@ const hk_pattern_t hk_pattern_prtt = {
     .sized = true,
     .option = {HK_ROLES_OPTIONS,
                {"messages", NULL, 1, 1, 1024, "messages before the answer"},
-               {"delay_ns", NULL, 0, 0, 1000000000, "computing after each message; 0: none"}},
+               {"delay_ns", NULL, 0, 0, PRTT_DELAY_MAX_NS, "computing after each message; 0: none"}},
     .fits = hk_roles_fit,
     .plan = prtt_plan,
     .prepare = prtt_prepare,
