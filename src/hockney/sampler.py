@@ -251,6 +251,7 @@ class Sampler:
         wanted_ns = max(_BATCH_NS, 200 * clock_ns)
         batch = 1
         # By itself, so that a long repetition need not come twice within the limit; the first may be long as the first.
+        # On a transport that keeps requests, mpi:persistent, it does come twice, at every visit (docs/protocol.md).
         if all(self._batch_ns(work, 1, samples=1, warmup=0) >= _LONG_NS for _ in range(2)):
             work.batch, work.samples, work.warmup = 1, 1, 0
             return

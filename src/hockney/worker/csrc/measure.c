@@ -94,7 +94,7 @@ static hk_status_t prepare(hk_bench_t *bench, const hk_command_t *command, hk_ru
     run->reqs = calloc(run->reqs_count + 1, sizeof *run->reqs);
     result->elapsed_ns = calloc(command->samples, sizeof *result->elapsed_ns);
     run->state = calloc(1, result->plan.state_bytes + 1);
-    if (status == HK_OK && (all == NULL || run->reqs == NULL || run->state == NULL || result->elapsed_ns == NULL)) {
+    if (all == NULL || run->reqs == NULL || run->state == NULL || result->elapsed_ns == NULL) {
         hk_log(bench->ctx->rank, "no memory for %llu samples", (unsigned long long)command->samples);
         status = HK_ERR_MEMORY;
     }
@@ -147,7 +147,8 @@ static void read_counters(const hk_pattern_t *pattern, const hk_run_t *run, doub
     }
 }
 
-/* At least as asked for; and where a transport keeps what it makes at first use, all messages once. */
+/* At least as asked for; and where a transport keeps what it makes at first use, all messages once. At every visit:
+ * what was kept is given back when another point needs larger buffers. */
 static uint64_t warmup_of(const hk_command_t *command, const hk_run_t *run, const hk_plan_t *plan)
 {
     const uint64_t all = plan->period > 0 ? plan->period : 1;
