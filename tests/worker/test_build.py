@@ -110,6 +110,29 @@ def test_defines_flags_and_sources_on_top(folder: Path, tmp_path: Path) -> None:
     assert build_worker(more, folder=folder) != build_worker(folder=folder)
 
 
+def test_two_sources_of_one_name_are_both_in(folder: Path, tmp_path: Path) -> None:
+    texts = {"one": "int hk_one;\n", "other": "extern int hk_one;\nint hk_other(void) { return hk_one; }\n"}
+    for name, text in texts.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "extra.c").write_text(text)
+    both = Recipe(extra_sources=tuple(tmp_path / name / "extra.c" for name in texts))
+    assert build_worker(both, folder=folder).exists()  # without the one the other can't be linked
+
+
+def test_no_source_is_read_twice(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Path] = []
+    read_text = Path.read_text
+
+    def noting(path: Path) -> str:
+        seen.append(path)
+        return read_text(path)
+
+    monkeypatch.setattr(Path, "read_text", noting)
+    assert is_built(folder=folder)
+    sources = [path for path in seen if path.suffix in (".c", ".h")]
+    assert len(sources) == len(set(sources)) > len(family_sources("native"))
+
+
 def test_sources_of_families() -> None:
     native, mpi, pvm, shmem = (set(map(str, family_sources(name))) for name in ("native", "mpi", "pvm", "shmem"))
     everything = {str(path.relative_to(build.SOURCES)) for path in build.SOURCES.rglob("*.c")}

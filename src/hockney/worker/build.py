@@ -138,14 +138,13 @@ def _look_up(recipe: Recipe, folder: Path | None) -> _Plan:
     files = {argv: str(cache.resolve(argv[0])) for argv in (compiler.argv, compiler.behind)}
     objects = []
     for unit, sources in _units(recipe).items():
-        texts = [(SOURCES / source).read_text() for source in sources]  # an absolute path stays what it is
         command = compiler.argv if unit.wrapped else compiler.behind
         line = (*command[1:], *unit.optimisation, *flags, *unit.defines)
         shown = compiler.show if unit.wrapped else ""
-        identity = (files[command], version, shown, *line, headers, *map(str, sources), *texts)
+        identity = (files[command], version, shown, *line, headers, *map(str, sources), *sources.values())
         path = folder / "objects" / f"{_digest(identity)}.o"
         text = "".join(f'#include "{source}"\n' for source in sources)
-        objects.append(_Object(unit.name, text, sum(map(len, texts)), (command[0], *line), path))
+        objects.append(_Object(unit.name, text, sum(map(len, sources.values())), (command[0], *line), path))
     libraries = (*recipe.libraries, "-lm", *(("-lrt",) if sys.platform.startswith("linux") else ()))
     key = _digest((*compiler.argv, compiler.show, *flags, *(piece.path.name for piece in objects), *libraries))
     return _Plan(compiler, flags, tuple(objects), folder, folder / f"{recipe.family}-{key}", libraries)
@@ -161,12 +160,16 @@ class _Unit:
     defines: tuple[str, ...] = ()
 
 
-def _units(recipe: Recipe) -> dict[_Unit, list[Path]]:
-    """Which files are compiled together. Only a family's own see its library; most are the same for every family."""
+def _units(recipe: Recipe) -> dict[_Unit, dict[Path, str]]:
+    """Which files are compiled together, each with its text.
+
+    Only a family's own see its library; most are the same for every family.
+    """
     own = {Path(name) for name in _FAMILY_SOURCES[recipe.family]}
-    units: dict[_Unit, list[Path]] = {}
+    units: dict[_Unit, dict[Path, str]] = {}
     for source in family_sources(recipe.family):
-        if "HK_FAMILY_" in (SOURCES / source).read_text():
+        text = (SOURCES / source).read_text()
+        if "HK_FAMILY_" in text:
             unit = _Unit("family", _COLD_OPTIONS, defines=(f"-DHK_FAMILY_{recipe.family.upper()}",))
         elif str(source) in _COLD:
             unit = _Unit("cold", _COLD_OPTIONS)
@@ -174,9 +177,9 @@ def _units(recipe: Recipe) -> dict[_Unit, list[Path]]:
             unit = _Unit(recipe.family, wrapped=True)
         else:
             unit = _Unit(source.parent.name or "core")
-        units.setdefault(unit, []).append(source)
+        units.setdefault(unit, {})[source] = text
     for extra in recipe.extra_sources:
-        units[_Unit(extra.name, wrapped=True)] = [extra.absolute()]
+        units.setdefault(_Unit(extra.name, wrapped=True), {})[extra.absolute()] = extra.read_text()
     return units
 
 
