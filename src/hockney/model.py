@@ -38,19 +38,17 @@ class Point:
 
     def __str__(self) -> str:
         """`pingpong of 8 B on shm, 2 ranks`, for messages."""
+        return self.text(f"{self.bytes} B")
+
+    def text(self, size: str) -> str:
+        """The same with other words for the size."""
         options = "".join(f" {name}={value}" for name, value in self.options)
-        size = f"{self.bytes} B" if self.ft_class is None else f"class {self.ft_class}"
         return f"{self.pattern}{options} of {size} on {self.transport}, {self.ranks_text}"
 
     @property
     def ranks_text(self) -> str:
         """`2 ranks`."""
         return f"{self.ranks} rank{'s' if self.ranks != 1 else ''}"
-
-    @property
-    def ft_class(self) -> str | None:
-        """The class of the NPB's FT, which stands for a size there; None for any other pattern."""
-        return dict(self.options).get("class", "S") if self.pattern == "ft" else None
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hockney.model import Definition, Launch, Point, PointStatus
+from hockney.stats.npb import ft_class
 from hockney.stats.states import UNKNOWN
 from hockney.units import format_bytes, format_ns, format_rate
 
@@ -63,7 +64,8 @@ def _name(series: Series) -> str:
 
 def size_text(point: Point) -> str:
     """The size of the messages, or what stands for it."""
-    return format_bytes(point.bytes) if point.ft_class is None else f"class {point.ft_class}"
+    class_ = ft_class(point)
+    return format_bytes(point.bytes) if class_ is None else f"class {class_}"
 
 
 def figure_row(series: Series, figure: Figure, asked_precision: float | None) -> list[str]:

@@ -74,7 +74,7 @@ class Display:
     def point_ended(self, point: Point, status: PointStatus, reason: str | None) -> None:
         """Failures are said at once; the rest is in the figures."""
         if status is PointStatus.FAILED:
-            self._say(f"failed: {point}: {reason}")
+            self._say(f"failed: {point.text(size_text(point))}: {reason}")
 
     def close(self) -> None:
         """Takes the rewritten line away."""

@@ -8,8 +8,16 @@ from __future__ import annotations
 
 import math
 
+from hockney.model import Point
+
 FT_GRIDS = {"S": (64, 64, 64), "W": (128, 128, 32), "A": (256, 256, 128)}
+_FT_CLASS = "S"  # unless a point names another: that of the worker's `ft`
 FT_ITERATIONS = 6
+
+
+def ft_class(point: Point) -> str | None:
+    """The class, which stands for a size there; None for any other pattern than `ft`."""
+    return dict(point.options).get("class", _FT_CLASS) if point.pattern == "ft" else None
 
 
 def ft_operations(class_: str) -> float:

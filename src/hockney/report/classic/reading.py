@@ -13,7 +13,7 @@ from hockney.library import Run, Series
 from hockney.model import Point, PointStatus, Visit
 from hockney.report.classic.values import Measured
 from hockney.stats import Figure
-from hockney.stats.npb import ft_mops
+from hockney.stats.npb import ft_class, ft_mops
 
 Options = Mapping[str, str]
 _Of = TypeVar("_Of")
@@ -36,7 +36,7 @@ def _rate_mb_s(figure: Figure, time_ns: float) -> float:
 
 
 def _ft_mops(point: Point, figure: Figure, time_ns: float) -> float:
-    return ft_mops(str(point.ft_class), time_ns * figure.definition.divisor) / point.ranks
+    return ft_mops(str(ft_class(point)), time_ns * figure.definition.divisor) / point.ranks
 
 
 QUANTITIES: Mapping[str, Quantity] = {
