@@ -241,6 +241,20 @@ def test_sizes_are_added_around_a_jump_and_nowhere_else() -> None:
     assert all(point in notes.ends for point in notes.added)
 
 
+def test_no_size_is_added_when_the_time_is_over() -> None:
+    points = [Point("mpi", "pingpong", 2, size) for size in POWERS]
+
+    def machine() -> Machine:
+        return Machine(jumping_after(4096), pause_s=0.1)
+
+    long = sample(machine(), plan_of(*points, precision=1e-6, refine=True))
+    added_s = next(progress.elapsed_s for progress in long.progress if progress.points > len(points))
+    short = sample(machine(), plan_of(*points, precision=1e-6, refine=True), budget_s=added_s - 0.01)
+    assert [len(visits) for visits in short.rounds[:-1]] == [len(points)] * (len(short.rounds) - 1)
+    assert len(short.rounds[-1]) == len(points), "the time was over before the look at which the other run added sizes"
+    assert short.added == []
+
+
 def jumping_after(*last_bytes: int) -> Callable[[Point], float]:
     """A curve that takes half as long again from one byte after each of some sizes on."""
     return lambda point: (200 + point.bytes / 10) * 1.5 ** sum(point.bytes > last for last in last_bytes)

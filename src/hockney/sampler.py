@@ -186,7 +186,7 @@ class Sampler:
                 self._one_round(active, start_s + budget_s)
                 over = self._clock() - start_s >= budget_s
                 if over or self._visits_made() >= _LOOK_GROWTH * self._looked_at:
-                    active = self._judge(active)
+                    active = self._judge(active, refine=not over)
                 self._tell_round(active, start_s, budget_s)
         except KeyboardInterrupt:
             if self._pending:
@@ -276,8 +276,8 @@ class Sampler:
     def _visits_made(self) -> int:
         return sum(len(work.signs) for work in self._work.values())
 
-    def _judge(self, active: list[_Work]) -> list[_Work]:
-        """End what is precise, look closer where a curve bends, and return what goes on."""
+    def _judge(self, active: list[_Work], *, refine: bool = True) -> list[_Work]:
+        """End what is precise, look closer where a curve bends if there is time for it, and return what goes on."""
         # States are told from all visits of the run: the more there are, the surer the levels.
         everything = list(self._work.values())
         self._looked_at = self._visits_made()
@@ -295,7 +295,7 @@ class Sampler:
                 self._end(work, PointStatus.PRECISE, None)
             else:
                 going_on.append(work)
-        return going_on + self._refine({work.point for work in going_on})
+        return going_on + (self._refine({work.point for work in going_on}) if refine else [])
 
     def _refine(self, unfinished: set[Point]) -> list[_Work]:
         """Sizes where a curve leaves its line, once all its points are known well enough."""
