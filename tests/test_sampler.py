@@ -358,6 +358,15 @@ def test_what_a_resumed_run_knows_well_enough_is_not_measured_again() -> None:
     assert len(machine.visits) == before
 
 
+def test_a_point_that_a_resumed_run_never_visited_is_no_snapshot_of_a_moment() -> None:
+    machine = Machine(lambda point: 30.0)
+    first = sample(machine, plan_of(SHM))
+    begin_s = machine.now_s
+    again = sample(machine, plan_of(SHM, TCP), earlier=[visit for visits in first.rounds for visit in visits])
+    assert again.ends[TCP][0] is PointStatus.PRECISE
+    assert machine.now_s - begin_s > 1.0
+
+
 def test_the_work_of_judging_grows_with_the_visits_and_no_faster(monkeypatch: pytest.MonkeyPatch) -> None:
     judged: list[int] = []
 

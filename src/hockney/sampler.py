@@ -178,8 +178,9 @@ class Sampler:
         active = list(self._work.values())
         if any(work.signs for work in active):
             for work in active:
-                work.calm = _CALM_LOOKS - 1
-                work.first_s = start_s - _SPAN_S
+                if work.signs:
+                    work.calm = _CALM_LOOKS - 1
+                    work.first_s = start_s - _SPAN_S
             active = self._judge(active)  # what was precise already stays so
         try:
             while active and self._clock() - start_s < budget_s:
