@@ -53,3 +53,28 @@ def test_what_somebody_has_mapped_stays() -> None:
     finally:
         for path in (ours, other):
             path.unlink(missing_ok=True)
+
+
+def test_what_goes_away_or_cannot_be_removed_keeps_nobody_from_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    quick, folder, other = (SHM / f"mpich_shm_{name}_{os.getpid()}" for name in ("quick", "folder", "other"))
+    stat = Path.stat
+
+    def seen_once(self: Path, **more: bool) -> os.stat_result:
+        found = stat(self, **more)
+        if self == quick:
+            self.unlink()
+        return found
+
+    try:
+        quick.touch()
+        folder.mkdir()
+        other.touch()
+        with monkeypatch.context() as patched:
+            patched.setattr(Path, "stat", seen_once)
+            leftovers.remove({quick})
+        leftovers.remove({folder, other})
+        assert [path.exists() for path in (quick, folder, other)] == [False, True, False]
+    finally:
+        quick.unlink(missing_ok=True)
+        other.unlink(missing_ok=True)
+        folder.rmdir()

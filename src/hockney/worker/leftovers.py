@@ -22,12 +22,20 @@ def mapped_by(pids: Iterable[int]) -> frozenset[Path]:
 
 
 def remove(files: Iterable[Path]) -> None:
-    """Remove those that are still there, are this user's, and nobody has mapped."""
-    left = {path for path in files if path.exists() and path.stat().st_uid == os.geteuid()}
+    """Remove those that are still there, are this user's, and nobody has mapped. What can't be removed stays."""
+    left = {path for path in files if _is_own(path)}
     if left:
         in_use = mapped_by(int(folder.name) for folder in Path("/proc").glob("[0-9]*"))
         for path in left - in_use:
-            path.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # its library may be quicker
+                path.unlink()
+
+
+def _is_own(path: Path) -> bool:
+    try:
+        return path.stat().st_uid == os.geteuid()
+    except OSError:
+        return False
 
 
 def _maps(pid: int) -> Iterator[str]:
