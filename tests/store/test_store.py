@@ -11,8 +11,8 @@ import pytest
 from tests.builders import HALF_ROUND_TRIP, SLOWEST, make_info, make_launch, make_point, make_visit
 
 from hockney.errors import StoreError, UsageError
-from hockney.model import Definition, PointStatus, RunStatus, Visit, Warning_
-from hockney.store import Store, StoredPoint
+from hockney.model import Definition, Launch, PointStatus, RunStatus, Visit, Warning_
+from hockney.store import Store, StoredPoint, rows
 from hockney.store.lock import alone
 
 
@@ -73,6 +73,31 @@ def test_visits_come_back_by_point_in_order(store: Store, run_id: int) -> None:
     assert [same(*pair) for pair in zip(store.visits(eight), [first, second], strict=True)] == [True, True]
     assert [same(*pair) for pair in zip(store.visits(sixty_four), [other], strict=True)] == [True]
     assert store.run(run_id).rounds == 2
+
+
+def test_each_launch_is_read_once_and_new_ones_are_found(
+    store: Store, run_id: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[rows.Row] = []
+
+    def counted(row: rows.Row) -> Launch:
+        read.append(row)
+        return launch_of(row)
+
+    launch_of = rows.launch_of
+    monkeypatch.setattr(rows, "launch_of", counted)
+    store.write_round(run_id, [make_visit(make_point(8)), make_visit(make_point(64))])
+    with Store.open(store.path) as other:
+        before = other.run(run_id)
+        assert [len(other.visits(each)) for each in other.points(run_id)] == [1, 1]
+        assert len(read) == 1
+        elsewhere = make_launch(hosts=("there", "there"))
+        store.write_round(run_id, [make_visit(make_point(8), launch_id=store.add_launch(run_id, elsewhere))])
+        assert [visit.places for visit in other.visits(other.points(run_id)[0])] == [
+            make_launch().places,
+            elsewhere.places,
+        ]
+        assert len(before.launches) == 1, "a value that was read has changed"
 
 
 def test_summaries_hold_the_time_by_definition(store: Store, run_id: int) -> None:

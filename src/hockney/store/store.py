@@ -6,7 +6,7 @@ import contextlib
 import re
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -31,6 +31,7 @@ class Store:
         self._db = db
         self.path = path
         self._point_ids: dict[int, dict[Point, int]] = {}  # by run; only this program adds points to its runs
+        self._launches_of: dict[int, dict[int, Launch]] = {}  # by run, those read so far: they never change
 
     @classmethod
     def open(cls, path: Path | str | None = None, *, create: bool = True, readonly: bool = False) -> Store:
@@ -195,11 +196,13 @@ class Store:
             raise UsageError(f"there is no run {run_id} in {self.path}")
         warnings = self._all(f"SELECT {rows.WARNING} FROM warning WHERE run_id = ? ORDER BY id", run_id)
         status = self._status(run_id, found[0][1])
-        return rows.run_of(found[0], status, self._launches(run_id), tuple(Warning_(*row) for row in warnings))
+        return rows.run_of(found[0], status, dict(self._launches(run_id)), tuple(Warning_(*row) for row in warnings))
 
-    def _launches(self, run_id: int) -> dict[int, Launch]:
-        found = self._all(f"SELECT id, {rows.LAUNCH} FROM launch WHERE run_id = ? ORDER BY id", run_id)
-        return {row[0]: rows.launch_of(row[1:]) for row in found}
+    def _launches(self, run_id: int) -> Mapping[int, Launch]:
+        known = self._launches_of.setdefault(run_id, {})
+        new = f"SELECT id, {rows.LAUNCH} FROM launch WHERE run_id = ? AND id > ? ORDER BY id"
+        known.update((row[0], rows.launch_of(row[1:])) for row in self._all(new, run_id, max(known, default=0)))
+        return known
 
     def points(self, run_id: int) -> list[StoredPoint]:
         """All points of a run in the order they were added."""
