@@ -40,6 +40,7 @@ def test_facts_of_a_machine_that_tells_nothing(tmp_path: Path) -> None:
     assert facts["surroundings"] == {"hypervisor": None, "container": None}
     assert facts["environment"] == {}
     assert facts["board"] is None
+    assert facts["machine_id"] is None
     assert facts["network"].pop("interfaces") == []
     assert set(facts["network"].values()) == {None}
     assert machine.warnings_before(facts, ranks=1, moment=Moment(0.3)) == []
@@ -140,6 +141,31 @@ def test_facts_of_a_machine_that_tells_all(tmp_path: Path) -> None:
 )
 def test_model_of_other_architectures(cpuinfo: str, model: str | None, tmp_path: Path) -> None:
     assert machine.facts(grow(tmp_path, {"proc/cpuinfo": cpuinfo}), {})["cpu"]["model"] == model
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "said"),
+    [
+        ({"hostname": "a"}, {"hostname": "b"}, "its host was a and is now b"),
+        ({"hostname": "a"}, {"hostname": "a"}, None),
+        ({"hostname": "a", "machine_id": "1"}, {"hostname": "b", "machine_id": "1"}, None),
+        ({"hostname": "a", "machine_id": "1"}, {"hostname": "a", "machine_id": "2"}, "(/etc/machine-id differs)"),
+        ({"hostname": "a"}, {"hostname": "b", "machine_id": "1"}, None),  # stored by an earlier version
+        ({"hostname": "a", "machine_id": "1"}, {"hostname": "b", "machine_id": None}, None),
+    ],
+)
+def test_what_tells_another_machine(then: dict[str, Any], now: dict[str, Any], said: str | None) -> None:
+    found = machine.another_machine(then, now)
+    assert found is None if said is None else found is not None and said in found
+
+
+def test_the_id_of_a_machine_is_its_own_and_does_not_show_systemds(tmp_path: Path) -> None:
+    ids = {"one": "0123456789abcdef" * 2, "again": "0123456789abcdef" * 2, "two": "f" * 32, "new": "uninitialized"}
+    trees = {name: grow(tmp_path / name, {"etc/machine-id": f"{text}\n"}) for name, text in ids.items()}
+    found = {name: machine.facts(tree, {})["machine_id"] for name, tree in trees.items()}
+    assert found["one"] == found["again"] != found["two"]
+    assert found["new"] is None
+    assert not {*found.values()} & {*ids.values()}
 
 
 # ---- surroundings ---------------------------------------------------------------------------------------------------

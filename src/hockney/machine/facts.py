@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hmac
 import os
 import platform
+import re
 import socket
 import subprocess
 import sys
@@ -33,6 +35,7 @@ def facts(root: Path = ROOT, environment: Mapping[str, str] = os.environ) -> dic
     return {
         "taken_unix_s": time.time(),
         "hostname": socket.gethostname(),
+        "machine_id": _machine_id(root),
         "os": _os(root),
         "cpu": _cpu(root, topology),
         "topology": topology.as_json(),
@@ -54,7 +57,16 @@ def facts(root: Path = ROOT, environment: Mapping[str, str] = os.environ) -> dic
 
 
 def another_machine(then: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
-    """What shows that then and now are not the same CPUs of one machine; None where nothing that both know does."""
+    """What shows that then and now are not the same CPUs of one machine; None where nothing that both know does.
+
+    Names of hosts count only where neither knows the machine's id: containers get a new one at every start, and two
+    virtual machines may both be localhost.
+    """
+    was_id, is_id = then.get("machine_id"), now.get("machine_id")
+    if was_id and is_id and was_id != is_id:
+        return "its machine was another one (/etc/machine-id differs)"
+    if was_id or is_id:
+        then, now = {**then, "hostname": None}, {**now, "hostname": None}
     for (what, was), it_is in zip(_identity(then).items(), _identity(now).values(), strict=True):
         if was and it_is and was != it_is:
             return f"its {what} was {was} and is now {it_is}"
@@ -67,6 +79,14 @@ def _identity(known: Mapping[str, Any]) -> dict[str, Any]:
         "CPU": known.get("cpu", {}).get("model"),
         "list of usable CPUs": known.get("limits", {}).get("usable_cpus"),
     }
+
+
+def _machine_id(root: Path) -> str | None:
+    """What tells this installation from all others; made into an id of hockney's own, for systemd's is confidential."""
+    text = read_text(root / "etc/machine-id") or ""
+    if not re.fullmatch("[0-9a-f]{32}", text):  # an image of a machine that never ran says "uninitialized"
+        return None
+    return hmac.new(text.encode(), b"hockney", "sha256").hexdigest()[:32]
 
 
 def _os(root: Path) -> dict[str, Any]:
