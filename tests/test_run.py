@@ -180,6 +180,50 @@ def test_launches_that_differ_are_not_precise_together(tmp_path: Path) -> None:
     assert ends[1] == (PointStatus.PRECISE, None)
 
 
+NEAR = {"floor_ns": (27.0, 28.0)}
+FAR = {"floor_ns": (184.0, 185.0)}
+BETWEEN = {"floor_ns": (27.0, 184.0)}
+NARROW = [100.0] * 8
+WIDE = [100.0, 150.0] * 8
+
+
+@pytest.mark.parametrize(
+    ("of_each_launch", "end"),
+    [
+        ([(NARROW, NEAR)], PointStatus.PRECISE),
+        ([(NARROW[:4], NEAR)], PointStatus.BUDGET),  # fewer than one launch would need
+        ([(WIDE, NEAR), (NARROW, FAR)], PointStatus.BUDGET),  # it was there more rarely
+        ([(WIDE[:4], NEAR), (NARROW, FAR)], PointStatus.PRECISE),
+        ([(NARROW, BETWEEN), (WIDE[:6], NEAR), (WIDE[:2], FAR)], PointStatus.BUDGET),
+    ],
+)
+def test_launches_are_judged_by_the_state_of_most_visits(
+    tmp_path: Path, of_each_launch: list[tuple[list[float], dict[str, Any]]], end: PointStatus
+) -> None:
+    with Store.open(tmp_path / "r.db") as store:
+        run_id = store.create_run(make_info())
+        store.add_points(run_id, [make_point(8)])
+        for index in range(2):
+            launch_id = store.add_launch(run_id, make_launch(index=index))
+            for medians_ns, state in of_each_launch:
+                store.write_round(run_id, visits_with_medians(medians_ns, make_point(8), launch_id=launch_id, **state))
+        store.set_status(run_id, make_point(8), PointStatus.PRECISE)
+        running.judge_over_launches(store, run_id, 0.01)
+        assert store.points(run_id)[0].status is end
+
+
+def test_ctrl_c_while_launches_are_judged_ends_the_run(
+    catalogue: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(running, "judge_over_launches", interrupted)
+    outcome = measure(catalogue, tmp_path / "r.db", SMALL, launches=2)
+    with Store.open(tmp_path / "r.db", readonly=True) as store:
+        assert store.run(outcome.run_id).status is outcome.status is RunStatus.INTERRUPTED
+
+
 def test_ctrl_c_keeps_every_round_and_resume_goes_on(catalogue: Catalogue, tmp_path: Path) -> None:
     path = tmp_path / "r.db"
     wishes: dict[str, Any] = {"precision": 1e-6, "time_s": 60}

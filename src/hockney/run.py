@@ -22,9 +22,11 @@ from hockney.errors import HockneyError, UsageError
 from hockney.instrument import WorkerPool
 from hockney.library import Run
 from hockney.machine import StealMeter, another_machine, choose_cpus, facts, usable_cpus, warnings_before
-from hockney.model import Launch, Point, PointStatus, RunInfo, RunStatus, Visit, Warning_
+from hockney.model import Definition, Launch, Point, PointStatus, RunInfo, RunStatus, Visit, Warning_
 from hockney.plan import Plan
-from hockney.sampler import Progress, Sampler
+from hockney.sampler import MIN_VISITS, Progress, Sampler
+from hockney.stats import MIXED, State, time_of
+from hockney.store import VisitSummary
 from hockney.store.lock import alone
 from hockney.store.store import Store
 from hockney.worker.catalogue import Catalogue
@@ -336,13 +338,13 @@ def _carry_out(
                 )
                 sampler.run(budget_s / plan.launches)
                 start_round = sampler.rounds
+        if first_launch + plan.launches > 1:
+            judge_over_launches(store, run_id, plan.precision)
     except KeyboardInterrupt:
         status = RunStatus.INTERRUPTED
     except Exception:
         _finish_quietly(store, run_id, RunStatus.INTERRUPTED)
         raise
-    if status is RunStatus.DONE and first_launch + plan.launches > 1:
-        judge_over_launches(store, run_id, plan.precision)
     failed = sum(end is PointStatus.FAILED for end in recorder.statuses.values())
     refused = all(end is PointStatus.SKIPPED for end in recorder.statuses.values())
     if status is RunStatus.DONE and (failed or refused):
@@ -354,17 +356,28 @@ def _carry_out(
 
 
 def judge_over_launches(store: Store, run_id: int, precision: float) -> None:
-    """A launch ends a point by its own visits; what is said of it in the end is of its figures over all launches."""
-    for series in Run(store, run_id).series:
-        if series.status not in (PointStatus.PRECISE, PointStatus.BUDGET):
-            continue
-        reached = [figure.precision for figure in series.figures() if figure.precision is not None]
-        if reached and min(reached) <= precision:
-            store.set_status(run_id, series.point, PointStatus.PRECISE)
-        else:
-            arm = f"the interval is +-{min(reached):.1%}" if reached else "no interval yet"
-            told = f"all launches were made: {arm}, {len(series.visits)} visits in {len(series.launches)} launches"
-            store.set_status(run_id, series.point, PointStatus.BUDGET, told)
+    """A launch ends a point by its own visits; what is said of it in the end is of its visits over all launches."""
+    for series, visits in Run(store, run_id).summaries():
+        if series.status in (PointStatus.PRECISE, PointStatus.BUDGET):
+            store.set_status(run_id, series.point, *_end_over_launches(visits, precision))
+
+
+def _end_over_launches(
+    visits: Sequence[tuple[VisitSummary, State]], precision: float
+) -> tuple[PointStatus, str | None]:
+    """As a launch judges its own: by the figure of the state in which most visits were made, if they are enough."""
+    figures: dict[tuple[State, Definition], list[VisitSummary]] = {}
+    for visit, state in visits:
+        if state != MIXED and visit.samples:
+            figures.setdefault((state, visit.definition), []).append(visit)
+    most = max(figures.values(), key=len, default=[])
+    medians_ns = [visit.median_ns for visit in most if visit.median_ns is not None]
+    reached = time_of(medians_ns, [visit.launch_id for visit in most])[0].precision if most else None
+    if len(most) >= MIN_VISITS and reached is not None and reached <= precision:
+        return PointStatus.PRECISE, None
+    arm = "no interval yet" if reached is None else f"the interval is +-{reached:.1%}"
+    launches = len({visit.launch_id for visit, _ in visits})
+    return PointStatus.BUDGET, f"all launches were made: {arm}, {len(visits)} visits in {launches} launches"
 
 
 def _finish_quietly(store: Store, run_id: int, status: RunStatus) -> None:
