@@ -131,13 +131,7 @@ def make_plan(
     skipped: dict[Point, str] = {}
     refine = set()
     patterns = [catalogue.pattern(series.pattern) for series in suite.series]
-    for name, _ in wishes.options:
-        if not any(option.name == name for pattern in patterns for option in pattern.options):
-            patterns[0].option(name)  # raises, and names what there is
-    if wishes.sizes and not any(pattern.sized for pattern in patterns):
-        raise UsageError(f"{' and '.join(dict.fromkeys(p.name for p in patterns))} has no message sizes to choose")
-    if wishes.transports and all(series.transports for series in suite.series):
-        raise UsageError(f"every series of {suite.name} names its own transports, and those stand")
+    _refuse_idle_wishes(suite, wishes, patterns)
     named = any(isinstance(size, CacheShare) for series in suite.series for size in series.bytes)
     caches = read_caches() if named else {}
     for series, pattern in zip(suite.series, patterns, strict=True):
@@ -171,6 +165,17 @@ def make_plan(
         exact=wishes.refine is True,
         grains={pattern.name: pattern.grain_bytes for pattern in patterns if pattern.grain_bytes > 1},
     )
+
+
+def _refuse_idle_wishes(suite: Suite, wishes: Wishes, patterns: Sequence[PatternInfo]) -> None:
+    """Raises UsageError for what is asked for and would change nothing."""
+    for name, _ in wishes.options:
+        if not any(option.name == name for pattern in patterns for option in pattern.options):
+            patterns[0].option(name)  # raises, and names what there is
+    if wishes.sizes and not any(pattern.sized for pattern in patterns):
+        raise UsageError(f"{' and '.join(dict.fromkeys(p.name for p in patterns))} has no message sizes to choose")
+    if wishes.transports and all(series.transports for series in suite.series):
+        raise UsageError(f"every series of {suite.name} names its own transports, and those stand")
 
 
 def _why_not(point: Point, catalogue: Catalogue, cpus: int, *, oversubscribe: bool, hosts: Sequence[str]) -> str | None:

@@ -26,9 +26,8 @@ from hockney.model import Definition, Launch, Point, PointStatus, RunInfo, RunSt
 from hockney.plan import Plan
 from hockney.sampler import MIN_VISITS, Progress, Sampler
 from hockney.stats import MIXED, State, time_of
-from hockney.store import VisitSummary
+from hockney.store import Store, VisitSummary
 from hockney.store.lock import alone
-from hockney.store.store import Store
 from hockney.worker.catalogue import Catalogue
 
 _SYSTEM_SHARE_MAX = 0.2  # a library that spins in user space stays far below
@@ -61,6 +60,16 @@ class Display(Protocol):
     def point_ended(self, point: Point, status: PointStatus, reason: str | None) -> None:
         """A point is finished, one way or another."""
         ...
+
+
+@dataclass(frozen=True)
+class _Start:
+    """Where a run begins or goes on: the next round and launch, and the earlier visits that count."""
+
+    seed: int
+    round: int = 0
+    launch: int = 0
+    earlier: Sequence[Visit] = ()
 
 
 @dataclass(frozen=True)
@@ -223,7 +232,7 @@ def measure(
         ranks_here = max(point.ranks for point in plan.points) if not plan.hosts else 1
         for warning in warnings_before(known, ranks=ranks_here):
             store.add_warning(run_id, warning)
-        return _carry_out(plan, catalogue, store, display, run_id, info.seed, plan.time_s, [], 0, 0)
+        return _carry_out(plan, catalogue, store, display, run_id, _Start(info.seed))
 
 
 def resume(reference: str, catalogue: Catalogue, store: Store, display: Display) -> Outcome:
@@ -259,11 +268,8 @@ def _resume(run_id: int, catalogue: Catalogue, store: Store, display: Display) -
     # A launch is judged by its own visits alone.
     earlier = [visit for row in measurable for visit in store.visits(row)] if plan.launches == 1 else []
     store.resume_run(run_id)
-    return _carry_out(
-        replace(plan, launches=max(1, launches_left)),
-        *(catalogue, store, display, run_id, stored.info.seed + stored.rounds, plan.time_s),
-        *(earlier, stored.rounds, begun),
-    )
+    start = _Start(stored.info.seed + stored.rounds, stored.rounds, begun, earlier)
+    return _carry_out(replace(plan, launches=max(1, launches_left)), catalogue, store, display, run_id, start)
 
 
 def add_launches(
@@ -289,56 +295,22 @@ def add_launches(
         )
         begun = 1 + max((launch.index for launch in stored.launches.values()), default=-1)
         store.resume_run(run_id)
-        seed = stored.info.seed + stored.rounds
-        outcome = _carry_out(plan, catalogue, store, display, run_id, seed, time_s, [], stored.rounds, begun)
+        start = _Start(stored.info.seed + stored.rounds, stored.rounds, begun)
+        outcome = _carry_out(plan, catalogue, store, display, run_id, start)
         if stored.status is RunStatus.PARTIAL and outcome.status is RunStatus.DONE:
             store.finish_run(run_id, RunStatus.PARTIAL)
         return outcome
 
 
-def _carry_out(
-    plan: Plan,
-    catalogue: Catalogue,
-    store: Store,
-    display: Display,
-    run_id: int,
-    seed: int,
-    budget_s: float,
-    earlier: Sequence[Visit],
-    start_round: int,
-    first_launch: int,
-) -> Outcome:
+def _carry_out(plan: Plan, catalogue: Catalogue, store: Store, display: Display, run_id: int, start: _Start) -> Outcome:
     display.begun(run_id, plan)
     shares = _KernelShare()
     losses = _Losses()
     recorder = _Recorder(store, run_id, display, shares, losses)
-    cpus = usable_cpus()
-    meter = StealMeter(cpus)
     status = RunStatus.DONE
     try:
-        for index in range(plan.launches):
-            recorder.launches_left = plan.launches - 1 - index
-            with WorkerPool(
-                plan,
-                catalogue,
-                recorder,
-                choose_cpus=choose_cpus,
-                cpus_usable=len(cpus),
-                steal=meter.read,
-                launch_index=first_launch + index,
-            ) as pool:
-                sampler = Sampler(
-                    plan,
-                    pool,
-                    recorder,
-                    seed=seed + index,
-                    clock=time.monotonic,
-                    earlier=earlier,
-                    start_round=start_round,
-                )
-                sampler.run(budget_s / plan.launches)
-                start_round = sampler.rounds
-        if first_launch + plan.launches > 1:
+        _make_launches(plan, catalogue, recorder, start)
+        if start.launch + plan.launches > 1:
             judge_over_launches(store, run_id, plan.precision)
     except KeyboardInterrupt:
         status = RunStatus.INTERRUPTED
@@ -353,6 +325,35 @@ def _carry_out(
         store.add_warning(run_id, warning)
     store.finish_run(run_id, status)
     return Outcome(run_id, status, failed)
+
+
+def _make_launches(plan: Plan, catalogue: Catalogue, recorder: _Recorder, start: _Start) -> None:
+    """Each starts every job anew and has its part of the time."""
+    cpus = usable_cpus()
+    meter = StealMeter(cpus)
+    round_ = start.round
+    for index in range(plan.launches):
+        recorder.launches_left = plan.launches - 1 - index
+        with WorkerPool(
+            plan,
+            catalogue,
+            recorder,
+            choose_cpus=choose_cpus,
+            cpus_usable=len(cpus),
+            steal=meter.read,
+            launch_index=start.launch + index,
+        ) as pool:
+            sampler = Sampler(
+                plan,
+                pool,
+                recorder,
+                seed=start.seed + index,
+                clock=time.monotonic,
+                earlier=start.earlier,
+                start_round=round_,
+            )
+            sampler.run(plan.time_s / plan.launches)
+            round_ = sampler.rounds
 
 
 def judge_over_launches(store: Store, run_id: int, precision: float) -> None:
