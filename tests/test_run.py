@@ -239,6 +239,18 @@ def test_ctrl_c_keeps_every_round_and_resume_goes_on(catalogue: Catalogue, tmp_p
     assert visits == [5, 5]
 
 
+def test_a_run_of_one_launch_is_resumed_as_one(catalogue: Catalogue, tmp_path: Path) -> None:
+    outcome = measure(catalogue, tmp_path / "r.db", SMALL, precision=1e-6)
+    with Store.open(tmp_path / "r.db") as store:
+        running.resume("last", catalogue, store, Silent())
+        visits = len(store.visits(store.points(outcome.run_id)[0]))
+    status, reason = statuses(tmp_path / "r.db", outcome.run_id)[SMALL]
+    assert status is PointStatus.BUDGET
+    assert reason is not None
+    assert reason.startswith("the time was up: ")
+    assert reason.endswith(f", {visits} visits")
+
+
 def test_a_complete_run_has_nothing_to_resume(catalogue: Catalogue, tmp_path: Path) -> None:
     outcome = measure(catalogue, tmp_path / "r.db", SMALL, precision=0.9, time_s=20)
     assert {status for status, _ in statuses(tmp_path / "r.db", outcome.run_id).values()} == {PointStatus.PRECISE}

@@ -64,9 +64,13 @@ class Display(Protocol):
 
 @dataclass(frozen=True)
 class _Start:
-    """Where a run begins or goes on: the next round and launch, and the earlier visits that count."""
+    """Where a run begins or goes on: the next round and launch, and the earlier visits that count.
+
+    `several`: it is judged over all its launches, these and those before.
+    """
 
     seed: int
+    several: bool
     round: int = 0
     launch: int = 0
     earlier: Sequence[Visit] = ()
@@ -232,7 +236,7 @@ def measure(
         ranks_here = max(point.ranks for point in plan.points) if not plan.hosts else 1
         for warning in warnings_before(known, ranks=ranks_here):
             store.add_warning(run_id, warning)
-        return _carry_out(plan, catalogue, store, display, run_id, _Start(info.seed))
+        return _carry_out(plan, catalogue, store, display, run_id, _Start(info.seed, plan.launches > 1))
 
 
 def resume(reference: str, catalogue: Catalogue, store: Store, display: Display) -> Outcome:
@@ -268,7 +272,7 @@ def _resume(run_id: int, catalogue: Catalogue, store: Store, display: Display) -
     # A launch is judged by its own visits alone.
     earlier = [visit for row in measurable for visit in store.visits(row)] if plan.launches == 1 else []
     store.resume_run(run_id)
-    start = _Start(stored.info.seed + stored.rounds, stored.rounds, begun, earlier)
+    start = _Start(stored.info.seed + stored.rounds, plan.launches > 1, stored.rounds, begun, earlier)
     return _carry_out(replace(plan, launches=max(1, launches_left)), catalogue, store, display, run_id, start)
 
 
@@ -295,7 +299,7 @@ def add_launches(
         )
         begun = 1 + max((launch.index for launch in stored.launches.values()), default=-1)
         store.resume_run(run_id)
-        start = _Start(stored.info.seed + stored.rounds, stored.rounds, begun)
+        start = _Start(stored.info.seed + stored.rounds, True, stored.rounds, begun)
         outcome = _carry_out(plan, catalogue, store, display, run_id, start)
         if stored.status is RunStatus.PARTIAL and outcome.status is RunStatus.DONE:
             store.finish_run(run_id, RunStatus.PARTIAL)
@@ -310,7 +314,7 @@ def _carry_out(plan: Plan, catalogue: Catalogue, store: Store, display: Display,
     status = RunStatus.DONE
     try:
         _make_launches(plan, catalogue, recorder, start)
-        if start.launch + plan.launches > 1:
+        if start.several:
             judge_over_launches(store, run_id, plan.precision)
     except KeyboardInterrupt:
         status = RunStatus.INTERRUPTED
