@@ -22,7 +22,7 @@ from hockney.errors import StoreError, UsageError
 from hockney.library import Run
 from hockney.machine import facts
 from hockney.model import Launch, Point, PointStatus, RunStatus, Visit
-from hockney.plan import Plan
+from hockney.plan import Plan, curve_of
 from hockney.sampler import Progress
 from hockney.store import Store
 from hockney.worker.build import Recipe
@@ -210,6 +210,37 @@ def test_launches_are_judged_by_the_state_of_most_visits(
         store.set_status(run_id, make_point(8), PointStatus.PRECISE)
         running.judge_over_launches(store, run_id, 0.01)
         assert store.points(run_id)[0].status is end
+
+
+def test_one_launch_is_called_one(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "r.db") as store:
+        run_id = store.create_run(make_info())
+        store.add_points(run_id, [make_point(8)])
+        store.write_round(run_id, visits_with_medians(WIDE, launch_id=store.add_launch(run_id, make_launch())))
+        store.set_status(run_id, make_point(8), PointStatus.BUDGET, "the time was up")
+        running.judge_over_launches(store, run_id, 0.01)
+        assert (store.points(run_id)[0].reason or "").endswith(f", {len(WIDE)} visits in 1 launch")
+
+
+def test_sizes_that_the_first_launch_adds_are_measured_in_all(
+    catalogue: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    display = Silent()
+    points = [Point("shm", "memload", 1, size) for size in (1024, 4096)]  # a rank alone is always in the same state
+
+    def another_in_each_launch(*curve: object, **more: object) -> list[int]:
+        return [1024 + 512 * len(display.launches)]
+
+    monkeypatch.setattr("hockney.sampler.sizes_to_add", another_in_each_launch)
+    wishes: dict[str, Any] = {"precision": 1e-6, "time_s": 3, "refine": frozenset(map(curve_of, points))}
+    outcome = measure(catalogue, tmp_path / "r.db", *points, display=display, launches=2, **wishes)
+    with Store.open(tmp_path / "r.db") as store:
+        series = {one.point.bytes: one for one in Run(store, outcome.run_id).series}
+        assert sorted(series) == [1024, 1536, 4096]
+        assert [len(one.launches) for one in series.values()] == [2, 2, 2]
+        store.set_status(outcome.run_id, points[0], PointStatus.BUDGET)  # so that there is something to resume
+        running.resume("last", catalogue, store, display)
+        assert len(store.points(outcome.run_id)) == 3
 
 
 def test_ctrl_c_while_launches_are_judged_ends_the_run(

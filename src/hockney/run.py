@@ -236,7 +236,7 @@ def measure(
         ranks_here = max(point.ranks for point in plan.points) if not plan.hosts else 1
         for warning in warnings_before(known, ranks=ranks_here):
             store.add_warning(run_id, warning)
-        return _carry_out(plan, catalogue, store, display, run_id, _Start(info.seed, plan.launches > 1))
+        return _carry_out(plan, catalogue, store, display, run_id, _Start(info.seed, several=plan.launches > 1))
 
 
 def resume(reference: str, catalogue: Catalogue, store: Store, display: Display) -> Outcome:
@@ -264,6 +264,8 @@ def _resume(run_id: int, catalogue: Catalogue, store: Store, display: Display) -
     begun = 1 + max((launch.index for launch in stored.launches.values()), default=-1)
     ended = stored.status in (RunStatus.DONE, RunStatus.PARTIAL)
     launches_left = plan.launches - (begun if ended else max(0, begun - 1))  # the last one begun was cut short
+    if plan.launches > 1 and launches_left < plan.launches:
+        plan = replace(plan, refine=frozenset())  # the first launch has added what there is to add
     if not (launches_left > 0 and plan.launches > 1) and all(row.status is PointStatus.PRECISE for row in measurable):
         raise UsageError(f"run {run_id} is complete: there is nothing to resume")
     gone = sorted({row.point.transport for row in measurable} - set(catalogue.transports))
@@ -272,7 +274,13 @@ def _resume(run_id: int, catalogue: Catalogue, store: Store, display: Display) -
     # A launch is judged by its own visits alone.
     earlier = [visit for row in measurable for visit in store.visits(row)] if plan.launches == 1 else []
     store.resume_run(run_id)
-    start = _Start(stored.info.seed + stored.rounds, plan.launches > 1, stored.rounds, begun, earlier)
+    start = _Start(
+        seed=stored.info.seed + stored.rounds,
+        several=plan.launches > 1,
+        round=stored.rounds,
+        launch=begun,
+        earlier=earlier,
+    )
     return _carry_out(replace(plan, launches=max(1, launches_left)), catalogue, store, display, run_id, start)
 
 
@@ -299,7 +307,7 @@ def add_launches(
         )
         begun = 1 + max((launch.index for launch in stored.launches.values()), default=-1)
         store.resume_run(run_id)
-        start = _Start(stored.info.seed + stored.rounds, True, stored.rounds, begun)
+        start = _Start(seed=stored.info.seed + stored.rounds, several=True, round=stored.rounds, launch=begun)
         outcome = _carry_out(plan, catalogue, store, display, run_id, start)
         if stored.status is RunStatus.PARTIAL and outcome.status is RunStatus.DONE:
             store.finish_run(run_id, RunStatus.PARTIAL)
@@ -332,7 +340,7 @@ def _carry_out(plan: Plan, catalogue: Catalogue, store: Store, display: Display,
 
 
 def _make_launches(plan: Plan, catalogue: Catalogue, recorder: _Recorder, start: _Start) -> None:
-    """Each starts every job anew and has its part of the time."""
+    """Each starts every job anew and has its part of the time. The first adds sizes, all later ones have them too."""
     cpus = usable_cpus()
     meter = StealMeter(cpus)
     round_ = start.round
@@ -358,6 +366,7 @@ def _make_launches(plan: Plan, catalogue: Catalogue, recorder: _Recorder, start:
             )
             sampler.run(plan.time_s / plan.launches)
             round_ = sampler.rounds
+        plan = replace(plan, points=sampler.points, refine=frozenset())
 
 
 def judge_over_launches(store: Store, run_id: int, precision: float) -> None:
@@ -381,8 +390,9 @@ def _end_over_launches(
     if len(most) >= MIN_VISITS and reached is not None and reached <= precision:
         return PointStatus.PRECISE, None
     arm = "no interval yet" if reached is None else f"the interval is +-{reached:.1%}"
-    launches = len({visit.launch_id for visit, _ in visits})
-    return PointStatus.BUDGET, f"all launches were made: {arm}, {len(visits)} visits in {launches} launches"
+    count = len({visit.launch_id for visit, _ in visits})
+    launches = f"{count} launch{'es' if count != 1 else ''}"
+    return PointStatus.BUDGET, f"all launches were made: {arm}, {len(visits)} visits in {launches}"
 
 
 def _finish_quietly(store: Store, run_id: int, status: RunStatus) -> None:

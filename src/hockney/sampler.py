@@ -207,6 +207,11 @@ class Sampler:
         """Rounds so far, earlier ones included."""
         return self._round
 
+    @property
+    def points(self) -> tuple[Point, ...]:
+        """The plan's and those that were added."""
+        return tuple(self._work)
+
     # ---- one round ---------------------------------------------------------------------------------------------------
 
     def _one_round(self, active: list[_Work], deadline_s: float) -> None:
