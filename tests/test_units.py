@@ -109,6 +109,26 @@ def test_parse_fraction_refuses(text: str) -> None:
         units.parse_fraction(text)
 
 
+@pytest.mark.parametrize(("text", "expected"), [("5%", 0.05), ("0.05", 0.05), ("100%", 1.0), (" 250 % ", 2.5)])
+def test_parse_increase(text: str, expected: float) -> None:
+    assert units.parse_increase(text) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "is not a part of the time: write for example 1%"),
+        ("0%", "is not a part of the time: write for example 1%"),
+        ("-5%", "is not a part of the time: write for example 1%"),
+        ("5", "'5' could mean two things: write 5%, or 500%"),
+        ("1", "'1' could mean two things: write 1%, or 100%"),
+    ],
+)
+def test_parse_increase_refuses(text: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        units.parse_increase(text)
+
+
 @pytest.mark.parametrize(
     ("count", "expected"),
     [

@@ -20,17 +20,17 @@ from hockney.compare.kin import renamed
 from hockney.errors import HockneyError, UsageError
 from hockney.library import Run
 from hockney.machine import usable_cpus
-from hockney.model import Point, PointStatus, RunStatus
-from hockney.plan import Plan, Wishes, make_plan, plan_again
+from hockney.model import NOT_MEASURED, Point, PointStatus, RunStatus
+from hockney.plan import Plan, Skipped, Wishes, make_plan, plan_again
 from hockney.run import Display, Outcome
 from hockney.stats.shift import launches_needed
 from hockney.store import Store
 from hockney.worker.catalogue import Catalogue
 
 _LOOKS = 2  # how often what is suspicious is measured again, at most
+_LOOKS_UNTESTED = 4  # likewise of what could not be tested at all, for lack of a state in common or of launches in it
 _CONFIDENCE = 0.98  # that none of the series called worse is so by chance alone
 _LAUNCHES_MIN = 5  # of a look: its interval then bears an unlucky launch
-_NOT_MEASURED = (PointStatus.FAILED, PointStatus.SKIPPED)
 _UNSURE = (
     "it looks slower by more than is allowed, but not surely; a quieter machine or more launches of the baseline help"
 )
@@ -44,7 +44,6 @@ class Checked:
     run_id: int
     comparison: Comparison
     remeasured: int  # series
-    failed: int  # points
 
     @property
     def is_worse(self) -> bool:
@@ -52,8 +51,8 @@ class Checked:
 
     @property
     def is_whole(self) -> bool:
-        """Whether every series was measured and decided."""
-        return not self.comparison.counts[Verdict.UNDECIDED] and not self.failed
+        """Whether every series of the baseline was measured and decided."""
+        return not self.comparison.counts[Verdict.UNDECIDED] and not self.comparison.only_base
 
 
 def check(
@@ -79,10 +78,10 @@ def check(
     margin = 1 + max_slowdown
     found = compare_runs(store, base_id, outcome.run_id, margin=margin, confidence=_CONFIDENCE)
     verdicts = {change.point: change for change in found.changes}
-    suspicious = [point for point in _suspicious(found.changes, margin) if point in _measured(store, outcome.run_id)]
+    suspicious = _measured(store, outcome.run_id, _suspicious(found.changes, margin))
     looked_again = len(suspicious)
     cost_s = plan.time_s / (plan.launches * len(plan.points))  # of a point in a launch
-    for _ in range(_LOOKS):
+    for look in range(1, _LOOKS_UNTESTED + 1):
         if not suspicious:
             break
         budget_s = cost_s * plan.launches * len(suspicious)
@@ -101,16 +100,19 @@ def check(
         verdicts.update(
             (change.point, _settled(change, margin)) for change in fresh.changes if change.point in suspicious
         )
-        suspicious = [point for point in suspicious if verdicts[point].verdict is Verdict.UNDECIDED]
+        suspicious = _measured(
+            store, outcome.run_id, [point for point in suspicious if _is_open(verdicts[point], look)]
+        )
     changes = tuple(verdicts[change.point] for change in found.changes)
-    return Checked(outcome.run_id, replace(found, changes=changes), looked_again, outcome.failed)
+    return Checked(outcome.run_id, replace(found, changes=changes), looked_again)
 
 
 def _plan(store: Store, base_id: int, catalogue: Catalogue) -> Plan:
     stored = store.run(base_id)
-    measured = {visit.point_id for visit in store.summaries(base_id) if visit.samples}
-    points = [row.point for row in store.points(base_id) if row.id in measured and row.status is not PointStatus.FAILED]
-    if not points:
+    asked = [row for row in store.points(base_id) if row.status is not PointStatus.SKIPPED]
+    sampled = {visit.point_id for visit in store.summaries(base_id) if visit.samples}
+    good = dict.fromkeys(row.point for row in asked if row.id in sampled and row.status is not PointStatus.FAILED)
+    if not good:
         raise UsageError(f"run {base_id} can't be a baseline: none of its points has samples")
     base_launches = len({launch.index for launch in stored.launches.values()})
     if base_launches < _BASE_MIN:
@@ -118,15 +120,25 @@ def _plan(store: Store, base_id: int, catalogue: Catalogue) -> Plan:
             f"run {base_id} can't be a baseline: it has one launch, so what differs from launch to launch can't be "
             "told from what got slower; measure one with --launches 5 or more"
         )
-    names = renamed({point.transport for point in points}, catalogue.transports)
-    again = [replace(point, transport=names.get(point.transport, point.transport)) for point in points]
+    # Only what has come since may stand in for what is gone: a library that was there was another one all the time.
+    names = renamed(stored.info.facts.get("transports") or (), catalogue.transports)
+    again = {
+        row.point: replace(row.point, transport=names.get(row.point.transport, row.point.transport)) for row in asked
+    }
     launches = max(base_launches, _LAUNCHES_MIN, launches_needed(base_launches, _CONFIDENCE))
     try:
-        return plan_again(stored.info.suite, again, stored.info.plan, catalogue, len(usable_cpus()), launches=launches)
+        plan = plan_again(
+            *(stored.info.suite, [again[point] for point in good], stored.info.plan),
+            *(catalogue, len(usable_cpus())),
+            launches=launches,
+        )
     except (KeyError, TypeError, ValueError) as error:
         raise UsageError(
             f"run {base_id} was stored by another version of hockney and cannot be measured again"
         ) from error
+    lack = f"run {base_id} has nothing to check it against"
+    useless = [Skipped(again[row.point], lack) for row in asked if row.point not in good]
+    return replace(plan, skipped=(*plan.skipped, *useless))
 
 
 def check_expectations(
@@ -148,7 +160,7 @@ def check_expectations(
     _refuse_stopped(outcome)
     judged = judge(Run(store, outcome.run_id), expectations, catalogue)
     unsure = points_of(judged, (Judgement.MISSED, Judgement.UNDECIDED))
-    again = [point for point in unsure if point in _measured(store, outcome.run_id)]
+    again = _measured(store, outcome.run_id, unsure)
     if again:
         budget_s = plan.time_s / len(plan.points) * len(again)
         _refuse_stopped(running.add_launches(outcome.run_id, again, 1, budget_s, catalogue, store, display))
@@ -157,8 +169,10 @@ def check_expectations(
     return outcome.run_id, judged
 
 
-def _measured(store: Store, run_id: int) -> set[Point]:
-    return {row.point for row in store.points(run_id) if row.status not in _NOT_MEASURED}
+def _measured(store: Store, run_id: int, points: Iterable[Point]) -> list[Point]:
+    """Those of the points that neither failed nor were skipped."""
+    measured = {row.point for row in store.points(run_id) if row.status not in NOT_MEASURED}
+    return [point for point in points if point in measured]
 
 
 def _refuse_stopped(outcome: Outcome) -> None:
@@ -175,6 +189,12 @@ def _suspicious(changes: Iterable[SeriesChange], margin: float) -> list[Point]:
         for change in changes
         if change.verdict is Verdict.UNDECIDED or (change.shift is not None and change.shift.ratio > margin)
     ]
+
+
+def _is_open(change: SeriesChange, look: int) -> bool:
+    """Whether to look once more. Each test may err, so there are few; a look that could test nothing costs only time."""
+    is_tested = change.chance is not None
+    return change.verdict is Verdict.UNDECIDED and look < (_LOOKS if is_tested else _LOOKS_UNTESTED)
 
 
 def _settled(change: SeriesChange, margin: float) -> SeriesChange:

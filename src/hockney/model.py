@@ -137,6 +137,10 @@ class PointStatus(enum.Enum):
     SKIPPED = "skipped"
 
 
+NOT_MEASURED = (PointStatus.FAILED, PointStatus.SKIPPED)
+"""Such a point has no figure to rest a verdict on, whatever samples it had before."""
+
+
 class RunStatus(enum.Enum):
     """How a run ended."""
 

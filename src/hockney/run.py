@@ -217,7 +217,7 @@ def measure(
     if not plan.points:
         reasons = sorted({skipped.reason for skipped in plan.skipped})
         raise UsageError(f"there is nothing to measure: {reasons[0] if reasons else 'the plan is empty'}")
-    known = facts()
+    known = {**facts(), "transports": list(catalogue.transports)}
     info = RunInfo(
         command=command,
         suite=plan.suite,

@@ -62,11 +62,25 @@ def parse_duration_s(text: str) -> float:
 
 def parse_fraction(text: str) -> float:
     """`1%`, `0.5 %` or `0.01` -> a fraction between 0 and 1. Raises UsageError."""
-    match = _FRACTION.fullmatch(text.strip())
-    value = float(match[1]) / (100 if match[2] else 1) if match else 0.0
+    value = _part(text)
     if not 0 < value < 1:
         raise UsageError(f"'{text}' is not a precision: write for example 1%")
     return value
+
+
+def parse_increase(text: str) -> float:
+    """`5%`, `150 %` or `0.05` -> a part of what was, above 0. A plain 5 may mean either. Raises UsageError."""
+    value = _part(text)
+    if value >= 1 and "%" not in text:
+        raise UsageError(f"'{text}' could mean two things: write {text.strip()}%, or {100 * value:g}%")
+    if value <= 0:
+        raise UsageError(f"'{text}' is not a part of the time: write for example 1%")
+    return value
+
+
+def _part(text: str) -> float:
+    match = _FRACTION.fullmatch(text.strip())
+    return float(match[1]) / (100 if match[2] else 1) if match else 0.0
 
 
 def parse_time_ns(text: str) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -37,11 +37,12 @@ def add_run(
     definition: Definition = HALF_ROUND_TRIP,
     libraries: Mapping[str, str] | None = None,
     failed: Mapping[Point, str] | None = None,
+    unsteady: Collection[Point] = (),
     **info: Any,
 ) -> int:
     """A run with a visit for each of `visits`, a part of the time, in each launch of each point.
 
-    Launches scatter by the given part, visits hardly.
+    Launches scatter by the given part, visits hardly. During those of `unsteady` the state of the machine changed.
     """
     rng = np.random.default_rng(seed)
     run = store.create_run(make_info(**info))
@@ -60,7 +61,10 @@ def add_run(
             of_round += [
                 replace(visit, launch_id=started[point.transport])
                 for visit in visits_with_medians(
-                    medians_ns.tolist(), point, definition, floor_ns=(floor_ns, floor_ns * 1.01)
+                    medians_ns.tolist(),
+                    point,
+                    definition,
+                    floor_ns=(floor_ns, floor_ns * (20 if point in unsteady else 1.01)),
                 )
             ]
         store.write_round(run, of_round)

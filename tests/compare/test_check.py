@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.builders import make_point
 from tests.cli.support import call
 from tests.compare import slowed
 from tests.compare.made import add_run, curve
 from tests.test_run import Silent
 
-from hockney.check import Checked, check
-from hockney.compare import Verdict
+from hockney.check import Checked, _is_open, _plan, check
+from hockney.compare import SeriesChange, Verdict
 from hockney.errors import HockneyError, UsageError
 from hockney.library import Run
-from hockney.model import RunStatus
+from hockney.model import Launch, RunStatus
 from hockney.store import Store
 from hockney.worker.catalogue import Catalogue
 
@@ -99,6 +103,70 @@ def test_a_transport_that_is_gone_is_undecided(catalogue: Catalogue, store: Stor
     assert not found.is_whole
 
 
+def test_a_long_present_library_is_no_stand_in_for_one_that_is_gone(catalogue: Catalogue, store: Store) -> None:
+    gone, other = "mpi@mpich-4.0.2", "mpi@mpich-5.0.2"
+    here = replace(catalogue, transports={"shm": catalogue.transports["shm"], other: catalogue.transports["shm"]})
+    plans = []
+    for had in (["shm", gone, other], ["shm", gone]):
+        base = add_run(store, curve(gone, (8,)) | curve("shm", (8,)), facts={"transports": had})
+        store._db.execute("UPDATE run SET plan = ?", (json.dumps(slowed.plan("shm").as_json()),))
+        plans.append(_plan(store, base, here))
+    assert [[point.transport for point in plan.points] for plan in plans] == [["shm"], [other, "shm"]]
+    assert [skipped.reason for skipped in plans[0].skipped] == [f"{gone} is not here any more"]
+
+
+def test_a_run_knows_which_transports_there_were(catalogue: Catalogue, store: Store) -> None:
+    run = slowed.measure(catalogue, store, slowed.plan("shm", sizes=(8,), launches=1, time_s=0.1))
+    assert store.run(run).info.facts["transports"] == list(catalogue.transports)
+
+
+def test_what_failed_in_the_baseline_is_undecided(
+    catalogue: Catalogue, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as broken:
+        broken.setenv("HOCKNEY_FAULT", "fail 1 64")
+        base = slowed.measure(catalogue, store, slowed.plan(sizes=(8, 64), time_s=0.3))
+    found = check(str(base), catalogue, store, Silent(), command="test", max_slowdown=0.9)
+    reasons = {change.point.bytes: change.reason or "" for change in found.comparison.changes}
+    assert reasons[64].startswith(f"failed in run {base}: ")
+    assert reasons[64].endswith(f"; skipped in run {found.run_id}: run {base} has nothing to check it against")
+    assert not found.is_whole
+
+
+class _FailsInTheEnd(Silent):
+    """Breaks receives of 16 KiB in the last of five launches: by then four have samples."""
+
+    def launched(self, launch: Launch) -> None:
+        if launch.index == 3:
+            os.environ["HOCKNEY_FAULT"] = f"fail 1 {slowed.SLOWED[0]}"
+
+
+def test_what_looked_slower_and_failed_then_is_undecided(catalogue: Catalogue, store: Store) -> None:
+    base = slowed.measure(catalogue, store, slowed.plan(sizes=(8, 16384), time_s=0.5))
+    with slowed.slowed(percent=300):
+        found = check(str(base), catalogue, store, _FailsInTheEnd(), command="test", max_slowdown=0.9)
+    (change,) = [change for change in found.comparison.changes if change.point.bytes == 16384]
+    assert change.verdict is Verdict.UNDECIDED
+    assert (change.reason or "").startswith(f"failed in run {found.run_id}: ")
+    assert not found.is_whole
+
+
+def test_what_could_not_be_tested_is_looked_at_more_often(catalogue: Catalogue, store: Store) -> None:
+    """The baseline was taken in a state of the machine that doesn't come back; four looks, then it is undecided."""
+    base = add_run(store, curve("shm", (8,)), floor_ns=1e6)
+    store._db.execute("UPDATE run SET plan = ?", (json.dumps(slowed.plan("shm", time_s=0.3).as_json()),))
+    found = slowed.check_again(catalogue, store, base)
+    (change,) = found.comparison.changes
+    assert "no state of the machine in common: time-sliced" in (change.reason or "")
+    assert {launch.index for launch in Run(store, found.run_id).launches.values()} == set(range(5 + 4 * 5))
+
+
+@pytest.mark.parametrize(("chance", "looks"), [(0.03, 2), (None, 4)])
+def test_a_series_is_tested_twice_at_most(chance: float | None, looks: int) -> None:
+    change = SeriesChange(make_point(8), Verdict.UNDECIDED, chance=chance)
+    assert [look for look in range(1, 9) if _is_open(change, look)] == list(range(1, looks))
+
+
 def test_a_baseline_of_another_version_is_refused(catalogue: Catalogue, store: Store) -> None:
     base = add_run(store, curve("shm", (8,)))  # its plan has nothing but a precision
     with pytest.raises(UsageError, match="stored by another version of hockney"):
@@ -162,6 +230,26 @@ def test_command_on_an_unchanged_machine(tmp_path: Path) -> None:
     assert int(suite.get("tests") or 0) == len(list(suite.iter("testcase"))) == len(document["ranges"])
 
 
+def test_command_prints_what_the_baseline_could_not_tell(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "results.db") as opened:
+        add_run(opened, curve("shm", (8,)), failed={make_point(64): "rank 1\x07 hung"})
+        opened._db.execute("UPDATE run SET plan = ?", (json.dumps(slowed.plan("shm", time_s=0.3).as_json()),))
+    done = call(tmp_path, "check", "--baseline", "last", "--max-slowdown", "100000%", "--junit", "j.xml")
+    assert done.returncode == 3, done.stderr
+    assert "undecided: pingpong on shm, 2 ranks: undecided at 64 B, because failed in run 1: rank 1" in done.stdout
+    assert "series not seen to be slower than run 1 by more than 100000 %" in done.stdout
+    messages = [one.get("message") or "" for one in ET.parse(tmp_path / "j.xml").getroot().iter("skipped")]
+    assert any("rank 1\ufffd hung" in message for message in messages)
+
+
+@pytest.mark.parametrize("words", [["x"], ["0"], ["5", "6"]])
+def test_rates_of_no_checks_are_refused_in_a_sentence(words: list[str]) -> None:
+    script = Path(__file__).parents[2] / "scripts/check-rates"
+    done = subprocess.run([script, *words], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "check-rates: say how many checks of each kind, one or more: scripts/check-rates 50\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -170,6 +258,10 @@ def test_command_on_an_unchanged_machine(tmp_path: Path) -> None:
         (["--baseline", "last", "last"], "it takes no RUN"),
         (["--expect", "e.toml", "--max-slowdown", "5%"], "--max-slowdown goes with --baseline"),
         (["--baseline", "last", "--max-slowdown", "0"], "write for example 1%"),
+        (["--baseline", "last", "--max-slowdown", ""], "write for example 1%"),
+        (["--baseline", "last", "--max-slowdown", "5"], "write 5%, or 500%"),
+        (["--baseline", "last", "--junit", "none/j.xml"], "there is no folder none; make it first"),
+        (["--expect", "none.toml", "--junit", "none/j.xml"], "there is no folder none; make it first"),
         (["--expect", "none.toml"], "cannot read the file of expectations none.toml"),
     ],
 )

@@ -13,6 +13,7 @@ from tests.compare.made import SIZES, add_run, curve, slower
 
 from hockney.compare import Verdict, compare_runs
 from hockney.errors import UsageError
+from hockney.model import PointStatus
 from hockney.store import Store
 
 
@@ -115,6 +116,43 @@ def test_a_point_that_failed_is_undecided_with_its_reason(store: Store) -> None:
     found = compare_runs(store, base, new)
     assert found.counts == {Verdict.UNDECIDED: 1, Verdict.SAME: len(SIZES) - 1}
     assert found.changes[-1].reason == f"failed in run {new}: rank 1 was killed by SIGKILL"
+
+
+def test_what_was_never_in_one_state_is_undecided_and_both_sides_are_named(store: Store) -> None:
+    lost = make_point(8)
+    base, new = (add_run(store, curve(), unsteady={lost}, seed=seed) for seed in (1, 2))
+    found = compare_runs(store, base, new)
+    (change,) = [change for change in found.changes if change.point == lost]
+    lack = "has no samples of it in one steady state of the machine"
+    assert (change.verdict, change.reason) == (Verdict.UNDECIDED, f"run {base} {lack}; run {new} {lack}")
+    assert len(found.changes) == len(SIZES)
+
+
+def test_what_failed_in_both_runs_is_undecided_and_both_sides_are_named(store: Store) -> None:
+    lost = make_point(131072)
+    base, new = (add_run(store, curve(), failed={lost: f"rank {seed} hung"}, seed=seed) for seed in (1, 2))
+    found = compare_runs(store, base, new)
+    (change,) = [change for change in found.changes if change.point == lost]
+    assert change.verdict is Verdict.UNDECIDED
+    assert change.reason == f"failed in run {base}: rank 1 hung; failed in run {new}: rank 2 hung"
+
+
+def test_what_both_plans_skipped_is_no_series(store: Store) -> None:
+    skipped = make_point(131072)
+    base, new = (add_run(store, curve(), failed={skipped: "-"}, seed=seed) for seed in (1, 2))
+    for run in (base, new):
+        store.set_status(run, skipped, PointStatus.SKIPPED, "2 ranks on 1 CPU")
+    assert compare_runs(store, base, new).counts == {Verdict.SAME: len(SIZES)}
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_samples_of_a_point_that_failed_decide_nothing(store: Store, side: int) -> None:
+    lost = make_point(8)
+    runs = add_run(store, curve()), add_run(store, slower(curve(), 2.0, 8, 8), seed=2)
+    store.set_status(runs[side], lost, PointStatus.FAILED, "rank 1 hung")
+    found = compare_runs(store, *runs)
+    (change,) = [change for change in found.changes if change.point == lost]
+    assert (change.verdict, change.reason) == (Verdict.UNDECIDED, f"failed in run {runs[side]}: rank 1 hung")
 
 
 def test_visits_of_two_kinds_in_a_ratio_that_drifts_decide_nothing(store: Store) -> None:
@@ -237,6 +275,7 @@ def test_command_that_can_decide_nothing_says_so(folder: Path) -> None:
         (["base", "base"], "can't be compared with itself"),
         (["base", "bas"], "did you mean 'base'"),
         (["base", "slow", "--margin", "much"], "write for example 1%"),
+        (["base", "slow", "--margin", "2"], "write 2%, or 200%"),
     ],
 )
 def test_command_refuses_in_a_sentence(folder: Path, arguments: list[str], said: str) -> None:

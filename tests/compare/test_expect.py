@@ -95,6 +95,15 @@ def test_what_was_not_measured_is_undecided(catalogue: Catalogue, store: Store) 
     assert missing.reason == f"run {run} has no pingpong of 1 KiB on shm, 2 ranks"
 
 
+def test_a_limit_for_all_cpus_with_no_series_is_undecided(catalogue: Catalogue, store: Store) -> None:
+    run = add_run(store, curve())
+    (found,) = judged(
+        catalogue, store, run, of_8_bytes('latency = "<= 1 s"', 'ranks = "cpus"').replace("pingpong", "oneway")
+    )
+    assert found.outcome is Outcome.UNDECIDED
+    assert found.reason == f"run {run} has no oneway of 8 B on shm"
+
+
 def test_a_file_is_refused_with_every_mistake_and_its_place(catalogue: Catalogue, tmp_path: Path) -> None:
     path = tmp_path / "expect.toml"
     path.write_text(
@@ -159,3 +168,23 @@ def test_command_on_a_run_without_the_points(tmp_path: Path) -> None:
     done = call(tmp_path, "check", "--expect", "expect.toml", "last")
     assert done.returncode == 3
     assert "undecided: latency, expected <= 1.00 s (expect[0]), because run 1 has no pingpong of 8 B" in done.stdout
+
+
+def test_command_tells_the_verdict_before_it_writes(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "results.db") as opened:
+        add_run(opened, curve())
+    (tmp_path / "expect.toml").write_text(of_8_bytes('latency = "<= 1 s"'))
+    done = call(tmp_path, "check", "--expect", "expect.toml", "last", "--junit", "/dev/full")
+    assert done.returncode == 3
+    assert done.stdout == "ok: 1 of 1 limits kept by run 1\n"
+    assert "cannot write /dev/full: no space left on device" in done.stderr
+
+
+def test_words_that_no_xml_may_hold_are_replaced(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "results.db") as opened:
+        add_run(opened, curve(sizes=(64,)), failed={make_point(8): "\x1b[31mrank 1\x00 hung"})
+    (tmp_path / "expect.toml").write_text(of_8_bytes('latency = "<= 1 s"'))
+    done = call(tmp_path, "check", "--expect", "expect.toml", "last", "--junit", "j.xml")
+    assert done.returncode == 3, done.stderr
+    (skipped,) = ET.parse(tmp_path / "j.xml").getroot().iter("skipped")
+    assert "\ufffd[31mrank 1\ufffd hung" in (skipped.get("message") or "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from hockney.units import format_bytes
 
 if TYPE_CHECKING:
     from hockney.compare import Comparison, Range, SeriesChange
+    from hockney.model import Point
     from hockney.stats.shift import Shift
 
 _AS_FACTOR = 2.0  # what takes twice as long, or half, is said as a factor
@@ -66,6 +68,12 @@ def change_text(ratio: float) -> str:
     return f"{100 * (ratio - 1):+.1f} %"
 
 
+def alone_sentence(run: int, points: Sequence[Point]) -> str:
+    """`only in run 3: 12 series (pingpong on tcp)`."""
+    kinds = dict.fromkeys(f"{point.pattern} on {point.transport}" for point in points)
+    return f"only in run {run}: {len(points)} series ({', '.join(kinds)})"
+
+
 def comparison_json(found: Comparison) -> dict[str, Any]:
     """All that a comparison says; `sentence` is what people read."""
     return {
@@ -79,9 +87,14 @@ def comparison_json(found: Comparison) -> dict[str, Any]:
         "confidence": found.confidence,
         "ranges": [range_json(one, found.confidence) for one in found.ranges],
         "series": [_series_json(change) for change in found.changes],
-        "only_base": [asdict(point) for point in found.only_base],
-        "only_new": [asdict(point) for point in found.only_new],
+        "only_base": [point_json(point) for point in found.only_base],
+        "only_new": [point_json(point) for point in found.only_new],
     }
+
+
+def point_json(point: Point) -> dict[str, Any]:
+    """A point with its options by name."""
+    return {**asdict(point), "options": dict(point.options)}
 
 
 def range_json(found: Range, confidence: float) -> dict[str, Any]:
@@ -102,7 +115,7 @@ def range_json(found: Range, confidence: float) -> dict[str, Any]:
 
 def _series_json(change: SeriesChange) -> dict[str, Any]:
     return {
-        "point": {**asdict(change.point), "options": dict(change.point.options)},
+        "point": point_json(change.point),
         "verdict": change.verdict.value,
         "reason": change.reason,
         "state": change.state,

@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING
 import click
 
 from hockney.cli import complete, render
-from hockney.cli.common import command
+from hockney.cli.common import FINE, UNDECIDED, WORSE, command
 from hockney.errors import UsageError
 
 if TYPE_CHECKING:
     from hockney.check import Checked
     from hockney.cli.junit import Case
     from hockney.compare import Range
-
-_FINE, _WORSE, _UNDECIDED = 0, 1, 3
 
 
 @command(
@@ -59,7 +57,8 @@ def check(
     surely slower than allowed is worse. With --expect the thresholds of a file are looked at. Ends with 0: all is
     well, 1: something is worse or missed, 3: something could not be decided or measured.
     """
-    from hockney.units import parse_duration_s, parse_fraction
+    from hockney.cli.junit import refuse_unwritable
+    from hockney.units import parse_duration_s, parse_increase
 
     if (baseline is None) == (expect is None):
         raise UsageError("say what to check against: --baseline RUN, or --expect FILE.toml")
@@ -68,8 +67,10 @@ def check(
     if expect is not None and max_slowdown is not None:
         raise UsageError("--max-slowdown goes with --baseline; the limits of --expect stand in its file")
     time_s = None if time_ is None else parse_duration_s(time_)
+    if junit is not None:
+        refuse_unwritable(junit)
     if baseline is not None:
-        slowdown = parse_fraction(max_slowdown or "5%")
+        slowdown = parse_increase("5%" if max_slowdown is None else max_slowdown)
         return _check_baseline(baseline, slowdown, time_s, junit, as_json=as_json, store=store)
     assert expect is not None
     from hockney.cli.expectations import check_expectations
@@ -96,13 +97,7 @@ def _check_baseline(
             time_s=time_s,
         )
     ranges = checked.comparison.ranges
-    if junit is not None:
-        write_junit(
-            junit,
-            f"hockney check against run {checked.comparison.base}",
-            [_case(one, checked.comparison.confidence) for one in ranges],
-        )
-    code = _WORSE if checked.is_worse else _FINE if checked.is_whole else _UNDECIDED
+    code = WORSE if checked.is_worse else FINE if checked.is_whole else UNDECIDED
     if as_json:
         document = comparison_json(checked.comparison)
         render.print_json(
@@ -110,12 +105,15 @@ def _check_baseline(
         )
     else:
         _print(checked, ranges, slowdown)
+    if junit is not None:  # last, so that nothing keeps the verdict back
+        title = f"hockney check against run {checked.comparison.base}"
+        write_junit(junit, title, [_case(one, checked.comparison.confidence) for one in ranges])
     return code
 
 
 def _print(checked: Checked, ranges: Sequence[Range], slowdown: float) -> None:
     """One line for each finding, then one for what is well: what a log is searched for stands at the beginning."""
-    from hockney.cli.changes import range_sentence
+    from hockney.cli.changes import alone_sentence, range_sentence
     from hockney.cli.compare import difference_text
     from hockney.compare import Verdict
 
@@ -126,10 +124,12 @@ def _print(checked: Checked, ranges: Sequence[Range], slowdown: float) -> None:
     for one in ranges:
         if one.verdict in words:
             render.say(f"{words[one.verdict]}: {range_sentence(one, found.confidence)}")
+    if found.only_base:
+        render.say(f"undecided: {alone_sentence(found.base, found.only_base)}")
     fine = len(found.changes) - sum(found.counts[verdict] for verdict in words)
     again = f"; {checked.remeasured} measured again" if checked.remeasured else ""
     render.say(
-        f"ok: {fine} of {len(found.changes)} series not slower than run {found.base} by more than "
+        f"ok: {fine} of {len(found.changes)} series not seen to be slower than run {found.base} by more than "
         f"{100 * slowdown:g} %{again}; the check is run {checked.run_id}"
     )
 

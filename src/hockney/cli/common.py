@@ -13,6 +13,8 @@ from hockney.cli import complete
 
 Function = Callable[..., Any]
 
+FINE, WORSE, UNDECIDED = 0, 1, 3  # the exit codes of a verdict
+
 
 class _Command(click.Command):
     """A command whose help ends with an example."""

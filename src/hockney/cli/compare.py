@@ -9,14 +9,11 @@ from typing import TYPE_CHECKING
 import click
 
 from hockney.cli import complete, render
-from hockney.cli.changes import comparison_json, range_sentence
-from hockney.cli.common import command
+from hockney.cli.changes import alone_sentence, comparison_json, range_sentence
+from hockney.cli.common import FINE, UNDECIDED, command
 
 if TYPE_CHECKING:
     from hockney.compare import Comparison, Difference
-    from hockney.model import Point
-
-_DONE, _NOTHING_DECIDED = 0, 3
 
 
 @command(
@@ -36,16 +33,16 @@ def compare(base: str, new: str, margin: str | None, *, as_json: bool, store: Pa
     """
     from hockney.compare import Verdict, compare_runs
     from hockney.store import Store
-    from hockney.units import parse_fraction
+    from hockney.units import parse_increase
 
-    ratio = 1.0 if margin is None else 1 + parse_fraction(margin)
+    ratio = 1.0 if margin is None else 1 + parse_increase(margin)
     with Store.open(store, readonly=True) as results:
         found = compare_runs(results, results.find_run(base), results.find_run(new), margin=ratio)
     if as_json:
         render.print_json("compare", comparison_json(found))
     else:
         _print(found)
-    return _NOTHING_DECIDED if found.counts[Verdict.UNDECIDED] == len(found.changes) else _DONE
+    return UNDECIDED if found.counts[Verdict.UNDECIDED] == len(found.changes) else FINE
 
 
 def _print(found: Comparison) -> None:
@@ -75,7 +72,9 @@ def _print(found: Comparison) -> None:
             style="dim",
         )
     for run, points in ((found.base, found.only_base), (found.new, found.only_new)):
-        _print_alone(run, points)
+        if points:
+            render.say()
+            render.say(alone_sentence(run, points))
 
 
 def _print_differences(differences: Sequence[Difference]) -> None:
@@ -89,10 +88,3 @@ def _print_differences(differences: Sequence[Difference]) -> None:
 def difference_text(difference: Difference) -> str:
     """`kernel: Linux 6.1 -> Linux 6.6`."""
     return f"{difference.what}: {difference.base or 'not known'} -> {difference.new or 'not known'}"
-
-
-def _print_alone(run: int, points: Sequence[Point]) -> None:
-    if points:
-        kinds = dict.fromkeys(f"{point.pattern} on {point.transport}" for point in points)
-        render.say()
-        render.say(f"Only in run {run}: {len(points)} series ({', '.join(kinds)}).")

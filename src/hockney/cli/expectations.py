@@ -9,6 +9,8 @@ from typing import Any
 
 from hockney.check import check_expectations as measure_expectations
 from hockney.cli import render
+from hockney.cli.changes import point_json
+from hockney.cli.common import FINE, UNDECIDED, WORSE
 from hockney.cli.curves import format_interval
 from hockney.cli.junit import Case, write_junit
 from hockney.cli.measuring import command_line, measuring
@@ -17,8 +19,6 @@ from hockney.errors import UsageError
 from hockney.library import open_results
 from hockney.units import format_ns, format_rate
 from hockney.worker.catalogue import load
-
-_FINE, _MISSED, _UNDECIDED = 0, 1, 3
 
 
 def check_expectations(
@@ -40,14 +40,14 @@ def check_expectations(
                 expectations, catalogue, opened, display, command=command_line("check"), time_s=time_s
             )
     outcomes = [one.outcome for one in judged]
-    code = _MISSED if Outcome.MISSED in outcomes else _UNDECIDED if Outcome.UNDECIDED in outcomes else _FINE
-    if junit is not None:
-        write_junit(junit, f"hockney check --expect {path.name}", [_case(one) for one in judged])
+    code = WORSE if Outcome.MISSED in outcomes else UNDECIDED if Outcome.UNDECIDED in outcomes else FINE
     if as_json:
         limits = [{**_judged_json(one), "sentence": _sentence(one)} for one in judged]
         render.print_json("check", {"run": run_id, "exit_code": code, "limits": limits})
     else:
         _print(run_id, judged)
+    if junit is not None:  # last, so that nothing keeps the verdict back
+        write_junit(junit, f"hockney check --expect {path.name}", [_case(one) for one in judged])
     return code
 
 
@@ -79,10 +79,8 @@ def _value(one: Judged) -> str:
 
 
 def _judged_json(one: Judged) -> dict[str, Any]:
-    plain = {**asdict(one), "outcome": one.outcome.value}
-    if one.point is not None:
-        plain["point"]["options"] = dict(one.point.options)
-    return plain
+    point = None if one.point is None else point_json(one.point)
+    return {**asdict(one), "outcome": one.outcome.value, "point": point}
 
 
 def _case(one: Judged) -> Case:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import re
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hockney.errors import HockneyError
+from hockney.errors import HockneyError, UsageError
+
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # 1.0, section 2.2
 
 
 @dataclass(frozen=True)
@@ -20,23 +24,36 @@ class Case:
     undecided: str | None = None
 
 
+def refuse_unwritable(path: Path) -> None:
+    """Raises UsageError where a file can't be written, as far as that can be told beforehand."""
+    if not path.parent.is_dir():
+        raise UsageError(f"cannot write {path}: there is no folder {path.parent}; make it first")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise UsageError(f"cannot write {path}: permission denied; name another file")
+
+
 def write_junit(path: Path, title: str, cases: Sequence[Case]) -> None:
     """Undecided is a skipped test: the report shows it, and the exit code says it. Raises HockneyError."""
     suite = ET.Element(
         "testsuite",
-        name=title,
+        name=_text(title),
         tests=str(len(cases)),
         failures=str(sum(case.missed is not None for case in cases)),
         skipped=str(sum(case.undecided is not None for case in cases)),
         errors="0",
     )
     for case in cases:
-        element = ET.SubElement(suite, "testcase", classname=case.group, name=case.name)
+        element = ET.SubElement(suite, "testcase", classname=_text(case.group), name=_text(case.name))
         if case.missed is not None:
-            ET.SubElement(element, "failure", message=case.missed)
+            ET.SubElement(element, "failure", message=_text(case.missed))
         elif case.undecided is not None:
-            ET.SubElement(element, "skipped", message=case.undecided)
+            ET.SubElement(element, "skipped", message=_text(case.undecided))
     try:
         ET.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)
     except OSError as error:
         raise HockneyError(f"cannot write {path}: {(error.strerror or str(error)).lower()}") from error
+
+
+def _text(text: str) -> str:
+    """A library's words may hold what no XML may, not even escaped."""
+    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)

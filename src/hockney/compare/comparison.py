@@ -17,7 +17,7 @@ from hockney.compare.kin import renamed
 from hockney.compare.surroundings import differences
 from hockney.compare.values import Comparison, SeriesChange, Verdict
 from hockney.errors import UsageError
-from hockney.model import Definition, Point, PointStatus
+from hockney.model import NOT_MEASURED, Definition, Point, PointStatus
 from hockney.stats import CONFIDENCE, MIXED, State, classify
 from hockney.stats.shift import can_decide, family_p, launches_needed, share_longer, shift
 from hockney.store import Store, StoredPoint, StoredRun, VisitSummary
@@ -31,10 +31,14 @@ _OVERLAP = "its launches differ, but its visits are of several kinds, and both r
 
 @dataclass(frozen=True)
 class _Side:
-    """One run: its points by the name that the comparison uses, and each point's visits by condition and launch."""
+    """One run: its points by the name that the comparison uses, and each point's visits by condition and launch.
+
+    `sampled` are the points with samples, in whatever state of the machine.
+    """
 
     run: StoredRun
     points: Mapping[Point, StoredPoint]
+    sampled: Collection[Point]
     visits_ns: Mapping[Point, Mapping[_Condition, _Launches]]
 
     @property
@@ -57,15 +61,15 @@ def compare_runs(
 
     `margin`: the ratio of times that a difference must exceed to be one. `confidence`: of each interval, and that none
     of the differences is there by chance alone. Of the points in `again`, launches of the new run before `first_launch`
-    don't count. Raises UsageError where the runs are one, or have no series in common.
+    don't count. What both plans skipped is no series of either; all else that both have is judged. Raises UsageError
+    where the runs are one, or have no series in common.
     """
     if base_id == new_id:
         raise UsageError(f"run {base_id} can't be compared with itself: name another one")
     with store.snapshot():
         base, new, names = _read(store, base_id, new_id, frozenset(again), first_launch)
-    common = [point for point in new.points if point in base.points]
-    reached = [point for point in common if point in base.visits_ns or point in new.visits_ns]
-    if not reached:
+    common = [point for point in new.points if point in base.points and not _left_out(point, base, new)]
+    if not common or not (base.sampled or new.sampled):
         raise UsageError(_nothing_in_common(base, new))
     return Comparison(
         base=base_id,
@@ -74,9 +78,9 @@ def compare_runs(
         margin=margin,
         confidence=confidence,
         differences=differences(base.run, new.run, names),
-        changes=tuple(_judged([_compared(point, base, new, confidence) for point in reached], margin, confidence)),
-        only_base=tuple(point for point in base.visits_ns if point not in new.points),
-        only_new=tuple(point for point in new.visits_ns if point not in base.points),
+        changes=tuple(_judged([_compared(point, base, new, confidence) for point in common], margin, confidence)),
+        only_base=tuple(point for point in base.sampled if point not in new.points),
+        only_new=tuple(point for point in new.sampled if point not in base.points),
     )
 
 
@@ -123,22 +127,34 @@ def _side(
     stale = {stored.id for point, stored in named.items() if point in again}
     numbers = {launch_id: launch.index for launch_id, launch in run.launches.items()}
     visits: dict[int, dict[_Condition, dict[int, list[float]]]] = {}
+    sampled = {visit.point_id for visit in summaries if visit.samples}
     for visit, state in zip(summaries, states, strict=True):
         number = numbers[visit.launch_id]
         counts = number >= first_launch or visit.point_id not in stale
         if counts and state is not MIXED and visit.median_ns:
             conditions = visits.setdefault(visit.point_id, {})
             conditions.setdefault((state.name, visit.definition), {}).setdefault(number, []).append(visit.median_ns)
-    return _Side(run, named, {point: visits[stored.id] for point, stored in named.items() if stored.id in visits})
+    return _Side(
+        run,
+        named,
+        dict.fromkeys(point for point, stored in named.items() if stored.id in sampled),
+        {point: visits[stored.id] for point, stored in named.items() if stored.id in visits},
+    )
 
 
 def _name(point: Point, names: Mapping[str, str]) -> str:
     return names.get(point.transport, point.transport)
 
 
+def _left_out(point: Point, base: _Side, new: _Side) -> bool:
+    return all(side.points[point].status is PointStatus.SKIPPED for side in (base, new)) and not (
+        point in base.sampled or point in new.sampled
+    )
+
+
 def _nothing_in_common(base: _Side, new: _Side) -> str:
     for side in (base, new):
-        if not side.visits_ns:
+        if not side.sampled:
             return f"run {side.run.id} has nothing to compare: none of its points has samples"
     return (
         f"runs {base.run.id} and {new.run.id} have no series in common: {base.run.id} has {_inventory(base)}; "
@@ -147,8 +163,8 @@ def _nothing_in_common(base: _Side, new: _Side) -> str:
 
 
 def _inventory(side: _Side) -> str:
-    transports = sorted({point.transport for point in side.visits_ns})
-    patterns = sorted({point.pattern for point in side.visits_ns})
+    transports = sorted({point.transport for point in side.sampled})
+    patterns = sorted({point.pattern for point in side.sampled})
     return f"{', '.join(patterns)} on {', '.join(transports)}"
 
 
@@ -167,9 +183,9 @@ class _Pair:
 
 
 def _compared(point: Point, base: _Side, new: _Side, confidence: float) -> _Pair:
-    for side in (base, new):
-        if point not in side.visits_ns:
-            return _Pair(point, {}, {}, reason=_absence(side, side.points[point]))
+    absences = [reason for side in (base, new) for reason in [_absence(point, side)] if reason is not None]
+    if absences:
+        return _Pair(point, {}, {}, reason="; ".join(absences))
     before, after = base.visits_ns[point], new.visits_ns[point]
     shared = [condition for condition in before if condition in after]
     if not shared:
@@ -182,10 +198,16 @@ def _compared(point: Point, base: _Side, new: _Side, confidence: float) -> _Pair
     return _Pair(point, base_ns, new_ns, best[0], reason)
 
 
-def _absence(side: _Side, stored: StoredPoint) -> str:
-    if stored.status in (PointStatus.FAILED, PointStatus.SKIPPED):
+def _absence(point: Point, side: _Side) -> str | None:
+    """Why a side has nothing to compare, or None. What failed has not: not even by the samples from before."""
+    stored = side.points[point]
+    if stored.status in NOT_MEASURED:
         return f"{stored.status.value} in run {side.run.id}: {stored.reason or 'no reason is known'}"
-    return f"run {side.run.id} has no samples of it in one steady state of the machine"
+    if point not in side.sampled:
+        return f"run {side.run.id} has no samples of it"
+    if point not in side.visits_ns:
+        return f"run {side.run.id} has no samples of it in one steady state of the machine"
+    return None
 
 
 def _why_apart(before: Iterable[_Condition], after: Iterable[_Condition]) -> str:

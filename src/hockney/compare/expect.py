@@ -15,7 +15,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from hockney.library import Run, Series
-from hockney.model import Point, PointStatus
+from hockney.model import NOT_MEASURED, Point
 from hockney.plan import as_pairs, check_words
 from hockney.stats import MIXED, Figure, figures_of
 from hockney.suites import Fraction, Names, Options, Ranks, Seconds, Suite, read_sizes
@@ -137,10 +137,11 @@ def judge(run: Run, expectations: Expectations, catalogue: Catalogue, *, first_l
             series for series in run.series if (series.point.pattern, series.point.options) == (one.pattern, options)
         ]
         for word in one.transports:
-            for ranks in one.ranks or {series.point.ranks for series in own}:
+            for ranks in one.ranks or sorted({series.point.ranks for series in own}) or (None,):
                 for size in _sizes(one, catalogue):
                     found = [series for series in own if _is_meant(series.point, word, ranks, size)]
-                    lack = f"run {run.id} has no {one.pattern} of {format_bytes(size)} on {word}, {ranks} ranks"
+                    on_ranks = f", {ranks} ranks" if ranks else ""
+                    lack = f"run {run.id} has no {one.pattern} of {format_bytes(size)} on {word}{on_ranks}"
                     judged += [
                         verdict
                         for what, limit in _limits(one)
@@ -156,7 +157,7 @@ def _sizes(one: Expectation, catalogue: Catalogue) -> tuple[int, ...]:
     return one.bytes if catalogue.pattern(one.pattern).sized else (0,)
 
 
-def _is_meant(point: Point, word: str, ranks: int, size: int) -> bool:
+def _is_meant(point: Point, word: str, ranks: int | None, size: int) -> bool:
     return (point.ranks, point.bytes) == (ranks, size) and matches(word, point.transport)
 
 
@@ -170,7 +171,7 @@ def _judged(
     place: str, what: str, limit: float, state: str | None, series: Series, run: Run, first_launch: int
 ) -> Judged:
     """The worst of the figures that count decides; among equals the one of the first state."""
-    if series.status in (PointStatus.FAILED, PointStatus.SKIPPED):
+    if series.status in NOT_MEASURED:
         reason = f"{series.status.value}: {series.reason or 'no reason is known'}"
         return Judged(place, what, limit, Outcome.UNDECIDED, series.point, reason=reason)
     chosen = [
