@@ -192,7 +192,7 @@ def _suspicious(changes: Iterable[SeriesChange], margin: float) -> list[Point]:
 
 
 def _is_open(change: SeriesChange, look: int) -> bool:
-    """Whether to look once more. Each test may err, so there are few; a look that could test nothing costs only time."""
+    """Whether to look once more. Each test may err, so there are few; one that could test nothing costs only time."""
     is_tested = change.chance is not None
     return change.verdict is Verdict.UNDECIDED and look < (_LOOKS if is_tested else _LOOKS_UNTESTED)
 
