@@ -1,6 +1,7 @@
-"""A large made-up run, to measure how fast a command reads one: `python -m tests.large FILE`.
+"""A large made-up run, to measure how fast a command reads one: `python -m tests.large FILE [LAUNCHES]`.
 
-5,000 series (10 transports, 5 patterns, 100 sizes), 10 visits each, 200 samples a visit: 10 million samples.
+5,000 series (10 transports, 5 patterns, 100 sizes), 10 visits each, 200 samples a visit: 10 million samples. Each call
+adds a run to the file; of several launches each has its part of the visits.
 """
 
 from __future__ import annotations
@@ -25,20 +26,26 @@ PATTERNS = {
 
 
 def store_large_run(
-    path: Path, transports: Sequence[str], sizes: Sequence[int], visits: int = 10, samples: int = 200
+    path: Path,
+    transports: Sequence[str],
+    sizes: Sequence[int],
+    visits: int = 10,
+    samples: int = 200,
+    launches: int = 1,
 ) -> None:
     """Each point's time is a straight line over its size, with 1 % of noise."""
-    random = np.random.default_rng(1)
     with Store.open(path) as store:
         run = store.create_run(make_info(facts={"memory": {"page_bytes": 4096}}))
+        random = np.random.default_rng(run)
         points = [
             Point(transport, pattern, 2, size) for transport in transports for pattern in PATTERNS for size in sizes
         ]
         store.add_points(run, points)
-        launches = {name: store.add_launch(run, make_launch(name)) for name in transports}
         for round_ in range(visits):
+            if round_ * launches % visits < launches:
+                started = {name: store.add_launch(run, make_launch(name, index=round_)) for name in transports}
             store.write_round(
-                run, [_visit(point, launches[point.transport], round_, samples, random) for point in points]
+                run, [_visit(point, started[point.transport], round_, samples, random) for point in points]
             )
         for point in points:
             store.set_status(run, point, PointStatus.PRECISE)
@@ -71,4 +78,6 @@ def _visit(point: Point, launch_id: int, round_: int, samples: int, random: np.r
 
 if __name__ == "__main__":
     made = sorted({8 * round(1.17**i) for i in range(120)})[:100]
-    store_large_run(Path(sys.argv[1]), [f"made{i}" for i in range(10)], made)
+    store_large_run(
+        Path(sys.argv[1]), [f"made{i}" for i in range(10)], made, launches=int(sys.argv[2]) if sys.argv[2:] else 1
+    )

@@ -156,7 +156,7 @@ def _divisions(m: int, n: int) -> FloatArray:
     observed = (0.0,) * m + (1.0,) * n
     if math.comb(m + n, n) > _DIVISIONS_MAX:
         draw = np.random.default_rng(0)
-        return np.array([observed, *(draw.permutation(observed) for _ in range(_DIVISIONS_MAX - 1))])
+        return np.vstack([observed, draw.permuted(np.tile(observed, (_DIVISIONS_MAX - 1, 1)), axis=1)])
     rows = np.zeros((math.comb(m + n, n), m + n))
     for row, chosen in zip(rows, itertools.combinations(range(m + n - 1, -1, -1), n), strict=True):
         row[list(chosen)] = 1.0
