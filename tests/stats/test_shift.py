@@ -5,9 +5,11 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
+from functools import partial
 
 import numpy as np
 import pytest
+from tests.stats import simulated
 
 from hockney.stats.shift import _orders_by_statistic as orders_by_statistic
 from hockney.stats.shift import can_decide, family_p, launches_needed, shift
@@ -63,44 +65,31 @@ def test_one_wild_launch_moves_little() -> None:
     assert wild.ratio == pytest.approx(calm.ratio, rel=0.02)
 
 
-@pytest.mark.parametrize("kind", ["normal", "heavy", "two levels"])
-@pytest.mark.parametrize(("m", "n"), [(4, 4), (5, 5), (5, 10), (10, 10)])
+@pytest.mark.parametrize("kind", simulated.KINDS)
+@pytest.mark.parametrize(("m", "n"), simulated.LAUNCHES)
 def test_interval_encloses_the_true_ratio_as_often_as_promised(kind: str, m: int, n: int) -> None:
-    rng = np.random.default_rng(3)
-    trials, inside, coverage = 2000, 0, 0.0
-    for _ in range(trials):
-        base, new = np.exp(_noise(rng, kind, (m,))), 1.25 * np.exp(_noise(rng, kind, (n,)))
-        found = shift(base.tolist(), new.tolist())
-        assert found.low is not None
-        assert found.high is not None
-        assert found.coverage is not None
-        coverage = found.coverage
-        inside += found.low <= 1.25 * (1 + 1e-12) and found.high >= 1.25 * (1 - 1e-12)
+    trials = 1000
+    coverage = simulated.slowed_shift(np.random.default_rng(3), kind, m, n).coverage
+    assert coverage is not None
     assert coverage >= 0.95
-    assert inside / trials >= coverage - 3 * math.sqrt(coverage * (1 - coverage) / trials)
+    least = coverage - 3 * math.sqrt(coverage * (1 - coverage) / trials)
+    assert simulated.rate(simulated.holds, kind, m, n, trials) >= least
 
 
-def _noise(
-    rng: np.random.Generator, kind: str, shape: tuple[int, ...]
-) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    """Logs of times: 2 % of scatter; with wild launches; or memory that lies well or badly, 15 % apart."""
-    if kind == "heavy":
-        return 0.02 * rng.standard_t(2, shape)
-    if kind == "two levels":
-        return 0.15 * rng.integers(0, 2, shape) + 0.005 * rng.standard_normal(shape)
-    return 0.02 * rng.standard_normal(shape)
-
-
-@pytest.mark.parametrize("kind", ["normal", "heavy", "two levels"])
-@pytest.mark.parametrize(("m", "n"), [(4, 4), (5, 5), (5, 10)])
+@pytest.mark.parametrize("kind", simulated.KINDS)
+@pytest.mark.parametrize(("m", "n"), simulated.LAUNCHES)
 def test_of_thirty_unchanged_series_rarely_one_stands_out(kind: str, m: int, n: int) -> None:
-    """Half of the scatter is common to all series of a launch: they were measured side by side."""
-    rng = np.random.default_rng(4)
-    trials, alarms = 200, 0
-    for _ in range(trials):
-        logs = _noise(rng, kind, (30, m + n)) + 0.02 * rng.standard_normal((1, m + n))
-        alarms += bool((family_p(np.exp(logs[:, :m]), np.exp(logs[:, m:])) <= 0.05).any())
-    assert alarms / trials <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / trials)
+    """Part of the scatter is common to all series of a launch: they were measured side by side."""
+    trials = 200 if m + n < 20 else 50  # of more launches each costs many times as much
+    alarms = simulated.rate(partial(simulated.alarms, series=30), kind, m, n, trials)
+    assert alarms <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / trials)
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "kind"), [*[(m, n, "normal") for m, n in simulated.LAUNCHES], (10, 10, "two levels")]
+)
+def test_one_slowdown_among_thirty_is_named(m: int, n: int, kind: str) -> None:
+    assert simulated.rate(partial(simulated.is_named, series=30), kind, m, n, 50) >= 0.96
 
 
 @pytest.mark.parametrize("series", [1, 20, 1000])
