@@ -40,7 +40,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def check_slowed(catalogue: Catalogue, store: Store) -> Checked:
-    """A check in which two sizes take four times as long; a new pair of runs where a change of state left one undecided."""
+    """A check in which two sizes take four times as long; a new pair of runs where a state left one undecided."""
     plan = slowed.plan(sizes=(64, 16384, 65536, 131072), time_s=1.0)
     for left in reversed(range(_TRIES)):
         base = slowed.measure(catalogue, store, plan)
