@@ -290,7 +290,8 @@ def test_loads_have_a_row_for_each_level_of_the_load_table() -> None:
     for row in table.splitlines()[2:]:
         what, target, measured = row.strip("| ").split(" | ")[:3]
         assert target == "within 10 % of bare C"
-        if not measured.startswith("not measured: the size of the level "):
+        # A level may not be known here, and the one pair's state may have changed within it.
+        if not measured.startswith(("not measured: the size of the level ", "the state changed within each of ")):
             assert ": memload " in measured
             assert ", bare C " in measured
         levels.append(what.removeprefix("memload: chase in ").partition(",")[0])

@@ -83,6 +83,14 @@ def test_the_limit_of_a_measurement_follows_the_budget_unless_it_is_asked_for(
     assert make_plan(suite(pattern="pingpong"), wishes, CATALOGUE, cpus=2).timeout_s == limit_s
 
 
+def test_of_a_series_own_transports_those_asked_for_stay() -> None:
+    own = suite(pattern="pingpong", transports=["shm", "tcp"])
+    plan = make_plan(own, Wishes(transports=("shm",)), CATALOGUE, cpus=4)
+    assert {point.transport for point in plan.points} == {"shm"}
+    with pytest.raises(UsageError, match="no series of s is for datagram: they name shm, tcp"):
+        make_plan(own, Wishes(transports=("datagram",)), CATALOGUE, cpus=4)
+
+
 def test_a_grid() -> None:
     plan = make_plan(suite(pattern="pingpong", ranks=[2, 4], bytes="8:16"), Wishes(), CATALOGUE, cpus=4)
     assert points(plan) == {("shm", "pingpong", ranks, size) for ranks in (2, 4) for size in (8, 16)}

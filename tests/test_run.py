@@ -477,6 +477,9 @@ def test_two_runs_into_one_store(tmp_path: Path) -> None:
         (["run", "pingpong", "--bytes", "2000G"], "too large a message"),
         (["run", "pingpong", "--limit", "9999999h"], "1s to 24h"),
         (["run", "pingpong", "--label", "last"], "cannot be a label"),
+        (["run", "pingpong", "--label", "two\nlines"], "a label is a line of 40 characters at most"),
+        (["run", "pingpong", "--label=-x"], "does not begin with '-'"),
+        (["run", "/etc/hosts"], "the name of a suite's file ends in .toml"),
         (["run", "barrier", "--bytes", "8"], "barrier has no message sizes"),
         (["run", "nothing.toml"], "cannot read the suite"),
     ],
@@ -531,10 +534,25 @@ def test_nothing_can_be_measured_is_said_with_the_reason(tmp_path: Path) -> None
 
 
 def test_a_run_of_which_every_point_is_refused_is_not_done(tmp_path: Path) -> None:
-    arguments = ["run", "ring", "-t", "shm", "--bytes", "8", "-o", "distance=5"]
+    arguments = ["run", "ft", "-t", "shm", "-n", "3", "--oversubscribe", "-o", "class=S"]  # no grid divides by 3
     done = subprocess.run(command(*arguments, store=tmp_path / "r.db"), capture_output=True, text=True, check=False)
     assert done.returncode == 3
     assert "nothing could be measured" in done.stderr
+
+
+def test_a_run_that_measures_the_harness_alone_is_not_done(tmp_path: Path) -> None:
+    arguments = ["run", "ancor", "-t", "shm", "--time", "1s"]  # shm is no byte stream, so only null's point is left
+    done = subprocess.run(command(*arguments, store=tmp_path / "r.db"), capture_output=True, text=True, check=False)
+    assert done.returncode == 3, done.stderr
+
+
+def test_what_was_refused_leaves_nothing_to_resume(tmp_path: Path) -> None:
+    store = tmp_path / "r.db"
+    arguments = ["run", "ft", "-t", "shm", "-n", "3", "--oversubscribe", "-o", "class=S"]
+    subprocess.run(command(*arguments, store=store), capture_output=True, check=False)
+    done = subprocess.run(command("run", "--resume", store=store), capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "nothing left to measure: what is not precise failed or was skipped" in done.stderr
 
 
 def test_too_short_a_time_is_said_before_anything_is_measured(tmp_path: Path) -> None:

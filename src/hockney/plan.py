@@ -151,6 +151,9 @@ def make_plan(
                 if pattern.sized and _wants_refinement(series, wishes):
                     refine.add(curve_of(point))
     time_s = suite.time_s if wishes.time_s is None else wishes.time_s
+    if wishes.transports and not points and not skipped:
+        own = dict.fromkeys(word for series in suite.series for word in series.transports)
+        raise UsageError(f"no series of {suite.name} is for {', '.join(wishes.transports)}: they name {', '.join(own)}")
     return Plan(
         suite=suite.name,
         points=tuple(points),
@@ -174,8 +177,6 @@ def _refuse_idle_wishes(suite: Suite, wishes: Wishes, patterns: Sequence[Pattern
             patterns[0].option(name)  # raises, and names what there is
     if wishes.sizes and not any(pattern.sized for pattern in patterns):
         raise UsageError(f"{' and '.join(dict.fromkeys(p.name for p in patterns))} has no message sizes to choose")
-    if wishes.transports and all(series.transports for series in suite.series):
-        raise UsageError(f"every series of {suite.name} names its own transports, and those stand")
 
 
 def _why_not(point: Point, catalogue: Catalogue, cpus: int, *, oversubscribe: bool, hosts: Sequence[str]) -> str | None:
@@ -257,14 +258,16 @@ def _note(wrong: list[tuple[str, str]], place: str, look: Callable[..., Found], 
 
 
 def _transports(suite: Suite, series: Series, wishes: Wishes, catalogue: Catalogue) -> list[TransportInfo]:
-    """A series' own transports stand; the suite's give way to those asked for.
+    """A suite's transports give way to those asked for; of a series' own those stay that are, and null.
 
     Those missing here are left out of a suite's list (the catalogue says why), but not of the user's.
     """
-    if wishes.transports and not series.transports:
-        return catalogue.select(wishes.transports)
+    wished = catalogue.select(wishes.transports) if wishes.transports else []
+    if wished and not series.transports:
+        return wished
     words: Sequence[str] = series.transports or suite.transports
-    return catalogue.select([word for word in words if catalogue.lack(word) is None])
+    own = catalogue.select([word for word in words if catalogue.lack(word) is None])
+    return [info for info in own if info in wished or info.name == "null"] if wished else own
 
 
 def _options(pattern: PatternInfo, series: Series, wishes: Wishes) -> dict[str, str]:

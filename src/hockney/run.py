@@ -234,7 +234,10 @@ def measure(
         for skipped in plan.skipped:
             store.set_status(run_id, skipped.point, PointStatus.SKIPPED, skipped.reason)
         ranks_here = max(point.ranks for point in plan.points) if not plan.hosts else 1
+        over_tcp = bool(plan.hosts) or any(point.transport.startswith("tcp") for point in plan.points)
         for warning in warnings_before(known, ranks=ranks_here):
+            if warning.kind == "congestion" and not over_tcp:
+                continue
             store.add_warning(run_id, warning)
         return _carry_out(plan, catalogue, store, display, run_id, _Start(info.seed, several=plan.launches > 1))
 
@@ -267,7 +270,11 @@ def _resume(run_id: int, catalogue: Catalogue, store: Store, display: Display) -
     if plan.launches > 1 and launches_left < plan.launches:
         plan = replace(plan, refine=frozenset())  # the first launch has added what there is to add
     if not (launches_left > 0 and plan.launches > 1) and all(row.status is PointStatus.PRECISE for row in measurable):
-        raise UsageError(f"run {run_id} is complete: there is nothing to resume")
+        raise UsageError(
+            f"run {run_id} has nothing left to measure: what is not precise failed or was skipped; begin a new run"
+            if len(measurable) < len(store.points(run_id))
+            else f"run {run_id} is complete: there is nothing to resume"
+        )
     gone = sorted({row.point.transport for row in measurable} - set(catalogue.transports))
     if gone:
         raise UsageError(f"run {run_id} cannot go on: {', '.join(gone)} is not here any more")
@@ -330,8 +337,10 @@ def _carry_out(plan: Plan, catalogue: Catalogue, store: Store, display: Display,
         _finish_quietly(store, run_id, RunStatus.INTERRUPTED)
         raise
     failed = sum(end is PointStatus.FAILED for end in recorder.statuses.values())
-    refused = all(end is PointStatus.SKIPPED for end in recorder.statuses.values())
-    if status is RunStatus.DONE and (failed or refused):
+    # The harness's own points are no result.
+    real = [point for point in (*recorder.statuses, *(row.point for row in plan.skipped)) if point.transport != "null"]
+    refused = all(recorder.statuses.get(point, PointStatus.SKIPPED) is PointStatus.SKIPPED for point in real)
+    if status is RunStatus.DONE and (failed or (real and refused) or not recorder.statuses):
         status = RunStatus.PARTIAL
     for warning in [*shares.warnings(catalogue), *losses.warnings(), *_steal_warning(store, run_id)]:
         store.add_warning(run_id, warning)

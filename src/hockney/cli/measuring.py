@@ -31,6 +31,7 @@ from hockney.suites import Suite
 from hockney.worker.catalogue import Catalogue, load
 
 _DONE, _IN_PART = 0, 3
+_LABEL_MAX = 40
 
 
 def measure_and_show(
@@ -61,8 +62,12 @@ def measure_and_show(
 
 def _check_label(label: str | None) -> None:
     """A label must be able to name its run."""
-    if label is not None and (not label.strip() or label.isdecimal() or label == "last" or "~" in label):
+    if label is None:
+        return
+    if not label.strip() or label.isdecimal() or label == "last" or "~" in label:
         raise UsageError(f"'{label}' cannot be a label: a number, 'last' and '~' already mean something; name it else")
+    if not label.isprintable() or label.startswith("-") or len(label) > _LABEL_MAX:
+        raise UsageError(f"a label is a line of {_LABEL_MAX} characters at most, and does not begin with '-'")
 
 
 def resume_and_show(command: str, reference: str, *, store: Path | None, as_json: bool) -> int:
@@ -95,7 +100,11 @@ def _carry_out(
             ending = _ending_json(outcome, results.path)
             render.print_json(command, {**ending, **document, **_series_json(run, sheet), **tables})
         elif sheet:
-            print_sheet(make_sheet(run), catalogue.missing)
+            made = make_sheet(run)
+            print_sheet(made, catalogue.missing)
+            if not made.rows:
+                _say_ending(outcome, results.path)
+                return _IN_PART
         elif report is not None:
             print_report(report, catalogue.missing)
             _say_more(run)

@@ -13,6 +13,8 @@ from hockney.report.sheet import Failure, Sheet, Value
 from hockney.units import format_bytes, format_ns, format_rate
 from hockney.worker.catalogue import Missing
 
+_VAGUE = 10.0  # an interval ten times as wide as its value says nothing more
+
 
 def print_sheet(sheet: Sheet, missing: Sequence[Missing]) -> None:
     """The whole sheet: figures, layers, what limits them, what is not there."""
@@ -48,7 +50,7 @@ def print_sheet(sheet: Sheet, missing: Sequence[Missing]) -> None:
         render.warnings(sheet.warnings)
     notes = [*_failure_lines(sheet.failures), *(f"{one.name}: {one.why}; {one.how}" for one in missing)]
     if notes:
-        render.title("What could not run")
+        render.title("What is not shown")
         for note in notes:
             render.say(f"  {note}")
 
@@ -84,7 +86,7 @@ def _cell(value: Value | None, form: Callable[[float], str]) -> str:
         return "-"
     # Never "±0.0%": nothing is known that well.
     spread = f"{max(0.001, value.spread):.1%}" if value.spread < 0.0995 else f"{value.spread:.0%}"
-    return f"{form(value.value)} ±{spread}"
+    return f"{form(value.value)} ±{spread if value.spread < _VAGUE else '>1000%'}"
 
 
 def _legend(sheet: Sheet) -> str:

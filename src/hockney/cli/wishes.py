@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from hockney.errors import UsageError, unknown
@@ -22,6 +23,8 @@ def find_suite(what: str) -> Suite:
     patterns = native_patterns()
     if what in patterns:
         return pattern_suite(what)
+    if Path(what).exists():
+        raise UsageError(f"{what} is no suite: the name of a suite's file ends in .toml")
     raise unknown("suite or pattern", what, [*builtin_names(), *patterns])
 
 

@@ -251,7 +251,11 @@ def _load_table(reading: Reading) -> Table:
     columns += [Column(f"published {name}", "published") for name in ("latency, cp", "words/cp", "MB/s")]
     columns.append(Column("by"))
     columns += [Column(name, "measured") for name in ("latency, ns", "cp", "words/cp", "MB/s")]
-    clock = f"of {hertz / 1e9:.3g} GHz here" if hertz else "of an unknown length here"
+    clock = (
+        f"of {hertz / 1e9:.3g} GHz here, as the system names the clock, not as the CPU may have run"
+        if hertz
+        else "of an unknown length here"
+    )
     notes = (*_notes("load"), f"cp: clock periods of 150 MHz there, {clock}.")
     return Table("load", "Load table", tuple(columns), tuple(rows), notes, heading=6)
 
