@@ -16,6 +16,9 @@ from hockney.model import Launch, PointStatus, Warning_
 from hockney.stats import Figure, median, place
 
 LATENCY_BYTES = 8
+# What stream and two-way are figures of; a run may have been asked for other sizes and options.
+_STREAM_BYTES = (1 << 16, 1 << 20)
+_STREAM_OPTIONS = (("window", "16"),)
 # The 97.5 % quantile of Student's distribution for 1, 2, … degrees of freedom; for more the last one, which is larger.
 _STUDENT_T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
 
@@ -149,6 +152,8 @@ def _row(
             latency = _value(figure) if series.point.bytes == LATENCY_BYTES else latency
         elif series.point.pattern == "barrier":
             barrier = _value(figure)
+        if series.point.bytes not in _STREAM_BYTES or series.point.options != _STREAM_OPTIONS:
+            continue
         rate = _rate(figure, series.point.bytes)
         before = best.get(series.point.pattern)
         if rate is not None and (before is None or rate.value > before.value):
