@@ -583,5 +583,6 @@ def test_quick_prints_a_sheet_and_json(tmp_path: Path) -> None:
 
 def test_a_sheet_names_what_it_has_too_few_visits_of(tmp_path: Path) -> None:
     arguments = command("quick", "--time", "100ms", store=tmp_path / "r.db")
-    done = subprocess.run(arguments, capture_output=True, text=True, check=True, timeout=120)
+    done = subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 3, done.stderr  # nothing on the sheet: measured in part
     assert re.search(r"shm: \d+ points not shown, because there were too few visits in any one state", done.stdout)
