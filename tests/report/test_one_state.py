@@ -223,3 +223,12 @@ def test_too_few_visits_look_different_from_what_is_computed(
     summary = next(line for line in text.splitlines() if line.startswith("  tcp"))
     assert "2.00 ±?" not in summary  # the overhead is of a line through several sizes
     assert "970 ±?" in summary
+
+
+def test_a_best_rate_that_leaves_sizes_out_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def sent(size: int, floor_ns: float) -> Made:
+        return Made(point("shm", "oneway", 2, size), float(size), bytes_per_rep=size, floor_ns=floor_ns)
+
+    seen = [sent(1024, 30.0), sent(4096, 30.0), sent(1 << 20, 170.0)]
+    assert "of 2 of 3 sizes" in shown(tmp_path / "left", "scabench", seen, capsys)
+    assert "of 2 sizes" not in shown(tmp_path / "all", "scabench", seen[:2], capsys)

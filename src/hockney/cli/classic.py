@@ -133,7 +133,8 @@ def _text(cell: Cell, common: str | None, reasons: dict[str, int]) -> str:
         format_figure(cell.value) + ("*" if cell.oversubscribed else ""),
         _TOO_FEW if cell.lacks_visits else "" if spread is None else _arm(spread),
         "" if cell.at_bytes is None else f"at {format_bytes(cell.at_bytes)}",
-        _pairs(cell),
+        _left_out(cell.pairs, "pairs"),
+        _left_out(cell.sizes, "sizes"),
         "" if cell.state in (None, common) else str(cell.state),
     ]
     return " ".join(part for part in parts if part)
@@ -143,10 +144,10 @@ def _arm(spread: float) -> str:
     return f"±{max(0.001, spread):.1%}" if spread < 0.0995 else f"±{spread:.0%}"
 
 
-def _pairs(cell: Measured) -> str:
-    """What a statistic over pairs leaves out."""
-    of, asked = cell.pairs or (0, 0)
-    return f"of {of} of {asked} pairs" if of < asked else ""
+def _left_out(counted: tuple[int, int] | None, what: str) -> str:
+    """What a statistic or a best figure leaves out."""
+    of, asked = counted or (0, 0)
+    return f"of {of} of {asked} {what}" if of < asked else ""
 
 
 def _ratio(cell: Cell) -> str:

@@ -185,7 +185,10 @@ class Reading:
             return None, blank(quantity.unit, self.reason(found[0]) if found else NOT_PLANNED, published)
         sign = 1 if quantity.larger_is_better else -1
         series, cell = max(cells, key=lambda pair: sign * (pair[1].value or 0.0))
-        return series, replace(cell, at_bytes=series.point.bytes, published=published)
+        measured = len({one.point.bytes for one in found if one.point.bytes and self._ordered(one)})
+        counted = len({one.point.bytes for one, _ in cells})
+        sizes = (counted, measured) if counted < measured else None
+        return series, replace(cell, at_bytes=series.point.bytes, published=published, sizes=sizes)
 
     @staticmethod
     def reason(series: Series) -> str:

@@ -17,7 +17,8 @@ class Measured:
 
     `published` is the figure that it is set beside, in the same unit. `at_bytes` is the size at which a best figure was
     found. `oversubscribed`: there were more ranks than CPUs, so that it is a scheduling time. `pairs`: for a statistic
-    over pairs of ranks, how many it is over and how many were asked for. `computed`: it follows from other figures and
+    over pairs of ranks, how many it is over and how many were asked for; `sizes`: the same for a best figure where
+    sizes that were measured have none of that state, or less sure ones. `computed`: it follows from other figures and
     has no interval of its own; any other figure without one had too few visits.
     """
 
@@ -31,6 +32,7 @@ class Measured:
     published: float | None = None
     at_bytes: int | None = None
     pairs: tuple[int, int] | None = None
+    sizes: tuple[int, int] | None = None
     computed: bool = False
 
     @property
