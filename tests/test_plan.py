@@ -170,6 +170,18 @@ def test_a_pattern_without_a_size_has_one_point() -> None:
     assert not plan.refine
 
 
+def test_a_pattern_alone_is_started_as_often_as_an_interval_over_launches_needs_where_there_is_time() -> None:
+    def launches(sizes: tuple[int, ...], time_s: float, asked: int | None = None) -> int:
+        wishes = Wishes(transports=("shm",), sizes=sizes, time_s=time_s, launches=asked)
+        return make_plan(pattern_suite("pingpong"), wishes, CATALOGUE, cpus=2).launches
+
+    assert launches((8,), 2.0) == 6
+    assert launches((8,), 1.0) == 1
+    assert launches((8, 16, 32, 64), 2.0) == 1
+    assert launches((8,), 2.0, asked=2) == 2
+    assert make_plan(suite(pattern="pingpong"), Wishes(time_s=600.0), CATALOGUE, cpus=2).launches == 1
+
+
 def test_a_pattern_alone_is_a_refined_curve_from_0_to_4_mib() -> None:
     plan = make_plan(pattern_suite("pingpong"), Wishes(transports=("shm",)), CATALOGUE, cpus=2)
     sizes = [point.bytes for point in plan.points]

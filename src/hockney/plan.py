@@ -17,6 +17,8 @@ from hockney.worker.catalogue import Catalogue, OptionInfo, PatternInfo, Transpo
 Found = TypeVar("Found")
 
 _DEFAULT_SIZES = "0:4M"
+_LAUNCHES = 6  # the fewest whose medians enclose that of all starts in 95 of 100 cases
+_POINT_S = 0.25  # what a point needs in a launch: some ten visits, and the sizes that are added beside it
 _TIMEOUT_S = (20.0, 60.0)  # the least and the most that follows from a budget
 
 
@@ -109,9 +111,9 @@ def curve_of(point: Point) -> tuple[str, str, int, tuple[tuple[str, str], ...]]:
 
 
 def pattern_suite(pattern: str) -> Suite:
-    """A pattern alone as a suite: all sizes, and more where the curve leaves its line."""
+    """A pattern alone as a suite: all sizes, more where the curve leaves its line, and launches as time allows."""
     series = Series.model_validate({"pattern": pattern, "bytes": _DEFAULT_SIZES, "refine": True})
-    return Suite(name=pattern, title=pattern, series=(series,), time_s=60.0)
+    return Suite(name=pattern, title=pattern, series=(series,), time_s=60.0, launches=None)
 
 
 def make_plan(
@@ -160,7 +162,7 @@ def make_plan(
         skipped=tuple(Skipped(point, reason) for point, reason in skipped.items()),
         precision=suite.precision if wishes.precision is None else wishes.precision,
         time_s=time_s,
-        launches=suite.launches if wishes.launches is None else wishes.launches,
+        launches=wishes.launches or suite.launches or _launches(len(points), time_s),
         oversubscribe=wishes.oversubscribe,
         hosts=wishes.hosts,
         timeout_s=round(sorted((*_TIMEOUT_S, time_s))[1]) if wishes.timeout_s is None else wishes.timeout_s,
@@ -168,6 +170,15 @@ def make_plan(
         exact=wishes.refine is True,
         grains={pattern.name: pattern.grain_bytes for pattern in patterns if pattern.grain_bytes > 1},
     )
+
+
+def _launches(points: int, time_s: float) -> int:
+    """Enough for an interval over launches, if each has the time for a figure of every point; else one.
+
+    A start decides where memory lies, and with it some per cent of a latency: a few starts are more than none only if
+    they are enough to tell.
+    """
+    return _LAUNCHES if time_s >= _LAUNCHES * points * _POINT_S else 1
 
 
 def _refuse_idle_wishes(suite: Suite, wishes: Wishes, patterns: Sequence[PatternInfo]) -> None:

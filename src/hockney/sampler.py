@@ -27,7 +27,7 @@ from hockney.stats.interval import Interval, median
 from hockney.stats.states import MIXED, Signs, State, classify
 
 MIN_VISITS = 10  # to be called precise; fewer than six give no 95 % interval of a median at all
-_SPAN_S = 1.0  # what slows a machine down for a tenth of a second is over by then, and shows in the interval
+_SPAN_S = 1.0  # of all launches: what slows a machine for a tenth of a second is then over, and shows in the interval
 _CALM_LOOKS = 2  # who stops at the first narrow interval stops at the lucky ones
 _LOOK_GROWTH = 1.02  # a look goes through all visits, so the next waits for 2 % more: else long runs only look
 _BATCH_NS = 20_000  # a batch this long makes a clock of 25 ns cost well below 1 %
@@ -155,6 +155,7 @@ class Sampler:
         self._observer = observer
         self._random = random.Random(seed)
         self._clock = clock
+        self._span_s = _SPAN_S / plan.launches
         self._round = self._first_round = start_round
         self._work = {point: _Work(point) for point in plan.points}
         self._pending: list[Visit] = []
@@ -180,7 +181,7 @@ class Sampler:
             for work in active:
                 if work.signs:
                     work.calm = _CALM_LOOKS - 1
-                    work.first_s = start_s - _SPAN_S
+                    work.first_s = start_s - self._span_s
             active = self._judge(active)  # what was precise already stays so
         try:
             while active and self._clock() - start_s < budget_s:
@@ -295,7 +296,8 @@ class Sampler:
         going_on = []
         for work in active:
             narrow = work.precision is not None and work.precision <= self._plan.precision
-            enough = len(work.signs) >= MIN_VISITS and work.first_s is not None and now_s - work.first_s >= _SPAN_S
+            spread = work.first_s is not None and now_s - work.first_s >= self._span_s
+            enough = spread and len(work.signs) >= MIN_VISITS
             work.calm = work.calm + 1 if narrow and enough else 0
             if work.calm >= _CALM_LOOKS:
                 self._end(work, PointStatus.PRECISE, None)

@@ -33,7 +33,11 @@ hockney run --resume"""
     "--precision", metavar="PERCENT", help="End a point when its 95 % interval is within this; 1% if not said."
 )
 @click.option("--time", "time_", metavar="DURATION", help="Stop measuring after this long.")
-@click.option("--launches", type=click.IntRange(1, 1000), help="Start every job so many times.")
+@click.option(
+    "--launches",
+    type=click.IntRange(1, 1000),
+    help="Start every job so often; a pattern alone: 6 times if there is time.",
+)
 @click.option("--hosts", metavar="HOST,…", help="Ranks on these hosts (MPI; tcp and udp through ssh).")
 @click.option(
     "--limit", metavar="DURATION", help="Time limit of one measurement; if not said as --time, but 20s to 60s."

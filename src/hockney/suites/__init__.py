@@ -100,7 +100,10 @@ class Series(BaseModel):
 
 
 class Suite(BaseModel):
-    """A whole suite. `time_s` is the budget for measuring; `precision` the half-width asked of each interval."""
+    """A whole suite. `time_s` is the budget for measuring; `precision` the half-width asked of each interval.
+
+    `launches` None: as many as an interval over launches needs, where the time is enough for them; else one.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
@@ -109,7 +112,7 @@ class Suite(BaseModel):
     transports: Names = ("shm", "mpi")
     precision: Fraction = Field(default=0.01, gt=0, lt=1)
     time_s: Seconds = Field(default=120.0, gt=0, allow_inf_nan=False, alias="time")
-    launches: int = Field(default=1, ge=1, le=1000)
+    launches: int | None = Field(default=1, ge=1, le=1000)
     series: Annotated[tuple[Series, ...], AfterValidator(some)]
 
 
