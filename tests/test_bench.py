@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from scripts.benchlib.bare import numbers
-from scripts.benchlib.commands import repeat_rows
+from scripts.benchlib.commands import Sampled, repeat_rows
 from scripts.benchlib.pairs import Look, Pair, Question, Taken, by_state, rows
 from scripts.benchlib.series import Absent, Contest, go_round
 from scripts.benchlib.table import BEGIN, END, NO, UNDECIDED, UNKNOWN, YES, Row, Target, markdown, put_between, summary
@@ -242,8 +242,8 @@ def test_what_is_not_here_has_a_row_with_the_reason() -> None:
 
 
 def test_scatter_is_told_within_each_state() -> None:
-    def run(value_ns: float, floor_ns: float, visits: int = 8) -> list[tuple[float, Signs]]:
-        return [(value_ns, Signs((floor_ns, floor_ns)))] * visits
+    def run(value_ns: float, floor_ns: float, visits: int = 8, launch: int = 1) -> list[Sampled]:
+        return [Sampled(value_ns, Signs((floor_ns, floor_ns)), launch)] * visits
 
     near = [run(value_ns, NEAR) for value_ns in (129.0, 130.0, 131.0)]
     far = [run(value_ns, FAR) for value_ns in (350.0, 370.0, 390.0)]
@@ -253,6 +253,11 @@ def test_scatter_is_told_within_each_state() -> None:
     assert found[1].measured == "CV 5.4%: median 370.0 ns, from 350.0 to 390.0 ns"
     (row,) = repeat_rows("2 runs", near[:2])
     assert row.met == UNDECIDED
+    launches = [
+        one for launch, value_ns in enumerate((129.0,) * 5 + (143.0,)) for one in run(value_ns, NEAR, 10, launch)
+    ]
+    (row,) = repeat_rows("3 runs", [near[0], near[0], launches])
+    assert row.measured == "CV 0.0%: median 129.0 ns, from 129.0 to 129.0 ns"
     (row,) = repeat_rows("no runs", [])
     assert row.met == UNDECIDED
 

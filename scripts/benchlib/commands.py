@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from scripts.benchlib.pairs import MIN_PAIRS, show_state
 from scripts.benchlib.place import Place
@@ -19,7 +20,7 @@ from scripts.benchlib.table import UNDECIDED, UNKNOWN, Row, Target, not_measured
 
 import hockney
 from hockney.errors import HockneyError
-from hockney.stats import Interval, Signs, State, classify, median, place, signs_of
+from hockney.stats import Interval, Signs, State, classify, median, place, signs_of, time_of
 from hockney.worker.build import NATIVE, Recipe, build_worker
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -35,17 +36,25 @@ _MIN_RUNS = 3  # fewer tell nothing about scatter
 
 def repeat(place: Place) -> list[Row]:
     """The part `repeat`: the 8 B figure of an MPI from several runs of the command, each a process of its own; once as
-    it ends by itself, and once over some seconds, because the machine has moods that last so long."""
+    it ends by itself, and once over some seconds more, because the machine has moods that last so long."""
     infos = place.mpis("openmpi") or place.mpis()
     runs = 3 if place.short else 10
     if not infos:
         return [not_measured(f"repeatability: {runs} runs", _CV, "no MPI is here")]
     rows = []
-    for words in ("--time 4s", "--precision 0.1% --time 4s"):
-        command = f"run pingpong -t {infos[0].name} --bytes 8 {words}"
+    for words in ("", " --precision 0.1% --time 6s"):
+        command = f"run pingpong -t {infos[0].name} --bytes 8{words}"
         sampled = [_one_run(place, number, command) for number in range(runs)]
         rows.extend(repeat_rows(f"repeatability: {runs} runs of `{command}`", sampled))
     return rows
+
+
+class Sampled(NamedTuple):
+    """The median of one visit, what tells its state, and its launch."""
+
+    median_ns: float
+    signs: Signs
+    launch_id: int
 
 
 def _one_run(place: Place, number: int, command: str) -> list[Sampled]:
@@ -54,25 +63,25 @@ def _one_run(place: Place, number: int, command: str) -> list[Sampled]:
     store = place.folder / "repeat.db"
     _call([*command.split(), "--store", str(store)])
     with hockney.open(store) as results:
-        return [(statistics.median(one.times_ns().tolist()), signs_of(one)) for one in results.run().series[0].visits]
-
-
-Sampled = tuple[float, Signs]
-"""The median of one visit in ns, and what tells its state."""
+        return [
+            Sampled(statistics.median(one.times_ns().tolist()), signs_of(one), one.launch_id)
+            for one in results.run().series[0].visits
+        ]
 
 
 def repeat_rows(what: str, runs: Sequence[Sequence[Sampled]]) -> list[Row]:
     """One row for each state: how far the figures of single runs scatter. A run has a figure in a state in which it
     has enough visits for an interval; states are told from the visits of all runs together."""
-    states = iter(classify([signs for run in runs for _, signs in run]))
+    states = iter(classify([one.signs for run in runs for one in run]))
     figures: dict[State, list[float]] = {}
     for run in runs:
-        values: dict[State, list[float]] = {}
-        for value_ns, _ in run:
-            values.setdefault(next(states), []).append(value_ns)
-        for state, of_state in values.items():
+        visits: dict[State, list[Sampled]] = {}
+        for one in run:
+            visits.setdefault(next(states), []).append(one)
+        for state, of_state in visits.items():
             if len(of_state) >= MIN_PAIRS and state.floor_ns is not None:
-                figures.setdefault(state, []).append(statistics.median(of_state))
+                time, _ = time_of([one.median_ns for one in of_state], [one.launch_id for one in of_state])
+                figures.setdefault(state, []).append(time.value)
     rows = [
         _scatter(what, state, figures[state])
         for state in sorted(figures, key=lambda one: place(one.name, one.floor_ns))
