@@ -206,6 +206,25 @@ def test_show_says_that_a_run_was_stopped(tmp_path: Path, capsys: pytest.Capture
     assert "1/2" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("launches", "visits"), [(5, "15"), (6, "18 in 6")])
+def test_show_says_over_how_many_launches_a_figure_is(
+    launches: int, visits: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "r.db"
+    with Store.open(path) as store:
+        number = store.create_run(make_info())
+        store.add_points(number, [PINGPONG])
+        for index in range(launches):
+            launch = store.add_launch(number, make_launch(index=index))
+            for _ in range(3):
+                store.write_round(number, [make_visit(PINGPONG, launch, index, 40.0, 27.0)])
+        store.finish_run(number, RunStatus.DONE)
+    assert run(["--store", str(path), "show", "last"]) == 0
+    output = capsys.readouterr().out
+    assert re.search(rf"^ *8 B .*  {visits}  ", output, re.MULTILINE)
+    assert ("over the launches'" in output) is (launches == 6)
+
+
 def test_show_names_the_class_of_ft_and_no_state_of_a_single_rank(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -71,7 +71,7 @@ def size_text(point: Point) -> str:
 def figure_row(series: Series, figure: Figure, asked_precision: float | None) -> list[str]:
     """Size, time, interval, rate, minimum, state, floor, visits, status.
 
-    A point is precise as soon as its figure in one state is: of its figures only those that are within what was asked
+    Visits say in how many launches they were made where the figure is over launches. A point is precise as soon as its figure in one state is: of its figures only those that are within what was asked
     may say so. A rank alone has no floor, so nothing is unknown of its state.
     """
     status = series.status.value
@@ -85,7 +85,7 @@ def figure_row(series: Series, figure: Figure, asked_precision: float | None) ->
         format_ns(figure.minimum_ns),
         "-" if series.point.ranks == 1 and figure.state == UNKNOWN.name else figure.state,
         format_ns(figure.floor_ns) if figure.floor_ns is not None else "",
-        str(figure.n_visits),
+        f"{figure.n_visits} in {figure.n_launches}" if figure.interval_over == "launches" else str(figure.n_visits),
         status,
     ]
 

@@ -153,6 +153,8 @@ def _print_curve(curve: Curve, asked_precision: float | None) -> None:
         # A size of 0 B has no rate: what is said of its time is said with the others'.
         if not any(other.startswith(text) and other != text for other in texts):
             render.say(text, style="dim")
+    if any(figure.interval_over == "launches" for _, figure in curve.figures):
+        render.say("Visits in so many launches: the median and its interval are over the launches'.", style="dim")
     if curve.hidden:
         render.say(f"Left out: {curve.hidden} with too few visits in their state; --states shows them.", style="dim")
     if curve.oversubscribed:
