@@ -2,7 +2,8 @@
 
 HockneyError                exit code 3: measured in part, or not at all
 ├── UsageError              exit code 2: the command line or a file says something impossible
-├── StoreError              store/: no store, not a store, a newer store, a full disk
+├── StoreError              store/: no store yet, a newer store, a damaged one, a full disk
+│   └── WrongStoreError     exit code 2: the file that was named is no store and can't become one
 └── WorkerError             worker/errors.py: no compiler, a rank died, a time limit passed, …
 
 Only `cli/` prints or exits.
@@ -13,6 +14,8 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable
+
+_SHOWN_MAX = 6  # names
 
 
 class HockneyError(Exception):
@@ -31,11 +34,25 @@ class StoreError(HockneyError):
     """The results file can't be used; the text names it and the remedy."""
 
 
-def unknown(kind: str, word: str, known: Iterable[str]) -> UsageError:
-    """An unknown name, with the likeliest meant one: `unknown pattern 'pingpog': did you mean 'pingpong'?`."""
+class WrongStoreError(StoreError):
+    """What was named as the results file is none and can't become one: another one must be named."""
+
+    exit_code = 2
+
+
+def unknown(kind: str, word: str, known: Iterable[str], *, listed_by: str | None = None) -> UsageError:
+    """An unknown name, with the likeliest meant one: `unknown pattern 'pingpog': did you mean 'pingpong'?`.
+
+    Where none is likely, the names that are known: only the first of them, if `listed_by` says what lists all.
+    """
     names = list(known)
     close = difflib.get_close_matches(word, names, n=1, cutoff=0.5)
-    hint = f"did you mean '{close[0]}'?" if close else f"known are {', '.join(names)}"
+    if close:
+        hint = f"did you mean '{close[0]}'?"
+    elif listed_by is not None and len(names) > _SHOWN_MAX:
+        hint = f"known are {', '.join(names[:_SHOWN_MAX])} …; `{listed_by}` lists all"
+    else:
+        hint = f"known are {', '.join(names)}"
     return UsageError(f"unknown {kind} '{word}': {hint}")
 
 

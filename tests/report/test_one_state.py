@@ -27,6 +27,7 @@ def oneway(size: int, time_ns: float, floor_ns: float = 30.0, visits: int = 9) -
 
 
 def shown(path: Path, suite: str, made: list[Made], capsys: pytest.CaptureFixture[str]) -> str:
+    path.mkdir(exist_ok=True)
     store_run(path / "r.db", suite, made)
     assert call(["--store", str(path / "r.db"), "show", "last", "--tables"]) == 0
     return capsys.readouterr().out

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from tests.builders import make_info, make_point, make_visit
 
-from hockney.errors import StoreError
+from hockney.errors import StoreError, WrongStoreError
 from hockney.store import Store, default_path, opening, schema
 
 NOBODY = 65534
@@ -76,8 +76,22 @@ def test_argument_goes_before_the_environment(monkeypatch: pytest.MonkeyPatch, t
     assert [each.name for each in tmp_path.iterdir()] == ["yours.db"]
 
 
-def test_folders_are_made(tmp_path: Path) -> None:
+def test_only_the_users_own_folder_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HOCKNEY_STORE", raising=False)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "user" / "data"))
+    Store.open().close()
+    assert default_path().is_file()
+    mistyped = tmp_path / "resutls" / "r.db"
+    monkeypatch.setenv("HOCKNEY_STORE", str(mistyped))
+    for path in (mistyped, None):
+        with pytest.raises(WrongStoreError, match=f"there is no folder {mistyped.parent}; make it first"):
+            Store.open(path)
+    assert not mistyped.parent.exists()
+
+
+def test_names_with_unusual_characters(tmp_path: Path) -> None:
     path = tmp_path / "a b" / "100%?#" / "results.db"
+    path.parent.mkdir(parents=True)
     fill(path)
     assert path.exists()
     with Store.open(path, readonly=True) as store:
@@ -190,7 +204,7 @@ def test_folder_in_place_of_the_file(tmp_path: Path) -> None:
 
 def test_file_in_place_of_the_folder(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    assert "its folder can't be made" in refused(tmp_path / "file" / "results.db")
+    assert "there is no folder" in refused(tmp_path / "file" / "results.db")
     assert "Not a directory" in refused(tmp_path / "file" / "results.db", readonly=True)
 
 
@@ -224,10 +238,12 @@ def test_folder_that_may_not_be_written_can_be_read(shared: Path) -> None:
             assert [run.label for run in store.runs()] == ["kept"]
 
 
-def test_folder_that_may_not_be_made(shared: Path) -> None:
+def test_folder_that_may_not_be_made(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HOCKNEY_STORE", raising=False)
+    monkeypatch.setenv("XDG_DATA_HOME", str(shared))
     shared.chmod(0o555)
     with without_root():
-        assert "its folder can't be made (Permission denied)" in refused(shared / "new" / "results.db")
+        assert "its folder can't be made (Permission denied)" in refused(default_path())
         assert "it can't be opened" in refused(shared / "results.db")
 
 
@@ -270,17 +286,18 @@ import sys
 from hockney.store import Store
 from tests.builders import make_info
 sys.stdin.readline()
-with Store.open(sys.argv[1]) as store:
+with Store.open() as store:
     store.create_run(make_info())
 """
 
 
 def test_programs_that_make_the_store_at_once(tmp_path: Path, child_environment: dict[str, str]) -> None:
-    path = tmp_path / "new" / "results.db"
+    """Its folder too."""
+    path = tmp_path / "data" / "hockney" / "results.db"
+    environment = {name: value for name, value in child_environment.items() if name != "HOCKNEY_STORE"}
+    environment["XDG_DATA_HOME"] = str(tmp_path / "data")
     children = [
-        subprocess.Popen(
-            [sys.executable, "-c", OPENER, str(path)], stdin=subprocess.PIPE, env=child_environment, text=True
-        )
+        subprocess.Popen([sys.executable, "-c", OPENER], stdin=subprocess.PIPE, env=environment, text=True)
         for _ in range(6)
     ]
     for child in children:

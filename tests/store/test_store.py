@@ -200,6 +200,41 @@ def test_run_ends_and_goes_on(store: Store, run_id: int) -> None:
     assert (stored.status, stored.finished_unix_s) == (RunStatus.KILLED, None)
 
 
+def test_time_between_end_and_going_on_is_not_measured(store: Store, run_id: int, path: Path) -> None:
+    def measured_s() -> float:
+        found = store.runs()[-1].measured_s
+        assert found is not None
+        return found
+
+    db = sqlite3.connect(path, isolation_level=None)
+    store.finish_run(run_id, RunStatus.INTERRUPTED)
+    now_s = time.time()
+    db.execute("UPDATE run SET started_unix_s = ?, finished_unix_s = ?", (now_s - 1000, now_s - 900))
+    assert measured_s() == pytest.approx(100)
+    store.resume_run(run_id)
+    assert store.runs()[-1].measured_s is None
+    store.finish_run(run_id, RunStatus.DONE)
+    assert measured_s() == pytest.approx(100, abs=30)
+    # A killed run has ended with its last visit.
+    store.write_round(run_id, [make_visit(make_point(8))])
+    db.execute("UPDATE visit SET started_unix_s = ?", (now_s - 800,))
+    db.execute("UPDATE run SET finished_unix_s = NULL, idle_s = 0")
+    store.resume_run(run_id)
+    store.finish_run(run_id, RunStatus.DONE)
+    assert measured_s() == pytest.approx(200, abs=30)
+    db.close()
+
+
+def test_an_unknown_run_among_many_names_the_newest(store: Store) -> None:
+    for number in range(40):
+        store.create_run(make_info(f"a{number:02}"))
+    with pytest.raises(UsageError) as caught:
+        store.find_run("zzz")
+    assert str(caught.value) == (
+        "unknown run 'zzz': known are last, a39, a38, a37, a36, a35 …; `hockney runs` lists all"
+    )
+
+
 def test_killed_run_goes_on_in_another_program(store: Store, run_id: int, path: Path) -> None:
     store.write_round(run_id, [make_visit(make_point(8)), make_visit(make_point(64))])
     store.set_status(run_id, make_point(8), PointStatus.PRECISE)

@@ -22,7 +22,8 @@ _ENDED = (PointStatus.PRECISE, PointStatus.BUDGET, PointStatus.STOPPED)
 def runs(*, as_json: bool, store: Path | None) -> None:
     """List the runs that are stored.
 
-    A run is named by its number, by its label, by `last`, or by `last~1` for the one before.
+    A run is named by its number, by its label (the newest that has it; LABEL~1 is the one before), by `last`, or by
+    `last~1` for the one before. `measured` is how long each was, without the time before it was resumed.
     """
     from hockney.store import Store, default_path
 
@@ -37,7 +38,7 @@ def runs(*, as_json: bool, store: Path | None) -> None:
         return
     columns: list[Column | str] = [
         Column("run", right=True, style="bold"), "label", "suite", "started", "status",
-        Column("points", right=True), Column("duration", right=True), Column("transports", wrap=True),
+        Column("points", right=True), Column("measured", right=True), Column("transports", wrap=True),
     ]  # fmt: skip
     render.table(columns, [_row(run) for run in found])
     if not found:
@@ -47,7 +48,6 @@ def runs(*, as_json: bool, store: Path | None) -> None:
 def _row(run: RunSummary) -> list[str]:
     asked = sum(run.points.values()) - run.points.get(PointStatus.SKIPPED, 0)
     done = sum(run.points.get(status, 0) for status in _ENDED)
-    duration = format_duration_s(run.finished_unix_s - run.started_unix_s) if run.finished_unix_s else ""
     return [
         str(run.id),
         run.label or "",
@@ -55,7 +55,7 @@ def _row(run: RunSummary) -> list[str]:
         local_time(run.started_unix_s),
         run.status.value,
         f"{done}/{asked}",
-        duration,
+        "" if run.measured_s is None else format_duration_s(run.measured_s),
         " ".join(run.transports),
     ]
 
@@ -68,6 +68,7 @@ def _as_json(run: RunSummary) -> dict[str, object]:
         "suite": run.suite,
         "started_unix_s": run.started_unix_s,
         "finished_unix_s": run.finished_unix_s,
+        "measured_s": run.measured_s,
         "status": run.status.value,
         "rounds": run.rounds,
         "transports": list(run.transports),

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from hockney.errors import StoreError
+from hockney.errors import StoreError, WrongStoreError
 from hockney.store import schema
 
 BUSY_S = 30.0  # how long to wait for another writer; a round is written in milliseconds
@@ -33,29 +33,34 @@ _SENTENCES = {
     "malformed": "it is damaged; restore it from a copy, or name another file with --store",
     _CANT_OPEN: "it can't be opened; look at its permissions and its folder's, or name another file with --store",
 }
+_WRONG_FILE = (_READONLY, _NOT_A_DATABASE, _CANT_OPEN)  # said of a file that is being opened: another was meant
 
 
 def default_path() -> Path:
     """HOCKNEY_STORE where it is set, else `results.db` in the user's data folder."""
     named = os.environ.get("HOCKNEY_STORE")
-    if named:
-        return Path(named).expanduser()
+    return Path(named).expanduser() if named else _users_path()
+
+
+def _users_path() -> Path:
     import platformdirs
 
     return Path(platformdirs.user_data_dir("hockney", appauthor=False)) / "results.db"
 
 
 @contextlib.contextmanager
-def border(path: Path, saved: Callable[[], str] = lambda: "") -> Iterator[None]:
-    """Turn SQLite's errors into StoreError; `saved` says what is stored nevertheless, for errors while writing."""
+def border(path: Path, saved: Callable[[], str] | None = None) -> Iterator[None]:
+    """Turn SQLite's errors into StoreError; `saved` says what is stored nevertheless, for errors of an open store."""
     try:
         yield
     except sqlite3.Error as error:
         text = str(error)
-        sentence = next((said for part, said in _SENTENCES.items() if part in text), f"SQLite says: {text}")
-        raise StoreError(f"results file {path}: {sentence}{saved()}") from error
+        part = next((part for part in _SENTENCES if part in text), None)
+        sentence = f"SQLite says: {text}" if part is None else _SENTENCES[part]
+        kind = WrongStoreError if saved is None and part in _WRONG_FILE else StoreError
+        raise kind(f"results file {path}: {sentence}{saved() if saved else ''}") from error
     except schema.NotAStore as error:
-        raise StoreError(
+        raise WrongStoreError(
             f"results file {path}: a database, but not one of hockney; name another file with --store"
         ) from error
     except schema.NewerStore as error:
@@ -66,9 +71,9 @@ def border(path: Path, saved: Callable[[], str] = lambda: "") -> Iterator[None]:
 
 
 def connect_to_write(path: Path, *, create: bool) -> sqlite3.Connection:
-    """A connection to an up-to-date store, made with its folder where there is none and `create` says so."""
+    """A connection to an up-to-date store, made where there is none and `create` says so."""
     if create:
-        _make_folder(path)
+        _need_folder(path)
     else:
         _require(path)
     with border(path):
@@ -147,7 +152,14 @@ def _closed_on_error(db: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
-def _make_folder(path: Path) -> None:
+def _need_folder(path: Path) -> None:
+    """Only the user's data folder is made: another one that isn't there is a name that was mistyped."""
+    if path.parent.is_dir():
+        return
+    if path != _users_path():
+        raise WrongStoreError(
+            f"results file {path}: there is no folder {path.parent}; make it first, or name another file with --store"
+        )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -164,14 +176,14 @@ def _refuse_short(path: Path) -> None:
     """
     with contextlib.suppress(OSError):  # what can't be looked at SQLite will say
         if path.is_file() and 0 < path.stat().st_size < _DATABASE_BYTES_MIN:
-            raise StoreError(f"results file {path}: {_SENTENCES[_NOT_A_DATABASE]}")
+            raise WrongStoreError(f"results file {path}: {_SENTENCES[_NOT_A_DATABASE]}")
 
 
 def _refuse_readonly(path: Path) -> None:
     """SQLite would say it at the first write only, which is an hour of measuring later."""
     effective = os.access in os.supports_effective_ids
     if path.exists() and not os.access(path, os.W_OK, effective_ids=effective):
-        raise StoreError(f"results file {path}: {_SENTENCES[_READONLY]}")
+        raise WrongStoreError(f"results file {path}: {_SENTENCES[_READONLY]}")
 
 
 def _require(path: Path) -> None:
@@ -181,6 +193,6 @@ def _require(path: Path) -> None:
     except FileNotFoundError:
         empty = True
     except OSError as error:
-        raise StoreError(f"results file {path}: {error.strerror}; name another file with --store") from error
+        raise WrongStoreError(f"results file {path}: {error.strerror}; name another file with --store") from error
     if empty:
         raise StoreError(f"there are no results in {path} yet; `hockney quick` makes some")

@@ -12,7 +12,10 @@ from hockney.stats.states import Signs
 
 @dataclass(frozen=True)
 class RunSummary:
-    """One line of the list of runs. `points` counts them by status; statuses without a point are absent."""
+    """One line of the list of runs. `points` counts them by status; statuses without a point are absent.
+
+    `idle_s` is how long it lay between its end and its going on.
+    """
 
     id: int
     label: str | None
@@ -20,10 +23,16 @@ class RunSummary:
     suite: str
     started_unix_s: float
     finished_unix_s: float | None
+    idle_s: float
     status: RunStatus
     rounds: int
     transports: tuple[str, ...]
     points: Mapping[PointStatus, int]
+
+    @property
+    def measured_s(self) -> float | None:
+        """How long it was measured, all told; None while it is, and for one that was killed."""
+        return None if self.finished_unix_s is None else self.finished_unix_s - self.started_unix_s - self.idle_s
 
 
 @dataclass(frozen=True)

@@ -175,3 +175,9 @@ def m0003_state(db: sqlite3.Connection) -> None:
     db.execute("ALTER TABLE visit ADD COLUMN pace_ns TEXT")  # JSON, before and after, each a number per rank
     db.execute("ALTER TABLE visit ADD COLUMN solo_before_ns REAL")
     db.execute("ALTER TABLE visit ADD COLUMN solo_after_ns REAL")
+
+
+@migration
+def m0004_idle(db: sqlite3.Connection) -> None:
+    """How long a run has lain between the times that it was measured."""
+    db.execute("ALTER TABLE run ADD COLUMN idle_s REAL NOT NULL DEFAULT 0")  # of what was resumed before this, unknown

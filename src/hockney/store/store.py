@@ -37,8 +37,8 @@ class Store:
     def open(cls, path: Path | str | None = None, *, create: bool = True, readonly: bool = False) -> Store:
         """Open `path`, else what HOCKNEY_STORE names, else `results.db` in the user's data folder.
 
-        Where there is no file, or an empty one: makes it and its folder, or raises StoreError if `create` is false or
-        `readonly` is true. `readonly` also opens files that may not be written.
+        Where there is no file, or an empty one: makes it, or raises StoreError if `create` is false or `readonly` is
+        true. Of folders only the user's data folder is made. `readonly` also opens files that may not be written.
         """
         where = opening.default_path() if path is None else Path(path)
         db = opening.connect_to_read(where) if readonly else opening.connect_to_write(where, create=create)
@@ -68,10 +68,16 @@ class Store:
             return self._insert("run", f"{rows.RUN}, status", (*row, RunStatus.RUNNING.value))
 
     def resume_run(self, run_id: int) -> None:
-        """Say that a run goes on: its status is "running" again."""
+        """Say that a run goes on: its status is "running" again. The time since it ended was not measured.
+
+        One that was killed ended with its last visit, as far as is known.
+        """
         with self._transaction():
             self._db.execute(
-                "UPDATE run SET status = ?, finished_unix_s = NULL WHERE id = ?", (RunStatus.RUNNING.value, run_id)
+                "UPDATE run SET status = ?, finished_unix_s = NULL, idle_s = idle_s + max(0, ? - coalesce("
+                "finished_unix_s, (SELECT max(visit.started_unix_s) FROM visit JOIN point ON point.id = point_id "
+                "WHERE run_id = run.id), started_unix_s)) WHERE id = ?",
+                (RunStatus.RUNNING.value, time.time(), run_id),
             )
 
     def finish_run(self, run_id: int, status: RunStatus) -> None:
@@ -143,7 +149,8 @@ class Store:
             of_run[PointStatus(status)] = of_run.get(PointStatus(status), 0) + count
             transports.setdefault(run_id, set()).add(transport)
         found = self._all(
-            "SELECT id, label, command, suite, started_unix_s, finished_unix_s, status, rounds FROM run ORDER BY id"
+            "SELECT id, label, command, suite, started_unix_s, finished_unix_s, status, rounds, idle_s FROM run "
+            "ORDER BY id"
         )
         return [
             rows.summary_of_run(
@@ -180,8 +187,8 @@ class Store:
         name, back = (match["name"], int(match["back"] or 0)) if match else (reference, 0)
         named = numbers if name == "last" else [run_id for run_id, label in known if label == name]
         if not named:
-            labels = sorted({label for _, label in known if label})
-            raise unknown("run", reference, ["last", *labels, str(numbers[0])])
+            labels = dict.fromkeys(label for _, label in known if label)
+            raise unknown("run", reference, ["last", *labels, str(numbers[0])], listed_by="hockney runs")
         if back >= len(named):
             raise UsageError(
                 f"unknown run '{reference}': '{name}' names {len(named)} run{'s' if len(named) > 1 else ''}, "
