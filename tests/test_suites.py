@@ -79,6 +79,42 @@ def test_every_error_is_told_at_once_with_its_place(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("name = 5", 'name: 5 is not text: write for example name = "mine"'),
+        ("transports = [7]", 'transports[0]: 7 is not text: write for example transports = ["shm", "tcp"]'),
+        ("transports = { a = 1 }", 'transports: {"a": 1} is not a list: '),
+        ("precision = 1.5", 'precision: 1.5 is too large, it must be below 1: write for example precision = "1%"'),
+        ("precision = 0", "precision: 0 is too small, it must be above 0: "),
+        ("precision = nan", "precision: nan is not a number to count with: "),
+        ("time = true", 'time: true is not a number: write for example time = "30s"'),
+        ("time = -1", "time: -1 is too small, it must be above 0: "),
+        ("launches = 0", "launches: 0 is too small, it must be 1 at least: write for example launches = 4"),
+        ("launches = 1001", "launches: 1001 is too large, it must be 1000 at most: "),
+        ("launches = 1.5", "launches: 1.5 is not a whole number: "),
+        ("series = 'x'", 'series: "x" is not a list: write [[series]], and below it what it is'),
+        ("series = [3]", "series[0]: 3 is not a table: write [[series]], and below it what it is"),
+        ("series = []", "series: it is empty: name one at least"),
+        ("series = [{}]", 'series[0].pattern: it must be given: write for example pattern = "pingpong"'),
+        ("series = [{ pattern = 'put', ranks = 4097 }]", "series[0].ranks[0]: 4097 is too large, it must be 4096 at"),
+        ("series = [{ pattern = 'put', refine = 'yes' }]", 'series[0].refine: "yes" is neither true nor false: '),
+        ("series = [{ pattern = 'put', pairs = 'some' }]", 'series[0].pairs: "some" is not known here: write for'),
+        ("series = [{ pattern = 'put', options = 5 }]", "series[0].options: 5 is not a table: write for example"),
+    ],
+)
+def test_what_is_wrong_is_said_with_place_value_and_remedy(line: str, said: str, tmp_path: Path) -> None:
+    lines = {"name": "name = 'a'", "title": "title = 'b'", "series": "series = [{ pattern = 'pingpong' }]"}
+    lines[line.partition(" ")[0]] = line
+    path = write(tmp_path, "\n".join(lines.values()))
+    with pytest.raises(UsageError) as caught:
+        load_suite(path)
+    head, only = str(caught.value).splitlines()
+    assert head == f"{path} has 1 error:"
+    assert only.startswith(f"  {said}")
+    assert "Input" not in only
+
+
+@pytest.mark.parametrize(
     ("text", "said"),
     [
         ("name = ", "is not TOML"),

@@ -49,7 +49,7 @@ def list_command(kind: str | None, files: Sequence[str], *, as_json: bool, store
         render.print_json("list", {**{name: _as_json(name, inventory) for name in kinds}, "fault": inventory.fault})
         return
     if inventory.fault:
-        render.say(f"Patterns and transports are not known: {inventory.fault}", style="red")
+        render.note(f"Patterns and transports are not known: {inventory.fault}", style="red")
     for name in kinds:
         if name == _MATRIX:
             _print_matrix(inventory.matrix)
@@ -77,14 +77,22 @@ def _as_json(name: str, inventory: Inventory) -> Any:
 def _print_items(name: str, items: Sequence[Item], *, alone: bool) -> None:
     if not alone:
         render.title(name.capitalize(), first=name == _KINDS[0])
-    rows = [
-        [item.name, "ready" if item.ready else "missing", item.summary if item.ready else _reason(item)]
-        for item in items
-    ]
+    rows = [[item.name, _state(item), item.summary if item.ready else _reason(item)] for item in items]
     if rows:
         render.table([Column("name", style="bold"), Column("state"), Column("what, or why not", wrap=True)], rows)
+    for item in items:
+        errors = (item.why or "").splitlines()[1:]
+        if errors:
+            render.title(f"What is wrong in {item.name}")
+            for error in errors:
+                render.item(error.strip())
     if alone and name == "patterns":
         _print_options(items)
+
+
+def _state(item: Item) -> str:
+    """A file with a list of errors is there."""
+    return "ready" if item.ready else "wrong" if "\n" in (item.why or "") else "missing"
 
 
 def _print_machines(machines: Sequence[Item], *, alone: bool) -> None:
@@ -102,12 +110,12 @@ def _print_machines(machines: Sequence[Item], *, alone: bool) -> None:
         render.title("Where the figures were published")
         sources = {one.more["suite"]: one.more["source"] for one in machines}
         for suite, source in sources.items():
-            render.say(f"{suite}: {source['author']}: {source['title']}, {source['date']}")
+            render.note(f"{suite}: {source['author']}: {source['title']}, {source['date']}")
 
 
 def _reason(item: Item) -> str:
-    # A suite with many errors has a line for each; in a table they make one.
-    why = " ".join((item.why or "").split())
+    """One line: a file's errors stand below the table."""
+    why = (item.why or "").partition("\n")[0].rstrip(":")
     return f"{why}; {item.how}" if item.how else why
 
 
@@ -146,6 +154,8 @@ def _print_matrix(matrix: Matrix) -> None:
     fold.table([Column("transport", key=True), *matrix.patterns], [fold.Group(rows)])
     render.say()
     for reason, mark in marks.items():
-        fold.say(f"{mark}: {reason}")
+        render.note(f"{mark}: {reason}")
     if any(cell == "native" for row in matrix.cells.values() for cell in row.values()):
-        fold.say("native: by a collective operation of the library's own; the portable one runs too where messages do")
+        render.note(
+            "native: by a collective operation of the library's own; the portable one runs too where messages do"
+        )

@@ -18,7 +18,7 @@ from hockney.library import Run, Series
 from hockney.model import NOT_MEASURED, Point
 from hockney.plan import as_pairs, check_words
 from hockney.stats import MIXED, Figure, figures_of
-from hockney.suites import Fraction, Names, Options, Ranks, Seconds, Suite, read_sizes
+from hockney.suites import Fraction, Launches, Names, Options, Ranks, Seconds, Suite, read_sizes
 from hockney.suites import Series as SuiteSeries
 from hockney.suites.forms import read_model, said, some
 from hockney.units import format_bytes, parse_rate_bytes_per_s, parse_time_ns
@@ -68,9 +68,9 @@ class Expectations(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    time_s: Seconds = Field(default=30.0, gt=0, allow_inf_nan=False, alias="time")
-    precision: Fraction = Field(default=0.02, gt=0, lt=1)
-    launches: int = Field(default=1, ge=1, le=1000)
+    time_s: Seconds = Field(default=30.0, alias="time")
+    precision: Fraction = 0.02
+    launches: Launches = 1
     expect: Annotated[tuple[Expectation, ...], AfterValidator(some)]
 
     def suite(self) -> Suite:

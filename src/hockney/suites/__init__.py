@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WrapValidator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, WrapValidator
 
 from hockney.errors import unknown
 from hockney.suites.forms import Check, read_model, said, some
@@ -76,9 +76,18 @@ Ranks = Annotated[  # () for "cpus": as many as there are
     WrapValidator(lambda value, check: () if value == "cpus" else check(value)),
 ]
 Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
-Seconds = Annotated[float, BeforeValidator(lambda v: said(parse_duration_s, v) if isinstance(v, str) else v)]
+Seconds = Annotated[
+    float,
+    Field(strict=True, gt=0, allow_inf_nan=False),
+    BeforeValidator(lambda v: said(parse_duration_s, v) if isinstance(v, str) else v),
+]
 Options = Annotated[dict[str, str], BeforeValidator(_texts)]
-Fraction = Annotated[float, BeforeValidator(lambda v: said(parse_fraction, v) if isinstance(v, str) else v)]
+Fraction = Annotated[
+    float,
+    Field(strict=True, gt=0, lt=1, allow_inf_nan=False),
+    BeforeValidator(lambda v: said(parse_fraction, v) if isinstance(v, str) else v),
+]
+Launches = Annotated[int, Field(ge=1, le=1000, strict=True)]
 
 
 class Series(BaseModel):
@@ -95,7 +104,7 @@ class Series(BaseModel):
     bytes: Sizes = (8,)
     options: Options = Field(default_factory=dict)
     transports: Names = ()  # empty: the suite's
-    refine: bool = False
+    refine: StrictBool = False
     pairs: Literal["all"] | None = None
 
 
@@ -110,9 +119,9 @@ class Suite(BaseModel):
     name: str
     title: str
     transports: Names = ("shm", "mpi")
-    precision: Fraction = Field(default=0.01, gt=0, lt=1)
-    time_s: Seconds = Field(default=120.0, gt=0, allow_inf_nan=False, alias="time")
-    launches: int | None = Field(default=1, ge=1, le=1000)
+    precision: Fraction = 0.01
+    time_s: Seconds = Field(default=120.0, alias="time")
+    launches: Launches | None = 1
     series: Annotated[tuple[Series, ...], AfterValidator(some)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,8 +17,42 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+_SHOWN_MAX = 40  # characters of a wrong value
 Model = TypeVar("Model", bound=BaseModel)
 Check = Callable[[dict[str, Any]], list[tuple[str, str]]]
+
+# What is wrong with a value, by pydantic's name of the error; in braces the limit.
+_WRONG = {
+    "string_type": "is not text",
+    "bool_type": "is neither true nor false",
+    "float_type": "is not a number",
+    "int_type": "is not a whole number",
+    "finite_number": "is not a number to count with",
+    "greater_than": "is too small, it must be above {gt:g}",
+    "greater_than_equal": "is too small, it must be {ge} at least",
+    "less_than": "is too large, it must be below {lt:g}",
+    "less_than_equal": "is too large, it must be {le} at most",
+    "literal_error": "is not known here",
+    "dict_type": "is not a table",
+    "model_type": "is not a table",
+    "tuple_type": "is not a list",
+}
+# How a key is written where it is right.
+_EXAMPLES = {
+    "name": '"mine"',
+    "title": '"What my application does"',
+    "transports": '["shm", "tcp"]',
+    "precision": '"1%"',
+    "time": '"30s"',
+    "launches": "4",
+    "pattern": '"pingpong"',
+    "ranks": "[2, 4]",
+    "bytes": '[8, "64K"]',
+    "options": "{ window = 16 }",
+    "refine": "true",
+    "pairs": '"all"',
+    "state": '"near"',
+}
 
 
 def said(parse: Any, text: str) -> Any:
@@ -31,7 +66,7 @@ def said(parse: Any, text: str) -> Any:
 def some(value: tuple[Any, ...]) -> tuple[Any, ...]:
     """For lists that may not be empty."""
     if not value:
-        raise ValueError("there is not one")
+        raise ValueError("it is empty: name one at least")
     return value
 
 
@@ -66,11 +101,28 @@ def _form_errors(error: ValidationError, whole: type[BaseModel], part: type[Base
     for item in error.errors():
         *above, key = item["loc"] or ("",)
         place = "".join(f"[{word}]" if isinstance(word, int) else f".{word}" for word in item["loc"]).lstrip(".")
-        message = item["msg"].removeprefix("Value error, ")
-        if item["type"] == "extra_forbidden":
+        name = next((word for word in reversed(item["loc"]) if isinstance(word, str)), "")
+        if item["type"] == "value_error":
+            message = item["msg"].removeprefix("Value error, ")
+        elif item["type"] == "extra_forbidden":
             fields = (part if above else whole).model_fields
             message = str(unknown("key", str(key), [field.alias or name for name, field in fields.items()]))
         elif item["type"] == "missing":
-            message = "it must be given"
+            message = f"it must be given: {_remedy(name)}"
+        else:
+            what = _WRONG.get(item["type"], "is not right").format_map(item.get("ctx", {}))
+            message = f"{_shown(item['input'])} {what}: {_remedy(name)}"
         wrong.append((place, message))
     return wrong
+
+
+def _remedy(name: str) -> str:
+    """What lacks an example is a list of tables."""
+    example = _EXAMPLES.get(name)
+    return f"write for example {name} = {example}" if example else f"write [[{name}]], and below it what it is"
+
+
+def _shown(value: Any) -> str:
+    """A value as the file has it, but no more of it than is needed to find it."""
+    text = str(value) if isinstance(value, float) else json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}…"
