@@ -250,7 +250,7 @@ def _load_table(reading: Reading) -> Table:
     columns = [Column("source"), Column("destination"), Column("page")]
     columns += [Column(f"published {name}", "published") for name in ("latency, cp", "words/cp", "MB/s")]
     columns.append(Column("by"))
-    columns += [Column(name, "measured") for name in ("latency, ns", "cp", "words/cp", "MB/s")]
+    columns += [Column(name, "measured") for name in ("time per load, ns", "cp", "words/cp", "MB/s")]
     clock = (
         f"of {hertz / 1e9:.3g} GHz here, as the system names the clock, not as the CPU may have run"
         if hertz
