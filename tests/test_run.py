@@ -279,7 +279,7 @@ def test_a_run_of_one_launch_is_resumed_as_one(catalogue: Catalogue, tmp_path: P
     assert status is PointStatus.BUDGET
     assert reason is not None
     assert reason.startswith("the time was up: ")
-    assert reason.endswith(f", {visits} visits")
+    assert reason.endswith(f"; visits in all: {visits}")
 
 
 def test_a_complete_run_has_nothing_to_resume(catalogue: Catalogue, tmp_path: Path) -> None:

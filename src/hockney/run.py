@@ -24,7 +24,7 @@ from hockney.library import Run
 from hockney.machine import StealMeter, another_machine, choose_cpus, facts, usable_cpus, warnings_before
 from hockney.model import Definition, Launch, Point, PointStatus, RunInfo, RunStatus, Visit, Warning_
 from hockney.plan import Plan
-from hockney.sampler import MIN_VISITS, Progress, Sampler
+from hockney.sampler import MIN_VISITS, Progress, Sampler, reached_text
 from hockney.stats import MIXED, State, time_of
 from hockney.store import Store, VisitSummary
 from hockney.store.lock import alone
@@ -395,13 +395,12 @@ def _end_over_launches(
             figures.setdefault((state, visit.definition), []).append(visit)
     most = max(figures.values(), key=len, default=[])
     medians_ns = [visit.median_ns for visit in most if visit.median_ns is not None]
-    reached = time_of(medians_ns, [visit.launch_id for visit in most])[0].precision if most else None
-    if len(most) >= MIN_VISITS and reached is not None and reached <= precision:
+    time, over = time_of(medians_ns, [visit.launch_id for visit in most]) if most else (None, "visits")
+    if len(most) >= MIN_VISITS and time is not None and time.precision is not None and time.precision <= precision:
         return PointStatus.PRECISE, None
-    arm = "no interval yet" if reached is None else f"the interval is +-{reached:.1%}"
     count = len({visit.launch_id for visit, _ in visits})
     launches = f"{count} launch{'es' if count != 1 else ''}"
-    return PointStatus.BUDGET, f"all launches were made: {arm}, {len(visits)} visits in {launches}"
+    return PointStatus.BUDGET, f"all launches were made: {reached_text(time, len(visits), over)} in {launches}"
 
 
 def _finish_quietly(store: Store, run_id: int, status: RunStatus) -> None:

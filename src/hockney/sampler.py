@@ -45,6 +45,13 @@ _EXACT_MAX = 48  # where the exact place of each switch is asked for
 _LOOK_AGAIN = 1.25  # a curve is looked at again when it has so many times the visits
 
 
+def reached_text(time: Interval | None, visits: int, over: str = "visits") -> str:
+    """How far a point got. `time` is of the state in which most of its visits were made, `visits` counts them all."""
+    if time is None or time.precision is None:
+        return f"no interval yet; visits in all: {visits}"
+    return f"the interval is +-{time.precision:.1%} over {time.n} {over} in one state; visits in all: {visits}"
+
+
 def first_rounds_s(plan: Plan) -> float:
     """What the first round of every launch takes where no repetition is long: it is made whole, whatever the budget."""
     jobs = len({(point.transport, point.ranks) for point in plan.points})
@@ -132,8 +139,7 @@ class _Work:
     @property
     def reached(self) -> str:
         """How far it got, for the reason of its end."""
-        arm = "no interval yet" if self.precision is None else f"the interval is +-{self.precision:.1%}"
-        return f"{arm}, {len(self.signs)} visits"
+        return reached_text(self.time, len(self.signs))
 
 
 class Sampler:
