@@ -140,7 +140,7 @@ def test_version(cli: Cli) -> None:
 def test_runs(filled_store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["runs", "--store", str(filled_store)]) == 0
     head, first, second = capsys.readouterr().out.splitlines()
-    assert head.split() == ["run", "label", "suite", "started", "status", "points", "duration", "transports"]
+    assert head.split() == ["run", "label", "suite", "started", "status", "points", "measured", "transports"]
     assert first.split()[:3] == ["1", "base", "quick"]
     assert "partial" in second
     assert " 4/5 " in second
@@ -154,6 +154,17 @@ def test_no_runs_are_no_error_but_a_wrong_file_is(cli: Cli) -> None:
     wrong = cli("runs", "--store", "missing.db")
     assert wrong.returncode == 3
     assert "missing.db" in wrong.stderr
+
+
+def test_a_store_that_was_mistyped_is_wrong_usage_and_makes_nothing(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("no database\n" * 100)
+    for name, said in (("notes.txt", "not a results file of hockney"), ("resutls/r.db", "there is no folder resutls")):
+        ended = cli("run", "barrier", "-t", "shm", "--time", "1s", "--store", name)
+        assert (ended.returncode, ended.stdout) == (2, "")
+        assert ended.stderr.startswith(f"hockney: results file {name}: {said}")
+        assert "name another file with --store" in ended.stderr
+    assert cli("show", "last", "--store", "notes.txt").returncode == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
 
 def test_runs_as_json(filled_store: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -258,6 +269,7 @@ def test_show_filters(filled_store: Path, capsys: pytest.CaptureFixture[str]) ->
         (["show", "last", "--pattern", "pong"], "did you mean 'pingpong'?"),
         (["show", "last", "-t", "tpc"], "did you mean 'tcp'?"),
         (["show", "basse"], "did you mean 'base'?"),
+        (["show", "nosuch"], "unknown run 'nosuch': known are last, base, 2"),
         (["export", "77"], "no run 77"),
     ],
 )
@@ -294,8 +306,22 @@ def test_export_into_a_folder_that_is_not_there(
     filled_store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "none" / "run.csv"
-    assert run(["export", "2", "-o", str(path), "--store", str(filled_store)]) == 3
-    assert capsys.readouterr().err == f"hockney: cannot write {path}: no such file or directory\n"
+    assert run(["export", "2", "-o", str(path), "--store", str(filled_store)]) == 2
+    said = f"cannot write {path}: there is no folder {path.parent}; make it first"
+    assert capsys.readouterr().err == f"hockney: {said}\n"
+    assert run(["export", "2", "--json", "-o", str(path), "--store", str(filled_store)]) == 2
+    assert json.loads(capsys.readouterr().out) == {
+        "format": "hockney-error", "version": 1, "error": said, "exit_code": 2,
+    }  # fmt: skip
+    assert run(["export", "2", "-o", str(tmp_path), "--store", str(filled_store)]) == 2
+    assert capsys.readouterr().err == f"hockney: cannot write {tmp_path}: it is a folder; name a file\n"
+
+
+def test_export_is_of_one_kind(filled_store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["export", "2", "--csv", "--json", "--store", str(filled_store)]) == 2
+    output = capsys.readouterr()
+    assert "not as both at once" in output.err
+    assert json.loads(output.out)["exit_code"] == 2
 
 
 def test_a_failed_export_leaves_the_old_file(filled_store: Path, tmp_path: Path) -> None:

@@ -32,7 +32,6 @@ def test_unknown_command_says_what_was_meant(cli: Cli) -> None:
         (["completion", "tcsh"], "'tcsh' is not one of"),
         (["list", "patern"], "unknown kind of list 'patern': did you mean 'patterns'?"),
         (["list", "patterns", "x.toml"], "files can be given to 'list suites' only"),
-        (["export", "last", "--csv", "--json"], "not as both at once"),
         (["export", "last", "--csv", "--samples"], "--samples goes with --json"),
     ],
 )

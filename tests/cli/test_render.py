@@ -83,6 +83,28 @@ def test_titles_and_warnings_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> No
     assert capsys.readouterr().out == "First\n\nSecond\n! It is busy. Stop it.\n"
 
 
+def test_notes_are_wrapped_in_a_pipe_and_what_logs_are_searched_for_is_not(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = "word " * 30
+    for columns, width in (("60", 60), (None, 100)):
+        if columns is None:
+            monkeypatch.delenv("COLUMNS", raising=False)
+            monkeypatch.setattr("sys.__stdout__", None)  # no terminal to ask
+        else:
+            monkeypatch.setenv("COLUMNS", columns)
+        render.warnings([Warning_("load", "machine", words.strip(), "Stop it.")])
+        render.note(words)
+        render.item(words, head="switch")
+        starts = ("! word", "  ", "word", "  word", "  switch: word", "    word")
+        lines = capsys.readouterr().out.splitlines()
+        assert max(map(len, lines)) in range(width - 5, width + 1)
+        assert all(line.startswith(starts) for line in lines)
+        assert " ".join(" ".join(lines).split()) == f"! {words}Stop it. {words}switch: {words}".strip()
+        render.say(words)
+        assert capsys.readouterr().out == f"{words}\n"
+
+
 def test_json_says_what_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     render.print_json("show", {"values": np.array([1, 2]), "value": np.float64(0.5), "names": {"b", "a"}})
     document = json.loads(capsys.readouterr().out)

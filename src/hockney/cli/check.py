@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hockney.cli import complete, render
-from hockney.cli.common import FINE, UNDECIDED, WORSE, command
+from hockney.cli.common import FINE, UNDECIDED, WORSE, command, refuse_unwritable
 from hockney.errors import UsageError
 
 if TYPE_CHECKING:
@@ -57,7 +57,6 @@ def check(
     surely slower than allowed is worse. With --expect the thresholds of a file are looked at. Ends with 0: all is
     well, 1: something is worse or missed, 3: something could not be decided or measured.
     """
-    from hockney.cli.junit import refuse_unwritable
     from hockney.units import parse_duration_s, parse_increase
 
     if (baseline is None) == (expect is None):

@@ -21,27 +21,27 @@ _TOO_FEW = "±?"
 
 def print_report(report: ClassicReport, missing: Sequence[Missing] = ()) -> None:
     """Every table with its notes; what this machine lacks comes last."""
-    fold.title(f"The tables of: {report.report.source}", first=True)
+    render.title(f"The tables of: {report.report.source}", first=True)
     views = [view_of(table) for table in report.tables]
     said: set[str] = set()
     for table, view in zip(report.tables, views, strict=True):
         _print_table(table, view, said)
     cells = [cell for view in views for row in view.rows for cell in row if isinstance(cell, Measured)]
     render.say()
-    fold.say(
+    render.note(
         "ratio: this machine's figure over the published one. Figures are medians with the longer arm of their 95 % "
         "interval; one without ± is computed from others, or zero."
     )
     if any(cell.lacks_visits for cell in cells):
-        fold.say(f"{_TOO_FEW}: too few visits for an interval.")
+        render.note(f"{_TOO_FEW}: too few visits for an interval.")
     if any(cell.oversubscribed for cell in cells):
-        fold.say("*: there were more ranks than CPUs: a scheduling time, not the transport's own.")
+        render.note("*: there were more ranks than CPUs: a scheduling time, not the transport's own.")
     if any(view.left_out for view in views):
-        fold.say("The published figures beside what was not measured: --json has them.")
+        render.note("The published figures beside what was not measured: --json has them.")
     if missing:
         render.title("What is not here")
         for one in missing:
-            fold.say(f"{one.name}: {one.why}; {one.how}")
+            render.note(f"{one.name}: {one.why}; {one.how}")
 
 
 def report_as_json(report: ClassicReport) -> dict[str, Any]:
@@ -66,11 +66,11 @@ def _cell_json(cell: Cell) -> Any:
 
 def _print_table(table: Table, view: View, said: set[str]) -> None:
     """`said` are the notes that stand below an earlier table."""
-    fold.title(table.title)
+    render.title(table.title)
     common, note = states_note(cell for row in view.rows for cell in row if isinstance(cell, Measured))
     reasons: dict[str, int] = {}
     if view.rows and view.shared:
-        fold.say(f"All columns: {', '.join(view.shared)}.", style="dim")
+        render.note(f"All columns: {', '.join(view.shared)}.", style="dim")
     if view.rows:
         compared = {place for row in view.rows for place, cell in enumerate(row) if _ratio(cell)}
         columns = _columns(view.columns[view.heading :], {place - view.heading for place in compared})
@@ -80,12 +80,12 @@ def _print_table(table: Table, view: View, said: set[str]) -> None:
         ]
         fold.table(columns, groups)
     for text in view.left_out:
-        fold.say(text, style="yellow")
+        render.note(text, style="yellow")
     for reason, number in reasons.items():
-        fold.say(f"({number}) {reason}", style="yellow")
+        render.note(f"({number}) {reason}", style="yellow")
     if view.rows:
         for text in (*(note for note in table.notes if note not in said), *([note] if note else [])):
-            fold.say(text, style="dim")
+            render.note(text, style="dim")
         said.update(table.notes)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import click
 
 from hockney.cli import complete
+from hockney.errors import UsageError
 
 Function = Callable[..., Any]
 
@@ -70,3 +72,13 @@ def command(name: str, *, example: str) -> Callable[[Function], _Command]:
 def run_argument(function: Function) -> Function:
     """The argument RUN: a number, a label, `last` or `last~1`."""
     return click.argument("reference", metavar="RUN", shell_complete=complete.runs)(function)
+
+
+def refuse_unwritable(path: Path) -> None:
+    """Raises UsageError where a file can't be written, as far as that can be told beforehand."""
+    if not path.parent.is_dir():
+        raise UsageError(f"cannot write {path}: there is no folder {path.parent}; make it first")
+    if path.is_dir():
+        raise UsageError(f"cannot write {path}: it is a folder; name a file")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise UsageError(f"cannot write {path}: permission denied; name another file")

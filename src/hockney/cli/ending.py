@@ -17,7 +17,7 @@ import click
 from hockney.cli.streams import silence
 from hockney.errors import HockneyError
 
-_DONE, _NOT_MEASURED = 0, 3
+_DONE, _WRONG_USAGE, _NOT_MEASURED = 0, 2, 3
 
 
 def explain(error: BaseException, arguments: Sequence[str]) -> int:
@@ -68,8 +68,8 @@ def _say(sentence: str, code: int) -> int:
 
 
 def _say_in_json(sentence: str, code: int, arguments: Sequence[str]) -> None:
-    """Who asked for JSON gets the error as a document too, unless an export has begun to write another one."""
-    if "--json" not in arguments or "export" in arguments:
+    """Who asked for JSON gets the error as a document too, unless an export may have begun to write another one."""
+    if "--json" not in arguments or ("export" in arguments and code != _WRONG_USAGE):
         return
     from hockney.cli.render import print_json
 

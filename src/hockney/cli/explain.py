@@ -67,7 +67,7 @@ def _print(found: Explanation) -> None:
     count = len(found.findings)
     render.title(f"{found.subject}: {count or 'no'} finding{'' if count == 1 else 's'}", first=True)
     for note in found.notes:
-        render.say(note, style="dim")
+        render.note(note, style="dim")
     for transport in dict.fromkeys(finding.transport for finding in found.findings):
         own = [finding for finding in found.findings if finding.transport == transport]
         states = ", ".join(dict.fromkeys(finding.state for finding in own if finding.state))
@@ -110,7 +110,7 @@ def _print_lines(lines: Sequence[Line]) -> None:
         for line in lines
     ]
     render.table(columns, rows)
-    render.say("misses: root mean square of what the line leaves. -: the figures don't tell it.")
+    render.note("misses: root mean square of what the line leaves. -: the figures don't tell it.")
 
 
 def _print_loggp(found: Sequence[Parameters]) -> None:
@@ -140,7 +140,7 @@ def _print_loggp(found: Sequence[Parameters]) -> None:
         for one in found
     ]
     render.table(columns, rows)
-    render.say(
+    render.note(
         "holds: whether L, o_s and o_r are all above zero. Where one is below, both ends work on a message at once, "
         "and LogGP does not describe the transport (docs/methods.md)."
     )

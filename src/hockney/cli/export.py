@@ -10,7 +10,7 @@ from typing import TextIO
 
 import click
 
-from hockney.cli.common import command, run_argument
+from hockney.cli.common import command, refuse_unwritable, run_argument
 from hockney.errors import HockneyError, UsageError
 
 
@@ -31,12 +31,14 @@ def export(
     """Write a run as CSV or JSON.
 
     RUN is a number, a label, `last`, or `last~1` for the one before. The CSV holds the figures, the JSON all that is
-    known of the run.
+    known of the run; docs/metrics.md says what the columns mean.
     """
     if as_csv and as_json:
         raise UsageError("a run is exported as --csv or as --json, not as both at once")
     if samples and not as_json:
         raise UsageError("--samples goes with --json: a CSV has one row for each figure")
+    if output is not None:
+        refuse_unwritable(output)
     from hockney.store import Store
     from hockney.store.export import write_csv, write_json
 

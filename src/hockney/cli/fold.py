@@ -1,13 +1,11 @@
-"""Paragraphs and tables that are never wider than a line may be, the same on a terminal and in a pipe.
+"""Tables that are never wider than a line may be, the same on a terminal and in a pipe.
 
-For tables with a column or more for each transport: in a pipe they would be several hundred columns wide.
+For those with a column or more for each transport: in a pipe they would be several hundred columns wide.
 """
 
 from __future__ import annotations
 
 import itertools
-import shutil
-import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -15,7 +13,6 @@ from hockney.cli import render
 from hockney.cli.render import Column
 from hockney.cli.streams import print_line
 
-_WIDTH = 100  # where neither a terminal nor COLUMNS says how wide a line may be
 _WRAP_MIN = 16  # a column that wraps may become as narrow as this, if its words do
 
 
@@ -27,31 +24,13 @@ class Group:
     heading: str = ""
 
 
-def line_width() -> int:
-    """How wide a line may be."""
-    return shutil.get_terminal_size((_WIDTH, 24)).columns
-
-
-def say(text: str, *, style: str | None = None) -> None:
-    """A paragraph."""
-    render.say("\n".join(_lines(text, line_width())), style=style)
-
-
-def title(text: str, *, first: bool = False) -> None:
-    """A heading, as render.title."""
-    lines = _lines(text, line_width())
-    render.title(lines[0], first=first)
-    for line in lines[1:]:
-        render.bold(line)
-
-
 def table(columns: Sequence[Column | str], groups: Iterable[Group]) -> None:
     """As many tables as it takes, each with the key columns; titles and the cells of `wrap` columns become lines."""
     described = render.described_columns(columns)
     found = list(groups)
     rows = [row for group in found for row in group.rows]
     least = [_least_width(column, [row[place] for row in rows]) for place, column in enumerate(described)]
-    for part, places in enumerate(render.places_of_tables(described, least, line_width())):
+    for part, places in enumerate(render.places_of_tables(described, least, render.line_width())):
         if part:
             print_line("")
         _print_part(described, found, places, _grown(described, rows, places, least))
@@ -59,16 +38,16 @@ def table(columns: Sequence[Column | str], groups: Iterable[Group]) -> None:
 
 def _print_part(columns: Sequence[Column], groups: Iterable[Group], places: Sequence[int], widths: list[int]) -> None:
     shown = [columns[place] for place in places]
-    titles = [_lines(column.title, width) for column, width in zip(shown, widths, strict=True)]
+    titles = [render.wrapped(column.title, width) for column, width in zip(shown, widths, strict=True)]
     height = max(map(len, titles))
     for line in zip(*([""] * (height - len(one)) + one for one in titles), strict=True):
         render.bold(render.aligned(line, shown, widths))
     for group in groups:
         if group.heading:
-            say(group.heading)
+            render.note(group.heading)
         for row in group.rows:
             cells = [
-                _lines(row[place], width) if column.wrap else [row[place]]
+                render.wrapped(row[place], width) if column.wrap else [row[place]]
                 for place, column, width in zip(places, shown, widths, strict=True)
             ]
             for line in itertools.zip_longest(*cells, fillvalue=""):
@@ -89,12 +68,8 @@ def _grown(
     """The widths of a part's columns: what is left of the line goes to those that wrap, the narrowest first."""
     widths = {place: least[place] for place in places}
     natural = {place: max((len(row[place]) for row in rows), default=0) for place in places if columns[place].wrap}
-    for _ in range(line_width() - render.total_width(places, least)):
+    for _ in range(render.line_width() - render.total_width(places, least)):
         growing = [place for place in natural if widths[place] < natural[place]]
         if growing:
             widths[min(growing, key=widths.__getitem__)] += 1
     return list(widths.values())
-
-
-def _lines(text: str, width: int) -> list[str]:
-    return textwrap.wrap(text, max(1, width), break_long_words=False, break_on_hyphens=False) or [""]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hockney.errors import HockneyError, UsageError
+from hockney.errors import HockneyError
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # 1.0, section 2.2
 
@@ -22,14 +21,6 @@ class Case:
     name: str
     missed: str | None = None
     undecided: str | None = None
-
-
-def refuse_unwritable(path: Path) -> None:
-    """Raises UsageError where a file can't be written, as far as that can be told beforehand."""
-    if not path.parent.is_dir():
-        raise UsageError(f"cannot write {path}: there is no folder {path.parent}; make it first")
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise UsageError(f"cannot write {path}: permission denied; name another file")
 
 
 def write_junit(path: Path, title: str, cases: Sequence[Case]) -> None:

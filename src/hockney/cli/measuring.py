@@ -54,6 +54,7 @@ def measure_and_show(
 
     def begin(catalogue: Catalogue, results: Store, display: Display) -> Outcome:
         plan = make_plan(suite, wishes, catalogue, len(usable_cpus()), lambda: read_topology().cache_sizes())
+        _tell_of_label(label, results, display)
         return running.measure(plan, catalogue, results, display, command=command_line(command), label=label)
 
     _check_label(label)
@@ -68,6 +69,13 @@ def _check_label(label: str | None) -> None:
         raise UsageError(f"'{label}' cannot be a label: a number, 'last' and '~' already mean something; name it else")
     if not label.isprintable() or label.startswith("-") or len(label) > _LABEL_MAX:
         raise UsageError(f"a label is a line of {_LABEL_MAX} characters at most, and does not begin with '-'")
+
+
+def _tell_of_label(label: str | None, results: Store, display: Display) -> None:
+    """The newest run of a label has it; those before are named by steps back."""
+    older = [run.id for run in results.runs() if run.label == label is not None]
+    if older:
+        display.say(f"run {older[-1]} has the label '{label}' too: it now names the new run, and {label}~1 the old one")
 
 
 def resume_and_show(command: str, reference: str, *, store: Path | None, as_json: bool) -> int:

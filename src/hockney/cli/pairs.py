@@ -52,17 +52,17 @@ def _print_matrix(matrix: PairMatrix) -> None:
         f"{company} ({matrix.state}{floor})"
     )
     if matrix.oversubscribed:
-        render.say("There were more ranks than CPUs: scheduling times, not the transport's own.")
+        render.note("There were more ranks than CPUs: scheduling times, not the transport's own.")
     if matrix.ranks <= _SHOWN_MAX:
         _print_cells(matrix)
     else:
-        render.say(f"A matrix of {matrix.ranks} ranks is nothing to read: it stands in --json.")
+        render.note(f"A matrix of {matrix.ranks} ranks is nothing to read: it stands in --json.")
     if matrix.missing:
-        render.say(f"{matrix.missing} pairs have no figure in this state.")
+        render.note(f"{matrix.missing} pairs have no figure in this state.")
     for one in matrix.classes:
-        render.say(_class_sentence(one))
+        render.note(_class_sentence(one))
     for outlier in matrix.outliers:
-        render.say(f"! {outlier_text(outlier, matrix.hosts)}", style="yellow")
+        render.note(f"! {outlier_text(outlier, matrix.hosts)}", style="yellow")
 
 
 def _print_cells(matrix: PairMatrix) -> None:

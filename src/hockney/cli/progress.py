@@ -12,6 +12,7 @@ import sys
 import time
 
 from hockney.cli.curves import size_text
+from hockney.cli.render import wrapped
 from hockney.cli.streams import silence
 from hockney.model import Launch, Point, PointStatus, Visit
 from hockney.plan import Plan
@@ -37,7 +38,7 @@ class Display:
         """Says what comes."""
         self._points = len(plan.points)
         transports = len({point.transport for point in plan.points})
-        self._say(
+        self.say(
             f"run {run_id}: {self._points} point{'s' if self._points > 1 else ''} on {transports} "
             f"transport{'s' if transports > 1 else ''}, until all are precise; after {format_duration_s(plan.time_s)} "
             "it ends, but each is measured once; Ctrl-C keeps what is measured"
@@ -45,7 +46,7 @@ class Display:
         least_s = first_rounds_s(plan)
         if plan.time_s < least_s:
             rounds = "first round takes" if plan.launches == 1 else f"first rounds of {plan.launches} launches take"
-            self._say(
+            self.say(
                 f"the time is too short: the {rounds} {format_duration_s(least_s)} or more and will be made whole; "
                 f"intervals take several times that, for example --time {round(6 * least_s) + 1}s"
             )
@@ -53,7 +54,7 @@ class Display:
     def launched(self, launch: Launch) -> None:
         """Says what really carries the bytes, and where the ranks are."""
         cpus = ", ".join(str(cpu) for cpu in launch.cpus[:8]) + (", …" if len(launch.cpus) > 8 else "")
-        self._say(f"{launch.transport}: {launch.library}; ranks on CPUs {cpus}")
+        self.say(f"{launch.transport}: {launch.library}; ranks on CPUs {cpus}")
 
     def visited(self, visit: Visit) -> None:
         """The first figure of each transport is said at once; it is one visit's, so it has no interval yet."""
@@ -63,7 +64,7 @@ class Display:
         now = f"{seen}: {format_ns(times_ns[len(times_ns) // 2])}"
         if point.transport not in self._shown:
             self._shown.add(point.transport)
-            self._say(f"  first look: {now}")
+            self.say(f"  first look: {now}")
         self._draw(now)
 
     def progressed(self, progress: Progress) -> None:
@@ -74,7 +75,7 @@ class Display:
     def point_ended(self, point: Point, status: PointStatus, reason: str | None) -> None:
         """Failures are said at once; the rest is in the figures."""
         if status is PointStatus.FAILED:
-            self._say(f"failed: {point.text(size_text(point))}: {reason}")
+            self.say(f"failed: {point.text(size_text(point))}: {reason}")
 
     def close(self) -> None:
         """Takes the rewritten line away."""
@@ -95,11 +96,12 @@ class Display:
         self._write(f"\r{line.ljust(len(self._line))}")
         self._line = line
 
-    def _say(self, text: str) -> None:
+    def say(self, text: str) -> None:
+        """A sentence; what is too long for a line goes on below, set in."""
         if self._quiet:
             return
         self.close()
-        self._write(f"{text}\n")
+        self._write("".join(f"{line}\n" for line in wrapped(text, rest="    ")))
 
     def _write(self, text: str) -> None:
         """Somebody who has stopped looking (`2>&1 | head`) does not stop the measuring."""

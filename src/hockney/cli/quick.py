@@ -11,7 +11,12 @@ from hockney.cli.common import command
 
 @command("quick", example="hockney quick\nhockney quick --time 20s --label before-upgrade")
 @click.option("--time", "time_", metavar="DURATION", help="How long to measure; 50s unless said otherwise.")
-@click.option("-l", "--label", metavar="NAME", help="A name for this run, for later: hockney show NAME.")
+@click.option(
+    "-l",
+    "--label",
+    metavar="NAME",
+    help="A name for this run, for later: hockney show NAME. Where several have it, it names the newest.",
+)
 def quick(*, as_json: bool, store: Path | None, time_: str | None, label: str | None) -> int:
     """Measure this machine in about a minute, and print its data sheet.
 

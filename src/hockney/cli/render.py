@@ -1,13 +1,15 @@
 """How results look: tables and colours on a terminal, aligned plain text in a pipe, one JSON document with --json.
 
-Plain text has no box characters and no escape codes, one record a line, so that grep and awk can read it; what would
-be too wide for that is folded (fold.py).
+Plain text has no box characters and no escape codes. One record is one line, so that grep and awk can read it; what
+would be too wide for that is folded (fold.py), and notes, warnings and findings are wrapped as on a terminal.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import sys
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
 JSON_VERSION = 1
 GAP = 2  # blanks between columns
+_WIDTH = 100  # of a line, where neither a terminal nor COLUMNS says it
 _WRAP_MIN = 24  # a column that wraps may become as narrow as this
 
 
@@ -71,7 +74,8 @@ def title(text: str, *, first: bool = False) -> None:
     """A heading, with a blank line above it unless it is the first thing on the screen."""
     if not first:
         print_line("")
-    bold(text)
+    for line in wrapped(text):
+        bold(line)
 
 
 def bold(text: str) -> None:
@@ -82,23 +86,51 @@ def bold(text: str) -> None:
         print_line(text)
 
 
+def line_width() -> int:
+    """How wide a line may be, on a terminal and in a pipe."""
+    return shutil.get_terminal_size((_WIDTH, 24)).columns
+
+
+def wrapped(text: str, width: int | None = None, *, first: str = "", rest: str = "") -> list[str]:
+    """The lines of a paragraph; `first` and `rest` stand before them. A word is never broken."""
+    width = line_width() if width is None else width
+    return textwrap.wrap(
+        text,
+        max(1, width),
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_long_words=False,
+        break_on_hyphens=False,
+    ) or [""]
+
+
 def say(text: str = "", *, style: str | None = None) -> None:
-    """A paragraph, wrapped to a terminal's width; one line in a pipe."""
-    if is_terminal():
-        _console().print(_escaped(text), style=style)
-    else:
-        print_line(text)
+    """A sentence that somebody may search a log for: one line in a pipe."""
+    _print_lines(wrapped(text) if is_terminal() else [text], style)
+
+
+def note(text: str, *, style: str | None = None) -> None:
+    """A sentence that only people read: wrapped, and set in but for its first line, which tells it from the next."""
+    _print_lines(wrapped(text, rest="  "), style)
 
 
 def item(text: str, *, head: str = "", style: str | None = None) -> None:
-    """A paragraph set in by two blanks, all of it on a terminal; `head`: its first words, set off."""
-    if is_terminal():
-        from rich.padding import Padding
+    """A paragraph set in by two blanks; `head`: its first words, set off."""
+    before = f"  {head}: " if head else "  "
+    lines = wrapped(before.lstrip() + text, first="  ", rest="    ")
+    _print_lines(lines, style, bold_to=len(before) - 2 if head and lines[0].startswith(before) else 0)
 
-        first = f"[bold]{_escaped(head)}[/bold]: " if head else ""
-        _console().print(Padding(first + _escaped(text), (0, 0, 0, 2)), style=style)
-    else:
-        print_line(f"  {head}: {text}" if head else f"  {text}")
+
+def _print_lines(lines: Sequence[str], style: str | None, *, bold_to: int = 0) -> None:
+    if not is_terminal():
+        for line in lines:
+            print_line(line)
+        return
+    from rich.text import Text
+
+    text = Text("\n".join(lines))
+    text.stylize("bold", 0, bold_to)
+    _console().print(text, style=style, soft_wrap=True)
 
 
 def table(columns: Sequence[Column | str], rows: Iterable[Sequence[str]]) -> None:
@@ -142,7 +174,8 @@ def warnings(found: Iterable[Warning_]) -> None:
         if is_terminal():
             _console().print(f"[yellow]![/yellow] {_escaped(warning.cause)} [dim]{_escaped(warning.remedy)}[/dim]")
         else:
-            print_line(f"! {warning}")
+            for line in wrapped(f"! {warning}", rest="  "):
+                print_line(line)
 
 
 def warning_json(warning: Warning_) -> dict[str, str]:

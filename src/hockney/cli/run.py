@@ -44,7 +44,12 @@ hockney run --resume"""
 )
 @click.option("--refine/--no-refine", default=None, help="Add sizes until the place of each jump is known to a byte.")
 @click.option("--oversubscribe", is_flag=True, help="Run points with more ranks than CPUs too.")
-@click.option("-l", "--label", metavar="NAME", help="A name for this run.")
+@click.option(
+    "-l",
+    "--label",
+    metavar="NAME",
+    help="A name for this run. Where several have it, NAME is the newest and NAME~1 the one before.",
+)
 @click.option(
     "--resume",
     is_flag=False,

@@ -33,18 +33,18 @@ def print_sheet(sheet: Sheet, missing: Sequence[Missing]) -> None:
     if sheet.rows:
         render.table(columns, [_cells(row) for row in sheet.rows])
     else:
-        render.say(
+        render.note(
             "No point was visited often enough for an interval: measure longer (--time), or go on with "
             "`hockney run --resume`; `hockney show` has the medians so far.",
             style="yellow",
         )
     if any(row.oversubscribed for row in sheet.rows):
-        render.say("* more ranks than CPUs: a scheduling time, not the transport's own")
-    render.say(_legend(sheet))
+        render.note("* more ranks than CPUs: a scheduling time, not the transport's own")
+    render.note(_legend(sheet))
     if sheet.layers:
         render.title("What each layer adds to the half round trip of 8 B")
         for layer in sheet.layers:
-            render.say(f"  {layer.text} ({layer.state})")
+            render.item(f"{layer.text} ({layer.state})")
     if sheet.warnings:
         render.title("What limits these figures")
         render.warnings(sheet.warnings)
@@ -52,7 +52,7 @@ def print_sheet(sheet: Sheet, missing: Sequence[Missing]) -> None:
     if notes:
         render.title("What is not shown")
         for note in notes:
-            render.say(f"  {note}")
+            render.item(note)
 
 
 def sheet_as_json(sheet: Sheet, missing: Sequence[Missing]) -> dict[str, Any]:

@@ -139,10 +139,10 @@ def _print_head(run: Run) -> None:
     name = f"Run {run.id}" + (f" ({run.label})" if run.label else "")
     render.title(f"{name}: {info.suite}, {local_time(info.started_unix_s)}, {run.status.value}", first=True)
     model = facts.get("cpu", {}).get("model") or "unknown CPU"
-    render.say(f"{facts.get('hostname') or 'unknown host'}: {model}; hockney {info.version}; {info.command}")
+    render.note(f"{facts.get('hostname') or 'unknown host'}: {model}; hockney {info.version}; {info.command}")
     libraries = {launch.transport: launch.library for launch in run.launches.values()}
     for transport, library in libraries.items():
-        render.say(f"{transport}: {library}")
+        render.note(f"{transport}: {library}")
 
 
 def _print_curve(curve: Curve, asked_precision: float | None) -> None:
@@ -152,13 +152,13 @@ def _print_curve(curve: Curve, asked_precision: float | None) -> None:
     for text in sorted(texts):
         # A size of 0 B has no rate: what is said of its time is said with the others'.
         if not any(other.startswith(text) and other != text for other in texts):
-            render.say(text, style="dim")
+            render.note(text, style="dim")
     if any(figure.interval_over == "launches" for _, figure in curve.figures):
-        render.say("Visits in so many launches: the median and its interval are over the launches'.", style="dim")
+        render.note("Visits in so many launches: the median and its interval are over the launches'.", style="dim")
     if curve.hidden:
-        render.say(f"Left out: {curve.hidden} with too few visits in their state; --states shows them.", style="dim")
+        render.note(f"Left out: {curve.hidden} with too few visits in their state; --states shows them.", style="dim")
     if curve.oversubscribed:
-        render.say("There were more ranks than CPUs: these are scheduling times.", style="yellow")
+        render.note("There were more ranks than CPUs: these are scheduling times.", style="yellow")
 
 
 def _run_json(run: Run) -> dict[str, Any]:
