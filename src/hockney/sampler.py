@@ -24,6 +24,7 @@ from hockney.plan import Plan, curve_of
 from hockney.refine import sizes_to_add
 from hockney.stats.figures import signs_of
 from hockney.stats.interval import Interval, median
+from hockney.stats.npb import ft_class, ft_operations
 from hockney.stats.states import MIXED, Signs, State, classify
 
 MIN_VISITS = 10  # to be called precise; fewer than six give no 95 % interval of a median at all
@@ -40,6 +41,7 @@ _FIRST_POINT_S = (
     0.015  # of the first round, seen with sockets and MPIs on two virtual CPUs; long repetitions take longer
 )
 _FIRST_START_S = 0.1  # likewise, of a job
+_FT_PER_S = 2e9  # likewise, operations of FT on each rank
 _REFINED_MAX = 12  # sizes added to one curve
 _EXACT_MAX = 48  # where the exact place of each switch is asked for
 _LOOK_AGAIN = 1.25  # a curve is looked at again when it has so many times the visits
@@ -53,9 +55,22 @@ def reached_text(time: Interval | None, visits: int, over: str = "visits") -> st
 
 
 def first_rounds_s(plan: Plan) -> float:
-    """What the first round of every launch takes where no repetition is long: it is made whole, whatever the budget."""
+    """What the first round of every launch takes, roughly: it is made whole, whatever the budget.
+
+    Of long repetitions only those of FT are known beforehand.
+    """
     jobs = len({(point.transport, point.ranks) for point in plan.points})
-    return plan.launches * (jobs * _FIRST_START_S + len(plan.points) * _FIRST_POINT_S)
+    points_s = sum(_FIRST_POINT_S + _first_ft_s(point) for point in plan.points)
+    return plan.launches * (jobs * _FIRST_START_S + points_s)
+
+
+def _first_ft_s(point: Point) -> float:
+    class_ = ft_class(point)
+    if class_ is None:
+        return 0.0
+    repetition_s = ft_operations(class_) / (_FT_PER_S * point.ranks)
+    # Calibrated and measured: see Sampler._calibrate.
+    return repetition_s * (3 if repetition_s * 1e9 >= _LONG_NS else 2 + 2 * (_SAMPLES_MIN + 1))
 
 
 class Instrument(Protocol):

@@ -8,20 +8,25 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from hockney.cli import fold, render
+from hockney.cli.curves import why_no_intervals
 from hockney.report.classic.reading import states_note
 from hockney.report.classic.values import Cell, ClassicReport, Column, Measured, Table
 from hockney.report.classic.view import View, view_of
 from hockney.units import format_bytes
 
 if TYPE_CHECKING:
+    from hockney.library import Run
     from hockney.worker.catalogue import Missing
 
 _TOO_FEW = "±?"
 
 
-def print_report(report: ClassicReport, missing: Sequence[Missing] = ()) -> None:
-    """Every table with its notes; what this machine lacks comes last."""
+def print_report(report: ClassicReport, run: Run, missing: Sequence[Missing] = ()) -> None:
+    """Every table of this run with its notes; what this machine lacks comes last."""
     render.title(f"The tables of: {report.report.source}", first=True)
+    why = why_no_intervals(run)
+    if why:
+        render.note(why, style="yellow")
     views = [view_of(table) for table in report.tables]
     said: set[str] = set()
     for table, view in zip(report.tables, views, strict=True):

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hockney.model import Definition, Launch, Point, PointStatus
+from hockney.model import Definition, Launch, Point, PointStatus, RunStatus
 from hockney.stats.npb import ft_class
 from hockney.stats.states import UNKNOWN
-from hockney.units import format_bytes, format_ns, format_rate
+from hockney.units import format_bytes, format_duration_s, format_ns, format_rate
 
 if TYPE_CHECKING:
-    from hockney.library import Series
+    from hockney.library import Run, Series
     from hockney.stats import Figure
 
 _WHOSE = {
@@ -97,6 +97,25 @@ def format_interval(low_ns: float | None, high_ns: float | None) -> str:
     low, high = format_ns(low_ns), format_ns(high_ns)
     number, _, unit = low.partition(" ")
     return f"{number} - {high}" if high.endswith(f" {unit}") else f"{low} - {high}"
+
+
+def why_no_intervals(run: Run) -> str | None:
+    """Where most points were measured too seldom for an interval: how often, and the remedy. Else None."""
+    from hockney.stats.interval import CONFIDENCE, order_ranks
+
+    made = [len(visits) for _, visits in run.summaries() if visits]
+    few = [visits for visits in made if order_ranks(visits, 0.5, CONFIDENCE) is None]
+    if 2 * len(few) <= len(made):
+        return None
+    points = "Each point was" if len(few) == len(made) else f"{len(few)} of {len(made)} points were"
+    most = max(few)
+    often = "once" if most == 1 else f"{most} times" + (" at most" if min(few) < most else "")
+    time_s = run.info.plan.get("time_s")
+    until = f" within --time {format_duration_s(time_s)}" if time_s and run.status is RunStatus.DONE else ""
+    return (
+        f"{points} measured only {often}{until}: too few visits for an interval. "
+        f"`hockney run --resume {run.id}` goes on with it; a new run needs a longer --time."
+    )
 
 
 def definition_text(definition: Definition) -> str:

@@ -114,7 +114,7 @@ def _carry_out(
                 _say_ending(outcome, results.path)
                 return _IN_PART
         elif report is not None:
-            print_report(report, catalogue.missing)
+            print_report(report, run, catalogue.missing)
             _say_more(run)
         elif matrices:
             print_pairs(matrices)

@@ -7,6 +7,7 @@ failure.
 
 from __future__ import annotations
 
+import math
 import shutil
 import sys
 import time
@@ -20,6 +21,8 @@ from hockney.sampler import Progress, first_rounds_s
 from hockney.units import format_duration_s, format_ns
 
 _REDRAW_S = 0.25
+_ENOUGH = 6  # as long as the first round, for intervals: later rounds are shorter, and ten visits wanted
+_SHORT = 3  # in less, too few visits for any
 
 
 class Display:
@@ -32,27 +35,44 @@ class Display:
         self._line = ""
         self._shown: set[str] = set()
         self._progress: Progress | None = None
-        self._points = 0
+        self._plan: Plan | None = None
+        self._launch = 0
+        self._unseen: set[Point] = set()  # points of the plan without a visit in this launch
+        self._deadline_s = math.inf
 
     def begun(self, run_id: int, plan: Plan) -> None:
         """Says what comes."""
-        self._points = len(plan.points)
+        points = len(plan.points)
         transports = len({point.transport for point in plan.points})
         self.say(
-            f"run {run_id}: {self._points} point{'s' if self._points > 1 else ''} on {transports} "
+            f"run {run_id}: {points} point{'s' if points > 1 else ''} on {transports} "
             f"transport{'s' if transports > 1 else ''}, until all are precise; after {format_duration_s(plan.time_s)} "
             "it ends, but each is measured once; Ctrl-C keeps what is measured"
         )
+        self._say_whether_short(plan)
+        self._plan = plan
+        self._deadline_s = time.monotonic() + plan.time_s
+        self._unseen = set(plan.points)
+
+    def _say_whether_short(self, plan: Plan) -> None:
+        """How long a whole measurement takes, roughly, where the time is less."""
         least_s = first_rounds_s(plan)
-        if plan.time_s < least_s:
-            rounds = "first round takes" if plan.launches == 1 else f"first rounds of {plan.launches} launches take"
-            self.say(
-                f"the time is too short: the {rounds} {format_duration_s(least_s)} or more and will be made whole; "
-                f"intervals take several times that, for example --time {round(6 * least_s) + 1}s"
-            )
+        if plan.time_s >= _SHORT * least_s:
+            return
+        rounds = "first round takes" if plan.launches == 1 else f"first rounds of {plan.launches} launches take"
+        made = " and will be made whole" if plan.time_s < least_s else ""
+        enough_s = _ENOUGH * least_s
+        enough = f"{math.ceil(enough_s)}s" if enough_s <= 120 else f"{math.ceil(enough_s / 60)}m"
+        self.say(
+            f"the time is {'too ' if made else ''}short: the {rounds} {format_duration_s(least_s)} or more{made}; "
+            f"intervals take several times that, for example --time {enough}"
+        )
 
     def launched(self, launch: Launch) -> None:
         """Says what really carries the bytes, and where the ranks are."""
+        if self._plan is not None and launch.index != self._launch:
+            self._launch = launch.index
+            self._unseen = set(self._plan.points)
         cpus = ", ".join(str(cpu) for cpu in launch.cpus[:8]) + (", …" if len(launch.cpus) > 8 else "")
         self.say(f"{launch.transport}: {launch.library}; ranks on CPUs {cpus}")
 
@@ -65,7 +85,18 @@ class Display:
         if point.transport not in self._shown:
             self._shown.add(point.transport)
             self.say(f"  first look: {now}")
+        self._unseen.discard(point)
+        self._say_when_late()
         self._draw(now)
+
+    def _say_when_late(self) -> None:
+        """A first round that is made whole takes longer than was asked for: said once, when the time is up."""
+        if self._unseen and self._plan is not None and time.monotonic() > self._deadline_s:
+            count = len(self._unseen)
+            points = f"{count} points are" if count > 1 else "1 point is"
+            time_text = format_duration_s(self._plan.time_s)
+            self.say(f"{time_text} are over: {points} still to be measured once, which takes longer")
+            self._deadline_s = math.inf
 
     def progressed(self, progress: Progress) -> None:
         """Remembers how far it is for the next line."""
@@ -74,6 +105,7 @@ class Display:
 
     def point_ended(self, point: Point, status: PointStatus, reason: str | None) -> None:
         """Failures are said at once; the rest is in the figures."""
+        self._unseen.discard(point)
         if status is PointStatus.FAILED:
             self.say(f"failed: {point.text(size_text(point))}: {reason}")
 

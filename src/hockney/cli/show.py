@@ -10,7 +10,7 @@ import click
 
 from hockney.cli import complete, render
 from hockney.cli.common import command, run_argument
-from hockney.cli.curves import Curve, curves_of, definition_text, endings_of, figure_row
+from hockney.cli.curves import Curve, curves_of, definition_text, endings_of, figure_row, why_no_intervals
 from hockney.cli.render import Column
 from hockney.cli.times import local_time
 from hockney.errors import UsageError, unknown
@@ -95,7 +95,7 @@ def _show_tables(run: Run, series: Sequence[Series], *, as_json: bool) -> None:
         tables = report_as_json(report) if report else pairs_as_json(matrices)
         render.print_json("show", {**run_as_json(run), **tables})
     elif report:
-        print_report(report)
+        print_report(report, run)
     else:
         print_pairs(matrices)
 
@@ -143,6 +143,9 @@ def _print_head(run: Run) -> None:
     libraries = {launch.transport: launch.library for launch in run.launches.values()}
     for transport, library in libraries.items():
         render.note(f"{transport}: {library}")
+    why = why_no_intervals(run)
+    if why:
+        render.note(why, style="yellow")
 
 
 def _print_curve(curve: Curve, asked_precision: float | None) -> None:
