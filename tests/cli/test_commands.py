@@ -285,6 +285,37 @@ def test_a_run_without_points_can_be_shown(filled_store: Path, capsys: pytest.Ca
     assert capsys.readouterr().out.startswith("Run 1 (base): quick, ")
 
 
+def test_errors_of_a_suites_file_have_a_line_each(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "bad.toml"
+    path.write_text('name = "bad"\ntitle = "Bad"\ntime = 0\nseries = [{ pattern = "pingpog" }]\n')
+    assert run(["list", "suites", str(path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert f"{path} has 2 errors; mend the file" in next(line for line in lines if re.match(r"bad +wrong ", line))
+    assert lines[lines.index("What is wrong in bad") + 1 :] == [
+        '  time: 0 is too small, it must be above 0: write for example time = "30s"',
+        "  series[0].pattern: unknown pattern 'pingpog': did you mean 'pingpong'?",
+    ]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["list"], ["list", "matrix"], ["runs"], ["show", "last"], ["explain", "last"], ["explain", "--machine", "t3d"],
+        ["compare", "1", "2"], ["export", "last"], ["doctor"], ["completion", "zsh"], [],
+        ["show", "nosuch"], ["show", "last", "--tables"], ["export", "nosuch"], ["run", "nosuch"], ["nosuch"],
+        ["check", "--baseline", "nosuch"], ["check"], ["explain"], ["run", "--resume", "2"], ["list", "nosuch"],
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_json_is_all_that_standard_output_gets(arguments: list[str], cli: Cli, filled_store: Path) -> None:
+    ended = cli(*arguments, "--json", HOCKNEY_STORE=str(filled_store))
+    document = json.loads(ended.stdout)
+    assert document["format"].startswith("hockney-")
+    assert ("error" in document) == ended.stderr.startswith("hockney: ")
+    if "error" in document:
+        assert document["exit_code"] == ended.returncode
+
+
 # ---- export ---------------------------------------------------------------------------------------------------------
 
 

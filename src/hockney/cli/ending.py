@@ -28,22 +28,28 @@ def explain(error: BaseException, arguments: Sequence[str]) -> int:
         traceback.print_exception(error)
     if isinstance(error, BrokenPipeError):
         return _DONE  # the reader has seen enough, as in `hockney list | head -1`
-    if isinstance(error, HockneyError):
-        _say_in_json(str(error), error.exit_code, arguments)
-        return _say(str(error), error.exit_code)
-    if isinstance(error, click.ClickException):
-        _say_in_json(_with_hint(error), error.exit_code, arguments)
-        return _say(_with_hint(error), error.exit_code)
     if isinstance(error, (KeyboardInterrupt, click.Abort)):
         # An interrupt that passed through an exec (dataclasses are made by one) marks the interpreter to end by the
         # signal, whatever exit code it is given; the next exec takes the mark away.
         exec("")
-        return _say("stopped by Ctrl-C; whatever had been measured is stored (see: hockney runs)", _NOT_MEASURED)
+    code = error.exit_code if isinstance(error, (HockneyError, click.ClickException)) else _NOT_MEASURED
+    sentence = _sentence(error, arguments)
+    _say_in_json(sentence, code, arguments)
+    return _say(sentence, code)
+
+
+def _sentence(error: BaseException, arguments: Sequence[str]) -> str:
+    if isinstance(error, HockneyError):
+        return str(error)
+    if isinstance(error, click.ClickException):
+        return _with_hint(error)
+    if isinstance(error, (KeyboardInterrupt, click.Abort)):
+        return "stopped by Ctrl-C; whatever had been measured is stored (see: hockney runs)"
     if isinstance(error, OSError) and error.errno is not None:
-        return _say(_system_sentence(error), _NOT_MEASURED)
+        return _system_sentence(error)
     if isinstance(error, MemoryError):
-        return _say("there is not enough memory for this", _NOT_MEASURED)
-    return _say(_fault(error, arguments), _NOT_MEASURED)
+        return "there is not enough memory for this"
+    return _fault(error, arguments)
 
 
 def flush(code: int) -> int:
