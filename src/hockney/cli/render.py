@@ -7,6 +7,7 @@ would be too wide for that is folded (fold.py), and notes, warnings and findings
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import textwrap
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from hockney.model import Warning_
 
 JSON_VERSION = 1
+_COMMAND = re.compile("`[^`]*`")
+_HARD_BLANK = "\N{NO-BREAK SPACE}"
 GAP = 2  # blanks between columns
 _WIDTH = 100  # of a line, where neither a terminal nor COLUMNS says it
 _WRAP_MIN = 24  # a column that wraps may become as narrow as this
@@ -92,16 +95,16 @@ def line_width() -> int:
 
 
 def wrapped(text: str, width: int | None = None, *, first: str = "", rest: str = "") -> list[str]:
-    """The lines of a paragraph; `first` and `rest` stand before them. A word is never broken."""
-    width = line_width() if width is None else width
-    return textwrap.wrap(
-        text,
-        max(1, width),
+    """The lines of a paragraph; `first` and `rest` stand before them. No word is broken, and no command in `…`."""
+    lines = textwrap.wrap(
+        _COMMAND.sub(lambda match: match[0].replace(" ", _HARD_BLANK), text),
+        max(1, line_width() if width is None else width),
         initial_indent=first,
         subsequent_indent=rest,
         break_long_words=False,
         break_on_hyphens=False,
-    ) or [""]
+    )
+    return [line.replace(_HARD_BLANK, " ") for line in lines] or [""]
 
 
 def say(text: str = "", *, style: str | None = None) -> None:
@@ -118,10 +121,11 @@ def item(text: str, *, head: str = "", style: str | None = None) -> None:
     """A paragraph set in by two blanks; `head`: its first words, set off."""
     before = f"  {head}: " if head else "  "
     lines = wrapped(before.lstrip() + text, first="  ", rest="    ")
-    _print_lines(lines, style, bold_to=len(before) - 2 if head and lines[0].startswith(before) else 0)
+    _print_lines(lines, style, head_to=len(before) - 2 if head and lines[0].startswith(before) else 0)
 
 
-def _print_lines(lines: Sequence[str], style: str | None, *, bold_to: int = 0) -> None:
+def _print_lines(lines: Sequence[str], style: str | None, *, head_to: int = 0, head_style: str = "bold") -> None:
+    """On a terminal in a style; up to `head_to` the first line has another."""
     if not is_terminal():
         for line in lines:
             print_line(line)
@@ -129,7 +133,7 @@ def _print_lines(lines: Sequence[str], style: str | None, *, bold_to: int = 0) -
     from rich.text import Text
 
     text = Text("\n".join(lines))
-    text.stylize("bold", 0, bold_to)
+    text.stylize(head_style, 0, head_to)
     _console().print(text, style=style, soft_wrap=True)
 
 
@@ -171,11 +175,7 @@ def aligned(row: Sequence[str], columns: Sequence[Column], widths: Sequence[int]
 def warnings(found: Iterable[Warning_]) -> None:
     """Each warning with its remedy."""
     for warning in found:
-        if is_terminal():
-            _console().print(f"[yellow]![/yellow] {_escaped(warning.cause)} [dim]{_escaped(warning.remedy)}[/dim]")
-        else:
-            for line in wrapped(f"! {warning}", rest="  "):
-                print_line(line)
+        _print_lines(wrapped(f"! {warning}", rest="  "), None, head_to=1, head_style="yellow")
 
 
 def warning_json(warning: Warning_) -> dict[str, str]:

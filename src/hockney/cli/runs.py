@@ -38,7 +38,7 @@ def runs(*, as_json: bool, store: Path | None) -> None:
         return
     columns: list[Column | str] = [
         Column("run", right=True, style="bold"), "label", "suite", "started", "status",
-        Column("points", right=True), Column("measured", right=True), Column("transports", wrap=True),
+        Column("points", right=True), Column("measured", right=True), Column("transports", wrap=True, optional=True),
     ]  # fmt: skip
     render.table(columns, [_row(run) for run in found])
     if not found:

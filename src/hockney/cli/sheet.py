@@ -121,7 +121,11 @@ def _floor_words(sheet: Sheet) -> list[str]:
 
 
 def _failure_lines(failures: Iterable[Failure]) -> Iterable[str]:
+    """Transports of which the same is to be said are named together."""
+    alike: dict[tuple[int, PointStatus, str], list[str]] = {}
     for failure in failures:
-        points = f"{failure.points} point{'s' if failure.points > 1 else ''}"
-        end = "not shown" if failure.status is PointStatus.BUDGET else failure.status.value
-        yield f"{failure.transport}: {points} {end}, because {failure.reason}"
+        alike.setdefault((failure.points, failure.status, failure.reason), []).append(failure.transport)
+    for (count, status, reason), transports in alike.items():
+        points = f"{count} point{'s' if count > 1 else ''}{' each' if len(transports) > 1 else ''}"
+        end = "not shown" if status is PointStatus.BUDGET else status.value
+        yield f"{', '.join(transports)}: {points} {end}, because {reason}"
