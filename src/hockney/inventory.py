@@ -110,7 +110,8 @@ def _suite(name: str, catalogue: Catalogue, fault: str | None, cpus: int) -> Ite
         suite = load_suite(name, check=lambda content: check_words(content, catalogue))
         plan = make_plan(suite, Wishes(), catalogue, cpus, lambda: read_topology().cache_sizes())
     except UsageError as error:
-        return Item(Path(name).stem, "", str(error), "mend the file")
+        how = "mend the file" if Path(name).exists() else "name one that is there"
+        return Item(Path(name).stem, "", str(error), how)
     more = {"points": len(plan.points), "skipped": len(plan.skipped)}
     if not plan.points:
         why = plan.skipped[0].reason if plan.skipped else "it names no transport that is here"

@@ -84,7 +84,7 @@ def _say_in_json(sentence: str, code: int, arguments: Sequence[str]) -> None:
 
 
 def _with_hint(error: click.ClickException) -> str:
-    text = error.format_message().rstrip(".")
+    text = " ".join(error.format_message().split()).rstrip(".")
     context = getattr(error, "ctx", None)
     text = text[:1].lower() + text[1:]
     return f"{text} (see: {context.command_path} --help)" if context else text

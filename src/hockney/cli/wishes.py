@@ -25,7 +25,7 @@ def find_suite(what: str) -> Suite:
         return pattern_suite(what)
     if Path(what).exists():
         raise UsageError(f"{what} is no suite: the name of a suite's file ends in .toml")
-    raise unknown("suite or pattern", what, [*builtin_names(), *patterns])
+    raise unknown("suite or pattern", what, [*builtin_names(), *patterns], listed_by="hockney list")
 
 
 def read_wishes(words: Mapping[str, Any]) -> Wishes:

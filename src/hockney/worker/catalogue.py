@@ -129,7 +129,7 @@ class Catalogue:
     def pattern(self, name: str) -> PatternInfo:
         """The pattern of that name. Raises UsageError with the likeliest meant one."""
         if name not in self.patterns:
-            raise unknown("pattern", name, self.patterns)
+            raise unknown("pattern", name, self.patterns, listed_by="hockney list patterns")
         return self.patterns[name]
 
     def select(self, words: Iterable[str]) -> list[TransportInfo]:
@@ -150,7 +150,7 @@ class Catalogue:
                     f"no library here is called '{word}': found are {here}; `hockney list` says how to get more"
                 )
             if not meant:
-                raise unknown("transport", word, [*self.transports, "mpi"])
+                raise unknown("transport", word, ["mpi", *self.transports], listed_by="hockney list transports")
             found.update((info.name, info) for info in meant)
         return list(found.values())
 
