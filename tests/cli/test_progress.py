@@ -1,0 +1,55 @@
+"""What is said on standard error while a run measures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.cli.support import Cli
+
+from hockney.model import Point
+from hockney.plan import Plan
+from hockney.sampler import first_rounds_s
+from hockney.store import Store
+
+
+def sentences(text: str) -> list[str]:
+    """Without the breaks of lines that are too long."""
+    return text.replace("\n    ", " ").splitlines()
+
+
+def test_too_short_a_time_is_said_before_anything_is_measured(cli: Cli) -> None:
+    short, long = (
+        sentences(cli("run", "pingpong", "-t", "shm", "--bytes", "0:64", "--time", time_).stderr)
+        for time_ in ("100ms", "3s")
+    )
+    assert "after 100 ms it ends" in short[0]
+    assert short[1].startswith("the time is too short: the first round takes ")
+    assert short[1].endswith(", for example --time 2s")
+    assert not any("short: " in line for line in long)
+
+
+def test_a_first_round_that_takes_longer_than_asked_is_told_and_so_is_why_nothing_has_an_interval(cli: Cli) -> None:
+    ended = cli("run", "pingpong", "-t", "shm", "--bytes", "8,64,1K", "--time", "1ms")
+    said = sentences(ended.stderr)
+    assert said.count("1 ms are over: 2 points are still to be measured once, which takes longer") == 1
+    assert sum("are over" in line for line in said) == 1
+    shown = ended.stdout.replace("\n  ", " ")
+    assert shown.count("Each point was measured only once within --time 1 ms: too few visits for an interval.") == 1
+    assert "`hockney run --resume 1` goes on with it" in shown
+
+
+def test_ft_is_known_to_take_long() -> None:
+    def first_s(class_: str) -> float:
+        return first_rounds_s(Plan("ft", (Point("shm", "ft", 2, 0, (("class", class_),)),)))
+
+    assert first_s("S") < first_s("W") < first_s("A")
+    assert first_s("A") > 1
+
+
+def test_a_label_goes_to_the_newest_run_and_that_is_said(cli: Cli, tmp_path: Path) -> None:
+    arguments = ("run", "barrier", "-t", "shm", "--time", "10ms", "-l", "monday")
+    first, second = (sentences(cli(*arguments).stderr) for _ in range(2))
+    assert not any("monday" in line for line in first)
+    assert second[0] == "run 1 has the label 'monday' too: it now names the new run, and monday~1 the old one"
+    with Store.open(tmp_path / "results.db", readonly=True) as store:
+        assert [store.find_run(name) for name in ("monday", "monday~1")] == [2, 1]
