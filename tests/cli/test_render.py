@@ -105,6 +105,14 @@ def test_notes_are_wrapped_in_a_pipe_and_what_logs_are_searched_for_is_not(
         assert capsys.readouterr().out == f"{words}\n"
 
 
+def test_a_command_that_may_be_copied_stays_on_one_line() -> None:
+    assert render.wrapped("so go on with `hockney run --resume 2`, or not", 30, rest="  ") == [
+        "so go on with",
+        "  `hockney run --resume 2`, or",
+        "  not",
+    ]
+
+
 def test_json_says_what_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     render.print_json("show", {"values": np.array([1, 2]), "value": np.float64(0.5), "names": {"b", "a"}})
     document = json.loads(capsys.readouterr().out)

@@ -71,8 +71,9 @@ def size_text(point: Point) -> str:
 def figure_row(series: Series, figure: Figure, asked_precision: float | None) -> list[str]:
     """Size, time, interval, rate, minimum, state, floor, visits, status.
 
-    Visits say in how many launches they were made where the figure is over launches. A point is precise as soon as its figure in one state is: of its figures only those that are within what was asked
-    may say so. A rank alone has no floor, so nothing is unknown of its state.
+    Visits say in how many launches they were made where the figure is over launches. A point is precise as soon as its
+    figure in one state is: of its figures only those that are within what was asked may say so. A rank alone has no
+    floor, so nothing is unknown of its state.
     """
     status = series.status.value
     if series.status is PointStatus.PRECISE and asked_precision is not None:
