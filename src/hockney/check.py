@@ -2,13 +2,16 @@
 
 Most of what looks slower is not: among many series some are unlucky, and some launches meet a disturbed machine. So a
 suspicion only chooses what is measured again, in new launches, and those alone give the verdict: who judges by the
-values that raised the suspicion judges the unlucky ones. A series is worse if all of its interval over launches lies
-beyond the slowdown allowed and it stands out among all series (stats/shift.py): the baseline is not measured again, and
-of many series some have an unlucky one.
+values that raised the suspicion judges the unlucky ones. What those can't decide, because the machine was in another
+state or scattered too much, is measured on until a time is over. A series is worse if all of its interval over
+launches lies beyond the slowdown allowed and it stands out among all series (stats/shift.py): the baseline is not
+measured again, and of many series some have an unlucky one.
 """
 
 from __future__ import annotations
 
+import functools
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -27,8 +30,8 @@ from hockney.stats.shift import launches_needed
 from hockney.store import Store
 from hockney.worker.catalogue import Catalogue
 
-_LOOKS = 2  # how often what is suspicious is measured again, at most
-_LOOKS_UNTESTED = 4  # likewise of what could not be tested at all, for lack of a state in common or of launches in it
+PATIENCE_S = 120.0  # how long what is undecided is measured again, if nothing else is said
+_TESTS = 3  # of a series in new launches, at most: each may err. From one to the next they double
 _CONFIDENCE = 0.98  # that none of the series called worse is so by chance alone
 _LAUNCHES_MIN = 5  # of a look: its interval then bears an unlucky launch
 _UNSURE = (
@@ -64,47 +67,66 @@ def check(
     command: str,
     max_slowdown: float,
     time_s: float | None = None,
+    patience_s: float = PATIENCE_S,
 ) -> Checked:
     """Measure a run's plan again and compare. `max_slowdown` is a fraction; `time_s` that of the first look.
 
-    Raises UsageError for a baseline that nothing can be compared with, before anything is measured; HockneyError where
-    it was stopped.
+    What is undecided after its first new launches is measured on, as long as `patience_s` are not over. Raises
+    UsageError for a baseline that nothing can be compared with, before anything is measured; HockneyError where it was
+    stopped.
     """
     base_id = store.find_run(reference)
     plan = _plan(store, base_id, catalogue)
     plan = plan if time_s is None else replace(plan, time_s=time_s)
     outcome = running.measure(plan, catalogue, store, display, command=command, label=None)
     _refuse_stopped(outcome)
-    margin = 1 + max_slowdown
-    found = compare_runs(store, base_id, outcome.run_id, margin=margin, confidence=_CONFIDENCE)
-    verdicts = {change.point: change for change in found.changes}
-    suspicious = _measured(store, outcome.run_id, _suspicious(found.changes, margin))
-    looked_again = len(suspicious)
+    compared = functools.partial(
+        compare_runs, store, base_id, outcome.run_id, margin=1 + max_slowdown, confidence=_CONFIDENCE
+    )
+    found = compared()
+    suspects = {
+        point: _Suspect() for point in _measured(store, outcome.run_id, _suspicious(found.changes, found.margin))
+    }
+    left = list(suspects)
     cost_s = plan.time_s / (plan.launches * len(plan.points))  # of a point in a launch
-    for look in range(1, _LOOKS_UNTESTED + 1):
-        if not suspicious:
+    until_s = time.monotonic() + patience_s
+    while left:
+        budget_s = cost_s * plan.launches * len(left)
+        _refuse_stopped(running.add_launches(outcome.run_id, left, plan.launches, budget_s, catalogue, store, display))
+        for change in compared(again=suspects, first_launch=plan.launches).changes:
+            if change.point in left:
+                suspects[change.point].look(change, found.margin)
+        if time.monotonic() >= until_s:
             break
-        budget_s = cost_s * plan.launches * len(suspicious)
-        _refuse_stopped(
-            running.add_launches(outcome.run_id, suspicious, plan.launches, budget_s, catalogue, store, display)
-        )
-        fresh = compare_runs(
-            store,
-            base_id,
-            outcome.run_id,
-            margin=margin,
-            confidence=_CONFIDENCE,
-            again=suspicious,
-            first_launch=plan.launches,
-        )
-        verdicts.update(
-            (change.point, _settled(change, margin)) for change in fresh.changes if change.point in suspicious
-        )
-        suspicious = _measured(
-            store, outcome.run_id, [point for point in suspicious if _is_open(verdicts[point], look)]
-        )
-    changes = tuple(verdicts[change.point] for change in found.changes)
-    return Checked(outcome.run_id, replace(found, changes=changes), looked_again)
+        left = _measured(store, outcome.run_id, [point for point in left if suspects[point].is_open])
+    changes = tuple(
+        suspects[change.point].change or change if change.point in suspects else change for change in found.changes
+    )
+    return Checked(outcome.run_id, replace(found, changes=changes), len(suspects))
+
+
+@dataclass
+class _Suspect:
+    """A series that is measured again: what its new launches say, in how many tests, and with how many in the last."""
+
+    change: SeriesChange | None = None
+    tests: int = 0
+    launches: int = 0
+
+    def look(self, change: SeriesChange, margin: float) -> None:
+        """Take in what all new launches say; what is still open is tested again when there are twice as many."""
+        launches = change.shift.n_new if change.chance is not None and change.shift is not None else 0
+        if self.tests and change.is_open and launches < 2 * self.launches:
+            return
+        self.tests += change.chance is not None
+        self.launches = launches
+        self.change = _settled(change, margin)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether more launches may still decide it."""
+        found = self.change
+        return found is not None and found.verdict is Verdict.UNDECIDED and found.is_open and self.tests < _TESTS
 
 
 def _plan(store: Store, base_id: int, catalogue: Catalogue) -> Plan:
@@ -189,12 +211,6 @@ def _suspicious(changes: Iterable[SeriesChange], margin: float) -> list[Point]:
         for change in changes
         if change.verdict is Verdict.UNDECIDED or (change.shift is not None and change.shift.ratio > margin)
     ]
-
-
-def _is_open(change: SeriesChange, look: int) -> bool:
-    """Whether to look once more. Each test may err, so there are few; one that could test nothing costs only time."""
-    is_tested = change.chance is not None
-    return change.verdict is Verdict.UNDECIDED and look < (_LOOKS if is_tested else _LOOKS_UNTESTED)
 
 
 def _settled(change: SeriesChange, margin: float) -> SeriesChange:

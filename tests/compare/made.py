@@ -38,11 +38,13 @@ def add_run(
     libraries: Mapping[str, str] | None = None,
     failed: Mapping[Point, str] | None = None,
     unsteady: Collection[Point] = (),
+    far: Collection[int] = (),
     **info: Any,
 ) -> int:
     """A run with a visit for each of `visits`, a part of the time, in each launch of each point.
 
-    Launches scatter by the given part, visits hardly. During those of `unsteady` the state of the machine changed.
+    Launches scatter by the given part, visits hardly. During those of `unsteady` the state of the machine changed. In
+    the launches `far` the floor is that of CPUs far apart, and all takes four times as long.
     """
     rng = np.random.default_rng(seed)
     run = store.create_run(make_info(**info))
@@ -54,9 +56,10 @@ def add_run(
             )
             for name in sorted({point.transport for point in times_ns})
         }
+        before_ns = 180.0 if index in far else floor_ns
         of_round = []
         for point, ns in times_ns.items():
-            of_launch_ns = ns * np.exp(scatter * rng.standard_normal())
+            of_launch_ns = ns * (4 if index in far else 1) * np.exp(scatter * rng.standard_normal())
             medians_ns = of_launch_ns * np.array(visits) * np.exp(0.001 * rng.standard_normal(len(visits)))
             of_round += [
                 replace(visit, launch_id=started[point.transport])
@@ -64,7 +67,7 @@ def add_run(
                     medians_ns.tolist(),
                     point,
                     definition,
-                    floor_ns=(floor_ns, floor_ns * (20 if point in unsteady else 1.01)),
+                    floor_ns=(before_ns, before_ns * (20 if point in unsteady else 1.01)),
                 )
             ]
         store.write_round(run, of_round)

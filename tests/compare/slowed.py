@@ -37,8 +37,17 @@ def measure(catalogue: Catalogue, store: Store, plan: Plan) -> int:
     return running.measure(plan, catalogue, store, Silent(), command="test").run_id
 
 
-def check_again(catalogue: Catalogue, store: Store, base: int, *, slowdown: float = 0.05) -> Checked:
-    return check(str(base), catalogue, store, Silent(), command="test", max_slowdown=slowdown)
+def check_again(
+    catalogue: Catalogue,
+    store: Store,
+    base: int,
+    *,
+    slowdown: float = 0.05,
+    patience_s: float = 20.0,
+    display: Silent | None = None,
+) -> Checked:
+    shown = display or Silent()
+    return check(str(base), catalogue, store, shown, command="test", max_slowdown=slowdown, patience_s=patience_s)
 
 
 @contextmanager

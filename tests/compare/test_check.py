@@ -17,11 +17,12 @@ from tests.compare import slowed
 from tests.compare.made import add_run, curve
 from tests.test_run import Silent
 
-from hockney.check import Checked, _is_open, _plan, check
+from hockney.check import Checked, _plan, _Suspect
 from hockney.compare import SeriesChange, Verdict
 from hockney.errors import HockneyError, UsageError
 from hockney.library import Run
 from hockney.model import Launch, RunStatus
+from hockney.stats.shift import Shift
 from hockney.store import Store
 from hockney.worker.catalogue import Catalogue
 
@@ -46,7 +47,7 @@ def check_slowed(catalogue: Catalogue, store: Store) -> Checked:
         base = slowed.measure(catalogue, store, plan)
         with slowed.slowed(percent=300):
             found = slowed.check_again(catalogue, store, base)
-        if slower(found) == {16384, 65536} or not left:
+        if not left or Verdict.UNDECIDED not in found.comparison.counts:
             break
     return found
 
@@ -83,7 +84,7 @@ def test_what_looks_suspicious_is_measured_in_new_launches_and_only_that(catalog
 
 def test_a_baseline_keeps_its_plan(catalogue: Catalogue, store: Store) -> None:
     base = slowed.measure(catalogue, store, slowed.plan(sizes=(8, 64), launches=2, time_s=0.3))
-    found = check(str(base), catalogue, store, Silent(), command="test", max_slowdown=0.9)
+    found = slowed.check_again(catalogue, store, base, slowdown=0.9, patience_s=1)
     again = Run(store, found.run_id)
     assert [series.point for series in again.series] == [series.point for series in Run(store, base).series]
     assert again.info.plan["launches"] == 13  # what two launches of the base need beside them
@@ -101,7 +102,7 @@ def test_a_transport_that_is_gone_is_undecided(catalogue: Catalogue, store: Stor
     base = add_run(store, curve("shm", (8,)) | curve("mpi@gone-1.0", (8,)))
     plan = slowed.plan("shm", sizes=(8,))
     store._db.execute("UPDATE run SET plan = ?", (json.dumps(plan.as_json()),))  # as a real run has one
-    found = slowed.check_again(catalogue, store, base)
+    found = slowed.check_again(catalogue, store, base, patience_s=0.1)
     reasons = {change.point.transport: change.reason for change in found.comparison.changes}
     assert reasons["mpi@gone-1.0"] == f"skipped in run {found.run_id}: mpi@gone-1.0 is not here any more"
     assert not found.is_whole
@@ -130,7 +131,7 @@ def test_what_failed_in_the_baseline_is_undecided(
     with monkeypatch.context() as broken:
         broken.setenv("HOCKNEY_FAULT", "fail 1 64")
         base = slowed.measure(catalogue, store, slowed.plan(sizes=(8, 64), time_s=0.3))
-    found = check(str(base), catalogue, store, Silent(), command="test", max_slowdown=0.9)
+    found = slowed.check_again(catalogue, store, base, slowdown=0.9, patience_s=1)
     reasons = {change.point.bytes: change.reason or "" for change in found.comparison.changes}
     assert reasons[64].startswith(f"failed in run {base}: ")
     assert reasons[64].endswith(f"; skipped in run {found.run_id}: run {base} has nothing to check it against")
@@ -148,27 +149,62 @@ class _FailsInTheEnd(Silent):
 def test_what_looked_slower_and_failed_then_is_undecided(catalogue: Catalogue, store: Store) -> None:
     base = slowed.measure(catalogue, store, slowed.plan(sizes=(8, 16384), time_s=0.5))
     with slowed.slowed(percent=300):
-        found = check(str(base), catalogue, store, _FailsInTheEnd(), command="test", max_slowdown=0.9)
+        found = slowed.check_again(catalogue, store, base, slowdown=0.9, display=_FailsInTheEnd())
     (change,) = [change for change in found.comparison.changes if change.point.bytes == 16384]
     assert change.verdict is Verdict.UNDECIDED
     assert (change.reason or "").startswith(f"failed in run {found.run_id}: ")
     assert not found.is_whole
 
 
-def test_what_could_not_be_tested_is_looked_at_more_often(catalogue: Catalogue, store: Store) -> None:
-    """The baseline was taken in a state of the machine that doesn't come back; four looks, then it is undecided."""
+def test_what_could_not_be_tested_is_measured_on_until_patience_is_over(catalogue: Catalogue, store: Store) -> None:
+    """The baseline was taken in a state of the machine that doesn't come back."""
     base = add_run(store, curve("shm", (8,)), floor_ns=1e6)
     store._db.execute("UPDATE run SET plan = ?", (json.dumps(slowed.plan("shm", time_s=0.3).as_json()),))
-    found = slowed.check_again(catalogue, store, base)
-    (change,) = found.comparison.changes
-    assert "no state of the machine in common: time-sliced" in (change.reason or "")
-    assert {launch.index for launch in Run(store, found.run_id).launches.values()} == set(range(5 + 4 * 5))
+    launches = []
+    for patience_s in (0.01, 3.0):
+        found = slowed.check_again(catalogue, store, base, patience_s=patience_s)
+        (change,) = found.comparison.changes
+        assert "no state of the machine in common: time-sliced" in (change.reason or "")
+        launches.append(len({launch.index for launch in Run(store, found.run_id).launches.values()}))
+    assert launches[0] == 5 + 5  # new launches are made, however short the patience
+    assert launches[1] > launches[0]
 
 
-@pytest.mark.parametrize(("chance", "looks"), [(0.03, 2), (None, 4)])
-def test_a_series_is_tested_twice_at_most(chance: float | None, looks: int) -> None:
-    change = SeriesChange(make_point(8), Verdict.UNDECIDED, chance=chance)
-    assert [look for look in range(1, 9) if _is_open(change, look)] == list(range(1, looks))
+def count_tests(*looks: SeriesChange) -> int:
+    suspect = _Suspect()
+    for look in looks:
+        if suspect.change is None or suspect.is_open:
+            suspect.look(look, margin=1.05)
+    return suspect.tests
+
+
+def looked(launches: int, *, is_tested: bool = True) -> SeriesChange:
+    """What a look at so many new launches leaves undecided: slower by a quarter, but not surely."""
+    found = Shift(1.25, 0.9, 1.4, 0.98, 5, launches)
+    if not is_tested:
+        return SeriesChange(make_point(8), Verdict.UNDECIDED, "too few", shift=found, is_open=True)
+    return SeriesChange(make_point(8), Verdict.SAME, shift=found, chance=0.03, is_open=True)
+
+
+def test_each_test_of_a_series_takes_twice_the_launches_and_there_are_three() -> None:
+    assert [count_tests(*map(looked, range(5, 5 * n + 1, 5))) for n in (1, 2, 3, 4, 8, 20)] == [1, 2, 2, 3, 3, 3]
+
+
+def test_what_could_not_be_tested_costs_no_test() -> None:
+    untested = [looked(launches, is_tested=False) for launches in range(5, 105, 5)]
+    assert count_tests(*untested) == 0
+    assert count_tests(*untested, looked(105)) == 1
+
+
+def test_a_verdict_is_kept_until_the_next_test_and_not_beyond_a_failure() -> None:
+    suspect = _Suspect()
+    suspect.look(looked(5), margin=1.05)
+    suspect.look(looked(6, is_tested=False), margin=1.05)
+    assert suspect.change is not None
+    assert "not surely" in (suspect.change.reason or "")
+    suspect.look(SeriesChange(make_point(8), Verdict.UNDECIDED, "failed in run 2: rank 1 hung"), margin=1.05)
+    assert suspect.change.reason == "failed in run 2: rank 1 hung"
+    assert not suspect.is_open
 
 
 def test_a_baseline_of_another_version_is_refused(catalogue: Catalogue, store: Store) -> None:
@@ -188,7 +224,7 @@ def test_a_point_that_fails_now_is_undecided_and_the_run_stays_partial(
 ) -> None:
     base = slowed.measure(catalogue, store, slowed.plan(sizes=(8, 64), time_s=0.3))
     monkeypatch.setenv("HOCKNEY_FAULT", "fail 1 64")
-    found = check(str(base), catalogue, store, Silent(), command="test", max_slowdown=0.9)
+    found = slowed.check_again(catalogue, store, base, slowdown=0.9, patience_s=1)
     reasons = {change.point.bytes: change.reason for change in found.comparison.changes}
     assert (reasons[64] or "").startswith(f"failed in run {found.run_id}: ")
     assert not found.is_whole
@@ -199,7 +235,7 @@ def test_a_point_that_fails_now_is_undecided_and_the_run_stays_partial(
 def test_ctrl_c_decides_nothing(catalogue: Catalogue, store: Store) -> None:
     base = slowed.measure(catalogue, store, slowed.plan(sizes=(8,), time_s=0.2))
     with pytest.raises(HockneyError, match="stopped, so nothing is decided") as caught:
-        check(str(base), catalogue, store, Silent(stop_after_rounds=1), command="test", max_slowdown=0.05)
+        slowed.check_again(catalogue, store, base, display=Silent(stop_after_rounds=1))
     assert caught.value.exit_code == 3
 
 
@@ -224,7 +260,19 @@ def test_command_on_an_unchanged_machine(tmp_path: Path) -> None:
         "base",
     )
     assert measured.returncode == 0, measured.stderr
-    done = call(tmp_path, "check", "--baseline", "base", "--max-slowdown", "90%", "--junit", "j.xml", "--json")
+    done = call(
+        tmp_path,
+        "check",
+        "--baseline",
+        "base",
+        "--max-slowdown",
+        "90%",
+        "--patience",
+        "5s",
+        "--junit",
+        "j.xml",
+        "--json",
+    )
     document = json.loads(done.stdout)
     assert document["format"] == "hockney-check"
     assert document["exit_code"] == done.returncode
@@ -261,6 +309,8 @@ def test_rates_of_no_checks_are_refused_in_a_sentence(words: list[str]) -> None:
         (["--baseline", "last", "--expect", "e.toml"], "say what to check against"),
         (["--baseline", "last", "last"], "it takes no RUN"),
         (["--expect", "e.toml", "--max-slowdown", "5%"], "--max-slowdown goes with --baseline"),
+        (["--expect", "e.toml", "--patience", "5s"], "--patience goes with --baseline"),
+        (["--baseline", "last", "--patience", "long"], "write for example 30s"),
         (["--baseline", "last", "--max-slowdown", "0"], "write for example 1%"),
         (["--baseline", "last", "--max-slowdown", ""], "write for example 1%"),
         (["--baseline", "last", "--max-slowdown", "5"], "write 5%, or 500%"),

@@ -81,6 +81,29 @@ def test_another_state_is_no_slowdown(store: Store) -> None:
     assert reasons(store, base, new) == {"no state of the machine in common: near against far"}
 
 
+def test_launches_in_several_states_decide_together(store: Store) -> None:
+    """In no state have both runs enough launches, and the times of the states lie far apart."""
+    base = add_run(store, curve(), far={3, 4})
+    new = add_run(store, slower(curve(), 1.25, 8, 64), far={0, 1, 2}, seed=2)
+    found = compare_runs(store, base, new)
+    assert [change.point.bytes for change in found.changes if change.verdict is Verdict.SLOWER] == [8, 64]
+    assert found.counts[Verdict.SAME] == len(SIZES) - 2
+    for change in found.changes:
+        assert set(change.states) == {"near", "far"}
+        assert change.shift is not None
+        assert (change.shift.n_base, change.shift.n_new) == (5, 5)
+
+
+def test_too_few_launches_in_several_states_are_named_for_each(store: Store) -> None:
+    base = add_run(store, curve(), launches=2, far={1})
+    new = add_run(store, curve(), launches=3, far={1}, seed=2)
+    (reason,) = reasons(store, base, new)
+    assert reason == (
+        "too few launches in each state: 1 against 2 in near; 1 against 1 in far; in one state it takes 4 beside 4 "
+        "(--launches)"
+    )
+
+
 def test_levels_are_those_of_both_runs_together(store: Store) -> None:
     """Each run alone has one near level; together they have two."""
     base = add_run(store, curve(), floor_ns=30)

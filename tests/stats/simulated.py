@@ -5,19 +5,21 @@ Launches scatter in three ways; the truth is known. tests/stats/test_shift.py ho
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hockney.stats.shift import Shift, family_p, shift
+from hockney.stats.shift import Shift, Stratum, family_p, shift, shift_over
 
 if TYPE_CHECKING:
     from hockney.model import FloatArray
 
 KINDS = ("normal", "heavy", "two levels")
 LAUNCHES = ((4, 4), (5, 5), (5, 10), (10, 10))
+STRATA = (((3, 4), (2, 5)), ((3, 2), (2, 3)), ((2, 9), (2, 1), (1, 5)))  # launches of base and new in each state
+_STATES = (0.0, 0.4, 1.4)  # logs of what the time of a series is multiplied with in each state
 SLOWDOWN = 1.25
 SIGNIFICANT = 0.05
 _SERIES = 100
@@ -71,6 +73,67 @@ def is_named(rng: np.random.Generator, kind: str, m: int, n: int, series: int) -
     base, new = family(rng, kind, m, n, series, SLOWDOWN)
     low = shift(base[0].tolist(), new[0].tolist()).low
     return bool(family_p(base, new)[0] <= SIGNIFICANT) and low is not None and low > 1
+
+
+def in_states(rng: np.random.Generator, kind: str, sizes: Sequence[tuple[int, int]], ratio: float) -> list[Stratum]:
+    """One series of which each run's launches saw several states of the machine."""
+    strata: list[Stratum] = []
+    for (m, n), state in zip(sizes, _STATES, strict=False):
+        logs = state + noise(rng, kind, (m + n,)) + np.log(ratio) * (np.arange(m + n) >= m)
+        strata.append((np.exp(logs[:m]).tolist(), np.exp(logs[m:]).tolist()))
+    return strata
+
+
+def holds_over_states(rng: np.random.Generator, kind: str, sizes: Sequence[tuple[int, int]]) -> bool:
+    """Whether the interval over strata encloses the true ratio."""
+    found = shift_over(in_states(rng, kind, sizes, SLOWDOWN))
+    assert found.low is not None
+    assert found.high is not None
+    return found.low <= SLOWDOWN * (1 + 1e-12) and found.high >= SLOWDOWN * (1 - 1e-12)
+
+
+def family_in_states(
+    rng: np.random.Generator, kind: str, sizes: Sequence[tuple[int, int]], series: int, ratio: float
+) -> tuple[FloatArray, FloatArray, list[int]]:
+    """As `family`, a row for each stratum of each series, and each series' first row; each has states of its own."""
+    m, n = (sum(of_side) for of_side in zip(*sizes, strict=True))
+    base, new = (np.full((series * len(sizes), count), np.nan) for count in (m, n))
+    common = 0.02 * rng.standard_normal(m + n)
+    for number in range(series):
+        places = [rng.permutation(m), rng.permutation(n)]
+        for state, strata in enumerate(in_states(rng, kind, sizes, ratio if number == 0 else 1.0)):
+            for table, values, luck, side in ((base, strata[0], common[:m], 0), (new, strata[1], common[m:], 1)):
+                chosen, places[side] = np.split(places[side], [len(values)])
+                table[number * len(sizes) + state, chosen] = values * np.exp(luck[chosen])
+    return base, new, list(range(0, series * len(sizes), len(sizes)))
+
+
+def alarms_over_states(rng: np.random.Generator, kind: str, sizes: Sequence[tuple[int, int]], series: int) -> bool:
+    """Whether any of so many unchanged series is called different."""
+    return bool(_named(*family_in_states(rng, kind, sizes, series, 1.0)))
+
+
+def is_named_over_states(rng: np.random.Generator, kind: str, sizes: Sequence[tuple[int, int]], series: int) -> bool:
+    """Whether a slowdown of the first of so many series is called one."""
+    return 0 in _named(*family_in_states(rng, kind, sizes, series, SLOWDOWN))
+
+
+def _named(base: FloatArray, new: FloatArray, starts: list[int]) -> list[int]:
+    """Which series are called different: they stand out, and their own interval leaves out "no difference"."""
+    chances = family_p(base, new, starts=starts)
+    named = []
+    for number, rows in enumerate(np.split(np.arange(len(base)), starts[1:])):
+        found = shift_over([(_known(base[row]), _known(new[row])) for row in rows])
+        assert found.low is not None
+        assert found.high is not None
+        if chances[number] <= SIGNIFICANT and not found.low <= 1 <= found.high:
+            named.append(number)
+    return named
+
+
+def _known(values: FloatArray) -> list[float]:
+    known: list[float] = values[np.isfinite(values)].tolist()
+    return known
 
 
 def rate(trial: Trial, kind: str, m: int, n: int, trials: int) -> float:

@@ -12,7 +12,7 @@ import pytest
 from tests.stats import simulated
 
 from hockney.stats.shift import _orders_by_statistic as orders_by_statistic
-from hockney.stats.shift import can_decide, family_p, launches_needed, shift
+from hockney.stats.shift import can_decide, can_decide_over, family_p, launches_needed, shift, shift_over
 
 
 @pytest.mark.parametrize(("m", "n"), [(1, 1), (1, 4), (3, 4), (4, 3), (5, 5)])
@@ -122,6 +122,52 @@ def test_series_without_values_in_some_launches() -> None:
     assert found[3] <= 0.05
     assert (np.delete(found, 3) > 0.05).all()
     assert found[5] == found[6] == 1
+
+
+@pytest.mark.parametrize("sizes", simulated.STRATA)
+@pytest.mark.parametrize("kind", simulated.KINDS)
+def test_an_interval_over_states_of_the_machine_holds_the_truth(sizes: tuple[tuple[int, int], ...], kind: str) -> None:
+    trials = 500
+    coverage = shift_over(simulated.in_states(np.random.default_rng(3), kind, sizes, 1.0)).coverage
+    assert coverage is not None
+    assert coverage >= 0.95
+    found = simulated.rate(lambda rng, kind, *_: simulated.holds_over_states(rng, kind, sizes), kind, 0, 0, trials)
+    assert found >= coverage - 3 * math.sqrt(coverage * (1 - coverage) / trials)
+
+
+@pytest.mark.parametrize("sizes", simulated.STRATA[:2])
+def test_states_together_decide_what_none_of_them_could(sizes: tuple[tuple[int, int], ...]) -> None:
+    assert not any(can_decide(*of_state) for of_state in sizes)
+    assert can_decide_over(sizes)
+    found = simulated.rate(
+        lambda rng, kind, *_: simulated.is_named_over_states(rng, kind, sizes, 30), "normal", 0, 0, 20
+    )
+    assert found >= 0.9
+
+
+@pytest.mark.parametrize("kind", ["normal", "heavy"])
+@pytest.mark.parametrize("sizes", simulated.STRATA[1:])
+def test_no_false_difference_among_many_series_in_several_states(sizes: tuple[tuple[int, int], ...], kind: str) -> None:
+    trials = 60
+    found = simulated.rate(lambda rng, kind, *_: simulated.alarms_over_states(rng, kind, sizes, 10), kind, 0, 0, trials)
+    assert found <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / trials)
+
+
+def test_one_stratum_is_what_it_is_without() -> None:
+    rng = np.random.default_rng(8)
+    base, new = (np.exp(0.02 * rng.standard_normal((20, 6))) for _ in range(2))
+    assert family_p(base, new, starts=range(20)) == pytest.approx(family_p(base, new))
+    assert shift_over([(base[0].tolist(), new[0].tolist())]) == shift(base[0].tolist(), new[0].tolist())
+
+
+def test_a_stratum_of_one_side_says_nothing() -> None:
+    rng = np.random.default_rng(9)
+    base, new = (np.exp(0.02 * rng.standard_normal((4, 6))) for _ in range(2))
+    new[0] *= 2
+    alone = np.vstack([base, 100 * base[:1]])
+    assert family_p(alone, np.vstack([new, np.full((1, 6), np.nan)]), starts=[0, 1, 2, 3])[:3] == pytest.approx(
+        family_p(base, new)[:3], abs=0.05
+    )
 
 
 def test_nothing_in_no_family() -> None:

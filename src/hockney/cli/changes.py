@@ -35,7 +35,7 @@ def range_sentence(found: Range, confidence: float = CONFIDENCE) -> str:
     shifts = [shift for shift in found.shifts if shift.low is not None]
     moved = found.verdict.value in ("slower", "faster")
     effect = f" {_effect([shift.ratio for shift in shifts])}" if moved else ""
-    known = f" ({found.first.state}; {_interval(shifts, confidence)} over launches)" if shifts else ""
+    known = f" ({' and '.join(found.states)}; {_interval(shifts, confidence)} over launches)" if shifts else ""
     reason = f", because {found.first.reason}" if found.first.reason else ""
     return f"{curve_name(found.first)}: {found.verdict.value}{effect} {sizes_text(found)}{known}{reason}"
 
@@ -108,7 +108,7 @@ def range_json(found: Range, confidence: float) -> dict[str, Any]:
         "ranks": point.ranks,
         "options": dict(point.options),
         "bytes": [change.point.bytes for change in found.changes],
-        "state": found.first.state,
+        "states": found.states,
         "reason": found.first.reason,
     }
 
@@ -118,7 +118,7 @@ def _series_json(change: SeriesChange) -> dict[str, Any]:
         "point": point_json(change.point),
         "verdict": change.verdict.value,
         "reason": change.reason,
-        "state": change.state,
+        "states": change.states,
         "shift": None if change.shift is None else asdict(change.shift),
         "chance": change.chance,
     }

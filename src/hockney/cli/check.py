@@ -38,6 +38,11 @@ if TYPE_CHECKING:
 )
 @click.option("--time", "time_", metavar="DURATION", help="How long to measure before anything looks suspicious.")
 @click.option(
+    "--patience",
+    metavar="DURATION",
+    help="How long to go on with what is undecided against a baseline; 2m if not said.",
+)
+@click.option(
     "--junit", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Also write a JUnit file."
 )
 def check(
@@ -46,6 +51,7 @@ def check(
     max_slowdown: str | None,
     expect: Path | None,
     time_: str | None,
+    patience: str | None,
     junit: Path | None,
     *,
     as_json: bool,
@@ -53,10 +59,12 @@ def check(
 ) -> int:
     """Measure again, and say whether anything got slower, or misses what is expected.
 
-    With --baseline a run's plan is measured again, what looks slower once more in new launches, and only what is
-    surely slower than allowed is worse. With --expect the thresholds of a file are looked at. Ends with 0: all is
-    well, 1: something is worse or missed, 3: something could not be decided or measured.
+    With --baseline a run's plan is measured again, what looks slower once more in new launches, what they leave
+    undecided until --patience is over, and only what is surely slower than allowed is worse. With --expect the
+    thresholds of a file are looked at. Ends with 0: all is well, 1: something is worse or missed, 3: something
+    could not be decided or measured.
     """
+    from hockney.check import PATIENCE_S
     from hockney.units import parse_duration_s, parse_increase
 
     if (baseline is None) == (expect is None):
@@ -65,12 +73,15 @@ def check(
         raise UsageError("--baseline measures anew, so it takes no RUN; to look at two stored runs: hockney compare")
     if expect is not None and max_slowdown is not None:
         raise UsageError("--max-slowdown goes with --baseline; the limits of --expect stand in its file")
+    if expect is not None and patience is not None:
+        raise UsageError("--patience goes with --baseline; --time says how long to measure for --expect")
     time_s = None if time_ is None else parse_duration_s(time_)
     if junit is not None:
         refuse_unwritable(junit)
     if baseline is not None:
         slowdown = parse_increase("5%" if max_slowdown is None else max_slowdown)
-        return _check_baseline(baseline, slowdown, time_s, junit, as_json=as_json, store=store)
+        patience_s = PATIENCE_S if patience is None else parse_duration_s(patience)
+        return _check_baseline(baseline, slowdown, time_s, patience_s, junit, as_json=as_json, store=store)
     assert expect is not None
     from hockney.cli.expectations import check_expectations
 
@@ -78,7 +89,14 @@ def check(
 
 
 def _check_baseline(
-    reference: str, slowdown: float, time_s: float | None, junit: Path | None, *, as_json: bool, store: Path | None
+    reference: str,
+    slowdown: float,
+    time_s: float | None,
+    patience_s: float,
+    junit: Path | None,
+    *,
+    as_json: bool,
+    store: Path | None,
 ) -> int:
     from hockney.check import check as look
     from hockney.cli.changes import comparison_json
@@ -94,6 +112,7 @@ def _check_baseline(
             command=command_line("check"),
             max_slowdown=slowdown,
             time_s=time_s,
+            patience_s=patience_s,
         )
     ranges = checked.comparison.ranges
     code = WORSE if checked.is_worse else FINE if checked.is_whole else UNDECIDED

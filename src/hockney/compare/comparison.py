@@ -2,7 +2,8 @@
 
 A launch's value is the median of its visits' medians, within one state of the machine and one definition. States are
 found among the visits of both runs together, so that a floor or a pace means the same in both; only where the CPUs are
-of different models, each run has its own, which are then matched by name.
+of different models, each run has its own, which are then matched by name. Where the launches of a run saw several
+states, each state that both runs have is a stratum (stats/shift.py), and each launch counts in one.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from hockney.compare.values import Comparison, SeriesChange, Verdict
 from hockney.errors import UsageError
 from hockney.model import NOT_MEASURED, Definition, Point, PointStatus
 from hockney.stats import CONFIDENCE, MIXED, State, classify
-from hockney.stats.shift import can_decide, family_p, launches_needed, share_longer, shift
+from hockney.stats.shift import can_decide, can_decide_over, family_p, launches_needed, share_longer, shift_over
 from hockney.store import Store, StoredPoint, StoredRun, VisitSummary
 
 _Launches = Mapping[int, Sequence[float]]  # by number, the medians of a launch's visits, ns
@@ -172,30 +173,67 @@ def _inventory(side: _Side) -> str:
 
 
 @dataclass(frozen=True)
-class _Pair:
-    """The visits of one series, by launch, under the condition that both sides share; or why there are none."""
+class _Stratum:
+    """The launches of both runs that count in one state of the machine: of each its visits."""
 
-    point: Point
+    state: str
     base_ns: _Launches
     new_ns: _Launches
-    state: str | None = None
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        return len(self.base_ns), len(self.new_ns)
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """One series of both runs, in the states that both have; or why it can't be decided.
+
+    `is_open`: whether more launches of the new run may change that.
+    """
+
+    point: Point
+    strata: tuple[_Stratum, ...] = ()
     reason: str | None = None
+    is_open: bool = False
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(stratum.state for stratum in self.strata))
 
 
 def _compared(point: Point, base: _Side, new: _Side, confidence: float) -> _Pair:
-    absences = [reason for side in (base, new) for reason in [_absence(point, side)] if reason is not None]
-    if absences:
-        return _Pair(point, {}, {}, reason="; ".join(absences))
+    absences = [_absence(point, side) for side in (base, new)]
+    if any(absences):
+        is_open = not absences[0] and new.points[point].status not in NOT_MEASURED
+        return _Pair(point, reason="; ".join(filter(None, absences)), is_open=is_open)
     before, after = base.visits_ns[point], new.visits_ns[point]
+    strata = _strata(before, after)
+    if not strata:
+        return _Pair(point, reason=_why_apart(before, after), is_open=not _share_a_state(before, after))
+    if not can_decide_over([stratum.sizes for stratum in strata], confidence):
+        return _Pair(point, strata, _too_few(strata, confidence), is_open=True)
+    return _Pair(point, strata)
+
+
+def _strata(before: Mapping[_Condition, _Launches], after: Mapping[_Condition, _Launches]) -> tuple[_Stratum, ...]:
+    """The conditions that both runs have, that with most launches first.
+
+    A launch that saw several counts in the first of them alone: it has one luck. Times have no say in it.
+    """
     shared = [condition for condition in before if condition in after]
-    if not shared:
-        return _Pair(point, {}, {}, reason=_why_apart(before, after))
-    best = max(shared, key=lambda found: (min(len(before[found]), len(after[found])), len(after[found])))
-    base_ns, new_ns = before[best], after[best]
-    reason = None
-    if not can_decide(len(base_ns), len(new_ns), confidence):
-        reason = _too_few(len(base_ns), len(new_ns), best[0], confidence)
-    return _Pair(point, base_ns, new_ns, best[0], reason)
+    sides = [{condition: dict(side[condition]) for condition in shared} for side in (before, after)]
+    found: list[_Stratum] = []
+    while shared:
+        best = max(shared, key=lambda one: (min(len(sides[0][one]), len(sides[1][one])), len(sides[1][one])))
+        shared.remove(best)
+        if not all(side[best] for side in sides):
+            break
+        found.append(_Stratum(best[0], sides[0][best], sides[1][best]))
+        for side in sides:
+            for other in shared:
+                side[other] = {number: ns for number, ns in side[other].items() if number not in side[best]}
+    return tuple(found)
 
 
 def _absence(point: Point, side: _Side) -> str | None:
@@ -211,17 +249,24 @@ def _absence(point: Point, side: _Side) -> str | None:
 
 
 def _why_apart(before: Iterable[_Condition], after: Iterable[_Condition]) -> str:
-    states = [dict.fromkeys(name for name, _ in conditions) for conditions in (before, after)]
-    if not states[0].keys() & states[1].keys():
-        seen = " against ".join("; ".join(names) for names in states)
+    if not _share_a_state(before, after):
+        seen = " against ".join("; ".join(dict.fromkeys(name for name, _ in side)) for side in (before, after))
         return f"no state of the machine in common: {seen}"
     return "its times are defined otherwise in the two runs (docs/metrics.md)"
 
 
-def _too_few(n_base: int, n_new: int, state: str, confidence: float) -> str:
+def _share_a_state(before: Iterable[_Condition], after: Iterable[_Condition]) -> bool:
+    return not {name for name, _ in before}.isdisjoint(name for name, _ in after)
+
+
+def _too_few(strata: Sequence[_Stratum], confidence: float) -> str:
     enough = next(n for n in itertools.count(1) if can_decide(n, n, confidence))
+    if len(strata) > 1:
+        seen = "; ".join(f"{one.sizes[0]} against {one.sizes[1]} in {one.state}" for one in strata)
+        return f"too few launches in each state: {seen}; in one state it takes {enough} beside {enough} (--launches)"
+    n_base, n_new = strata[0].sizes
     return (
-        f"too few launches in one state ({state}): {n_base} against {n_new}; beside {n_base} it takes "
+        f"too few launches in one state ({strata[0].state}): {n_base} against {n_new}; beside {n_base} it takes "
         f"{launches_needed(n_base, confidence)}, and {enough} beside {enough} (--launches)"
     )
 
@@ -234,11 +279,11 @@ def _judged(pairs: Sequence[_Pair], margin: float, confidence: float) -> Iterabl
     chances = dict(zip((pair.point for pair in decidable), _chances(decidable, margin), strict=True))
     for pair in pairs:
         found = None
-        if pair.base_ns and pair.new_ns:
-            found = shift([*_medians(pair.base_ns).values()], [*_medians(pair.new_ns).values()], confidence)
+        if pair.strata:
+            found = shift_over([(_values(one.base_ns), _values(one.new_ns)) for one in pair.strata], confidence)
         chance = chances.get(pair.point)
         if chance is None or found is None or found.low is None or found.high is None:
-            yield SeriesChange(pair.point, Verdict.UNDECIDED, pair.reason, pair.state, found)
+            yield SeriesChange(pair.point, Verdict.UNDECIDED, pair.reason, pair.states, found, is_open=pair.is_open)
             continue
         verdict = Verdict.SAME
         if chance <= 1 - confidence and found.low > margin:
@@ -248,7 +293,11 @@ def _judged(pairs: Sequence[_Pair], margin: float, confidence: float) -> Iterabl
         reason = None
         if verdict is not Verdict.SAME and not _visits_agree(pair, verdict):
             verdict, reason = Verdict.UNDECIDED, _OVERLAP
-        yield SeriesChange(pair.point, verdict, reason, pair.state, found, chance)
+        yield SeriesChange(pair.point, verdict, reason, pair.states, found, chance, is_open=True)
+
+
+def _values(launches: _Launches) -> list[float]:
+    return list(_medians(launches).values())
 
 
 def _medians(launches: _Launches) -> dict[int, float]:
@@ -261,8 +310,12 @@ def _visits_agree(pair: _Pair, verdict: Verdict) -> bool:
     Where visits of one series are of two kinds, in a ratio that drifts from minute to minute, neighbouring launches
     are alike, and those of two runs are not: nothing has changed but the hour.
     """
-    base_ns, new_ns = (list(itertools.chain(*launches.values())) for launches in (pair.base_ns, pair.new_ns))
-    share = share_longer(base_ns, new_ns)
+    longer = pairs = 0.0
+    for one in pair.strata:
+        base_ns, new_ns = (list(itertools.chain(*launches.values())) for launches in (one.base_ns, one.new_ns))
+        longer += share_longer(base_ns, new_ns) * len(base_ns) * len(new_ns)
+        pairs += len(base_ns) * len(new_ns)
+    share = longer / pairs
     return (share if verdict is Verdict.SLOWER else 1 - share) >= _AGREEMENT
 
 
@@ -271,9 +324,13 @@ def _chances(pairs: Sequence[_Pair], margin: float) -> list[float]:
 
     if not pairs:
         return []
+    strata = [one for pair in pairs for one in pair.strata]
     tables = []
-    for sides in ([_medians(pair.base_ns) for pair in pairs], [_medians(pair.new_ns) for pair in pairs]):
+    for sides in ([_medians(one.base_ns) for one in strata], [_medians(one.new_ns) for one in strata]):
         numbers = sorted({number for values in sides for number in values})
         tables.append(np.array([[values.get(number, math.nan) for number in numbers] for values in sides]))
-    chances: list[float] = family_p(tables[0], tables[1], margin).tolist()
+    starts = None
+    if len(strata) > len(pairs):
+        starts = [0, *itertools.accumulate(len(pair.strata) for pair in pairs[:-1])]
+    chances: list[float] = family_p(tables[0], tables[1], margin, starts).tolist()
     return chances

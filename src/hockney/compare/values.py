@@ -31,19 +31,21 @@ class Difference:
 
 @dataclass(frozen=True)
 class SeriesChange:
-    """What became of one series from base to new, in the state of the machine that both saw in most launches.
+    """What became of one series from base to new, in the states of the machine that both saw.
 
     `shift` is the ratio of new times to base times, None where they have no state in common. `chance` is how often
     chance alone makes any of the series compared differ as much as this one; None where it can't be decided, and then
-    `reason` is a sentence that says why. `point` is named as in the new run.
+    `reason` is a sentence that says why, and `is_open` whether more launches of new may decide it. `point` is named as
+    in the new run.
     """
 
     point: Point
     verdict: Verdict
     reason: str | None = None
-    state: str | None = None
+    states: tuple[str, ...] = ()
     shift: Shift | None = None
     chance: float | None = None
+    is_open: bool = False
 
     @property
     def is_beyond(self) -> bool:
@@ -56,7 +58,7 @@ class SeriesChange:
 
 @dataclass(frozen=True)
 class Range:
-    """Neighbouring sizes of one curve with one verdict, for one reason, in one state. Never empty; sizes ascend."""
+    """Neighbouring sizes of one curve with one verdict, for one reason. Never empty; sizes ascend."""
 
     changes: tuple[SeriesChange, ...]
 
@@ -67,6 +69,11 @@ class Range:
     @property
     def verdict(self) -> Verdict:
         return self.first.verdict
+
+    @property
+    def states(self) -> list[str]:
+        """The states of the machine in which any of them was compared."""
+        return list(dict.fromkeys(state for change in self.changes for state in change.states))
 
     @property
     def shifts(self) -> list[Shift]:
@@ -120,5 +127,5 @@ class Comparison:
         return found
 
 
-def _kind(change: SeriesChange) -> tuple[Verdict, str | None, str | None]:
-    return change.verdict, change.state, change.reason
+def _kind(change: SeriesChange) -> tuple[Verdict, str | None]:
+    return change.verdict, change.reason
