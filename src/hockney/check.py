@@ -172,10 +172,7 @@ def check_expectations(
     command: str,
     time_s: float | None = None,
 ) -> tuple[int, list[Judged]]:
-    """Measure what has limits, and what does not surely keep them once more; gives the run and what became of each.
-
-    A limit that the first look did not surely find kept is judged by the new launches alone, as a suspicion is above.
-    """
+    """Measure what has limits, and what does not surely keep them once more; gives the run and what became of each."""
     wishes = Wishes(time_s=time_s)
     plan = make_plan(expectations.suite(), wishes, catalogue, len(usable_cpus()))
     outcome = running.measure(plan, catalogue, store, display, command=command, label=None)
@@ -185,9 +182,8 @@ def check_expectations(
     again = _measured(store, outcome.run_id, unsure)
     if again:
         budget_s = plan.time_s / len(plan.points) * len(again)
-        _refuse_stopped(running.add_launches(outcome.run_id, again, 1, budget_s, catalogue, store, display))
-        fresh = judge(Run(store, outcome.run_id), expectations, catalogue, first_launch=plan.launches)
-        judged = [new if new.point in again else old for old, new in zip(judged, fresh, strict=True)]
+        _refuse_stopped(running.add_launches(outcome.run_id, again, plan.launches, budget_s, catalogue, store, display))
+        judged = judge(Run(store, outcome.run_id), expectations, catalogue)
     return outcome.run_id, judged
 
 

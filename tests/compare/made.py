@@ -39,12 +39,14 @@ def add_run(
     failed: Mapping[Point, str] | None = None,
     unsteady: Collection[Point] = (),
     far: Collection[int] = (),
+    cpus: tuple[int, ...] = (0, -1),
     **info: Any,
 ) -> int:
     """A run with a visit for each of `visits`, a part of the time, in each launch of each point.
 
     Launches scatter by the given part, visits hardly. During those of `unsteady` the state of the machine changed. In
     the launches `far` the floor is that of CPUs far apart, and all takes four times as long.
+    There is a rank on each of `cpus`.
     """
     rng = np.random.default_rng(seed)
     run = store.create_run(make_info(**info))
@@ -52,7 +54,15 @@ def add_run(
     for index in range(launches):
         started = {
             name: store.add_launch(
-                run, make_launch(name, index=index, library=(libraries or {}).get(name, f"hockney {name}"))
+                run,
+                make_launch(
+                    name,
+                    index=index,
+                    library=(libraries or {}).get(name, f"hockney {name}"),
+                    ranks=len(cpus),
+                    cpus=cpus,
+                    hosts=("here",) * len(cpus),
+                ),
             )
             for name in sorted({point.transport for point in times_ns})
         }

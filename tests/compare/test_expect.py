@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,9 @@ from tests.compare.made import add_run, curve
 from hockney.compare.expect import Judged, Outcome, judge, load_expectations
 from hockney.errors import UsageError
 from hockney.library import Run
+from hockney.machine.topology import Topology
+from hockney.plan import as_pairs
+from hockney.stats.states import is_state, parse_state
 from hockney.store import Store
 from hockney.worker.catalogue import Catalogue, load
 
@@ -133,10 +137,77 @@ def test_a_file_is_refused_with_every_mistake_and_its_place(catalogue: Catalogue
     lines = str(caught.value).splitlines()
     places = {line.strip().partition(": ")[0] for line in lines[1:]}
     assert places == {
-        "tim", "expect[0].transports", "expect[0].pattern", "expect[0].bytes", "expect[0].latency",
-        "expect[1].transports", "expect[1].option", "expect[2]", "expect[3].options.window", "expect[3].bandwidth",
+        "tim", *(f"{key} of the 1st [[expect]]" for key in ("transports", "pattern", "bytes", "latency")),
+        "transports of the 2nd [[expect]]", "option of the 2nd [[expect]]", "the 3rd [[expect]]",
+        "options.window of the 4th [[expect]]", "bandwidth of the 4th [[expect]]",
     }  # fmt: skip
     assert lines[0] == f"{path} has {len(lines) - 1} errors:"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('state = "naer"', "state of the 1st [[expect]]: unknown state 'naer': did you mean 'near'?"),
+        ('state = "near, one slow"', "unknown addition to a state 'one slow': did you mean 'one slowed'?"),
+        ('state = "mixed"', "figures are made of no visit of the state mixed"),
+        ("state = 3", "'3' is not a state of the machine"),
+        ('pair_class = "one hots"', "unknown pair class 'one hots': did you mean 'one host'?"),
+        (
+            'pattern = "rounds"\npair_class = "one host"',
+            "rounds has no source and target, so it has no pairs to choose",
+        ),
+    ],
+)
+def test_words_that_no_state_or_class_has_are_refused(
+    catalogue: Catalogue, tmp_path: Path, line: str, said: str
+) -> None:
+    path = tmp_path / "expect.toml"
+    text = of_8_bytes(*line.splitlines(), 'latency = "<= 1 s"')
+    path.write_text(text.replace('pattern = "pingpong"\n', "") if "pattern" in line else text)
+    with pytest.raises(UsageError) as caught:
+        load_expectations(path, catalogue)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("seen", "wanted", "same"),
+    [
+        ("near", "near", True),
+        ("near 30.0 ns", "near", True),
+        ("near, one slowed", "near", False),
+        ("near 30.0 ns, one slowed", "near", False),
+        ("near 30.0 ns, one slowed", "near, one slowed", True),
+        ("far", "near", False),
+    ],
+)
+def test_a_state_is_meant_whatever_its_floor_and_not_slowed(seen: str, wanted: str, same: bool) -> None:
+    assert is_state(seen, parse_state(wanted)) == same
+
+
+def test_a_limit_may_be_for_the_pairs_of_a_class(catalogue: Catalogue, store: Store) -> None:
+    """Ranks on CPUs 0 and 1, which share a core, and on 2, which doesn't."""
+    topology = Topology("sysfs", cores=((0, 1), (2, 3)), packages=((0, 1, 2, 3),))
+    ends = [(source, target) for source in range(3) for target in range(3) if source != target]
+    options = [{"source": str(source), "target": str(target)} for source, target in ends]
+    points = [
+        replace(make_point(8), ranks=3, options=as_pairs(catalogue.pattern("pingpong"), of_pair)) for of_pair in options
+    ]
+    times = {point: 100.0 if {0, 1} == set(of_pair) else 1e6 for point, of_pair in zip(points, ends, strict=True)}
+    run = add_run(store, times, cpus=(0, 1, 2), facts={"topology": topology.as_json()})
+    limit = ('latency = "<= 1 us"', "ranks = 3")
+    of_core = judged(catalogue, store, run, of_8_bytes(*limit, 'pair_class = "one core"'))
+    assert [(one.outcome, one.point and one.point.options) for one in of_core] == [
+        (Outcome.MET, ()),
+        (Outcome.MET, (("source", "1"), ("target", "0"))),
+    ]
+    of_package = judged(catalogue, store, run, of_8_bytes(*limit, 'pair_class = "one package"'))
+    assert [one.outcome for one in of_package] == [Outcome.MISSED] * 4
+    (of_none,) = judged(catalogue, store, run, of_8_bytes(*limit, 'pair_class = "between hosts"'))
+    assert of_none.outcome is Outcome.UNDECIDED
+    assert of_none.reason is not None
+    assert of_none.reason.endswith(
+        "on shm, 3 ranks between ranks of the class 'between hosts'; of its classes there are: one core, one package"
+    )
 
 
 # ---- the command ----------------------------------------------------------------------------------------------------
@@ -151,7 +222,7 @@ def test_command_measures_and_judges(tmp_path: Path) -> None:
     assert done.returncode == 1, done.stderr
     missed, ok = done.stdout.splitlines()
     assert missed.startswith("missed: pingpong of 8 B on shm, 2 ranks: latency ")
-    assert missed.endswith("expected <= 1.00 ns (expect[1])")
+    assert missed.endswith("expected <= 1.00 ns (the 2nd [[expect]])")
     assert ok == "ok: 1 of 2 limits kept by run 1"
     suite = ET.parse(tmp_path / "j.xml").getroot()
     assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
@@ -167,7 +238,10 @@ def test_command_on_a_run_without_the_points(tmp_path: Path) -> None:
     (tmp_path / "expect.toml").write_text(of_8_bytes('latency = "<= 1 s"'))
     done = call(tmp_path, "check", "--expect", "expect.toml", "last")
     assert done.returncode == 3
-    assert "undecided: latency, expected <= 1.00 s (expect[0]), because run 1 has no pingpong of 8 B" in done.stdout
+    assert (
+        "undecided: latency, expected <= 1.00 s (the 1st [[expect]]), because run 1 has no pingpong of 8 B"
+        in done.stdout
+    )
 
 
 def test_command_tells_the_verdict_before_it_writes(tmp_path: Path) -> None:

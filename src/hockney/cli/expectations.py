@@ -60,7 +60,7 @@ def _print(run_id: int, judged: Sequence[Judged]) -> None:
 
 
 def _sentence(one: Judged) -> str:
-    """`pingpong of 8 B on shm, 2 ranks: latency 45.0 ns (44.1 - 46.2 ns, near), expected <= 40.0 ns (expect[0])`."""
+    """`pingpong of 8 B on shm, 2 ranks: latency 45.0 ns (44.1 - 46.2 ns, near), expected <= 40.0 ns`."""
     limit = f"<= {format_ns(one.limit)}" if one.what == "latency" else f">= {format_rate(one.limit)}"
     name = f"{one.point}: " if one.point is not None else ""
     value = f"{one.what} {_value(one)}" if one.figure is not None else one.what

@@ -35,21 +35,30 @@ class Display:
         self._line = ""
         self._shown: set[str] = set()
         self._progress: Progress | None = None
+        self._run_id: int | None = None
         self._plan: Plan | None = None
+        self._again = ""
+        self._jobs: set[str] = set()
         self._launch = 0
         self._unseen: set[Point] = set()  # points of the plan without a visit in this launch
         self._deadline_s = math.inf
 
     def begun(self, run_id: int, plan: Plan) -> None:
-        """Says what comes."""
-        points = len(plan.points)
-        transports = len({point.transport for point in plan.points})
-        self.say(
-            f"run {run_id}: {points} point{'s' if points > 1 else ''} on {transports} "
-            f"transport{'s' if transports > 1 else ''}, until all are precise; after {format_duration_s(plan.time_s)} "
-            "it ends, but each is measured once; Ctrl-C keeps what is measured"
-        )
-        self._say_whether_short(plan)
+        """Says what comes; of more launches of the same run only how many points they are of."""
+        points = f"{len(plan.points)} point{'s' if len(plan.points) > 1 else ''}"
+        if run_id == self._run_id:
+            if points != self._again:
+                self.say(f"measured again in new launches: {points}")
+            self._again = points
+        else:
+            transports = len({point.transport for point in plan.points})
+            self.say(
+                f"run {run_id}: {points} on {transports} transport{'s' if transports > 1 else ''}, until all are "
+                f"precise; after {format_duration_s(plan.time_s)} it ends, but each is measured once; Ctrl-C keeps "
+                "what is measured"
+            )
+            self._say_whether_short(plan)
+        self._run_id = run_id
         self._plan = plan
         self._deadline_s = time.monotonic() + plan.time_s
         self._unseen = set(plan.points)
@@ -69,12 +78,15 @@ class Display:
         )
 
     def launched(self, launch: Launch) -> None:
-        """Says what really carries the bytes, and where the ranks are."""
+        """Says what really carries the bytes, and where the ranks are, once for all launches in which that is so."""
         if self._plan is not None and launch.index != self._launch:
             self._launch = launch.index
             self._unseen = set(self._plan.points)
         cpus = ", ".join(str(cpu) for cpu in launch.cpus[:8]) + (", …" if len(launch.cpus) > 8 else "")
-        self.say(f"{launch.transport}: {launch.library}; ranks on CPUs {cpus}")
+        job = f"{launch.transport}: {launch.library}; ranks on CPUs {cpus}"
+        if job not in self._jobs:
+            self._jobs.add(job)
+            self.say(job)
 
     def visited(self, visit: Visit) -> None:
         """The first figure of each transport is said at once; it is one visit's, so it has no interval yet."""

@@ -1,7 +1,8 @@
 """What is expected of a machine: thresholds in a TOML file, and whether a run's figures keep them.
 
 A threshold is kept if the whole 95 % interval of a figure keeps it, missed if the whole interval misses it, and else
-undecided: a value that lies beside its limit by less than it is known is no answer.
+undecided: a value that lies beside its limit by less than it is known is no answer. All visits of a run count, in a
+run that was measured for it as in a stored one: what `show` says of it is what is judged.
 """
 
 from __future__ import annotations
@@ -14,14 +15,17 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from hockney.errors import unknown
+from hockney.explain.pairs import PAIR_CLASSES, class_of
 from hockney.library import Run, Series
 from hockney.model import NOT_MEASURED, Point
 from hockney.plan import as_pairs, check_words
-from hockney.stats import MIXED, Figure, figures_of
+from hockney.stats import MIXED, Figure, State
+from hockney.stats.states import is_state, parse_state
 from hockney.suites import Fraction, Launches, Names, Options, Ranks, Seconds, Suite, read_sizes
 from hockney.suites import Series as SuiteSeries
 from hockney.suites.forms import read_model, said, some
-from hockney.units import format_bytes, parse_rate_bytes_per_s, parse_time_ns
+from hockney.units import format_bytes, ordinal, parse_rate_bytes_per_s, parse_time_ns
 from hockney.worker.catalogue import Catalogue, matches
 
 
@@ -36,11 +40,25 @@ def _limit(sign: str, parse: Any, example: str) -> Any:
     return BeforeValidator(read)
 
 
+def _state(value: Any) -> State:
+    if not isinstance(value, str):
+        raise ValueError(f"'{value}' is not a state of the machine: write for example \"near\"")
+    found: State = said(parse_state, value)
+    return found
+
+
+def _known_class(value: str) -> str:
+    if value not in PAIR_CLASSES:
+        raise ValueError(str(unknown("pair class", value, PAIR_CLASSES)))
+    return value
+
+
 class Expectation(BaseModel):
     """One table of the file: limits for a pattern on some transports, at some sizes.
 
     `latency` is an upper limit of the pattern's time, `bandwidth` a lower one of its rate. With `state`, figures of
-    other states of the machine don't count; else each does.
+    other states of the machine don't count; else each does. With `pair_class` the limits are for every pair of ranks
+    of that class, as placed, and for no other; of a pattern between two ranks that are chosen.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -50,7 +68,8 @@ class Expectation(BaseModel):
     ranks: Ranks = (2,)
     bytes: Annotated[tuple[int, ...], BeforeValidator(read_sizes), AfterValidator(some)] = (8,)
     options: Options = Field(default_factory=dict)
-    state: str | None = None
+    state: Annotated[State | None, BeforeValidator(_state)] = None
+    pair_class: Annotated[str | None, AfterValidator(_known_class)] = None
     latency_ns: Annotated[float | None, _limit("<=", parse_time_ns, "1.5 us")] = Field(default=None, alias="latency")
     bandwidth_bytes_per_s: Annotated[float | None, _limit(">=", parse_rate_bytes_per_s, "2 GB/s")] = Field(
         default=None, alias="bandwidth"
@@ -82,6 +101,7 @@ class Expectations(BaseModel):
                 bytes=one.bytes,
                 options=one.options,
                 transports=one.transports,
+                pairs=None if one.pair_class is None else "all",
             )
             for one in self.expect
         )
@@ -102,8 +122,18 @@ def load_expectations(path: Path, catalogue: Catalogue) -> Expectations:
         "file of expectations",
         Expectations,
         Expectation,
-        lambda content: check_words(content, catalogue, "expect"),
+        lambda content: [*check_words(content, catalogue, "expect"), *_wrong_classes(content, catalogue)],
     )
+
+
+def _wrong_classes(content: dict[str, Any], catalogue: Catalogue) -> Iterable[tuple[str, str]]:
+    """Pair classes of patterns that are not between two ranks which options choose; malformed tables are passed by."""
+    listed = content.get("expect")
+    for number, one in enumerate(listed if isinstance(listed, list) else ()):
+        name = one.get("pattern") if isinstance(one, dict) and "pair_class" in one else None
+        pattern = catalogue.patterns.get(name) if isinstance(name, str) else None
+        if pattern is not None and not {"source", "target"} <= {option.name for option in pattern.options}:
+            yield f"expect[{number}].pair_class", f"{name} has no source and target, so it has no pairs to choose"
 
 
 class Outcome(enum.Enum):
@@ -116,7 +146,7 @@ class Outcome(enum.Enum):
 
 @dataclass(frozen=True)
 class Judged:
-    """One limit at one point. `place` is the table in the file; without a figure `reason` says why there is none."""
+    """One limit at one point. `place` says which table of the file; `reason`, without a figure, why there is none."""
 
     place: str
     what: str  # "latency" or "bandwidth"
@@ -127,30 +157,54 @@ class Judged:
     reason: str | None = None
 
 
-def judge(run: Run, expectations: Expectations, catalogue: Catalogue, *, first_launch: int = 0) -> list[Judged]:
-    """Every limit at every point that it is for, in the order of the file; of launches from `first_launch` on only."""
+def judge(run: Run, expectations: Expectations, catalogue: Catalogue) -> list[Judged]:
+    """Every limit at every point that it is for, in the order of the file."""
     judged: list[Judged] = []
-    for number, one in enumerate(expectations.expect):
-        place = f"expect[{number}]"
-        options = as_pairs(catalogue.pattern(one.pattern), one.options)
-        own = [
-            series for series in run.series if (series.point.pattern, series.point.options) == (one.pattern, options)
-        ]
+    for number, one in enumerate(expectations.expect, start=1):
+        place = f"the {ordinal(number)} [[expect]]"
+        classes = _by_class(run, one, catalogue)
+        own = classes.get(one.pair_class, [])
         for word in one.transports:
             for ranks in one.ranks or sorted({series.point.ranks for series in own}) or (None,):
                 for size in _sizes(one, catalogue):
                     found = [series for series in own if _is_meant(series.point, word, ranks, size)]
                     on_ranks = f", {ranks} ranks" if ranks else ""
                     lack = f"run {run.id} has no {one.pattern} of {format_bytes(size)} on {word}{on_ranks}"
+                    if one.pair_class is not None:
+                        seen = ", ".join(sorted(filter(None, classes))) or "none"
+                        lack += f" between ranks of the class '{one.pair_class}'; of its classes there are: {seen}"
                     judged += [
                         verdict
                         for what, limit in _limits(one)
                         for verdict in (
-                            [_judged(place, what, limit, one.state, series, run, first_launch) for series in found]
+                            [_judged(place, what, limit, one.state, series) for series in found]
                             or [Judged(place, what, limit, Outcome.UNDECIDED, reason=lack)]
                         )
                     ]
     return judged
+
+
+def _by_class(run: Run, one: Expectation, catalogue: Catalogue) -> dict[str | None, list[Series]]:
+    """The series of the pattern with its options, by the class of their ranks; all under None where no class is asked.
+
+    Whose class is not known, because no job of its kind ever started, is under None too.
+    """
+    wanted = as_pairs(catalogue.pattern(one.pattern), one.options)
+    found: dict[str | None, list[Series]] = {}
+    for series in run.series:
+        point, name = series.point, None
+        options = point.options
+        if one.pair_class is not None:
+            options = tuple(option for option in options if option[0] not in ("source", "target"))
+            name = class_of(_ends(point), run, point.transport, point.ranks)
+        if (point.pattern, options) == (one.pattern, wanted):
+            found.setdefault(name, []).append(series)
+    return found
+
+
+def _ends(point: Point) -> tuple[int, int]:
+    options = dict(point.options)
+    return int(options.get("source", "0")), int(options.get("target", "1"))
 
 
 def _sizes(one: Expectation, catalogue: Catalogue) -> tuple[int, ...]:
@@ -167,25 +221,18 @@ def _limits(one: Expectation) -> Iterable[tuple[str, float]]:
             yield what, limit
 
 
-def _judged(
-    place: str, what: str, limit: float, state: str | None, series: Series, run: Run, first_launch: int
-) -> Judged:
+def _judged(place: str, what: str, limit: float, state: State | None, series: Series) -> Judged:
     """The worst of the figures that count decides; among equals the one of the first state."""
     if series.status in NOT_MEASURED:
         reason = f"{series.status.value}: {series.reason or 'no reason is known'}"
         return Judged(place, what, limit, Outcome.UNDECIDED, series.point, reason=reason)
-    chosen = [
-        (visit, of_visit)
-        for visit, of_visit in zip(series.visits, series.states, strict=True)
-        if run.launches[visit.launch_id].index >= first_launch
-    ]
     figures = [
         figure
-        for figure in figures_of([visit for visit, _ in chosen], [of_visit for _, of_visit in chosen])
-        if figure.low_ns is not None and figure.state != MIXED.name and _is_state(figure.state, state)
+        for figure in series.figures()
+        if figure.low_ns is not None and figure.state != MIXED.name and (state is None or is_state(figure.state, state))
     ]
     if not figures:
-        where = "any one state" if state is None else f"the state {state}"
+        where = "any one state" if state is None else f"the state {state.name}"
         reason = f"there were too few visits in {where} of the machine for an interval"
         return Judged(place, what, limit, Outcome.UNDECIDED, series.point, reason=reason)
     if what == "bandwidth" and any(figure.rate_bytes_per_s is None for figure in figures):
@@ -199,11 +246,6 @@ def _judged(
 
 _RATELESS = "it sends no payload, so it has no bandwidth"
 _UNSURE = "its interval holds the limit; a longer measurement makes it narrower (--time)"
-
-
-def _is_state(name: str, wanted: str | None) -> bool:
-    """`near` means the near level, whatever its floor, and not slowed."""
-    return wanted is None or name == wanted or name.startswith(f"{wanted} ")
 
 
 def _outcome(what: str, limit: float, figure: Figure) -> Outcome:

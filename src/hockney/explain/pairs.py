@@ -36,6 +36,7 @@ _CLUSTER_MIN = 4
 _SLOW = 1.10
 _SPREADS = 4.0
 _CLASSES = ("one core", "one last-level cache", "one package", "one host")
+PAIR_CLASSES = (*_CLASSES, "between hosts")
 
 
 @dataclass(frozen=True)
@@ -258,6 +259,12 @@ def _shared(pair: Pair, launch: Launch, topology: Topology | None) -> str:
             if any(cpus <= set(group) for group in groups):
                 return name
     return _CLASSES[-1]
+
+
+def class_of(pair: Pair, run: Run, transport: str, ranks: int) -> str | None:
+    """Which of PAIR_CLASSES two ranks of a run's jobs are of, as its first such job placed them; None without one."""
+    launch = next((one for one in run.launches.values() if (one.transport, one.ranks) == (transport, ranks)), None)
+    return None if launch is None else _shared(pair, launch, _topology(run)) or PAIR_CLASSES[-1]
 
 
 def _class(name: str, pairs: Iterable[Pair], times: Mapping[Pair, Interval]) -> PairClass:

@@ -45,6 +45,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from hockney.errors import UsageError, unknown
 from hockney.model import Place
 from hockney.units import format_ns
 
@@ -99,6 +100,7 @@ class State:
         return self.name.partition(", ")[2]
 
 
+LEVELS = ("near", "far", "time-sliced", "reference", "unknown")
 MIXED = State("mixed", None)
 UNKNOWN = State("unknown", None)
 
@@ -108,6 +110,24 @@ def place(name: str, floor_ns: float | None) -> tuple[int, float, int]:
     slowed = name.partition(", ")[2]
     rank = _SLOWED.index(slowed) if slowed in _SLOWED else len(_SLOWED)
     return {MIXED.name: 1, UNKNOWN.name: 2}.get(name.partition(", ")[0], 0), floor_ns or 0.0, rank
+
+
+def parse_state(text: str) -> State:
+    """`near`, `far, one slowed`: a name as visits have it, of a level without its floor. Raises UsageError."""
+    state = State(text, None)
+    if state.level == MIXED.name:
+        raise UsageError("figures are made of no visit of the state mixed, during which the machine's state changed")
+    if state.level not in LEVELS:
+        raise unknown("state", state.level, LEVELS)
+    if state.name != state.level and state.slowed not in _SLOWED[1:]:
+        raise unknown("addition to a state", state.slowed, _SLOWED[1:])
+    return state
+
+
+def is_state(name: str, wanted: State) -> bool:
+    """Whether a state has this name, whatever its floor where two levels of one name carry theirs."""
+    state = State(name, None)
+    return state.slowed == wanted.slowed and state.level.partition(" ")[0] == wanted.level
 
 
 def classify(seen: Sequence[Signs]) -> list[State]:

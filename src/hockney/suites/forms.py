@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from hockney.errors import UsageError, unknown
+from hockney.units import ordinal
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -52,6 +54,7 @@ _EXAMPLES = {
     "refine": "true",
     "pairs": '"all"',
     "state": '"near"',
+    "pair_class": '"one host"',
 }
 
 
@@ -91,8 +94,16 @@ def read_model(path: Path, what: str, whole: type[Model], part: type[BaseModel],
         wrong = _form_errors(error, whole, part) + wrong
     if wrong:
         lines = [f"{path} has {len(wrong)} error{'s' if len(wrong) > 1 else ''}:"]
-        raise UsageError("\n".join([*lines, *(f"  {place or 'the file'}: {message}" for place, message in wrong)]))
+        raise UsageError("\n".join([*lines, *(f"  {_for_people(place)}: {message}" for place, message in wrong)]))
     return model
+
+
+def _for_people(place: str) -> str:
+    """`expect[1].bytes` -> `bytes of the 2nd [[expect]]`: who looks for a table in a file counts from 1."""
+    table = re.fullmatch(r"(expect)\[(\d+)\](?:\.(.+))?", place)
+    if table is None:
+        return place or "the file"
+    return f"{f'{table[3]} of ' if table[3] else ''}the {ordinal(int(table[2]) + 1)} [[{table[1]}]]"
 
 
 def _form_errors(error: ValidationError, whole: type[BaseModel], part: type[BaseModel]) -> list[tuple[str, str]]:
