@@ -156,7 +156,7 @@ def _plan(store: Store, base_id: int, catalogue: Catalogue) -> Plan:
         )
     except (KeyError, TypeError, ValueError) as error:
         raise UsageError(
-            f"run {base_id} was stored by another version of hockney and cannot be measured again"
+            f"run {base_id} was stored by another version of hockney and cannot be measured again: take a new baseline"
         ) from error
     lack = f"run {base_id} has nothing to check it against"
     useless = [Skipped(again[row.point], lack) for row in asked if row.point not in good]

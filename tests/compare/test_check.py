@@ -296,6 +296,23 @@ def test_command_prints_what_the_baseline_could_not_tell(tmp_path: Path) -> None
     assert any("rank 1\ufffd hung" in message for message in messages)
 
 
+def test_command_refuses_what_can_be_no_baseline_in_a_sentence(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "results.db") as opened:
+        add_run(opened, curve(sizes=(8,)), launches=1, label="single")
+        add_run(opened, {}, failed={make_point(8): "rank 1 hung"}, label="failed")
+        add_run(opened, curve(sizes=(8,)), label="old")  # its plan has nothing but a precision
+    for label, said in (
+        ("single", "run 1 can't be a baseline: it has one launch"),
+        ("failed", "run 2 can't be a baseline: none of its points has samples"),
+        ("old", "run 3 was stored by another version of hockney and cannot be measured again: take a new baseline"),
+        ("odl", "unknown run 'odl': did you mean 'old'?"),
+    ):
+        done = call(tmp_path, "check", "--baseline", label)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert said in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+
+
 @pytest.mark.parametrize("words", [["x"], ["0"], ["5", "6"]])
 def test_rates_of_no_checks_are_refused_in_a_sentence(words: list[str]) -> None:
     script = Path(__file__).parents[2] / "scripts/check-rates"

@@ -286,10 +286,35 @@ def test_command_as_json(folder: Path) -> None:
     assert all(one["shift"]["low"] < one["shift"]["ratio"] < one["shift"]["high"] for one in document["series"])
 
 
+def test_command_on_runs_of_one_size_and_with_a_failed_point(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "results.db") as opened:
+        add_run(opened, curve(sizes=(8,)))
+        add_run(opened, curve(sizes=(64,)), failed={make_point(8): "rank 1 hung"}, seed=2)
+        add_run(opened, curve("tcp"))
+    done = call(tmp_path, "compare", "1", "2")
+    assert (done.returncode, done.stderr) == (3, "")
+    assert "undecided at 8 B, because failed in run 2: rank 1 hung" in done.stdout
+    done = call(tmp_path, "compare", "1", "3")
+    assert done.returncode == 2
+    assert done.stderr == (
+        "hockney: runs 1 and 3 have no series in common: 1 has pingpong on shm; 3 has pingpong on tcp\n"
+    )
+
+
 def test_command_that_can_decide_nothing_says_so(folder: Path) -> None:
     done = call(folder, "compare", "base", "single")
     assert done.returncode == 3
     assert "too few launches in one state (near): 5 against 1" in done.stdout
+
+
+def test_command_says_which_run_a_label_of_several_stands_for(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "results.db") as opened:
+        for seed in (1, 2, 3):
+            add_run(opened, curve(), label="twice" if seed < 3 else "new", seed=seed)
+    done = call(tmp_path, "compare", "twice", "new", "--json")
+    assert done.stderr == "'twice' names 2 runs: the newest is taken, run 2; twice~1 is run 1\n"
+    assert json.loads(done.stdout)["base"] == 2
+    assert call(tmp_path, "compare", "twice~1", "new").stderr == ""
 
 
 @pytest.mark.parametrize(

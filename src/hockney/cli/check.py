@@ -99,13 +99,13 @@ def _check_baseline(
     store: Path | None,
 ) -> int:
     from hockney.check import check as look
-    from hockney.cli.changes import comparison_json
+    from hockney.cli.changes import comparison_json, find_run
     from hockney.cli.junit import write_junit
     from hockney.cli.measuring import command_line, measuring
 
     with measuring(store, create=False) as (catalogue, results, display):
         checked = look(
-            reference,
+            str(find_run(results, reference)),
             catalogue,
             results,
             display,

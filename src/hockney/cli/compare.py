@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hockney.cli import complete, render
-from hockney.cli.changes import alone_sentence, comparison_json, range_sentence
+from hockney.cli.changes import alone_sentence, comparison_json, find_run, range_sentence
 from hockney.cli.common import FINE, UNDECIDED, command
 
 if TYPE_CHECKING:
@@ -27,9 +27,10 @@ if TYPE_CHECKING:
 def compare(base: str, new: str, margin: str | None, *, as_json: bool, store: Path | None) -> int:
     """Say which series of a run are faster or slower in another one.
 
-    Launches are compared, not samples, and only within one state of the machine: with fewer than four launches on each
-    side (`hockney run SUITE --launches 4`) the answer is "undecided". Runs are named by number, label, `last`, or
-    `last~1` for the one before. Ends with 0, or with 3 where nothing could be decided.
+    Launches are compared, not samples, and only within the same states of the machine: it takes four on each side, or
+    three beside five, else the answer is "undecided"; take five (`hockney run SUITE --launches 5`), which `check` needs
+    too. Runs are named by number, label (of several runs that have it the newest), `last`, or `last~1` for the one
+    before. Ends with 0, or with 3 where nothing could be decided.
     """
     from hockney.compare import Verdict, compare_runs
     from hockney.store import Store
@@ -37,7 +38,7 @@ def compare(base: str, new: str, margin: str | None, *, as_json: bool, store: Pa
 
     ratio = 1.0 if margin is None else 1 + parse_increase(margin)
     with Store.open(store, readonly=True) as results:
-        found = compare_runs(results, results.find_run(base), results.find_run(new), margin=ratio)
+        found = compare_runs(results, find_run(results, base), find_run(results, new), margin=ratio)
     if as_json:
         render.print_json("compare", comparison_json(found))
     else:
