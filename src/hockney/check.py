@@ -93,7 +93,9 @@ def check(
     while left:
         budget_s = cost_s * plan.launches * len(left)
         _refuse_stopped(running.add_launches(outcome.run_id, left, plan.launches, budget_s, catalogue, store, display))
-        for change in compared(again=suspects, first_launch=plan.launches).changes:
+        fresh = compared(again=suspects, first_launch=plan.launches)
+        found = replace(found, switches={**found.switches, **fresh.switches})
+        for change in fresh.changes:
             if change.point in left:
                 suspects[change.point].look(change, found.margin)
         if time.monotonic() >= until_s:

@@ -11,6 +11,7 @@ from tests.builders import SLOWEST, make_point
 from tests.cli.support import call
 from tests.compare.made import SIZES, add_run, curve, slower
 
+from hockney.cli.changes import range_sentence
 from hockney.compare import Verdict, compare_runs
 from hockney.errors import UsageError
 from hockney.model import PointStatus
@@ -189,6 +190,40 @@ def test_visits_of_two_kinds_in_a_ratio_that_drifts_decide_nothing(store: Store)
     assert change.shift.low > 1.3
     assert change.verdict is Verdict.UNDECIDED
     assert change.reason == "its launches differ, but its visits are of several kinds, and both runs have of each"
+
+
+@pytest.mark.parametrize(
+    ("transport", "first", "last", "said"),
+    [
+        ("tcp", 8192, 65536, "above the switch between 4 KiB and 8 KiB"),
+        ("tcp", 8, 1024, "below the switch between 4 KiB and 8 KiB"),
+        ("tcp", 1024, 16384, "across the switch between 4 KiB and 8 KiB"),
+        (
+            "mpi@openmpi-4.1.4",
+            16384,
+            32768,
+            "rendezvous: above the switch between 4 KiB and 8 KiB (btl_vader_eager_limit)",
+        ),
+        ("mpi@openmpi-4.1.4", 64, 512, "eager: below the switch between 4 KiB and 8 KiB (btl_vader_eager_limit)"),
+    ],
+)
+def test_a_range_names_its_side_of_the_switch(store: Store, transport: str, first: int, last: int, said: str) -> None:
+    sizes = [2**n for n in range(3, 17)]
+    times = {point: ns + (2000 if point.bytes > 4096 else 0) for point, ns in curve(transport, sizes).items()}
+    base = add_run(store, times, scatter=0.003)
+    new = add_run(store, slower(times, 1.25, first, last), scatter=0.003, seed=2)
+    (found,) = [one for one in compare_runs(store, base, new).ranges if one.verdict is not Verdict.SAME]
+    assert found.protocol == said
+    last_size = f"to {last // 1024} KiB" if last >= 1024 else f"to {last} B"
+    assert f"{last_size}, {said} (near; time +" in range_sentence(found)
+
+
+def test_a_curve_without_a_switch_names_no_protocol(store: Store) -> None:
+    times = curve(sizes=[2**n for n in range(3, 17)])
+    base = add_run(store, times, scatter=0.003)
+    new = add_run(store, slower(times, 1.25, 8192, 65536), scatter=0.003, seed=2)
+    (found,) = [one for one in compare_runs(store, base, new).ranges if one.verdict is not Verdict.SAME]
+    assert found.protocol is None
 
 
 def test_runs_with_one_size_in_common(store: Store) -> None:

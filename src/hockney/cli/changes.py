@@ -46,13 +46,17 @@ def sizes_text(found: Range) -> str:
 
 
 def range_sentence(found: Range, confidence: float = CONFIDENCE) -> str:
-    """`pingpong on tcp, 2 ranks: slower by 8-11 % from 8 KiB to 32 KiB (near; 95 % intervals 6 to 14 %)`."""
+    """`pingpong on tcp, 2 ranks: slower by 8-11 % from 8 KiB to 32 KiB (near; 95 % intervals 6 to 14 %)`.
+
+    What moved says also which protocol its sizes go by, where that is known.
+    """
     shifts = [shift for shift in found.shifts if shift.low is not None]
     moved = found.verdict.value in ("slower", "faster")
     effect = f" {_effect([shift.ratio for shift in shifts])}" if moved else ""
     known = f" ({' and '.join(found.states)}; {_interval(shifts, confidence)} over launches)" if shifts else ""
     reason = f", because {found.first.reason}" if found.first.reason else ""
-    return f"{curve_name(found.first)}: {found.verdict.value}{effect} {sizes_text(found)}{known}{reason}"
+    protocol = f", {found.protocol}" if moved and found.protocol else ""
+    return f"{curve_name(found.first)}: {found.verdict.value}{effect} {sizes_text(found)}{protocol}{known}{reason}"
 
 
 def _effect(ratios: list[float]) -> str:
@@ -124,6 +128,7 @@ def range_json(found: Range, confidence: float) -> dict[str, Any]:
         "options": dict(point.options),
         "bytes": [change.point.bytes for change in found.changes],
         "states": found.states,
+        "protocol": found.protocol,
         "reason": found.first.reason,
     }
 

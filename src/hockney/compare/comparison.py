@@ -11,14 +11,17 @@ from __future__ import annotations
 import itertools
 import math
 import statistics
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hockney.compare.kin import renamed
+from hockney.compare.protocols import KnownSwitch, known_switches
 from hockney.compare.surroundings import differences
 from hockney.compare.values import Comparison, SeriesChange, Verdict
 from hockney.errors import UsageError
 from hockney.model import NOT_MEASURED, Definition, Point, PointStatus
+from hockney.plan import curve_of
 from hockney.stats import CONFIDENCE, MIXED, State, classify
 from hockney.stats.shift import can_decide, can_decide_over, family_p, launches_needed, share_longer, shift_over
 from hockney.store import Store, StoredPoint, StoredRun, VisitSummary
@@ -72,6 +75,8 @@ def compare_runs(
     common = [point for point in new.points if point in base.points and not _left_out(point, base, new)]
     if not common or not (base.sampled or new.sampled):
         raise UsageError(_nothing_in_common(base, new))
+    pairs = [_compared(point, base, new, confidence) for point in common]
+    changes = tuple(_judged(pairs, margin, confidence))
     return Comparison(
         base=base_id,
         new=new_id,
@@ -79,9 +84,10 @@ def compare_runs(
         margin=margin,
         confidence=confidence,
         differences=differences(base.run, new.run, names),
-        changes=tuple(_judged([_compared(point, base, new, confidence) for point in common], margin, confidence)),
+        changes=changes,
         only_base=tuple(point for point in base.sampled if point not in new.points),
         only_new=tuple(point for point in new.sampled if point not in base.points),
+        switches=_switches(changes, base),
     )
 
 
@@ -294,6 +300,28 @@ def _judged(pairs: Sequence[_Pair], margin: float, confidence: float) -> Iterabl
         if verdict is not Verdict.SAME and not _visits_agree(pair, verdict):
             verdict, reason = Verdict.UNDECIDED, _OVERLAP
         yield SeriesChange(pair.point, verdict, reason, pair.states, found, chance, is_open=True)
+
+
+def _switches(changes: Iterable[SeriesChange], base: _Side) -> dict[object, tuple[KnownSwitch, ...]]:
+    """Those of the base's curves in which something moved, each in the state that most of its launches saw."""
+    moved = {curve_of(change.point) for change in changes if change.verdict in (Verdict.SLOWER, Verdict.FASTER)}
+    curves: dict[object, list[Point]] = {}
+    for point in base.visits_ns:
+        if curve_of(point) in moved:
+            curves.setdefault(curve_of(point), []).append(point)
+    found: dict[object, tuple[KnownSwitch, ...]] = {}
+    for curve, points in curves.items():
+        visits = {point: base.visits_ns[point] for point in points}
+        seen = Counter(one for conditions in visits.values() for one, launches in conditions.items() for _ in launches)
+        state = seen.most_common(1)[0][0]
+        times_ns = {
+            point.bytes: statistics.median(_values(conditions[state]))
+            for point, conditions in visits.items()
+            if state in conditions
+        }
+        # By the name that the base has for it, which tells the version.
+        found[curve] = known_switches(times_ns, base.points[points[0]].point.transport, base.run.info.facts)
+    return found
 
 
 def _values(launches: _Launches) -> list[float]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import enum
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
+from hockney.compare.protocols import KnownSwitch, protocol_text
 from hockney.model import Point
 from hockney.plan import curve_of
 from hockney.stats.shift import Shift
@@ -61,6 +63,12 @@ class Range:
     """Neighbouring sizes of one curve with one verdict, for one reason. Never empty; sizes ascend."""
 
     changes: tuple[SeriesChange, ...]
+    switches: tuple[KnownSwitch, ...] = ()  # of its curve in the base
+
+    @property
+    def protocol(self) -> str | None:
+        """On which side of the curve's switches it lies; None where none is known."""
+        return protocol_text(self.switches, self.changes[0].point.bytes, self.changes[-1].point.bytes)
 
     @property
     def first(self) -> SeriesChange:
@@ -85,7 +93,8 @@ class Comparison:
     """Two runs compared. `only_base` and `only_new` are points with samples that the other run's plan has not.
 
     `launches` are those of base and new; `margin` is the ratio that a difference must exceed to count, `confidence`
-    that of each interval, and that no difference at all is there by chance alone.
+    that of each interval, and that no difference at all is there by chance alone. `switches` are those of the base's
+    curves in which something is slower or faster, by curve.
     """
 
     base: int
@@ -97,6 +106,7 @@ class Comparison:
     changes: tuple[SeriesChange, ...]
     only_base: tuple[Point, ...]
     only_new: tuple[Point, ...]
+    switches: Mapping[object, tuple[KnownSwitch, ...]] = field(default_factory=dict)
 
     @property
     def counts(self) -> Counter[Verdict]:
@@ -117,12 +127,12 @@ class Comparison:
         for change in self.changes:
             curves.setdefault(curve_of(change.point), []).append(change)
         found: list[Range] = []
-        for members in curves.values():
+        for curve, members in curves.items():
             members.sort(key=lambda change: change.point.bytes)
             begun = 0
             for place in range(1, len(members) + 1):
                 if place == len(members) or _kind(members[place]) != _kind(members[begun]):
-                    found.append(Range(tuple(members[begun:place])))
+                    found.append(Range(tuple(members[begun:place]), self.switches.get(curve, ())))
                     begun = place
         return found
 
