@@ -24,8 +24,11 @@ SLOWDOWN = 1.25
 SIGNIFICANT = 0.05
 _SERIES = 100
 _INTERVALS, _FAMILIES, _SLOWDOWNS = 2000, 500, 200  # trials
+_SERIES_IN_STATES = 30
+_FAMILIES_IN_STATES, _SLOWDOWNS_IN_STATES = 200, 100
 
 Trial = Callable[[np.random.Generator, str, int, int], bool]
+TrialInStates = Callable[[np.random.Generator, str], bool]
 
 
 def noise(rng: np.random.Generator, kind: str, shape: tuple[int, ...]) -> FloatArray:
@@ -142,8 +145,38 @@ def rate(trial: Trial, kind: str, m: int, n: int, trials: int) -> float:
     return sum(trial(rng, kind, m, n) for _ in range(trials)) / trials
 
 
+def rate_in_states(trial: TrialInStates, kind: str, trials: int) -> float:
+    """The same of a trial whose launches saw several states."""
+    rng = np.random.default_rng(1)
+    return sum(trial(rng, kind) for _ in range(trials)) / trials
+
+
 def main() -> None:
     """Each row is printed as soon as it is known: all take minutes."""
+    print_launches()
+    print_states()
+
+
+def print_states() -> None:
+    """How launches in several states do together, at 95 % and among _SERIES_IN_STATES series."""
+    for sizes in STRATA:
+        nominal = shift_over(in_states(np.random.default_rng(1), KINDS[0], sizes, 1.0)).coverage
+        assert nominal is not None
+        rows = []
+        columns: tuple[tuple[TrialInStates, int], ...] = (
+            (partial(holds_over_states, sizes=sizes), _INTERVALS),
+            (partial(alarms_over_states, sizes=sizes, series=_SERIES_IN_STATES), _FAMILIES_IN_STATES),
+            (partial(is_named_over_states, sizes=sizes, series=_SERIES_IN_STATES), _SLOWDOWNS_IN_STATES),
+        )
+        for one, trials in columns:
+            found = [rate_in_states(one, kind, trials) for kind in KINDS]
+            rows.append(", ".join(f"{100 * share:.1f}" for share in found))
+        seen = " + ".join(f"{m} and {n}" for m, n in sizes)
+        print(f"| {seen} | {100 * nominal:.1f} % |", " | ".join(f"{cell} %" for cell in rows), "|", flush=True)
+
+
+def print_launches() -> None:
+    """How launches in one state do."""
     columns: tuple[tuple[Trial, int], ...] = (
         (holds, _INTERVALS),
         (partial(alarms, series=_SERIES), _FAMILIES),

@@ -131,7 +131,7 @@ def test_an_interval_over_states_of_the_machine_holds_the_truth(sizes: tuple[tup
     coverage = shift_over(simulated.in_states(np.random.default_rng(3), kind, sizes, 1.0)).coverage
     assert coverage is not None
     assert coverage >= 0.95
-    found = simulated.rate(lambda rng, kind, *_: simulated.holds_over_states(rng, kind, sizes), kind, 0, 0, trials)
+    found = simulated.rate_in_states(partial(simulated.holds_over_states, sizes=sizes), kind, trials)
     assert found >= coverage - 3 * math.sqrt(coverage * (1 - coverage) / trials)
 
 
@@ -139,9 +139,7 @@ def test_an_interval_over_states_of_the_machine_holds_the_truth(sizes: tuple[tup
 def test_states_together_decide_what_none_of_them_could(sizes: tuple[tuple[int, int], ...]) -> None:
     assert not any(can_decide(*of_state) for of_state in sizes)
     assert can_decide_over(sizes)
-    found = simulated.rate(
-        lambda rng, kind, *_: simulated.is_named_over_states(rng, kind, sizes, 30), "normal", 0, 0, 20
-    )
+    found = simulated.rate_in_states(partial(simulated.is_named_over_states, sizes=sizes, series=30), "normal", 20)
     assert found >= 0.9
 
 
@@ -149,7 +147,7 @@ def test_states_together_decide_what_none_of_them_could(sizes: tuple[tuple[int, 
 @pytest.mark.parametrize("sizes", simulated.STRATA[1:])
 def test_no_false_difference_among_many_series_in_several_states(sizes: tuple[tuple[int, int], ...], kind: str) -> None:
     trials = 60
-    found = simulated.rate(lambda rng, kind, *_: simulated.alarms_over_states(rng, kind, sizes, 10), kind, 0, 0, trials)
+    found = simulated.rate_in_states(partial(simulated.alarms_over_states, sizes=sizes, series=10), kind, trials)
     assert found <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / trials)
 
 

@@ -311,14 +311,12 @@ def _switches(changes: Iterable[SeriesChange], base: _Side) -> dict[object, tupl
             curves.setdefault(curve_of(point), []).append(point)
     found: dict[object, tuple[KnownSwitch, ...]] = {}
     for curve, points in curves.items():
-        visits = {point: base.visits_ns[point] for point in points}
-        seen = Counter(one for conditions in visits.values() for one, launches in conditions.items() for _ in launches)
-        state = seen.most_common(1)[0][0]
-        times_ns = {
-            point.bytes: statistics.median(_values(conditions[state]))
-            for point, conditions in visits.items()
-            if state in conditions
-        }
+        # A definition counts the bytes of its own size, so a state may have one for each.
+        seen = [
+            (state, point.bytes, launches) for point in points for (state, _), launches in base.visits_ns[point].items()
+        ]
+        most = Counter(state for state, _, launches in seen for _ in launches).most_common(1)[0][0]
+        times_ns = {size: statistics.median(_values(launches)) for state, size, launches in seen if state == most}
         # By the name that the base has for it, which tells the version.
         found[curve] = known_switches(times_ns, base.points[points[0]].point.transport, base.run.info.facts)
     return found
