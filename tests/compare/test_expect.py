@@ -226,6 +226,8 @@ def test_command_measures_and_judges(tmp_path: Path) -> None:
     assert ok == "ok: 1 of 2 limits kept by run 1"
     suite = ET.parse(tmp_path / "j.xml").getroot()
     assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
+    stored = call(tmp_path, "check", "--expect", "expect.toml", "last")
+    assert stored.stdout == done.stdout  # the same visits count
     again = call(tmp_path, "check", "--expect", "expect.toml", "last", "--json")
     assert again.returncode == 1
     document = json.loads(again.stdout)
