@@ -70,9 +70,9 @@ def test_every_error_is_told_at_once_with_its_place(tmp_path: Path) -> None:
         "precision",
         "time",
         "colour",
-        "series[0].bytes",
-        "series[1].pattern",
-        "series[1].ranks",
+        "bytes of the 1st [[series]]",
+        "pattern of the 2nd [[series]]",
+        "ranks[0] of the 2nd [[series]]",
     ):
         assert f"\n  {place}" in text, place
     assert "'8x' is not a size" in text
@@ -93,13 +93,25 @@ def test_every_error_is_told_at_once_with_its_place(tmp_path: Path) -> None:
         ("launches = 1001", "launches: 1001 is too large, it must be 1000 at most: "),
         ("launches = 1.5", "launches: 1.5 is not a whole number: "),
         ("series = 'x'", 'series: "x" is not a list: write [[series]], and below it what it is'),
-        ("series = [3]", "series[0]: 3 is not a table: write [[series]], and below it what it is"),
+        ("series = [3]", "the 1st [[series]]: 3 is not a table: write [[series]], and below it what it is"),
         ("series = []", "series: it is empty: name one at least"),
-        ("series = [{}]", 'series[0].pattern: it must be given: write for example pattern = "pingpong"'),
-        ("series = [{ pattern = 'put', ranks = 4097 }]", "series[0].ranks[0]: 4097 is too large, it must be 4096 at"),
-        ("series = [{ pattern = 'put', refine = 'yes' }]", 'series[0].refine: "yes" is neither true nor false: '),
-        ("series = [{ pattern = 'put', pairs = 'some' }]", 'series[0].pairs: "some" is not known here: write for'),
-        ("series = [{ pattern = 'put', options = 5 }]", "series[0].options: 5 is not a table: write for example"),
+        ("series = [{}]", 'pattern of the 1st [[series]]: it must be given: write for example pattern = "pingpong"'),
+        (
+            "series = [{ pattern = 'put', ranks = 4097 }]",
+            "ranks[0] of the 1st [[series]]: 4097 is too large, it must be 4096 at",
+        ),
+        (
+            "series = [{ pattern = 'put', refine = 'yes' }]",
+            'refine of the 1st [[series]]: "yes" is neither true nor false: ',
+        ),
+        (
+            "series = [{ pattern = 'put', pairs = 'some' }]",
+            'pairs of the 1st [[series]]: "some" is not known here: write for',
+        ),
+        (
+            "series = [{ pattern = 'put', options = 5 }]",
+            "options of the 1st [[series]]: 5 is not a table: write for example",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_with_place_value_and_remedy(line: str, said: str, tmp_path: Path) -> None:
@@ -155,7 +167,7 @@ def test_sizes_after_the_machines_caches(words: str, sizes: tuple[object, ...], 
 
 @pytest.mark.parametrize("word", ["L0", "L12", "L1/0", "0*L2", "L1*2", "-1*L2", "M1"])
 def test_no_cache_and_no_size(word: str, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"series\[0\].bytes: .*is not a size"):
+    with pytest.raises(UsageError, match=r"bytes of the 1st \[\[series\]\]: .*is not a size"):
         load_suite(write(tmp_path, f'name = "s"\ntitle = "S"\n[[series]]\npattern = "memload"\nbytes = ["{word}"]\n'))
 
 
@@ -170,5 +182,5 @@ def test_a_share_of_a_cache_is_a_multiple_of_the_grain() -> None:
 
 
 def test_pairs_are_all_or_none(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"series\[0\].pairs"):
+    with pytest.raises(UsageError, match=r"pairs of the 1st \[\[series\]\]"):
         load_suite(write(tmp_path, 'name = "s"\ntitle = "S"\n[[series]]\npattern = "put"\npairs = "some"\n'))

@@ -60,7 +60,7 @@ class Display:
             self._say_whether_short(plan)
         self._run_id = run_id
         self._plan = plan
-        self._deadline_s = time.monotonic() + plan.time_s
+        self._deadline_s = math.inf if self._again else time.monotonic() + plan.time_s
         self._unseen = set(plan.points)
 
     def _say_whether_short(self, plan: Plan) -> None:

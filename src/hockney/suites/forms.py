@@ -99,8 +99,8 @@ def read_model(path: Path, what: str, whole: type[Model], part: type[BaseModel],
 
 
 def _for_people(place: str) -> str:
-    """`expect[1].bytes` -> `bytes of the 2nd [[expect]]`: who looks for a table in a file counts from 1."""
-    table = re.fullmatch(r"(expect)\[(\d+)\](?:\.(.+))?", place)
+    """`series[1].bytes` -> `bytes of the 2nd [[series]]`: who looks for a table in a file counts from 1."""
+    table = re.fullmatch(r"(series|expect)\[(\d+)\](?:\.(.+))?", place)
     if table is None:
         return place or "the file"
     return f"{f'{table[3]} of ' if table[3] else ''}the {ordinal(int(table[2]) + 1)} [[{table[1]}]]"
