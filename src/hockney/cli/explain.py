@@ -96,7 +96,12 @@ def _print_lines(lines: Sequence[Line]) -> None:
         return
     render.title("Straight lines through the times (t_0 + size / r_inf), by segment")
     titles = ("sizes", "t_0", "r_inf", "n_1/2", "misses")
-    columns = [Column("of", key=True), *(Column(title, right=True) for title in titles), Column("state")]
+    columns = [
+        Column("of", key=True),
+        *(Column(title, right=True) for title in titles),
+        Column("ranks share"),
+        Column("state"),
+    ]
     rows = [
         (
             f"{line.pattern} on {line.transport}" + (f", {line.ranks} ranks" if line.ranks != 2 else ""),
@@ -105,12 +110,16 @@ def _print_lines(lines: Sequence[Line]) -> None:
             _with_arm(line.r_inf_bytes_per_s, format_rate),
             _with_arm(line.n_half_bytes, lambda value: format_bytes(round(value))),
             f"{line.relative_rms:.1%}",
+            line.pair_class or "-",
             line.state,
         )
         for line in lines
     ]
     render.table(columns, rows)
-    render.note("misses: root mean square of what the line leaves. -: the figures don't tell it.")
+    render.note(
+        "misses: root mean square of what the line leaves. -: the figures don't tell it. The state that most visits "
+        "saw stands first."
+    )
 
 
 def _print_loggp(found: Sequence[Parameters]) -> None:
@@ -122,6 +131,7 @@ def _print_loggp(found: Sequence[Parameters]) -> None:
         Column("of", key=True),
         *(Column(title, right=True) for title in titles),
         Column("holds"),
+        Column("ranks share"),
         Column("state"),
     ]
     holds = {True: "yes", False: "no", None: "not told"}
@@ -135,6 +145,7 @@ def _print_loggp(found: Sequence[Parameters]) -> None:
             ),
             _with_arm(one.loggp.rate_bytes_per_s, format_rate),
             holds[one.loggp.holds],
+            one.pair_class or "-",
             one.state,
         )
         for one in found
