@@ -48,7 +48,7 @@ class Parameters:
 def lines_of(reading: Reading) -> tuple[tuple[Line, ...], dict[str, str]]:
     """The lines of each transport and pair class in each state, and by its name why a curve has none.
 
-    That is said of no state beside one with lines: it has too few visits.
+    That is said of no state beside one with lines. A line that tells neither its start nor a rate is left out.
     """
     lines: list[Line] = []
     without: dict[str, str] = {}
@@ -56,11 +56,14 @@ def lines_of(reading: Reading) -> tuple[tuple[Line, ...], dict[str, str]]:
     for one in _curves(reading):
         curve = one.curve
         fit = segments_of(curve)
-        if isinstance(fit, SegmentFit):
+        segments = fit.segments if isinstance(fit, SegmentFit) else ()
+        told = [_line(one, segment) for segment in segments if _tells(segment)]
+        lines.extend(told)
+        if told:
             fitted.add((*curve.place, one.pair_class))
-            lines.extend(_line(one, segment) for segment in fit.segments)
         elif (*curve.place, one.pair_class) not in fitted:
-            without.setdefault(f"{curve.name} on {curve.transport}", fit.reason)
+            reason = fit.reason if isinstance(fit, NoFit) else "its times scatter so much that they tell no line"
+            without.setdefault(f"{curve.name} on {curve.transport}", reason)
     return tuple(lines), without
 
 
@@ -74,6 +77,10 @@ def _curves(reading: Reading) -> list[ClassCurve]:
     # What is no pattern of two ranks alone, or printed, is of no class and in one state.
     known = {one.curve.place for one in found}
     return found + [ClassCurve(curve, "", 0) for curve in shapes if curve.place not in known]
+
+
+def _tells(segment: Segment) -> bool:
+    return not segment.t0_ns.low <= 0 <= segment.t0_ns.high or segment.r_inf_bytes_per_s is not None
 
 
 def _line(one: ClassCurve, segment: Segment) -> Line:

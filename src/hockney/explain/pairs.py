@@ -309,11 +309,19 @@ def _outliers(times: Mapping[Pair, Interval], classes: Iterable[PairClass]) -> I
         slow = _slow_pairs(one, times)
         ranks = _slow_ranks(one, slow)
         for rank, pairs in ranks.items():
-            time = median([times[pair].value for pair in pairs])
+            time = _of_all([times[pair] for pair in pairs])
             yield Outlier((rank,), time, one.name, one.median_ns, len(pairs))
         for pair in slow:
             if not set(pair) & set(ranks):
                 yield Outlier(pair, times[pair], one.name, one.median_ns, len(one.pairs))
+
+
+def _of_all(times: Sequence[Interval]) -> Interval:
+    """Their median, with the interval that encloses all of theirs."""
+    lows = [time.low for time in times if time.low is not None]
+    highs = [time.high for time in times if time.high is not None]
+    value = statistics.median(time.value for time in times)
+    return Interval(value, min(lows, default=None), max(highs, default=None), len(times), None)
 
 
 def _slow_pairs(one: PairClass, times: Mapping[Pair, Interval]) -> list[Pair]:

@@ -32,6 +32,7 @@ _DOCUMENTED = 2  # a documented size says what a switch is if its place is known
 _BLIP = 0.05
 _FALL = 0.10
 _ALIKE = 0.03
+_KNOWN = 0.10  # a ratio that is known less well is not called one of equals
 _STRAIGHT = 0.02
 
 
@@ -305,12 +306,14 @@ def flat(reading: Reading) -> Found:
 
 
 def _level(curve: Curve) -> Finding | None:
-    """The sizes at the beginning whose times can't be told from the first."""
+    """The sizes at the beginning whose times can't be told from the first, though each is known well enough for it."""
     first = curve.marks[0].time_ns
     same = [curve.marks[0]]
     for mark in curve.marks[1:]:
         time = mark.time_ns
-        if is_above(time, first) or is_above(first, time) or abs(time.value / first.value - 1) > _ALIKE:
+        over = ratio(time, first)
+        alike = over.low <= 1 <= over.high and abs(over.value - 1) <= _ALIKE
+        if not alike or relative(over) > _KNOWN:
             break
         same.append(mark)
     if len(same) < 2 or same[-1].bytes < 4 * max(4, same[0].bytes):
