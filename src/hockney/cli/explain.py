@@ -158,13 +158,13 @@ def _print_loggp(found: Sequence[Parameters]) -> None:
 
 
 def _with_arm(value: Estimate | None, text: Callable[[float], str]) -> str:
-    """`133 ns ±1.2%`: the longer arm of the interval; as a range where that holds zero."""
+    """`133 ns ±1.2%`: the longer arm of the interval; as a range where that is no shorter than the value."""
+    from hockney.explain.finding import relative
+
     if value is None:
         return "-"
-    if value.low <= 0 <= value.high or value.value == 0:
-        return f"{text(value.low)} to {text(value.high)}"
-    arm = max(value.high - value.value, value.value - value.low) / abs(value.value)
-    return f"{text(value.value)} ±{arm:.2g}" if arm >= 10 else f"{text(value.value)} ±{arm:.1%}"
+    arm = relative(value)
+    return f"{text(value.value)} ±{arm:.1%}" if arm < 1 else f"{text(value.low)} to {text(value.high)}"
 
 
 def _print_layers(layers: Sequence[Layer]) -> None:
