@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 from hockney.fit.lines import weights_of
 
 if TYPE_CHECKING:
-    from hockney.model import FloatArray, Int64Array
+    from hockney.model import BoolArray, FloatArray, Int64Array
 
 SIZES_MIN = 3  # of a segment: two points lie on any line
 SEGMENTS_MAX = 10
@@ -101,30 +101,77 @@ def _costs(x: FloatArray, t: FloatArray, weights: FloatArray) -> _Costs:
     slope = together / spread
     squares = svv - mv * sv - slope * together
 
-    suspects = _suspects(x, t)
-    at = suspects[:, None]
+    who = _suspects(x, t)
+    at = who[:, None]
     off = x[at] - x[first] - mu
-    miss = t[at] - t[first] - mv - slope * off
     spare = 1 / w[at]
-    left = np.maximum(spare - 1 / sw - off * off / spread, 1e-9 * spare)
-    inside = (at >= first) & (at <= last)
-    one = np.where(inside & (last - first >= SIZES_MIN), miss * miss / left, -np.inf)
-
-    i, j = np.triu_indices(len(suspects), 1)
-    shared = 1 / sw + off[i] * off[j] / spread
-    apart = left[i] * left[j] - shared * shared
-    able = inside[i] & inside[j] & (last - first > SIZES_MIN) & (apart > 1e-9 * left[i] * left[j])
-    gained = left[j] * miss[i] ** 2 + 2 * shared * miss[i] * miss[j] + left[i] * miss[j] ** 2
-    two = np.where(able, gained / np.where(able, apart, 1.0), -np.inf)
-
+    suspects = _Suspects(
+        who=who,
+        off=off,
+        miss=t[at] - t[first] - mv - slope * off,
+        left=np.maximum(spare - 1 / sw - off * off / spread, 1e-9 * spare),
+        inside=(at >= first) & (at <= last),
+    )
+    spare_sizes = last - first + 1 - SIZES_MIN
+    outs = [_one_out(suspects, spare_sizes >= 1), _two_out(suspects, spare_sizes >= 2, sw, spread)]
     costs = np.full((_OUTLIERS_MAX + 1, n, n), np.inf)
     costs[0, last, first] = np.maximum(squares, 0.0)
     whom = [np.zeros((n, n, number), dtype=np.int64) for number in range(_OUTLIERS_MAX + 1)]
-    for number, gain, who in ((1, one, suspects[:, None]), (2, two, np.stack([suspects[i], suspects[j]], axis=1))):
-        best = gain.argmax(axis=0)
-        costs[number, last, first] = np.maximum(squares - gain[best, np.arange(len(best))], 0.0)
-        whom[number][last, first] = who[best]
+    for number, (gain, taken) in enumerate(outs, start=1):
+        costs[number, last, first] = np.maximum(squares - gain, 0.0)
+        whom[number][last, first] = taken
     return _Costs(costs, tuple(whom))
+
+
+@dataclass(frozen=True)
+class _Suspects:
+    """Sizes that may be outliers, ascending, each beside every segment, of which it may be `inside`, or not.
+
+    How far `off` the segment's mean size it is, what the segment's line makes it `miss`, and what is `left` of its own
+    variance by fitting the line to it too.
+    """
+
+    who: Int64Array
+    off: FloatArray
+    miss: FloatArray
+    left: FloatArray
+    inside: BoolArray
+
+
+def _one_out(suspects: _Suspects, able: BoolArray) -> tuple[FloatArray, Int64Array]:
+    """Of each segment how much its sum of squares falls without the best one of the suspects, and which that is."""
+    import numpy as np
+
+    gain = np.where(suspects.inside & able, suspects.miss**2 / suspects.left, -np.inf)
+    best = gain.argmax(axis=0)
+    return gain[best, np.arange(len(best))], suspects.who[best][:, None]
+
+
+def _two_out(
+    suspects: _Suspects, able: BoolArray, total: FloatArray, spread: FloatArray
+) -> tuple[FloatArray, Int64Array]:
+    """The same of the best two. `total` is a segment's sum of weights, `spread` that of squared distances in size."""
+    import numpy as np
+
+    gain, who = np.full(len(total), -np.inf), np.zeros((len(total), 2), dtype=np.int64)
+    for i in range(len(suspects.who) - 1):
+        here = np.flatnonzero(suspects.inside[i] & suspects.inside[i + 1] & able)
+        others = slice(i + 1, None), here
+        miss, left = suspects.miss[i, here], suspects.left[i, here]
+        shared = 1 / total[here] + suspects.off[i, here] * suspects.off[others] / spread[here]
+        both = left * suspects.left[others]
+        apart = both - shared * shared
+        sure = suspects.inside[others] & (apart > 1e-9 * both)
+        falls = (
+            suspects.left[others] * miss**2 + (2 * shared * miss + left * suspects.miss[others]) * suspects.miss[others]
+        )
+        falls = np.where(sure, falls / np.where(sure, apart, 1.0), -np.inf)
+        best = falls.argmax(axis=0)
+        most = falls[best, np.arange(len(best))]
+        better = most > gain[here]
+        gain[here[better]] = most[better]
+        who[here[better], 0], who[here[better], 1] = suspects.who[i], suspects.who[i + 1 + best[better]]
+    return gain, who
 
 
 def _level(t: FloatArray) -> FloatArray:
@@ -146,7 +193,7 @@ def _segments(n: int) -> tuple[Int64Array, Int64Array]:
 
 
 def _suspects(x: FloatArray, t: FloatArray) -> Int64Array:
-    """The sizes that the line between their neighbours misses most, and both ends."""
+    """The sizes that the line between their neighbours, or those beyond, misses most, and both ends."""
     import numpy as np
 
     n = len(x)
@@ -157,7 +204,7 @@ def _suspects(x: FloatArray, t: FloatArray) -> Int64Array:
         part = (x[reach:-reach] - x[: -2 * reach]) / np.maximum(x[2 * reach :] - x[: -2 * reach], 1e-300)
         line = t[: -2 * reach] * (1 - part) + t[2 * reach :] * part
         miss[reach:-reach] = np.maximum(miss[reach:-reach], np.abs(line / t[reach:-reach] - 1))
-    inner = np.argsort(miss[1:-1])[-(_SUSPECTS - 2) :] + 1
+    inner = np.sort(np.argsort(miss[1:-1])[-(_SUSPECTS - 2) :]) + 1
     found: Int64Array = np.concatenate([[0], inner, [n - 1]])
     return found
 
