@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from hockney.explain import Explanation, Finding, Layer, Line, Parameters
     from hockney.fit import Estimate
 
+_VAGUE = 10.0  # an interval whose ends differ so much has no upper end worth a word
+
 
 @command("explain", example="hockney explain last\nhockney explain --machine t3d")
 @click.argument("reference", required=False, metavar="[RUN]", shell_complete=complete.runs)
@@ -158,13 +160,16 @@ def _print_loggp(found: Sequence[Parameters]) -> None:
 
 
 def _with_arm(value: Estimate | None, text: Callable[[float], str]) -> str:
-    """`133 ns ±1.2%`: the longer arm of the interval; as a range where that is no shorter than the value."""
+    """`133 ns ±1.2%`: the longer arm of the interval; a range, or a bound, where that is no shorter than the value."""
     from hockney.explain.finding import relative
 
     if value is None:
         return "-"
     arm = relative(value)
-    return f"{text(value.value)} ±{arm:.1%}" if arm < 1 else f"{text(value.low)} to {text(value.high)}"
+    if arm < 1:
+        return f"{text(value.value)} ±{arm:.1%}"
+    bounded = value.low <= 0 or value.high < _VAGUE * value.low
+    return f"{text(value.low)} to {text(value.high)}" if bounded else f"> {text(value.low)}"
 
 
 def _print_layers(layers: Sequence[Layer]) -> None:

@@ -283,14 +283,12 @@ def _by_class(run: Run, summarized: Iterable[tuple[Series, Summarized]], crowded
     """Of the patterns that measure a pair of ranks. Where several pairs share as much, their median is the class's."""
     topology = topology_of(run)
     launches = {(launch.transport, launch.ranks): launch for launch in run.launches.values()}
-    found: dict[tuple[str, str, int, Options], dict[tuple[str, State], dict[int, list[_PairMark]]]] = {}
+    found: dict[tuple[str, str, int, Options, str, State], dict[int, list[_PairMark]]] = {}
     for series, visits in summarized:
-        point, place = series.point, _place(series)
-        if point.pattern not in PAIR_PATTERNS or point.transport == "null" or place in crowded or not visits:
+        point = series.point
+        if point.pattern not in PAIR_PATTERNS or point.transport == "null" or _place(series) in crowded or not visits:
             continue
         options = tuple(option for option in point.options if option[0] not in ("source", "target"))
-        shared = class_of(point, launches, topology)
-        curves = found.setdefault((point.transport, point.pattern, point.ranks, options), {})
         by_state: dict[State, list[VisitSummary]] = {}
         for visit, state in visits:
             if state != MIXED and visit.median_ns is not None and visit.definition == visits[-1][0].definition:
@@ -298,12 +296,13 @@ def _by_class(run: Run, summarized: Iterable[tuple[Series, Summarized]], crowded
         for state, own in by_state.items():
             mark = _mark(point.bytes, own)
             if mark is not None:
-                curves.setdefault((shared, state), {}).setdefault(point.bytes, []).append((mark, len(own)))
-    for key, curves in found.items():
-        for (shared, state), sizes in curves.items():
-            marks = tuple(_of_class(sizes[size]) for size in sorted(sizes))
-            count = sum(count for members in sizes.values() for _, count in members)
-            yield ClassCurve(Curve(*key, state=state.name, marks=marks), shared, count)
+                pair_class = class_of(point, launches, topology)
+                key = (point.transport, point.pattern, point.ranks, options, pair_class, state)
+                found.setdefault(key, {}).setdefault(point.bytes, []).append((mark, len(own)))
+    for (transport, pattern, ranks, options, pair_class, state), sizes in found.items():
+        marks = tuple(_of_class(sizes[size]) for size in sorted(sizes))
+        count = sum(count for members in sizes.values() for _, count in members)
+        yield ClassCurve(Curve(transport, pattern, ranks, options, state.name, marks), pair_class, count)
 
 
 _PairMark = tuple[Mark, int]  # with how many visits

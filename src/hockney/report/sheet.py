@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hockney.explain.layers import Layer, layer_at, layers_below
-from hockney.fit import Estimate, Segment, fit_line
+from hockney.fit import Estimate, SegmentFit, fit_segments
 from hockney.library import Run, Series
 from hockney.model import Launch, PointStatus, Warning_
 from hockney.stats import Figure, median, place
@@ -40,8 +40,8 @@ class Value:
 class Row:
     """One transport in one state of the machine. None: not measured, or too few visits for an interval.
 
-    r_inf and n_1/2 are of one straight line through the ping-pong of all sizes, None where it does not tell them;
-    `fit_rms` is what it misses.
+    r_inf and n_1/2 are of the last straight segment of the ping-pong's curve, `fit_from_bytes` its first size; None
+    where it does not tell them. `fit_rms` is what it misses.
     """
 
     transport: str
@@ -54,6 +54,7 @@ class Row:
     barrier_ns: Value | None
     r_inf_bytes_per_s: Value | None
     n_half_bytes: Value | None
+    fit_from_bytes: int | None
     fit_rms: float | None
     oversubscribed: bool
 
@@ -161,8 +162,8 @@ def _row(
         before = best.get(series.point.pattern)
         if rate is not None and (before is None or rate.value > before.value):
             best[series.point.pattern] = rate
-    fit = fit_line([*curve], [time.value for time in curve.values()], [time.spread for time in curve.values()])
-    line = fit if isinstance(fit, Segment) else None
+    fit = fit_segments([*curve], [time.value for time in curve.values()], [time.spread for time in curve.values()])
+    line = fit.segments[-1] if isinstance(fit, SegmentFit) else None
     return Row(
         transport=transport,
         library=launch.library if launch else "",
@@ -174,6 +175,7 @@ def _row(
         barrier_ns=barrier,
         r_inf_bytes_per_s=_fitted(line.r_inf_bytes_per_s) if line else None,
         n_half_bytes=_fitted(line.n_half_bytes) if line else None,
+        fit_from_bytes=line.first_bytes if line else None,
         fit_rms=line.relative_rms if line else None,
         oversubscribed=launch is not None and launch.oversubscribed,
     )
