@@ -124,3 +124,9 @@ def test_no_fit_says_why(sizes: list[int], times_ns: list[float], reason: str) -
 def test_unequal_lengths_are_refused() -> None:
     with pytest.raises(ValueError, match="differ in number"):
         fit_line([1, 2, 3], [1.0])
+
+
+def test_a_few_times_that_lie_on_a_line_by_luck_are_not_known_better_than_each_of_them() -> None:
+    """Three times that are known to 10 % each."""
+    found = fitted([1024, 65536, 1 << 20], line([1024, 65536, 1 << 20]), [0.1] * 3)
+    assert found.r_inf_bytes_per_s is None or found.r_inf_bytes_per_s.low < 0.9 * R_INF

@@ -106,6 +106,15 @@ def test_times_that_err_by_their_known_errors_count_less() -> None:
     assert np.median(off) < 0.02
 
 
+def test_one_time_that_is_hardly_known_hides_no_switch() -> None:
+    errors = [0.01] * (len(SIZES) - 1) + [25.0]
+    times = [eager_then_rendezvous(size) for size in SIZES[:-1]] + [2 * eager_then_rendezvous(SIZES[-1])]
+    found = fit_segments(SIZES, times, errors)
+    assert isinstance(found, SegmentFit)
+    assert [(switch.below_bytes, switch.above_bytes) for switch in found.switches] == [(4096, 8192)]
+    assert found.segments[1].relative_rms < 0.02
+
+
 @pytest.mark.parametrize(
     ("sizes", "times_ns", "reason"),
     [

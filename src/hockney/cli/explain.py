@@ -119,8 +119,8 @@ def _print_lines(lines: Sequence[Line]) -> None:
     ]
     render.table(columns, rows)
     render.note(
-        "misses: root mean square of what the line leaves. -: the figures don't tell it. The state that most visits "
-        "saw stands first."
+        "misses: root mean square of what the line leaves, each size as it weighs. -: the figures don't tell it. The "
+        "state that most visits saw stands first."
     )
 
 

@@ -1,6 +1,7 @@
 """Straight lines by weighted least squares, one for each of several groups of sizes, and what their intervals need.
 
-Intervals carry what the lines miss. The scatter is that of the residuals, not of the values' own errors. Where
+Intervals carry what the lines miss. The scatter is that of the residuals; where that is less than the values' own
+errors, so few sizes may lie on a line by luck, and the errors count as some more sizes. Where
 neighbours are missed alike, the curve is no line there, and so many sizes tell less than as many independent ones:
 variances are multiplied by (1 + r) / (1 - r) with r the correlation of neighbouring residuals, and what makes a value
 weigh less than others, its own error, counts only as far as it is not small beside what the line misses.
@@ -22,6 +23,7 @@ from hockney.fit.student import t_quantile
 if TYPE_CHECKING:
     from hockney.model import FloatArray, Int64Array
 
+PRIOR_KNOWN = 8  # how many sizes the intervals of the times weigh, where they are known, when scatter is judged
 _BENT = 2.0
 _STEPS = 100
 _ENOUGH = 1e-3
@@ -77,11 +79,12 @@ class Lines:
 
 
 def fit_lines(
-    sizes: FloatArray, values: FloatArray, level: FloatArray, own: FloatArray, group: Int64Array
+    sizes: FloatArray, values: FloatArray, level: FloatArray, own: FloatArray, group: Int64Array, known: float = 0.0
 ) -> tuple[Lines, FloatArray]:
     """The lines of all groups, and each size's value on its line.
 
     A value's scatter is the same fraction of its `level` everywhere but for `own`, what a size weighs; 0 leaves it out.
+    `known` is that fraction as the values' own errors have it, where these are known.
     """
     import numpy as np
 
@@ -99,7 +102,11 @@ def fit_lines(
     fitted = mean[group] + slope[group] * off
     freedom = max(1, int(np.count_nonzero(own)) - 2 * count)
     off_line = np.sqrt(weights) * (values - fitted)
-    variance = float(off_line @ off_line) / freedom * _repeated(off_line, group)
+    squares = float(off_line @ off_line)
+    scatter = squares / freedom
+    if scatter < known**2:
+        scatter = (squares + PRIOR_KNOWN * known**2) / (freedom + PRIOR_KNOWN)
+    variance = scatter * _repeated(off_line, group)
     return Lines(mean_bytes, mean, slope, variance / total, variance / spread, freedom), fitted
 
 

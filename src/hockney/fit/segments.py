@@ -40,7 +40,7 @@ class Segment:
     sizes: int
     t0_ns: Estimate  # where the line meets size 0; below zero where times grow faster than the size
     ns_per_byte: Estimate
-    relative_rms: float  # of (measured - fitted) / fitted
+    relative_rms: float  # of (measured - fitted) / fitted, each size as much as it weighs
     n_half_bytes: Estimate | None  # None where there is no r_inf, or t_0 isn't above zero
 
     def time_ns(self, size_bytes: float) -> float:
@@ -103,10 +103,13 @@ def fit_segments(
     group = np.searchsorted(found.starts, np.arange(len(sizes)), side="right") - 1
     kept = np.ones(len(sizes), dtype=bool)
     kept[list(found.outliers)] = False
-    lines, residuals = _lines(curve, kept, group)
+    lines, residuals, weights = _lines(curve, kept, group)
     count = len(found.starts)
     mine = [kept & (group == which) for which in range(count)]
-    segments = tuple(_segment(lines, which, sizes[mine[which]], residuals[mine[which]]) for which in range(count))
+    segments = tuple(
+        _segment(lines, which, sizes[mine[which]], residuals[mine[which]], weights[mine[which]])
+        for which in range(count)
+    )
     return SegmentFit(
         segments=segments,
         switches=tuple(_switch(lines, which, segments) for which in range(count - 1)),
@@ -127,8 +130,8 @@ def fit_line(
     if isinstance(curve, NoFit):
         return curve
     sizes = curve[0]
-    lines, residuals = _lines(curve, np.ones(len(sizes), dtype=bool), np.zeros(len(sizes), dtype=np.int64))
-    return _segment(lines, 0, sizes, residuals)
+    lines, *missed = _lines(curve, np.ones(len(sizes), dtype=bool), np.zeros(len(sizes), dtype=np.int64))
+    return _segment(lines, 0, sizes, *missed)
 
 
 _Curve = tuple["FloatArray", "FloatArray", "FloatArray | None"]  # ascending sizes, times, relative standard errors
@@ -152,21 +155,23 @@ def _curve(sizes_bytes: Sequence[int], times_ns: Sequence[float], errors: Sequen
     return sizes, times, None if errors is None else np.array([errors[i] for i in order]) / t_quantile(1000)
 
 
-def _lines(curve: _Curve, kept: BoolArray, group: Int64Array) -> tuple[Lines, FloatArray]:
-    """The line of each group, and of each size what its line misses, as a fraction of the line."""
+def _lines(curve: _Curve, kept: BoolArray, group: Int64Array) -> tuple[Lines, FloatArray, FloatArray]:
+    """The line of each group; and of each size what its line misses, as a fraction of the line, and what it weighs."""
     import numpy as np
 
     sizes, times, standard = curve
     fitted, missed = times, 0.0
+    known = 0.0 if standard is None else float(np.median(standard))
     for _ in range(_REWEIGHTED):
-        lines, fitted = fit_lines(sizes, times, fitted, kept * weights_of(standard, len(sizes), missed), group)
+        weights = kept * weights_of(standard, len(sizes), missed)
+        lines, fitted = fit_lines(sizes, times, fitted, weights, group, known)
         fitted = np.maximum(fitted, 1e-3 * times)  # a line that goes below zero is no level
         residuals = (times - fitted) / fitted
         missed = 0.0 if standard is None else missed_by(residuals[kept], standard[kept], lines.freedom)
-    return lines, residuals
+    return lines, residuals, weights
 
 
-def _segment(lines: Lines, which: int, sizes: FloatArray, residuals: FloatArray) -> Segment:
+def _segment(lines: Lines, which: int, sizes: FloatArray, residuals: FloatArray, weights: FloatArray) -> Segment:
     import numpy as np
 
     return Segment(
@@ -175,7 +180,7 @@ def _segment(lines: Lines, which: int, sizes: FloatArray, residuals: FloatArray)
         sizes=len(sizes),
         t0_ns=lines.value(which, 0.0),
         ns_per_byte=lines.slope_of(which),
-        relative_rms=float(np.sqrt(np.mean(residuals**2))),
+        relative_rms=float(np.sqrt(np.average(residuals**2, weights=weights))),
         n_half_bytes=_n_half(lines, which),
     )
 
