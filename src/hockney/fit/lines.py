@@ -23,7 +23,7 @@ from hockney.fit.student import t_quantile
 if TYPE_CHECKING:
     from hockney.model import FloatArray, Int64Array
 
-PRIOR_KNOWN = 8  # how many sizes the intervals of the times weigh, where they are known, when scatter is judged
+_KNOWN = 3  # as so many sizes more count the values' own errors where the scatter is less
 _BENT = 2.0
 _STEPS = 100
 _ENOUGH = 1e-3
@@ -105,7 +105,7 @@ def fit_lines(
     squares = float(off_line @ off_line)
     scatter = squares / freedom
     if scatter < known**2:
-        scatter = (squares + PRIOR_KNOWN * known**2) / (freedom + PRIOR_KNOWN)
+        scatter = (squares + _KNOWN * known**2) / (freedom + _KNOWN)
     variance = scatter * _repeated(off_line, group)
     return Lines(mean_bytes, mean, slope, variance / total, variance / spread, freedom), fitted
 

@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hockney.fit.lines import PRIOR_KNOWN, weights_of
+from hockney.fit.lines import weights_of
 
 if TYPE_CHECKING:
     from hockney.model import BoolArray, FloatArray, Int64Array
@@ -37,6 +37,7 @@ _PATIENCE = 2  # segments more without a gain, and the search is over
 _SWITCH = 4.0  # parameters: a line, and the choice of its place, which chance may use; tests/fit/truth.py has the rates
 _OUTLIER = 3.0  # parameters: a value and the choice of a size
 _FLOOR = 0.005  # deviations of half a percent are never worth a segment
+_PRIOR_KNOWN = 8  # how many sizes the intervals of the times weigh, where they are known, when scatter is judged
 _PRIOR_UNKNOWN = 1
 
 
@@ -67,7 +68,7 @@ def partition(sizes: FloatArray, times: FloatArray, errors: FloatArray | None) -
     weights = weights_of(errors, len(sizes))
     # The median, as for the weights: one time that is hardly known must not hide every switch.
     scatter = _FLOOR**2 + (0.0 if errors is None else float(np.median(errors)) ** 2)
-    prior = _PRIOR_UNKNOWN if errors is None else PRIOR_KNOWN
+    prior = _PRIOR_UNKNOWN if errors is None else _PRIOR_KNOWN
     outliers: set[int] = set()
     starts: tuple[int, ...] = (0,)
     for _ in range(_PASSES_MAX):
