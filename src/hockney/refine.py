@@ -29,7 +29,7 @@ def sizes_to_add(curve: Sequence[tuple[int, Interval]], *, grain_bytes: int = 1,
         return []
     found: set[int] = set()
     for switch in fit.switches:
-        if abs(switch.relative) >= JUMP:
+        if abs(switch.relative.value) >= JUMP:
             found |= _inside(switch.below_bytes, switch.above_bytes, grain_bytes, exact=exact and not switch.bend)
     for at in _missed(fit, [time.precision or 0.0 for time in times]):
         for low, high in zip(fit.sizes_bytes[max(0, at - 1) : at + 1], fit.sizes_bytes[at : at + 2], strict=False):

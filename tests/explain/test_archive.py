@@ -67,7 +67,7 @@ def test_6_all_to_all_among_62_lacks_bandwidth_not_time_per_message() -> None:
 
 
 def test_7_two_ways_at_once_are_no_full_duplex() -> None:
-    ratio = one("gpmimd", "duplex ratio", "0.74 at 4 B", "0.59 at 1 KiB")
+    ratio = one("gpmimd", "duplex ratio", "0.742 (0.729 to 0.756) at 4 B", "0.586 (0.586 to 0.587) at 1 KiB")
     assert "slow each other down" in ratio.sentence
 
 

@@ -8,6 +8,7 @@ from tests.fit.test_loggp import SMALL
 from tests.fit.truth import sizes_of
 
 from hockney.cli.explain import _print_lines, _print_loggp
+from hockney.explain.curve import ClassCurve
 from hockney.explain.fits import lines_of, parameters_of
 from hockney.explain.loggp import Fitted
 from hockney.fit import NoFit, fit_loggp
@@ -36,10 +37,17 @@ def test_a_curve_without_a_line_says_why() -> None:
     assert without == {"pingpong on shm": "a fit needs three sizes, there are 2"}
 
 
-def test_one_pair_by_name_has_its_line_and_one_of_many_has_none() -> None:
-    one, other = (curve(ranks=4, options={"source": 1, "target": target}) for target in (2, 3))
-    assert len(lines_of(reading(one))[0]) == 1
-    assert lines_of(reading(one, other)) == ((), {})
+def test_the_state_that_most_visits_saw_stands_first_and_one_with_too_few_sizes_is_silent() -> None:
+    near = curve(line(500, 0.1))
+    far, few = curve(line(900, 0.2), state="far"), curve(sizes=SIZES[:2], state="near, one slowed")
+    of = reading(
+        near,
+        by_class=(ClassCurve(few, "one core", 12), ClassCurve(far, "one core", 90), ClassCurve(near, "one core", 400)),
+    )
+    lines, without = lines_of(of)
+    assert [(one.state, one.pair_class) for one in lines] == [("near", "one core"), ("far", "one core")]
+    assert [one.t0_ns.value for one in lines] == pytest.approx([500, 900])
+    assert without == {}
 
 
 def test_lines_are_printed_with_their_arms(capsys: pytest.CaptureFixture[str]) -> None:

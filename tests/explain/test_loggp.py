@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 from tests.builders import make_info, make_launch, make_point, make_visit
-from tests.fit.test_loggp import LARGE, MESSAGES, SMALL, Machine, check
+from tests.fit.test_loggp import LARGE, SMALL, check
+from tests.fit.truth import MESSAGES, Machine
 
 from hockney.explain.loggp import Fitted, loggp_of
 from hockney.fit import NoFit

@@ -110,7 +110,27 @@ def test_idle_matrices_are_read_without_samples(tmp_path: Path, monkeypatch: pyt
     assert len(matrices(tmp_path, idle(4, {}, 1000.0))) == 1
 
 
-def test_curves_between_many_pairs_have_no_lines(tmp_path: Path) -> None:
+def test_pairs_that_share_as_much_have_one_line_in_each_state(tmp_path: Path) -> None:
+    """Four ranks on two hosts: 100 ns + 0.1 ns/B within a host, 3000 + 0.3 between, twice that in the other state."""
+    made = []
+    for (a, b), size in itertools.product(itertools.permutations(range(4), 2), (8, 1024, 8192, 65536)):
+        time_ns = 100 + 0.1 * size if a // 2 == b // 2 else 3000 + 0.3 * size
+        point = Point("mpi", "pingpong", 4, size, options(source=a, target=b))
+        slow = Made(point, 2 * time_ns, divisor=2, visits=7, floor_ns=184.0)
+        made.append(Made(point, time_ns, divisor=2, visits=9, then=slow))
+    store_run(tmp_path / "r.db", "allpairs", made, hosts=("a", "a", "b", "b"))
+    with open_results(tmp_path / "r.db") as results:
+        of = explain_run(results.run())
+    assert [(line.pattern, line.pair_class, line.state) for line in of.lines] == [
+        ("pingpong", "between hosts", "near"),
+        ("pingpong", "between hosts", "far"),
+        ("pingpong", "one host", "near"),
+        ("pingpong", "one host", "far"),
+    ]
+    assert [line.t0_ns.value for line in of.lines] == pytest.approx([3000, 6000, 100, 200], rel=0.02)
+
+
+def test_two_sizes_between_pairs_are_said_to_be_too_few_for_a_line(tmp_path: Path) -> None:
     made = [
         dataclasses.replace(one, point=dataclasses.replace(one.point, bytes=size))
         for one in idle(4, {}, 1000.0)
@@ -120,7 +140,8 @@ def test_curves_between_many_pairs_have_no_lines(tmp_path: Path) -> None:
     with open_results(tmp_path / "r.db") as results:
         of = explain_run(results.run())
     assert not of.lines
-    assert not [name for name, _ in of.lacking if name.startswith("lines through")]
+    lacking = [(name, reason) for name, reason in of.lacking if name.startswith("lines through")]
+    assert lacking == [("lines through pingpong on mpi", "a fit needs three sizes, there are 2")]
 
 
 def test_in_rounds_each_pair_has_its_own_time(tmp_path: Path) -> None:

@@ -3,7 +3,11 @@
 Sizes are those of real runs: 0 and powers of two to 4 MiB, alone or with one or two sizes between each. A time errs by
 normal noise of the same fraction everywhere. From one segment to the next the time jumps by a factor of 1.1 to 2, and
 by five times the noise at least, in four of five cases upwards, and the rate changes by a factor of up to two.
-Outliers are single sizes that take 1.2 to 2 times as long, and ten times the noise longer at least.
+Outliers are single sizes that take 1.2 to 2 times as long, and ten times the noise longer at least. Of two states each
+has a random curve of its own, and every size has visits in both, by turns.
+
+Curves that are not quite lines are a line times a random wave, whose neighbours within some factor of the size are
+alike; machines for LogGP have random parameters (tests/fit/test_loggp.py says what they mean).
 """
 
 from __future__ import annotations
@@ -13,13 +17,20 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from tests.builders import make_point, visits_with_medians
 
-from hockney.fit import Estimate, SegmentFit, fit_segments
+from hockney.fit import Estimate, NoFit, RoundTrips, Segment, SegmentFit, fit_line, fit_loggp, fit_segments
+from hockney.stats import classify, figures_of, signs_of
 
 Floats = NDArray[np.float64]
 GRIDS = {24: (1.0,), 36: (1.0, 1.5), 60: (1.0, 1.25, 1.5)}
 SEGMENT_SIZES = 6  # of a segment, at least
 STRONG = 10.0  # a switch of this strength is one that must be found
+LINE_GRIDS = {
+    "8 sizes": [0, 8, 64, 512, 4096, 32768, 262144, 1 << 20],
+    "24 sizes": [0, *(2**n for n in range(23))],
+}
+_OF_NINE = 2.47  # the median of nine normal values errs by 1 / 2.47 of what each errs by
 STRENGTHS = ((2, 4), (4, 6), (6, 8), (8, 10), (10, 15), (15, 30))
 NOISES = (0.01, 0.03, 0.1)
 
@@ -35,6 +46,11 @@ class Curve:
     lines: list[tuple[float, float]]  # t0_ns, ns_per_byte
     outliers: set[int]
     strength: float  # of the weakest switch
+
+    def true_ns(self, at: int) -> float:
+        """Without noise and outliers."""
+        t0, slope = self.lines[max(i for i, start in enumerate(self.starts) if start <= at)]
+        return t0 + slope * self.sizes_bytes[at]
 
 
 def sizes_of(count: int) -> list[int]:
@@ -86,8 +102,38 @@ def _miss(size: Floats, times: Floats) -> float:
 
 
 @dataclass
-class Score:
-    """Counts over many curves."""
+class Parameters:
+    """Counts of fitted parameters beside the truth."""
+
+    intervals: int = 0
+    covered: int = 0
+    within: int = 0  # values within 2 % of the truth
+    known: int = 0  # those whose interval reaches 2 % at most to either side
+    near: int = 0  # of these: values within 2 % of the truth
+
+    def count(self, estimate: Estimate, truth: float) -> None:
+        """One of them."""
+        near = abs(estimate.value / truth - 1) <= 0.02
+        self.intervals += 1
+        self.covered += estimate.low <= truth <= estimate.high
+        self.within += near
+        if max(estimate.high - estimate.value, estimate.value - estimate.low) <= 0.02 * abs(estimate.value):
+            self.known += 1
+            self.near += near
+
+    def shares(self) -> list[str]:
+        """As the tables have them."""
+        return [
+            share(self.covered, self.intervals),
+            share(self.within, self.intervals),
+            share(self.known, self.intervals),
+            share(self.near, self.known),
+        ]
+
+
+@dataclass
+class Score(Parameters):
+    """Counts over many curves; parameters are t_0, slope, r_inf and n_1/2 where all switches are strong and found."""
 
     curves: int = 0
     invented: int = 0  # curves with more segments than there are
@@ -96,14 +142,14 @@ class Score:
     outliers: int = 0
     outliers_found: int = 0
     outliers_invented: int = 0  # curves with an outlier that is none
-    intervals: int = 0  # of t0, 1 / r_inf, r_inf and n_1/2 where all switches are strong and placed
-    covered: int = 0
-    known: int = 0  # those that reach 2 % at most to either side
-    near: int = 0  # of these: values within 2 % of the truth
 
     def add(self, one: Curve, *, errors: bool = False) -> None:
         """Fit a curve and compare with the truth."""
-        fit = fit_segments(one.sizes_bytes, one.times_ns, [1.96 * one.noise] * len(one.times_ns) if errors else None)
+        self.compare(one, one.times_ns, [1.96 * one.noise] * len(one.times_ns) if errors else None)
+
+    def compare(self, one: Curve, times_ns: Sequence[float], errors: Sequence[float] | None) -> None:
+        """The fit of these times with the truth of a curve."""
+        fit = fit_segments(one.sizes_bytes, times_ns, errors)
         assert isinstance(fit, SegmentFit)
         placed = _placed(one, fit)
         self.curves += 1
@@ -116,11 +162,7 @@ class Score:
         self.outliers_found += len(one.outliers & set(fit.outliers))
         self.outliers_invented += not set(fit.outliers) <= one.outliers
         for estimate, truth in _parameters(one, fit) if placed and strong else ():
-            self.intervals += 1
-            self.covered += estimate.low <= truth <= estimate.high
-            if max(estimate.high - estimate.value, estimate.value - estimate.low) <= 0.02 * abs(estimate.value):
-                self.known += 1
-                self.near += abs(estimate.value / truth - 1) <= 0.02
+            self.count(estimate, truth)
 
 
 def _placed(one: Curve, fit: SegmentFit) -> bool:
@@ -134,12 +176,16 @@ def _placed(one: Curve, fit: SegmentFit) -> bool:
 
 def _parameters(one: Curve, fit: SegmentFit) -> Iterator[tuple[Estimate, float]]:
     for segment, (t0, slope) in zip(fit.segments, one.lines, strict=True):
-        yield segment.t0_ns, t0
-        yield segment.ns_per_byte, slope
-        if segment.r_inf_bytes_per_s is not None:
-            yield segment.r_inf_bytes_per_s, 1e9 / slope
-        if segment.n_half_bytes is not None:
-            yield segment.n_half_bytes, t0 / slope
+        yield from _of_segment(segment, t0, slope)
+
+
+def _of_segment(segment: Segment, t0: float, slope: float) -> Iterator[tuple[Estimate, float]]:
+    yield segment.t0_ns, t0
+    yield segment.ns_per_byte, slope
+    if segment.r_inf_bytes_per_s is not None:
+        yield segment.r_inf_bytes_per_s, 1e9 / slope
+    if segment.n_half_bytes is not None:
+        yield segment.n_half_bytes, t0 / slope
 
 
 def score(*, noise: float, switched: bool, outliers: int, curves: int = 200) -> Score:
@@ -152,9 +198,134 @@ def score(*, noise: float, switched: bool, outliers: int, curves: int = 200) -> 
     return total
 
 
+def states_score(*, noise: float, switched: bool, curves: int = 200) -> Score:
+    """Of random curves that a run measured in two states of the machine, told apart by its floors: two for each run.
+
+    A visit errs by its own noise, so much that the median of nine errs by `noise`.
+    """
+    rng = np.random.default_rng(184)
+    total = Score()
+    for _ in range(curves // 2):
+        count = int(rng.choice([24, 36]))
+        own: dict[str, Curve] = {}
+        while len(own) < 2:
+            one = curve(rng, segments=int(rng.integers(2, 5)) if switched else 1, noise=noise)
+            if len(one.sizes_bytes) == count:
+                own["far" if own else "near"] = one
+        _add_states(total, own, rng)
+    return total
+
+
+def _add_states(total: Score, own: dict[str, Curve], rng: np.random.Generator) -> None:
+    visits = []
+    for at, size in enumerate(own["near"].sizes_bytes):
+        for name, floor_ns in (("near", 27.0), ("far", 184.0)):
+            one = own[name]
+            medians = 1e3 * one.true_ns(at) * rng.normal(1, one.noise * _OF_NINE, 9)  # whole ns are no error then
+            floors = [floor_ns * rng.normal(1, 0.02, 2) for _ in medians]
+            for median_ns, (before, after) in zip(medians.tolist(), floors, strict=True):
+                visits += visits_with_medians([median_ns], make_point(size), floor_ns=(before, after))
+    states = classify([signs_of(visit) for visit in visits])
+    times: dict[str, list[tuple[float, float]]] = {"near": [], "far": []}
+    for at in range(len(own["near"].sizes_bytes)):
+        mine = slice(18 * at, 18 * (at + 1))
+        for figure in figures_of(visits[mine], states[mine]):
+            assert figure.low_ns is not None
+            assert figure.high_ns is not None
+            arm = max(figure.high_ns - figure.value_ns, figure.value_ns - figure.low_ns)
+            times[figure.state].append((figure.value_ns / 1e3, arm / figure.value_ns))
+    for name, found in times.items():
+        total.compare(own[name], *map(list, zip(*found, strict=True)))
+
+
+def lines_score(grid: str, *, missed: float, alike: float, unequal: bool, curves: int = 200) -> Score:
+    """One line through curves that are not quite lines: every size is off by about the fraction `missed`.
+
+    Neighbours within a factor of 2 to the power `alike` are off alike. Errors: 1 %, or `unequal`, 0.3 to 20 %.
+    """
+    rng = np.random.default_rng(1862)
+    sizes = np.array(LINE_GRIDS[grid], dtype=float)
+    powers = np.log2(np.maximum(sizes, 1))
+    together = np.exp(-(((powers[:, None] - powers) / alike) ** 2)) if alike else np.eye(len(sizes))
+    waves = missed * np.linalg.cholesky(together + 1e-9 * np.eye(len(sizes)))
+    total = Score()
+    for _ in range(curves):
+        t0, slope = 10 ** rng.uniform(2, 4.3), 10 ** rng.uniform(-1.3, 0.3)
+        errors = 10 ** rng.uniform(-2.5, -0.7, len(sizes)) if unequal else np.full(len(sizes), 0.01)
+        off = waves @ rng.standard_normal(len(sizes)) + errors / 1.96 * rng.standard_normal(len(sizes))
+        segment = fit_line(LINE_GRIDS[grid], ((t0 + slope * sizes) * np.exp(off)).tolist(), errors.tolist())
+        assert isinstance(segment, Segment)
+        total.curves += 1
+        for estimate, truth in _of_segment(segment, t0, slope):
+            total.count(estimate, truth)
+    return total
+
+
+MESSAGES = 16
+DELAY_NS = 5e7
+
+
+@dataclass(frozen=True)
+class Machine:
+    """LogGP as its authors mean it: a message costs o at each end, L on the way, and g + size G to its successor."""
+
+    latency_ns: float = 900.0
+    send_ns: float = 300.0
+    receive_ns: float = 200.0
+    gap_ns: float = 450.0
+    gap_ns_per_byte: float = 0.08
+
+    def way_ns(self, size: int) -> float:
+        return self.send_ns + self.latency_ns + size * self.gap_ns_per_byte + self.receive_ns
+
+    def round_trip_ns(self, size: int, messages: int, delay_ns: float) -> float:
+        """PRTT(n, d) for no delay, or for one that is longer than a round trip."""
+        if delay_ns:
+            return messages * (self.send_ns + delay_ns) + self.receive_ns
+        return 2 * self.way_ns(size) + (messages - 1) * (self.gap_ns + size * self.gap_ns_per_byte)
+
+    def trips(self, size: int, noise: float = 0.0, rng: np.random.Generator | None = None) -> RoundTrips:
+        """Noise is of the communication; a delay ends when the clock says so."""
+
+        def measured(messages: int, delay_ns: float) -> float:
+            communication_ns = self.round_trip_ns(size, messages, delay_ns) - messages * delay_ns
+            luck = rng.normal(1, noise) if rng is not None else 1.0
+            return communication_ns * luck + messages * delay_ns
+
+        return RoundTrips(
+            size_bytes=size,
+            messages=MESSAGES,
+            one_ns=measured(1, 0),
+            burst_ns=measured(MESSAGES, 0),
+            one_delayed_ns=measured(1, DELAY_NS),
+            spaced_ns=measured(MESSAGES, DELAY_NS),
+            delay_ns=DELAY_NS,
+        )
+
+
+LOGGP = {"L": "latency_ns", "o_s": "send_ns", "o_r": "receive_ns", "g": "gap_ns", "G": "gap_ns_per_byte"}
+
+
+def loggp_score(*, noise: float, machines: int = 200) -> dict[str, Parameters]:
+    """Of each parameter of random machines of one segment, measured at 36 sizes."""
+    rng = np.random.default_rng(12)
+    scores = {name: Parameters() for name in LOGGP}
+    for _ in range(machines):
+        latency, send, receive, gap = rng.uniform(200, 2000, 4).tolist()
+        truth = Machine(latency, send, receive, gap, float(10 ** rng.uniform(-2, 0)))
+        found = fit_loggp([truth.trips(size, noise, rng) for size in sizes_of(36)])
+        assert not isinstance(found, NoFit)
+        if len(found) > 1:
+            continue  # a switch was invented
+        for name, attribute in LOGGP.items():
+            scores[name].count(getattr(found[0], attribute), getattr(truth, attribute))
+    return scores
+
+
+PARAMETERS = "intervals that hold the truth | within 2 % | known to 2 % | of these, within 2 %"
 HEAD = (
     "curves | noise | outliers in each | a switch invented | strong switches placed | outliers found | "
-    "an outlier invented | intervals that hold the truth | known to 2 % | of these, within 2 %"
+    f"an outlier invented | {PARAMETERS}"
 )
 
 
@@ -178,26 +349,50 @@ def found_by_strength(curves: int) -> list[str]:
     return [f"| {low} to {high} | {each[0]} | {share(each[1], each[0])} |" for (low, high), each in counts.items()]
 
 
+def _row(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _head(text: str) -> str:
+    return f"\n| {text} |\n|{' --- |' * len(text.split('|'))}"
+
+
+def _curves_row(kind: str, noise: float, outliers: int, s: Score) -> str:
+    return _row(
+        kind,
+        f"{100 * noise:.0f} %",
+        str(outliers),
+        share(s.invented, s.curves),
+        share(s.placed, s.strong),
+        share(s.outliers_found, s.outliers),
+        share(s.outliers_invented, s.curves),
+        *s.shares(),
+    )
+
+
 def main() -> None:
     """Print the tables."""
-    print(f"| {HEAD} |\n|{' --- |' * len(HEAD.split('|'))}")
-    for switched in (False, True):
+    print(_head("strength of the weakest switch | curves | switches placed"))
+    print("\n".join(found_by_strength(6000)))
+    print(_head(HEAD))
+    kinds = {False: "straight", True: "one to three switches"}
+    for switched, kind in kinds.items():
         for noise in NOISES:
             for outliers in (0, 2):
-                s = score(noise=noise, switched=switched, outliers=outliers, curves=1000)
-                shares = [
-                    share(s.invented, s.curves),
-                    share(s.placed, s.strong),
-                    share(s.outliers_found, s.outliers),
-                    share(s.outliers_invented, s.curves),
-                    share(s.covered, s.intervals),
-                    share(s.known, s.intervals),
-                    share(s.near, s.known),
-                ]
-                kind = "one to three switches" if switched else "straight"
-                print(f"| {kind} | {100 * noise:.0f} % | {outliers} | {' | '.join(shares)} |")
-    print("\n| strength of the weakest switch | curves | switches placed |\n| --- | --- | --- |")
-    print("\n".join(found_by_strength(6000)))
+                found = score(noise=noise, switched=switched, outliers=outliers, curves=1000)
+                print(_curves_row(kind, noise, outliers, found))
+    for switched, kind in kinds.items():
+        print(_curves_row(f"{kind}, in two states", 0.01, 0, states_score(noise=0.01, switched=switched)))
+    print(_head(f"sizes | each off its line by about | alike over a factor of | errors of the times | {PARAMETERS}"))
+    for grid in LINE_GRIDS:
+        for missed, alike, unequal in ((0.1, 0.0, False), (0.1, 0.0, True), (0.1, 1.5, False), (0.1, 3.0, False)):
+            found = lines_score(grid, missed=missed, alike=alike, unequal=unequal, curves=1000)
+            errors = "0.3 to 20 %" if unequal else "1 %"
+            print(_row(grid, f"{100 * missed:.0f} %", f"{2**alike:.3g}" if alike else "-", errors, *found.shares()))
+    print(_head(f"LogGP's | noise | {PARAMETERS}"))
+    for noise in NOISES[:2]:
+        for name, parameters in loggp_score(noise=noise, machines=1000).items():
+            print(_row(name, f"{100 * noise:.0f} %", *parameters.shares()))
 
 
 if __name__ == "__main__":

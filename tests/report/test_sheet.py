@@ -37,3 +37,22 @@ def test_stream_is_of_long_messages_sixteen_under_way(tmp_path: Path) -> None:
 @pytest.mark.parametrize("other", [oneway(7, 16), oneway(1 << 16, 3)])
 def test_what_is_no_stream_is_not_shown_as_one(tmp_path: Path, other: Made) -> None:
     assert row(tmp_path, LATENCY, other).stream_bytes_per_s is None
+
+
+def test_r_inf_and_n_half_are_of_the_longest_messages(tmp_path: Path) -> None:
+    """Eager up to 4 KiB, 10 GB/s; then 2 us more to begin with, and 20 GB/s."""
+    made = [
+        Made(
+            Point("shm", "pingpong", 2, size, ()),
+            500 + 0.1 * size if size <= 4096 else 2500 + 0.05 * size,
+            divisor=2,
+            bytes_per_rep=2 * size,
+        )
+        for size in (8, 64, 512, 1024, 2048, 4096, 8192, 16384, 65536, 1 << 18, 1 << 20)
+    ]
+    found = row(tmp_path, *made)
+    assert found.r_inf_bytes_per_s is not None
+    assert found.n_half_bytes is not None
+    assert found.r_inf_bytes_per_s.value == pytest.approx(2e10, rel=0.01)
+    assert found.n_half_bytes.value == pytest.approx(50000, rel=0.01)
+    assert found.fit_from_bytes == 8192

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from hockney.explain import Explanation, Finding, Layer, Line, Parameters
     from hockney.fit import Estimate
 
+_VAGUE = 10.0  # an interval whose ends differ so much has no upper end worth a word
+
 
 @command("explain", example="hockney explain last\nhockney explain --machine t3d")
 @click.argument("reference", required=False, metavar="[RUN]", shell_complete=complete.runs)
@@ -96,7 +98,12 @@ def _print_lines(lines: Sequence[Line]) -> None:
         return
     render.title("Straight lines through the times (t_0 + size / r_inf), by segment")
     titles = ("sizes", "t_0", "r_inf", "n_1/2", "misses")
-    columns = [Column("of", key=True), *(Column(title, right=True) for title in titles), Column("state")]
+    columns = [
+        Column("of", key=True),
+        *(Column(title, right=True) for title in titles),
+        Column("ranks share"),
+        Column("state"),
+    ]
     rows = [
         (
             f"{line.pattern} on {line.transport}" + (f", {line.ranks} ranks" if line.ranks != 2 else ""),
@@ -105,12 +112,16 @@ def _print_lines(lines: Sequence[Line]) -> None:
             _with_arm(line.r_inf_bytes_per_s, format_rate),
             _with_arm(line.n_half_bytes, lambda value: format_bytes(round(value))),
             f"{line.relative_rms:.1%}",
+            line.pair_class or "-",
             line.state,
         )
         for line in lines
     ]
     render.table(columns, rows)
-    render.note("misses: root mean square of what the line leaves. -: the figures don't tell it.")
+    render.note(
+        "misses: root mean square of what the line leaves, each size as it weighs. -: the figures don't tell it. The "
+        "state that most visits saw stands first."
+    )
 
 
 def _print_loggp(found: Sequence[Parameters]) -> None:
@@ -122,6 +133,7 @@ def _print_loggp(found: Sequence[Parameters]) -> None:
         Column("of", key=True),
         *(Column(title, right=True) for title in titles),
         Column("holds"),
+        Column("ranks share"),
         Column("state"),
     ]
     holds = {True: "yes", False: "no", None: "not told"}
@@ -135,6 +147,7 @@ def _print_loggp(found: Sequence[Parameters]) -> None:
             ),
             _with_arm(one.loggp.rate_bytes_per_s, format_rate),
             holds[one.loggp.holds],
+            one.pair_class or "-",
             one.state,
         )
         for one in found
@@ -147,13 +160,16 @@ def _print_loggp(found: Sequence[Parameters]) -> None:
 
 
 def _with_arm(value: Estimate | None, text: Callable[[float], str]) -> str:
-    """`133 ns ±1.2%`: the longer arm of the interval; as a range where that holds zero."""
+    """`133 ns ±1.2%`: the longer arm of the interval; a range, or a bound, where that is no shorter than the value."""
+    from hockney.explain.finding import relative
+
     if value is None:
         return "-"
-    if value.low <= 0 <= value.high or value.value == 0:
-        return f"{text(value.low)} to {text(value.high)}"
-    arm = max(value.high - value.value, value.value - value.low) / abs(value.value)
-    return f"{text(value.value)} ±{arm:.2g}" if arm >= 10 else f"{text(value.value)} ±{arm:.1%}"
+    arm = relative(value)
+    if arm < 1:
+        return f"{text(value.value)} ±{arm:.1%}"
+    bounded = value.low <= 0 or value.high < _VAGUE * value.low
+    return f"{text(value.low)} to {text(value.high)}" if bounded else f"> {text(value.low)}"
 
 
 def _print_layers(layers: Sequence[Layer]) -> None:

@@ -42,7 +42,11 @@ hockney run --resume"""
 @click.option(
     "--limit", metavar="DURATION", help="Time limit of one measurement; if not said as --time, but 20s to 60s."
 )
-@click.option("--refine/--no-refine", default=None, help="Add sizes until the place of each jump is known to a byte.")
+@click.option(
+    "--refine/--no-refine",
+    default=None,
+    help="Add sizes until each jump lies between two neighbours, as close as the pattern's sizes can lie (mostly 1 B).",
+)
 @click.option("--oversubscribe", is_flag=True, help="Run points with more ranks than CPUs too.")
 @click.option(
     "-l",

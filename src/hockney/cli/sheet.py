@@ -96,8 +96,8 @@ def _legend(sheet: Sheet) -> str:
     parts = [
         *_floor_words(sheet),
         "stream, two-way: best of 64 KiB and 1 MiB, 16 messages under way; two-way counts both directions.",
-        "r_inf, n_1/2: one straight line through the ping-pong of all sizes, and what its misses leave of each.",
-        "-: too few visits in that state for an interval.",
+        "r_inf, n_1/2: of the straight line through the longest messages of the ping-pong, on which explain says more.",
+        "-: too few visits in that state for an interval, or a line that does not tell it.",
         f"Visits by state: {seen}.",
     ]
     if sheet.harness_ns is not None:

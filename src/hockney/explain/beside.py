@@ -93,20 +93,24 @@ def duplex(reading: Reading) -> Found:
 
 
 def _duplex(two: Curve, one: Curve) -> Finding | None:
-    found = [(size, ratio(own, of_one)) for size, own, of_one in _common(two, one)]
-    slower = any(quotient.low > _FULL_DUPLEX for _, quotient in found)
-    faster = any(quotient.high < _LESS for _, quotient in found)
-    if not slower and not faster:
+    """Of the sizes that say something: those whose ratio lies on one side of full duplex for sure."""
+    found = [
+        (size, quotient)
+        for size, own, of_one in _common(two, one)
+        for quotient in [ratio(own, of_one)]
+        if quotient.low > _FULL_DUPLEX or quotient.high < _LESS
+    ]
+    if not found:
         return None
-    last = found[-1][1]
-    span = f"{found[0][1].value:.2f} at {format_bytes(found[0][0])}"
+    (first, of_first), (last, of_last) = found[0], found[-1]
+    span = f"{ratio_text(of_first)} at {format_bytes(first)}"
     if len(found) > 1:
-        span += f" and {last.value:.2f} at {format_bytes(found[-1][0])}"
+        span += f" and {ratio_text(of_last)} at {format_bytes(last)}"
     words = []
-    if slower:
-        turns = found[-1][1].low > _HALF_DUPLEX
+    if any(quotient.low > _FULL_DUPLEX for _, quotient in found):
+        turns = of_last.low > _HALF_DUPLEX
         words.append(f"the two directions {'take turns for the greater part' if turns else 'slow each other down'}")
-    if faster:
+    if any(quotient.high < _LESS for _, quotient in found):
         words.append("below 0.5 one direction alone is the slow one: its sender or receiver waits where two don't")
     return finding_about(
         two,
@@ -267,14 +271,15 @@ def _mode(blocking: Curve, other: Curve) -> Finding | None:
     share = 1 / (last - first)
     slope = scaled(difference(own_last, own), share)
     other_slope = scaled(difference(of_other_last, of_other), share)
-    if other_slope.low <= 0 or not (is_above(slope, other_slope) or is_above(other_slope, slope)):
+    apart = is_above(slope, other_slope) or is_above(other_slope, slope)
+    if per_write.low <= 0 or slope.low <= 0 or other_slope.low <= 0 or not apart:
         return None
     per_byte = ratio(slope, other_slope)
     return finding_about(
         blocking,
         "a mode costs per byte too",
         sentence=(
-            f"A blocking write takes {format_ns(per_write.value)} more than a non-blocking one at "
+            f"A blocking write takes {time_text(per_write)} more than a non-blocking one at "
             f"{format_bytes(first)}, and each byte up to {format_bytes(last)} takes {ratio_text(per_byte)} times as "
             "long: it is not only the overhead of a write that differs."
         ),

@@ -8,16 +8,17 @@ set beside each other. A point without an interval in that state is not part of 
 from __future__ import annotations
 
 import functools
+import statistics
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from hockney.archive import Published
 from hockney.errors import HockneyError
 from hockney.explain.finding import Evidence, Finding
 from hockney.explain.loggp import Fitted, loggp_of
-from hockney.explain.pairs import PairMatrix, pair_matrices
+from hockney.explain.pairs import PAIR_PATTERNS, PairMatrix, class_of, pair_matrices, topology_of
 from hockney.fit import Estimate
 from hockney.library import Run, Series
 from hockney.model import Point, PointStatus, Visit, Warning_
@@ -88,6 +89,15 @@ class Curve:
         return dict(self.options).get(name)
 
 
+@dataclass(frozen=True)
+class ClassCurve:
+    """A curve of all pairs of ranks that share as much (`pair_class`), in a state that so many visits saw."""
+
+    curve: Curve
+    pair_class: str
+    visits: int
+
+
 class Samples(Protocol):
     """What brings back visits with their samples; see Reading."""
 
@@ -102,6 +112,7 @@ def _no_samples(most: int, patterns: Sequence[str] = ()) -> Sequence[tuple[Visit
 class Reading:
     """Everything that is looked at. What is not known of a machine is None or empty.
 
+    `by_class` are the curves between two ranks by what these share and by state, of every state; `curves` know one.
     `floors` are the floors beside the latency of each place. `samples(most, patterns)` brings back about so many visits
     with their samples, of these patterns or of all, evenly chosen from each transport. `published` are the archive's
     figures as they were printed. `matrices` are the times between all pairs of ranks, `loggp` what prtt
@@ -112,6 +123,7 @@ class Reading:
     subject: str
     curves: tuple[Curve, ...]
     notes: tuple[str, ...] = ()
+    by_class: tuple[ClassCurve, ...] = ()
     floors: Mapping[Place, Estimate] = field(default_factory=dict)
     libraries: Mapping[str, str] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
@@ -195,6 +207,7 @@ def read_run(run: Run) -> Reading:
         subject=_subject(run),
         curves=tuple(curves),
         notes=tuple(_notes(run, unsure, curves)),
+        by_class=tuple(_by_class(run, summarized, crowded)),
         floors=_floors(summarized, states),
         libraries={launch.transport: launch.library for launch in run.launches.values()},
         facts=run.facts,
@@ -264,6 +277,44 @@ def _curves(
         for key, found in marks.items()
     ]
     return curves, unsure
+
+
+def _by_class(run: Run, summarized: Iterable[tuple[Series, Summarized]], crowded: set[Place]) -> Iterator[ClassCurve]:
+    """Of the patterns that measure a pair of ranks. Where several pairs share as much, their median is the class's."""
+    topology = topology_of(run)
+    launches = {(launch.transport, launch.ranks): launch for launch in run.launches.values()}
+    found: dict[tuple[str, str, int, Options, str, State], dict[int, list[_PairMark]]] = {}
+    for series, visits in summarized:
+        point = series.point
+        if point.pattern not in PAIR_PATTERNS or point.transport == "null" or _place(series) in crowded or not visits:
+            continue
+        options = tuple(option for option in point.options if option[0] not in ("source", "target"))
+        by_state: dict[State, list[VisitSummary]] = {}
+        for visit, state in visits:
+            if state != MIXED and visit.median_ns is not None and visit.definition == visits[-1][0].definition:
+                by_state.setdefault(state, []).append(visit)
+        for state, own in by_state.items():
+            mark = _mark(point.bytes, own)
+            if mark is not None:
+                pair_class = class_of(point, launches, topology)
+                key = (point.transport, point.pattern, point.ranks, options, pair_class, state)
+                found.setdefault(key, {}).setdefault(point.bytes, []).append((mark, len(own)))
+    for (transport, pattern, ranks, options, pair_class, state), sizes in found.items():
+        marks = tuple(_of_class(sizes[size]) for size in sorted(sizes))
+        count = sum(count for members in sizes.values() for _, count in members)
+        yield ClassCurve(Curve(transport, pattern, ranks, options, state.name, marks), pair_class, count)
+
+
+_PairMark = tuple[Mark, int]  # with how many visits
+
+
+def _of_class(members: Sequence[_PairMark]) -> Mark:
+    """The median of the pairs; the interval encloses those of all of them."""
+    marks = [mark for mark, _ in members]
+    times = [mark.time_ns for mark in marks]
+    middle = statistics.median(time.value for time in times)
+    low, high = min(time.low for time in times), max(time.high for time in times)
+    return replace(marks[0], time_ns=Estimate(middle, low, high))
 
 
 def _mark(size_bytes: int, visits: Sequence[VisitSummary]) -> Mark | None:

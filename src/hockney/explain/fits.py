@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from hockney.explain.curve import Curve, Reading
+from hockney.explain.curve import ClassCurve, Reading
 from hockney.explain.finding import sizes_text
 from hockney.explain.shape import curves_of_shapes, segments_of
-from hockney.fit import Estimate, LogGP, NoFit
+from hockney.fit import Estimate, LogGP, NoFit, Segment, SegmentFit
 
 
 @dataclass(frozen=True)
 class Line:
-    """A segment of a curve: t_0 where its line meets size 0, the rate it approaches, and what it misses at most.
+    """A segment of a curve: t_0 where its line meets size 0, the rate it approaches, and what it misses.
 
-    `relative_rms` is of (measured - fitted) / fitted. r_inf and n_1/2 are None where the figures don't tell them.
+    `pair_class` is what the two ranks share, "" where that is not known. `relative_rms` is of (measured - fitted) /
+    fitted. r_inf and n_1/2 are None where the figures don't tell them.
     """
 
     transport: str
     pattern: str
     ranks: int
+    pair_class: str
     state: str
     first_bytes: int
     last_bytes: int
@@ -39,47 +40,65 @@ class Parameters:
     transport: str
     pattern: str
     ranks: int
+    pair_class: str
     state: str
     loggp: LogGP
 
 
 def lines_of(reading: Reading) -> tuple[tuple[Line, ...], dict[str, str]]:
-    """The lines of each curve whose shape is looked at, and by its name why a curve has none.
+    """The lines of each transport and pair class in each state, and by its name why a curve has none.
 
-    Of curves between several pairs of ranks there are none: the matrix tells of them.
+    That is said of no state beside one with lines. A line that tells neither its start nor a rate is left out.
     """
     lines: list[Line] = []
     without: dict[str, str] = {}
-    curves = curves_of_shapes(reading)
-    pairs = Counter(curve.place for curve in curves if _names_its_pair(curve))
-    for curve in curves:
-        if _names_its_pair(curve) and pairs[curve.place] > 1:
-            continue
+    fitted: set[tuple[str, int, str]] = set()
+    for one in _curves(reading):
+        curve = one.curve
         fit = segments_of(curve)
-        if isinstance(fit, NoFit):
-            without[f"{curve.name} on {curve.transport}"] = fit.reason
-            continue
-        lines.extend(
-            Line(
-                curve.transport,
-                curve.name,
-                curve.ranks,
-                curve.state,
-                segment.first_bytes,
-                segment.last_bytes,
-                segment.sizes,
-                segment.t0_ns,
-                segment.r_inf_bytes_per_s,
-                segment.n_half_bytes,
-                segment.relative_rms,
-            )
-            for segment in fit.segments
-        )
+        segments = fit.segments if isinstance(fit, SegmentFit) else ()
+        told = [_line(one, segment) for segment in segments if _tells(segment)]
+        lines.extend(told)
+        if told:
+            fitted.add((*curve.place, one.pair_class))
+        elif (*curve.place, one.pair_class) not in fitted:
+            reason = fit.reason if isinstance(fit, NoFit) else "its times scatter so much that they tell no line"
+            without.setdefault(f"{curve.name} on {curve.transport}", reason)
     return tuple(lines), without
 
 
-def _names_its_pair(curve: Curve) -> bool:
-    return curve.option("source") is not None or curve.option("target") is not None
+def _curves(reading: Reading) -> list[ClassCurve]:
+    """Of each place the curves of the first pattern that it has, the state that most visits saw first."""
+    shapes = curves_of_shapes(reading)
+    first = {curve.place: curve.pattern for curve in shapes}
+    found = [one for one in reading.by_class if first.get(one.curve.place) == one.curve.pattern]
+    places = [*first]
+    found.sort(key=lambda one: (places.index(one.curve.place), -one.visits))
+    # What is no pattern of two ranks alone, or printed, is of no class and in one state.
+    known = {one.curve.place for one in found}
+    return found + [ClassCurve(curve, "", 0) for curve in shapes if curve.place not in known]
+
+
+def _tells(segment: Segment) -> bool:
+    return not segment.t0_ns.low <= 0 <= segment.t0_ns.high or segment.r_inf_bytes_per_s is not None
+
+
+def _line(one: ClassCurve, segment: Segment) -> Line:
+    curve = one.curve
+    return Line(
+        curve.transport,
+        curve.name,
+        curve.ranks,
+        one.pair_class,
+        curve.state,
+        segment.first_bytes,
+        segment.last_bytes,
+        segment.sizes,
+        segment.t0_ns,
+        segment.r_inf_bytes_per_s,
+        segment.n_half_bytes,
+        segment.relative_rms,
+    )
 
 
 def parameters_of(reading: Reading) -> tuple[tuple[Parameters, ...], dict[str, str]]:
@@ -92,7 +111,9 @@ def parameters_of(reading: Reading) -> tuple[tuple[Parameters, ...], dict[str, s
         if isinstance(one.found, NoFit):
             without[name] = one.found.reason
         else:
-            found.extend(Parameters(one.transport, pattern, one.ranks, one.state, each) for each in one.found)
+            found.extend(
+                Parameters(one.transport, pattern, one.ranks, one.pair_class, one.state, each) for each in one.found
+            )
         if one.short_bytes:
             without[f"{name} {sizes_text(one.short_bytes)}"] = "the delay is shorter than the round trip there"
     return tuple(found), without

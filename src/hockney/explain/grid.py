@@ -15,6 +15,7 @@ from hockney.explain.finding import (
     is_above,
     ratio,
     ratio_text,
+    relative,
     scaled,
     sizes_text,
 )
@@ -23,9 +24,11 @@ from hockney.fit import Estimate
 from hockney.units import format_ns, format_rate
 
 _SAME = 0.005
+_SAME_KNOWN = 0.05
 _BENT = 0.015
 _FASTER = 1.25
 _MATCH = 0.03
+_MATCH_KNOWN = 0.10
 _DELAY = 0.03
 _FARMS = ("pushfarm", "pullfarm")
 _GROWING = tuple(pattern for pattern, laws in LAWS.items() if laws == (BY_MESSAGES,))
@@ -59,11 +62,14 @@ def identical_rows(reading: Reading) -> Found:
             ),
         )
         for fewer, more in pairs
-        if all(
-            abs(mark.time_ns.value / other.time_ns.value - 1) <= _SAME
-            for mark, other in zip(fewer.marks, more.marks, strict=True)
-        )
+        if all(_is_same_time(mark.time_ns, other.time_ns) for mark, other in zip(fewer.marks, more.marks, strict=True))
     ]
+
+
+def _is_same_time(one: Estimate, other: Estimate) -> bool:
+    """Equal, and known well enough to be called so."""
+    over = ratio(one, other)
+    return abs(over.value - 1) <= _SAME and relative(over) <= _SAME_KNOWN
 
 
 def _is_same_row(one: Curve, other: Curve) -> bool:
@@ -111,7 +117,7 @@ def _broken(members: Sequence[Row]) -> Iterator[Finding]:
             sizes_bytes=sizes,
             evidence=tuple(
                 Evidence(f"{' '.join(found.row.fixed[2:])} {found.row.size_bytes} B over the law".strip(),
-                         scaled(found.item.time_ns, 1 / found.expected_ns), "")
+                         found.over, "")
                 for found in own
             ),
         )  # fmt: skip
@@ -171,7 +177,7 @@ def bent_laws(reading: Reading) -> Found:
                 sizes_bytes=(most.row.size_bytes,),
                 evidence=tuple(
                     Evidence(f"{odd.row.fixed[-1]}, {odd.item.x:.0f} senders over the line",
-                             scaled(odd.item.time_ns, 1 / odd.expected_ns), "")
+                             odd.over, "")
                     for odd in off
                 ),
             )
@@ -221,7 +227,14 @@ def _slope(curve: Curve, messages: int) -> Estimate | None:
 
 
 def _match(slope: Estimate, known: Sequence[tuple[Curve, Estimate]]) -> str:
-    near = [curve for curve, own in known if abs(slope.value / own.value - 1) <= _MATCH]
+    near = [
+        curve
+        for curve, own in known
+        if own.low > 0
+        if slope.low > 0
+        for over in [ratio(slope, own)]
+        if abs(over.value - 1) <= _MATCH and relative(over) <= _MATCH_KNOWN
+    ]
     return f", the rate of {near[0].pattern} among {near[0].ranks}" if near else ""
 
 
@@ -240,15 +253,15 @@ def delays(reading: Reading) -> Found:
         groups.setdefault((longer.transport, longer.pattern), []).append(_delay_slope(longer, shorter))
     for (transport, pattern), slopes in groups.items():
         low, high = min(slopes, key=lambda one: one.value), max(slopes, key=lambda one: one.value)
-        if high.low > 1 + _DELAY:
+        if high.low > 1 + _DELAY and low.low > 0:
             found.append(
                 Finding(
                     kind="delays longer than asked for",
                     transport=transport,
                     pattern=pattern,
                     sentence=(
-                        f"In {pattern} each microsecond of delay that is asked for adds {low.value:.2f} to "
-                        f"{high.value:.2f} us between the two longest delays: the delay is not timed by a clock."
+                        f"In {pattern} each microsecond of delay that is asked for adds {ratio_text(low)} to "
+                        f"{ratio_text(high)} us between the two longest delays: the delay is not timed by a clock."
                     ),
                     effect=high.value - 1,
                     evidence=(Evidence("least", low, ""), Evidence("most", high, "")),

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hockney.explain.curve import Curve, Options
+from hockney.explain.finding import ratio
 from hockney.fit import Estimate
 
 FIGURES_MIN = 4
@@ -51,11 +52,15 @@ class Row:
 
 @dataclass(frozen=True)
 class Odd:
-    """The figure of a row that does not keep to the law of the others, and what that law gives in its place."""
+    """The figure of a row that does not keep to the law of the others, and what that law gives in its place.
+
+    `over` is the figure over the law, with the interval that those of all figures leave.
+    """
 
     row: Row
     item: Item
     expected_ns: float
+    over: Estimate
 
     @property
     def relative(self) -> float:
@@ -131,36 +136,64 @@ def odd_one_out(row: Row) -> Odd | None:
     tries = []
     for left_out in range(len(row.items)):
         rest = [item for number, item in enumerate(row.items) if number != left_out]
-        line = _fitted(rest, row.law.constant)
-        off = max(abs(item.time_ns.value / line(item.x) - 1) for item in rest)
-        tries.append((off, left_out, line(row.items[left_out].x)))
-    off, left_out, expected_ns = min(tries)
+        law = _fitted(rest, row.law.constant)
+        off = max(abs(item.time_ns.value / law.at(item.x) - 1) for item in rest)
+        tries.append((off, left_out, law))
+    off, left_out, law = min(tries, key=lambda one: one[:2])
     item = row.items[left_out]
-    if off > _KEPT or expected_ns <= 0:
+    expected_ns, arm_ns = law.at(item.x), law.arm_ns(item.x)
+    if off > _KEPT or expected_ns <= arm_ns:
         return None
     away = abs(item.time_ns.value / expected_ns - 1)
     least = _ODD_CONSTANT if row.law.constant else _ODD_LINE
-    apart = item.time_ns.low > expected_ns * (1 + off) or item.time_ns.high < expected_ns * (1 - off)
-    return Odd(row, item, expected_ns) if away > max(least, _ODD_OVER_REST * off) and apart else None
+    over = ratio(item.time_ns, Estimate(expected_ns, expected_ns - arm_ns, expected_ns + arm_ns))
+    apart = over.low > 1 + off or over.high < 1 - off
+    return Odd(row, item, expected_ns, over) if away > max(least, _ODD_OVER_REST * off) and apart else None
 
 
 def farthest_off(row: Row) -> Odd | None:
-    """The figure farthest from the law through all of the row, if its interval does not hold the law's time."""
+    """The figure farthest from the law through all of the row, if their intervals leave it beside the law."""
     if len(row.items) < FIGURES_MIN:
         return None
-    line = _fitted(row.items, row.law.constant)
-    item = max(row.items, key=lambda item: abs(item.time_ns.value / line(item.x) - 1))
-    expected_ns = line(item.x)
-    return Odd(row, item, expected_ns) if not item.time_ns.low <= expected_ns <= item.time_ns.high else None
+    law = _fitted(row.items, row.law.constant)
+    item = max(row.items, key=lambda item: abs(item.time_ns.value / law.at(item.x) - 1))
+    expected_ns, arm_ns = law.at(item.x), law.arm_ns(item.x, besides=item)
+    over = Estimate(*((item.time_ns.value + more_ns) / expected_ns for more_ns in (0.0, -arm_ns, arm_ns)))
+    return None if over.low <= 1 <= over.high else Odd(row, item, expected_ns, over)
 
 
-def _fitted(items: Sequence[Item], constant: bool) -> Callable[[float], float]:
+@dataclass(frozen=True)
+class _Fit:
+    """A law through figures. Its time anywhere is a sum of theirs, each times a share: so are the arms of intervals."""
+
+    items: Sequence[Item]
+    shares: Callable[[float], Sequence[float]]
+
+    def at(self, x: float) -> float:
+        return math.fsum(share * item.time_ns.value for share, item in zip(self.shares(x), self.items, strict=True))
+
+    def arm_ns(self, x: float, besides: Item | None = None) -> float:
+        """The outermost that the figures' intervals leave of the law's time, or of how far that is from one of them."""
+        return math.fsum(
+            abs(share - (item is besides))
+            * max(item.time_ns.high - item.time_ns.value, item.time_ns.value - item.time_ns.low)
+            for share, item in zip(self.shares(x), self.items, strict=True)
+        )
+
+
+def _fitted(items: Sequence[Item], constant: bool) -> _Fit:
     """The law through these figures, by least squares of relative errors."""
     import numpy as np
 
     x = np.array([0.0 if constant else item.x for item in items])
     times = np.array([item.time_ns.value for item in items])
     columns = np.stack([np.ones(len(items)), x] if not constant else [np.ones(len(items))], axis=1)
-    values, *_ = np.linalg.lstsq(columns / times[:, None], np.ones(len(items)), rcond=None)
-    base, slope = float(values[0]), 0.0 if constant else float(values[1])
-    return lambda at: base + slope * at
+    # The parameters as a matrix times the times.
+    parameters = np.linalg.pinv(columns / times[:, None]) / times
+
+    def shares(at: float) -> Sequence[float]:
+        place = np.array([1.0] if constant else [1.0, at])
+        found: list[float] = (place @ parameters).tolist()
+        return found
+
+    return _Fit(tuple(items), shares)

@@ -43,7 +43,8 @@ class Layer:
     def text(self) -> str:
         """As a sentence without sizes and state."""
         if not self.is_seen:
-            return f"{self.upper}: no difference seen to {self.lower}"
+            range_ = f"{format_ns(self.low_ns)} to {format_ns(self.high_ns)}"
+            return f"{self.upper}: no difference seen to {self.lower} ({range_})"
         verb, word = ("adds", "to") if self.added_ns > 0 else ("saves", "against")
         low, high = sorted((abs(self.low_ns), abs(self.high_ns)))
         return (

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from hockney.explain.pairs import class_of, topology_of
 from hockney.fit import LogGP, NoFit, RoundTrips, fit_loggp
 from hockney.library import Run
 from hockney.model import Point, PointStatus
@@ -24,7 +25,10 @@ _Visits = dict[_Call, list[VisitSummary]]
 
 @dataclass(frozen=True)
 class Fitted:
-    """What the round trips of one place in one state give. `short_bytes`: sizes left out, their delay being shorter."""
+    """What the round trips of one place in one state give.
+
+    `short_bytes`: sizes left out, their delay being shorter. `pair_class`: what its two ranks share.
+    """
 
     transport: str
     ranks: int
@@ -32,25 +36,31 @@ class Fitted:
     state: str
     found: tuple[LogGP, ...] | NoFit
     short_bytes: tuple[int, ...]
+    pair_class: str = ""
 
 
 def loggp_of(run: Run) -> Iterator[Fitted]:
     """Every place's, but for those of more ranks than CPUs, over the sizes that have all four times in one state."""
     crowded = {(launch.transport, launch.ranks) for launch in run.launches.values() if launch.oversubscribed}
     places: dict[_Place, dict[State, _Visits]] = {}
+    topology = topology_of(run)
+    classes: dict[_Place, str] = {}
+    launches = {(launch.transport, launch.ranks): launch for launch in run.launches.values()}
     for series, visits in run.summaries():
         point = series.point
         is_crowded = (point.transport, point.ranks) in crowded
         if point.pattern != "prtt" or is_crowded or point.transport == "null" or series.status is PointStatus.FAILED:
             continue
         place, call = _place_of(point)
+        if visits:
+            classes[place] = class_of(point, launches, topology)
         for visit, state in visits:
             if visit.median_ns is not None and state != MIXED:
                 places.setdefault(place, {}).setdefault(state, {}).setdefault(call, []).append(visit)
     for place, states in places.items():
-        for state, own in states.items():
-            found, short_bytes = _fit(own)
-            yield Fitted(*place, state.name, found, short_bytes)
+        for state in sorted(states, key=lambda state: -sum(map(len, states[state].values()))):
+            found, short_bytes = _fit(states[state])
+            yield Fitted(*place, state.name, found, short_bytes, classes[place])
 
 
 def _place_of(point: Point) -> tuple[_Place, _Call]:

@@ -20,7 +20,7 @@ from typing import Literal
 
 from hockney.library import Run, Series
 from hockney.machine.topology import Topology
-from hockney.model import Launch, PointStatus
+from hockney.model import Launch, Point, PointStatus
 from hockney.stats import median
 from hockney.stats.interval import Interval
 from hockney.stats.states import MIXED, State
@@ -30,6 +30,9 @@ from hockney.units import format_ns
 Pair = tuple[int, int]  # source and target; in rounds and classes the lower rank first
 Load = Literal["idle", "loaded"]
 Options = tuple[tuple[str, str], ...]
+
+# What one rank and one other do alone, ranks 0 and 1 unless the options name others.
+PAIR_PATTERNS = ("pingpong", "putpong", "oneway", "put", "get")
 
 _APART = 1.25  # clusters of pairs between hosts: neighbours in a sorted list that differ by more
 _CLUSTER_MIN = 4
@@ -112,7 +115,7 @@ def outlier_text(outlier: Outlier, hosts: Sequence[str]) -> str:
 
 def pair_matrices(run: Run) -> list[PairMatrix]:
     """A matrix for each transport, number of ranks, size, load and options of which a run has several pairs."""
-    topology = _topology(run)
+    topology = topology_of(run)
     return [
         matrix
         for key, series in _of_pairs(run).items()
@@ -138,7 +141,7 @@ def _of_pairs(run: Run) -> dict[_Key, _Measured]:
             continue
         options = dict(point.options)
         if point.pattern == "pingpong":
-            pairs = [(int(options.get("source", "0")), int(options.get("target", "1")))]
+            pairs = [pair_of(point)]
         elif point.pattern == "rounds":
             pairs = partners(point.ranks, int(options.get("round", "1")))
         else:
@@ -223,7 +226,8 @@ def _medians_of_ranks(series: Series, ranks: Sequence[int]) -> _Medians:
     return medians
 
 
-def _topology(run: Run) -> Topology | None:
+def topology_of(run: Run) -> Topology | None:
+    """Of the machine that a run was started on; None where it is not known."""
     try:
         return Topology.from_json(run.facts["topology"])
     except (KeyError, TypeError):
@@ -244,6 +248,20 @@ def _classes(times: Mapping[Pair, Interval], launch: Launch, topology: Topology 
         name = "between hosts" if len(clusters) == 1 else f"between hosts, group {number}"
         classes.append(_class(name, cluster, times))
     return tuple(classes)
+
+
+def pair_of(point: Point) -> Pair:
+    """The ranks between which a pattern of two measures."""
+    options = dict(point.options)
+    return int(options.get("source", "0")), int(options.get("target", "1"))
+
+
+def class_of(point: Point, launches: Mapping[tuple[str, int], Launch], topology: Topology | None) -> str:
+    """What the two ranks of a pattern of two share; "" where it is not known where they were."""
+    launch, pair = launches.get((point.transport, point.ranks)), pair_of(point)
+    if launch is None or max(pair) >= min(len(launch.hosts), len(launch.cpus)):
+        return ""
+    return _shared(pair, launch, topology) or "between hosts"
 
 
 def _shared(pair: Pair, launch: Launch, topology: Topology | None) -> str:
@@ -298,11 +316,19 @@ def _outliers(times: Mapping[Pair, Interval], classes: Iterable[PairClass]) -> I
         slow = _slow_pairs(one, times)
         ranks = _slow_ranks(one, slow)
         for rank, pairs in ranks.items():
-            time = median([times[pair].value for pair in pairs])
+            time = _of_all([times[pair] for pair in pairs])
             yield Outlier((rank,), time, one.name, one.median_ns, len(pairs))
         for pair in slow:
             if not set(pair) & set(ranks):
                 yield Outlier(pair, times[pair], one.name, one.median_ns, len(one.pairs))
+
+
+def _of_all(times: Sequence[Interval]) -> Interval:
+    """Their median, with the interval that encloses all of theirs."""
+    lows = [time.low for time in times if time.low is not None]
+    highs = [time.high for time in times if time.high is not None]
+    value = statistics.median(time.value for time in times)
+    return Interval(value, min(lows, default=None), max(highs, default=None), len(times), None)
 
 
 def _slow_pairs(one: PairClass, times: Mapping[Pair, Interval]) -> list[Pair]:

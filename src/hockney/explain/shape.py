@@ -20,17 +20,19 @@ from hockney.explain.finding import (
     time_text,
 )
 from hockney.explain.thresholds import Threshold, thresholds_of
-from hockney.fit import JUMP, Estimate, HockneyFit, NoFit, SegmentFit, Switch, fit_hockney, fit_segments
+from hockney.fit import JUMP, Estimate, NoFit, Segment, SegmentFit, Switch, fit_line, fit_segments
 from hockney.units import format_bytes, format_ns, format_rate
 
 # A curve's shape is that of its transport, so of each transport the first of these that it has is looked at.
 _SHAPES = ("pingpong", "putpong", "oneway", "pairs", "put", "get", "putring")
 _SIZES_MIN = 6
 _BEND = 0.25
+_HEIGHT = 3.0  # a jump that is not known to such a factor has no height
 _DOCUMENTED = 2  # a documented size says what a switch is if its place is known to such a factor
 _BLIP = 0.05
 _FALL = 0.10
 _ALIKE = 0.03
+_KNOWN = 0.10  # a ratio that is known less well is not called one of equals
 _STRAIGHT = 0.02
 
 
@@ -58,25 +60,34 @@ def _switch(curve: Curve, fit: SegmentFit, number: int, reading: Reading) -> Fin
     """A jump: another protocol begins with more work, or with less. Where the lines may meet there is none."""
     switch = fit.switches[number]
     jump = switch.jump_ns
-    if switch.bend or jump.low <= 0 <= jump.high or abs(switch.relative) < JUMP:
+    least = min(abs(switch.relative.low), abs(switch.relative.high))
+    if switch.bend or least < JUMP:
         return None
-    falls = jump.high < 0
     known = _known(curve, switch, reading)
     return finding_about(
         curve,
         "protocol switch",
         sentence=(
             f"Between {format_bytes(switch.below_bytes)} and {format_bytes(switch.above_bytes)} the time of "
-            f"{curve.name} {'falls' if falls else 'jumps'} by {time_text(negative(jump) if falls else jump)}, "
-            f"{abs(switch.relative):.0%}. "
+            f"{curve.name} {_height(switch)}. "
             f"{_documented(known, switch) or 'No documented threshold of this transport is known there.'}"
         ),
-        effect=abs(switch.relative),
+        effect=least,
         sizes_bytes=(switch.below_bytes, switch.above_bytes),
         evidence=(Evidence("jump", jump, "ns"), *_sides(fit, number)),
         remedy=_refine(curve, switch, reading.grains.get(curve.pattern, 1)),
         source=known[0].source if known else None,
     )
+
+
+def _height(switch: Switch) -> str:
+    """How far it jumps, where that is known to a factor; the interval holds the heights at both of its sizes."""
+    falls = switch.jump_ns.value < 0
+    jump, part = (negative(one) if falls else one for one in (switch.jump_ns, switch.relative))
+    verb = "falls" if falls else "jumps"
+    if jump.high > _HEIGHT * jump.low:
+        return f"{verb}, by {format_ns(jump.low)} at least: how far, sizes so far apart don't tell"
+    return f"{verb} by {time_text(jump)}, {part.low:.0%} to {part.high:.0%}"
 
 
 def _known(curve: Curve, switch: Switch, reading: Reading) -> list[Threshold]:
@@ -295,12 +306,14 @@ def flat(reading: Reading) -> Found:
 
 
 def _level(curve: Curve) -> Finding | None:
-    """The sizes at the beginning whose times can't be told from the first."""
+    """The sizes at the beginning whose times can't be told from the first, though each is known well enough for it."""
     first = curve.marks[0].time_ns
     same = [curve.marks[0]]
     for mark in curve.marks[1:]:
         time = mark.time_ns
-        if is_above(time, first) or is_above(first, time) or abs(time.value / first.value - 1) > _ALIKE:
+        over = ratio(time, first)
+        alike = over.low <= 1 <= over.high and abs(over.value - 1) <= _ALIKE
+        if not alike or relative(over) > _KNOWN:
             break
         same.append(mark)
     if len(same) < 2 or same[-1].bytes < 4 * max(4, same[0].bytes):
@@ -321,14 +334,14 @@ def _level(curve: Curve) -> Finding | None:
 def _plateau(curve: Curve) -> Finding | None:
     """Where the longer sizes lie on one line, the size at which that line reaches the time of the shortest."""
     first, rest = curve.marks[0], curve.marks[1:]
-    fit = fit_hockney([mark.bytes for mark in rest], [mark.time_ns.value for mark in rest])
-    if not isinstance(fit, HockneyFit) or fit.relative_rms > _STRAIGHT or len(rest) < 3:
+    fit = fit_line([mark.bytes for mark in rest], [mark.time_ns.value for mark in rest])
+    if not isinstance(fit, Segment) or fit.relative_rms > _STRAIGHT or fit.ns_per_byte.value <= 0:
         return None
     line_ns = fit.time_ns(first.bytes)
     if first.time_ns.low < (1 + _FALL) * line_ns:
         return None
     reached = [
-        (time_ns - fit.t0_ns) * fit.r_inf_bytes_per_s / 1e9
+        (time_ns - fit.t0_ns.value) / fit.ns_per_byte.value
         for time_ns in (first.time_ns.value, first.time_ns.low, first.time_ns.high)
     ]
     return finding_about(

@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hockney.fit.fit import NoFit
+from hockney.fit.lines import NoFit
 
 Pair = tuple[int, int]  # source and target
 

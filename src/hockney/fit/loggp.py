@@ -25,8 +25,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hockney.fit.fit import NoFit
-from hockney.fit.lines import Estimate, Lines, fit_lines
+from hockney.fit.lines import Estimate, Lines, NoFit, fit_lines
 from hockney.fit.segments import SegmentFit, fit_segments
 
 if TYPE_CHECKING:

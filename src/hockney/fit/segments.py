@@ -1,13 +1,16 @@
 """Straight segments of a curve of times over sizes: Hockney's line for each protocol, and the switches between them.
 
-Model: within a segment t(m) = t_0 + m / r_inf, as in `fit_hockney`; from one segment to the next t_0 and r_inf change,
-because a library goes over to another protocol or the data leave a cache. Where the segments begin, how many there
-are, and which sizes none of them explains (blips) is told by `partition`.
+Model: within a segment t(m) = t_0 + m / r_inf. r_inf is the rate that ever longer messages approach, n_1/2 = t_0 *
+r_inf the length at which half of it is reached (R. W. Hockney, The communication challenge for MPP: Intel Paragon and
+Meiko CS-2, Parallel Computing 20 (1994) 389-398). From one segment to the next t_0 and r_inf change, because a library
+goes over to another protocol or the data leave a cache. Where the segments begin, how many there are, and which sizes
+none of them explains (blips) is told by `partition`. `fit_line` takes all sizes for one segment, whatever it misses.
 
-Errors are weighed relative to the fitted time; scatter is taken as the same fraction of the time at every size, or in
-proportion to `errors` where those are given. Intervals are those of weighted least squares with Student's t, given
-that the segments are right; the interval of n_1/2, a ratio, is Fieller's (E. C. Fieller, Some problems in interval
-estimation, J. Royal Statistical Society B 16 (1954) 175-185).
+Errors are weighed relative to the fitted time: sizes span six decades, and else the longest message alone would decide
+t_0. Scatter is taken as the same fraction of the time at every size, or in proportion to `errors` where those are given
+and are not small beside what the lines miss. Intervals carry what the lines miss (fit/lines.py), given that the
+segments are right; the interval of n_1/2, a ratio, is Fieller's (E. C. Fieller, Some problems in interval estimation,
+J. Royal Statistical Society B 16 (1954) 175-185).
 """
 
 from __future__ import annotations
@@ -17,13 +20,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hockney.fit.fit import NoFit
-from hockney.fit.lines import Estimate, Lines, fit_lines
-from hockney.fit.partition import SIZES_MIN, partition, weights_of
+from hockney.fit.lines import Estimate, Lines, NoFit, fit_lines, missed_by, weights_of
+from hockney.fit.partition import SIZES_MIN, partition
 from hockney.fit.student import t_quantile
 
 if TYPE_CHECKING:
-    from hockney.model import FloatArray
+    from hockney.model import BoolArray, FloatArray, Int64Array
 
 JUMP = 0.05  # of the time: a smaller switch may be the fit's own, and nobody looks closer at it
 _REWEIGHTED = 3  # times: weights come from the fit that they decide
@@ -38,7 +40,7 @@ class Segment:
     sizes: int
     t0_ns: Estimate  # where the line meets size 0; below zero where times grow faster than the size
     ns_per_byte: Estimate
-    relative_rms: float  # of (measured - fitted) / fitted
+    relative_rms: float  # of (measured - fitted) / fitted, each size as much as it weighs
     n_half_bytes: Estimate | None  # None where there is no r_inf, or t_0 isn't above zero
 
     def time_ns(self, size_bytes: float) -> float:
@@ -56,15 +58,16 @@ class Segment:
 class Switch:
     """Between the last size of one segment and the first of the next: somewhere between lies the change.
 
-    `jump_ns` is the difference of the two lines at `above_bytes`, `relative` the same as a fraction of the lower
-    segment's line there. `bend` says that the lines meet between the two sizes, as far as their intervals tell: then
-    the change may be one of slope alone, and the jump what the new slope has added since.
+    `jump_ns` is how far the next line lies above the lower segment's, half way between the two sizes; as the change may
+    lie anywhere between them, its interval encloses those at both. `relative` is the same as a fraction of the lower
+    segment's line. `bend` says that the lines meet between the two sizes, as far as their intervals tell: then only the
+    slope need have changed.
     """
 
     below_bytes: int
     above_bytes: int
     jump_ns: Estimate
-    relative: float
+    relative: Estimate
     bend: bool
 
 
@@ -92,6 +95,51 @@ def fit_segments(
     """
     import numpy as np
 
+    curve = _curve(sizes_bytes, times_ns, errors)
+    if isinstance(curve, NoFit):
+        return curve
+    sizes, times, standard = curve
+    found = partition(sizes, times, standard)
+    group = np.searchsorted(found.starts, np.arange(len(sizes)), side="right") - 1
+    kept = np.ones(len(sizes), dtype=bool)
+    kept[list(found.outliers)] = False
+    lines, residuals, weights = _lines(curve, kept, group)
+    count = len(found.starts)
+    mine = [kept & (group == which) for which in range(count)]
+    segments = tuple(
+        _segment(lines, which, sizes[mine[which]], residuals[mine[which]], weights[mine[which]])
+        for which in range(count)
+    )
+    return SegmentFit(
+        segments=segments,
+        switches=tuple(_switch(lines, which, segments) for which in range(count - 1)),
+        sizes_bytes=tuple(int(size) for size in sizes),
+        times_ns=tuple(times.tolist()),
+        residuals=tuple(residuals.tolist()),
+        outliers=found.outliers,
+    )
+
+
+def fit_line(
+    sizes_bytes: Sequence[int], times_ns: Sequence[float], errors: Sequence[float] | None = None
+) -> Segment | NoFit:
+    """One straight line through all sizes, as `fit_segments` fits each of its own."""
+    import numpy as np
+
+    curve = _curve(sizes_bytes, times_ns, errors)
+    if isinstance(curve, NoFit):
+        return curve
+    sizes = curve[0]
+    lines, *missed = _lines(curve, np.ones(len(sizes), dtype=bool), np.zeros(len(sizes), dtype=np.int64))
+    return _segment(lines, 0, sizes, *missed)
+
+
+_Curve = tuple["FloatArray", "FloatArray", "FloatArray | None"]  # ascending sizes, times, relative standard errors
+
+
+def _curve(sizes_bytes: Sequence[int], times_ns: Sequence[float], errors: Sequence[float] | None) -> _Curve | NoFit:
+    import numpy as np
+
     order = sorted(range(len(sizes_bytes)), key=lambda i: sizes_bytes[i])
     if len(times_ns) != len(order) or (errors is not None and len(errors) != len(order)):
         raise ValueError("sizes, times and errors differ in number")
@@ -104,32 +152,26 @@ def fit_segments(
     times = np.array([times_ns[i] for i in order], dtype=float)
     if not (np.isfinite(sizes).all() and np.isfinite(times).all() and sizes[0] >= 0 and times.min() > 0):
         return NoFit("a fit needs positive times")
-    standard = None if errors is None else np.array([errors[i] for i in order], dtype=float) / t_quantile(1000)
+    return sizes, times, None if errors is None else np.array([errors[i] for i in order]) / t_quantile(1000)
 
-    found = partition(sizes, times, standard)
-    group = np.searchsorted(found.starts, np.arange(len(sizes)), side="right") - 1
-    kept = np.ones(len(sizes), dtype=bool)
-    kept[list(found.outliers)] = False
-    own = kept * weights_of(standard, len(sizes))
-    fitted = times
+
+def _lines(curve: _Curve, kept: BoolArray, group: Int64Array) -> tuple[Lines, FloatArray, FloatArray]:
+    """The line of each group; and of each size what its line misses, as a fraction of the line, and what it weighs."""
+    import numpy as np
+
+    sizes, times, standard = curve
+    fitted, missed = times, 0.0
+    known = 0.0 if standard is None else float(np.median(standard))
     for _ in range(_REWEIGHTED):
-        lines, fitted = fit_lines(sizes, times, fitted, own, group)
+        weights = kept * weights_of(standard, len(sizes), missed)
+        lines, fitted = fit_lines(sizes, times, fitted, weights, group, known)
         fitted = np.maximum(fitted, 1e-3 * times)  # a line that goes below zero is no level
-    residuals = (times - fitted) / fitted
-    count = len(found.starts)
-    mine = [kept & (group == which) for which in range(count)]
-    segments = tuple(_segment(lines, which, sizes[mine[which]], residuals[mine[which]]) for which in range(count))
-    return SegmentFit(
-        segments=segments,
-        switches=tuple(_switch(lines, which, segments) for which in range(count - 1)),
-        sizes_bytes=tuple(int(size) for size in sizes),
-        times_ns=tuple(times.tolist()),
-        residuals=tuple(residuals.tolist()),
-        outliers=found.outliers,
-    )
+        residuals = (times - fitted) / fitted
+        missed = 0.0 if standard is None else missed_by(residuals[kept], standard[kept], lines.freedom)
+    return lines, residuals, weights
 
 
-def _segment(lines: Lines, which: int, sizes: FloatArray, residuals: FloatArray) -> Segment:
+def _segment(lines: Lines, which: int, sizes: FloatArray, residuals: FloatArray, weights: FloatArray) -> Segment:
     import numpy as np
 
     return Segment(
@@ -138,16 +180,27 @@ def _segment(lines: Lines, which: int, sizes: FloatArray, residuals: FloatArray)
         sizes=len(sizes),
         t0_ns=lines.value(which, 0.0),
         ns_per_byte=lines.slope_of(which),
-        relative_rms=float(np.sqrt(np.mean(residuals**2))),
+        relative_rms=float(np.sqrt(np.average(residuals**2, weights=weights))),
         n_half_bytes=_n_half(lines, which),
     )
 
 
 def _switch(lines: Lines, which: int, segments: Sequence[Segment]) -> Switch:
     below, above = segments[which].last_bytes, segments[which + 1].first_bytes
-    before, after = (_gap(lines, which, size) for size in (below, above))
-    bend = min(before.low, after.low) <= 0 <= max(before.high, after.high)
-    return Switch(below, above, after, after.value / lines.at(which, above)[0], bend)
+    places = [(below + above) / 2, below, above]
+    jumps = [_gap(lines, which, size) for size in places]
+    # A line that goes below zero is no level.
+    levels = [max(lines.at(which, size)[0], 1e-3 * abs(lines.at(which + 1, size)[0])) for size in places]
+    jump = _enclosed(jumps)
+    relative = _enclosed(
+        [Estimate(one.value / ns, one.low / ns, one.high / ns) for one, ns in zip(jumps, levels, strict=True)]
+    )
+    return Switch(below, above, jump, relative, jump.low <= 0 <= jump.high)
+
+
+def _enclosed(estimates: Sequence[Estimate]) -> Estimate:
+    """The first value, in an interval that holds those of all."""
+    return Estimate(estimates[0].value, min(one.low for one in estimates), max(one.high for one in estimates))
 
 
 def _gap(lines: Lines, which: int, size: float) -> Estimate:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hockney.explain.layers import Layer, layer_at, layers_below
-from hockney.fit import HockneyFit, fit_hockney
+from hockney.fit import Estimate, SegmentFit, fit_segments
 from hockney.library import Run, Series
 from hockney.model import Launch, PointStatus, Warning_
 from hockney.stats import Figure, median, place
@@ -19,8 +19,6 @@ LATENCY_BYTES = 8
 # What stream and two-way are figures of; a run may have been asked for other sizes and options.
 _STREAM_BYTES = (1 << 16, 1 << 20)
 _STREAM_OPTIONS = (("window", "16"),)
-# The 97.5 % quantile of Student's distribution for 1, 2, … degrees of freedom; for more the last one, which is larger.
-_STUDENT_T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,11 @@ class Value:
 
 @dataclass(frozen=True)
 class Row:
-    """One transport in one state of the machine. None: not measured, or too few visits for an interval."""
+    """One transport in one state of the machine. None: not measured, or too few visits for an interval.
+
+    r_inf and n_1/2 are of the last straight segment of the ping-pong's curve, `fit_from_bytes` its first size; None
+    where it does not tell them. `fit_rms` is what it misses.
+    """
 
     transport: str
     library: str
@@ -52,6 +54,7 @@ class Row:
     barrier_ns: Value | None
     r_inf_bytes_per_s: Value | None
     n_half_bytes: Value | None
+    fit_from_bytes: int | None
     fit_rms: float | None
     oversubscribed: bool
 
@@ -139,7 +142,7 @@ def _row(
     floor_ns: float | None,
     own: Mapping[Series, Sequence[Figure]],
 ) -> Row:
-    curve: list[tuple[int, Figure]] = []
+    curve: dict[int, Value] = {}
     best: dict[str, Value] = {}
     latency: Value | None = None
     barrier: Value | None = None
@@ -147,19 +150,20 @@ def _row(
         figure = next((f for f in figures if f.state == state and f.low_ns is not None), None)
         if figure is None:
             continue
-        if series.point.pattern == "pingpong":
-            curve.append((series.point.bytes, figure))
-            latency = _value(figure) if series.point.bytes == LATENCY_BYTES else latency
+        time = _value(figure)
+        if series.point.pattern == "pingpong" and time is not None:
+            curve.setdefault(series.point.bytes, time)
+            latency = time if series.point.bytes == LATENCY_BYTES else latency
         elif series.point.pattern == "barrier":
-            barrier = _value(figure)
+            barrier = time
         if series.point.bytes not in _STREAM_BYTES or series.point.options != _STREAM_OPTIONS:
             continue
         rate = _rate(figure, series.point.bytes)
         before = best.get(series.point.pattern)
         if rate is not None and (before is None or rate.value > before.value):
             best[series.point.pattern] = rate
-    fit = fit_hockney([size for size, _ in curve], [figure.value_ns for _, figure in curve]) if curve else None
-    fitted = fit if isinstance(fit, HockneyFit) else None
+    fit = fit_segments([*curve], [time.value for time in curve.values()], [time.spread for time in curve.values()])
+    line = fit.segments[-1] if isinstance(fit, SegmentFit) else None
     return Row(
         transport=transport,
         library=launch.library if launch else "",
@@ -169,11 +173,10 @@ def _row(
         stream_bytes_per_s=best.get("oneway"),
         twoway_bytes_per_s=best.get("twoway"),
         barrier_ns=barrier,
-        r_inf_bytes_per_s=_fitted(fitted.r_inf_bytes_per_s, fitted.r_inf_se_bytes_per_s, len(curve))
-        if fitted
-        else None,
-        n_half_bytes=_fitted(fitted.n_half_bytes, fitted.n_half_se_bytes, len(curve)) if fitted else None,
-        fit_rms=fitted.relative_rms if fitted else None,
+        r_inf_bytes_per_s=_fitted(line.r_inf_bytes_per_s) if line else None,
+        n_half_bytes=_fitted(line.n_half_bytes) if line else None,
+        fit_from_bytes=line.first_bytes if line else None,
+        fit_rms=line.relative_rms if line else None,
         oversubscribed=launch is not None and launch.oversubscribed,
     )
 
@@ -189,11 +192,8 @@ def _rate(figure: Figure, at_bytes: int) -> Value | None:
     return None if rate is None or low is None or high is None else Value(rate, low, high, at_bytes)
 
 
-def _fitted(value: float, standard_error: float, points: int) -> Value:
-    """The 95 % interval of a parameter of a straight line through so many points, given that the line holds."""
-    freedom = points - 2
-    arm = standard_error * (_STUDENT_T[freedom - 1] if freedom <= len(_STUDENT_T) else _STUDENT_T[-1])
-    return Value(value, max(0.0, value - arm), value + arm)
+def _fitted(estimate: Estimate | None) -> Value | None:
+    return None if estimate is None else Value(estimate.value, max(0.0, estimate.low), estimate.high)
 
 
 def _floors(series: Iterable[Series]) -> dict[str, Value]:

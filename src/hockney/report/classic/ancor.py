@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hockney.archive import Published, published
-from hockney.fit import HockneyFit, fit_hockney
+from hockney.fit import NoFit, fit_line
 from hockney.library import Series
 from hockney.model import Visit
 from hockney.report.classic.layout import contents
@@ -17,6 +17,7 @@ from hockney.units import format_bytes
 _SPEED_AT_BYTES = 65500
 _OWN_OPTIONS = ("write", "read", "source")
 _SIDES = ("sender", "receiver")
+_NO_RATE = "the times do not tell that they grow with the size, so there is no rate to approach"
 
 
 @dataclass(frozen=True)
@@ -186,13 +187,16 @@ def _fitted(stream: _Stream, told: Mapping[str, Published], reading: Reading) ->
     slower = [max((_side(one, rank, reading) for rank in (0, 1)), key=lambda cell: cell.value or 0.0) for one in known]
     state = reading.one_state(known)
     used = [(one, cell) for one, cell in zip(known, slower, strict=True) if cell.state == state]
-    fit = fit_hockney([one.point.bytes for one, _ in used], [1e3 * (cell.value or 0.0) for _, cell in used])
+    fit = fit_line([one.point.bytes for one, _ in used], [1e3 * (cell.value or 0.0) for _, cell in used])
     crowded = any(cell.oversubscribed for _, cell in used)
-    if isinstance(fit, HockneyFit):
-        t0 = Measured("us", fit.t0_ns / 1e3, state=state, oversubscribed=crowded, published=overhead, computed=True)
-        asymptotic = Measured("MB/s", fit.r_inf_bytes_per_s / 1e6, state=state, oversubscribed=crowded, computed=True)
-    else:
+    if isinstance(fit, NoFit):
         t0, asymptotic = blank("us", fit.reason, overhead), blank("MB/s", fit.reason)
+    elif fit.r_inf_bytes_per_s is None:
+        t0, asymptotic = blank("us", _NO_RATE, overhead), blank("MB/s", _NO_RATE)
+    else:
+        about = Measured("us", state=state, oversubscribed=crowded, computed=True)
+        t0 = replace(about, value=fit.t0_ns.value / 1e3, published=overhead)
+        asymptotic = replace(about, unit="MB/s", value=fit.r_inf_bytes_per_s.value / 1e6)
     if last is None or last not in known:
         reason = NOT_PLANNED if last is None else reading.reason(last)
         return (t0, blank("MB/s", reason, speed), asymptotic, blank("%", reason), blank("%", reason))
