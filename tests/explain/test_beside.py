@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from tests.explain.readings import SIZES, curve, found, lacking, line, near, reading
 
 from hockney.explain.curve import Curve
@@ -128,10 +129,17 @@ def test_a_barrier_is_not_set_beside_one_of_many_pairs() -> None:
     assert "barrier beside pingpong" in lacking("operations slower than their parts", of)
 
 
-def test_what_there_is_no_pattern_for_is_said() -> None:
-    assert "do not exist yet" in lacking(
-        "allreduce slower than reduce and multicast", reading(pattern("pingpong", 500))
-    )
+def test_an_allreduce_slower_than_a_reduction_and_a_broadcast() -> None:
+    name = "allreduce slower than reduce and broadcast"
+    parts = pattern("allreduce", 700, options={"algorithm": "parts"})
+    (slower,) = found(name, reading(pattern("allreduce", 800), parts))
+    assert slower.pattern == "allreduce"
+    assert slower.effect == pytest.approx(800.8 / 700.8 - 1)  # at the shortest size, where the parts save most
+    assert "a reduction and a broadcast" in slower.sentence
+    assert found(name, reading(pattern("allreduce", 600), parts)) == []
+    assert found(name, reading(pattern("allreduce", 720), parts)) == []
+    for alone in (pattern("allreduce", 800), parts):
+        assert "algorithm=parts" in lacking(name, reading(alone, pattern("pingpong", 500)))
 
 
 def test_crowded_ranks_are_not_compared() -> None:

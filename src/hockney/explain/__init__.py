@@ -57,7 +57,7 @@ DETECTORS: dict[str, Callable[[Reading], Found]] = {
     "a library that yields": ranks.yields,
     "figures far above the floor": ranks.above_floor,
     "operations slower than their parts": guidelines.slower_than_parts,
-    "allreduce slower than reduce and multicast": guidelines.allreduce,
+    "allreduce slower than reduce and broadcast": guidelines.allreduce,
 }
 # What only a printed report can show.
 PRINTED_DETECTORS: dict[str, Callable[[Reading], Found]] = {

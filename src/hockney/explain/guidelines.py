@@ -24,17 +24,24 @@ def slower_than_parts(reading: Reading) -> Found:
     made = [*_alltoalls(reading), *_multicasts(reading), *_barriers(reading)]
     if not made:
         return Lacking("needs alltoall beside pairs, multicast beside outfarm, or barrier beside pingpong")
+    return _slower(made)
+
+
+def allreduce(reading: Reading) -> Found:
+    """An allreduce beside the library's own reduction and broadcast, which do the same."""
+    made = list(_allreduces(reading))
+    if not made:
+        return Lacking("needs the pattern allreduce as it is and with algorithm=parts")
+    return _slower(made)
+
+
+def _slower(made: list[Made]) -> list[Finding]:
     slower: dict[tuple[str, str], list[Made]] = {}
     for one in made:
         curve, _, own, parts, _ = one
         if is_above(own, parts) and own.value > (1 + _SLOWER) * parts.value:
             slower.setdefault((curve.transport, curve.name), []).append(one)
     return [_finding(found) for found in slower.values()]
-
-
-def allreduce(reading: Reading) -> Found:
-    """The best known of the guidelines, and not looked for yet."""
-    return Lacking("needs the patterns allreduce and reduce, which do not exist yet")
 
 
 def _finding(found: list[Made]) -> Finding:
@@ -74,6 +81,18 @@ def _multicasts(reading: Reading) -> Iterator[Made]:
                     part = out.at(mark.bytes)
                     if part is not None:
                         yield whole, mark.bytes, mark.time_ns, part, "an outfarm of as many messages"
+
+
+def _allreduces(reading: Reading) -> Iterator[Made]:
+    """A reduction to rank 0 and a broadcast from there, measured as one."""
+    curves = reading.of("allreduce")
+    for whole in curves:
+        for parts in curves:
+            if is_like(whole, parts) and parts.option("algorithm") == "parts" != whole.option("algorithm"):
+                for mark in whole.marks:
+                    part = parts.at(mark.bytes)
+                    if part is not None:
+                        yield whole, mark.bytes, mark.time_ns, part, "a reduction and a broadcast"
 
 
 def _barriers(reading: Reading) -> Iterator[Made]:
