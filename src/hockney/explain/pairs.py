@@ -109,6 +109,17 @@ def outlier_text(outlier: Outlier, hosts: Sequence[str]) -> str:
     )
 
 
+def why_no_matrix(points: Iterable[tuple[str, int]]) -> str | None:
+    """Of a run's patterns with their numbers of ranks: a sentence where all pairs of them were just one."""
+    ranks = {ranks for pattern, ranks in points if pattern == "rounds"}
+    if ranks != {2}:
+        return None
+    return (
+        "Two ranks are one pair: a matrix of all pairs needs three or more (-n 4, for one), on as many CPUs or on several "
+        "hosts (--hosts); with --oversubscribe its times are the scheduler's."
+    )
+
+
 def pair_matrices(run: Run) -> list[PairMatrix]:
     """A matrix for each transport, number of ranks, size, load and options of which a run has several pairs."""
     topology = _topology(run)

@@ -179,6 +179,9 @@ static hk_status_t take_samples(const hk_command_t *command, hk_run_t *run, hk_r
     const uint64_t wall_ns = now_ns(ctx);
     for (uint64_t i = 0; status == HK_OK && i < command->samples; i++) {
         status = hk_sync(ctx);
+        if (status == HK_OK && pattern->meet != NULL) {
+            status = pattern->meet(run);
+        }
         if (status == HK_OK) {
             const uint64_t start_ns = now_ns(ctx);
             status = repeat(run, command->batch);

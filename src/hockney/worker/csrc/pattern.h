@@ -89,6 +89,10 @@ typedef struct hk_pattern {
      * that there is nothing to undo. */
     hk_status_t (*finish)(hk_run_t *run);
 
+    /* Before each sample, after a barrier, untimed: bring those together whose time it is. Optional: absent means that
+     * the barrier is enough. */
+    hk_status_t (*meet)(hk_run_t *run);
+
     /* The timed loop: reps repetitions. Roles and variants are chosen before the loop. Required. */
     hk_status_t (*repeat)(hk_run_t *run, uint64_t reps);
 
