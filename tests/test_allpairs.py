@@ -47,7 +47,7 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     delays = [[delay_ms(a, b) for b in range(RANKS)] for a in range(RANKS)]
     for name in names:
         ip("netns", "add", name)
-    argv = [sys.executable, HERE / "slow_network.py", PREFIX, json.dumps(delays)]
+    argv = [sys.executable, str(HERE / "slow_network.py"), PREFIX, json.dumps(delays)]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as network:
         try:
             assert network.stdout is not None

@@ -163,7 +163,6 @@ def test_who_has_one_pair_is_told_how_to_get_a_matrix(tmp_path: Path, capsys: py
     assert lacking.startswith("two ranks are one pair: a matrix of all pairs needs three or more (-n 4, for one)")
 
 
-
 def test_between_hosts_pairs_are_told_apart_by_their_times(tmp_path: Path) -> None:
     hosts = ("a", "a", "b", "b", "c", "c")
     far = {(a, b): 3000.0 for a in (0, 1, 2, 3) for b in (4, 5)}
