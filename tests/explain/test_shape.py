@@ -98,7 +98,7 @@ def test_a_documented_size_that_the_curve_passes_straight_is_said_once() -> None
     # Sizes too far apart don't tell, and a curve that misses its lines neither.
     few = (8, 64, 512, 1024, 8192, 262144, 1 << 20, 4 << 20)
     assert found(name, reading(curve(line(), transport="mpi@openmpi-4.1.4", sizes=few))) == []
-    assert "no size is documented" in lacking(name, reading(curve(line(), transport="shm")))
+    assert "no size is documented" in lacking(name, reading(curve(line(), transport="udp")))
 
 
 def test_the_buffers_of_tcp_are_those_of_the_machine() -> None:
@@ -142,7 +142,9 @@ def test_a_change_of_slope_is_a_bend_and_no_switch() -> None:
 def test_a_straight_curve_with_noise_shows_nothing(seed: int) -> None:
     random = np.random.default_rng(seed)
     start_ns, slope = 10 ** random.uniform(1.5, 5), 10 ** random.uniform(-2, 0)
-    kinds = {one.kind for one in explain(reading(curve(line(start_ns, slope), random=random))).findings}
+    kinds = {
+        one.kind for one in explain(reading(curve(line(start_ns, slope), transport="udp", random=random))).findings
+    }
     assert kinds <= {"latency independent of size"}
 
 
