@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,17 @@ HOSTS = {"10.231.7.1": "hk-test-a", "10.231.7.2": "hk-test-b"}
 
 def ip(*arguments: str, check: bool = True) -> None:
     subprocess.run(["ip", *arguments], check=check, capture_output=True)
+
+
+def remote_shell(script: Path, hosts: Mapping[str, str]) -> Path:
+    """Write a script that starts commands in the namespace of an address, with a host name of its own."""
+    cases = "".join(f"{address}) name={name} ;;\n" for address, name in hosts.items())
+    script.write_text(
+        f'#!/bin/sh\nhost=$1; shift\ncase $host in\n{cases}*) echo "no route to $host" >&2; exit 255 ;;\nesac\n'
+        'exec ip netns exec "$name" unshare --uts sh -c "hostname $name; exec $*"\n'
+    )
+    script.chmod(0o755)
+    return script
 
 
 @pytest.fixture
@@ -35,14 +46,7 @@ def agent(tmp_path: Path) -> Iterator[Path]:
         ip("-n", name, "address", "add", f"{address}/24", "dev", "v0")
         ip("-n", name, "link", "set", "v0", "up")
         ip("-n", name, "link", "set", "lo", "up")
-    script = tmp_path / "agent"
-    cases = "".join(f"{address}) name={name} ;;\n" for address, name in HOSTS.items())
-    script.write_text(
-        f'#!/bin/sh\nhost=$1; shift\ncase $host in\n{cases}*) echo "no route to $host" >&2; exit 255 ;;\nesac\n'
-        'exec ip netns exec "$name" unshare --uts sh -c "hostname $name; exec $*"\n'
-    )
-    script.chmod(0o755)
-    yield script
+    yield remote_shell(tmp_path / "agent", HOSTS)
     for name in HOSTS.values():
         ip("netns", "delete", name, check=False)
 

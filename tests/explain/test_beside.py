@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import pytest
 from tests.explain.readings import SIZES, curve, found, lacking, line, near, reading
 
 from hockney.explain.curve import Curve
@@ -112,12 +114,24 @@ def test_a_mode_that_costs_per_byte() -> None:
 def test_operations_slower_than_their_parts() -> None:
     name = "operations slower than their parts"
     (barrier,) = found(name, reading(pattern("barrier", 2000, ranks=4, sizes=[0]), pattern("pingpong", 500)))
+    assert barrier.sentence.startswith("barrier among 4 takes 2.00 us, ")
     assert "2 half round trips" in barrier.sentence
+    own = pattern("barrier", 2000, ranks=4, sizes=[0], algorithm="portable")  # made of the parts by hockney itself
+    assert found(name, reading(own, pattern("pingpong", 500))) == []
     assert found(name, reading(pattern("barrier", 1000, ranks=4, sizes=[0]), pattern("pingpong", 500))) == []
-    (multi,) = found(name, reading(pattern("multicast", 900, ranks=4), pattern("outfarm", 500, ranks=4)))
+    own = pattern("multicast", 900, ranks=4, options={"algorithm": "native", "until": "sent"}, algorithm="native")
+    by_hand = pattern("multicast", 500, ranks=4, options={"until": "sent"}, algorithm="portable")
+    (multi,) = found(name, reading(own, by_hand))
     assert multi.sizes_bytes[0] == 8
-    (whole,) = found(name, reading(pattern("alltoall", 9000, ranks=4), pattern("pairs", 500, ranks=4)))
-    assert "6 messages of pairs" in whole.sentence
+    assert "a message to each" in multi.sentence
+    assert (
+        found(name, reading(pattern("multicast", 500, ranks=4, algorithm="native"), replace(by_hand, options=()))) == []
+    )
+    acked = replace(by_hand, options=())  # another end of the clock
+    assert "hockney run guidelines" in lacking(name, reading(own, acked))
+    # A stream of messages hides what an exchange has to wait for, so it is no measure of one.
+    streamed = reading(pattern("alltoall", 9000, ranks=4, algorithm="native"), pattern("pairs", 500, ranks=4))
+    assert "hockney run guidelines" in lacking(name, streamed)
     wide = reading(pattern("barrier", 1100, ranks=4, sizes=[0], precision=0.2), pattern("pingpong", 500))
     assert found(name, wide) == []
 
@@ -128,10 +142,24 @@ def test_a_barrier_is_not_set_beside_one_of_many_pairs() -> None:
     assert "barrier beside pingpong" in lacking("operations slower than their parts", of)
 
 
-def test_what_there_is_no_pattern_for_is_said() -> None:
-    assert "do not exist yet" in lacking(
-        "allreduce slower than reduce and multicast", reading(pattern("pingpong", 500))
-    )
+def test_an_allreduce_slower_than_a_reduction_and_a_broadcast() -> None:
+    name = "allreduce slower than reduce and broadcast"
+    parts = pattern("allreduce", 700, options={"algorithm": "parts"}, algorithm="native parts")
+
+    def whole(start_ns: float) -> Curve:
+        return pattern("allreduce", start_ns, algorithm="native")
+
+    (slower,) = found(name, reading(whole(800), parts))
+    assert slower.pattern == "allreduce"
+    assert slower.effect == pytest.approx(800.8 / 700.8 - 1)  # at the shortest size, where the parts save most
+    assert "a reduction and a broadcast" in slower.sentence
+    of_mpich = [replace(one, transport="mpi@mpich-5.0.2") for one in (whole(800), parts)]
+    (named,) = found(name, reading(*of_mpich))
+    assert named.remedy == "`mpivars` lists the algorithms that the library has to choose from."
+    assert found(name, reading(whole(600), parts)) == []
+    assert found(name, reading(whole(720), parts)) == []
+    for alone in (whole(800), parts):
+        assert "algorithm=parts" in lacking(name, reading(alone, pattern("pingpong", 500)))
 
 
 def test_crowded_ranks_are_not_compared() -> None:

@@ -11,6 +11,7 @@ import pytest
 from tests.report.runs import Made, options, store_run
 
 from hockney.cli.pairs import pairs_as_json, print_pairs
+from hockney.cli.show import print_run
 from hockney.explain import explain_run
 from hockney.explain.pairs import PairMatrix, pair_matrices, partners
 from hockney.library import open_results
@@ -171,6 +172,16 @@ def test_explain_names_who_stands_out(tmp_path: Path) -> None:
 
 def test_one_pair_is_no_matrix(tmp_path: Path) -> None:
     assert matrices(tmp_path, idle(2, {}, 50.0)) == []
+
+
+def test_who_has_one_pair_is_told_how_to_get_a_matrix(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store_run(tmp_path / "r.db", "allpairs", [Made(Point("shm", "rounds", 2, 8, options(round=1)), 50.0, divisor=2)])
+    with open_results(tmp_path / "r.db") as results:
+        print_run(results.run())
+        lacking = dict(explain_run(results.run()).lacking)["pairs that stand out"]
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Two ranks are one pair: a matrix of all pairs needs three or more (-n 4, for one)" in said
+    assert lacking.startswith("two ranks are one pair: a matrix of all pairs needs three or more (-n 4, for one)")
 
 
 def test_between_hosts_pairs_are_told_apart_by_their_times(tmp_path: Path) -> None:

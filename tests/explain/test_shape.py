@@ -79,6 +79,28 @@ def test_thresholds_hold_for_the_versions_they_are_of() -> None:
     assert "IQUEUE_CELL_SIZE" not in library("mpi@mpich")  # of no known version
 
 
+def test_what_ucx_copies_in_one_piece_is_a_threshold_of_the_mpich_over_it() -> None:
+    made = curve(lambda size: 500 + 0.1 * size + (2000 if size > 8255 else 0), transport="mpi@mpich-4.0.2")
+    (switch,) = found("protocol switches", reading(made))
+    assert switch.sizes_bytes == (8192, 16384)
+    assert "Documented there: UCX_POSIX_SEG_SIZE, UCX_SYSV_SEG_SIZE, 8,256 B" in switch.sentence
+
+
+def test_a_documented_size_that_the_curve_passes_straight_is_said_once() -> None:
+    name = "nothing at a documented size"
+    made = stepped(2048, 1500.0)
+    (unseen,) = found(name, reading(made))
+    # The eager limit is seen; the longest fragment, 32 KiB with its header, is not.
+    assert "btl_vader_max_send_size, 32 KiB by default" in unseen.sentence
+    assert "btl_vader_eager_limit" not in unseen.sentence
+    assert unseen.effect == 0
+    assert len([one for one in explain(reading(made)).findings if one.kind == unseen.kind]) == 1
+    # Sizes too far apart don't tell, and a curve that misses its lines neither.
+    few = (8, 64, 512, 1024, 8192, 262144, 1 << 20, 4 << 20)
+    assert found(name, reading(curve(line(), transport="mpi@openmpi-4.1.4", sizes=few))) == []
+    assert "no size is documented" in lacking(name, reading(curve(line(), transport="udp")))
+
+
 def test_the_buffers_of_tcp_are_those_of_the_machine() -> None:
     made = curve(lambda size: 5000 + 0.3 * size + (9000 if size > 8192 else 0), transport="tcp")
     facts = {"network": {"tcp_send_buffer_bytes": 16384, "tcp_receive_buffer_bytes": None}}
@@ -120,7 +142,9 @@ def test_a_change_of_slope_is_a_bend_and_no_switch() -> None:
 def test_a_straight_curve_with_noise_shows_nothing(seed: int) -> None:
     random = np.random.default_rng(seed)
     start_ns, slope = 10 ** random.uniform(1.5, 5), 10 ** random.uniform(-2, 0)
-    kinds = {one.kind for one in explain(reading(curve(line(start_ns, slope), random=random))).findings}
+    kinds = {
+        one.kind for one in explain(reading(curve(line(start_ns, slope), transport="udp", random=random))).findings
+    }
     assert kinds <= {"latency independent of size"}
 
 

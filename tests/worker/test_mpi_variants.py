@@ -64,6 +64,10 @@ def test_every_pattern(mpi: Mpi, variant: str) -> None:
             for size in (0, 8, 100_000):
                 answer = session.measure(pattern, bytes=size, batch=2, samples=3, timeout_s=60)
                 assert answer.verified is (pattern != "barrier")
+        for algorithm, done_by in (("auto", "native"), ("doubling", "portable"), ("parts", "native parts")):
+            for size in (8, 100_000):
+                answer = session.measure("allreduce", bytes=size, samples=3, options=[("algorithm", algorithm)])
+                assert (answer.algorithm, answer.verified) == (done_by, True)
         session.close()
     assert session.noise == ()
 

@@ -49,6 +49,15 @@ def measure(pattern: str, size: int, **keys: object) -> str:
     return f"measure pattern={pattern} bytes={size} " + " ".join(f"{key}={value}" for key, value in words.items())
 
 
+def reductions() -> list[str]:
+    """Of one word, of some, and of more than any buffer on the way holds."""
+    return [
+        measure("allreduce", size, algorithm=algorithm)
+        for size in (8, 1024, 300_000)
+        for algorithm in ("auto", "doubling", "parts")
+    ]
+
+
 def sizes_around_thresholds(transport: str) -> list[int]:
     return [0, 1, 8, 9, 64, 1025, 70_001] if transport == "shm" else [0, 8, 4097, 70_001]
 
@@ -111,6 +120,54 @@ def test_under_the_thread_sanitizer(transport: str) -> None:
     assert "WARNING: ThreadSanitizer" not in done.stderr, done.stderr[:3000]
     assert done.returncode == 0, done.stderr
     assert [a["kind"] for a in answers] == ["measure"] * len(commands) + ["bye"]
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 5])
+@pytest.mark.parametrize("transport", [*TRANSPORTS, "udp"])
+def test_allreduces_add_up_what_all_ranks_have(transport: str, ranks: int) -> None:
+    commands = [line for line in reductions() if transport != "udp" or "bytes=300000" not in line]
+    arguments = ["-t", transport, "-n", str(ranks), "--oversubscribed"]
+    answers, done = converse(build_worker(), commands, *arguments)
+    assert [a["kind"] for a in answers] == ["measure"] * len(commands) + ["bye"], done.stderr
+    for answer in answers[:-1]:
+        assert (answer["timed"], answer["divisor"]) == ("slowest", 1)
+        assert answer["bytes_per_rep"] == 2 * (ranks - 1) * answer["bytes"]
+        assert answer["verified"] is (transport != "null")
+    assert [a["algorithm"] for a in answers[:3]] == ["portable", "portable", "portable parts"]
+
+
+@pytest.mark.parametrize(
+    ("recipe", "transport", "ranks"),
+    [
+        *((ADDRESS, transport, ranks) for transport in ("shm", "threads", "tcp") for ranks in (2, 3)),
+        *((THREAD, transport, 2) for transport in ("shm", "threads")),
+    ],
+)
+def test_allreduces_under_sanitizers(recipe: Recipe, transport: str, ranks: int) -> None:
+    commands = reductions()
+    arguments = ["-t", transport, "-n", str(ranks), "--oversubscribed"]
+    answers, done = converse(build_worker(recipe), commands, *arguments, limit_s=120)
+    assert "WARNING: ThreadSanitizer" not in done.stderr, done.stderr[:3000]
+    assert done.returncode == 0, done.stderr
+    assert [a["kind"] for a in answers] == ["measure"] * len(commands) + ["bye"]
+
+
+@pytest.mark.parametrize(
+    ("size", "algorithm", "why"),
+    [
+        (12, "auto", "allreduce takes sizes that are multiples of 8 B, not 12 B"),
+        (0, "parts", "allreduce takes sizes that are multiples of 8 B, not 0 B"),
+        (8, "native", "shm has no allreduce of its own"),
+    ],
+)
+def test_an_allreduce_that_can_not_be_is_refused_before_and_in_the_worker(size: int, algorithm: str, why: str) -> None:
+    commands = [measure("allreduce", size, algorithm=algorithm), measure("allreduce", 8)]
+    answers, _ = converse(build_worker(), commands, "-t", "shm", "-n", "2")
+    assert [a["kind"] for a in answers] == ["error", "measure", "bye"]
+    assert (answers[0]["code"], answers[0]["message"]) == ("unsupported", why)
+    catalogue = load(libraries=())
+    pattern, shm = catalogue.pattern("allreduce"), catalogue.transports["shm"]
+    assert catalogue.obstacle(pattern, shm, 2, size, [("algorithm", algorithm)]) == why
 
 
 # ---- ft: the NPB's own verification --------------------------------------------------------------------------------
@@ -330,6 +387,16 @@ def test_a_corrupted_payload_is_named_by_rank_size_and_offset() -> None:
     assert (error["code"], error["id"]) == ("corrupt", 3)
     assert (error["rank"], error["from"], error["bytes"], error["offset"]) == (1, 0, 64, 17)
     assert "byte 17" in error["message"]
+
+
+@pytest.mark.parametrize("algorithm", ["doubling", "parts"])
+def test_a_sum_over_corrupted_vectors_is_wrong(algorithm: str) -> None:
+    commands = [measure("allreduce", size, id=size, algorithm=algorithm) for size in (8, 64)]
+    answers, done = converse(build_worker(FAULTY), commands, "-t", "fault", env={"HOCKNEY_FAULT": "corrupt 1 17"})
+    assert [a["kind"] for a in answers] == ["measure", "error", "bye"], done.stderr
+    error = answers[1]
+    assert (error["code"], error["id"], error["rank"], error["from"]) == ("corrupt", 64, 1, -1)
+    assert error["message"].startswith("rank 1 got a wrong sum of 64 B over all ranks: byte 17 is 0x")
 
 
 def test_a_killed_rank_is_told_and_nobody_is_left_behind() -> None:

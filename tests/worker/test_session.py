@@ -133,6 +133,20 @@ def test_every_pattern_on_every_mpi(mpi: Mpi) -> None:
                 assert answer.verified is (pattern != "barrier")
 
 
+@EVERY_MPI
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_an_allreduce_of_the_librarys_own_and_of_its_parts(mpi: Mpi, ranks: int) -> None:
+    with WorkerSession(job(mpi, ranks=ranks)) as session:
+        session.hello()
+        for algorithm, done_by in (("auto", "native"), ("doubling", "portable"), ("parts", "native parts")):
+            for size in (8, 1024, 100_000):
+                answer = session.measure(
+                    "allreduce", bytes=size, batch=2, samples=3, timeout_s=60, options=[("algorithm", algorithm)]
+                )
+                assert (answer.algorithm, answer.verified) == (done_by, True)
+        session.close()
+
+
 @EVERY_JOB
 def test_ft_is_verified(mpi: Mpi | None) -> None:
     with WorkerSession(job(mpi)) as session:

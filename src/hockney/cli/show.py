@@ -102,10 +102,16 @@ def _show_tables(run: Run, series: Sequence[Series], *, as_json: bool) -> None:
 
 def print_run(run: Run, series: Sequence[Series] | None = None, *, every_state: bool = False) -> None:
     """The figures of these series (None: of all), what has none and why, and the warnings of the run."""
+    from hockney.explain.pairs import why_no_matrix
+
     shown = run.series if series is None else series
     _print_head(run)
     for curve in curves_of(shown, run.launches.values(), every_state=every_state):
         _print_curve(curve, run.info.plan.get("precision"))
+    no_matrix = why_no_matrix((one.point.pattern, one.point.ranks) for one in shown)
+    if no_matrix is not None:
+        render.say()
+        render.say(no_matrix)
     endings = endings_of(shown, stopped=run.status is RunStatus.INTERRUPTED)
     if endings:
         render.title("Failed, skipped, not reached")

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from hockney.errors import unknown
-from hockney.explain.pairs import PAIR_CLASSES, class_of
+from hockney.explain.pairs import PAIR_CLASSES, class_of, topology_of
 from hockney.library import Run, Series
 from hockney.model import NOT_MEASURED, Point
 from hockney.plan import as_pairs, check_words
@@ -190,21 +190,17 @@ def _by_class(run: Run, one: Expectation, catalogue: Catalogue) -> dict[str | No
     Whose class is not known, because no job of its kind ever started, is under None too.
     """
     wanted = as_pairs(catalogue.pattern(one.pattern), one.options)
+    launches, topology = {(each.transport, each.ranks): each for each in run.launches.values()}, topology_of(run)
     found: dict[str | None, list[Series]] = {}
     for series in run.series:
         point, name = series.point, None
         options = point.options
         if one.pair_class is not None:
             options = tuple(option for option in options if option[0] not in ("source", "target"))
-            name = class_of(_ends(point), run, point.transport, point.ranks)
+            name = class_of(point, launches, topology) or None
         if (point.pattern, options) == (one.pattern, wanted):
             found.setdefault(name, []).append(series)
     return found
-
-
-def _ends(point: Point) -> tuple[int, int]:
-    options = dict(point.options)
-    return int(options.get("source", "0")), int(options.get("target", "1"))
 
 
 def _sizes(one: Expectation, catalogue: Catalogue) -> tuple[int, ...]:

@@ -13,7 +13,6 @@ from typing import Any
 
 from hockney.explain.thresholds import thresholds_of
 from hockney.fit import SegmentFit, fit_segments
-from hockney.fit.segments import JUMP
 from hockney.units import format_bytes
 
 _SIZES_MIN = 6  # three on either side of a switch
@@ -48,7 +47,7 @@ def known_switches(times_ns: Mapping[int, float], transport: str, facts: Mapping
     thresholds = list(thresholds_of(transport, facts))
     found = []
     for switch in fit.switches:
-        if switch.bend or switch.jump_ns.low <= 0 <= switch.jump_ns.high or abs(switch.relative) < JUMP:
+        if not switch.is_jump:
             continue
         names = [one.name for one in thresholds if one.lies_between(switch.below_bytes, switch.above_bytes)]
         name = names[0] if len(names) == 1 else None  # of several nobody knows which it is

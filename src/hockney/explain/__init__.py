@@ -9,10 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from hockney.archive import Machine
-from hockney.explain import beside, derived, grid, guidelines, periods, ranks, shape
+from hockney.explain import beside, derived, documented, grid, guidelines, periods, ranks, shape
 from hockney.explain.curve import Reading, read_run
 from hockney.explain.finding import Evidence, Finding, Found, Lacking
-from hockney.explain.fits import Line, Parameters, fewest_reasons, lines_of, parameters_of
+from hockney.explain.fits import Line, Parameters, by_reason, lines_of, parameters_of
 from hockney.explain.layers import Layer, layers_of
 from hockney.explain.printed import read_machine
 from hockney.library import Run
@@ -34,6 +34,7 @@ __all__ = [
 # What it looks for, as docs/explain.md calls it -> what does it.
 DETECTORS: dict[str, Callable[[Reading], Found]] = {
     "protocol switches": shape.switches,
+    "nothing at a documented size": documented.without_trace,
     "a blip at the page size": shape.page_blip,
     "a bandwidth that falls beyond a cache": shape.cache_falls,
     "latency independent of size": shape.flat,
@@ -57,7 +58,7 @@ DETECTORS: dict[str, Callable[[Reading], Found]] = {
     "a library that yields": ranks.yields,
     "figures far above the floor": ranks.above_floor,
     "operations slower than their parts": guidelines.slower_than_parts,
-    "allreduce slower than reduce and multicast": guidelines.allreduce,
+    "allreduce slower than reduce and broadcast": guidelines.allreduce,
 }
 # What only a printed report can show.
 PRINTED_DETECTORS: dict[str, Callable[[Reading], Found]] = {
@@ -111,8 +112,8 @@ def explain(reading: Reading) -> Explanation:
     findings.sort(key=lambda one: (-greatest[one.transport], one.transport, -one.effect))
     lines, unfitted = lines_of(reading)
     parameters, without = parameters_of(reading)
-    lacking.extend((f"lines through {name}", reason) for name, reason in fewest_reasons(unfitted))
-    lacking.extend(fewest_reasons(without))
+    lacking.extend((f"lines through {name}", reason) for name, reason in by_reason(unfitted))
+    lacking.extend(by_reason(without))
     return Explanation(
         subject=reading.subject,
         findings=tuple(findings),

@@ -55,7 +55,7 @@ class Curve:
     """All sizes of a pattern over a transport in one state; `marks` ascend.
 
     `peak_bytes_per_s` is a best rate that was published without its size. `counters` are sums over all visits, one
-    number a rank.
+    number a rank. `algorithm` says whose a collective is, as the pattern's definition has it.
     """
 
     transport: str
@@ -67,6 +67,7 @@ class Curve:
     oversubscribed: bool = False
     peak_bytes_per_s: Estimate | None = None
     counters: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    algorithm: str | None = None
 
     @property
     def name(self) -> str:
@@ -250,6 +251,7 @@ def _curves(
     """The curves in the order of the plan, and the points that have no interval in their state."""
     marks: dict[tuple[str, str, int, Options], list[Mark]] = {}
     counters: dict[tuple[str, str, int, Options], dict[str, tuple[float, ...]]] = {}
+    algorithms: dict[tuple[str, str, int, Options], str | None] = {}
     unsure: list[Point] = []
     for series, visits in summarized:
         point = series.point
@@ -266,6 +268,7 @@ def _curves(
         key = (point.transport, point.pattern, point.ranks, point.options)
         marks.setdefault(key, []).append(mark)
         _count(counters.setdefault(key, {}), own)
+        algorithms[key] = own[-1].definition.algorithm
     curves = [
         Curve(
             *key,
@@ -273,6 +276,7 @@ def _curves(
             marks=tuple(sorted(found, key=lambda mark: mark.bytes)),
             oversubscribed=(key[0], key[2]) in crowded,
             counters=counters[key],
+            algorithm=algorithms[key],
         )
         for key, found in marks.items()
     ]

@@ -119,10 +119,9 @@ def parameters_of(reading: Reading) -> tuple[tuple[Parameters, ...], dict[str, s
     return tuple(found), without
 
 
-def fewest_reasons(*found: Mapping[str, str]) -> Iterable[tuple[str, str]]:
+def by_reason(found: Mapping[str, str]) -> Iterable[tuple[str, str]]:
     """What has no fit and why: names that share a reason together."""
     names: dict[str, list[str]] = {}
-    for each in found:
-        for name, reason in each.items():
-            names.setdefault(reason, []).append(name)
+    for name, reason in found.items():
+        names.setdefault(reason, []).append(name)
     return ((", ".join(own), reason) for reason, own in names.items())

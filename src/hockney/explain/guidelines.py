@@ -1,8 +1,9 @@
-"""Operations that are slower than what they can be made of, by figures of the same run.
+"""Operations of a library that are slower than what they can be made of, by figures of the same run.
 
 What a library offers as one operation should not be slower than the same done by hand with its other operations (J. L.
 Traeff, W. Gropp, R. Thakur, Self-consistent MPI performance guidelines, IEEE Transactions on Parallel and Distributed
-Systems 21 (2010) 698-709). A finding needs intervals that are apart.
+Systems 21 (2010) 698-709). A finding needs intervals that are apart. Where a transport has no such operation, hockney
+makes it of the parts itself, and there is nothing to judge.
 """
 
 from __future__ import annotations
@@ -16,64 +17,87 @@ from hockney.fit import Estimate
 from hockney.units import format_bytes, format_ns
 
 _SLOWER = 0.05
+# How a library tells which other algorithms it has.
+_CHOICES = {"mpi@openmpi": "ompi_info --param coll tuned --level 9", "mpi@mpich": "mpivars"}
+# How each is made of messages where a program, or hockney, does it by hand.
+_BY_MESSAGES = {
+    "alltoall": "all messages sent at once, without the own block",
+    "multicast": "a message to each",
+    "allreduce": "recursive doubling over messages",
+    "barrier": "dissemination over messages",
+}
 Made = tuple[Curve, int, Estimate, Estimate, str]  # operation, size, its time, that of its parts, what these are
 
 
 def slower_than_parts(reading: Reading) -> Found:
     """Every operation at every size beside what it can be made of; of each operation the worst is said."""
-    made = [*_alltoalls(reading), *_multicasts(reading), *_barriers(reading)]
+    made = [*_by_messages(reading), *_barriers(reading)]
     if not made:
-        return Lacking("needs alltoall beside pairs, multicast beside outfarm, or barrier beside pingpong")
+        return Lacking(
+            "needs barrier beside pingpong, or an operation of the library's own beside the same by messages "
+            "(`hockney run guidelines`)"
+        )
+    return _slower(made)
+
+
+def allreduce(reading: Reading) -> Found:
+    """An allreduce beside the library's own reduction and broadcast, which do the same."""
+    made = list(_beside(reading, "allreduce", "native parts", "a reduction and a broadcast"))
+    if not made:
+        return Lacking("needs the library's own allreduce as it is and with algorithm=parts (`hockney run guidelines`)")
+    return _slower(made)
+
+
+def _slower(made: list[Made]) -> list[Finding]:
     slower: dict[tuple[str, str], list[Made]] = {}
     for one in made:
         curve, _, own, parts, _ = one
-        if is_above(own, parts) and own.value > (1 + _SLOWER) * parts.value:
+        if curve.algorithm != "portable" and is_above(own, parts) and own.value > (1 + _SLOWER) * parts.value:
             slower.setdefault((curve.transport, curve.name), []).append(one)
     return [_finding(found) for found in slower.values()]
 
 
-def allreduce(reading: Reading) -> Found:
-    """The best known of the guidelines, and not looked for yet."""
-    return Lacking("needs the patterns allreduce and reduce, which do not exist yet")
-
-
 def _finding(found: list[Made]) -> Finding:
     curve, size, own, parts, what = max(found, key=lambda one: one[2].value / one[3].value)
+    operation = curve.name if curve.pattern == "barrier" else f"{curve.name} of {format_bytes(size)}"
+    asked = next((how for begins, how in _CHOICES.items() if curve.transport.startswith(begins)), None)
     more = f"; so it is at {len(found) - 1} more of its points" if len(found) > 1 else ""
     return finding_about(
         curve,
         "slower than its parts",
         sentence=(
-            f"{curve.name} of {format_bytes(size)} among {curve.ranks} takes {format_ns(own.value)}, "
+            f"{operation} among {curve.ranks} takes {format_ns(own.value)}, "
             f"{ratio_text(ratio(own, parts))} times {what} ({format_ns(parts.value)}){more}."
         ),
         effect=own.value / parts.value - 1,
         sizes_bytes=tuple(sorted({one[1] for one in found})),
         evidence=(Evidence(curve.name, own, "ns"), Evidence(what, parts, "ns")),
+        remedy=None if asked is None else f"`{asked}` lists the algorithms that the library has to choose from.",
     )
 
 
-def _alltoalls(reading: Reading) -> Iterator[Made]:
-    """P - 1 rounds, in each of which every rank sends to one other and then receives from it."""
-    for whole in reading.of("alltoall"):
-        for pairs in reading.of("pairs"):
-            if is_like(whole, pairs) and not pairs.option("window"):
-                rounds = 2 * (whole.ranks - 1)
-                for mark in whole.marks:
-                    part = pairs.at(mark.bytes)
-                    if part is not None:
-                        yield whole, mark.bytes, mark.time_ns, scaled(part, rounds), f"{rounds} messages of pairs"
+def _by_messages(reading: Reading) -> Iterator[Made]:
+    for pattern, what in _BY_MESSAGES.items():
+        yield from _beside(reading, pattern, "portable", what)
 
 
-def _multicasts(reading: Reading) -> Iterator[Made]:
-    """A message to each."""
-    for whole in reading.of("multicast"):
-        for out in reading.of("outfarm"):
-            if is_like(whole, out) and whole.option("until") == out.option("until"):
+def _beside(reading: Reading, pattern: str, algorithm: str, what: str) -> Iterator[Made]:
+    """The library's own operation and the same by another algorithm.
+
+    Both are timed alike, which other patterns are not: a stream of messages hides what an exchange has to wait for.
+    """
+    curves = reading.of(pattern)
+    for whole in (curve for curve in curves if curve.algorithm == "native"):
+        for other in (curve for curve in curves if curve.algorithm == algorithm):
+            if is_like(whole, other) and _but_for_algorithm(whole) == _but_for_algorithm(other):
                 for mark in whole.marks:
-                    part = out.at(mark.bytes)
+                    part = other.at(mark.bytes)
                     if part is not None:
-                        yield whole, mark.bytes, mark.time_ns, part, "an outfarm of as many messages"
+                        yield whole, mark.bytes, mark.time_ns, part, what
+
+
+def _but_for_algorithm(curve: Curve) -> list[tuple[str, str]]:
+    return [(name, value) for name, value in curve.options if name != "algorithm"]
 
 
 def _barriers(reading: Reading) -> Iterator[Made]:

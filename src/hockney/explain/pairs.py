@@ -113,6 +113,17 @@ def outlier_text(outlier: Outlier, hosts: Sequence[str]) -> str:
     )
 
 
+def why_no_matrix(points: Iterable[tuple[str, int]]) -> str | None:
+    """Of a run's patterns with their numbers of ranks: a sentence where all pairs of them were just one."""
+    ranks = {ranks for pattern, ranks in points if pattern == "rounds"}
+    if ranks != {2}:
+        return None
+    return (
+        "Two ranks are one pair: a matrix of all pairs needs three or more (-n 4, for one), on as many CPUs or on "
+        "several hosts (--hosts); with --oversubscribe its times are the scheduler's."
+    )
+
+
 def pair_matrices(run: Run) -> list[PairMatrix]:
     """A matrix for each transport, number of ranks, size, load and options of which a run has several pairs."""
     topology = topology_of(run)
@@ -257,11 +268,11 @@ def pair_of(point: Point) -> Pair:
 
 
 def class_of(point: Point, launches: Mapping[tuple[str, int], Launch], topology: Topology | None) -> str:
-    """What the two ranks of a pattern of two share; "" where it is not known where they were."""
+    """Which of PAIR_CLASSES the two ranks of a pattern of two are of; "" where it is not known where they were."""
     launch, pair = launches.get((point.transport, point.ranks)), pair_of(point)
     if launch is None or max(pair) >= min(len(launch.hosts), len(launch.cpus)):
         return ""
-    return _shared(pair, launch, topology) or "between hosts"
+    return _shared(pair, launch, topology) or PAIR_CLASSES[-1]
 
 
 def _shared(pair: Pair, launch: Launch, topology: Topology | None) -> str:
@@ -277,12 +288,6 @@ def _shared(pair: Pair, launch: Launch, topology: Topology | None) -> str:
             if any(cpus <= set(group) for group in groups):
                 return name
     return _CLASSES[-1]
-
-
-def class_of(pair: Pair, run: Run, transport: str, ranks: int) -> str | None:
-    """Which of PAIR_CLASSES two ranks of a run's jobs are of, as its first such job placed them; None without one."""
-    launch = next((one for one in run.launches.values() if (one.transport, one.ranks) == (transport, ranks)), None)
-    return None if launch is None else _shared(pair, launch, _topology(run)) or PAIR_CLASSES[-1]
 
 
 def _class(name: str, pairs: Iterable[Pair], times: Mapping[Pair, Interval]) -> PairClass:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hockney.explain.curve import Reading, finding_about
 from hockney.explain.finding import Evidence, Finding, Found, Lacking, ratio, ratio_text
-from hockney.explain.pairs import Outlier, outlier_text
+from hockney.explain.pairs import Outlier, outlier_text, why_no_matrix
 from hockney.fit import Estimate
 from hockney.stats import median
 from hockney.units import format_bytes, format_ns
@@ -61,6 +61,9 @@ def slow_ranks(reading: Reading) -> Found:
 def slow_pairs(reading: Reading) -> Found:
     """Pairs of ranks, or ranks with most others, that are slower than what shares as much."""
     if not reading.matrices:
+        single = why_no_matrix((curve.pattern, curve.ranks) for curve in reading.curves)
+        if single is not None:
+            return Lacking(single[0].lower() + single[1:].rstrip("."))
         return Lacking("needs the times between all pairs of ranks (`hockney run allpairs`)")
     found = []
     for matrix in reading.matrices:

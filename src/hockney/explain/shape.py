@@ -20,7 +20,7 @@ from hockney.explain.finding import (
     time_text,
 )
 from hockney.explain.thresholds import Threshold, thresholds_of
-from hockney.fit import JUMP, Estimate, NoFit, Segment, SegmentFit, Switch, fit_line, fit_segments
+from hockney.fit import Estimate, NoFit, Segment, SegmentFit, Switch, fit_line, fit_segments
 from hockney.units import format_bytes, format_ns, format_rate
 
 # A curve's shape is that of its transport, so of each transport the first of these that it has is looked at.
@@ -61,7 +61,7 @@ def _switch(curve: Curve, fit: SegmentFit, number: int, reading: Reading) -> Fin
     switch = fit.switches[number]
     jump = switch.jump_ns
     least = min(abs(switch.relative.low), abs(switch.relative.high))
-    if switch.bend or least < JUMP:
+    if not switch.is_jump:
         return None
     known = _known(curve, switch, reading)
     return finding_about(

@@ -70,6 +70,11 @@ class Switch:
     relative: Estimate
     bend: bool
 
+    @property
+    def is_jump(self) -> bool:
+        """Whether the time surely steps by JUMP or more, wherever between the two sizes that is."""
+        return not self.bend and (self.relative.low >= JUMP or self.relative.high <= -JUMP)
+
 
 @dataclass(frozen=True)
 class SegmentFit:

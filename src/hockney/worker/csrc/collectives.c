@@ -55,6 +55,97 @@ hk_status_t hk_portable_alltoall(hk_ctx_t *ctx, const void *out, void *in, size_
     return status == HK_OK ? tp->wait_all(ctx, reqs, 2 * (size_t)(ctx->size - 1)) : status;
 }
 
+/* The buffers are those of a point, so words are in their places. */
+static void add_words(void *sum, const void *one, const void *other, size_t len_bytes)
+{
+    uint64_t *sums = sum;
+    const uint64_t *ones = one;
+    const uint64_t *others = other;
+    for (size_t i = 0; i < len_bytes / sizeof *sums; i++) {
+        sums[i] = ones[i] + others[i];
+    }
+}
+
+static hk_status_t exchange(hk_ctx_t *ctx, int peer, const void *out, void *in, size_t len_bytes)
+{
+    const hk_transport_t *tp = ctx->tp;
+    hk_req_t reqs[2];
+    hk_status_t status = tp->irecv(ctx, peer, in, len_bytes, &reqs[0]);
+    if (status == HK_OK) {
+        status = tp->isend(ctx, peer, out, len_bytes, &reqs[1]);
+    }
+    return status == HK_OK ? tp->wait_all(ctx, reqs, 2) : status;
+}
+
+hk_status_t hk_portable_allreduce(hk_ctx_t *ctx, const void *out, void *in, void *work, size_t len_bytes)
+{
+    const hk_transport_t *tp = ctx->tp;
+    const int rank = ctx->rank;
+    const void *mine = out;
+    hk_status_t status = HK_OK;
+    int doubling = 1; /* as many ranks as double */
+    while (2 * doubling <= ctx->size) {
+        doubling *= 2;
+    }
+    if (rank >= doubling) {
+        status = tp->send(ctx, rank - doubling, out, len_bytes);
+        return status == HK_OK ? tp->recv(ctx, rank - doubling, in, len_bytes) : status;
+    }
+    const bool stands_for_another = rank + doubling < ctx->size;
+    if (stands_for_another) {
+        status = tp->recv(ctx, rank + doubling, work, len_bytes);
+        add_words(in, mine, work, len_bytes);
+        mine = in;
+    }
+    for (int distance = 1; distance < doubling && status == HK_OK; distance *= 2) {
+        status = exchange(ctx, rank ^ distance, mine, work, len_bytes);
+        add_words(in, mine, work, len_bytes);
+        mine = in;
+    }
+    return status == HK_OK && stands_for_another ? tp->send(ctx, rank + doubling, in, len_bytes) : status;
+}
+
+hk_status_t hk_portable_reduce(hk_ctx_t *ctx, const void *out, void *in, void *work, size_t len_bytes)
+{
+    const hk_transport_t *tp = ctx->tp;
+    const int rank = ctx->rank;
+    const void *mine = out;
+    for (int distance = 1; distance < ctx->size; distance *= 2) {
+        if ((rank & distance) != 0) {
+            return tp->send(ctx, rank - distance, mine, len_bytes);
+        }
+        if (rank + distance < ctx->size) {
+            const hk_status_t status = tp->recv(ctx, rank + distance, work, len_bytes);
+            if (status != HK_OK) {
+                return status;
+            }
+            add_words(in, mine, work, len_bytes);
+            mine = in;
+        }
+    }
+    return HK_OK;
+}
+
+hk_status_t hk_portable_broadcast(hk_ctx_t *ctx, void *in, size_t len_bytes)
+{
+    const hk_transport_t *tp = ctx->tp;
+    const int rank = ctx->rank;
+    hk_status_t status = HK_OK;
+    int distance = 1; /* to whom it comes from; rank 0's is beyond all ranks */
+    while (distance < ctx->size && (rank & distance) == 0) {
+        distance *= 2;
+    }
+    if (rank != 0) {
+        status = tp->recv(ctx, rank - distance, in, len_bytes);
+    }
+    for (distance /= 2; distance > 0 && status == HK_OK; distance /= 2) {
+        if (rank + distance < ctx->size) {
+            status = tp->send(ctx, rank + distance, in, len_bytes);
+        }
+    }
+    return status;
+}
+
 hk_status_t hk_sync(hk_ctx_t *ctx)
 {
     return ctx->tp->barrier != NULL ? ctx->tp->barrier(ctx) : hk_portable_barrier(ctx);

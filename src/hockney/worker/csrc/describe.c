@@ -69,7 +69,7 @@ static void put_pattern(hk_answer_t *answer, const hk_pattern_t *pattern)
 
 static void put_transport(hk_answer_t *answer, const hk_transport_t *tp)
 {
-    static const char *const collectives[] = {"barrier", "broadcast", "alltoall"};
+    static const char *const collectives[] = {"barrier", "broadcast", "alltoall", "allreduce"};
     hk_answer_open(answer, '{');
     put_pair(answer, "name", tp->name);
     put_pair(answer, "summary", tp->summary);

@@ -179,6 +179,9 @@ static hk_status_t take_samples(const hk_command_t *command, hk_run_t *run, hk_r
     const uint64_t wall_ns = now_ns(ctx);
     for (uint64_t i = 0; status == HK_OK && i < command->samples; i++) {
         status = hk_sync(ctx);
+        if (status == HK_OK && pattern->meet != NULL) {
+            status = pattern->meet(run);
+        }
         if (status == HK_OK) {
             const uint64_t start_ns = now_ns(ctx);
             status = repeat(run, command->batch);
@@ -196,14 +199,36 @@ static hk_status_t take_samples(const hk_command_t *command, hk_run_t *run, hk_r
     return status == HK_OK ? hk_sync(ctx) : status;
 }
 
-/* What a transport may lose reads as zeros, and a payload never does for long. */
-static bool is_lost(const hk_bench_t *bench, const unsigned char *block, size_t len_bytes)
+/* What a transport may lose reads as zeros, and a payload never does for long. In a sum only a part is missing. */
+static bool is_lost(const hk_bench_t *bench, const unsigned char *in, const hk_expected_t *block)
 {
     bool is_zero = (bench->ctx->tp->caps & HK_CAP_LOSSY) != 0;
-    for (size_t i = 0; is_zero && i < len_bytes; i++) {
-        is_zero = block[i] == 0;
+    for (size_t i = 0; is_zero && block->from_rank != HK_FROM_ALL && i < block->len_bytes; i++) {
+        is_zero = in[i] == 0;
     }
     return is_zero;
+}
+
+static bool has_arrived(const hk_bench_t *bench, const unsigned char *in, const hk_expected_t *block, uint64_t seed,
+                        size_t *wrong_p)
+{
+    if (block->from_rank == HK_FROM_ALL) {
+        return hk_payload_check_sum(in, block->len_bytes, bench->ctx->size, block->from_offset, seed, wrong_p);
+    }
+    return hk_payload_check(in, block->len_bytes, block->from_rank, block->from_offset, seed, wrong_p);
+}
+
+static hk_fault_t fault_at(const hk_bench_t *bench, const unsigned char *in, const hk_expected_t *block, uint64_t seed,
+                           size_t wrong)
+{
+    const size_t offset = block->from_offset + wrong;
+    return (hk_fault_t){.rank = bench->ctx->rank,
+                        .from = block->from_rank,
+                        .offset = wrong,
+                        .expected = block->from_rank == HK_FROM_ALL
+                                        ? hk_payload_sum_byte(offset, bench->ctx->size, seed)
+                                        : hk_payload_byte(offset, block->from_rank, seed),
+                        .found = in[wrong]};
 }
 
 /* One more repetition with fresh data, outside the timed part, and a look at every byte that must have arrived. */
@@ -226,18 +251,13 @@ static hk_status_t verify(hk_bench_t *bench, const hk_command_t *command, hk_run
     for (size_t i = 0; status == HK_OK && pattern->expected(run, i, &block); i++) {
         size_t wrong = 0;
         const unsigned char *in = run->in + block.in_offset;
-        if (hk_payload_check(in, block.len_bytes, block.from_rank, block.from_offset, seed, &wrong)) {
+        if (has_arrived(bench, in, &block, seed, &wrong)) {
             continue;
         }
-        if (is_lost(bench, in, block.len_bytes)) {
+        if (is_lost(bench, in, &block)) {
             result->account.verified = 0; /* no fault, but not verified either */
         } else {
-            result->account.fault =
-                (hk_fault_t){.rank = bench->ctx->rank,
-                             .from = block.from_rank,
-                             .offset = wrong,
-                             .expected = hk_payload_byte(block.from_offset + wrong, block.from_rank, seed),
-                             .found = in[wrong]};
+            result->account.fault = fault_at(bench, in, &block, seed, wrong);
             status = HK_ERR_CORRUPT;
         }
     }

@@ -21,7 +21,7 @@ typedef struct hk_bench {
 
 /* A payload that did not arrive as sent. */
 typedef struct hk_fault {
-    int32_t rank, from; /* -1: no fault */
+    int32_t rank, from; /* rank -1: no fault; from HK_FROM_ALL: a sum */
     uint64_t offset;    /* in the message */
     unsigned char expected, found;
 } hk_fault_t;

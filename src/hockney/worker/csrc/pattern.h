@@ -47,7 +47,10 @@ typedef struct hk_plan {
     uint64_t period;           /* after so many repetitions the same messages come again in the same places; 0: 1 */
 } hk_plan_t;
 
-/* A block that must stand in this rank's `in` after a repetition: a copy of from_rank's out[from_offset..]. */
+enum { HK_FROM_ALL = -1 };
+
+/* A block that must stand in this rank's `in` after a repetition: a copy of from_rank's out[from_offset..], or, from
+ * HK_FROM_ALL, the sum of all ranks' out there, in words of 8 bytes. */
 typedef struct hk_expected {
     size_t in_offset, from_offset, len_bytes;
     int from_rank;
@@ -65,8 +68,8 @@ typedef struct hk_pattern {
                                            least one more must be left to receive */
     hk_option_t option[HK_OPTIONS_MAX]; /* ends with a NULL name */
 
-    /* "barrier", "broadcast" or "alltoall": what the option "algorithm" may leave to the transport, by its words
-     * "native", and "auto" where the transport has it; and whether it does so here. NULL, both: nothing. */
+    /* "barrier", "broadcast", "alltoall" or "allreduce": what the option "algorithm" may leave to the transport, by its
+     * words "native", and "auto" where the transport has it; and whether it does so here. NULL, both: nothing. */
     const char *collective;
     bool (*native)(const hk_transport_t *tp, const int64_t *option);
 
@@ -85,6 +88,10 @@ typedef struct hk_pattern {
     /* Undo what prepare did to the transport. Called when the point is over and the job goes on. Optional: absent means
      * that there is nothing to undo. */
     hk_status_t (*finish)(hk_run_t *run);
+
+    /* Before each sample, after a barrier, untimed: bring those together whose time it is. Optional: absent means that
+     * the barrier is enough. */
+    hk_status_t (*meet)(hk_run_t *run);
 
     /* The timed loop: reps repetitions. Roles and variants are chosen before the loop. Required. */
     hk_status_t (*repeat)(hk_run_t *run, uint64_t reps);

@@ -1,5 +1,7 @@
 #include "payload.h"
 
+#include <string.h>
+
 /* A mixing step of SplitMix64 (Steele, Lea and Flood 2014): neighbouring bytes, ranks and seeds all look different,
  * so shifted, stale and swapped data are seen. */
 static uint64_t mix(uint64_t value)
@@ -41,6 +43,45 @@ bool hk_payload_check(const unsigned char *in, size_t len_bytes, int rank, size_
                 *wrong_p = i;
                 return false;
             }
+        }
+    }
+    return true;
+}
+
+/* The bytes of the sum's word, in this machine's order, which is that in which ranks add. */
+static void sum_word(unsigned char bytes[8], size_t index, int ranks, uint64_t seed)
+{
+    uint64_t sum = 0;
+    for (int rank = 0; rank < ranks; rank++) {
+        uint64_t one = 0;
+        for (size_t i = 0; i < 8; i++) {
+            bytes[i] = (unsigned char)(word(index, rank, seed) >> (8 * i));
+        }
+        memcpy(&one, bytes, sizeof one);
+        sum += one;
+    }
+    memcpy(bytes, &sum, sizeof sum);
+}
+
+unsigned char hk_payload_sum_byte(size_t offset, int ranks, uint64_t seed)
+{
+    unsigned char bytes[8];
+    sum_word(bytes, offset / 8, ranks, seed);
+    return bytes[offset % 8];
+}
+
+bool hk_payload_check_sum(const unsigned char *in, size_t len_bytes, int ranks, size_t from_offset, uint64_t seed,
+                          size_t *wrong_p)
+{
+    unsigned char bytes[8] = {0};
+    for (size_t i = 0; i < len_bytes; i++) {
+        const size_t place = (from_offset + i) % 8;
+        if (i == 0 || place == 0) {
+            sum_word(bytes, (from_offset + i) / 8, ranks, seed);
+        }
+        if (in[i] != bytes[place]) {
+            *wrong_p = i;
+            return false;
         }
     }
     return true;

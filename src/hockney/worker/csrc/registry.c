@@ -12,6 +12,7 @@
     X(twoway)               \
     X(pairs)                \
     X(alltoall)             \
+    X(allreduce)            \
     X(outfarm)              \
     X(multicast)            \
     X(funnel)               \
@@ -162,7 +163,8 @@ bool hk_has_collective(const hk_transport_t *tp, const char *name)
 {
     return strcmp(name, "barrier") == 0     ? tp->barrier != NULL
            : strcmp(name, "broadcast") == 0 ? tp->broadcast != NULL
-                                            : tp->alltoall != NULL;
+           : strcmp(name, "alltoall") == 0  ? tp->alltoall != NULL
+                                            : tp->allreduce != NULL;
 }
 
 /* How many ranks only send, as the pattern's option says; -1: it has no such option. */

@@ -209,14 +209,19 @@ static const char see_log[] = "the point failed; standard error has the reason";
 static hk_status_t answer_fault(const hk_command_t *command, const hk_fault_t *fault)
 {
     hk_answer_t answer;
+    char what[80];
     char message[160];
     if (fault->rank < 0) { /* a pattern's own verdict */
         return hk_answer_error(STDOUT_FILENO, command->id, HK_ERR_CORRUPT, see_log);
     }
-    snprintf(message, sizeof message,
-             "rank %d got a corrupted message of %llu B from rank %d: byte %llu is 0x%02x and should be 0x%02x",
-             (int)fault->rank, (unsigned long long)command->bytes, (int)fault->from, (unsigned long long)fault->offset,
-             fault->found, fault->expected);
+    if (fault->from == HK_FROM_ALL) {
+        snprintf(what, sizeof what, "a wrong sum of %llu B over all ranks", (unsigned long long)command->bytes);
+    } else {
+        snprintf(what, sizeof what, "a corrupted message of %llu B from rank %d", (unsigned long long)command->bytes,
+                 (int)fault->from);
+    }
+    snprintf(message, sizeof message, "rank %d got %s: byte %llu is 0x%02x and should be 0x%02x", (int)fault->rank,
+             what, (unsigned long long)fault->offset, fault->found, fault->expected);
     hk_answer_begin(&answer, "error", command->id);
     hk_answer_key(&answer, "code");
     hk_answer_string(&answer, hk_status_name(HK_ERR_CORRUPT));

@@ -43,7 +43,10 @@ typedef struct hk_counter {
     double value;
 } hk_counter_t;
 
-enum { HK_COUNTERS_MAX = 16 }; /* of a pattern and a transport together */
+enum {
+    HK_COUNTERS_MAX = 16, /* of a pattern and a transport together */
+    HK_WORK_BYTES = 4096, /* what an allreduce may need beside a vector's length: OpenSHMEM wants some at any length */
+};
 
 /* A rank, as patterns see it. Transports embed it as the first member of their own context. */
 typedef struct hk_ctx {
@@ -156,6 +159,11 @@ typedef struct hk_transport {
     hk_status_t (*barrier)(hk_ctx_t *ctx);
     hk_status_t (*broadcast)(hk_ctx_t *ctx, int root, const void *out, void *in, size_t len_bytes);
     hk_status_t (*alltoall)(hk_ctx_t *ctx, const void *out, void *in, size_t len_bytes); /* len_bytes per peer */
+
+    /* Word by word of 8 bytes, the sum of all ranks' out, modulo 2^64: into the in of every rank, or of the root alone.
+     * work is room for len_bytes + HK_WORK_BYTES. */
+    hk_status_t (*allreduce)(hk_ctx_t *ctx, const void *out, void *in, void *work, size_t len_bytes);
+    hk_status_t (*reduce)(hk_ctx_t *ctx, int root, const void *out, void *in, size_t len_bytes);
 
     /* ---- time: virtual on a simulated machine ---------------------------------------------------------------- */
 

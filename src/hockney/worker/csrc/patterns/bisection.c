@@ -24,6 +24,12 @@ static hk_status_t bisection_repeat(hk_run_t *run, uint64_t reps)
     return hk_round_trips(run, peer, run->ctx->rank < peer, reps);
 }
 
+static hk_status_t bisection_meet(hk_run_t *run)
+{
+    const int peer = peer_of(run->ctx);
+    return hk_meet(run, peer, run->ctx->rank < peer);
+}
+
 static bool bisection_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
     *expected_p = (hk_expected_t){.len_bytes = run->bytes, .from_rank = peer_of(run->ctx)};
@@ -39,6 +45,7 @@ const hk_pattern_t hk_pattern_bisection = {
     .timed = HK_TIMED_SLOWEST,
     .sized = true,
     .plan = bisection_plan,
+    .meet = bisection_meet,
     .repeat = bisection_repeat,
     .expected = bisection_expected,
 };

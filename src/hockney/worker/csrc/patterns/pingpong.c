@@ -20,6 +20,12 @@ static hk_status_t pingpong_repeat(hk_run_t *run, uint64_t reps)
     return peer < 0 ? HK_OK : hk_round_trips(run, peer, rank == hk_source(run->option), reps);
 }
 
+static hk_status_t pingpong_meet(hk_run_t *run)
+{
+    const int rank = run->ctx->rank;
+    return hk_meet(run, hk_role_peer(rank, run->option), rank == hk_source(run->option));
+}
+
 static bool pingpong_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
     const int peer = hk_role_peer(run->ctx->rank, run->option);
@@ -38,6 +44,7 @@ const hk_pattern_t hk_pattern_pingpong = {
     .option = {HK_ROLES_OPTIONS},
     .fits = hk_roles_fit,
     .plan = pingpong_plan,
+    .meet = pingpong_meet,
     .repeat = pingpong_repeat,
     .expected = pingpong_expected,
 };

@@ -55,6 +55,12 @@ static hk_status_t rounds_repeat(hk_run_t *run, uint64_t reps)
     return peer < 0 ? HK_OK : hk_round_trips(run, peer, run->ctx->rank < peer, reps);
 }
 
+static hk_status_t rounds_meet(hk_run_t *run)
+{
+    const int peer = rounds_peer(run);
+    return hk_meet(run, peer, run->ctx->rank < peer);
+}
+
 static bool rounds_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
     const int peer = rounds_peer(run);
@@ -73,6 +79,7 @@ const hk_pattern_t hk_pattern_rounds = {
     .option = {{"round", NULL, 1, 1, 4095, "which of the rounds"}},
     .fits = rounds_fits,
     .plan = rounds_plan,
+    .meet = rounds_meet,
     .repeat = rounds_repeat,
     .expected = rounds_expected,
 };

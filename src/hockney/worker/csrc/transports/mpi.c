@@ -99,6 +99,21 @@ hk_status_t hk_mpi_alltoall(hk_ctx_t *ctx, const void *out, void *in, size_t len
     return HK_MPI_CHECKED(ctx, "MPI_Alltoall", code);
 }
 
+hk_status_t hk_mpi_allreduce(hk_ctx_t *ctx, const void *out, void *in, void *work, size_t len_bytes)
+{
+    (void)work;
+    const int words = (int)(len_bytes / sizeof(uint64_t));
+    const int code = MPI_Allreduce(out, in, words, MPI_UINT64_T, MPI_SUM, hk_mpi_comm(ctx));
+    return HK_MPI_CHECKED(ctx, "MPI_Allreduce", code);
+}
+
+hk_status_t hk_mpi_reduce(hk_ctx_t *ctx, int root, const void *out, void *in, size_t len_bytes)
+{
+    const int words = (int)(len_bytes / sizeof(uint64_t));
+    const int code = MPI_Reduce(out, in, words, MPI_UINT64_T, MPI_SUM, root, hk_mpi_comm(ctx));
+    return HK_MPI_CHECKED(ctx, "MPI_Reduce", code);
+}
+
 /* ---- open and close --------------------------------------------------------------------------------------------- */
 
 /* The first version number in text ("v4.1.4, package: …" gives "4.1.4"); empty if there is none. */

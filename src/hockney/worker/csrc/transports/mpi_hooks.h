@@ -45,11 +45,13 @@ hk_status_t hk_mpi_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count);
 hk_status_t hk_mpi_barrier(hk_ctx_t *ctx);
 hk_status_t hk_mpi_broadcast(hk_ctx_t *ctx, int root, const void *out, void *in, size_t len_bytes);
 hk_status_t hk_mpi_alltoall(hk_ctx_t *ctx, const void *out, void *in, size_t len_bytes);
+hk_status_t hk_mpi_allreduce(hk_ctx_t *ctx, const void *out, void *in, void *work, size_t len_bytes);
+hk_status_t hk_mpi_reduce(hk_ctx_t *ctx, int root, const void *out, void *in, size_t len_bytes);
 
 /* The same in every table. */
 #define HK_MPI_CAPS (HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_CAP_SPINS | HK_CAP_HOSTS)
 #define HK_MPI_SHARED                                                                                                  \
     .abi = HK_TRANSPORT_ABI, .library = hk_mpi_library, .broadcast = hk_mpi_broadcast, .alltoall = hk_mpi_alltoall,    \
-    .now_ns = hk_real_now_ns, .compute = hk_real_compute
+    .allreduce = hk_mpi_allreduce, .reduce = hk_mpi_reduce, .now_ns = hk_real_now_ns, .compute = hk_real_compute
 
 #endif

@@ -1,4 +1,5 @@
-/* OpenSHMEM: put, get and a wait on a word in symmetric memory, and the library's barrier, broadcast and all-to-all.
+/* OpenSHMEM: put, get and a wait on a word in symmetric memory, and the library's barrier, broadcast, all-to-all and
+ * allreduce.
  *
  * There is no send and receive in OpenSHMEM, and none is made up here: it would be our protocol that is measured. Its
  * broadcast and all-to-all count in words of 4 or 8 bytes (here of 4 at every length: nothing is to be chosen in a
@@ -20,15 +21,22 @@ enum {
     WORD_BYTES = 4,
     BROADCAST_SYNCS = 64,
     ALLTOALL_SYNCS = 2,
-    SYNC_WORDS = BROADCAST_SYNCS * SHMEM_BCAST_SYNC_SIZE + ALLTOALL_SYNCS * SHMEM_ALLTOALL_SYNC_SIZE,
+    REDUCE_SYNCS = 2,
+    ALLTOALL_FIRST = BROADCAST_SYNCS * SHMEM_BCAST_SYNC_SIZE,
+    REDUCE_FIRST = ALLTOALL_FIRST + ALLTOALL_SYNCS * SHMEM_ALLTOALL_SYNC_SIZE,
+    SYNC_WORDS = REDUCE_FIRST + REDUCE_SYNCS * SHMEM_REDUCE_SYNC_SIZE,
 };
+
+/* Both work arrays of an allreduce are in what the contract gives. */
+_Static_assert(REDUCE_SYNCS *(SHMEM_REDUCE_MIN_WRKDATA_SIZE + 1) * sizeof(long long) <= HK_WORK_BYTES, "work arrays");
+_Static_assert(sizeof(long long) == sizeof(uint64_t), "a word is a long long");
 
 typedef struct rank_ctx {
     hk_ctx_t base;
     char library[LIBRARY_MAX];
     size_t static_used_bytes; /* of static_memory, by shmem:static */
-    long *sync;               /* symmetric: those of broadcasts, then those of all-to-alls */
-    size_t broadcasts, alltoalls;
+    long *sync;               /* symmetric: those of broadcasts, then those of all-to-alls, then those of allreduces */
+    size_t broadcasts, alltoalls, allreduces;
 } rank_ctx_t;
 
 /* Open MPI has a name of its own for it, and knows nothing of the standard's. */
@@ -202,22 +210,34 @@ static hk_status_t broadcast(hk_ctx_t *ctx, int root, const void *out, void *in,
 static hk_status_t alltoall(hk_ctx_t *ctx, const void *out, void *in, size_t len_bytes)
 {
     rank_ctx_t *mine = (rank_ctx_t *)ctx;
-    long *first = mine->sync + BROADCAST_SYNCS * SHMEM_BCAST_SYNC_SIZE;
-    long *sync = first + mine->alltoalls++ % ALLTOALL_SYNCS * SHMEM_ALLTOALL_SYNC_SIZE;
+    long *sync = mine->sync + ALLTOALL_FIRST + mine->alltoalls++ % ALLTOALL_SYNCS * SHMEM_ALLTOALL_SYNC_SIZE;
     shmem_alltoall32(in, out, len_bytes / WORD_BYTES, 0, 0, ctx->size, sync);
+    return HK_OK;
+}
+
+/* Two sync and work arrays are enough, as for an all-to-all. The library adds signed words, whose bits are the same. */
+static hk_status_t allreduce(hk_ctx_t *ctx, const void *out, void *in, void *work, size_t len_bytes)
+{
+    rank_ctx_t *mine = (rank_ctx_t *)ctx;
+    const size_t words = len_bytes / sizeof(long long);
+    const size_t needed = words / 2 + 1; /* as the standard has it */
+    const size_t room = needed > SHMEM_REDUCE_MIN_WRKDATA_SIZE ? needed : SHMEM_REDUCE_MIN_WRKDATA_SIZE;
+    const size_t turn = mine->allreduces++ % REDUCE_SYNCS;
+    long *sync = mine->sync + REDUCE_FIRST + turn * SHMEM_REDUCE_SYNC_SIZE;
+    shmem_longlong_sum_to_all(in, out, (int)words, 0, 0, ctx->size, (long long *)work + turn * room, sync);
     return HK_OK;
 }
 
 #define SHARED                                                                                                         \
     .abi = HK_TRANSPORT_ABI, .caps = HK_CAP_ONE_SIDED | HK_CAP_PAYLOAD | HK_CAP_SPINS, .grain_bytes = WORD_BYTES,      \
     .close = close_any, .library = library, .put = put, .get = get, .quiet = quiet, .wait_word = wait_word,            \
-    .barrier = barrier, .broadcast = broadcast, .alltoall = alltoall, .now_ns = hk_real_now_ns,                        \
-    .compute = hk_real_compute
+    .barrier = barrier, .broadcast = broadcast, .alltoall = alltoall, .allreduce = allreduce,                          \
+    .now_ns = hk_real_now_ns, .compute = hk_real_compute
 
 const hk_transport_t hk_transport_shmem = {
     SHARED,
     .name = "shmem",
-    .summary = "OpenSHMEM: put, get and wait on memory from the symmetric heap",
+    .summary = "put, get and wait on memory from the symmetric heap",
     .open = heap_open,
     .alloc = heap_alloc,
     .free = heap_free,
@@ -226,7 +246,7 @@ const hk_transport_t hk_transport_shmem = {
 const hk_transport_t hk_transport_shmem_static = {
     SHARED,
     .name = "shmem:static",
-    .summary = "OpenSHMEM: put, get and wait on static data",
+    .summary = "put, get and wait on static data",
     .max_bytes = STATIC_MAX_BYTES,
     .open = static_open,
     .alloc = static_alloc,

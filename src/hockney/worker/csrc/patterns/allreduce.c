@@ -1,0 +1,96 @@
+/* Allreduce: every rank ends with the sum of all ranks' vectors, word by word; the slowest rank's wall time.
+ * "native": the library's own. "doubling": recursive doubling over messages. "parts": what an allreduce can be made of,
+ * a reduction to rank 0 and a broadcast from there: the library's own two, or a binomial tree where it lacks one. */
+#include "../collectives.h"
+#include "../pattern.h"
+
+enum { ALLREDUCE_ALGORITHM };
+enum { ALLREDUCE_AUTO, ALLREDUCE_NATIVE, ALLREDUCE_DOUBLING, ALLREDUCE_PARTS };
+
+static bool allreduce_is_native(const hk_transport_t *tp, const int64_t *option)
+{
+    return option[ALLREDUCE_ALGORITHM] == ALLREDUCE_NATIVE ||
+           (option[ALLREDUCE_ALGORITHM] == ALLREDUCE_AUTO && tp->allreduce != NULL);
+}
+
+static bool has_own_parts(const hk_transport_t *tp)
+{
+    return tp->reduce != NULL && tp->broadcast != NULL;
+}
+
+static const char *algorithm_of(const hk_run_t *run)
+{
+    const hk_transport_t *tp = run->ctx->tp;
+    if (run->option[ALLREDUCE_ALGORITHM] == ALLREDUCE_PARTS) {
+        return has_own_parts(tp) ? "native parts" : "portable parts";
+    }
+    return allreduce_is_native(tp, run->option) ? "native" : "portable";
+}
+
+/* Bytes and messages are the least that can do it: each rank but one gives its vector, and gets the sum. */
+static hk_plan_t allreduce_plan(const hk_run_t *run)
+{
+    const uint64_t others = (uint64_t)run->ctx->size - 1;
+    return (hk_plan_t){.out_bytes = run->bytes,
+                       .in_bytes = 2 * run->bytes + HK_WORK_BYTES,
+                       .bytes_per_rep = 2 * others * run->bytes,
+                       .messages_per_rep = 2 * others,
+                       .divisor = 1,
+                       .algorithm = algorithm_of(run)};
+}
+
+static hk_status_t own_parts(hk_ctx_t *ctx, const void *out, void *in, void *work, size_t len_bytes)
+{
+    (void)work;
+    const hk_status_t status = ctx->tp->reduce(ctx, 0, out, in, len_bytes);
+    return status == HK_OK ? ctx->tp->broadcast(ctx, 0, in, in, len_bytes) : status;
+}
+
+static hk_status_t portable_parts(hk_ctx_t *ctx, const void *out, void *in, void *work, size_t len_bytes)
+{
+    const hk_status_t status = hk_portable_reduce(ctx, out, in, work, len_bytes);
+    return status == HK_OK ? hk_portable_broadcast(ctx, in, len_bytes) : status;
+}
+
+static hk_status_t allreduce_repeat(hk_run_t *run, uint64_t reps)
+{
+    hk_ctx_t *ctx = run->ctx;
+    const hk_transport_t *tp = ctx->tp;
+    void *work = run->in + run->bytes;
+    hk_status_t (*allreduce)(hk_ctx_t *, const void *, void *, void *, size_t) = hk_portable_allreduce;
+    if (run->option[ALLREDUCE_ALGORITHM] == ALLREDUCE_PARTS) {
+        allreduce = has_own_parts(tp) ? own_parts : portable_parts;
+    } else if (allreduce_is_native(tp, run->option)) {
+        allreduce = tp->allreduce;
+    }
+    hk_status_t status = HK_OK;
+    for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
+        status = allreduce(ctx, run->out, run->in, work, run->bytes);
+    }
+    return status;
+}
+
+static bool allreduce_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
+{
+    *expected_p = (hk_expected_t){.len_bytes = run->bytes, .from_rank = HK_FROM_ALL};
+    return i == 0;
+}
+
+const hk_pattern_t hk_pattern_allreduce = {
+    .name = "allreduce",
+    .summary = "every rank gets the sum of all ranks' vectors of 8-byte integers; the slowest rank's time",
+    .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING,
+    .ranks_min = 2,
+    .ranks_step = 1,
+    .timed = HK_TIMED_SLOWEST,
+    .sized = true,
+    .grain_bytes = sizeof(uint64_t),
+    .collective = "allreduce",
+    .native = allreduce_is_native,
+    .option = {{"algorithm", "auto|native|doubling|parts", ALLREDUCE_AUTO, 0, 0,
+                "the library's own, recursive doubling over messages, or a reduction and then a broadcast; auto: its "
+                "own if it has one, else doubling"}},
+    .plan = allreduce_plan,
+    .repeat = allreduce_repeat,
+    .expected = allreduce_expected,
+};

@@ -1,0 +1,107 @@
+"""All pairs over a network of known delays: two groups of hosts, and one pair between them that is slower still."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.test_hosts import ip, remote_shell
+
+from hockney.explain import explain_run
+from hockney.explain.pairs import PairMatrix, pair_matrices
+from hockney.library import Run
+from hockney.store import Store
+
+HERE = Path(__file__).parent
+PREFIX = f"hk-pairs-{os.getpid()}-"
+RANKS = 5
+NEAR_MS, FAR_MS, SLOW_MS = 0.5, 2.0, 6.0
+SLOW_PAIR = (1, 4)
+PAIRS = [(a, b) for b in range(RANKS) for a in range(b)]
+NEAR = {(a, b) for a, b in PAIRS if (a < 3) == (b < 3)}
+
+
+def delay_ms(a: int, b: int) -> float:
+    pair = min(a, b), max(a, b)
+    return 0.0 if a == b else SLOW_MS if pair == SLOW_PAIR else NEAR_MS if pair in NEAR else FAR_MS
+
+
+def address(rank: int) -> str:
+    return f"10.231.9.{rank + 1}"
+
+
+@pytest.fixture(scope="module")
+def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A remote shell into hosts between which every packet takes as long as delay_ms says."""
+    if os.geteuid() != 0 or shutil.which("ip") is None or shutil.which("unshare") is None:
+        pytest.skip("network namespaces need root, ip and unshare")
+    if not os.access("/dev/net/tun", os.R_OK | os.W_OK):
+        pytest.skip("a network with delays needs /dev/net/tun")
+    names = [f"{PREFIX}{rank}" for rank in range(RANKS)]
+    delays = [[delay_ms(a, b) for b in range(RANKS)] for a in range(RANKS)]
+    for name in names:
+        ip("netns", "add", name)
+    argv = [sys.executable, str(HERE / "slow_network.py"), PREFIX, json.dumps(delays)]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as network:
+        try:
+            assert network.stdout is not None
+            assert network.stdout.readline() == "ready\n"
+            for rank, name in enumerate(names):
+                ip("-n", name, "address", "add", f"{address(rank)}/24", "dev", "v0")
+                ip("-n", name, "link", "set", "v0", "up")
+                ip("-n", name, "link", "set", "lo", "up")
+                # One that paces holds short messages back too, as long as it thinks right.
+                ip("netns", "exec", name, "sh", "-c", "echo reno > /proc/sys/net/ipv4/tcp_congestion_control")
+            shell = tmp_path_factory.mktemp("agent") / "agent"
+            yield remote_shell(shell, {address(rank): name for rank, name in enumerate(names)})
+        finally:
+            network.kill()
+            for name in names:
+                ip("netns", "delete", name)
+
+
+def test_groups_of_hosts_are_told_apart_and_the_slow_pair_is_named(agent: Path, tmp_path: Path) -> None:
+    store = tmp_path / "r.db"
+    argv = [sys.executable, "-m", "hockney", "run", "allpairs", "-t", "tcp", "-n", str(RANKS), "--bytes", "8"]
+    hosts = ",".join(address(rank) for rank in range(RANKS))
+    done = subprocess.run(
+        [*argv, "--hosts", hosts, "--time", "80s", "--precision", "5%", "--store", str(store)],
+        env={**os.environ, "HOCKNEY_RSH": str(agent)},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    with Store.open(store, readonly=True) as results:
+        run = Run(results, 1)
+        matrices = {matrix.load: matrix for matrix in pair_matrices(run)}
+        found = {one.sentence for one in explain_run(run).findings if one.kind == "pairs that stand out"}
+    assert set(matrices) == {"idle", "loaded"}
+    print(done.stdout)  # shown where what follows fails
+    for matrix in matrices.values():
+        assert_as_made(matrix)
+    assert len(found) == 2
+    names = f"ranks 1 ({PREFIX}1) and 4 ({PREFIX}4) take"
+    assert all(names in sentence for sentence in found)
+    assert "one pair at a time" in min(found, key=lambda sentence: "at once" in sentence)
+    assert names in done.stdout
+
+
+def assert_as_made(matrix: PairMatrix) -> None:
+    assert matrix.missing == 0
+    near, far = matrix.classes
+    assert (set(near.pairs), set(far.pairs)) == (NEAR, set(PAIRS) - NEAR)
+    for one, least_ms in ((near, NEAR_MS), (far, FAR_MS)):
+        # Half a round trip is one delay, and what the way through a kernel, twice, and a program takes.
+        assert least_ms * 1e6 < one.median_ns
+        assert one.fastest_ns > least_ms * 1e6
+    (slow,) = matrix.outliers
+    assert (slow.ranks, slow.class_name) == (SLOW_PAIR, "between hosts, group 2")
+    assert slow.time.value > SLOW_MS * 1e6
