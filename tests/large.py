@@ -1,13 +1,15 @@
-"""A large made-up run, to measure how fast a command reads one: `python -m tests.large FILE [LAUNCHES]`.
+"""A large made-up run, to measure how fast a command reads one: `python -m tests.large FILE [LAUNCHES [KIND]]`.
 
-5,000 series (10 transports, 5 patterns, 100 sizes), 10 visits each, 200 samples a visit: 10 million samples. Each call
-adds a run to the file; of several launches each has its part of the visits.
+5,000 series of 10 transports, 10 visits each, 200 samples a visit: 10 million samples. KIND is `plain` (5 patterns, 100
+sizes each) or `varied` (all that `explain` looks for: 16 patterns, up to 8 ranks, options, pairs of ranks, switches).
+Each call adds a run to the file; of several launches each has its part of the visits.
 """
 
 from __future__ import annotations
 
+import itertools
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,68 +18,129 @@ from tests.builders import make_info, make_launch
 from hockney.model import Definition, Point, PointStatus, RunStatus, Visit
 from hockney.store import Store
 
-PATTERNS = {
+VISITS = 10
+SAMPLES = 200
+BATCH = 10
+DELAY_NS = 1_000_000
+SIZES = sorted({8 * round(1.17**i) for i in range(120)})[:100]
+TRANSPORTS = [f"made{i}" for i in range(10)]
+
+Options = tuple[tuple[str, str], ...]
+Series = tuple[str, int, int, Options]  # pattern, ranks, bytes, options
+
+DEFINITIONS = {
     "pingpong": Definition("root", 2, 2, 2),
     "oneway": Definition("root", 1, 1, 1),
     "twoway": Definition("root", 2, 2, 2),
     "pairs": Definition("sources", 1, 1, 1),
     "bisection": Definition("slowest", 2, 2, 2),
+    "prtt": Definition("root", 1, 0, 2),
+    "rounds": Definition("slowest", 2, 2, 2),
+    "outfarm": Definition("slowest", 1, 1, 1),
+    "multicast": Definition("slowest", 1, 1, 1),
+    "alltoall": Definition("slowest", 1, 1, 1),
+    "barrier": Definition("slowest", 1, 0, 1),
+    "ring": Definition("slowest", 1, 1, 1),
+    "putring": Definition("slowest", 1, 1, 1),
+    "put": Definition("root", 1, 1, 1),
+    "robpush": Definition("root", 1, 1, 1),
+    "stream": Definition("root", 1, 1, 1),
 }
 
 
-def store_large_run(
-    path: Path,
-    transports: Sequence[str],
-    sizes: Sequence[int],
-    visits: int = 10,
-    samples: int = 200,
-    launches: int = 1,
-) -> None:
-    """Each point's time is a straight line over its size, with 1 % of noise."""
+def plain() -> Iterator[Series]:
+    """One transport's 500 series."""
+    for pattern, size in itertools.product(("pingpong", "oneway", "twoway", "pairs", "bisection"), SIZES):
+        yield pattern, 2, size, ()
+
+
+def varied() -> Iterator[Series]:
+    """One transport's 500 series."""
+    yield from (("pingpong", 2, size, ()) for size in SIZES[::2])
+    for pattern, options in (("oneway", ()), ("twoway", ()), ("oneway", (("window", "16"),)), ("put", ())):
+        yield from ((pattern, 2, size, options) for size in SIZES[::4])
+    for messages, delay, size in itertools.product(("1", "16"), ("0", str(DELAY_NS)), SIZES[:60:4]):
+        yield "prtt", 2, size, (("delay_ns", delay), ("messages", messages))
+    for source, target in itertools.combinations(range(8), 2):
+        yield "pingpong", 8, 1024, (("source", str(source)), ("target", str(target)))
+    yield from (("rounds", 8, 1024, (("round", str(round_)),)) for round_ in range(1, 8))
+    for pattern, ranks in itertools.product(("outfarm", "multicast", "alltoall", "pairs", "robpush"), (2, 4, 5, 6, 8)):
+        yield from ((pattern, ranks, size, ()) for size in SIZES[:100:15])
+    yield from (("barrier", ranks, 0, ()) for ranks in (2, 4, 5, 6, 8))
+    for pattern, ranks in itertools.product(("bisection", "ring", "putring"), (4, 8)):
+        yield from ((pattern, ranks, size, ()) for size in SIZES[::13])
+    for write in ("blocking", "nonblocking"):
+        yield from (("stream", 2, size, (("write", write),)) for size in SIZES[6::10])
+    yield from (("robpush", ranks, 1024, (("delay_us", "10"),)) for ranks in range(2, 9))
+
+
+KINDS = {"plain": plain, "varied": varied}
+
+
+def store_large_run(path: Path, kind: str, launches: int = 1, transports: Sequence[str] = TRANSPORTS) -> None:
+    """With 1 % of noise."""
+    points = [Point(transport, *one) for transport in transports for one in KINDS[kind]()]
+    places = sorted({(point.transport, point.ranks) for point in points})
     with Store.open(path) as store:
         run = store.create_run(make_info(facts={"memory": {"page_bytes": 4096}}))
         random = np.random.default_rng(run)
-        points = [
-            Point(transport, pattern, 2, size) for transport in transports for pattern in PATTERNS for size in sizes
-        ]
         store.add_points(run, points)
-        for round_ in range(visits):
-            if round_ * launches % visits < launches:
-                started = {name: store.add_launch(run, make_launch(name, index=round_)) for name in transports}
+        for round_ in range(VISITS):
+            if round_ * launches % VISITS < launches:
+                started = {
+                    (transport, ranks): store.add_launch(
+                        run,
+                        make_launch(
+                            transport, index=round_, ranks=ranks, cpus=tuple(range(ranks)), hosts=("node",) * ranks
+                        ),
+                    )
+                    for transport, ranks in places
+                }
             store.write_round(
-                run, [_visit(point, started[point.transport], round_, samples, random) for point in points]
+                run, [_visit(point, started[point.transport, point.ranks], round_, random) for point in points]
             )
         for point in points:
             store.set_status(run, point, PointStatus.PRECISE)
         store.finish_run(run, RunStatus.DONE)
 
 
-def _visit(point: Point, launch_id: int, round_: int, samples: int, random: np.random.Generator) -> Visit:
-    line = PATTERNS[point.pattern]
-    batch = 10
-    time_ns = (100 + point.bytes * 0.05) * line.divisor * batch
+def _visit(point: Point, launch_id: int, round_: int, random: np.random.Generator) -> Visit:
+    line = DEFINITIONS[point.pattern]
+    ranks = point.ranks
+    options = dict(point.options)
+    time_ns = _time_ns(point, options) * line.divisor * BATCH
+    paces_ns = random.normal(0.63, 0.002, (2, ranks)).tolist()
+    delayed = options.get("delay_ns", "0") != "0"
     return Visit(
         point=point,
         launch_id=launch_id,
         round=round_,
         started_unix_s=1000.5 + round_,
-        batch=batch,
-        definition=Definition(
-            line.timed, line.divisor, line.bytes_per_rep * point.bytes, line.messages_per_rep, line.algorithm
-        ),
-        elapsed_ns=(time_ns * random.normal(1, 0.01, (point.ranks, samples))).astype(np.int64),
-        cpu_user_ns=(1_000_000,) * point.ranks,
-        cpu_system_ns=(0,) * point.ranks,
-        wall_ns=(1_000_000,) * point.ranks,
+        batch=BATCH,
+        definition=Definition(line.timed, line.divisor, line.bytes_per_rep * point.bytes, line.messages_per_rep),
+        elapsed_ns=(time_ns * random.normal(1, 0.01, (ranks, SAMPLES))).astype(np.int64),
+        cpu_user_ns=(1_000_000,) * ranks,
+        cpu_system_ns=(0,) * ranks,
+        wall_ns=(1_000_000,) * ranks,
         floor_ns=(30.0 + random.normal(0, 0.3), 30.0 + random.normal(0, 0.3)),
         floor_kind="line",
-        pace_ns=((0.63, 0.63), (0.63, 0.63)),
+        pace_ns=(tuple(paces_ns[0]), tuple(paces_ns[1])),
+        counters={"delays": (BATCH, 0), "delay_ns": (BATCH * float(DELAY_NS), 0.0)} if delayed else {},
         verified=True,
     )
 
 
+def _time_ns(point: Point, options: Mapping[str, str]) -> float:
+    """A straight line from 100 ns on, with steps at 4 KiB and at 64 KiB; of several messages so many times that."""
+    size = point.bytes
+    one_ns = 100 + 0.05 * size + (300 if size > 4096 else 0) + (2000 if size > 65536 else 0)
+    if point.pattern == "prtt":
+        messages, delay_ns = int(options["messages"]), int(options["delay_ns"])
+        busy_ns = messages * (30 + delay_ns)
+        return busy_ns + 2 * one_ns if delay_ns else 2 * one_ns + (messages - 1) * (50 + 0.04 * size)
+    return one_ns * max(1, point.ranks - 1)
+
+
 if __name__ == "__main__":
-    made = sorted({8 * round(1.17**i) for i in range(120)})[:100]
-    store_large_run(
-        Path(sys.argv[1]), [f"made{i}" for i in range(10)], made, launches=int(sys.argv[2]) if sys.argv[2:] else 1
-    )
+    file, launches, kind = (*sys.argv[1:], *("1", "plain")[len(sys.argv) - 2 :])
+    store_large_run(Path(file), kind, int(launches))

@@ -287,6 +287,19 @@ def test_a_part_prints_its_row() -> None:
     assert str(ROOT) not in done.stdout
 
 
+def test_large_runs_are_explained_and_compared() -> None:
+    done = bench("--short", "large")
+    assert done.returncode == 0, done.stderr
+    rows = done.stdout.partition("\n\n")[0].splitlines()[2:]
+    assert [row.strip("| ").split(" | ")[0] for row in rows] == [
+        "`hockney explain`, 500 series, 1 million samples",
+        "`hockney compare`, twice 500 series, 1 million samples",
+        "`hockney explain`, 500 series, 1 million samples: memory",
+        "`hockney compare`, twice 500 series, 1 million samples: memory",
+    ]
+    assert not any("not measured" in row for row in rows)
+
+
 def test_loads_have_a_row_for_each_level_of_the_load_table() -> None:
     done = bench("--rounds", "1", "loads")
     assert done.returncode == 0, done.stderr

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from scripts.benchlib.commands import ROOT, repeat, start
+from scripts.benchlib.commands import ROOT, large, repeat, start
 from scripts.benchlib.loads import loads
 from scripts.benchlib.mpi import mpi
 from scripts.benchlib.native import null, shm, sockets
@@ -36,7 +36,7 @@ _IN_ROUNDS: dict[str, Callable[[Place], Sequence[Series]]] = {
     "mpi": mpi,
     "loads": loads,
 }
-_ONE_BY_ONE: dict[str, Callable[[Place], list[Row]]] = {"repeat": repeat, "start": start}
+_ONE_BY_ONE: dict[str, Callable[[Place], list[Row]]] = {"repeat": repeat, "start": start, "large": large}
 PARTS = (*_IN_ROUNDS, *_ONE_BY_ONE)
 _ROUNDS, _ROUNDS_SHORT = 60, 6
 

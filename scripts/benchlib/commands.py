@@ -1,4 +1,5 @@
-"""The parts about whole commands: `repeat` (the same figure again and again) and `start` (what a user waits for)."""
+"""The parts about whole commands: `repeat` (the same figure again and again), `start` (what a user waits for), and
+`large` (what reads large runs)."""
 
 from __future__ import annotations
 
@@ -17,6 +18,7 @@ from typing import NamedTuple
 from scripts.benchlib.pairs import MIN_PAIRS, show_state
 from scripts.benchlib.place import Place
 from scripts.benchlib.table import UNDECIDED, UNKNOWN, Row, Target, not_measured
+from tests.large import TRANSPORTS, store_large_run
 
 import hockney
 from hockney.errors import HockneyError
@@ -212,6 +214,51 @@ def _first_figure_s(store: Path) -> float:
     if took_s is None:
         raise HockneyError("`hockney quick` has shown no figure")
     return took_s
+
+
+# ---- large ----------------------------------------------------------------------------------------------------------
+
+
+def large(place: Place) -> list[Row]:
+    """The part `large`: explaining a large made-up run and comparing two, in turn; a smaller one with --short."""
+    transports = TRANSPORTS[:1] if place.short else TRANSPORTS
+    store = place.folder / "large.db"
+    for number in (1, 2):
+        place.say(f"large: making run {number}")
+        store_large_run(store, "varied", launches=10, transports=transports)
+    size = f"{500 * len(transports):,} series, {len(transports)} million samples"
+    calls = {
+        f"`hockney explain`, {size}": (["explain", "1"], Target("≤ 5 s", high=5.0)),
+        f"`hockney compare`, twice {size}": (["compare", "1", "2"], Target("≤ 3 s", high=3.0)),
+    }
+    took_s: dict[str, list[float]] = {name: [] for name in calls}
+    for number in range(3 if place.short else 7):
+        place.say(f"large: reading, number {number + 1}")
+        place.look_round()
+        for name, (arguments, _) in calls.items():
+            took_s[name].append(_timed_s(lambda given=arguments: _call(given, store=store)))  # type: ignore[misc]
+    rows = [_row(name, target, median(took_s[name]), "s") for name, (_, target) in calls.items()]
+    memory = Target("≤ 1 GiB", high=1024.0)
+    for name, (arguments, _) in calls.items():
+        peak_mib = _peak_mib(arguments, store)
+        shown = f"{peak_mib:.0f} MiB (one run)"
+        rows.append(Row(f"{name}: memory", memory.text, shown, _ANY, memory.judge_alone(peak_mib)))
+    return rows
+
+
+def _peak_mib(arguments: Sequence[str], store: Path) -> float:
+    """The most memory that a command of hockney held at once."""
+    argv = [_COMMAND, *arguments]
+    environment = {**os.environ, "HOCKNEY_STORE": str(store)}
+    with subprocess.Popen(argv, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise HockneyError(f"hockney {' '.join(arguments)} ended with {process.returncode}")
+    return usage.ru_maxrss / 1024
+
+
+# ---- calling hockney ------------------------------------------------------------------------------------------------
 
 
 def _timed_s(action: Callable[[], object]) -> float:

@@ -7,6 +7,7 @@ imported only where arrays are made, so that commands that measure nothing start
 from __future__ import annotations
 
 import enum
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -166,7 +167,7 @@ class Launch:
     clock_ns: float
     index: int = 0  # which of the asked --launches this is
 
-    @property
+    @functools.cached_property
     def places(self) -> tuple[Place, ...]:
         """Where each rank runs."""
         each = zip(self.hosts, self.cpus, strict=False)  # a store that lacks some is no fault

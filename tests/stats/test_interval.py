@@ -126,3 +126,11 @@ def test_interval_covers_the_truth_as_often_as_it_says(n: int, shape: str) -> No
     expected = found[0].coverage
     assert expected is not None
     assert covered / trials == pytest.approx(expected, abs=4 * math.sqrt(expected * (1 - expected) / trials))
+
+
+def test_quantile_is_the_one_of_numpy() -> None:
+    """It is taken without numpy's function, and must be the same to the last bit."""
+    random = np.random.default_rng(1)
+    for n, q in itertools.product((1, 2, 3, 6, 11, 40, 1001), (0.01, 0.25, 0.5, 0.7, 0.99)):
+        values = random.lognormal(5, 2, n)
+        assert quantile(values, q).value == np.quantile(values, q)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
+from collections.abc import Iterable
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -13,6 +15,9 @@ from tests.stats import simulated
 
 from hockney.stats.shift import _orders_by_statistic as orders_by_statistic
 from hockney.stats.shift import can_decide, can_decide_over, family_p, launches_needed, shift, shift_over
+
+if TYPE_CHECKING:
+    from hockney.model import BoolArray, FloatArray
 
 
 @pytest.mark.parametrize(("m", "n"), [(1, 1), (1, 4), (3, 4), (4, 3), (5, 5)])
@@ -176,3 +181,57 @@ def test_nothing_in_no_family() -> None:
 def test_a_side_without_values_is_refused(base: list[float], new: list[float]) -> None:
     with pytest.raises(ValueError, match="both sides"):
         shift(base, new)
+
+
+def plain_family_p(base: FloatArray, new: FloatArray, margin: float, starts: list[int]) -> list[float]:
+    """The definition, one series and one division after the other: a series has the rows from its start to the next."""
+    m, n = base.shape[1], new.shape[1]
+    logs = np.log(np.hstack([base, new]))
+    series = [logs[begin:end] for begin, end in itertools.pairwise([*starts, len(logs)])]
+
+    def apart(rows: FloatArray, is_new: BoolArray, beyond: float) -> tuple[float, float]:
+        """What is new beside what is base in standard errors of unit scatter, by least squares, and the scatter."""
+        known = [~np.isnan(row) for row in rows]
+        strata = [i for i, own in enumerate(known) if (own & is_new).any() and (own & ~is_new).any()]
+        values = np.concatenate([np.empty(0), *(rows[i][known[i]] for i in strata)])
+        of_new = np.concatenate([np.empty(0), *(is_new[known[i]] for i in strata)])
+        stratum = np.repeat(strata, [known[i].sum() for i in strata])
+        freedom = len(values) - len(strata) - 1
+        if not strata or freedom < 1:
+            return 0.0, math.inf
+        columns = np.column_stack([of_new, *(stratum == i for i in strata)])
+        found = np.linalg.lstsq(columns, values)[0]
+        scatter = math.sqrt(((values - columns @ found) ** 2).sum() / freedom)
+        standard_error = math.sqrt(np.linalg.inv(columns.T @ columns)[0, 0])
+        return max(abs(found[0]) - beyond, 0.0) / standard_error, scatter
+
+    def statistics(chosen: Iterable[int], beyond: float) -> list[float]:
+        is_new = np.isin(np.arange(m + n), list(chosen))
+        found = [apart(rows, is_new, beyond) for rows in series]
+        finite = sorted(scatter for _, scatter in found if math.isfinite(scatter))
+        usual = max(finite[(len(finite) - 1) // 2], 1e-9) if finite else 1.0
+        return [difference / (scatter + usual) for difference, scatter in found]
+
+    observed = tuple(range(m, m + n))
+    seen = statistics(observed, math.log(margin))
+    others = [chosen for chosen in itertools.combinations(range(m + n), n) if chosen != observed]
+    largest = [max(seen), *(max(statistics(chosen, 0.0)) for chosen in others)]
+    return [sum(value >= own * (1 - 1e-9) for value in largest) / len(largest) if own > 0 else 1.0 for own in seen]
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.15, 0.5])
+@pytest.mark.parametrize(("m", "n", "margin"), [(4, 4, 1.0), (3, 4, 1.02), (1, 7, 1.0), (4, 3, 1.05)])
+@pytest.mark.parametrize("starts", [[0], [0, 1], [0, 1, 2, 3, 4], [0, 1, 3, 4]])
+def test_all_series_at_once_are_as_one_after_the_other(
+    starts: list[int], m: int, n: int, margin: float, missing: float
+) -> None:
+    """Also of series with strata, which have values of other launches."""
+    rng = np.random.default_rng(8)
+    base, new = (np.exp(0.02 * rng.standard_normal((5, launches))) for launches in (m, n))
+    new *= np.exp(0.1 * rng.integers(0, 2, (5, 1)))
+    for side in (base, new):
+        side[rng.random(side.shape) < missing] = np.nan
+    plain = plain_family_p(base, new, margin, starts)
+    assert family_p(base, new, margin, starts).tolist() == pytest.approx(plain, abs=1e-12)
+    if len(starts) == 5:
+        assert family_p(base, new, margin).tolist() == pytest.approx(plain, abs=1e-12)

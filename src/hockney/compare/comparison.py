@@ -130,7 +130,7 @@ def _side(
     again: Collection[Point],
     first_launch: int,
 ) -> _Side:
-    named = {replace(stored.point, transport=_name(stored.point, names)): stored for stored in points}
+    named = {_named(stored.point, names): stored for stored in points}
     stale = {stored.id for point, stored in named.items() if point in again}
     numbers = {launch_id: launch.index for launch_id, launch in run.launches.items()}
     visits: dict[int, dict[_Condition, dict[int, list[float]]]] = {}
@@ -149,8 +149,8 @@ def _side(
     )
 
 
-def _name(point: Point, names: Mapping[str, str]) -> str:
-    return names.get(point.transport, point.transport)
+def _named(point: Point, names: Mapping[str, str]) -> Point:
+    return replace(point, transport=names[point.transport]) if point.transport in names else point
 
 
 def _left_out(point: Point, base: _Side, new: _Side) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 from hockney.explain.curve import Curve, Reading, finding_about, is_like
@@ -294,10 +295,9 @@ def _mode(blocking: Curve, other: Curve) -> Finding | None:
 
 def _pairs(reading: Reading, pattern: str, other: str) -> Iterator[tuple[Curve, Curve]]:
     """Curves of two patterns over one transport with the same options, as far as both have them."""
-    for one in reading.of(pattern):
-        for two in reading.of(other):
-            if is_like(one, two) and (one.options == two.options or not two.options):
-                yield one, two
+    for one, two in itertools.product(reading.of(pattern), reading.of(other)):
+        if is_like(one, two) and (one.options == two.options or not two.options):
+            yield one, two
 
 
 def _loaded(reading: Reading) -> Iterator[tuple[Curve, Curve]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import statistics
+
 from hockney.explain.curve import Reading, finding_about
 from hockney.explain.finding import Evidence, Finding, Found, Lacking, ratio, ratio_text
 from hockney.explain.pairs import Outlier, outlier_text, why_no_matrix
@@ -30,11 +32,11 @@ def slow_ranks(reading: Reading) -> Found:
         equal = visit.elapsed_ns.shape[0] // (2 if visit.point.pattern in _FIRST_HALF else 1)
         if visit.point.pattern not in (*_ALL, *_FIRST_HALF) or equal < 2:
             continue
-        by_rank = np.median(visit.elapsed_ns[:equal], axis=1)
-        for rank in range(equal):
-            others = float(np.median(np.delete(by_rank, rank)))
+        by_rank: list[float] = np.median(visit.elapsed_ns[:equal], axis=1).tolist()
+        for rank, own_ns in enumerate(by_rank):
+            others_ns = statistics.median(by_rank[:rank] + by_rank[rank + 1 :])
             key = (visit.point.transport, visit.point.ranks, rank)
-            ratios.setdefault(key, []).append(float(by_rank[rank]) / others if others > 0 else 1.0)
+            ratios.setdefault(key, []).append(own_ns / others_ns if others_ns > 0 else 1.0)
     if not ratios:
         return Lacking("needs a pattern in which several ranks do the same (alltoall, ring, pairs of four ranks)")
     found = []

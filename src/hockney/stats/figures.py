@@ -9,6 +9,7 @@ ISMM 2013.
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -123,13 +124,11 @@ def time_of(
     medians_ns: Sequence[float], launch_ids: Sequence[int], confidence: float = CONFIDENCE
 ) -> tuple[Interval, str]:
     """The time of a point from its visits' medians: over launches if there are enough for an interval, else visits."""
-    import numpy as np
-
     by_launch: dict[int, list[float]] = {}
     for launch_id, median_ns in zip(launch_ids, medians_ns, strict=True):
         by_launch.setdefault(launch_id, []).append(median_ns)
     if interval.order_ranks(len(by_launch), 0.5, confidence) is not None:
-        launches_ns = [float(np.median(of_launch)) for of_launch in by_launch.values()]
+        launches_ns = [statistics.median(of_launch) for of_launch in by_launch.values()]
         return interval.median(launches_ns, confidence), "launches"
     return interval.median(medians_ns, confidence), "visits"
 

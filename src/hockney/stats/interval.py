@@ -54,12 +54,20 @@ def quantile(values: Sequence[float] | FloatArray, q: float, confidence: float =
     n = len(ordered)
     if n == 0 or np.isnan(ordered[-1]):  # NaN sorts last
         raise ValueError("a quantile needs at least one value, and no NaN")
-    value = float(np.quantile(ordered, q))
+    value = _between(ordered, (n - 1) * q)
     ranks = order_ranks(n, q, confidence)
     if ranks is None:
         return Interval(value, None, None, n, None)
     low, high, coverage = ranks
     return Interval(value, float(ordered[low - 1]), float(ordered[high - 1]), n, coverage)
+
+
+def _between(ordered: FloatArray, place: float) -> float:
+    """The value at a place that may lie between two: as numpy.quantile, whose call takes longer than a sort of ten."""
+    below = int(place)
+    part = place - below
+    low, high = float(ordered[below]), float(ordered[min(below + 1, len(ordered) - 1)])
+    return low + (high - low) * part if part < 0.5 else high - (high - low) * (1 - part)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -36,16 +36,19 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hockney.stats.interval import CONFIDENCE
 
 if TYPE_CHECKING:
-    from hockney.model import BoolArray, FloatArray
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from hockney.model import FloatArray
 
 _EXACT_MAX = 2500  # m * n; above, the normal approximation is right to the third digit
 _DIVISIONS_MAX = 4000  # of the launches into two runs; where there are more, so many are drawn
-_CHUNK = 2_000_000  # numbers at once
+_CHUNK = 20_000  # numbers at once: they stay in the cache of a core, and are too few for BLAS to wake threads for
 _LAUNCHES_MAX = 1000
 
 Stratum = tuple[Sequence[float], Sequence[float]]  # values of base and of new, taken under one condition
@@ -77,7 +80,8 @@ def shift_over(strata: Sequence[Stratum], confidence: float = CONFIDENCE) -> Shi
     differences = np.sort(
         np.concatenate([np.subtract.outer(np.log(new), np.log(base)).ravel() for base, new in strata])
     )
-    ratio = float(np.exp(np.median(differences)))
+    middle = len(differences) // 2
+    ratio = float(np.exp((differences[~middle] + differences[middle]) / 2))
     sizes = tuple((len(base), len(new)) for base, new in strata)
     n_base, n_new = (sum(of_side) for of_side in zip(*sizes, strict=True))
     found = _left_out(sizes, confidence)
@@ -172,15 +176,13 @@ def family_p(base: FloatArray, new: FloatArray, margin: float = 1.0, starts: Seq
 
     logs = np.log(np.hstack([base, new]))
     logs -= np.nanmean(np.where(np.isnan(logs).all(axis=1, keepdims=True), 0.0, logs), axis=1, keepdims=True)
-    known = np.isfinite(logs).astype(float)
-    logs[known == 0] = 0.0
+    family = _Family.of(logs, starts)
     divisions = _divisions(base.shape[1], new.shape[1])
-    statistic = _statistics(logs, known, divisions[:1], math.log(margin), starts)[:, 0]
+    statistic = family.statistics(divisions[:1], math.log(margin))[0]
     largest = [statistic.max(initial=0.0)]
     step = max(1, _CHUNK // max(1, len(logs)))
     for start in range(1, len(divisions), step):
-        chance = _statistics(logs, known, divisions[start : start + step], 0.0, starts)
-        largest.extend(chance.max(axis=0, initial=0.0).tolist())
+        largest.extend(family.statistics(divisions[start : start + step]).max(axis=1, initial=0.0).tolist())
     largest.sort()
     as_large = len(largest) - np.searchsorted(largest, statistic * (1 - 1e-9))
     result: FloatArray = np.where(statistic > 0, as_large / len(largest), 1.0)
@@ -188,79 +190,96 @@ def family_p(base: FloatArray, new: FloatArray, margin: float = 1.0, starts: Seq
 
 
 def _divisions(m: int, n: int) -> FloatArray:
-    """Ways to call n of m + n launches new: shape (ways, launches), 1 for new. The observed one stands first."""
+    """Ways to call n of m + n launches new: shape (ways, launches), 1 for new, -1 for base; the observed one first."""
     import numpy as np
 
-    observed = (0.0,) * m + (1.0,) * n
+    observed = (-1.0,) * m + (1.0,) * n
     if math.comb(m + n, n) > _DIVISIONS_MAX:
         draw = np.random.default_rng(0)
         return np.vstack([observed, draw.permuted(np.tile(observed, (_DIVISIONS_MAX - 1, 1)), axis=1)])
-    rows = np.zeros((math.comb(m + n, n), m + n))
+    rows = np.full((math.comb(m + n, n), m + n), -1.0)
     for row, chosen in zip(rows, itertools.combinations(range(m + n - 1, -1, -1), n), strict=True):
         row[list(chosen)] = 1.0
     return rows
 
 
-def _statistics(
-    logs: FloatArray, known: FloatArray, divisions: FloatArray, margin: float, starts: Sequence[int] | None
-) -> FloatArray:
-    """How far new and base are apart beyond the margin, in standard errors: shape (series, ways)."""
+@dataclass(frozen=True)
+class _Family:
+    """Series whose launches are divided in one way after the other, all of them at once.
+
+    A row is a series, or a stratum of one; `starts` are then the first rows. `logs` have the shape (launches, series):
+    each row has the mean 0, and 0 where a launch has no value. `squares` are the sums of squares of each row. Rows with
+    values of the same launches are of one kind: `kinds` has a row of 1 and 0 for each, `kind_of` the number of it.
+    """
+
+    logs: FloatArray
+    squares: FloatArray
+    kinds: FloatArray
+    kind_of: NDArray[np.intp]
+    starts: Sequence[int] | None
+
+    @classmethod
+    def of(cls, logs: FloatArray, starts: Sequence[int] | None) -> _Family:
+        """Of logarithms of shape (rows, launches) whose mean is 0, NaN where a launch has no value."""
+        import numpy as np
+
+        known = np.isfinite(logs)
+        kinds, kind_of = np.unique(known, axis=0, return_inverse=True)
+        values = np.where(known, logs, 0.0)
+        of_series = values if starts is None else np.add.reduceat(values, starts, axis=0)
+        squares = (values**2).sum(axis=1)
+        return cls(np.ascontiguousarray(of_series.T), squares, kinds.astype(float), kind_of.reshape(-1), starts)
+
+    def statistics(self, divisions: FloatArray, margin: float = 0.0) -> FloatArray:
+        """How far new and base are apart beyond the margin, in standard errors: shape (ways, series).
+
+        One difference for all strata of a series, by least squares. Since the mean of a row is 0, the sum of base is
+        the one of new but for its sign: half of their difference gives both means, and the square of the difference of
+        means over its standard error is what the division explains of the squares. A stratum without values on one side
+        says nothing. Where none has them on both, or there is no value more than needed: 0.
+        """
+        import numpy as np
+
+        n = self.kinds.sum(axis=1)
+        n_new = (n + divisions @ self.kinds.T) / 2
+        both = (n_new > 0) & (n_new < n)
+        # Where the scatter is 1: 1 over the square of the standard error of the difference of means.
+        weight = self._summed(self._of_rows(n_new * (n - n_new) / np.maximum(n, 1.0)))
+        freedom = self._summed(self._of_rows(np.where(both, n - 1, 0.0))) - 1
+        squares = self._summed(self._of_rows(both) * self.squares)
+        enough = (weight > 0) & (freedom > 0)
+        apart = divisions @ self.logs
+        apart *= np.where(enough, 0.5 / np.sqrt(np.where(enough, weight, 1.0)), 0.0)
+        scatter = np.sqrt(np.maximum(squares - apart**2, 0.0) / np.maximum(freedom, 1.0))
+        if not enough.all():
+            scatter = np.where(enough, scatter, np.inf)
+        beyond = np.abs(apart)
+        if margin:
+            beyond = np.maximum(beyond - margin * np.sqrt(weight), 0.0)
+        result: FloatArray = beyond / (scatter + _usual(scatter))
+        return result
+
+    def _of_rows(self, of_kinds: NDArray[Any]) -> NDArray[Any]:
+        """What is known of each kind, for each row; of one kind alone once for all, which broadcasting does."""
+        return of_kinds if len(self.kinds) == 1 and self.starts is None else of_kinds.take(self.kind_of, axis=-1)
+
+    def _summed(self, of_rows: NDArray[Any]) -> NDArray[Any]:
+        """Over the strata of each series."""
+        import numpy as np
+
+        return of_rows if self.starts is None else np.add.reduceat(of_rows, self.starts, axis=-1)
+
+
+def _usual(scatter: FloatArray) -> FloatArray:
+    """The median (the lower of two) of what is finite in each row, as a column.
+
+    Of each division its own: what is common to all series of a launch makes some divisions look calm.
+    """
     import numpy as np
 
-    difference, scatter, weight = _differences(logs, known, divisions, starts)
-    if not len(scatter):
-        return scatter
-    # Of each division its own: what is common to all series of a launch makes some divisions look calm.
-    middle = np.maximum(np.isfinite(scatter).sum(axis=0, keepdims=True) - 1, 0) // 2
-    usual = np.maximum(np.take_along_axis(np.sort(scatter, axis=0), middle, axis=0), 1e-9)
-    result: FloatArray = np.maximum(np.abs(difference) - margin, 0.0) * weight / (scatter + usual)
+    if not scatter.shape[1]:
+        return np.ones((len(scatter), 1))
+    middle = np.maximum(np.isfinite(scatter).sum(axis=1, keepdims=True) - 1, 0) // 2
+    parted = np.partition(scatter, np.unique(middle), axis=1)
+    result: FloatArray = np.maximum(np.take_along_axis(parted, middle, axis=1), 1e-9)
     return result
-
-
-def _differences(
-    logs: FloatArray, known: FloatArray, divisions: FloatArray, starts: Sequence[int] | None
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Mean of new less mean of base, the scatter within both, and 1 over the standard error of unit scatter.
-
-    Each of shape (series, ways). Where a side has no value, or both have one: no difference, and infinite scatter.
-    """
-    import numpy as np
-
-    n_new = known @ divisions.T
-    n_base = known.sum(axis=1, keepdims=True) - n_new
-    sum_new = logs @ divisions.T
-    sum_base = logs.sum(axis=1, keepdims=True) - sum_new
-    squares = (logs**2).sum(axis=1, keepdims=True)
-    of_new, of_base, freedom = np.maximum(n_new, 1.0), np.maximum(n_base, 1.0), n_new + n_base - 2
-    within = np.maximum(squares - sum_new**2 / of_new - sum_base**2 / of_base, 0.0)
-    difference = sum_new / of_new - sum_base / of_base
-    both = (n_new > 0) & (n_base > 0)
-    weight = n_new * n_base / np.maximum(n_new + n_base, 1.0)
-    if starts is not None:
-        difference, within, weight, freedom = _over_strata(difference, within, weight, freedom, both, starts)
-        both = weight > 0
-    scatter = np.where(both & (freedom > 0), np.sqrt(within / np.maximum(freedom, 1.0)), np.inf)
-    return difference, scatter, np.sqrt(weight)
-
-
-def _over_strata(
-    difference: FloatArray,
-    within: FloatArray,
-    weight: FloatArray,
-    freedom: FloatArray,
-    both: BoolArray,
-    starts: Sequence[int],
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Rows of strata -> rows of series: one difference for all, by least squares, and what it leaves of theirs.
-
-    A stratum without values on one side says nothing of the difference.
-    """
-    import numpy as np
-
-    def total(of_stratum: FloatArray) -> FloatArray:
-        return np.add.reduceat(of_stratum, starts, axis=0)
-
-    whole = total(weight)
-    common = total(weight * difference) / np.maximum(whole, 1e-300)
-    left = total(np.where(both, within + weight * difference**2, 0.0)) - whole * common**2
-    return common, np.maximum(left, 0.0), whole, total(np.where(both, freedom + 1, 0.0)) - 1

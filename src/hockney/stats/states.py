@@ -38,6 +38,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 import statistics
 from bisect import bisect_right
 from collections import Counter
@@ -65,6 +66,7 @@ _SLOWED = ("", "one slowed", "some slowed", "all slowed", "same core")
 
 Floor = tuple[float, float] | None
 Paces = tuple[tuple[float, ...], tuple[float, ...]] | None
+_Ranks = tuple[tuple[Place, ...], int]  # where the ranks of a visit run, as Signs has it, and how many there are
 
 
 class Signs(NamedTuple):
@@ -205,12 +207,8 @@ class _Scale:
         return high < low * GAP or low >= self._sliced_ns
 
     def _found(self, ordered: Sequence[float]) -> list[_Level]:
-        groups: list[list[float]] = []
-        for value in ordered:
-            if groups and value < groups[-1][-1] * GAP:
-                groups[-1].append(value)
-            else:
-                groups.append([value])
+        starts = [n for n, (below, value) in enumerate(itertools.pairwise(ordered), 1) if value >= below * GAP]
+        groups = [ordered[begin:end] for begin, end in itertools.pairwise([0, *starts, len(ordered)]) if begin < end]
         levels = [_Level(group[0], group[-1], statistics.median(group)) for group in groups]
         sliced = [group for group, level in zip(groups, levels, strict=True) if level.median_ns >= self._sliced_ns]
         if len(sliced) > 1:
@@ -237,7 +235,7 @@ def _named(levels: Sequence[_Level], reference: str | None) -> list[State]:
 # ---- paces ----------------------------------------------------------------------------------------------------------
 
 
-def _slowed(signs: Signs, limits_ns: Mapping[Place, float]) -> str | None:
+def _slowed(signs: Signs, limits_ns: Mapping[_Ranks, Sequence[float]]) -> str | None:
     """What the paces of a visit say; None where that changed meanwhile."""
     if signs.pace_ns is None:
         return ""
@@ -246,37 +244,41 @@ def _slowed(signs: Signs, limits_ns: Mapping[Place, float]) -> str | None:
         same, same_too = before[0] >= SAME_CORE * signs.solo_ns[0], after[0] >= SAME_CORE * signs.solo_ns[1]
         if same or same_too:
             return "same core" if same and same_too else None
-    count = 0
-    for pace_ns, pace_too_ns, cpu in zip(before, after, _places(signs, len(before)), strict=True):
-        limit_ns = limits_ns[cpu]
-        slow = pace_ns > limit_ns
-        if slow != (pace_too_ns > limit_ns):
-            return None
-        count += slow
+    limits = limits_ns[signs.places, len(before)]
+    slow = list(map(operator.gt, before, limits))
+    if slow != list(map(operator.gt, after, limits)):
+        return None
+    count = sum(slow)
     return _SLOWED[0 if count == 0 else 3 if count == len(before) else 1 if count == 1 else 2]
 
 
-def _places(signs: Signs, ranks: int) -> tuple[Place, ...]:
-    return signs.places if len(signs.places) == ranks else tuple(("", -1 - rank) for rank in range(ranks))
+def _cpus(places: tuple[Place, ...], ranks: int) -> tuple[Place, ...]:
+    return places if len(places) == ranks else tuple(("", -1 - rank) for rank in range(ranks))
 
 
-def _pace_limits(seen: Sequence[Signs]) -> dict[Place, float]:
-    """For each CPU the pace above which it is slowed."""
+def _pace_limits(seen: Iterable[Signs]) -> dict[_Ranks, list[float]]:
+    """For each rank's CPU the pace above which it is slowed."""
     paces_ns: dict[Place, list[float]] = {}
+    of_ranks: dict[_Ranks, list[list[float]]] = {}
     for signs in seen:
-        for when, paces in enumerate(signs.pace_ns or ()):
-            of_each = [paces_ns.setdefault(cpu, []) for cpu in _places(signs, len(paces))]
-            if signs.solo_ns is not None and paces[0] >= SAME_CORE * signs.solo_ns[when]:
-                continue
-            for pace_ns, of_cpu in zip(paces, of_each, strict=True):
-                if 0 < pace_ns < math.inf:
+        if signs.pace_ns is None:
+            continue
+        key = signs.places, len(signs.pace_ns[0])
+        of_each = of_ranks.get(key)
+        if of_each is None:
+            of_each = of_ranks[key] = [paces_ns.setdefault(cpu, []) for cpu in _cpus(*key)]
+        for when, paces in enumerate(signs.pace_ns):
+            if signs.solo_ns is None or paces[0] < SAME_CORE * signs.solo_ns[when]:
+                for pace_ns, of_cpu in zip(paces, of_each, strict=True):
                     of_cpu.append(pace_ns)
-    return {cpu: _pace_limit(of_cpu[:: 1 + len(of_cpu) // _PACES_MAX]) for cpu, of_cpu in paces_ns.items()}
+    limits_ns = {cpu: _pace_limit(of_cpu) for cpu, of_cpu in paces_ns.items()}
+    return {key: [limits_ns[cpu] for cpu in _cpus(*key)] for key in of_ranks}
 
 
 def _pace_limit(paces_ns: Sequence[float]) -> float:
     """Where the quick part of a CPU's paces ends; infinite where they are all of one level."""
-    logs = sorted(map(math.log, paces_ns))
+    known = [pace_ns for pace_ns in paces_ns if 0 < pace_ns < math.inf]
+    logs = sorted(map(math.log, known[:: 1 + len(known) // _PACES_MAX]))
     if len(logs) < 2:
         return math.inf
     cut = _best_cut(logs)

@@ -195,7 +195,6 @@ def summaries_of(found: Sequence[Row], launches: Mapping[int, Launch]) -> list[V
     """Rows: SUMMARY. All at once, because a large run has hundreds of thousands of them."""
     paces = json.loads(f"[{','.join(row[-2] or 'null' for row in found)}]")
     definitions: dict[Row, Definition] = {}
-    places = {launch_id: launch.places for launch_id, launch in launches.items()}
     summaries = []
     for row, pace in zip(found, paces, strict=True):
         point_id, launch_id, samples, *_ = row
@@ -207,7 +206,7 @@ def summaries_of(found: Sequence[Row], launches: Mapping[int, Launch]) -> list[V
             None if pace is None else (tuple(pace[0]), tuple(pace[1])),
             _pair(solo_ns, solo_too_ns),
             reference,
-            places[launch_id],
+            launches[launch_id].places,
         )
         times = median_ns, min_ns, max_ns
         summaries.append(
