@@ -31,12 +31,13 @@ _VAGUE = 10.0  # an interval whose ends differ so much has no upper end worth a 
     help="A machine of the archive in place of a run: its published figures.",
     shell_complete=complete.machines,
 )
-def explain(reference: str | None, machine: str | None, *, as_json: bool, store: Path | None) -> None:
+@click.option("--lacking", is_flag=True, help="Say what each thing needs that could not be looked for.")
+def explain(reference: str | None, machine: str | None, lacking: bool, *, as_json: bool, store: Path | None) -> None:
     """Say in words what the figures of a run show.
 
     Protocol switches with the thresholds that the library documents, caches, ratios and laws that are not as they
     should be, time slices, slow ranks, what each layer adds, and operations slower than their parts; then what could
-    not be looked for, and why. RUN is a number, a label, `last`, or `last~1` for the one before; docs/explain.md tells
+    not be looked for, with --lacking why. RUN is a number, a label, `last`, or `last~1` for the one before; docs/explain.md tells
     what each finding means.
     """
     if (reference is None) == (machine is None):
@@ -45,7 +46,7 @@ def explain(reference: str | None, machine: str | None, *, as_json: bool, store:
     if as_json:
         render.print_json("explain", asdict(found))
     else:
-        _print(found)
+        _print(found, lacking=lacking)
 
 
 def _of_run(reference: str, store: Path | None) -> Explanation:
@@ -65,7 +66,7 @@ def _of_machine(name: str) -> Explanation:
     return explain_machine(machines()[name])
 
 
-def _print(found: Explanation) -> None:
+def _print(found: Explanation, *, lacking: bool) -> None:
     count = len(found.findings)
     render.title(f"{found.subject}: {count or 'no'} finding{'' if count == 1 else 's'}", first=True)
     for note in found.notes:
@@ -81,8 +82,11 @@ def _print(found: Explanation) -> None:
     _print_layers(found.layers)
     if found.lacking:
         render.title("What could not be looked for")
-        for name, reason in found.lacking:
+        for name, reason in found.lacking if lacking else ():
             render.item(f"{name}: {reason}", style="dim")
+        if not lacking:
+            names = "; ".join(dict.fromkeys(name for name, _ in found.lacking))
+            render.item(f"{names}. `--lacking` says what each needs.", style="dim")
 
 
 def _print_finding(finding: Finding) -> None:
@@ -101,8 +105,8 @@ def _print_lines(lines: Sequence[Line]) -> None:
     columns = [
         Column("of", key=True),
         *(Column(title, right=True) for title in titles),
-        Column("ranks share"),
         Column("state"),
+        Column("ranks share"),
     ]
     rows = [
         (
@@ -112,15 +116,15 @@ def _print_lines(lines: Sequence[Line]) -> None:
             _with_arm(line.r_inf_bytes_per_s, format_rate),
             _with_arm(line.n_half_bytes, lambda value: format_bytes(round(value))),
             f"{line.relative_rms:.1%}",
-            line.pair_class or "-",
             line.state,
+            line.pair_class or "-",
         )
         for line in lines
     ]
-    render.table(columns, rows)
+    share = _print_classed(columns, rows)
     render.note(
         "misses: root mean square of what the line leaves, each size as it weighs. -: the figures don't tell it. The "
-        "state that most visits saw stands first."
+        f"state that most visits saw stands first.{share}"
     )
 
 
@@ -133,8 +137,8 @@ def _print_loggp(found: Sequence[Parameters]) -> None:
         Column("of", key=True),
         *(Column(title, right=True) for title in titles),
         Column("holds"),
-        Column("ranks share"),
         Column("state"),
+        Column("ranks share"),
     ]
     holds = {True: "yes", False: "no", None: "not told"}
     rows = [
@@ -147,16 +151,27 @@ def _print_loggp(found: Sequence[Parameters]) -> None:
             ),
             _with_arm(one.loggp.rate_bytes_per_s, format_rate),
             holds[one.loggp.holds],
-            one.pair_class or "-",
             one.state,
+            one.pair_class or "-",
         )
         for one in found
     ]
-    render.table(columns, rows)
+    share = _print_classed(columns, rows)
     render.note(
         "holds: whether L, o_s and o_r are all above zero. Where one is below, both ends work on a message at once, "
-        "and LogGP does not describe the transport (docs/methods.md)."
+        f"and LogGP does not describe the transport (docs/methods.md).{share}"
     )
+
+
+def _print_classed(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> str:
+    """A table whose last column is the pair class; where that is one for all, it is the sentence given back instead."""
+    classes = {row[-1] for row in rows}
+    if len(classes) > 1:
+        render.table(columns, rows)
+        return ""
+    render.table(columns[:-1], [row[:-1] for row in rows])
+    known = classes - {"-"}
+    return f" All of it is between ranks that share {known.pop()}." if known else ""
 
 
 def _with_arm(value: Estimate | None, text: Callable[[float], str]) -> str:
