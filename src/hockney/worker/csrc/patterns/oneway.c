@@ -2,7 +2,7 @@
  * sender's side, with the last acknowledgement or without any. It is not half a round trip. Ranks 0 and 1 unless the
  * options name others; the rest idles. */
 #include "flow.h"
-#include "roles.h"
+#include "roundtrip.h"
 
 enum { ROLES = HK_FLOW_WINDOW + 1 };
 
@@ -28,6 +28,11 @@ static hk_status_t oneway_repeat(hk_run_t *run, uint64_t reps)
     return run->ctx->rank == target ? hk_flow_receive(run, source, reps) : HK_OK;
 }
 
+static hk_status_t oneway_meet(hk_run_t *run)
+{
+    return hk_roles_meet(run, run->option + ROLES);
+}
+
 static bool oneway_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
     *expected_p = (hk_expected_t){
@@ -46,6 +51,7 @@ const hk_pattern_t hk_pattern_oneway = {
     .option = {HK_FLOW_OPTIONS, HK_ROLES_OPTIONS},
     .fits = oneway_fits,
     .plan = oneway_plan,
+    .meet = oneway_meet,
     .repeat = oneway_repeat,
     .expected = oneway_expected,
 };

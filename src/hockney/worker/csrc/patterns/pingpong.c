@@ -1,6 +1,5 @@
 /* Ping-pong: the source sends, the target answers with a message of the same length; half the round trip, timed on the
  * source. Ranks 0 and 1 unless the options name others; the rest idles. */
-#include "roles.h"
 #include "roundtrip.h"
 
 static hk_plan_t pingpong_plan(const hk_run_t *run)
@@ -22,8 +21,7 @@ static hk_status_t pingpong_repeat(hk_run_t *run, uint64_t reps)
 
 static hk_status_t pingpong_meet(hk_run_t *run)
 {
-    const int rank = run->ctx->rank;
-    return hk_meet(run, hk_role_peer(rank, run->option), rank == hk_source(run->option));
+    return hk_roles_meet(run, run->option);
 }
 
 static bool pingpong_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)

@@ -4,7 +4,7 @@
  * two ends are busy with can be told apart (Kielmann, Bal and Verstoep, IPDPS workshops 2000). Four such times give
  * LogGP's parameters; src/hockney/fit/loggp.py has the formulas. */
 #include "delay.h"
-#include "roles.h"
+#include "roundtrip.h"
 
 enum { PRTT_MESSAGES = HK_ROLES_COUNT, PRTT_DELAY_NS };
 
@@ -136,6 +136,11 @@ static hk_status_t prtt_repeat(hk_run_t *run, uint64_t reps)
     return run->option[PRTT_DELAY_NS] > 0 ? prtt_spaced(run, peer, reps) : prtt_burst(run, peer, reps);
 }
 
+static hk_status_t prtt_meet(hk_run_t *run)
+{
+    return hk_roles_meet(run, run->option);
+}
+
 static bool prtt_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
     const int peer = hk_role_peer(run->ctx->rank, run->option);
@@ -165,6 +170,7 @@ const hk_pattern_t hk_pattern_prtt = {
     .fits = hk_roles_fit,
     .plan = prtt_plan,
     .prepare = prtt_prepare,
+    .meet = prtt_meet,
     .repeat = prtt_repeat,
     .expected = prtt_expected,
     .counter = prtt_counter,

@@ -3,6 +3,7 @@
 #define HK_ROUNDTRIP_H
 
 #include "../pattern.h"
+#include "roles.h"
 
 /* One side of `reps` round trips with `peer`. Each side sends its own buffer, so a transport can't answer with what is
  * still in its cache from receiving. */
@@ -39,6 +40,13 @@ static inline hk_status_t hk_meet(const hk_run_t *run, int peer, bool begins)
     hk_run_t empty = *run;
     empty.bytes = 0;
     return peer < 0 || run->ctx->size == 2 ? HK_OK : hk_round_trips(&empty, peer, begins, 1);
+}
+
+/* The same between the source and the target; `option` are those of the roles. */
+static inline hk_status_t hk_roles_meet(const hk_run_t *run, const int64_t *option)
+{
+    const int rank = run->ctx->rank;
+    return hk_meet(run, hk_role_peer(rank, option), rank == hk_source(option));
 }
 
 #endif
