@@ -175,10 +175,10 @@ def test_a_pattern_alone_is_started_as_often_as_an_interval_over_launches_needs_
         wishes = Wishes(transports=("shm",), sizes=sizes, time_s=time_s, launches=asked)
         return make_plan(pattern_suite("pingpong"), wishes, CATALOGUE, cpus=2).launches
 
-    assert launches((8,), 2.0) == 6
+    assert launches((8,), 3.0) == 6
     assert launches((8,), 1.0) == 1
-    assert launches((8, 16, 32, 64), 2.0) == 1
-    assert launches((8,), 2.0, asked=2) == 2
+    assert launches((8, 16, 32, 64), 3.0) == 1
+    assert launches((8,), 3.0, asked=2) == 2
     assert make_plan(suite(pattern="pingpong"), Wishes(time_s=600.0), CATALOGUE, cpus=2).launches == 1
 
 

@@ -3,7 +3,8 @@
 Most of what looks slower is not: among many series some are unlucky, and some launches meet a disturbed machine. So a
 suspicion only chooses what is measured again, in new launches, and those alone give the verdict: who judges by the
 values that raised the suspicion judges the unlucky ones. What those can't decide, because the machine was in another
-state or scattered too much, is measured on until a time is over. A series is worse if all of its interval over
+state or scattered too much, is measured on until a time is over. (A limit of a file is no suspicion of chance: what
+misses one is measured once more and judged by all its visits.) A series is worse if all of its interval over
 launches lies beyond the slowdown allowed and it stands out among all series (stats/shift.py): the baseline is not
 measured again, and of many series some have an unlucky one.
 """
@@ -32,7 +33,7 @@ from hockney.worker.catalogue import Catalogue
 
 PATIENCE_S = 120.0  # how long what is undecided is measured again, if nothing else is said
 _TESTS = 3  # of a series in new launches, at most: each may err. From one to the next they double
-_CONFIDENCE = 0.98  # that none of the series called worse is so by chance alone
+_CONFIDENCE = 1 - 0.02 / _TESTS  # of a test: that by chance alone any is called worse is then 2 % in a whole check
 _LAUNCHES_MIN = 5  # of a look: its interval then bears an unlucky launch
 _UNSURE = (
     "it looks slower by more than is allowed, but not surely; a quieter machine or more launches of the baseline help"
@@ -138,7 +139,9 @@ def _plan(store: Store, base_id: int, catalogue: Catalogue) -> Plan:
     good = dict.fromkeys(row.point for row in asked if row.id in sampled and row.status is not PointStatus.FAILED)
     if not good:
         raise UsageError(f"run {base_id} can't be a baseline: none of its points has samples")
-    base_launches = len({launch.index for launch in stored.launches.values()})
+    # Not those that a check adds for some points: with it as a baseline the next would make ever more.
+    made = len({launch.index for launch in stored.launches.values()})
+    base_launches = min(made, int(stored.info.plan.get("launches", made)))
     if base_launches < _BASE_MIN:
         raise UsageError(
             f"run {base_id} can't be a baseline: it has one launch, so what differs from launch to launch can't be "

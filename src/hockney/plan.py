@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from hockney.errors import UsageError
+from hockney.estimate import FIRST_ROUNDS_MIN, first_rounds_s
 from hockney.model import Point
 from hockney.suites import CacheShare, Series, Suite
 from hockney.worker.catalogue import Catalogue, OptionInfo, PatternInfo, TransportInfo, split_name
@@ -162,7 +163,7 @@ def make_plan(
         skipped=tuple(Skipped(point, reason) for point, reason in skipped.items()),
         precision=suite.precision if wishes.precision is None else wishes.precision,
         time_s=time_s,
-        launches=wishes.launches or suite.launches or _launches(len(points), time_s),
+        launches=wishes.launches or suite.launches or _launches(tuple(points), time_s),
         oversubscribe=wishes.oversubscribe,
         hosts=wishes.hosts,
         timeout_s=round(sorted((*_TIMEOUT_S, time_s))[1]) if wishes.timeout_s is None else wishes.timeout_s,
@@ -172,13 +173,14 @@ def make_plan(
     )
 
 
-def _launches(points: int, time_s: float) -> int:
+def _launches(points: Sequence[Point], time_s: float) -> int:
     """Enough for an interval over launches, if each has the time for a figure of every point; else one.
 
     A start decides where memory lies, and with it some per cent of a latency: a few starts are more than none only if
     they are enough to tell.
     """
-    return _LAUNCHES if time_s >= _LAUNCHES * points * _POINT_S else 1
+    least_s = max(_LAUNCHES * len(points) * _POINT_S, FIRST_ROUNDS_MIN * first_rounds_s(points, _LAUNCHES))
+    return _LAUNCHES if time_s >= least_s else 1
 
 
 def _refuse_idle_wishes(suite: Suite, wishes: Wishes, patterns: Sequence[PatternInfo]) -> None:

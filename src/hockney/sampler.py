@@ -19,12 +19,12 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from hockney.errors import HockneyError
+from hockney.estimate import LONG_NS, SAMPLES_MIN
 from hockney.model import Point, PointStatus, Visit
 from hockney.plan import Plan, curve_of
 from hockney.refine import sizes_to_add
 from hockney.stats.figures import signs_of
 from hockney.stats.interval import Interval, median
-from hockney.stats.npb import ft_class, ft_operations
 from hockney.stats.states import MIXED, Signs, State, classify
 
 MIN_VISITS = 10  # to be called precise; fewer than six give no 95 % interval of a median at all
@@ -34,14 +34,7 @@ _LOOK_GROWTH = 1.02  # a look goes through all visits, so the next waits for 2 %
 _BATCH_NS = 20_000  # a batch this long makes a clock of 25 ns cost well below 1 %
 _VISIT_NS = 4_000_000  # how long the samples of one visit may take, if a repetition is shorter than that
 _SAMPLES_MAX = 40
-_SAMPLES_MIN = 3
-_LONG_NS = 500_000_000  # a sample this long is a visit by itself, and what a warm-up would save is lost in it
 _CALIBRATIONS_MAX = 5
-_FIRST_POINT_S = (
-    0.015  # of the first round, seen with sockets and MPIs on two virtual CPUs; long repetitions take longer
-)
-_FIRST_START_S = 0.1  # likewise, of a job
-_FT_PER_S = 2e9  # likewise, operations of FT on each rank
 _REFINED_MAX = 12  # sizes added to one curve
 _EXACT_MAX = 48  # where the exact place of each switch is asked for
 _LOOK_AGAIN = 1.25  # a curve is looked at again when it has so many times the visits
@@ -52,25 +45,6 @@ def reached_text(time: Interval | None, visits: int, over: str = "visits") -> st
     if time is None or time.precision is None:
         return f"no interval yet; visits in all: {visits}"
     return f"the interval is +-{time.precision:.1%} over {time.n} {over} in one state; visits in all: {visits}"
-
-
-def first_rounds_s(plan: Plan) -> float:
-    """What the first round of every launch takes, roughly: it is made whole, whatever the budget.
-
-    Of long repetitions only those of FT are known beforehand.
-    """
-    jobs = len({(point.transport, point.ranks) for point in plan.points})
-    points_s = sum(_FIRST_POINT_S + _first_ft_s(point) for point in plan.points)
-    return plan.launches * (jobs * _FIRST_START_S + points_s)
-
-
-def _first_ft_s(point: Point) -> float:
-    class_ = ft_class(point)
-    if class_ is None:
-        return 0.0
-    repetition_s = ft_operations(class_) / (_FT_PER_S * point.ranks)
-    # Calibrated and measured: see Sampler._calibrate.
-    return repetition_s * (3 if repetition_s * 1e9 >= _LONG_NS else 2 + 2 * (_SAMPLES_MIN + 1))
 
 
 class Instrument(Protocol):
@@ -280,16 +254,16 @@ class Sampler:
         batch = 1
         # By itself, so that a long repetition need not come twice within the limit; the first may be long as the first.
         # On a transport that keeps requests, mpi:persistent, it does come twice, at every visit (docs/protocol.md).
-        if all(self._batch_ns(work, 1, samples=1, warmup=0) >= _LONG_NS for _ in range(2)):
+        if all(self._batch_ns(work, 1, samples=1, warmup=0) >= LONG_NS for _ in range(2)):
             work.batch, work.samples, work.warmup = 1, 1, 0
             return
         for _ in range(_CALIBRATIONS_MAX):
-            batch_ns = self._batch_ns(work, batch, samples=_SAMPLES_MIN, warmup=1)
+            batch_ns = self._batch_ns(work, batch, samples=SAMPLES_MIN, warmup=1)
             if batch_ns >= wanted_ns / 2:
                 break
             batch = max(batch + 1, min(int(batch * wanted_ns / batch_ns) + 1, batch * 100))
         work.batch = batch
-        work.samples = int(min(_SAMPLES_MAX, max(_SAMPLES_MIN, _VISIT_NS / batch_ns)))
+        work.samples = int(min(_SAMPLES_MAX, max(SAMPLES_MIN, _VISIT_NS / batch_ns)))
         work.warmup = max(1, batch // 4)
 
     def _batch_ns(self, work: _Work, batch: int, *, samples: int, warmup: int) -> float:

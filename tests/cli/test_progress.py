@@ -6,9 +6,8 @@ from pathlib import Path
 
 from tests.cli.support import Cli
 
+from hockney.estimate import first_rounds_s
 from hockney.model import Point
-from hockney.plan import Plan
-from hockney.sampler import first_rounds_s
 from hockney.store import Store
 
 
@@ -40,7 +39,7 @@ def test_a_first_round_that_takes_longer_than_asked_is_told_and_so_is_why_nothin
 
 def test_ft_is_known_to_take_long() -> None:
     def first_s(class_: str) -> float:
-        return first_rounds_s(Plan("ft", (Point("shm", "ft", 2, 0, (("class", class_),)),)))
+        return first_rounds_s([Point("shm", "ft", 2, 0, (("class", class_),))], 1)
 
     assert first_s("S") < first_s("W") < first_s("A")
     assert first_s("A") > 1

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.builders import SLOWEST, make_point
+from tests.builders import HALF_ROUND_TRIP, SLOWEST, make_point
 from tests.cli.support import call
 from tests.compare.made import SIZES, add_run, curve, slower
 
 from hockney.cli.changes import range_sentence
 from hockney.compare import Verdict, compare_runs
+from hockney.compare.comparison import _strata
 from hockney.errors import UsageError
 from hockney.model import PointStatus
 from hockney.store import Store
@@ -93,6 +94,14 @@ def test_launches_in_several_states_decide_together(store: Store) -> None:
         assert set(change.states) == {"near", "far"}
         assert change.shift is not None
         assert (change.shift.n_base, change.shift.n_new) == (5, 5)
+
+
+@pytest.mark.parametrize("order", [("near", "near, one slowed"), ("near, one slowed", "near")])
+def test_a_launch_that_saw_several_states_counts_in_that_with_more_visits(order: tuple[str, str]) -> None:
+    """Each of five launches saw both: the state that was named first has no say."""
+    visits = {"near": 30, "near, one slowed": 2}
+    side = {(state, HALF_ROUND_TRIP): {number: [100.0] * visits[state] for number in range(5)} for state in order}
+    assert [stratum.state for stratum in _strata(side, side)] == ["near"]
 
 
 def test_too_few_launches_in_several_states_are_named_for_each(store: Store) -> None:

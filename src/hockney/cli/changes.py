@@ -78,7 +78,7 @@ def _interval(shifts: list[Shift], confidence: float) -> str:
     """From the lowest end to the highest: `time -0.8 to +2.1 %, 95 % interval`."""
     lows = [shift.low for shift in shifts if shift.low is not None]
     highs = [shift.high for shift in shifts if shift.high is not None]
-    kind = f"{100 * confidence:g} % interval{'s' if len(shifts) > 1 else ''}"
+    kind = f"{100 * confidence:.3g} % interval{'s' if len(shifts) > 1 else ''}"
     return f"time {change_text(min(lows))} to {change_text(max(highs))}, {kind}"
 
 

@@ -37,8 +37,8 @@ def explain(reference: str | None, machine: str | None, lacking: bool, *, as_jso
 
     Protocol switches with the thresholds that the library documents, caches, ratios and laws that are not as they
     should be, time slices, slow ranks, what each layer adds, and operations slower than their parts; then what could
-    not be looked for, with --lacking why. RUN is a number, a label, `last`, or `last~1` for the one before; docs/explain.md tells
-    what each finding means.
+    not be looked for, with --lacking why. RUN is a number, a label, `last`, or `last~1` for the one before;
+    docs/explain.md tells what each finding means.
     """
     if (reference is None) == (machine is None):
         raise UsageError("explain takes a run (`hockney explain last`) or a machine of the archive (--machine NAME)")

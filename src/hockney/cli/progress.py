@@ -15,14 +15,14 @@ import time
 from hockney.cli.curves import size_text
 from hockney.cli.render import wrapped
 from hockney.cli.streams import silence
+from hockney.estimate import FIRST_ROUNDS_MIN, first_rounds_s
 from hockney.model import Launch, Point, PointStatus, Visit
 from hockney.plan import Plan
-from hockney.sampler import Progress, first_rounds_s
+from hockney.sampler import Progress
 from hockney.units import format_duration_s, format_ns
 
 _REDRAW_S = 0.25
 _ENOUGH = 6  # as long as the first round, for intervals: later rounds are shorter, and ten visits wanted
-_SHORT = 3  # in less, too few visits for any
 
 
 class Display:
@@ -65,8 +65,8 @@ class Display:
 
     def _say_whether_short(self, plan: Plan) -> None:
         """How long a whole measurement takes, roughly, where the time is less."""
-        least_s = first_rounds_s(plan)
-        if plan.time_s >= _SHORT * least_s:
+        least_s = first_rounds_s(plan.points, plan.launches)
+        if plan.time_s >= FIRST_ROUNDS_MIN * least_s:
             return
         rounds = "first round takes" if plan.launches == 1 else f"first rounds of {plan.launches} launches take"
         made = " and will be made whole" if plan.time_s < least_s else ""

@@ -223,15 +223,21 @@ def _compared(point: Point, base: _Side, new: _Side, confidence: float) -> _Pair
 
 
 def _strata(before: Mapping[_Condition, _Launches], after: Mapping[_Condition, _Launches]) -> tuple[_Stratum, ...]:
-    """The conditions that both runs have, that with most launches first.
+    """The conditions that both runs have, that with most launches first, and of those with as many that with most visits.
 
     A launch that saw several counts in the first of them alone: it has one luck. Times have no say in it.
     """
+
+    def weight(condition: _Condition) -> tuple[int, ...]:
+        of_both = [side[condition] for side in sides]
+        visits = (sum(map(len, launches.values())) for launches in of_both)
+        return min(map(len, of_both)), len(of_both[1]), min(visits)
+
     shared = [condition for condition in before if condition in after]
     sides = [{condition: dict(side[condition]) for condition in shared} for side in (before, after)]
     found: list[_Stratum] = []
     while shared:
-        best = max(shared, key=lambda one: (min(len(sides[0][one]), len(sides[1][one])), len(sides[1][one])))
+        best = max(shared, key=weight)
         shared.remove(best)
         if not all(side[best] for side in sides):
             break
