@@ -105,7 +105,7 @@ def test_parse_fraction(text: str, expected: float) -> None:
     ],
 )
 def test_parse_fraction_refuses(text: str) -> None:
-    with pytest.raises(UsageError, match="is not a precision: write for example 1%"):
+    with pytest.raises(UsageError, match="is not a precision, above 0 % and below 100 %: write for example 1%"):
         units.parse_fraction(text)
 
 
@@ -117,9 +117,9 @@ def test_parse_increase(text: str, expected: float) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "is not a part of the time: write for example 1%"),
-        ("0%", "is not a part of the time: write for example 1%"),
-        ("-5%", "is not a part of the time: write for example 1%"),
+        ("", "is not a percentage above 0: write for example 1%"),
+        ("0%", "is not a percentage above 0: write for example 1%"),
+        ("-5%", "is not a percentage above 0: write for example 1%"),
         ("5", "'5' could mean two things: write 5%, or 500%"),
         ("1", "'1' could mean two things: write 1%, or 100%"),
     ],

@@ -64,7 +64,7 @@ def parse_fraction(text: str) -> float:
     """`1%`, `0.5 %` or `0.01` -> a fraction between 0 and 1. Raises UsageError."""
     value = _part(text)
     if not 0 < value < 1:
-        raise UsageError(f"'{text}' is not a precision: write for example 1%")
+        raise UsageError(f"'{text}' is not a precision, above 0 % and below 100 %: write for example 1%")
     return value
 
 
@@ -74,7 +74,7 @@ def parse_increase(text: str) -> float:
     if value >= 1 and "%" not in text:
         raise UsageError(f"'{text}' could mean two things: write {text.strip()}%, or {100 * value:g}%")
     if value <= 0:
-        raise UsageError(f"'{text}' is not a part of the time: write for example 1%")
+        raise UsageError(f"'{text}' is not a percentage above 0: write for example 1%")
     return value
 
 

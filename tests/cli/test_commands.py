@@ -288,7 +288,7 @@ def test_a_run_without_points_can_be_shown(filled_store: Path, capsys: pytest.Ca
 def test_errors_of_a_suites_file_have_a_line_each(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "bad.toml"
     path.write_text('name = "bad"\ntitle = "Bad"\ntime = 0\nseries = [{ pattern = "pingpog" }]\n')
-    assert run(["list", "suites", str(path)]) == 0
+    assert run(["list", "suites", str(path)]) == 2
     lines = capsys.readouterr().out.splitlines()
     assert f"{path} has 2 errors; mend the file" in next(line for line in lines if re.match(r"bad +wrong ", line))
     assert lines[lines.index("What is wrong in bad") + 1 :] == [

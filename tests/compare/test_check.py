@@ -325,7 +325,7 @@ def test_rates_of_no_checks_are_refused_in_a_sentence(words: list[str]) -> None:
     ("arguments", "said"),
     [
         ([], "say what to check against"),
-        (["--baseline", "last", "--expect", "e.toml"], "say what to check against"),
+        (["--baseline", "last", "--expect", "e.toml"], "give one of them, not both"),
         (["--baseline", "last", "last"], "it takes no RUN"),
         (["--expect", "e.toml", "--max-slowdown", "5%"], "--max-slowdown goes with --baseline"),
         (["--expect", "e.toml", "--patience", "5s"], "--patience goes with --baseline"),

@@ -294,9 +294,9 @@ def test_run_is_found(store: Store, reference: str, expected: int) -> None:
         ("lats", "unknown run 'lats': did you mean 'last'?"),
         ("last~3", "unknown run 'last~3': 'last' names 3 runs, the oldest is last~2, run 1"),
         ("nightly~1", "unknown run 'nightly~1': 'nightly' names 1 run, the oldest is nightly~0, run 2"),
-        ("zzz", "unknown run 'zzz': known are last, nightly, 3"),
-        ("", "unknown run '': known are last, nightly, 3"),
-        ("-1", "unknown run '-1': known are last, nightly, 3"),
+        ("zzz", "unknown run 'zzz': known are last, nightly, 3, 2, 1"),
+        ("", "unknown run '': known are last, nightly, 3, 2, 1"),
+        ("-1", "unknown run '-1': did you mean '1'?"),
     ],
 )
 def test_run_that_is_not_there(store: Store, reference: str, text: str) -> None:

@@ -67,7 +67,9 @@ def check(
     from hockney.check import PATIENCE_S
     from hockney.units import parse_duration_s, parse_increase
 
-    if (baseline is None) == (expect is None):
+    if baseline is not None and expect is not None:
+        raise UsageError("check goes against a baseline or a file of expectations: give one of them, not both")
+    if baseline is None and expect is None:
         raise UsageError("say what to check against: --baseline RUN, or --expect FILE.toml")
     if baseline is not None and reference is not None:
         raise UsageError("--baseline measures anew, so it takes no RUN; to look at two stored runs: hockney compare")

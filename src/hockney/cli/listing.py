@@ -28,13 +28,13 @@ _MATRIX = "matrix"
 )
 @click.argument("kind", required=False, type=click.STRING, metavar="[KIND]")
 @click.argument("files", nargs=-1, metavar="[FILE]...")
-def list_command(kind: str | None, files: Sequence[str], *, as_json: bool, store: Path | None) -> None:
+def list_command(kind: str | None, files: Sequence[str], *, as_json: bool, store: Path | None) -> int:
     """List what can be measured here, and how to get what can't.
 
     KIND is suites, patterns, transports, launchers or machines; without it, all of these. Machines are those of the
     archive, whose published figures the suites of the classic reports show beside this machine's. `list matrix` shows
     which pattern runs on which transport. FILEs are suites of your own, to be listed with those that come with
-    hockney.
+    hockney; it ends with 2 if one of them can't be measured.
     """
     if kind is not None and kind not in (*_KINDS, _MATRIX):
         raise unknown("kind of list", kind, (*_KINDS, _MATRIX))
@@ -44,10 +44,11 @@ def list_command(kind: str | None, files: Sequence[str], *, as_json: bool, store
     from hockney.machine import usable_cpus
 
     inventory = take_inventory(files, cpus=len(usable_cpus()))
+    code = 0 if all(item.ready for item in inventory.suites[len(inventory.suites) - len(files) :]) else 2
     kinds = [kind] if kind else list(_KINDS)
     if as_json:
         render.print_json("list", {**{name: _as_json(name, inventory) for name in kinds}, "fault": inventory.fault})
-        return
+        return code
     if inventory.fault:
         render.note(f"Patterns and transports are not known: {inventory.fault}", style="red")
     for name in kinds:
@@ -57,6 +58,7 @@ def list_command(kind: str | None, files: Sequence[str], *, as_json: bool, store
             _print_machines(inventory.machines, alone=kind is not None)
         else:
             _print_items(name, getattr(inventory, name), alone=kind is not None)
+    return code
 
 
 def _as_json(name: str, inventory: Inventory) -> Any:

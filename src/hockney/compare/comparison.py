@@ -223,7 +223,7 @@ def _compared(point: Point, base: _Side, new: _Side, confidence: float) -> _Pair
 
 
 def _strata(before: Mapping[_Condition, _Launches], after: Mapping[_Condition, _Launches]) -> tuple[_Stratum, ...]:
-    """The conditions that both runs have, that with most launches first, and of those with as many that with most visits.
+    """The conditions that both runs have: that with most launches first, of those with as many that with most visits.
 
     A launch that saw several counts in the first of them alone: it has one luck. Times have no say in it.
     """

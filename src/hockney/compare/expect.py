@@ -33,7 +33,9 @@ def _limit(sign: str, parse: Any, example: str) -> Any:
     def read(value: Any) -> float:
         text = value.strip() if isinstance(value, str) else ""
         if not text.startswith(sign):
-            raise ValueError(f"'{value}' is not a limit: write for example \"{sign} {example}\"")
+            raise ValueError(
+                f"'{value}' is not a limit that begins with {sign}: write for example \"{sign} {example}\""
+            )
         limit: float = said(parse, text.removeprefix(sign).strip())
         return limit
 

@@ -193,7 +193,8 @@ def _rate(figure: Figure, at_bytes: int) -> Value | None:
 
 
 def _fitted(estimate: Estimate | None) -> Value | None:
-    return None if estimate is None else Value(estimate.value, max(0.0, estimate.low), estimate.high)
+    """None where the interval holds zero: it tells nothing."""
+    return None if estimate is None or estimate.low <= 0 else Value(estimate.value, estimate.low, estimate.high)
 
 
 def _floors(series: Iterable[Series]) -> dict[str, Value]:

@@ -188,7 +188,7 @@ class Store:
         named = numbers if name == "last" else [run_id for run_id, label in known if label == name]
         if not named:
             labels = dict.fromkeys(label for _, label in known if label)
-            raise unknown("run", reference, ["last", *labels, str(numbers[0])], listed_by="hockney runs")
+            raise unknown("run", reference, ["last", *labels, *map(str, numbers)], listed_by="hockney runs")
         if back >= len(named):
             raise UsageError(
                 f"unknown run '{reference}': '{name}' names {len(named)} run{'s' if len(named) > 1 else ''}, "
