@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import signal
 import subprocess
@@ -12,7 +13,7 @@ import click
 import pytest
 from tests.cli.support import Cli, command_line, environment
 
-from hockney.cli import commands, ending, run
+from hockney.cli import commands, ending, render, run
 from hockney.errors import StoreError, UsageError
 
 
@@ -56,7 +57,7 @@ def test_wrong_usage_is_one_line_and_exit_code_2(
         (StoreError("no store"), 3, "hockney: no store\n"),
         (KeyboardInterrupt(), 3, "hockney: stopped by Ctrl-C; "),
         (click.Abort(), 3, "hockney: stopped by Ctrl-C; "),
-        (BrokenPipeError(errno.EPIPE, "Broken pipe"), 0, ""),
+        (BrokenPipeError(errno.EPIPE, "Broken pipe"), 3, "cannot write the output: broken pipe"),  # not of our reader
         (OSError(errno.ENOSPC, "No space left on device"), 3, "cannot write the output: no space left on device"),
         (PermissionError(errno.EACCES, "Permission denied", "/some/file"), 3, "/some/file: permission denied"),
         (MemoryError(), 3, "not enough memory"),
@@ -106,12 +107,13 @@ def test_debugging_shows_the_traceback(cli: Cli) -> None:
     assert "Traceback" in cli("show", "9", HOCKNEY_DEBUG="1").stderr
 
 
-def test_a_reader_that_stops_reading_is_no_error(tmp_path: Path, filled_store: Path) -> None:
+@pytest.mark.parametrize("command", ["show", "export"])
+def test_a_reader_that_stops_reading_is_no_error(tmp_path: Path, filled_store: Path, command: str) -> None:
     """As in `hockney show last | head -1`: no traceback, nothing on standard error, also not from the interpreter."""
     reading, writing = os.pipe()
     os.close(reading)
     done = subprocess.run(
-        command_line("show", "last", "--json"),
+        command_line(command, "last", "--json"),
         env=environment(tmp_path, HOCKNEY_STORE=str(filled_store)),
         stdout=writing,
         stderr=subprocess.PIPE,
@@ -183,6 +185,24 @@ def test_results_and_complaints_keep_apart(cli: Cli, filled_store: Path) -> None
     assert bad.returncode == 3
     assert bad.stdout == ""
     assert bad.stderr.startswith("hockney: there are no results in ")
+
+
+def test_after_a_document_an_error_is_no_second_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    @click.command()
+    @click.option("--json", "as_json", is_flag=True)
+    def shows(as_json: bool) -> None:
+        render.print_json("runs", {"asked": as_json})
+        raise StoreError("no store")
+
+    assert run(["show", "--json"]) == 2
+    assert json.loads(capsys.readouterr().out)["format"] == "hockney-error"
+    monkeypatch.setattr(commands.Commands, "get_command", lambda *_: shows)
+    assert run(["runs", "--json"]) == 3
+    output = capsys.readouterr()
+    assert json.loads(output.out) == {"format": "hockney-runs", "version": 1, "asked": True}
+    assert output.err == "hockney: no store\n"
 
 
 def test_exit_codes_of_commands_are_their_return_values(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.builders import HALF_ROUND_TRIP, SLOWEST, make_point
-from tests.cli.support import call
+from tests.cli.support import call, command_line, environment
 from tests.compare.made import SIZES, add_run, curve, slower
 
 from hockney.cli.changes import range_sentence
@@ -359,6 +361,25 @@ def test_command_says_which_run_a_label_of_several_stands_for(tmp_path: Path) ->
     assert done.stderr == "'twice' names 2 runs: the newest is taken, run 2; twice~1 is run 1\n"
     assert json.loads(done.stdout)["base"] == 2
     assert call(tmp_path, "compare", "twice~1", "new").stderr == ""
+
+
+def test_command_goes_on_where_nobody_reads_which_run_a_label_stands_for(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "results.db") as opened:
+        for seed in (1, 2):
+            add_run(opened, curve(), label="twice", seed=seed)
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        command_line("compare", "twice", "1", "--json"),
+        env=environment(tmp_path),
+        stdout=subprocess.PIPE,
+        stderr=writing,
+        timeout=60,
+        check=False,
+    )
+    os.close(writing)
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["base"] == 2
 
 
 @pytest.mark.parametrize(

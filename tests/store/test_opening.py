@@ -15,6 +15,7 @@ import pytest
 from tests.builders import make_info, make_point, make_visit
 
 from hockney.errors import StoreError, WrongStoreError
+from hockney.model import RunStatus
 from hockney.store import Store, default_path, opening, schema
 
 NOBODY = 65534
@@ -179,6 +180,29 @@ def test_store_of_an_earlier_version_is_brought_up_to_date(
     assert db.execute("SELECT overhead_ns FROM run").fetchall() == [(None,)]
     assert db.execute("PRAGMA user_version").fetchone() == (len(schema.MIGRATIONS),)
     db.close()
+
+
+def test_how_long_a_run_of_an_earlier_version_was_measured_is_not_known(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have been resumed, which was not noted."""
+    db = sqlite3.connect(path, isolation_level=None)
+    with monkeypatch.context() as earlier:
+        earlier.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:3])
+        schema.migrate(db)
+    columns = "command, suite, started_unix_s, finished_unix_s, seed, version, status, facts, plan"
+    row = ("hockney quick", "quick", 1000.0, 2000.0, 1, "0.0.9", "interrupted", "{}", "{}")
+    db.execute(f"INSERT INTO run ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+    db.close()
+    with Store.open(path) as store:
+        assert [run.measured_s for run in store.runs()] == [None]
+        store.resume_run(1)
+        store.finish_run(1, RunStatus.DONE)
+        new = store.create_run(make_info())
+        store.finish_run(new, RunStatus.DONE)
+        old, fresh = store.runs()
+        assert old.measured_s is None
+        assert fresh.measured_s is not None
 
 
 def test_failed_migration_changes_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

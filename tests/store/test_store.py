@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -218,11 +219,34 @@ def test_time_between_end_and_going_on_is_not_measured(store: Store, run_id: int
     # A killed run has ended with its last visit.
     store.write_round(run_id, [make_visit(make_point(8))])
     db.execute("UPDATE visit SET started_unix_s = ?", (now_s - 800,))
-    db.execute("UPDATE run SET finished_unix_s = NULL, idle_s = 0")
+    db.execute("UPDATE run SET finished_unix_s = NULL, idle_s = 0, resumed_unix_s = NULL")
     store.resume_run(run_id)
     store.finish_run(run_id, RunStatus.DONE)
     assert measured_s() == pytest.approx(200, abs=30)
     db.close()
+
+
+def test_a_run_killed_as_soon_as_it_went_on_was_not_idle_twice(
+    store: Store, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def at(now_s: float) -> None:
+        monkeypatch.setattr("hockney.store.store.time.time", lambda: now_s)
+
+    run_id = store.create_run(replace(make_info(), started_unix_s=1000.0))
+    assert store.add_launch(run_id, make_launch()) == 1
+    store.add_points(run_id, [make_point(8)])
+    store.write_round(run_id, [replace(make_visit(make_point(8)), started_unix_s=1005.0)])
+    at(1010)
+    store.finish_run(run_id, RunStatus.INTERRUPTED)
+    for resumed_s in (2000, 3000, 4000):  # killed before the first visit, twice
+        at(resumed_s)
+        store.resume_run(run_id)
+    store.write_round(run_id, [replace(make_visit(make_point(8)), started_unix_s=4020.0)])
+    at(5000)
+    store.resume_run(run_id)  # killed after a visit
+    at(5003)
+    store.finish_run(run_id, RunStatus.DONE)
+    assert store.runs()[-1].measured_s == pytest.approx(10 + 0 + 0 + 20 + 3)
 
 
 def test_an_unknown_run_among_many_names_the_newest(store: Store) -> None:

@@ -29,6 +29,8 @@ def run(arguments: Sequence[str]) -> int:
     """Carry out one command line; gives the exit code. Prints every error; raises nothing."""
     from hockney.cli import ending
 
+    streams.holds_document.set(False)
+
     try:
         code = _carry_out(arguments)
     except BaseException as error:  # noqa: BLE001 - this is where all of them end

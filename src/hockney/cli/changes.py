@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -14,22 +13,8 @@ if TYPE_CHECKING:
     from hockney.compare import Comparison, Range, SeriesChange
     from hockney.model import Point
     from hockney.stats.shift import Shift
-    from hockney.store import Store
 
 _AS_FACTOR = 2.0  # what takes twice as long, or half, is said as a factor
-
-
-def find_run(results: Store, reference: str) -> int:
-    """As Store.find_run; says on standard error which run a label stands for that several have."""
-    run_id = results.find_run(reference)
-    same = [run.id for run in results.runs() if run.label == reference]
-    if run_id in same and len(same) > 1:
-        print(
-            f"'{reference}' names {len(same)} runs: the newest is taken, run {run_id}; {reference}~1 is run {same[-2]}",
-            file=sys.stderr,
-            flush=True,
-        )
-    return run_id
 
 
 def curve_name(change: SeriesChange) -> str:

@@ -101,8 +101,9 @@ def _check_baseline(
     store: Path | None,
 ) -> int:
     from hockney.check import check as look
-    from hockney.cli.changes import comparison_json, find_run
+    from hockney.cli.changes import comparison_json
     from hockney.cli.junit import write_junit
+    from hockney.cli.labels import find_run
     from hockney.cli.measuring import command_line, measuring
 
     with measuring(store, create=False) as (catalogue, results, display):
@@ -127,7 +128,7 @@ def _check_baseline(
         _print(checked, ranges, slowdown)
     if junit is not None:  # last, so that nothing keeps the verdict back
         title = f"hockney check against run {checked.comparison.base}"
-        write_junit(junit, title, [_case(one, checked.comparison.confidence) for one in ranges])
+        code = write_junit(junit, title, [_case(one, checked.comparison.confidence) for one in ranges], code)
     return code
 
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from hockney.cli import complete, render
-from hockney.cli.changes import alone_sentence, comparison_json, find_run, range_sentence
+from hockney.cli.changes import alone_sentence, comparison_json, range_sentence
 from hockney.cli.common import FINE, UNDECIDED, command
+from hockney.cli.labels import find_run
 
 if TYPE_CHECKING:
     from hockney.compare import Comparison, Difference

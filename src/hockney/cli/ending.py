@@ -14,10 +14,11 @@ from pathlib import Path
 
 import click
 
-from hockney.cli.streams import silence
+from hockney.cli.streams import holds_document, is_reader_gone, silence
 from hockney.errors import HockneyError
 
-_DONE, _WRONG_USAGE, _NOT_MEASURED = 0, 2, 3
+_DONE, _NOT_MEASURED = 0, 3
+_OF_OUTPUT = (errno.ENOSPC, errno.EIO, errno.EPIPE)
 
 
 def explain(error: BaseException, arguments: Sequence[str]) -> int:
@@ -26,7 +27,7 @@ def explain(error: BaseException, arguments: Sequence[str]) -> int:
         raise error
     if os.environ.get("HOCKNEY_DEBUG") == "1":
         traceback.print_exception(error)
-    if isinstance(error, BrokenPipeError):
+    if isinstance(error, BrokenPipeError) and is_reader_gone():
         return _DONE  # the reader has seen enough, as in `hockney list | head -1`
     if isinstance(error, (KeyboardInterrupt, click.Abort)):
         # An interrupt that passed through an exec (dataclasses are made by one) marks the interpreter to end by the
@@ -74,8 +75,8 @@ def _say(sentence: str, code: int) -> int:
 
 
 def _say_in_json(sentence: str, code: int, arguments: Sequence[str]) -> None:
-    """Who asked for JSON gets the error as a document too, unless an export may have begun to write another one."""
-    if "--json" not in arguments or ("export" in arguments and code != _WRONG_USAGE):
+    """Who asked for JSON gets the error as a document too, unless there is one already."""
+    if "--json" not in arguments or holds_document.get():
         return
     from hockney.cli.render import print_json
 
@@ -93,7 +94,7 @@ def _with_hint(error: click.ClickException) -> str:
 def _system_sentence(error: OSError) -> str:
     reason = (error.strerror or str(error)).lower()
     if error.filename is None:
-        return f"cannot write the output: {reason}" if error.errno in (errno.ENOSPC, errno.EIO) else reason
+        return f"cannot write the output: {reason}" if error.errno in _OF_OUTPUT else reason
     return f"cannot use {os.fsdecode(error.filename)}: {reason}" if not isinstance(error.filename, int) else reason
 
 

@@ -47,7 +47,7 @@ def check_expectations(
     else:
         _print(run_id, judged)
     if junit is not None:  # last, so that nothing keeps the verdict back
-        write_junit(junit, f"hockney check --expect {path.name}", [_case(one) for one in judged])
+        code = write_junit(junit, f"hockney check --expect {path.name}", [_case(one) for one in judged], code)
     return code
 
 

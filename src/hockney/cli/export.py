@@ -11,6 +11,7 @@ from typing import TextIO
 import click
 
 from hockney.cli.common import command, refuse_unwritable, run_argument
+from hockney.cli.streams import holds_document
 from hockney.errors import HockneyError, UsageError
 
 
@@ -55,8 +56,10 @@ def export(
 def _stream(path: Path | None) -> Iterator[TextIO]:
     """Standard output, or a file that appears when all of it is written."""
     if path is None:
+        holds_document.set(True)
         yield sys.stdout
-    elif path.exists() and not path.is_file():  # /dev/stderr, a named pipe
+    elif path.exists() and not path.is_file():  # /dev/stdout, a named pipe
+        holds_document.set(True)
         with path.open("w", encoding="utf-8", newline="") as stream:
             yield stream
     else:

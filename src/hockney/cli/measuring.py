@@ -13,9 +13,11 @@ from types import FrameType
 from hockney import run as running
 from hockney.cli import render
 from hockney.cli.classic import print_report, report_as_json
+from hockney.cli.labels import tell_of_label
 from hockney.cli.pairs import pairs_as_json, print_pairs
 from hockney.cli.progress import Display
 from hockney.cli.sheet import print_sheet, sheet_as_json
+from hockney.cli.streams import remark
 from hockney.errors import UsageError
 from hockney.explain.pairs import pair_matrices
 from hockney.library import Run
@@ -54,7 +56,7 @@ def measure_and_show(
 
     def begin(catalogue: Catalogue, results: Store, display: Display) -> Outcome:
         plan = make_plan(suite, wishes, catalogue, len(usable_cpus()), lambda: read_topology().cache_sizes())
-        _tell_of_label(label, results, display)
+        tell_of_label(label, results, display)
         return running.measure(plan, catalogue, results, display, command=command_line(command), label=label)
 
     _check_label(label)
@@ -69,13 +71,6 @@ def _check_label(label: str | None) -> None:
         raise UsageError(f"'{label}' cannot be a label: a number, 'last' and '~' already mean something; name it else")
     if not label.isprintable() or label.startswith("-") or len(label) > _LABEL_MAX:
         raise UsageError(f"a label is a line of {_LABEL_MAX} characters at most, and does not begin with '-'")
-
-
-def _tell_of_label(label: str | None, results: Store, display: Display) -> None:
-    """The newest run of a label has it; those before are named by steps back."""
-    older = [run.id for run in results.runs() if run.label == label is not None]
-    if older:
-        display.say(f"run {older[-1]} has the label '{label}' too: it now names the new run, and {label}~1 the old one")
 
 
 def resume_and_show(command: str, reference: str, *, store: Path | None, as_json: bool) -> int:
@@ -167,9 +162,7 @@ def _say_ending(outcome: Outcome, path: Path) -> None:
     elif outcome.status is RunStatus.PARTIAL:
         points = f"{outcome.failed} point{'s' if outcome.failed > 1 else ''}"
         words.append(f"{points} failed; what else could be measured is")
-    with contextlib.suppress(OSError):  # nobody reads it any more
-        sys.stdout.flush()  # or it stands in the middle of the table where both go to one file
-        print(f"\n{'; '.join(words)}", file=sys.stderr, flush=True)
+    remark(f"\n{'; '.join(words)}")
 
 
 def command_line(command: str) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hockney.cli.streams import print_line
+from hockney.cli.streams import holds_document, print_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -61,7 +61,9 @@ def print_json(command: str, data: Mapping[str, Any]) -> None:
     import json
 
     document = {"format": f"hockney-{command}", "version": JSON_VERSION, **data}
-    print_line(json.dumps(document, indent=2, allow_nan=False, default=_as_json))
+    text = json.dumps(document, indent=2, allow_nan=False, default=_as_json)
+    holds_document.set(True)
+    print_line(text)
 
 
 def _as_json(value: Any) -> Any:

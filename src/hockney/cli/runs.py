@@ -55,7 +55,7 @@ def _row(run: RunSummary) -> list[str]:
         local_time(run.started_unix_s),
         run.status.value,
         f"{done}/{asked}",
-        "" if run.measured_s is None else format_duration_s(run.measured_s),
+        "-" if run.measured_s is None else format_duration_s(run.measured_s),
         " ".join(run.transports),
     ]
 

@@ -1,9 +1,14 @@
-"""Standard output when nobody reads it any more, as after `hockney list | head -1`."""
+"""Standard streams when nobody reads them any more, as after `hockney list | head -1`."""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import select
 import sys
+from contextvars import ContextVar
+
+holds_document = ContextVar("holds_document", default=False)  # whether a JSON document was begun on standard output
 
 
 def open_closed() -> None:
@@ -33,3 +38,23 @@ def print_line(text: str) -> None:
         print(text)
     except BrokenPipeError:
         silence(sys.stdout.fileno())
+
+
+def remark(text: str) -> None:
+    """A line on standard error beside the results: where it can't be written, the command goes on without it."""
+    with contextlib.suppress(OSError):  # said at the end
+        sys.stdout.flush()  # or it stands in the middle of a table where both go to one file
+    try:
+        print(text, file=sys.stderr, flush=True)
+    except OSError:
+        silence(sys.stderr.fileno())
+
+
+def is_reader_gone() -> bool:
+    """Whether nobody reads standard output any more."""
+    poll = select.poll()
+    try:
+        poll.register(sys.stdout, 0)  # what is wrong with it is told unasked
+    except (OSError, ValueError):
+        return False  # it is closed, or no file of the system
+    return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))

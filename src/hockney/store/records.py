@@ -14,7 +14,7 @@ from hockney.stats.states import Signs
 class RunSummary:
     """One line of the list of runs. `points` counts them by status; statuses without a point are absent.
 
-    `idle_s` is how long it lay between its end and its going on.
+    `idle_s` is how long it lay between its end and its going on; None in a run stored before that was noted.
     """
 
     id: int
@@ -23,7 +23,7 @@ class RunSummary:
     suite: str
     started_unix_s: float
     finished_unix_s: float | None
-    idle_s: float
+    idle_s: float | None
     status: RunStatus
     rounds: int
     transports: tuple[str, ...]
@@ -31,8 +31,10 @@ class RunSummary:
 
     @property
     def measured_s(self) -> float | None:
-        """How long it was measured, all told; None while it is, and for one that was killed."""
-        return None if self.finished_unix_s is None else self.finished_unix_s - self.started_unix_s - self.idle_s
+        """How long it was measured, all told; None while it is, for one that was killed, and where it is not known."""
+        if self.finished_unix_s is None or self.idle_s is None:
+            return None
+        return self.finished_unix_s - self.started_unix_s - self.idle_s
 
 
 @dataclass(frozen=True)

@@ -180,4 +180,10 @@ def m0003_state(db: sqlite3.Connection) -> None:
 @migration
 def m0004_idle(db: sqlite3.Connection) -> None:
     """How long a run has lain between the times that it was measured."""
-    db.execute("ALTER TABLE run ADD COLUMN idle_s REAL NOT NULL DEFAULT 0")  # of what was resumed before this, unknown
+    db.execute("ALTER TABLE run ADD COLUMN idle_s REAL")  # NULL: written before this
+
+
+@migration
+def m0005_resumed(db: sqlite3.Connection) -> None:
+    """When a run last went on: it may be killed again before its next visit."""
+    db.execute("ALTER TABLE run ADD COLUMN resumed_unix_s REAL")  # NULL: never, or before this

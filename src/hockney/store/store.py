@@ -65,19 +65,21 @@ class Store:
         """Store a run that starts now (status "running"); gives its number."""
         row = rows.run_row(info)
         with self._transaction():
-            return self._insert("run", f"{rows.RUN}, status", (*row, RunStatus.RUNNING.value))
+            return self._insert("run", f"{rows.RUN}, status, idle_s", (*row, RunStatus.RUNNING.value, 0.0))
 
     def resume_run(self, run_id: int) -> None:
         """Say that a run goes on: its status is "running" again. The time since it ended was not measured.
 
-        One that was killed ended with its last visit, as far as is known.
+        One that was killed ended with its last visit, as far as is known, or as it had begun or gone on.
         """
+        now_s = time.time()
         with self._transaction():
             self._db.execute(
-                "UPDATE run SET status = ?, finished_unix_s = NULL, idle_s = idle_s + max(0, ? - coalesce("
-                "finished_unix_s, (SELECT max(visit.started_unix_s) FROM visit JOIN point ON point.id = point_id "
-                "WHERE run_id = run.id), started_unix_s)) WHERE id = ?",
-                (RunStatus.RUNNING.value, time.time(), run_id),
+                "UPDATE run SET status = ?, finished_unix_s = NULL, resumed_unix_s = ?, idle_s = idle_s + max(0, ? - "
+                "coalesce(finished_unix_s, max(started_unix_s, coalesce(resumed_unix_s, 0), coalesce((SELECT "
+                "max(visit.started_unix_s) FROM visit JOIN point ON point.id = point_id WHERE run_id = run.id), 0)))) "
+                "WHERE id = ?",
+                (RunStatus.RUNNING.value, now_s, now_s, run_id),
             )
 
     def finish_run(self, run_id: int, status: RunStatus) -> None:
