@@ -136,6 +136,17 @@ def test_operations_slower_than_their_parts() -> None:
     assert found(name, wide) == []
 
 
+def test_a_point_slower_than_several_of_its_parts_is_one_point() -> None:
+    name = "operations slower than their parts"
+    barrier = pattern("barrier", 2000, ranks=4, sizes=[0])
+    pingpongs = [pattern("pingpong", start_ns, options={"x": start_ns}) for start_ns in (400, 500, 600)]
+    (one,) = found(name, reading(barrier, *pingpongs))
+    assert "more of its points" not in one.sentence
+    among = [replace(barrier, ranks=ranks) for ranks in (3, 4)]
+    (both,) = found(name, reading(*among, *pingpongs))
+    assert "; so it is at 1 more of its points." in both.sentence
+
+
 def test_a_barrier_is_not_set_beside_one_of_many_pairs() -> None:
     between = pattern("pingpong", 500, ranks=4, options={"source": 2, "target": 3})
     of = reading(pattern("barrier", 2000, ranks=4, sizes=[0]), between)
@@ -156,6 +167,9 @@ def test_an_allreduce_slower_than_a_reduction_and_a_broadcast() -> None:
     of_mpich = [replace(one, transport="mpi@mpich-5.0.2") for one in (whole(800), parts)]
     (named,) = found(name, reading(*of_mpich))
     assert named.remedy == "`mpivars` lists the algorithms that the library has to choose from."
+    launchers = {"mpi@mpich-5.0.2": "/opt/mpich/bin/mpiexec"}
+    (beside,) = found(name, reading(*of_mpich, launchers=launchers))
+    assert (beside.remedy or "").startswith("`/opt/mpich/bin/mpivars` lists")
     assert found(name, reading(whole(600), parts)) == []
     assert found(name, reading(whole(720), parts)) == []
     for alone in (whole(800), parts):

@@ -25,7 +25,7 @@ def pingpongs(
     return [
         Made(
             Point(transport, "pingpong", 2, size),
-            500 + 0.1 * size + (jump_ns if size > 4096 else 0),
+            500 + 0.1 * size + (jump_ns if size > 2048 else 0),
             divisor=2,
             bytes_per_rep=2 * size,
             **more,  # type: ignore[arg-type]

@@ -8,6 +8,7 @@ from tests.explain.readings import SIZES, curve, found, lacking, line, reading
 
 from hockney.explain import explain
 from hockney.explain.curve import Curve
+from hockney.explain.thresholds import thresholds_of
 
 
 def stepped(at: int, jump_ns: float, start_ns: float = 500.0, ns_per_byte: float = 0.1) -> Curve:
@@ -23,7 +24,7 @@ def test_a_jump_is_a_switch_with_its_place_its_height_and_what_the_library_docum
     (jump,) = [one.value for one in switch.evidence if one.what == "jump"]
     assert jump.low <= 1500 <= jump.high
     assert "btl_vader_eager_limit, 4 KiB" in switch.sentence
-    assert (switch.source or "").startswith("https://")
+    assert [one.rpartition("/")[2] for one in switch.sources] == ["btl_vader_component.c"]
     remedy = "`hockney run pingpong -t mpi@openmpi-4.1.4 -n 2 --refine` finds the place to a byte."
     assert switch.remedy == remedy
 
@@ -65,7 +66,7 @@ def test_a_jump_elsewhere_is_said_to_be_undocumented() -> None:
     (switch,) = found("protocol switches", reading(stepped(128, 1500.0)))
     assert switch.sizes_bytes == (128, 256)
     assert "No documented threshold" in switch.sentence
-    assert switch.source is None
+    assert switch.sources == ()
 
 
 def test_thresholds_hold_for_the_versions_they_are_of() -> None:
@@ -86,6 +87,69 @@ def test_what_ucx_copies_in_one_piece_is_a_threshold_of_the_mpich_over_it() -> N
     assert "Documented there: UCX_POSIX_SEG_SIZE, UCX_SYSV_SEG_SIZE, 8,256 B" in switch.sentence
 
 
+@pytest.mark.parametrize(
+    ("transport", "name", "first_bytes"),
+    [
+        ("pipe", "capacity of a pipe", 65537),
+        ("threads", "hockney's own single copy", 257),
+        ("mpi@openmpi-4.1.4", "btl_vader_eager_limit", 4041),  # with its header, 4,096 B hold 4,040
+        ("mpi@mpich-4.0.2", "UCX_POSIX_SEG_SIZE", 8256),
+        ("mpi@mpich-5.0.2", "MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_CELL_SIZE", 8113),
+        ("mpi@mpich-5.0.2", "MPIR_CVAR_CH4_IPC_CMA_P2P_THRESHOLD", 8192),  # messages as long, too
+    ],
+)
+def test_a_threshold_lies_between_the_last_size_before_the_change_and_the_first_after_it(
+    transport: str, name: str, first_bytes: int
+) -> None:
+    (threshold,) = [one for one in thresholds_of(transport, {}) if one.name.startswith(name)]
+    assert threshold.lies_between(first_bytes - 1, first_bytes)
+    assert not threshold.lies_between(first_bytes, first_bytes + 1)
+    assert not threshold.lies_between(first_bytes - 2, first_bytes - 1)
+
+
+def test_a_pipe_that_is_just_full_is_not_documented_to_wait() -> None:
+    sizes = [*SIZES, 131072, 262144, 524288, 1 << 20]
+
+    def told(last_bytes: int) -> str:
+        made = curve(lambda size: 500 + 0.1 * size + (40000 if size > last_bytes else 0), transport="pipe", sizes=sizes)
+        (switch,) = found("protocol switches", reading(made))
+        assert switch.sizes_bytes == (last_bytes, 2 * last_bytes)
+        return switch.sentence
+
+    assert "capacity of a pipe" not in told(32768)
+    assert "Documented there: capacity of a pipe, 64 KiB by default" in told(65536)
+
+
+def test_nothing_seen_needs_two_sizes_on_either_side_of_the_change() -> None:
+    """A line that begins at the last size before the change, or ends at the first after it, follows that size."""
+    name, sizes = "nothing at a documented size", [*SIZES, 131072, 262144, 524288, 1 << 20]
+    through = curve(line(), transport="pipe", sizes=sizes)
+    (unseen,) = found(name, reading(through))
+    assert unseen.sizes_bytes == (65536, 131072)
+    begun = curve(lambda size: 500 + 0.1 * size + (40000 if size > 32768 else 0), transport="pipe", sizes=sizes)
+    assert found(name, reading(begun)) == []
+    ended = curve(line(), transport="pipe", sizes=[size for size in sizes if size <= 131072])
+    assert found(name, reading(ended)) == []
+
+
+def test_nothing_is_said_of_sizes_that_only_some_builds_have() -> None:
+    made = curve(line(), transport="mpi@mpich-4.0.2", sizes=[*SIZES, 131072, 262144, 524288])
+    assert {one.is_of_build for one in thresholds_of(made.transport, {})} == {True}
+    assert found("nothing at a documented size", reading(made)) == []
+
+
+def test_a_library_is_asked_by_the_programs_beside_its_launcher() -> None:
+    def told(transport: str, size: int, launcher: str) -> str:
+        made = curve(lambda at: 500 + 0.1 * at + (2000 if at > size else 0), transport=transport)
+        (switch,) = found("protocol switches", reading(made, launchers={transport: launcher}))
+        return switch.sentence
+
+    assert "(see /opt/mpich/bin/mpivars)" in told("mpi@mpich-5.0.2", 4096, "/opt/mpich/bin/mpiexec")
+    assert "(see mpivars)" in told("mpi@mpich-5.0.2", 4096, "mpiexec")
+    assert "(see /opt/ompi/bin/ompi_info --param" in told("mpi@openmpi-4.1.4", 2048, "/opt/ompi/bin/mpiexec")
+    assert "(see ucx_info -f)" in told("mpi@mpich-4.0.2", 8192, "/opt/mpich/bin/mpiexec")
+
+
 def test_a_documented_size_that_the_curve_passes_straight_is_said_once() -> None:
     name = "nothing at a documented size"
     made = stepped(2048, 1500.0)
@@ -103,9 +167,11 @@ def test_a_documented_size_that_the_curve_passes_straight_is_said_once() -> None
 
 def test_the_buffers_of_tcp_are_those_of_the_machine() -> None:
     made = curve(lambda size: 5000 + 0.3 * size + (9000 if size > 8192 else 0), transport="tcp")
-    facts = {"network": {"tcp_send_buffer_bytes": 16384, "tcp_receive_buffer_bytes": None}}
+    # The send buffer is no threshold: the kernel makes it larger as soon as a connection stands.
+    facts = {"network": {"tcp_send_buffer_bytes": 8192, "tcp_receive_buffer_bytes": 8192}}
     (switch,) = found("protocol switches", reading(made, facts=facts))
-    assert "tcp_wmem (default), 16 KiB" in switch.sentence
+    assert "Documented there: net.ipv4.tcp_rmem (default), 8 KiB here: " in switch.sentence
+    assert "tcp_wmem" not in switch.sentence
     (elsewhere,) = found("protocol switches", reading(made, facts={}))
     assert "No documented threshold" in elsewhere.sentence
 
@@ -127,7 +193,8 @@ def test_beside_a_bend_stands_what_is_documented_there() -> None:
     assert (bend.kind, bend.sizes_bytes) == ("bend", (4096, 8192))
     assert "Documented there: " in bend.sentence
     assert "MPIR_CVAR_CH4_IPC_CMA_P2P_THRESHOLD" in bend.sentence
-    assert (bend.source or "").startswith("https://")
+    # Each of what is quoted has its source, where the same one is said once.
+    assert [one.rpartition("/")[2] for one in bend.sources] == ["iqueue_init.c", "cma_post.h"]
 
 
 def test_a_change_of_slope_is_a_bend_and_no_switch() -> None:

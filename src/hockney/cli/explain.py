@@ -92,7 +92,7 @@ def _print(found: Explanation, *, lacking: bool) -> None:
 def _print_finding(finding: Finding) -> None:
     more = f" (and {finding.more_alike} more alike)" if finding.more_alike else ""
     render.item(finding.sentence + more, head=finding.kind)
-    for text in (finding.remedy, finding.source):
+    for text in (finding.remedy, *finding.sources):
         if text:
             render.item(text, style="dim")
 

@@ -114,11 +114,11 @@ class Reading:
     """Everything that is looked at. What is not known of a machine is None or empty.
 
     `by_class` are the curves between two ranks by what these share and by state, of every state; `curves` know one.
-    `floors` are the floors beside the latency of each place. `samples(most, patterns)` brings back about so many visits
-    with their samples, of these patterns or of all, evenly chosen from each transport. `published` are the archive's
-    figures as they were printed. `matrices` are the times between all pairs of ranks, `loggp` what prtt
-    gives for each of its places and states. `grains` are what sizes of a pattern are multiples of, where not 1. `notes`
-    are sentences on what could not be used.
+    `floors` are the floors beside the latency of each place, `launchers` what started the jobs of each transport.
+    `samples(most, patterns)` brings back about so many visits with their samples, of these patterns or of all, evenly
+    chosen from each transport. `published` are the archive's figures as they were printed. `matrices` are the times
+    between all pairs of ranks, `loggp` what prtt gives for each of its places and states. `grains` are what sizes of a
+    pattern are multiples of, where not 1. `notes` are sentences on what could not be used.
     """
 
     subject: str
@@ -127,6 +127,7 @@ class Reading:
     by_class: tuple[ClassCurve, ...] = ()
     floors: Mapping[Place, Estimate] = field(default_factory=dict)
     libraries: Mapping[str, str] = field(default_factory=dict)
+    launchers: Mapping[str, str] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[Warning_, ...] = ()
     published: tuple[Published, ...] = ()
@@ -162,7 +163,7 @@ def finding_about(
     sizes_bytes: tuple[int, ...] = (),
     evidence: tuple[Evidence, ...] = (),
     remedy: str | None = None,
-    source: str | None = None,
+    sources: tuple[str, ...] = (),
 ) -> Finding:
     """A finding that is this curve's first of all."""
     return Finding(
@@ -176,7 +177,7 @@ def finding_about(
         sizes_bytes=sizes_bytes,
         evidence=evidence,
         remedy=remedy,
-        source=source,
+        sources=sources,
     )
 
 
@@ -211,6 +212,7 @@ def read_run(run: Run) -> Reading:
         by_class=tuple(_by_class(run, summarized, crowded)),
         floors=_floors(summarized, states),
         libraries={launch.transport: launch.library for launch in run.launches.values()},
+        launchers={launch.transport: launch.argv[0] for launch in run.launches.values() if launch.argv},
         facts=run.facts,
         warnings=run.warnings,
         grains=run.info.plan.get("grains", {}),

@@ -27,7 +27,7 @@ class Finding:
 
     `ranks` is their number where all that is said is of one. `effect` orders findings: by which fraction of a time (or
     rate) the thing shows, 1 meaning as much again. `state` is the state of the machine, or of the archive's figures the
-    scope they were taken in. `source` is where a number that was not measured comes from. So many findings of the same
+    scope they were taken in. `sources` are where numbers that were not measured come from. So many findings of the same
     pattern with other options say the same (`more_alike`).
     """
 
@@ -41,7 +41,7 @@ class Finding:
     sizes_bytes: tuple[int, ...] = ()
     evidence: tuple[Evidence, ...] = ()
     remedy: str | None = None
-    source: str | None = None
+    sources: tuple[str, ...] = ()
     more_alike: int = 0
 
 

@@ -13,12 +13,13 @@ from collections.abc import Iterator
 
 from hockney.explain.curve import Curve, Reading, finding_about, is_like
 from hockney.explain.finding import Evidence, Finding, Found, Lacking, is_above, ratio, ratio_text, scaled
+from hockney.explain.thresholds import own_command
 from hockney.fit import Estimate
 from hockney.units import format_bytes, format_ns
 
 _SLOWER = 0.05
 # How a library tells which other algorithms it has.
-_CHOICES = {"mpi@openmpi": "ompi_info --param coll tuned --level 9", "mpi@mpich": "mpivars"}
+_CHOICES = {"mpi@openmpi": "{folder}ompi_info --param coll tuned --level 9", "mpi@mpich": "{folder}mpivars"}
 # How each is made of messages where a program, or hockney, does it by hand.
 _BY_MESSAGES = {
     "alltoall": "all messages sent at once, without the own block",
@@ -37,7 +38,7 @@ def slower_than_parts(reading: Reading) -> Found:
             "needs barrier beside pingpong, or an operation of the library's own beside the same by messages "
             "(`hockney run guidelines`)"
         )
-    return _slower(made)
+    return _slower(made, reading)
 
 
 def allreduce(reading: Reading) -> Found:
@@ -45,23 +46,25 @@ def allreduce(reading: Reading) -> Found:
     made = list(_beside(reading, "allreduce", "native parts", "a reduction and a broadcast"))
     if not made:
         return Lacking("needs the library's own allreduce as it is and with algorithm=parts (`hockney run guidelines`)")
-    return _slower(made)
+    return _slower(made, reading)
 
 
-def _slower(made: list[Made]) -> list[Finding]:
+def _slower(made: list[Made], reading: Reading) -> list[Finding]:
     slower: dict[tuple[str, str], list[Made]] = {}
     for one in made:
         curve, _, own, parts, _ = one
         if curve.algorithm != "portable" and is_above(own, parts) and own.value > (1 + _SLOWER) * parts.value:
             slower.setdefault((curve.transport, curve.name), []).append(one)
-    return [_finding(found) for found in slower.values()]
+    return [_finding(found, reading) for found in slower.values()]
 
 
-def _finding(found: list[Made]) -> Finding:
+def _finding(found: list[Made], reading: Reading) -> Finding:
     curve, size, own, parts, what = max(found, key=lambda one: one[2].value / one[3].value)
     operation = curve.name if curve.pattern == "barrier" else f"{curve.name} of {format_bytes(size)}"
     asked = next((how for begins, how in _CHOICES.items() if curve.transport.startswith(begins)), None)
-    more = f"; so it is at {len(found) - 1} more of its points" if len(found) > 1 else ""
+    # A point that is slower than several of its parts is one point.
+    others = {(one[0].ranks, one[0].state, one[1]) for one in found} - {(curve.ranks, curve.state, size)}
+    more = f"; so it is at {len(others)} more of its points" if others else ""
     return finding_about(
         curve,
         "slower than its parts",
@@ -72,8 +75,12 @@ def _finding(found: list[Made]) -> Finding:
         effect=own.value / parts.value - 1,
         sizes_bytes=tuple(sorted({one[1] for one in found})),
         evidence=(Evidence(curve.name, own, "ns"), Evidence(what, parts, "ns")),
-        remedy=None if asked is None else f"`{asked}` lists the algorithms that the library has to choose from.",
+        remedy=None if asked is None else _choices(asked, reading.launchers.get(curve.transport, "")),
     )
+
+
+def _choices(asked: str, launcher: str) -> str:
+    return f"`{own_command(asked, launcher)}` lists the algorithms that the library has to choose from."
 
 
 def _by_messages(reading: Reading) -> Iterator[Made]:

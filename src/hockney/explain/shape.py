@@ -19,7 +19,7 @@ from hockney.explain.finding import (
     sizes_text,
     time_text,
 )
-from hockney.explain.thresholds import Threshold, thresholds_of
+from hockney.explain.thresholds import Threshold, sources_of, thresholds_of
 from hockney.fit import Estimate, NoFit, Segment, SegmentFit, Switch, fit_line, fit_segments
 from hockney.units import format_bytes, format_ns, format_rate
 
@@ -76,7 +76,7 @@ def _switch(curve: Curve, fit: SegmentFit, number: int, reading: Reading) -> Fin
         sizes_bytes=(switch.below_bytes, switch.above_bytes),
         evidence=(Evidence("jump", jump, "ns"), *_sides(fit, number)),
         remedy=_refine(curve, switch, reading.grains.get(curve.pattern, 1)),
-        source=known[0].source if known else None,
+        sources=sources_of(known),
     )
 
 
@@ -90,12 +90,13 @@ def _height(switch: Switch) -> str:
     return f"{verb} by {time_text(jump)}, {part.low:.0%} to {part.high:.0%}"
 
 
+def documented_of(curve: Curve, reading: Reading) -> list[Threshold]:
+    """The documented sizes of a curve's transport."""
+    return list(thresholds_of(curve.transport, reading.facts, reading.launchers.get(curve.transport, "")))
+
+
 def _known(curve: Curve, switch: Switch, reading: Reading) -> list[Threshold]:
-    return [
-        threshold
-        for threshold in thresholds_of(curve.transport, reading.facts)
-        if threshold.lies_between(switch.below_bytes, switch.above_bytes)
-    ]
+    return [one for one in documented_of(curve, reading) if one.lies_between(switch.below_bytes, switch.above_bytes)]
 
 
 def _documented(known: Sequence[Threshold], switch: Switch) -> str:
@@ -149,7 +150,7 @@ def _bend(curve: Curve, fit: SegmentFit, number: int, reading: Reading) -> Findi
         effect=0.0,
         sizes_bytes=(switch.below_bytes, switch.above_bytes),
         evidence=_sides(fit, number),
-        source=known[0].source if known else None,
+        sources=sources_of(known),
     )
 
 

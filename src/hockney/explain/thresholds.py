@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any
 
 from hockney.explain.data import rows_of
@@ -15,30 +16,63 @@ _VERSION = re.compile(r"-(\d+(?:\.\d+)*)")
 
 @dataclass(frozen=True)
 class Threshold:
-    """A documented size, in the library's default setting; `ask` is how the library at hand tells its own."""
+    """A documented size; `ask` is how the library at hand tells its own.
+
+    `first_bytes` is the shortest message that is sent in the other way. `is_of_machine` says that the size was read
+    from the machine, where other sizes are the library's defaults; `is_of_build`, that some builds only have it.
+    """
 
     name: str
     bytes: int
-    header_bytes: int
+    first_bytes: int
+    is_of_machine: bool
+    is_of_build: bool
     meaning: str
     ask: str
     source: str
 
     def lies_between(self, below_bytes: int, above_bytes: int) -> bool:
-        """Whether a change at this size is one between these two, the library's own header taken off or not."""
-        return below_bytes <= self.bytes and self.bytes - self.header_bytes <= above_bytes
+        """Whether of these two sizes the greater one alone is sent in the other way."""
+        return below_bytes < self.first_bytes <= above_bytes
 
     @property
     def text(self) -> str:
-        return f"{self.name}, {format_bytes(self.bytes)} by default: {self.meaning} (see {self.ask})"
+        whose = "here" if self.is_of_machine else "by default"
+        return f"{self.name}, {format_bytes(self.bytes)} {whose}: {self.meaning} (see {self.ask})"
 
 
-def thresholds_of(transport: str, facts: Mapping[str, Any]) -> Iterator[Threshold]:
-    """What is documented of a transport, in the version that its name carries. `facts` are those of the run."""
+def thresholds_of(transport: str, facts: Mapping[str, Any], launcher: str = "") -> Iterator[Threshold]:
+    """What is documented of a transport, in the version that its name carries.
+
+    `facts` are those of the run, `launcher` is what started its jobs.
+    """
     for row in rows_of("thresholds"):
         size = row.get("bytes") or (facts.get("network") or {}).get(row["fact"])
         if size and _is_meant(transport, row["transports"], *row["versions"]):
-            yield Threshold(row["name"], size, row["header_bytes"], row["meaning"], row["ask"], row["source"])
+            yield Threshold(
+                name=row["name"],
+                bytes=size,
+                first_bytes=size - row.get("header_bytes", 0) + (row["changes"] == "longer"),
+                is_of_machine="fact" in row,
+                is_of_build=row.get("is_of_build", False),
+                meaning=row["meaning"],
+                ask=own_command(row["ask"], launcher),
+                source=row["source"],
+            )
+
+
+def sources_of(thresholds: Iterable[Threshold]) -> tuple[str, ...]:
+    """Where they are documented, each place once."""
+    return tuple(dict.fromkeys(threshold.source for threshold in thresholds))
+
+
+def own_command(command: str, launcher: str) -> str:
+    """A command with its `{folder}` filled in: that of what starts the library's jobs, where it is known.
+
+    On the PATH may be the same command of another library.
+    """
+    folder = PurePath(launcher).parent
+    return command.replace("{folder}", f"{folder}/" if folder.is_absolute() else "")
 
 
 def _is_meant(transport: str, begins: str, first: str, end: str) -> bool:
