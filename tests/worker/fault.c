@@ -11,9 +11,12 @@
  *   HOCKNEY_FAULT="busy 20000 40000"  every rank works for 20 us in each send, before the message leaves, and for 40 us
  *                                  in each receive, behind the message
  *   HOCKNEY_FAULT="count 0 0"      every delay is written to standard error
+ *   HOCKNEY_FAULT="list 0 0"       rank 0 writes every message and every put of its own to standard error
+ *   HOCKNEY_FAULT="lose 1 64"      rank 1 finds zeros in each received message of 64 bytes; the transport lossy, which
+ *                                  is this one but for its promises, counts it
  *
- * Built into a worker of its own with -DHK_EXTRA_TRANSPORTS(X)=X(fault); with -DHK_FAULT_CLOCK_NS=5000000 its clock
- * goes in steps of 5 ms. */
+ * Built into a worker of its own with -DHK_EXTRA_TRANSPORTS(X)=X(fault), or X(lossy); with -DHK_FAULT_CLOCK_NS=5000000
+ * its clock goes in steps of 5 ms. */
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -34,6 +37,7 @@ typedef struct fault_ctx {
     char what[16];
     long rank, number, last, percent;
     uint64_t ended_ns;                     /* when the last slowed receive was over */
+    uint64_t lost;                         /* messages */
     uint64_t clock_ns;                     /* what reading the clock twice costs */
     unsigned char *receives[RECEIVES_MAX]; /* under way, long enough to be corrupted */
     size_t receives_count;
@@ -76,8 +80,16 @@ static void fault_free(hk_ctx_t *ctx, void *memory, size_t len_bytes)
     hk_transport_shm.free(mine(ctx)->shm, memory, len_bytes);
 }
 
+static void list(const fault_ctx_t *ctx, const char *verb, int peer, size_t len_bytes)
+{
+    if (strcmp(ctx->what, "list") == 0 && ctx->base.rank == ctx->rank) {
+        hk_log(ctx->base.rank, "fault: %s %zu B to rank %d", verb, len_bytes, peer);
+    }
+}
+
 static hk_status_t fault_send(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes)
 {
+    list(mine(ctx), "sends", peer, len_bytes);
     if (strcmp(mine(ctx)->what, "busy") == 0) {
         hk_real_compute(ctx, (uint64_t)mine(ctx)->rank); /* the first of its two numbers */
     }
@@ -156,11 +168,16 @@ static hk_status_t fault_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_byt
     if (is_corrupted(fault, len_bytes)) {
         ((unsigned char *)buf)[fault->number] ^= 1;
     }
+    if (strcmp(fault->what, "lose") == 0 && ctx->rank == fault->rank && len_bytes == (size_t)fault->number) {
+        memset(buf, 0, len_bytes);
+        mine(ctx)->lost++;
+    }
     return status;
 }
 
 static hk_status_t fault_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, hk_req_t *req)
 {
+    list(mine(ctx), "sends", peer, len_bytes);
     return hk_transport_shm.isend(mine(ctx)->shm, peer, buf, len_bytes, req);
 }
 
@@ -183,6 +200,33 @@ static hk_status_t fault_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
     return status;
 }
 
+static hk_status_t fault_put(hk_ctx_t *ctx, int peer, void *remote, const void *local, size_t len_bytes)
+{
+    list(mine(ctx), "puts", peer, len_bytes);
+    return hk_transport_shm.put(mine(ctx)->shm, peer, remote, local, len_bytes);
+}
+
+static hk_status_t fault_get(hk_ctx_t *ctx, int peer, void *local, const void *remote, size_t len_bytes)
+{
+    return hk_transport_shm.get(mine(ctx)->shm, peer, local, remote, len_bytes);
+}
+
+static hk_status_t fault_quiet(hk_ctx_t *ctx)
+{
+    return hk_transport_shm.quiet(mine(ctx)->shm);
+}
+
+static hk_status_t fault_wait_word(hk_ctx_t *ctx, const uint64_t *word, uint64_t value)
+{
+    return hk_transport_shm.wait_word(mine(ctx)->shm, word, value);
+}
+
+static bool lossy_counter(const hk_ctx_t *ctx, size_t i, hk_counter_t *counter_p)
+{
+    *counter_p = (hk_counter_t){"lost", (double)((const fault_ctx_t *)ctx)->lost};
+    return i == 0;
+}
+
 static void fault_compute(hk_ctx_t *ctx, uint64_t duration_ns)
 {
     if (strcmp(mine(ctx)->what, "count") == 0) {
@@ -192,6 +236,7 @@ static void fault_compute(hk_ctx_t *ctx, uint64_t duration_ns)
 }
 
 static hk_status_t fault_open(const hk_job_t *job, hk_ctx_t **ctx_p);
+static hk_status_t lossy_open(const hk_job_t *job, hk_ctx_t **ctx_p);
 
 #if defined(HK_FAULT_CLOCK_NS)
 static uint64_t fault_now_ns(hk_ctx_t *ctx)
@@ -202,25 +247,19 @@ static uint64_t fault_now_ns(hk_ctx_t *ctx)
 #define fault_now_ns hk_real_now_ns
 #endif
 
-const hk_transport_t hk_transport_fault = {
-    .abi = HK_TRANSPORT_ABI,
-    .caps = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_CAP_SPINS,
-    .name = "fault",
-    .summary = "shm, broken on purpose",
-    .prepare = fault_prepare,
-    .release = fault_release,
-    .open = fault_open,
-    .close = fault_close,
-    .library = fault_library,
-    .alloc = fault_alloc,
-    .free = fault_free,
-    .send = fault_send,
-    .recv = fault_recv,
-    .isend = fault_isend,
-    .irecv = fault_irecv,
-    .wait_all = fault_wait_all,
-    .now_ns = fault_now_ns,
-    .compute = fault_compute,
+#define HOOKS                                                                                                          \
+    .abi = HK_TRANSPORT_ABI, .summary = "shm, broken on purpose", .prepare = fault_prepare, .release = fault_release,  \
+    .close = fault_close, .library = fault_library, .alloc = fault_alloc, .free = fault_free, .send = fault_send,      \
+    .recv = fault_recv, .isend = fault_isend, .irecv = fault_irecv, .wait_all = fault_wait_all, .put = fault_put,      \
+    .get = fault_get, .quiet = fault_quiet, .wait_word = fault_wait_word, .now_ns = fault_now_ns,                      \
+    .compute = fault_compute
+
+enum { CAPS = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_ONE_SIDED | HK_CAP_PAYLOAD | HK_CAP_SPINS };
+
+const hk_transport_t hk_transport_fault = {HOOKS, .name = "fault", .caps = CAPS, .open = fault_open};
+
+const hk_transport_t hk_transport_lossy = {
+    HOOKS, .name = "lossy", .caps = CAPS | HK_CAP_LOSSY, .open = lossy_open, .counter = lossy_counter,
 };
 
 static uint64_t clock_twice_ns(hk_ctx_t *ctx)
@@ -250,13 +289,13 @@ static bool understand(const char *wish, fault_ctx_t *ctx)
     return *end == '\0';
 }
 
-static hk_status_t fault_open(const hk_job_t *job, hk_ctx_t **ctx_p)
+static hk_status_t open_as(const hk_job_t *job, const hk_transport_t *tp, hk_ctx_t **ctx_p)
 {
     fault_ctx_t *ctx = calloc(1, sizeof *ctx);
     if (ctx == NULL) {
         return HK_ERR_MEMORY;
     }
-    ctx->base = (hk_ctx_t){&hk_transport_fault, job->rank, job->size};
+    ctx->base = (hk_ctx_t){tp, job->rank, job->size};
     const char *wish = getenv("HOCKNEY_FAULT");
     if (wish != NULL && !understand(wish, ctx)) {
         hk_log(job->rank, "HOCKNEY_FAULT is not understood: %s", wish);
@@ -271,4 +310,14 @@ static hk_status_t fault_open(const hk_job_t *job, hk_ctx_t **ctx_p)
     }
     *ctx_p = &ctx->base;
     return HK_OK;
+}
+
+static hk_status_t fault_open(const hk_job_t *job, hk_ctx_t **ctx_p)
+{
+    return open_as(job, &hk_transport_fault, ctx_p);
+}
+
+static hk_status_t lossy_open(const hk_job_t *job, hk_ctx_t **ctx_p)
+{
+    return open_as(job, &hk_transport_lossy, ctx_p);
 }

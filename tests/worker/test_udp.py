@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
-from tests.worker.test_native import ADDRESS, PATTERNS, converse, measure
+from tests.worker.test_native import ADDRESS, FAULTY, PATTERNS, converse, measure
 
 from hockney.worker.build import build_worker
 
 TRANSPORTS = ["udp", "udp:spin"]
 MAX_BYTES = 65_491
+LOSSY = replace(FAULTY, defines=("HK_EXTRA_TRANSPORTS(X)=X(lossy)",))
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
@@ -46,3 +49,24 @@ def test_the_longest_message_and_one_byte_more() -> None:
     assert [a["kind"] for a in answers] == ["measure", "error", "bye"], done.stderr
     assert answers[0]["verified"]
     assert answers[1]["message"] == "65492 B is above the 65491 B that udp sends in one message"
+
+
+@pytest.mark.parametrize(
+    ("point", "at_rank", "sender"),
+    [({"pattern": "pingpong"}, 1, 0), ({"pattern": "allreduce", "algorithm": "parts"}, 0, -1)],
+    ids=["message", "sum"],
+)
+def test_wrong_is_lost_only_where_something_was_lost(point: dict[str, str], at_rank: int, sender: int) -> None:
+    """A transport that may lose messages is still told of those that it changes."""
+    words = dict(point)
+    command = measure(words.pop("pattern"), 64, **words)
+    said = {}
+    for fault in ("lose", "corrupt"):
+        number = 64 if fault == "lose" else 17
+        env = {"HOCKNEY_FAULT": f"{fault} {at_rank} {number}"}
+        (said[fault], bye), done = converse(build_worker(LOSSY), [command], "-t", "lossy", env=env)
+        assert bye["kind"] == "bye", done.stderr
+    assert (said["lose"]["kind"], said["lose"]["verified"]) == ("measure", False)
+    assert said["lose"]["counters"]["lost"][at_rank] == 12
+    wrong = said["corrupt"]
+    assert (wrong["kind"], wrong["code"], wrong["from"]) == ("error", "corrupt", sender)

@@ -102,7 +102,10 @@ class WorkerRefused(WorkerError):
 
 
 class PayloadCorrupt(WorkerError):
-    """A message did not arrive as it was sent: byte `offset` of `bytes`, from rank `source` to rank `rank`."""
+    """A message did not arrive as it was sent: byte `offset` of `bytes`, from rank `source` to rank `rank`.
+
+    With -1 as the source it is a sum over all ranks, and wrong on `rank`.
+    """
 
     def __init__(self, message: str, rank: int, source: int, bytes: int, offset: int) -> None:  # noqa: A002
         self.rank = rank

@@ -15,7 +15,7 @@
 
 #include "status.h"
 
-#define HK_TRANSPORT_ABI 1u
+#define HK_TRANSPORT_ABI 2u /* counts up when hk_transport_t changes */
 
 /* What a transport promises. A pattern names what it needs; a mismatch is found before the run. */
 enum {
@@ -27,7 +27,8 @@ enum {
     HK_CAP_SPINS = 1u << 5,       /* waits burn CPU; with more ranks than CPUs a figure is a scheduling time */
     HK_CAP_SYSCALLS = 1u << 6,    /* every message enters the kernel by design, so system time is no surprise */
     HK_CAP_STREAM = 1u << 7,      /* write_some, read_some and their _now: bytes without messages, in order */
-    HK_CAP_LOSSY = 1u << 8,       /* a message may be lost: its receive ends with HK_OK and zeros in the buffer */
+    HK_CAP_LOSSY = 1u << 8,       /* a message may be lost: its receive ends with HK_OK and zeros in the buffer, and
+                                     the counter "lost" grows */
     HK_CAP_SYNCHRONOUS = 1u << 9, /* send may wait for its receive: ranks that all send first would wait for ever */
     HK_CAP_HOSTS = 1u << 10,      /* ranks may live on several hosts; else they are started together on one */
     HK_CAP_KEEPS = 1u << 11,      /* what a message needs is made at its first use and kept: never measured cold */
@@ -161,7 +162,8 @@ typedef struct hk_transport {
     hk_status_t (*alltoall)(hk_ctx_t *ctx, const void *out, void *in, size_t len_bytes); /* len_bytes per peer */
 
     /* Word by word of 8 bytes, the sum of all ranks' out, modulo 2^64: into the in of every rank, or of the root alone.
-     * work is room for len_bytes + HK_WORK_BYTES. */
+     * work is room for len_bytes + HK_WORK_BYTES. With HK_CAP_ONE_SIDED two allreduces that follow each other have
+     * different in. */
     hk_status_t (*allreduce)(hk_ctx_t *ctx, const void *out, void *in, void *work, size_t len_bytes);
     hk_status_t (*reduce)(hk_ctx_t *ctx, int root, const void *out, void *in, size_t len_bytes);
 

@@ -27,12 +27,21 @@ static const char *algorithm_of(const hk_run_t *run)
     return allreduce_is_native(tp, run->option) ? "native" : "portable";
 }
 
+/* How far the sums of odd repetitions lie behind those of even ones. OpenSHMEM writes into `in` before its rank has
+ * come, so nobody else may still be in the allreduce before with it. Two are enough: a rank that has left an allreduce
+ * has got something from each of the others, so all of them have left the one before. */
+static size_t stride_bytes(const hk_run_t *run)
+{
+    const hk_transport_t *tp = run->ctx->tp;
+    return (tp->caps & HK_CAP_ONE_SIDED) != 0 && allreduce_is_native(tp, run->option) ? run->bytes : 0;
+}
+
 /* Bytes and messages are the least that can do it: each rank but one gives its vector, and gets the sum. */
 static hk_plan_t allreduce_plan(const hk_run_t *run)
 {
     const uint64_t others = (uint64_t)run->ctx->size - 1;
     return (hk_plan_t){.out_bytes = run->bytes,
-                       .in_bytes = 2 * run->bytes + HK_WORK_BYTES,
+                       .in_bytes = 2 * run->bytes + stride_bytes(run) + HK_WORK_BYTES,
                        .bytes_per_rep = 2 * others * run->bytes,
                        .messages_per_rep = 2 * others,
                        .divisor = 1,
@@ -56,7 +65,8 @@ static hk_status_t allreduce_repeat(hk_run_t *run, uint64_t reps)
 {
     hk_ctx_t *ctx = run->ctx;
     const hk_transport_t *tp = ctx->tp;
-    void *work = run->in + run->bytes;
+    const size_t stride = stride_bytes(run);
+    void *work = run->in + run->bytes + stride;
     hk_status_t (*allreduce)(hk_ctx_t *, const void *, void *, void *, size_t) = hk_portable_allreduce;
     if (run->option[ALLREDUCE_ALGORITHM] == ALLREDUCE_PARTS) {
         allreduce = has_own_parts(tp) ? own_parts : portable_parts;
@@ -65,7 +75,7 @@ static hk_status_t allreduce_repeat(hk_run_t *run, uint64_t reps)
     }
     hk_status_t status = HK_OK;
     for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
-        status = allreduce(ctx, run->out, run->in, work, run->bytes);
+        status = allreduce(ctx, run->out, run->in + i % 2 * stride, work, run->bytes);
     }
     return status;
 }

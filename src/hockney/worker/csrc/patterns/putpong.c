@@ -79,6 +79,12 @@ static hk_status_t putpong_repeat(hk_run_t *run, uint64_t reps)
     return run->bytes == WORD_BYTES ? round_trips(run, reps, false) : round_trips(run, reps, true);
 }
 
+/* One word to and fro, for the reason of hk_meet. The rest of a message need not come along. */
+static hk_status_t putpong_meet(hk_run_t *run)
+{
+    return run->ctx->size == 2 ? HK_OK : round_trips(run, 1, false);
+}
+
 /* All but the word, which proved itself when it was waited for. */
 static bool putpong_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
@@ -99,6 +105,7 @@ const hk_pattern_t hk_pattern_putpong = {
     .option = {HK_ROLES_OPTIONS},
     .fits = hk_roles_fit,
     .plan = putpong_plan,
+    .meet = putpong_meet,
     .repeat = putpong_repeat,
     .expected = putpong_expected,
 };

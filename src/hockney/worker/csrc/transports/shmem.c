@@ -16,7 +16,7 @@ extern const hk_transport_t hk_transport_shmem, hk_transport_shmem_static;
 enum {
     LIBRARY_MAX = 96,
     STATIC_MAX_BYTES = 1 << 20,
-    STATIC_BYTES = 4 * STATIC_MAX_BYTES,
+    STATIC_BYTES = 5 * STATIC_MAX_BYTES, /* an allreduce has out, in twice, work, and ends of pages */
     STATIC_PAGE_BYTES = 4096,
     WORD_BYTES = 4,
     BROADCAST_SYNCS = 64,
