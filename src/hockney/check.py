@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from hockney import run as running
@@ -69,6 +69,7 @@ def check(
     max_slowdown: float,
     time_s: float | None = None,
     patience_s: float = PATIENCE_S,
+    clock: Callable[[], float] = time.monotonic,
 ) -> Checked:
     """Measure a run's plan again and compare. `max_slowdown` is a fraction; `time_s` that of the first look.
 
@@ -90,7 +91,7 @@ def check(
     }
     left = list(suspects)
     cost_s = plan.time_s / (plan.launches * len(plan.points))  # of a point in a launch
-    until_s = time.monotonic() + patience_s
+    until_s = clock() + patience_s
     while left:
         budget_s = cost_s * plan.launches * len(left)
         _refuse_stopped(running.add_launches(outcome.run_id, left, plan.launches, budget_s, catalogue, store, display))
@@ -99,7 +100,7 @@ def check(
         for change in fresh.changes:
             if change.point in left:
                 suspects[change.point].look(change, found.margin)
-        if time.monotonic() >= until_s:
+        if clock() >= until_s:
             break
         left = _measured(store, outcome.run_id, [point for point in left if suspects[point].is_open])
     changes = tuple(

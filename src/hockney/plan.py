@@ -22,6 +22,8 @@ _LAUNCHES = 6  # the fewest whose medians enclose that of all starts in 95 of 10
 _POINT_S = 0.25  # what a point needs in a launch: some ten visits, and the sizes that are added beside it
 _TIMEOUT_S = (20.0, 60.0)  # the least and the most that follows from a budget
 
+CurveKey = tuple[str, str, int, tuple[tuple[str, str], ...]]  # transport, pattern, ranks, options
+
 
 @dataclass(frozen=True)
 class Skipped:
@@ -49,7 +51,7 @@ class Plan:
     oversubscribe: bool = False
     hosts: tuple[str, ...] = ()
     timeout_s: int = 60
-    refine: frozenset[tuple[str, str, int, tuple[tuple[str, str], ...]]] = field(default_factory=frozenset)
+    refine: frozenset[CurveKey] = field(default_factory=frozenset)
     exact: bool = False
     grains: Mapping[str, int] = field(default_factory=dict)
 
@@ -106,7 +108,7 @@ class Wishes:
     refine: bool | None = None
 
 
-def curve_of(point: Point) -> tuple[str, str, int, tuple[tuple[str, str], ...]]:
+def curve_of(point: Point) -> CurveKey:
     """What points of one curve have in common: all but the size."""
     return (point.transport, point.pattern, point.ranks, point.options)
 

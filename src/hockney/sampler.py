@@ -21,7 +21,7 @@ from typing import Protocol
 from hockney.errors import HockneyError
 from hockney.estimate import LONG_NS, SAMPLES_MIN
 from hockney.model import Point, PointStatus, Visit
-from hockney.plan import Plan, curve_of
+from hockney.plan import CurveKey, Plan, curve_of
 from hockney.refine import sizes_to_add
 from hockney.stats.figures import signs_of
 from hockney.stats.interval import Interval, median
@@ -157,10 +157,8 @@ class Sampler:
         self._finished = 0
         self._looked_at = 0  # visits, at the last look
         self._given_up: set[Point] = set()
-        self._refined: Counter[tuple[object, ...]] = Counter(
-            curve_of(point) for point in plan.points if point.role == "refined"
-        )
-        self._looked: Counter[tuple[object, ...]] = Counter()  # visits of a curve when it was last looked at
+        self._refined: Counter[CurveKey] = Counter(curve_of(point) for point in plan.points if point.role == "refined")
+        self._looked: Counter[CurveKey] = Counter()  # visits of a curve when it was last looked at
         for visit in earlier:
             if visit.point in self._work:
                 self._work[visit.point].add(visit)
@@ -328,7 +326,7 @@ class Sampler:
             self._observer.points_added([work.point for work in added])
         return added
 
-    def _is_news(self, curve: tuple[object, ...], works: Sequence[_Work], unfinished: set[Point]) -> bool:
+    def _is_news(self, curve: CurveKey, works: Sequence[_Work], unfinished: set[Point]) -> bool:
         """Whether a curve has enough new visits for another look, or its last ones."""
         visits = sum(len(work.signs) for work in works)
         over = unfinished.isdisjoint(work.point for work in works)

@@ -32,7 +32,7 @@ def test_unknown_command_says_what_was_meant(cli: Cli) -> None:
         (["runs", "more"], "got unexpected extra argument (more) (see: hockney runs --help)"),
         (["completion", "tcsh"], "'tcsh' is not one of"),
         (["completion"], "Choose from: bash, zsh, fish (see: "),
-        (["run", "nosuch"], "quick …; `hockney list` lists all"),
+        (["run", "nosuch"], " …; `hockney list` lists all"),
         (["run", "pingpong", "-t", "nosuch"], "…; `hockney list transports` lists all"),
         (["list", "patern"], "unknown kind of list 'patern': did you mean 'patterns'?"),
         (["list", "patterns", "x.toml"], "files can be given to 'list suites' only"),
@@ -40,8 +40,13 @@ def test_unknown_command_says_what_was_meant(cli: Cli) -> None:
     ],
 )
 def test_wrong_usage_is_one_line_and_exit_code_2(
-    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    monkeypatch.setenv("HOCKNEY_STORE", str(tmp_path / "results.db"))
     assert run(arguments) == 2
     output = capsys.readouterr()
     assert output.out == ""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -45,9 +46,18 @@ def check_again(
     slowdown: float = 0.05,
     patience_s: float = 20.0,
     display: Silent | None = None,
+    clock: Callable[[], float] = time.monotonic,
 ) -> Checked:
-    shown = display or Silent()
-    return check(str(base), catalogue, store, shown, command="test", max_slowdown=slowdown, patience_s=patience_s)
+    return check(
+        str(base),
+        catalogue,
+        store,
+        display or Silent(),
+        command="test",
+        max_slowdown=slowdown,
+        patience_s=patience_s,
+        clock=clock,
+    )
 
 
 @contextmanager

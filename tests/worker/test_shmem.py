@@ -107,7 +107,7 @@ def test_what_it_can_do(shmem: Shmem) -> None:
     found = load(libraries=[shmem]).transports
     for name in (shmem.id, f"{shmem.id}:static"):
         assert found[name].caps == {"one_sided", "payload", "spins"}
-        assert found[name].native == {"barrier", "broadcast", "alltoall"}
+        assert found[name].native == {"allreduce", "alltoall", "barrier", "broadcast"}
         assert found[name].grain_bytes == 4
     assert found[shmem.id].max_bytes == 0
     assert found[f"{shmem.id}:static"].max_bytes == 1 << 20

@@ -118,7 +118,7 @@ def _check_baseline(
             patience_s=patience_s,
         )
     ranges = checked.comparison.ranges
-    code = WORSE if checked.is_worse else FINE if checked.is_whole else UNDECIDED
+    code = exit_code(checked)
     if as_json:
         document = comparison_json(checked.comparison)
         render.print_json(
@@ -130,6 +130,11 @@ def _check_baseline(
         title = f"hockney check against run {checked.comparison.base}"
         code = write_junit(junit, title, [_case(one, checked.comparison.confidence) for one in ranges], code)
     return code
+
+
+def exit_code(checked: Checked) -> int:
+    """What a check against a baseline ends with."""
+    return WORSE if checked.is_worse else FINE if checked.is_whole else UNDECIDED
 
 
 def _print(checked: Checked, ranges: Sequence[Range], slowdown: float) -> None:

@@ -21,7 +21,7 @@ from hockney.compare.surroundings import differences
 from hockney.compare.values import Comparison, SeriesChange, Verdict
 from hockney.errors import UsageError
 from hockney.model import NOT_MEASURED, Definition, Point, PointStatus
-from hockney.plan import curve_of
+from hockney.plan import CurveKey, curve_of
 from hockney.stats import CONFIDENCE, MIXED, State, classify
 from hockney.stats.shift import can_decide, can_decide_over, family_p, launches_needed, share_longer, shift_over
 from hockney.store import Store, StoredPoint, StoredRun, VisitSummary
@@ -308,14 +308,14 @@ def _judged(pairs: Sequence[_Pair], margin: float, confidence: float) -> Iterabl
         yield SeriesChange(pair.point, verdict, reason, pair.states, found, chance, is_open=True)
 
 
-def _switches(changes: Iterable[SeriesChange], base: _Side) -> dict[object, tuple[KnownSwitch, ...]]:
+def _switches(changes: Iterable[SeriesChange], base: _Side) -> dict[CurveKey, tuple[KnownSwitch, ...]]:
     """Those of the base's curves in which something moved, each in the state that most of its launches saw."""
     moved = {curve_of(change.point) for change in changes if change.verdict in (Verdict.SLOWER, Verdict.FASTER)}
-    curves: dict[object, list[Point]] = {}
+    curves: dict[CurveKey, list[Point]] = {}
     for point in base.visits_ns:
         if curve_of(point) in moved:
             curves.setdefault(curve_of(point), []).append(point)
-    found: dict[object, tuple[KnownSwitch, ...]] = {}
+    found: dict[CurveKey, tuple[KnownSwitch, ...]] = {}
     for curve, points in curves.items():
         # A definition counts the bytes of its own size, so a state may have one for each.
         seen = [

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from hockney.compare.protocols import KnownSwitch, protocol_text
 from hockney.model import Point
-from hockney.plan import curve_of
+from hockney.plan import CurveKey, curve_of
 from hockney.stats.shift import Shift
 
 
@@ -36,9 +36,10 @@ class SeriesChange:
     """What became of one series from base to new, in the states of the machine that both saw.
 
     `shift` is the ratio of new times to base times, None where they have no state in common. `chance` is how often
-    chance alone makes any of the series compared differ as much as this one; None where it can't be decided, and then
-    `reason` is a sentence that says why, and `is_open` whether more launches of new may decide it. `point` is named as
-    in the new run.
+    chance alone makes any of the series compared differ as much as this one; None where it can't be decided. `reason`
+    is a sentence that says why a series is undecided. `is_open`: whether more launches of new may change the verdict,
+    be it decided or not; they can't where it failed, base has no samples, or the times are defined otherwise. `point`
+    is named as in the new run.
     """
 
     point: Point
@@ -106,7 +107,7 @@ class Comparison:
     changes: tuple[SeriesChange, ...]
     only_base: tuple[Point, ...]
     only_new: tuple[Point, ...]
-    switches: Mapping[object, tuple[KnownSwitch, ...]] = field(default_factory=dict)
+    switches: Mapping[CurveKey, tuple[KnownSwitch, ...]] = field(default_factory=dict)
 
     @property
     def counts(self) -> Counter[Verdict]:
@@ -123,7 +124,7 @@ class Comparison:
     @property
     def ranges(self) -> list[Range]:
         """All series, neighbouring sizes of a kind together; curves in the order of the plan."""
-        curves: dict[object, list[SeriesChange]] = {}
+        curves: dict[CurveKey, list[SeriesChange]] = {}
         for change in self.changes:
             curves.setdefault(curve_of(change.point), []).append(change)
         found: list[Range] = []

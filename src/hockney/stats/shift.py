@@ -10,10 +10,6 @@ Values that were taken under several conditions, states of the machine for examp
 stratum are set against each other, the differences of all strata are pooled, and the distribution is that of the sum
 of their Mann-Whitney statistics, the convolution of those of each. So few values in each may decide together.
 
-Values that were taken under several conditions, states of the machine for example, are strata: only values of one
-stratum are set against each other, the differences of all strata are pooled, and the distribution is that of the sum
-of their Mann-Whitney statistics, the convolution of those of each. So few values in each may decide together.
-
 Many shifts at once: of a hundred intervals at 95 % some five miss, so a shift of one series among many must also stand
 out from all of them. `family_p` permutes the launches of both runs, all series of a launch together (they share its
 luck), and asks how often the largest statistic of any series would be as large by chance. Unlike a correction by the

@@ -1,0 +1,107 @@
+"""How often `hockney check` is wrong on this machine: the body of scripts/check-rates.
+
+Half of the checks are of an unchanged transport, half of one that was slowed by a quarter at some sizes; each has a
+baseline of its own, measured just before. Prints every check, and then what docs/methods.md says of them: on what
+machine and with what load, each rate with its exact 95 % interval, what was undecided and why, and how long it took.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+
+from scipy.stats import binomtest
+from tests.compare.slowed import SIZES, SLOWED, check_again, load_catalogue, measure, plan, slowed
+
+from hockney.check import PATIENCE_S, Checked
+from hockney.cli.changes import range_sentence
+from hockney.cli.check import exit_code
+from hockney.cli.common import FINE, UNDECIDED
+from hockney.compare import Verdict
+from hockney.machine import facts, usable_cpus
+from hockney.store import Store
+
+
+def rates(count: int) -> int:
+    """Check so many times, and print; 0, what the script ends with."""
+    catalogue = load_catalogue()
+    found: dict[str, list[Checked]] = {"unchanged": [], "slowed": []}
+    took_s: dict[str, list[float]] = {kind: [] for kind in found}
+    _tell_setting(PATIENCE_S)
+    with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder) / "results.db") as store:
+        for number in range(1, count + 1):
+            for kind, checks in found.items():
+                base = measure(catalogue, store, plan())
+                begun_s = time.monotonic()
+                with slowed() if kind == "slowed" else nullcontext():
+                    checks.append(check_again(catalogue, store, base, patience_s=PATIENCE_S))
+                took_s[kind].append(time.monotonic() - begun_s)
+                print(f"{number:3d} {kind:9} {took_s[kind][-1]:5.1f} s {_words(checks[-1])}", flush=True)
+                for one in checks[-1].comparison.ranges:
+                    if one.verdict is not Verdict.SAME:
+                        print(f"    {range_sentence(one, checks[-1].comparison.confidence)}", flush=True)
+
+    print()
+    slowed_sizes = set(filter(_is_slowed, SIZES))
+    of_slowed = [_worse_sizes(checked) for checked in found["slowed"]]
+    _tell("unchanged, false alarms (exit 1)", [checked.is_worse for checked in found["unchanged"]])
+    _tell("unchanged, undecided (exit 3)", [exit_code(checked) == UNDECIDED for checked in found["unchanged"]])
+    _tell("slowed, found (exit 1, at a slowed size)", [any(map(_is_slowed, sizes)) for sizes in of_slowed])
+    _tell("slowed, found at every slowed size", [slowed_sizes <= set(sizes) for sizes in of_slowed])
+    _tell("slowed, undecided (exit 3)", [exit_code(checked) == UNDECIDED for checked in found["slowed"]])
+    _tell("slowed, called well (exit 0)", [exit_code(checked) == FINE for checked in found["slowed"]])
+    _tell("slowed, false alarms (at other sizes)", [not all(map(_is_slowed, sizes)) for sizes in of_slowed])
+    _tell_reasons([checked for checks in found.values() for checked in checks])
+    for kind, times in took_s.items():
+        print(f"{kind}, a check took {sorted(times)[len(times) // 2]:.1f} s in the middle, {max(times):.1f} s at most")
+    print(f"load at the end: {_load()}")
+    return 0
+
+
+def _tell_setting(patience_s: float) -> None:
+    known, of_one = facts(), plan()
+    print(f"{known['cpu'].get('model')}, {len(usable_cpus())} CPUs, {known['os'].get('kernel')}; load {_load()}")
+    print(
+        f"ping-pongs of {len(SIZES)} sizes over shared memory, {of_one.launches} launches in {of_one.time_s:g} s; "
+        f"slowed by about a quarter from {SLOWED[0]} to {SLOWED[1]} B; patience {patience_s:g} s\n",
+        flush=True,
+    )
+
+
+def _load() -> str:
+    return "{:.1f} {:.1f} {:.1f} (1, 5, 15 min)".format(*os.getloadavg())
+
+
+def _tell_reasons(checks: Sequence[Checked]) -> None:
+    """How many series ended undecided, by the first words of the reason."""
+    reasons = Counter(
+        (change.reason or "").partition(" (")[0].partition(":")[0]
+        for checked in checks
+        for change in checked.comparison.changes
+        if change.verdict is Verdict.UNDECIDED
+    )
+    for reason, count in reasons.most_common():
+        print(f"undecided series: {count}, because {reason}")
+
+
+def _worse_sizes(checked: Checked) -> list[int]:
+    return [change.point.bytes for change in checked.comparison.changes if change.verdict is Verdict.SLOWER]
+
+
+def _is_slowed(size: int) -> bool:
+    return SLOWED[0] <= size <= SLOWED[1]
+
+
+def _words(checked: Checked) -> str:
+    counts = ", ".join(f"{count} {verdict.value}" for verdict, count in checked.comparison.counts.items())
+    return f"exit {exit_code(checked)}: {counts}; {checked.remeasured} measured again"
+
+
+def _tell(what: str, outcomes: Sequence[bool]) -> None:
+    interval = binomtest(sum(outcomes), len(outcomes)).proportion_ci()
+    print(f"{what}: {sum(outcomes)} of {len(outcomes)} ({100 * interval.low:.1f} to {100 * interval.high:.1f} %)")
