@@ -44,7 +44,9 @@ def test_a_real_run_is_explained(real_store: Path, capsys: pytest.CaptureFixture
         assert line["t0_ns"]["low"] <= line["t0_ns"]["value"] <= line["t0_ns"]["high"]
     measured = ("shm", "tcp", "mpi@")
     for finding in told["findings"]:
-        assert finding["transport"].startswith(measured)
+        # What is alike on most transports is of none.
+        of_several = (finding["kind"], finding["transport"]) == ("outliers", "")
+        assert of_several or finding["transport"].startswith(measured)
         assert finding["sentence"].endswith((".", "?"))
         for one in finding["evidence"]:
             assert one["value"]["low"] <= one["value"]["value"] <= one["value"]["high"]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.explain.readings import SIZES, curve, found, lacking, line, near, reading
 
-from hockney.explain.curve import Curve
+from hockney.explain.curve import Curve, Mark, Reading
 
 ONEWAY = "one-way messages beside half the round trip"
 TWOWAY = "two-way messages beside half the round trip"
@@ -145,6 +145,37 @@ def test_a_point_slower_than_several_of_its_parts_is_one_point() -> None:
     among = [replace(barrier, ranks=ranks) for ranks in (3, 4)]
     (both,) = found(name, reading(*among, *pingpongs))
     assert "; so it is at 1 more of its points." in both.sentence
+
+
+def test_a_barrier_is_set_beside_the_one_by_messages_where_that_was_measured() -> None:
+    name = "operations slower than their parts"
+    own = pattern("barrier", 2000, ranks=4, sizes=[0], algorithm="native")
+    by_hand = pattern("barrier", 1990, ranks=4, sizes=[0], options={"algorithm": "portable"}, algorithm="portable")
+    assert found(name, reading(own, by_hand, pattern("pingpong", 500))) == []
+    (slower,) = found(name, reading(own, replace(by_hand, marks=(Mark(0, near(1500)),)), pattern("pingpong", 500)))
+    assert "dissemination over messages" in slower.sentence
+    (stand_in,) = found(name, reading(own, pattern("pingpong", 500)))
+    assert "2 half round trips of 8 B timed on one rank" in stand_in.sentence
+
+
+def test_the_own_block_of_an_all_to_all_is_no_fault() -> None:
+    """Among 2 a faultless library moves two blocks where messages move one; more than that is odd."""
+    name = "operations slower than their parts"
+
+    def all_to_all(start_ns: float, ns_per_byte: float, ranks: int, **more: Any) -> Reading:
+        own = pattern("alltoall", start_ns, ns_per_byte, ranks=ranks, algorithm="native", **more)
+        flat = pattern("alltoall", 500, 0.1 * (ranks - 1), ranks=ranks, options={"algorithm": "flat"},
+                       algorithm="portable", **more)  # fmt: skip
+        return reading(own, flat)
+
+    for ranks in (2, 4):
+        assert found(name, all_to_all(500, 0.1 * ranks, ranks)) == []
+        (slower,) = found(name, all_to_all(500, 0.15 * ranks, ranks))
+        assert "with a share for the own block" in slower.sentence
+        (start,) = found(name, all_to_all(900, 0.1 * ranks, ranks))
+        assert start.sizes_bytes[0] == 8
+    # Without a short message nothing tells what bytes alone cost.
+    assert found(name, all_to_all(0, 0.2, 2, sizes=[65536])) == []
 
 
 def test_a_barrier_is_not_set_beside_one_of_many_pairs() -> None:

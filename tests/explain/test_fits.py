@@ -7,11 +7,11 @@ from tests.explain.readings import SIZES, curve, line, reading
 from tests.fit.test_loggp import SMALL
 from tests.fit.truth import sizes_of
 
-from hockney.cli.explain import _print_lines, _print_loggp
+from hockney.cli.explain import _print_lines, _print_loggp, _with_arm
 from hockney.explain.curve import ClassCurve
 from hockney.explain.fits import lines_of, parameters_of
 from hockney.explain.loggp import Fitted
-from hockney.fit import NoFit, fit_loggp
+from hockney.fit import Estimate, NoFit, fit_loggp
 
 TRIPS = [SMALL.trips(size) for size in sizes_of(24)]
 
@@ -58,6 +58,22 @@ def test_lines_are_printed_with_their_arms(capsys: pytest.CaptureFixture[str]) -
         assert cell in row
     _print_lines([])
     assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("value", "printed"),
+    [
+        (Estimate(200, 180, 220), "200 ±10.0%"),
+        (Estimate(200, 110, 280), "200 ±45.0%"),
+        (Estimate(200, 100, 280), "100 to 280"),
+        (Estimate(213, 138, 422), "138 to 422"),
+        (Estimate(-16, -29, -3), "-29 to -3"),
+        (Estimate(200, 20, 2000), "> 20"),
+        (None, "-"),
+    ],
+)
+def test_a_value_with_a_long_arm_is_a_range(value: Estimate | None, printed: str) -> None:
+    assert _with_arm(value, lambda number: f"{number:.0f}") == printed
 
 
 def test_what_the_figures_do_not_tell_is_a_dash(capsys: pytest.CaptureFixture[str]) -> None:

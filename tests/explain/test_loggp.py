@@ -37,22 +37,34 @@ def points(machine: Machine = SMALL, sizes: Sequence[int] = SIZES, delay_ns: int
             yield point, machine.round_trip_ns(size, own.get("messages", 1), really_ns)
 
 
-def store(path: Path, *told: tuple[tuple[float, float], int, Times], oversubscribed: bool = False) -> list[Fitted]:
-    """What is fitted to a run of which each (floors, visits, points and their times) tells a part."""
+def store(
+    path: Path,
+    *told: tuple[tuple[float, float], int, Times],
+    oversubscribed: bool = False,
+    hosts: Sequence[tuple[str, ...]] = (),
+) -> list[Fitted]:
+    """What is fitted to a run of which each (floors, visits, points and their times) tells a part.
+
+    With `hosts` each part is a launch of its own on these.
+    """
     every = [(floors, visits, list(times)) for floors, visits, times in told]
     with Store.open(path) as results:
         run_id = results.create_run(make_info())
         results.add_points(run_id, list(dict.fromkeys(point for *_, times in every for point, _ in times)))
-        launches: dict[int, int] = {}
+        launches: dict[tuple[int, int], int] = {}
         made: list[Visit] = []
-        for floors, visits, times in every:
+        for part, (floors, visits, times) in enumerate(every):
             for point, time_ns in times:
-                if point.ranks not in launches:
-                    ranks = point.ranks
+                ranks = point.ranks
+                key = (ranks, part if hosts else 0)
+                if key not in launches:
                     launch = make_launch(
-                        ranks=ranks, cpus=(0,) * ranks, hosts=("here",) * ranks, oversubscribed=oversubscribed
+                        ranks=ranks,
+                        cpus=(0,) * ranks,
+                        hosts=hosts[part] if hosts else ("here",) * ranks,
+                        oversubscribed=oversubscribed,
                     )
-                    launches[ranks] = results.add_launch(run_id, launch)
+                    launches[key] = results.add_launch(run_id, launch)
                 given = dict(point.options)
                 delays = 30.0 if "delay_ns" in given else 0.0
                 delay_ns = delays * (int(given.get("delay_ns", 0)) + OVER_NS)
@@ -64,7 +76,7 @@ def store(path: Path, *told: tuple[tuple[float, float], int, Times], oversubscri
                         batch=100,
                         definition=Definition("root", 1, 0, 2),
                         floor_ns=floors,
-                        launch_id=launches[point.ranks],
+                        launch_id=launches[key],
                         round_=len(made) + number,
                         counters={"delays": (delays, *idle), "delay_ns": (delay_ns, *idle)},
                     )
@@ -100,6 +112,14 @@ def test_ranks_and_options_are_not_thrown_together(tmp_path: Path) -> None:
     assert [(one.ranks, one.options) for one in found] == [(2, ()), (4, ()), (4, (("source", "2"), ("target", "3")))]
     for one, machine in zip(found, (SMALL, LARGE, LARGE), strict=True):
         checked(one, machine)
+
+
+def test_each_launch_has_the_class_of_its_own_ranks(tmp_path: Path) -> None:
+    parts = (NEAR, 8, points()), (NEAR, 7, points(LARGE))
+    near, far = store(tmp_path / "r.db", *parts, hosts=[("a", "a"), ("a", "b")])
+    assert (near.pair_class, far.pair_class) == ("one host", "between hosts")
+    checked(near, SMALL)
+    checked(far, LARGE)
 
 
 def test_each_delay_is_the_one_that_was_counted_with_it(tmp_path: Path) -> None:

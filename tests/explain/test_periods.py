@@ -9,6 +9,8 @@ import pytest
 from tests.builders import make_point, make_visit
 from tests.explain.readings import curve, found, lacking, reading
 
+from hockney.cli.explain import _print
+from hockney.explain import explain
 from hockney.explain.curve import Reading
 from hockney.explain.periods import locked_values
 from hockney.model import Visit, Warning_
@@ -74,6 +76,43 @@ def test_outliers_with_the_period_of_a_tick() -> None:
 def test_outliers_at_random_have_no_period() -> None:
     (slow,) = found(OUTLIERS, visits(ticking(0)))
     assert "without a period" in slow.sentence
+
+
+def on_transports(excess_us: dict[str, int]) -> Reading:
+    """On each of these transports every twentieth sample of 100 us is longer by so much."""
+    random = np.random.default_rng(4)
+    made: list[tuple[Visit, State]] = []
+    for transport, more_us in excess_us.items():
+        for _ in range(10):
+            one = random.integers(99_000, 101_000, 120)
+            one[random.choice(120, 6, replace=False)] += 1000 * more_us
+            visit = make_visit(make_point(transport=transport), np.stack([one, one]))
+            made.append((Visit(**{**visit.__dict__, "wall_ns": (int(one.sum()),) * 2}), State("near", 30.0)))
+    return reading(curve(), samples=lambda most, patterns=(): made[:most])
+
+
+def test_outliers_that_are_alike_on_most_transports_are_one_finding_and_the_last(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    of = on_transports({"shm": 300, "threads": 310, "tcp": 900, "unix": 290, "pipe": 320})
+    tcp, together = [one for one in explain(of).findings if one.kind == "outliers"]
+    assert tcp.transport == "tcp"
+    assert explain(of).findings[-1] == together
+    assert together.transport == ""
+    assert "longer on shm, threads, unix, pipe (" in together.sentence
+    assert "to the machine, not to a transport" in together.sentence
+    assert {one.what for one in together.evidence} == {
+        f"excess on {name}" for name in ("shm", "threads", "unix", "pipe")
+    }
+    _print(explain(of), lacking=False)
+    assert "\nSeveral transports\n  outliers: " in capsys.readouterr().out
+
+
+def test_outliers_that_differ_are_each_transport_s_own() -> None:
+    found_ = found(OUTLIERS, on_transports({"shm": 300, "tcp": 900, "unix": 2700}))
+    assert [one.transport for one in found_] == ["shm", "tcp", "unix"]
+    (alone,) = found(OUTLIERS, on_transports({"shm": 300}))
+    assert alone.transport == "shm"
 
 
 def test_very_many_outliers_can_be_counted() -> None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.builders import make_info
+from tests.builders import make_info, make_launch
 from tests.explain.readings import curve, line, near, reading
-from tests.report.runs import Made, options, store_run, stored
+from tests.report.runs import Made, options, store_run, stored, visit_of
 
 from hockney.errors import HockneyError
 from hockney.explain import Explanation, explain, explain_run
 from hockney.explain.curve import Curve, Reading, read_run
 from hockney.explain.layers import layers_of
+from hockney.fit import Estimate
+from hockney.machine.topology import Topology
 from hockney.model import Point, PointStatus
 from hockney.store import Store
 
@@ -94,6 +97,54 @@ def test_layers_of_different_states_are_not_subtracted() -> None:
 def test_a_difference_that_is_not_seen_is_said_to_be_none() -> None:
     (layer,) = layers_of(reading(curve(precision=0.02), curve(line(502), transport="threads", precision=0.02)))
     assert "no difference seen to shm" in layer.text
+
+
+def layers_between(added: list[tuple[float, float]]) -> list[tuple[int, int, bool]]:
+    """The ranges, and whether a difference is seen, where so many ns (and either arm) are added at sizes from 8 B."""
+    lower, upper = curve(line(1000, 0)), curve(line(1000, 0), transport="mpi@x-1")
+    marks = [
+        replace(mark, time_ns=Estimate(1000 + more, 1000 + more - arm, 1000 + more + arm))
+        for mark, (more, arm) in zip(upper.marks, added, strict=False)
+    ]
+    found = layers_of(reading(lower, replace(upper, marks=tuple(marks))))
+    return [(one.first_bytes, one.last_bytes, one.is_seen) for one in found]
+
+
+def test_a_layer_goes_on_through_sizes_that_can_not_tell() -> None:
+    sure, unsure, none = (100.0, 20.0), (60.0, 80.0), (0.0, 10.0)
+    assert layers_between([sure, unsure, sure, unsure, sure]) == [(8, 128, True)]
+    assert layers_between([unsure, sure]) == [(8, 16, True)]
+    # The interval of what is not seen at all doesn't hold what is seen beside it.
+    assert layers_between([sure, none, sure]) == [(8, 8, True), (16, 16, False), (32, 32, True)]
+    # One size that tells says nothing of many that don't.
+    assert layers_between([unsure, unsure, sure, unsure, unsure]) == [(8, 16, False), (32, 32, True), (64, 128, False)]
+
+
+def test_the_interval_of_a_layer_is_that_of_the_sizes_that_tell() -> None:
+    upper = curve(line(1100, 0), transport="mpi@x-1", precision=0.01)
+    vague = replace(upper.marks[1], time_ns=near(1080.0, 0.2))
+    upper = replace(upper, marks=(upper.marks[0], vague, *upper.marks[2:]))
+    (layer,) = layers_of(reading(curve(line(1000, 0)), upper))
+    assert layer.text.startswith("mpi@x-1 adds 100 ns (84.0 ns to 116 ns) to shm")
+
+
+def test_pairs_are_of_the_class_that_each_launch_put_them_in(tmp_path: Path) -> None:
+    """Ranks 0 and 1 on one core in one launch, on two in the next, where messages take twice as long."""
+    topology = Topology(source="sysfs", cores=((0, 1), (2, 3)), packages=((0, 1, 2, 3),), caches=())
+    made, path = pingpongs(), tmp_path / "r.db"
+    store_run(path, "mine", made, pinned=True, facts={"topology": topology.as_json()})
+    with Store.open(path) as store:
+        elsewhere = store.add_launch(1, make_launch("shm", cpus=(0, 2)))
+        for round_ in range(9, 18):
+            slower = [visit_of(replace(one, time_ns=2 * one.time_ns), elsewhere, round_) for one in made]
+            store.write_round(1, slower)
+        of = read_run(stored(store))
+    by_class = {one.pair_class: one for one in of.by_class}
+    assert by_class.keys() == {"one core", "one package"}
+    for name, factor in (("one core", 1), ("one package", 2)):
+        assert by_class[name].visits == 9 * len(SIZES)
+        times_ns = [mark.time_ns.value for mark in by_class[name].curve.marks]
+        assert times_ns == pytest.approx([factor * one.time_ns for one in made], rel=0.01)
 
 
 # ---- little or nothing to say --------------------------------------------------------------------------------------

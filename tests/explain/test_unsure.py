@@ -50,6 +50,23 @@ def test_of_a_ratio_only_the_sizes_that_say_something_are_told() -> None:
     assert found("the duplex ratio", reading(sure, one)) == []
 
 
+@pytest.mark.parametrize(
+    ("value", "low", "high", "words"),
+    [
+        (1.07, 0.583, 1.18, "costs at least 0.583 at"),
+        (0.129, 0.119, 0.277, "costs at most 0.277 at"),
+        (0.627, 0.571, 0.688, "costs 0.627 (0.571 to 0.688) at"),
+    ],
+)
+def test_a_duplex_ratio_that_is_hardly_known_is_a_bound(value: float, low: float, high: float, words: str) -> None:
+    one, two = curve(line(1000, 0), "oneway", sizes=[8], precision=0), curve(line(1000, 0), "twoway", sizes=[8])
+    time = Estimate(1000 * value, 1000 * low, 1000 * high)
+    (told,) = found("the duplex ratio", reading(one, replace(two, marks=(replace(two.marks[0], time_ns=time),))))
+    assert words in told.sentence
+    bound = {"at least": low, "at most": high}
+    assert told.effect == pytest.approx(abs(2 * next((bound[at] for at in bound if at in words), value) - 1))
+
+
 def test_the_height_of_a_jump_between_sizes_far_apart_is_a_range() -> None:
     """From 256 B to 1 KiB the lines come nearer each other: by 600 ns at the one, by 216 at the other."""
     sizes = (8, 64, 128, 256, 1024, 2048, 8192, 65536)

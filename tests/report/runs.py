@@ -102,7 +102,7 @@ def store_run(
                 launches[key] = store.add_launch(run, launch)
         for round_ in range(max(one.visits + (one.then.visits if one.then else 0) for one in made)):
             visits = [
-                _visit(now, launches[one.point.transport, one.point.ranks], round_)
+                visit_of(now, launches[one.point.transport, one.point.ranks], round_)
                 for one in made
                 if (now := _in_round(one, round_)) is not None and one.skipped is None and one.failed is None
             ]
@@ -123,7 +123,8 @@ def _in_round(one: Made, round_: int) -> Made | None:
     return _in_round(one.then, round_ - one.visits) if one.then else None
 
 
-def _visit(one: Made, launch_id: int, round_: int) -> Visit:
+def visit_of(one: Made, launch_id: int, round_: int) -> Visit:
+    """A visit of a point by one launch; its samples differ a little from round to round."""
     batch = 1000
     times = one.by_rank or [one.time_ns] * one.point.ranks
     middle = np.array([[round(time * batch * one.divisor)] for time in times], dtype=np.int64)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from hockney.explain import Explanation, Finding, Layer, Line, Parameters
     from hockney.fit import Estimate
 
+_ARM_MAX = 0.5  # a longer arm, as a fraction of the value, makes no centre worth a word
 _VAGUE = 10.0  # an interval whose ends differ so much has no upper end worth a word
 
 
@@ -74,7 +75,8 @@ def _print(found: Explanation, *, lacking: bool) -> None:
     for transport in dict.fromkeys(finding.transport for finding in found.findings):
         own = [finding for finding in found.findings if finding.transport == transport]
         states = ", ".join(dict.fromkeys(finding.state for finding in own if finding.state))
-        render.title(f"{transport} ({states})" if states else transport)
+        named = transport or "Several transports"
+        render.title(f"{named} ({states})" if states else named)
         for finding in own:
             _print_finding(finding)
     _print_lines(found.lines)
@@ -175,13 +177,13 @@ def _print_classed(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> 
 
 
 def _with_arm(value: Estimate | None, text: Callable[[float], str]) -> str:
-    """`133 ns ±1.2%`: the longer arm of the interval; a range, or a bound, where that is no shorter than the value."""
+    """`133 ns ±1.2%`: the longer arm of the interval; a range, or a bound, where that is half the value or more."""
     from hockney.explain.finding import relative
 
     if value is None:
         return "-"
     arm = relative(value)
-    if arm < 1:
+    if arm < _ARM_MAX:
         return f"{text(value.value)} ±{arm:.1%}"
     bounded = value.low <= 0 or value.high < _VAGUE * value.low
     return f"{text(value.low)} to {text(value.high)}" if bounded else f"> {text(value.low)}"

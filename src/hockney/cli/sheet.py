@@ -8,6 +8,7 @@ from typing import Any
 
 from hockney.cli import render
 from hockney.cli.render import Column
+from hockney.explain.finding import relative
 from hockney.model import PointStatus
 from hockney.report.sheet import Failure, Sheet, Value
 from hockney.units import format_bytes, format_ns, format_rate
@@ -84,9 +85,10 @@ def _cells(row: Any) -> list[str]:
 def _cell(value: Value | None, form: Callable[[float], str]) -> str:
     if value is None:
         return "-"
+    arm = relative(value)
     # Never "±0.0%": nothing is known that well.
-    spread = f"{max(0.001, value.spread):.1%}" if value.spread < 0.0995 else f"{value.spread:.0%}"
-    return f"{form(value.value)} ±{spread if value.spread < _VAGUE else '>1000%'}"
+    spread = f"{max(0.001, arm):.1%}" if arm < 0.0995 else f"{arm:.0%}"
+    return f"{form(value.value)} ±{spread if arm < _VAGUE else '>1000%'}"
 
 
 def _legend(sheet: Sheet) -> str:

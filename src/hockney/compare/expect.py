@@ -16,7 +16,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from hockney.errors import unknown
-from hockney.explain.pairs import PAIR_CLASSES, class_of, topology_of
+from hockney.explain.pairs import PAIR_CLASSES, classes_of, pair_of
 from hockney.library import Run, Series
 from hockney.model import NOT_MEASURED, Point
 from hockney.plan import as_pairs, check_words
@@ -192,14 +192,14 @@ def _by_class(run: Run, one: Expectation, catalogue: Catalogue) -> dict[str | No
     Whose class is not known, because no job of its kind ever started, is under None too.
     """
     wanted = as_pairs(catalogue.pattern(one.pattern), one.options)
-    launches, topology = {(each.transport, each.ranks): each for each in run.launches.values()}, topology_of(run)
+    class_of, launches = classes_of(run), {(each.transport, each.ranks): id_ for id_, each in run.launches.items()}
     found: dict[str | None, list[Series]] = {}
     for series in run.series:
         point, name = series.point, None
         options = point.options
         if one.pair_class is not None:
             options = tuple(option for option in options if option[0] not in ("source", "target"))
-            name = class_of(point, launches, topology) or None
+            name = class_of(pair_of(point), launches.get((point.transport, point.ranks), -1)) or None
         if (point.pattern, options) == (one.pattern, wanted):
             found.setdefault(name, []).append(series)
     return found

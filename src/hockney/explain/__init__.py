@@ -71,7 +71,8 @@ PRINTED_DETECTORS: dict[str, Callable[[Reading], Found]] = {
 class Explanation:
     """All that is said of a run or a machine.
 
-    `findings` stand by transport, the one with the greatest effect first, and so within each. `lines` and `loggp` are
+    `findings` stand by transport, the one with the greatest effect first, and so within each; those of several
+    transports last. `lines` and `loggp` are
     what was fitted to the curves. `lacking` says of what could not be looked for, or not be fitted, why not; `notes`
     what limits all of it.
     """
@@ -109,7 +110,7 @@ def explain(reading: Reading) -> Explanation:
     greatest: dict[str, float] = {}
     for finding in findings:
         greatest[finding.transport] = max(finding.effect, greatest.get(finding.transport, 0.0))
-    findings.sort(key=lambda one: (-greatest[one.transport], one.transport, -one.effect))
+    findings.sort(key=lambda one: (not one.transport, -greatest[one.transport], one.transport, -one.effect))
     lines, unfitted = lines_of(reading)
     parameters, without = parameters_of(reading)
     lacking.extend((f"lines through {name}", reason) for name, reason in by_reason(unfitted))

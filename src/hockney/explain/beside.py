@@ -15,6 +15,7 @@ from hockney.explain.finding import (
     is_above,
     ratio,
     ratio_text,
+    relative,
     scaled,
     time_text,
 )
@@ -31,6 +32,7 @@ _SHARED = 0.05
 _WHOLE = 0.07  # how far from a whole number the interval of a quotient may reach
 _FULL_DUPLEX = 0.55  # and what is seen of it: above 0.5 by a little
 _LESS = 0.45
+_KNOWN = 0.10  # a ratio that is known less well is told by its nearer bound
 _HALF_DUPLEX = 0.75  # of a message's time alone: between full duplex, 0.5, and half duplex, 1
 
 
@@ -104,9 +106,9 @@ def _duplex(two: Curve, one: Curve) -> Finding | None:
     if not found:
         return None
     (first, of_first), (last, of_last) = found[0], found[-1]
-    span = f"{ratio_text(of_first)} at {format_bytes(first)}"
+    span = f"{_duplex_text(of_first)} at {format_bytes(first)}"
     if len(found) > 1:
-        span += f" and {ratio_text(of_last)} at {format_bytes(last)}"
+        span += f" and {_duplex_text(of_last)} at {format_bytes(last)}"
     words = []
     if any(quotient.low > _FULL_DUPLEX for _, quotient in found):
         turns = of_last.low > _HALF_DUPLEX
@@ -120,10 +122,24 @@ def _duplex(two: Curve, one: Curve) -> Finding | None:
             f"A message of {two.name} costs {span} times the one of {one.name}, where 0.5 is full duplex and 1 half: "
             f"{'; '.join(words)}."
         ),
-        effect=max(abs(2 * quotient.value - 1) for _, quotient in found),
+        effect=max(abs(2 * _duplex_told(quotient) - 1) for _, quotient in found),
         sizes_bytes=tuple(size for size, _ in found),
         evidence=tuple(Evidence(f"ratio at {size} B", quotient, "") for size, quotient in found),
     )
+
+
+def _duplex_told(quotient: Estimate) -> float:
+    """The value, or, where it is known too badly, the bound that is nearer to full duplex."""
+    if relative(quotient) <= _KNOWN:
+        return quotient.value
+    return quotient.low if quotient.low > _FULL_DUPLEX else quotient.high
+
+
+def _duplex_text(quotient: Estimate) -> str:
+    told = _duplex_told(quotient)
+    if told == quotient.value:
+        return ratio_text(quotient)
+    return f"at {'least' if told == quotient.low else 'most'} {told:.3g}"
 
 
 def loaded_and_idle(reading: Reading) -> Found:

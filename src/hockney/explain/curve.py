@@ -8,7 +8,6 @@ set beside each other. A point without an interval in that state is not part of 
 from __future__ import annotations
 
 import functools
-import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,9 +15,9 @@ from typing import Any, Protocol
 
 from hockney.archive import Published
 from hockney.errors import HockneyError
-from hockney.explain.finding import Evidence, Finding
+from hockney.explain.finding import Evidence, Finding, of_all
 from hockney.explain.loggp import Fitted, loggp_of
-from hockney.explain.pairs import PAIR_PATTERNS, PairMatrix, class_of, pair_matrices, topology_of
+from hockney.explain.pairs import PAIR_PATTERNS, PairMatrix, classes_of, pair_matrices, pair_of
 from hockney.fit import Estimate
 from hockney.library import Run, Series
 from hockney.model import Point, PointStatus, Visit, Warning_
@@ -287,22 +286,21 @@ def _curves(
 
 def _by_class(run: Run, summarized: Iterable[tuple[Series, Summarized]], crowded: set[Place]) -> Iterator[ClassCurve]:
     """Of the patterns that measure a pair of ranks. Where several pairs share as much, their median is the class's."""
-    topology = topology_of(run)
-    launches = {(launch.transport, launch.ranks): launch for launch in run.launches.values()}
+    class_of = classes_of(run)
     found: dict[tuple[str, str, int, Options, str, State], dict[int, list[_PairMark]]] = {}
     for series, visits in summarized:
         point = series.point
         if point.pattern not in PAIR_PATTERNS or point.transport == "null" or _place(series) in crowded or not visits:
             continue
         options = tuple(option for option in point.options if option[0] not in ("source", "target"))
-        by_state: dict[State, list[VisitSummary]] = {}
+        pair = pair_of(point)
+        by_class: dict[tuple[str, State], list[VisitSummary]] = {}
         for visit, state in visits:
             if state != MIXED and visit.median_ns is not None and visit.definition == visits[-1][0].definition:
-                by_state.setdefault(state, []).append(visit)
-        for state, own in by_state.items():
+                by_class.setdefault((class_of(pair, visit.launch_id), state), []).append(visit)
+        for (pair_class, state), own in by_class.items():
             mark = _mark(point.bytes, own)
             if mark is not None:
-                pair_class = class_of(point, launches, topology)
                 key = (point.transport, point.pattern, point.ranks, options, pair_class, state)
                 found.setdefault(key, {}).setdefault(point.bytes, []).append((mark, len(own)))
     for (transport, pattern, ranks, options, pair_class, state), sizes in found.items():
@@ -317,10 +315,7 @@ _PairMark = tuple[Mark, int]  # with how many visits
 def _of_class(members: Sequence[_PairMark]) -> Mark:
     """The median of the pairs; the interval encloses those of all of them."""
     marks = [mark for mark, _ in members]
-    times = [mark.time_ns for mark in marks]
-    middle = statistics.median(time.value for time in times)
-    low, high = min(time.low for time in times), max(time.high for time in times)
-    return replace(marks[0], time_ns=Estimate(middle, low, high))
+    return replace(marks[0], time_ns=of_all([mark.time_ns for mark in marks]))
 
 
 def _mark(size_bytes: int, visits: Sequence[VisitSummary]) -> Mark | None:

@@ -6,10 +6,24 @@ ones: wider than 95 %, never narrower.
 
 from __future__ import annotations
 
+import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from hockney.fit import Estimate
 from hockney.units import format_bytes, format_ns
+
+
+class Bounded(Protocol):
+    """A value with the interval that encloses it."""
+
+    @property
+    def value(self) -> float: ...
+    @property
+    def low(self) -> float: ...
+    @property
+    def high(self) -> float: ...
 
 
 @dataclass(frozen=True)
@@ -25,10 +39,10 @@ class Evidence:
 class Finding:
     """One thing that is worth saying of a curve or of several.
 
-    `ranks` is their number where all that is said is of one. `effect` orders findings: by which fraction of a time (or
-    rate) the thing shows, 1 meaning as much again. `state` is the state of the machine, or of the archive's figures the
-    scope they were taken in. `sources` are where numbers that were not measured come from. So many findings of the same
-    pattern with other options say the same (`more_alike`).
+    `transport` is "" where it is of several. `ranks` is their number where all that is said is of one. `effect` orders
+    findings: by which fraction of a time (or rate) the thing shows, 1 meaning as much again. `state` is the state of
+    the machine, or of the archive's figures the scope they were taken in. `sources` are where numbers that were not
+    measured come from. So many findings of the same pattern with other options say the same (`more_alike`).
     """
 
     kind: str
@@ -75,12 +89,18 @@ def negative(value: Estimate) -> Estimate:
     return Estimate(-value.value, -value.high, -value.low)
 
 
+def of_all(values: Sequence[Bounded]) -> Estimate:
+    """Their median, with the interval that encloses all of theirs."""
+    middle = statistics.median(one.value for one in values)
+    return Estimate(middle, min(one.low for one in values), max(one.high for one in values))
+
+
 def is_above(upper: Estimate, lower: Estimate) -> bool:
     """Whether the intervals are apart, this way round."""
     return upper.low > lower.high
 
 
-def relative(value: Estimate) -> float:
+def relative(value: Bounded) -> float:
     """The longer arm of the interval as a fraction of the value."""
     return max(value.high - value.value, value.value - value.low) / abs(value.value) if value.value else float("inf")
 

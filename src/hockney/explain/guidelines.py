@@ -12,17 +12,28 @@ import math
 from collections.abc import Iterator
 
 from hockney.explain.curve import Curve, Reading, finding_about, is_like
-from hockney.explain.finding import Evidence, Finding, Found, Lacking, is_above, ratio, ratio_text, scaled
+from hockney.explain.finding import (
+    Evidence,
+    Finding,
+    Found,
+    Lacking,
+    difference,
+    is_above,
+    ratio,
+    ratio_text,
+    scaled,
+)
 from hockney.explain.thresholds import own_command
 from hockney.fit import Estimate
 from hockney.units import format_bytes, format_ns
 
 _SLOWER = 0.05
+_SHORT_BYTES = 64  # what bytes cost is no part of so short a message
 # How a library tells which other algorithms it has.
 _CHOICES = {"mpi@openmpi": "{folder}ompi_info --param coll tuned --level 9", "mpi@mpich": "{folder}mpivars"}
 # How each is made of messages where a program, or hockney, does it by hand.
 _BY_MESSAGES = {
-    "alltoall": "all messages sent at once, without the own block",
+    "alltoall": "all messages sent at once, with a share for the own block",
     "multicast": "a message to each",
     "allreduce": "recursive doubling over messages",
     "barrier": "dissemination over messages",
@@ -100,7 +111,20 @@ def _beside(reading: Reading, pattern: str, algorithm: str, what: str) -> Iterat
                 for mark in whole.marks:
                     part = other.at(mark.bytes)
                     if part is not None:
+                        if pattern == "alltoall":
+                            part = _with_own_block(other, part)
                         yield whole, mark.bytes, mark.time_ns, part, what
+
+
+def _with_own_block(flat: Curve, time: Estimate) -> Estimate:
+    """What the messages to all others would take with the own block, which the library's operation copies too.
+
+    It costs no more than each of them, but for what a message costs without bytes, where that was measured.
+    """
+    shortest = flat.marks[0]
+    of_bytes = difference(time, shortest.time_ns) if shortest.bytes <= _SHORT_BYTES else time
+    own = scaled(of_bytes, 1 / (flat.ranks - 1))
+    return Estimate(time.value + max(own.value, 0.0), time.low + max(own.low, 0.0), time.high + max(own.high, 0.0))
 
 
 def _but_for_algorithm(curve: Curve) -> list[tuple[str, str]]:
@@ -108,13 +132,20 @@ def _but_for_algorithm(curve: Curve) -> list[tuple[str, str]]:
 
 
 def _barriers(reading: Reading) -> Iterator[Made]:
-    """Dissemination: log2 P rounds of one message each way at once, rounded up."""
-    for whole in reading.of("barrier"):
+    """Dissemination: log2 P rounds of one message each way at once, rounded up.
+
+    A pingpong is timed otherwise, on one rank, so it stands in only where the barrier by messages was not measured.
+    """
+    barriers = reading.of("barrier")
+    for whole in barriers:
+        if any(other is not whole and is_like(whole, other) and other.algorithm == "portable" for other in barriers):
+            continue
         for pingpong in reading.of("pingpong"):
             # One of many pairs may be nearer than those that a barrier brings together.
             plain = not (pingpong.option("source") or pingpong.option("target"))
             if plain and whole.transport == pingpong.transport and whole.state == pingpong.state and whole.marks:
                 rounds = math.ceil(math.log2(whole.ranks))
                 shortest = pingpong.marks[0]
-                what = f"{rounds} half round trip{'s' if rounds > 1 else ''} of {format_bytes(shortest.bytes)}"
+                trips = f"{rounds} half round trip{'s' if rounds > 1 else ''} of {format_bytes(shortest.bytes)}"
+                what = f"{trips} timed on one rank"
                 yield whole, 0, whole.marks[0].time_ns, scaled(shortest.time_ns, rounds), what

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from hockney.explain.curve import Curve, Reading
-from hockney.explain.finding import difference
+from hockney.explain.finding import Bounded, difference, of_all
 from hockney.fit import Estimate
 from hockney.units import format_bytes, format_ns
 
@@ -22,7 +22,8 @@ _BYTES_MAX = 1 << 16  # longer messages cost what their bytes do, and layers the
 class Layer:
     """What a transport adds to the half round trip of the one below it (or to the floor), in one state.
 
-    It holds for the sizes from `first_bytes` to `last_bytes`; the interval encloses those of all of them.
+    It holds for the sizes from `first_bytes` to `last_bytes`; the interval encloses those of all of them, but for sizes
+    whose own can't tell what is added from nothing.
     """
 
     upper: str
@@ -66,18 +67,7 @@ def layers_below(transport: str) -> Iterator[str]:
             yield lower
 
 
-class _Interval(Protocol):
-    """A time with the interval that encloses it."""
-
-    @property
-    def value(self) -> float: ...
-    @property
-    def low(self) -> float: ...
-    @property
-    def high(self) -> float: ...
-
-
-def layer_at(size_bytes: int, upper: str, lower: str, state: str, own: _Interval, under: _Interval) -> Layer:
+def layer_at(size_bytes: int, upper: str, lower: str, state: str, own: Bounded, under: Bounded) -> Layer:
     """From the times of both at one size, in ns."""
     times = [Estimate(time.value, time.low, time.high) for time in (own, under)]
     return _layer(upper, lower, state, [(size_bytes, difference(*times))])
@@ -99,39 +89,59 @@ def layers_of(reading: Reading) -> list[Layer]:
     return found
 
 
+_Range = list[tuple[int, Estimate]]  # sizes, and what is added there
+
+
 def _ranges(upper: Curve, lower: Curve) -> Iterator[Layer]:
     """Neighbouring sizes belong to one range while some one value lies in all of their intervals, or nearly so."""
-    range_: list[tuple[int, Estimate]] = []
+    range_: _Range = []
     for mark in upper.marks:
         under = lower.at(mark.bytes)
         if under is None or mark.bytes > _BYTES_MAX:
             continue
         added = difference(mark.time_ns, under)
-        if range_ and not _agree([*range_, (mark.bytes, added)]):
-            yield _layer(upper.transport, lower.transport, upper.state, range_)
+        if range_ and not _agree([*(one for _, one in range_), added]):
+            yield from _split(upper, lower, range_)
             range_ = []
         range_.append((mark.bytes, added))
     if range_:
-        yield _layer(upper.transport, lower.transport, upper.state, range_)
+        yield from _split(upper, lower, range_)
 
 
-def _agree(range_: Iterable[tuple[int, Estimate]]) -> bool:
+def _agree(added: Sequence[Estimate]) -> bool:
+    """Too wide to tell is an interval that holds both zero and what is seen at the others; it agrees with them."""
+    seen = [one for one in added if not _holds(one, 0.0)]
+    alike = seen or added
+    lowest = max(one.low - _ALIKE * abs(one.value) for one in alike)
+    highest = min(one.high + _ALIKE * abs(one.value) for one in alike)
+    middle = statistics.median(one.value for one in alike)
+    return lowest <= highest and all(_holds(one, middle) for one in added if one not in alike)
+
+
+def _holds(interval: Estimate, value: float) -> bool:
+    return interval.low <= value <= interval.high
+
+
+def _split(upper: Curve, lower: Curve, range_: _Range) -> Iterator[Layer]:
+    """One layer, unless it is seen at fewer than half of the sizes: then those stand by themselves."""
+    told = [not _holds(one, 0.0) for _, one in range_]
+    parts = [range_]
+    if 0 < 2 * sum(told) < len(told):
+        parts = [list(part) for _, part in itertools.groupby(range_, key=lambda one: _holds(one[1], 0.0))]
+    for part in parts:
+        yield _layer(upper.transport, lower.transport, upper.state, part)
+
+
+def _layer(upper: str, lower: str, state: str, range_: _Range) -> Layer:
     added = [one for _, one in range_]
-    lowest = max(one.low - _ALIKE * abs(one.value) for one in added)
-    highest = min(one.high + _ALIKE * abs(one.value) for one in added)
-    # Nothing seen and something seen are two things to say, even where one value would do for both.
-    return lowest <= highest and len({one.low <= 0 <= one.high for one in added}) == 1
-
-
-def _layer(upper: str, lower: str, state: str, range_: Sequence[tuple[int, Estimate]]) -> Layer:
-    added = [one for _, one in range_]
+    over_all = of_all([one for one in added if not _holds(one, 0.0)] or added)
     return Layer(
         upper,
         lower,
         state,
-        added_ns=statistics.median(one.value for one in added),
-        low_ns=min(one.low for one in added),
-        high_ns=max(one.high for one in added),
+        added_ns=over_all.value,
+        low_ns=over_all.low,
+        high_ns=over_all.high,
         first_bytes=range_[0][0],
         last_bytes=range_[-1][0],
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from hockney.explain.pairs import class_of, topology_of
+from hockney.explain.pairs import classes_of, pair_of
 from hockney.fit import LogGP, NoFit, RoundTrips, fit_loggp
 from hockney.library import Run
 from hockney.model import Point, PointStatus
@@ -42,25 +42,23 @@ class Fitted:
 def loggp_of(run: Run) -> Iterator[Fitted]:
     """Every place's, but for those of more ranks than CPUs, over the sizes that have all four times in one state."""
     crowded = {(launch.transport, launch.ranks) for launch in run.launches.values() if launch.oversubscribed}
-    places: dict[_Place, dict[State, _Visits]] = {}
-    topology = topology_of(run)
-    classes: dict[_Place, str] = {}
-    launches = {(launch.transport, launch.ranks): launch for launch in run.launches.values()}
+    class_of = classes_of(run)
+    places: dict[_Place, dict[tuple[State, str], _Visits]] = {}  # by state and pair class
     for series, visits in run.summaries():
         point = series.point
         is_crowded = (point.transport, point.ranks) in crowded
         if point.pattern != "prtt" or is_crowded or point.transport == "null" or series.status is PointStatus.FAILED:
             continue
         place, call = _place_of(point)
-        if visits:
-            classes[place] = class_of(point, launches, topology)
+        pair = pair_of(point)
         for visit, state in visits:
             if visit.median_ns is not None and state != MIXED:
-                places.setdefault(place, {}).setdefault(state, {}).setdefault(call, []).append(visit)
-    for place, states in places.items():
-        for state in sorted(states, key=lambda state: -sum(map(len, states[state].values()))):
-            found, short_bytes = _fit(states[state])
-            yield Fitted(*place, state.name, found, short_bytes, classes[place])
+                where = (state, class_of(pair, visit.launch_id))
+                places.setdefault(place, {}).setdefault(where, {}).setdefault(call, []).append(visit)
+    for place, seen in places.items():
+        for (state, pair_class), own in sorted(seen.items(), key=lambda one: -sum(map(len, one[1].values()))):
+            found, short_bytes = _fit(own)
+            yield Fitted(*place, state.name, found, short_bytes, pair_class)
 
 
 def _place_of(point: Point) -> tuple[_Place, _Call]:

@@ -12,12 +12,15 @@ is odd.
 
 from __future__ import annotations
 
+import functools
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from hockney.explain.finding import of_all
+from hockney.fit import Estimate
 from hockney.library import Run, Series
 from hockney.machine.topology import Topology
 from hockney.model import Launch, Point, PointStatus
@@ -58,7 +61,7 @@ class Outlier:
     """A pair (or, with one rank, all pairs of it) that is slower than its class."""
 
     ranks: tuple[int, ...]
-    time: Interval
+    time: Estimate
     class_name: str
     class_ns: float
     of_pairs: int  # how many pairs of its class were looked at; with one rank, how many of its pairs are slow
@@ -267,12 +270,21 @@ def pair_of(point: Point) -> Pair:
     return int(options.get("source", "0")), int(options.get("target", "1"))
 
 
-def class_of(point: Point, launches: Mapping[tuple[str, int], Launch], topology: Topology | None) -> str:
-    """Which of PAIR_CLASSES the two ranks of a pattern of two are of; "" where it is not known where they were."""
-    launch, pair = launches.get((point.transport, point.ranks)), pair_of(point)
-    if launch is None or max(pair) >= min(len(launch.hosts), len(launch.cpus)):
-        return ""
-    return _shared(pair, launch, topology) or PAIR_CLASSES[-1]
+def classes_of(run: Run) -> Callable[[Pair, int], str]:
+    """What tells of a pair of ranks in a launch (by its id) which of PAIR_CLASSES it is of.
+
+    Ranks lie elsewhere in each launch, so it is a visit that has a class. "" where it is not known where they were.
+    """
+    topology = topology_of(run)
+
+    @functools.cache
+    def class_of(pair: Pair, launch_id: int) -> str:
+        launch = run.launches.get(launch_id)
+        if launch is None or max(pair) >= min(len(launch.hosts), len(launch.cpus)):
+            return ""
+        return _shared(pair, launch, topology) or PAIR_CLASSES[-1]
+
+    return class_of
 
 
 def _shared(pair: Pair, launch: Launch, topology: Topology | None) -> str:
@@ -321,19 +333,18 @@ def _outliers(times: Mapping[Pair, Interval], classes: Iterable[PairClass]) -> I
         slow = _slow_pairs(one, times)
         ranks = _slow_ranks(one, slow)
         for rank, pairs in ranks.items():
-            time = _of_all([times[pair] for pair in pairs])
+            time = of_all([_estimate(times[pair]) for pair in pairs])
             yield Outlier((rank,), time, one.name, one.median_ns, len(pairs))
         for pair in slow:
             if not set(pair) & set(ranks):
-                yield Outlier(pair, times[pair], one.name, one.median_ns, len(one.pairs))
+                yield Outlier(pair, _estimate(times[pair]), one.name, one.median_ns, len(one.pairs))
 
 
-def _of_all(times: Sequence[Interval]) -> Interval:
-    """Their median, with the interval that encloses all of theirs."""
-    lows = [time.low for time in times if time.low is not None]
-    highs = [time.high for time in times if time.high is not None]
-    value = statistics.median(time.value for time in times)
-    return Interval(value, min(lows, default=None), max(highs, default=None), len(times), None)
+def _estimate(time: Interval) -> Estimate:
+    """Of a slow pair, which has an interval, or it would not be known to be slow."""
+    assert time.low is not None
+    assert time.high is not None
+    return Estimate(time.value, time.low, time.high)
 
 
 def _slow_pairs(one: PairClass, times: Mapping[Pair, Interval]) -> list[Pair]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from hockney.explain.curve import Curve, Mark, Reading
 from hockney.explain.finding import Evidence, Finding, Found, Lacking, time_text
@@ -21,6 +23,7 @@ _AS_SURE = 10.0
 _LOCKED_MIN = 5
 _SLOW = 2.0  # times the median of its visit
 _SHARE = 1e-3
+_ALIKE = 0.25  # an excess that is so near the median of all transports' is like it
 _GAPS_MIN = 12
 _GAP_NEAR = 0.05
 _VISITS_MAX = 1500
@@ -101,17 +104,35 @@ def _tail(n: int, p: float, k: int) -> float:
     )
 
 
+@dataclass(frozen=True)
+class _Slow:
+    """The outliers of a transport: how many of how many samples, how far apart, and how much longer they are."""
+
+    transport: str
+    count: int
+    samples: int
+    gaps_ns: list[float]
+    excess_ns: Estimate
+
+
 def outliers(reading: Reading) -> Found:
-    """Samples of more than twice their visit's median, with their period where they have one."""
+    """Samples of more than twice their visit's median, with their period where they have one.
+
+    Where they are alike on most transports, they are no transport's own: that is one finding.
+    """
     by_transport: dict[str, list[Visit]] = {}
     for visit, _ in reading.samples(_VISITS_MAX):
         by_transport.setdefault(visit.point.transport, []).append(visit)
     if not by_transport:
         return Lacking("needs samples")
-    return [found for transport, visits in by_transport.items() if (found := _outliers(transport, visits)) is not None]
+    slow = [one for transport, visits in by_transport.items() if (one := _slow(transport, visits)) is not None]
+    alike = _alike(slow)
+    found = [_outliers([one], one.transport) for one in slow if one not in alike]
+    return [*found, _outliers(alike, "")] if alike else found
 
 
-def _outliers(transport: str, visits: Sequence[Visit]) -> Finding | None:
+def _slow(transport: str, visits: Sequence[Visit]) -> _Slow | None:
+    """None where they are too few to speak of."""
     import numpy as np
 
     slow, samples, gaps_ns, excess_ns = 0, 0, [], []
@@ -132,19 +153,48 @@ def _outliers(transport: str, visits: Sequence[Visit]) -> Finding | None:
     typical = median(excess_ns)
     if typical.low is None or typical.high is None:
         return None
-    excess = Estimate(typical.value, typical.low, typical.high)
-    period_ns = _period(gaps_ns)
+    return _Slow(transport, slow, samples, gaps_ns, Estimate(typical.value, typical.low, typical.high))
+
+
+def _alike(slow: Sequence[_Slow]) -> list[_Slow]:
+    """Those of the transports whose excess is about the median of all, where they are most, and two at the least."""
+    if len(slow) < 2:
+        return []
+    middle_ns = statistics.median(one.excess_ns.value for one in slow)
+    alike = [
+        one
+        for one in slow
+        if one.excess_ns.low <= middle_ns <= one.excess_ns.high
+        or abs(one.excess_ns.value - middle_ns) <= _ALIKE * middle_ns
+    ]
+    return alike if len(alike) >= 2 and 2 * len(alike) > len(slow) else []
+
+
+def _outliers(slow: Sequence[_Slow], transport: str) -> Finding:
+    count, samples = sum(one.count for one in slow), sum(one.samples for one in slow)
+    period_ns = _period([gap for one in slow for gap in one.gaps_ns])
     when = f"about every {format_ns(period_ns)}" if period_ns else "without a period that could be seen"
+    longer = f"such a sample is {time_text(slow[0].excess_ns)} longer."
+    if len(slow) > 1:
+        values = [one.excess_ns.value for one in slow]
+        longer = (
+            f"such a sample is about as much longer on {', '.join(one.transport for one in slow)} "
+            f"({format_ns(min(values))} to {format_ns(max(values))}): that points to the machine, not to a transport."
+        )
+    evidence = [
+        Evidence(f"excess on {one.transport}" if len(slow) > 1 else "excess", one.excess_ns, "ns") for one in slow
+    ]
+    if period_ns:
+        evidence.append(Evidence("period", Estimate(period_ns, period_ns, period_ns), "ns"))
     return Finding(
         kind="outliers",
         transport=transport,
         sentence=(
-            f"{slow / samples:.2%} of the samples looked at ({slow:,} of {samples:,}) take more than twice their "
-            f"visit's median, {when}; such a sample is {time_text(excess)} longer."
+            f"{count / samples:.2%} of the samples looked at ({count:,} of {samples:,}) take more than twice their "
+            f"visit's median, {when}; {longer}"
         ),
-        effect=slow / samples,
-        evidence=(Evidence("excess", excess, "ns"),)
-        + ((Evidence("period", Estimate(period_ns, period_ns, period_ns), "ns"),) if period_ns else ()),
+        effect=count / samples,
+        evidence=tuple(evidence),
         remedy="`hockney doctor` says what else runs on these CPUs." if period_ns else None,
     )
 

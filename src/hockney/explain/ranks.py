@@ -94,9 +94,7 @@ def slow_pairs(reading: Reading) -> Found:
 
 
 def _evidence(outlier: Outlier) -> Evidence:
-    time = outlier.time
-    low, high = time.low or time.value, time.high or time.value
-    return Evidence(f"ranks {', '.join(map(str, outlier.ranks))}", Estimate(time.value, low, high), "ns")
+    return Evidence(f"ranks {', '.join(map(str, outlier.ranks))}", outlier.time, "ns")
 
 
 def yields(reading: Reading) -> Found:

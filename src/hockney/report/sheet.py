@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from hockney.explain.finding import relative
 from hockney.explain.layers import Layer, layer_at, layers_below
 from hockney.fit import Estimate, SegmentFit, fit_segments
 from hockney.library import Run, Series
@@ -29,11 +30,6 @@ class Value:
     low: float
     high: float
     at_bytes: int | None = None  # the message size at which a best rate was found
-
-    @property
-    def spread(self) -> float:
-        """The longer arm of the interval as a fraction of the value."""
-        return max(self.high - self.value, self.value - self.low) / self.value
 
 
 @dataclass(frozen=True)
@@ -162,7 +158,7 @@ def _row(
         before = best.get(series.point.pattern)
         if rate is not None and (before is None or rate.value > before.value):
             best[series.point.pattern] = rate
-    fit = fit_segments([*curve], [time.value for time in curve.values()], [time.spread for time in curve.values()])
+    fit = fit_segments([*curve], [time.value for time in curve.values()], [relative(time) for time in curve.values()])
     line = fit.segments[-1] if isinstance(fit, SegmentFit) else None
     return Row(
         transport=transport,
