@@ -68,7 +68,8 @@ def test_every_pattern_on_every_transport(transport: str, ranks: int) -> None:
     patterns = PATTERNS + (FARMS if ranks > 2 else [])
     commands = [measure(pattern, size) for pattern in patterns for size in sizes_around_thresholds(transport)]
     more = ["--oversubscribed"] if ranks > (os.cpu_count() or 1) else []
-    answers, done = converse(build_worker(), commands, "-t", transport, "-n", str(ranks), *more)
+    # Beside a compiler a rank that spins may wait a time slice for each message; one that hangs ends after timeout_s.
+    answers, done = converse(build_worker(), commands, "-t", transport, "-n", str(ranks), *more, limit_s=240)
     assert done.returncode == 0, done.stderr
     assert [a["kind"] for a in answers] == ["measure"] * len(commands) + ["bye"], done.stdout[-2000:]
     for answer in answers[:-1]:
