@@ -164,6 +164,9 @@ def test_a_store_that_was_mistyped_is_wrong_usage_and_makes_nothing(cli: Cli, tm
         assert ended.stderr.startswith(f"hockney: results file {name}: {said}")
         assert "name another file with --store" in ended.stderr
     assert cli("show", "last", "--store", "notes.txt").returncode == 2
+    for ended in (cli("runs", "--store", "resutls/r.db"), cli("runs", HOCKNEY_STORE="resutls/r.db")):
+        assert (ended.returncode, ended.stdout) == (2, "")
+        assert "there is no folder resutls" in ended.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
 

@@ -229,7 +229,7 @@ def test_folder_in_place_of_the_file(tmp_path: Path) -> None:
 def test_file_in_place_of_the_folder(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     assert "there is no folder" in refused(tmp_path / "file" / "results.db")
-    assert "Not a directory" in refused(tmp_path / "file" / "results.db", readonly=True)
+    assert "there is no folder" in refused(tmp_path / "file" / "results.db", readonly=True)
 
 
 def test_damaged_file(path: Path) -> None:

@@ -26,8 +26,10 @@ def runs(*, as_json: bool, store: Path | None) -> None:
     `last~1` for the one before. `measured` is how long each was, without the time before it was resumed.
     """
     from hockney.store import Store, default_path
+    from hockney.store.opening import refuse_mistyped
 
     path = store or default_path()
+    refuse_mistyped(path)
     if store is None and not path.exists():
         found: list[RunSummary] = []  # nothing is wrong yet; a file that was named and isn't there is
     else:

@@ -152,14 +152,19 @@ def _closed_on_error(db: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
-def _need_folder(path: Path) -> None:
-    """Only the user's data folder is made: another one that isn't there is a name that was mistyped."""
-    if path.parent.is_dir():
-        return
-    if path != _users_path():
+def refuse_mistyped(path: Path) -> None:
+    """Raises WrongStoreError where there is no folder for the file, unless that is the user's data folder."""
+    if not path.parent.is_dir() and path != _users_path():
         raise WrongStoreError(
             f"results file {path}: there is no folder {path.parent}; make it first, or name another file with --store"
         )
+
+
+def _need_folder(path: Path) -> None:
+    """Only the user's data folder is made."""
+    refuse_mistyped(path)
+    if path.parent.is_dir():
+        return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -188,6 +193,7 @@ def _refuse_readonly(path: Path) -> None:
 
 def _require(path: Path) -> None:
     """A file that must be there already. An empty one is what a program leaves that was killed while it made it."""
+    refuse_mistyped(path)
     try:
         empty = path.stat().st_size == 0
     except FileNotFoundError:
