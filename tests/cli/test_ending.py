@@ -22,6 +22,7 @@ def test_unknown_command_says_what_was_meant(cli: Cli) -> None:
     assert ended.returncode == 2
     assert ended.stdout == ""
     assert ended.stderr == "hockney: unknown command 'runz': did you mean 'run'?\n"
+    assert cli("allpairs").stderr == "hockney: 'allpairs' is a suite: hockney run allpairs\n"
 
 
 @pytest.mark.parametrize(

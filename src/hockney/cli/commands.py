@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from hockney.cli.common import common_options
-from hockney.errors import unknown
+from hockney.errors import UsageError, unknown
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,10 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in COMMANDS:
+            from hockney.suites import builtin_names
+
+            if args[0] in builtin_names():
+                raise UsageError(f"'{args[0]}' is a suite: hockney run {args[0]}")
             raise unknown("command", args[0], COMMANDS)
         return super().resolve_command(ctx, args)
 

@@ -162,6 +162,8 @@ def _say_ending(outcome: Outcome, path: Path) -> None:
     elif outcome.status is RunStatus.PARTIAL:
         points = f"{outcome.failed} point{'s' if outcome.failed > 1 else ''}"
         words.append(f"{points} failed; what else could be measured is")
+    else:
+        words.append(f"`hockney explain {outcome.run_id}` says what it shows")
     remark(f"\n{'; '.join(words)}")
 
 
