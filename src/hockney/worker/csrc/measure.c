@@ -156,8 +156,15 @@ static uint64_t warmup_of(const hk_command_t *command, const hk_run_t *run, cons
     return keeps && command->warmup < all ? all : command->warmup;
 }
 
-/* Each sample: ranks come together (untimed), then one timed batch. Coming together also drains what a one-sided
- * definition has left under way. */
+/* Ranks come together, untimed. That also drains what a one-sided definition has left under way. */
+static hk_status_t come_together(const hk_pattern_t *pattern, hk_run_t *run)
+{
+    const hk_status_t status = hk_sync(run->ctx);
+    return status == HK_OK && pattern->meet != NULL ? pattern->meet(run) : status;
+}
+
+/* Each sample: ranks come together, then one timed batch. Before the warm-up too, so that what a transport keeps for
+ * the messages of their meeting is there before the first sample. */
 static hk_status_t take_samples(const hk_command_t *command, hk_run_t *run, hk_result_t *result)
 {
     hk_ctx_t *ctx = run->ctx;
@@ -170,7 +177,7 @@ static hk_status_t take_samples(const hk_command_t *command, hk_run_t *run, hk_r
     uint64_t system_ns = 0;
 
     result->warmup = warmup_of(command, run, &result->plan);
-    hk_status_t status = hk_sync(ctx);
+    hk_status_t status = come_together(pattern, run);
     if (status == HK_OK && result->warmup > 0) {
         status = repeat(run, result->warmup);
     }
@@ -178,10 +185,7 @@ static hk_status_t take_samples(const hk_command_t *command, hk_run_t *run, hk_r
     read_cpu(&user_ns, &system_ns);
     const uint64_t wall_ns = now_ns(ctx);
     for (uint64_t i = 0; status == HK_OK && i < command->samples; i++) {
-        status = hk_sync(ctx);
-        if (status == HK_OK && pattern->meet != NULL) {
-            status = pattern->meet(run);
-        }
+        status = come_together(pattern, run);
         if (status == HK_OK) {
             const uint64_t start_ns = now_ns(ctx);
             status = repeat(run, command->batch);
