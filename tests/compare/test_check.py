@@ -92,6 +92,13 @@ def test_a_baseline_keeps_its_plan(catalogue: Catalogue, store: Store) -> None:
     assert again.info.plan["precision"] == Run(store, base).info.plan["precision"]
 
 
+def test_what_a_check_measured_again_makes_no_later_check_longer(catalogue: Catalogue, store: Store) -> None:
+    """A run that was planned with five launches, and got more for some points as it was a check."""
+    base = add_run(store, curve("shm", (8,)), launches=30)
+    store._db.execute("UPDATE run SET plan = ?", (json.dumps(slowed.plan("shm", launches=5).as_json()),))
+    assert _plan(store, base, catalogue).launches == 6
+
+
 def test_a_baseline_of_one_launch_is_refused_before_anything_is_measured(catalogue: Catalogue, store: Store) -> None:
     base = slowed.measure(catalogue, store, slowed.plan(sizes=(8,), launches=1, time_s=0.1))
     with pytest.raises(UsageError, match=r"it has one launch.*--launches 5"):

@@ -72,9 +72,8 @@ class Explanation:
     """All that is said of a run or a machine.
 
     `findings` stand by transport, the one with the greatest effect first, and so within each; those of several
-    transports last. `lines` and `loggp` are
-    what was fitted to the curves. `lacking` says of what could not be looked for, or not be fitted, why not; `notes`
-    what limits all of it.
+    transports last. `lines` and `loggp` are what was fitted to the curves. `lacking` says of what could not be looked
+    for, or not be fitted, why not; `notes` what limits all of it.
     """
 
     subject: str
