@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from tests.builders import make_point, visits_with_medians
+from tests.fit.bounds import best_division, best_divisions, chance_within, errors_of_line, errors_of_loggp, noise_of
 
 from hockney.fit import Estimate, NoFit, RoundTrips, Segment, SegmentFit, fit_line, fit_loggp, fit_segments
 from hockney.stats import classify, figures_of, signs_of
@@ -110,13 +111,15 @@ class Parameters:
     within: int = 0  # values within 2 % of the truth
     known: int = 0  # those whose interval reaches 2 % at most to either side
     near: int = 0  # of these: values within 2 % of the truth
+    best: float = 0.0  # values that the best fit possible would have within 2 %
 
-    def count(self, estimate: Estimate, truth: float) -> None:
-        """One of them."""
+    def count(self, estimate: Estimate, truth: float, least: float) -> None:
+        """One of them, which no method knows to a standard error below `least` of it."""
         near = abs(estimate.value / truth - 1) <= 0.02
         self.intervals += 1
         self.covered += estimate.low <= truth <= estimate.high
         self.within += near
+        self.best += chance_within(least)
         if max(estimate.high - estimate.value, estimate.value - estimate.low) <= 0.02 * abs(estimate.value):
             self.known += 1
             self.near += near
@@ -126,6 +129,7 @@ class Parameters:
         return [
             share(self.covered, self.intervals),
             share(self.within, self.intervals),
+            share(self.best, self.intervals),
             share(self.known, self.intervals),
             share(self.near, self.known),
         ]
@@ -161,8 +165,8 @@ class Score(Parameters):
         self.outliers += len(one.outliers)
         self.outliers_found += len(one.outliers & set(fit.outliers))
         self.outliers_invented += not set(fit.outliers) <= one.outliers
-        for estimate, truth in _parameters(one, fit) if placed and strong else ():
-            self.count(estimate, truth)
+        for found in _parameters(one, fit) if placed and strong else ():
+            self.count(*found)
 
 
 def _placed(one: Curve, fit: SegmentFit) -> bool:
@@ -174,18 +178,25 @@ def _placed(one: Curve, fit: SegmentFit) -> bool:
     )
 
 
-def _parameters(one: Curve, fit: SegmentFit) -> Iterator[tuple[Estimate, float]]:
-    for segment, (t0, slope) in zip(fit.segments, one.lines, strict=True):
-        yield from _of_segment(segment, t0, slope)
+def _parameters(one: Curve, fit: SegmentFit) -> Iterator[tuple[Estimate, float, float]]:
+    ends = [*one.starts[1:], len(one.sizes_bytes)]
+    for segment, line, start, end in zip(fit.segments, one.lines, one.starts, ends, strict=True):
+        sizes = np.array([one.sizes_bytes[at] for at in range(start, end) if at not in one.outliers], dtype=float)
+        yield from _of_segment(segment, line, sizes, noise_of(len(sizes), one.noise))
 
 
-def _of_segment(segment: Segment, t0: float, slope: float) -> Iterator[tuple[Estimate, float]]:
-    yield segment.t0_ns, t0
-    yield segment.ns_per_byte, slope
+def _of_segment(
+    segment: Segment, line: tuple[float, float], sizes: Floats, covariance: Floats
+) -> Iterator[tuple[Estimate, float, float]]:
+    """Of each parameter that the segment has its estimate, the truth, and the least error of any method."""
+    t0, slope = line
+    of_t0, of_slope, of_n_half = errors_of_line(sizes, t0, slope, covariance)
+    yield segment.t0_ns, t0, of_t0
+    yield segment.ns_per_byte, slope, of_slope
     if segment.r_inf_bytes_per_s is not None:
-        yield segment.r_inf_bytes_per_s, 1e9 / slope
+        yield segment.r_inf_bytes_per_s, 1e9 / slope, of_slope
     if segment.n_half_bytes is not None:
-        yield segment.n_half_bytes, t0 / slope
+        yield segment.n_half_bytes, t0 / slope, of_n_half
 
 
 def score(*, noise: float, switched: bool, outliers: int, curves: int = 200) -> Score:
@@ -247,7 +258,8 @@ def lines_score(grid: str, *, missed: float, alike: float, unequal: bool, curves
     sizes = np.array(LINE_GRIDS[grid], dtype=float)
     powers = np.log2(np.maximum(sizes, 1))
     together = np.exp(-(((powers[:, None] - powers) / alike) ** 2)) if alike else np.eye(len(sizes))
-    waves = missed * np.linalg.cholesky(together + 1e-9 * np.eye(len(sizes)))
+    together += 1e-9 * np.eye(len(sizes))
+    waves = missed * np.linalg.cholesky(together)
     total = Score()
     for _ in range(curves):
         t0, slope = 10 ** rng.uniform(2, 4.3), 10 ** rng.uniform(-1.3, 0.3)
@@ -256,8 +268,9 @@ def lines_score(grid: str, *, missed: float, alike: float, unequal: bool, curves
         segment = fit_line(LINE_GRIDS[grid], ((t0 + slope * sizes) * np.exp(off)).tolist(), errors.tolist())
         assert isinstance(segment, Segment)
         total.curves += 1
-        for estimate, truth in _of_segment(segment, t0, slope):
-            total.count(estimate, truth)
+        covariance = missed**2 * together + np.diag((errors / 1.96) ** 2)
+        for found in _of_segment(segment, (t0, slope), sizes, covariance):
+            total.count(*found)
     return total
 
 
@@ -310,43 +323,65 @@ def loggp_score(*, noise: float, machines: int = 200) -> dict[str, Parameters]:
     """Of each parameter of random machines of one segment, measured at 36 sizes."""
     rng = np.random.default_rng(12)
     scores = {name: Parameters() for name in LOGGP}
+    sizes = sizes_of(36)
     for _ in range(machines):
         latency, send, receive, gap = rng.uniform(200, 2000, 4).tolist()
         truth = Machine(latency, send, receive, gap, float(10 ** rng.uniform(-2, 0)))
-        found = fit_loggp([truth.trips(size, noise, rng) for size in sizes_of(36)])
+        found = fit_loggp([truth.trips(size, noise, rng) for size in sizes])
         assert not isinstance(found, NoFit)
         if len(found) > 1:
             continue  # a switch was invented
-        for name, attribute in LOGGP.items():
-            scores[name].count(getattr(found[0], attribute), getattr(truth, attribute))
+        values = [getattr(truth, attribute) for attribute in LOGGP.values()]
+        least = errors_of_loggp(np.array(sizes, dtype=float), values, MESSAGES, noise)
+        for (name, attribute), value, error in zip(LOGGP.items(), values, least, strict=True):
+            scores[name].count(getattr(found[0], attribute), value, error)
     return scores
 
 
-PARAMETERS = "intervals that hold the truth | within 2 % | known to 2 % | of these, within 2 %"
+PARAMETERS = "intervals that hold the truth | within 2 % | the best possible | known to 2 % | of these, within 2 %"
+BOUNDS = "by who knows the noise | by who also knows how many there are"
 HEAD = (
     "curves | noise | outliers in each | a switch invented | strong switches placed | outliers found | "
     f"an outlier invented | {PARAMETERS}"
 )
 
 
-def share(part: int, whole: int) -> str:
+def share(part: float, whole: int) -> str:
     """In percent, as documents write it."""
     return f"{100 * part / whole:.1f} %" if whole else "-"
 
 
 def found_by_strength(curves: int) -> list[str]:
-    """One row for each range of strengths: how many curves, in how many all switches are placed; all noises alike."""
+    """One row for each range of strengths, and one for all: how many curves, in how many all switches are placed."""
     rng = np.random.default_rng(1893)
-    counts = {ends: [0, 0] for ends in STRENGTHS}
+    every = STRENGTHS[0][0], STRENGTHS[-1][1]
+    counts = {ends: np.zeros(4, dtype=int) for ends in (*STRENGTHS, every)}
     for number in range(curves):
         one = curve(rng, segments=int(rng.integers(2, 5)), noise=NOISES[number % len(NOISES)])
+        if not every[0] <= one.strength < every[1]:
+            continue
         fit = fit_segments(one.sizes_bytes, one.times_ns)
         assert isinstance(fit, SegmentFit)
+        found = np.array([1, _placed(one, fit), *_placed_at_best(one)])
         for (low, high), count in counts.items():
-            if low <= one.strength < high:
-                count[0] += 1
-                count[1] += _placed(one, fit)
-    return [f"| {low} to {high} | {each[0]} | {share(each[1], each[0])} |" for (low, high), each in counts.items()]
+            count += found * (low <= one.strength < high)
+    return [
+        _row(f"{low} to {high}", str(each[0]), *(share(part, each[0]) for part in each[1:]))
+        for (low, high), each in counts.items()
+    ]
+
+
+def _placed_at_best(one: Curve) -> tuple[bool, bool]:
+    """By who knows the noise, and by who also knows how many switches there are."""
+    true_ns = np.array([one.true_ns(at) for at in range(len(one.sizes_bytes))])
+    sizes, times = np.array(one.sizes_bytes, dtype=float), np.array(one.times_ns)
+    divisions = best_divisions(sizes, times, true_ns, SEGMENT_SIZES)
+    found = divisions[len(one.lines) - 1], best_division(divisions, one.noise)
+    return _are_near(one.starts, found[1].starts), _are_near(one.starts, found[0].starts)
+
+
+def _are_near(truth: Sequence[int], found: Sequence[int]) -> bool:
+    return len(found) == len(truth) and all(abs(a - b) <= 1 for a, b in zip(truth, found, strict=True))
 
 
 def _row(*cells: str) -> str:
@@ -372,7 +407,7 @@ def _curves_row(kind: str, noise: float, outliers: int, s: Score) -> str:
 
 def main() -> None:
     """Print the tables."""
-    print(_head("strength of the weakest switch | curves | switches placed"))
+    print(_head(f"strength of the weakest switch | curves | switches placed | {BOUNDS}"))
     print("\n".join(found_by_strength(6000)))
     print(_head(HEAD))
     kinds = {False: "straight", True: "one to three switches"}

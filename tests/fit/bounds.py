@@ -1,0 +1,102 @@
+"""What no method can do better: the bounds beside the rates of truth.py, made from the truth that a fit does not know.
+
+Parameters: the bound of Cramer and Rao (C. R. Rao, Linear Statistical Inference and Its Applications, 2nd ed., Wiley
+1973, 5a) for who knows the segments, the outliers and the noise. A value whose standard error is that bound's lies
+within 2 % of the truth by the chance of a normal one. Switches: the least squares of all divisions, for who knows how
+large the noise is, how many sizes a segment has at least, that there are no outliers, and perhaps how many there are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+SEGMENTS_MAX = 5
+PRICE = 13.0  # of all from 8 to 23, that by which most switches of truth.py's curves are placed
+
+
+def chance_within(standard_error: float, part: float = 0.02) -> float:
+    """That a normal value of this relative standard error lies within `part` of the truth."""
+    return math.erf(part / standard_error / math.sqrt(2))
+
+
+def errors_of_line(sizes: Floats, t0: float, slope: float, covariance: Floats) -> tuple[float, float, float]:
+    """The least relative standard errors of t_0, of the slope (of r_inf, too) and of n_1/2, their ratio.
+
+    `covariance` is that of the times, relative to the line.
+    """
+    times = t0 + slope * sizes
+    parts = np.stack([t0 / times, slope * sizes / times], axis=1)
+    best = np.linalg.inv(parts.T @ np.linalg.solve(covariance, parts))
+    return math.sqrt(best[0, 0]), math.sqrt(best[1, 1]), math.sqrt(best[0, 0] + best[1, 1] - 2 * best[0, 1])
+
+
+def noise_of(sizes: int, noise: float) -> Floats:
+    """The covariance of times that err by normal noise of this part each. That noise grows with the time tells, too."""
+    return np.eye(sizes) * noise**2 / (1 + 2 * noise**2)
+
+
+@dataclass(frozen=True)
+class Division:
+    """Of a curve into segments: what its lines leave, the sum of squares relative to the true times."""
+
+    starts: list[int]
+    squares: float
+
+
+def best_divisions(sizes: Floats, times: Floats, true_times: Floats, sizes_min: int) -> list[Division]:
+    """Into one segment of so many sizes at least, into two, and so on up to SEGMENTS_MAX."""
+    n = len(sizes)
+    costs = np.full((n, n + 1), np.inf)
+    for first in range(n):
+        for end in range(first + sizes_min, n + 1):
+            costs[first, end] = _squares(*(each[first:end] for each in (sizes, times, true_times)))
+    least, trails = costs[0], []
+    found = [Division([0], least[n])]
+    for _ in range(SEGMENTS_MAX - 1):
+        either = least[:n, None] + costs
+        trails.append(either.argmin(axis=0))
+        least = either.min(axis=0)
+        starts = [n]
+        for trail in reversed(trails):
+            starts.append(int(trail[starts[-1]]))
+        found.append(Division([0, *reversed(starts[1:])], least[n]))
+    return found
+
+
+def best_division(divisions: Sequence[Division], noise: float) -> Division:
+    """For who does not know how many segments there are: a switch has to lower the sum of squares by PRICE."""
+    return min(divisions, key=lambda one: one.squares / noise**2 + PRICE * len(one.starts))
+
+
+def _squares(sizes: Floats, times: Floats, true_times: Floats) -> float:
+    columns = np.stack([np.ones(len(sizes)), sizes / sizes[-1]], axis=1) / true_times[:, None]
+    values = times / true_times
+    best, *_ = np.linalg.lstsq(columns, values, rcond=None)
+    return float(np.sum((columns @ best - values) ** 2))
+
+
+def errors_of_loggp(sizes: Floats, truth: Sequence[float], messages: int, noise: float) -> tuple[float, ...]:
+    """The least relative standard errors of L, o_s, o_r, g and G, of which `truth` has the values in that order.
+
+    From all four times of all sizes; o_s and o_r of a real transport may grow with the size, and L by another rate
+    than g, so they are lines here, as the fit takes them.
+    """
+    latency, send, receive, gap, rate = truth
+    size = sizes / sizes[-1]
+    longest = rate * sizes[-1]
+    # How often L, o_s, o_r and g, each a line, stand in PRTT(1, 0), PRTT(n, 0), PRTT(1, d) and PRTT(n, d) less delays.
+    counts = [(2, 2, 2, 0), (2, 2, 2, messages - 1), (0, 1, 1, 0), (0, messages, 1, 0)]
+    values = np.array([latency, longest, send, 0.0, receive, 0.0, gap, longest])
+    rows = []
+    for each in counts:
+        columns = np.concatenate([[count * np.ones(len(size)), count * size] for count in each]).T
+        rows.append(columns / (columns @ values)[:, None])
+    every = np.concatenate(rows) * np.where(values, values, longest)
+    best = np.linalg.inv(every.T @ np.linalg.solve(noise_of(len(every), noise), every))
+    return tuple(math.sqrt(best[at, at]) for at in (0, 2, 4, 6, 7))
