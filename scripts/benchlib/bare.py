@@ -11,7 +11,7 @@ from hockney.errors import HockneyError
 from hockney.worker.processes import MARK, end_job, new_mark
 
 SOURCES = Path(__file__).resolve().parent.parent / "bench_bare"
-# As the worker's hot sources are compiled.
+# No less optimised than the worker's timed sources are.
 _FLAGS = ("-O3", "-std=c17", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-pthread")
 
 

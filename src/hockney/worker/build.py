@@ -6,7 +6,7 @@ or to clean, and an upgraded compiler, library or hockney builds anew by itself.
 
 The files are compiled in a few units: most of a small file's time goes into starting a compiler and into headers that
 all of them read. So what is static in a file still has a name of its own within its folder; the compiler says so where
-it has not. Objects are kept too: the worker of a second MPI shares all but two of them with the first one's.
+it has not. Objects are kept too: the worker of a second MPI shares all but one of them with the first one's.
 """
 
 from __future__ import annotations
@@ -41,13 +41,14 @@ _FAMILY_SOURCES = {
     "shmem": ("transports/shmem.c", "transports/shmem_start.c"),
 }
 
-# Far from every timed loop: these are not optimised, which takes a third off their time to compile; an answer of
-# 200,000 samples takes as long as before.
+# Far from every timed loop: these are not optimised, which more than halves their time to compile; an answer of 200,000
+# samples takes as long as before.
 _COLD = frozenset(
     f"{name}.c"
     for name in (
-        "answer", "command", "control", "describe", "launched", "local", "main", "pvm_daemon", "registry", "rendezvous",
-        "session", "status", "transports/stream_open", "transports/udp_open", "watch",
+        "answer", "command", "control", "describe", "floor_open", "launched", "local", "main", "measure",
+        "patterns/distance", "pvm_daemon", "registry", "rendezvous", "session", "status", "transports/channel",
+        "transports/stream_open", "transports/tcp", "transports/udp_open", "transports/unix", "watch",
     )
 )  # fmt: skip
 
@@ -169,10 +170,8 @@ def _units(recipe: Recipe) -> dict[_Unit, dict[Path, str]]:
     units: dict[_Unit, dict[Path, str]] = {}
     for source in family_sources(recipe.family):
         text = (SOURCES / source).read_text()
-        if "HK_FAMILY_" in text:
-            unit = _Unit("family", _COLD_OPTIONS, defines=(f"-DHK_FAMILY_{recipe.family.upper()}",))
-        elif str(source) in _COLD:
-            unit = _Unit("cold", _COLD_OPTIONS)
+        if str(source) in _COLD:
+            unit = _Unit("cold", _COLD_OPTIONS, defines=(f"-DHK_FAMILY_{recipe.family.upper()}",))
         elif source in own:
             unit = _Unit(recipe.family, wrapped=True)
         else:

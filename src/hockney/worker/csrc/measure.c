@@ -4,15 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "collectives.h"
 #include "pace.h"
 #include "payload.h"
 #include "registry.h"
+#include "samples.h"
 
-enum { TIMED_SEED = 0, REFERENCE_TRIPS = 5 };
+enum { TIMED_SEED = 0 };
 
 static void free_buffers(hk_bench_t *bench)
 {
@@ -53,14 +53,14 @@ static bool exceeds_memory(const hk_bench_t *bench, size_t out_room, size_t in_r
  * both at one place, a send that reads its buffer right after a receive has written the other looks to the CPU as if it
  * read what was just written, because only the low 12 bits are compared: a half round trip of 8 bytes by shm then cost
  * 67 ns instead of 50, and 250 instead of 190 between cores far apart (Zen 4). */
-enum { IN_PLACE_BYTES = 1088, REFERENCE_BYTES = 8 }; /* the reference is received in front of the receive buffer */
+enum { IN_PLACE_BYTES = 1088 }; /* the reference is received in front of the receive buffer */
 
 /* Buffers are symmetric, so every rank takes what the neediest needs. `all` is room for the needs of all ranks. */
 static hk_status_t grow_buffers(hk_bench_t *bench, const hk_plan_t *plan, size_t *all)
 {
     const size_t mine[2] = {plan->out_bytes, plan->in_bytes};
     const hk_status_t status = hk_control_allgather(bench->control, mine, sizeof mine, all);
-    size_t out_bytes = REFERENCE_BYTES;
+    size_t out_bytes = HK_REFERENCE_BYTES;
     size_t in_bytes = 0;
     for (int rank = 0; status == HK_OK && rank < bench->control->size; rank++) {
         out_bytes = all[2 * rank] > out_bytes ? all[2 * rank] : out_bytes;
@@ -116,91 +116,6 @@ static hk_status_t prepare(hk_bench_t *bench, const hk_command_t *command, hk_ru
     }
     free(all);
     return status;
-}
-
-/* This rank's CPU time so far: of its thread where the system can tell, so that ranks that are threads stay apart. */
-static void read_cpu(uint64_t *user_ns_p, uint64_t *system_ns_p)
-{
-    struct rusage usage;
-#ifdef RUSAGE_THREAD
-    getrusage(RUSAGE_THREAD, &usage);
-#else
-    getrusage(RUSAGE_SELF, &usage);
-#endif
-    *user_ns_p = (uint64_t)usage.ru_utime.tv_sec * 1000000000u + (uint64_t)usage.ru_utime.tv_usec * 1000u;
-    *system_ns_p = (uint64_t)usage.ru_stime.tv_sec * 1000000000u + (uint64_t)usage.ru_stime.tv_usec * 1000u;
-}
-
-/* The pattern's counters, then the transport's: values to value[], names to name[] where that is asked for. */
-static void read_counters(const hk_pattern_t *pattern, const hk_run_t *run, double *value, const char **name)
-{
-    const hk_transport_t *tp = run->ctx->tp;
-    hk_counter_t counter;
-    size_t count = 0;
-    for (size_t i = 0; count < HK_COUNTERS_MAX && pattern->counter != NULL && pattern->counter(run, i, &counter); i++) {
-        value[count] = counter.value;
-        name[count++] = counter.name;
-    }
-    for (size_t i = 0; count < HK_COUNTERS_MAX && tp->counter != NULL && tp->counter(run->ctx, i, &counter); i++) {
-        value[count] = counter.value;
-        name[count++] = counter.name;
-    }
-}
-
-/* At least as asked for; and where a transport keeps what it makes at first use, all messages once. At every visit:
- * what was kept is given back when another point needs larger buffers. */
-static uint64_t warmup_of(const hk_command_t *command, const hk_run_t *run, const hk_plan_t *plan)
-{
-    const uint64_t all = plan->period > 0 ? plan->period : 1;
-    const bool keeps = (run->ctx->tp->caps & HK_CAP_KEEPS) != 0;
-    return keeps && command->warmup < all ? all : command->warmup;
-}
-
-/* Ranks come together, untimed. That also drains what a one-sided definition has left under way. */
-static hk_status_t come_together(const hk_pattern_t *pattern, hk_run_t *run)
-{
-    const hk_status_t status = hk_sync(run->ctx);
-    return status == HK_OK && pattern->meet != NULL ? pattern->meet(run) : status;
-}
-
-/* Each sample: ranks come together, then one timed batch. Before the warm-up too, so that what a transport keeps for
- * the messages of their meeting is there before the first sample. */
-static hk_status_t take_samples(const hk_command_t *command, hk_run_t *run, hk_result_t *result)
-{
-    hk_ctx_t *ctx = run->ctx;
-    const hk_pattern_t *pattern = hk_patterns[command->pattern];
-    hk_status_t (*const repeat)(hk_run_t *, uint64_t) = pattern->repeat;
-    uint64_t (*const now_ns)(hk_ctx_t *) = ctx->tp->now_ns;
-    hk_account_t *account = &result->account;
-    double counted[HK_COUNTERS_MAX] = {0};
-    uint64_t user_ns = 0;
-    uint64_t system_ns = 0;
-
-    result->warmup = warmup_of(command, run, &result->plan);
-    hk_status_t status = come_together(pattern, run);
-    if (status == HK_OK && result->warmup > 0) {
-        status = repeat(run, result->warmup);
-    }
-    read_counters(pattern, run, counted, result->counter_name);
-    read_cpu(&user_ns, &system_ns);
-    const uint64_t wall_ns = now_ns(ctx);
-    for (uint64_t i = 0; status == HK_OK && i < command->samples; i++) {
-        status = come_together(pattern, run);
-        if (status == HK_OK) {
-            const uint64_t start_ns = now_ns(ctx);
-            status = repeat(run, command->batch);
-            result->elapsed_ns[i] = now_ns(ctx) - start_ns;
-        }
-    }
-    account->wall_ns = now_ns(ctx) - wall_ns;
-    read_cpu(&account->cpu_user_ns, &account->cpu_system_ns);
-    account->cpu_user_ns -= user_ns;
-    account->cpu_system_ns -= system_ns;
-    read_counters(pattern, run, account->counter, result->counter_name);
-    for (size_t i = 0; i < HK_COUNTERS_MAX; i++) {
-        account->counter[i] -= counted[i];
-    }
-    return status == HK_OK ? hk_sync(ctx) : status;
 }
 
 /* How many messages to this rank a transport has lost since open. */
@@ -304,40 +219,6 @@ static hk_status_t verify(hk_bench_t *bench, const hk_command_t *command, hk_run
     return status;
 }
 
-/* Half a round trip of a short message between ranks 0 and 1, the median of a few: what a floor is for where there is
- * no shared line. All ranks call it, ranks 0 and 1 do it. It receives where no pattern has anything. */
-static hk_status_t refer(hk_bench_t *bench, double *half_ns_p)
-{
-    hk_ctx_t *ctx = bench->ctx;
-    const hk_transport_t *tp = ctx->tp;
-    double sorted[REFERENCE_TRIPS];
-    int taken = 0;
-    hk_status_t status = HK_OK;
-    for (int trip = -1; trip < REFERENCE_TRIPS && status == HK_OK && ctx->rank < 2; trip++) {
-        const uint64_t start_ns = tp->now_ns(ctx);
-        if (ctx->rank == 0) {
-            status = tp->send(ctx, 1, bench->out, REFERENCE_BYTES);
-        }
-        if (status == HK_OK) {
-            status = tp->recv(ctx, 1 - ctx->rank, bench->in, REFERENCE_BYTES);
-        }
-        if (status == HK_OK && ctx->rank == 1) {
-            status = tp->send(ctx, 0, bench->out, REFERENCE_BYTES);
-        }
-        const double half_ns = (double)(tp->now_ns(ctx) - start_ns) / 2.0;
-        if (trip < 0) {
-            continue; /* brings both together */
-        }
-        int k = taken++;
-        for (; k > 0 && sorted[k - 1] > half_ns; k--) {
-            sorted[k] = sorted[k - 1];
-        }
-        sorted[k] = half_ns;
-    }
-    *half_ns_p = taken == REFERENCE_TRIPS ? sorted[REFERENCE_TRIPS / 2] : -1.0;
-    return status;
-}
-
 typedef struct look {
     double floor_ns, solo_ns, pace_ns; /* negative: none */
 } look_t;
@@ -360,7 +241,7 @@ static hk_status_t look(hk_bench_t *bench, look_t *look_p)
     hk_status_t status = HK_OK;
     *look_p = (look_t){.floor_ns = hk_floor_quick(&bench->floor), .solo_ns = -1.0, .pace_ns = -1.0};
     if (kind != NULL && bench->floor.apart) {
-        status = refer(bench, &look_p->floor_ns);
+        status = hk_refer(bench, &look_p->floor_ns);
     }
     if (bench->floor.why == NULL && has_pace) {
         look_p->solo_ns = hk_floor_alone(&bench->floor, hk_pace_ns);
@@ -391,7 +272,7 @@ static hk_status_t run_point(hk_bench_t *bench, const hk_command_t *command, hk_
     look_t before, after;
     hk_status_t status = look(bench, &before);
     if (status == HK_OK) {
-        status = take_samples(command, run, result);
+        status = hk_take_samples(command, run, result);
     }
     if (status == HK_OK) {
         status = look(bench, &after);

@@ -22,10 +22,10 @@ static const hk_stream_family_t tcp_family = {
 };
 
 /* What a rank tells all others: where it listens, or that it can't, so that nobody waits for it. */
-typedef struct place {
+typedef struct tcp_place {
     hk_status_t status;
     hk_address_t address;
-} place_t;
+} tcp_place_t;
 
 /* Between hosts: the address at which this host reaches rank 0, since that one is known to carry traffic. */
 static hk_status_t listen_here(const hk_job_t *job, int *listener_p, hk_address_t *address_p)
@@ -43,9 +43,9 @@ static hk_status_t listen_here(const hk_job_t *job, int *listener_p, hk_address_
     return hk_rendezvous_listen(host, job->rank, listener_p, address_p);
 }
 
-static hk_status_t exchange_places(const hk_job_t *job, int *listener_p, place_t *places)
+static hk_status_t exchange_places(const hk_job_t *job, int *listener_p, tcp_place_t *places)
 {
-    place_t mine;
+    tcp_place_t mine;
     memset(&mine, 0, sizeof mine);
     mine.status = listen_here(job, listener_p, &mine.address);
     hk_status_t status = hk_control_allgather(job->control, &mine, sizeof mine, places);
@@ -56,7 +56,7 @@ static hk_status_t exchange_places(const hk_job_t *job, int *listener_p, place_t
 }
 
 /* Every rank goes to those below it and then waits for those above it, each of which finds it waiting: no circle. */
-static hk_status_t meet(const hk_job_t *job, int listener, const place_t *places, int *fds)
+static hk_status_t meet(const hk_job_t *job, int listener, const tcp_place_t *places, int *fds)
 {
     hk_status_t status = HK_OK;
     for (int peer = 0; status == HK_OK && peer < job->rank; peer++) {
@@ -69,7 +69,7 @@ static hk_status_t meet(const hk_job_t *job, int listener, const place_t *places
     return status;
 }
 
-static hk_status_t tcp_connect_all(const hk_job_t *job, hk_stream_t *stream, place_t *places, int *fds)
+static hk_status_t tcp_connect_all(const hk_job_t *job, hk_stream_t *stream, tcp_place_t *places, int *fds)
 {
     int listener = -1;
     for (int peer = 0; peer < job->size; peer++) {
@@ -91,7 +91,7 @@ static hk_status_t tcp_connect_all(const hk_job_t *job, hk_stream_t *stream, pla
 /* For the record, because it matters even on the loopback: bbr paces what it sends by what it has seen of a connection
  * so far, and so long messages take 10-50 % more or less time from one connection to the next; reno and cubic do not.
  */
-static void tcp_describe(const hk_job_t *job, hk_stream_t *stream, const place_t *mine, hk_stream_wait_t wait)
+static void tcp_describe(const hk_job_t *job, hk_stream_t *stream, const tcp_place_t *mine, hk_stream_wait_t wait)
 {
     char control[16] = "";
     socklen_t len = sizeof control - 1;
@@ -105,12 +105,12 @@ static void tcp_describe(const hk_job_t *job, hk_stream_t *stream, const place_t
 }
 
 /* The part after which every rank has memory: on all ranks or on none. */
-static hk_status_t open_room(const hk_job_t *job, const hk_transport_t *tp, hk_stream_t **stream_p, place_t **places_p,
-                             int **fds_p)
+static hk_status_t open_room(const hk_job_t *job, const hk_transport_t *tp, hk_stream_t **stream_p,
+                             tcp_place_t **places_p, int **fds_p)
 {
     hk_stream_t *stream = NULL;
     int *fds = calloc((size_t)job->size, sizeof *fds);
-    place_t *places = calloc((size_t)job->size, sizeof *places);
+    tcp_place_t *places = calloc((size_t)job->size, sizeof *places);
     hk_status_t mine = hk_stream_create(job, tp, &tcp_family, &stream);
     if (mine == HK_OK && (fds == NULL || places == NULL)) {
         hk_log(job->rank, "%s: no memory for the addresses of %d ranks", tp->name, job->size);
@@ -134,7 +134,7 @@ static hk_status_t open_room(const hk_job_t *job, const hk_transport_t *tp, hk_s
 static hk_status_t open_as(const hk_job_t *job, const hk_transport_t *tp, hk_stream_wait_t wait, hk_ctx_t **ctx_p)
 {
     hk_stream_t *stream;
-    place_t *places;
+    tcp_place_t *places;
     int *fds;
     hk_status_t status = open_room(job, tp, &stream, &places, &fds);
     if (status != HK_OK) {

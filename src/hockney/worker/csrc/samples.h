@@ -1,0 +1,17 @@
+/* What is timed of a point. Apart from measure.c, because that is compiled without optimisation. */
+#ifndef HK_SAMPLES_H
+#define HK_SAMPLES_H
+
+#include "measure.h"
+
+enum { HK_REFERENCE_BYTES = 8 };
+
+/* The warm-up and all samples of a prepared point, into result's samples and account. Each sample: ranks come together,
+ * then one timed batch. */
+hk_status_t hk_take_samples(const hk_command_t *command, hk_run_t *run, hk_result_t *result);
+
+/* Half a round trip of a short message between ranks 0 and 1, the median of a few: what a floor is for where there is
+ * no shared line. All ranks call it, ranks 0 and 1 do it. It receives where no pattern has anything. */
+hk_status_t hk_refer(hk_bench_t *bench, double *half_ns_p);
+
+#endif
