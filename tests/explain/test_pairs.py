@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.report.runs import Made, options, store_run
@@ -19,18 +20,19 @@ from hockney.machine.topology import Cache, Topology
 from hockney.model import Point
 
 
-def matrices(path: Path, made: list[Made], hosts: tuple[str, ...] = ()) -> list[PairMatrix]:
-    store_run(path / "r.db", "allpairs", made, hosts=hosts)
+def matrices(path: Path, made: list[Made], **how: Any) -> list[PairMatrix]:
+    store_run(path / "r.db", "allpairs", made, **how)
     with open_results(path / "r.db") as results:
         return pair_matrices(results.run())
 
 
-def idle(ranks: int, times: dict[tuple[int, int], float], fallback: float) -> list[Made]:
+def idle(ranks: int, times: dict[tuple[int, int], float], fallback: float, visits: int = 9) -> list[Made]:
     return [
         Made(
             Point("mpi", "pingpong", ranks, 8, options(source=a, target=b)),
             times.get((min(a, b), max(a, b)), fallback) * (1 + 0.001 * ((3 * a + b) % 5)),
             divisor=2,
+            visits=visits,
         )
         for a, b in itertools.permutations(range(ranks), 2)
     ]
@@ -82,15 +84,43 @@ def test_pairs_are_told_apart_by_what_their_cpus_share(tmp_path: Path) -> None:
         caches=(Cache(3, "unified", 1 << 20, 64, (0, 1, 2, 3)), Cache(3, "unified", 1 << 20, 64, (4, 5)),
                 Cache(3, "unified", 1 << 20, 64, (6, 7))),
     )  # fmt: skip
-    store_run(tmp_path / "r.db", "allpairs", idle(8, {}, 1000.0), pinned=True, facts={"topology": topology.as_json()})
-    with open_results(tmp_path / "r.db") as results:
-        (matrix,) = pair_matrices(results.run())
+    (matrix,) = matrices(tmp_path, idle(8, {}, 1000.0), pinned=True, facts={"topology": topology.as_json()})
     assert {one.name: len(one.pairs) for one in matrix.classes} == {
         "one core": 4,
         "one last-level cache": 4,
         "one package": 8,
         "one host": 12,
     }
+
+
+def test_a_pair_is_judged_over_all_launches(tmp_path: Path) -> None:
+    """Pair (0, 1) is slow in all of six launches, pair (2, 3) in five of them."""
+    quick = idle(4, {(0, 1): 1300.0}, 1000.0, visits=6)
+    slow = idle(4, {(0, 1): 1300.0, (2, 3): 1300.0}, 1000.0, visits=30)
+    made = [dataclasses.replace(one, then=then) for one, then in zip(slow, quick, strict=True)]
+    (matrix,) = matrices(tmp_path, made, launches=[{}] * 6)
+    assert {time.n for time in matrix.times.values()} == {6}
+    assert [outlier.ranks for outlier in matrix.outliers] == [(0, 1)]
+
+
+def test_a_pair_is_of_what_its_ranks_shared_in_every_launch(tmp_path: Path) -> None:
+    topology = Topology(source="sysfs", cores=((0, 1), (2, 3)), packages=((0, 1, 2, 3),), caches=())
+    (matrix,) = matrices(
+        tmp_path,
+        idle(3, {}, 1000.0),
+        facts={"topology": topology.as_json()},
+        launches=[{"cpus": (0, 1, 2)}, {"cpus": (0, 2, 3)}],
+    )
+    assert {one.name: one.pairs for one in matrix.classes} == {"one package": ((0, 1), (0, 2), (1, 2))}
+    assert matrix.cpus == (0, -1, -1)
+
+
+def test_a_rank_that_was_elsewhere_in_another_launch_is_named_with_both_hosts(tmp_path: Path) -> None:
+    launches = [{"hosts": ("a", "a", "b")}, {"hosts": ("a", "b", "b"), "oversubscribed": True}]
+    (matrix,) = matrices(tmp_path, idle(3, {}, 1000.0), launches=launches)
+    assert matrix.hosts == ("a", "a or b", "b")
+    assert [one.name for one in matrix.classes] == ["between hosts"]
+    assert matrix.oversubscribed
 
 
 def test_points_with_other_options_make_another_matrix(tmp_path: Path) -> None:
@@ -188,7 +218,7 @@ def test_between_hosts_pairs_are_told_apart_by_their_times(tmp_path: Path) -> No
     hosts = ("a", "a", "b", "b", "c", "c")
     far = {(a, b): 3000.0 for a in (0, 1, 2, 3) for b in (4, 5)}
     near = {(a, b): 1000.0 for a in (0, 1) for b in (2, 3)}
-    (matrix,) = matrices(tmp_path, idle(6, {**far, **near}, 200.0), hosts)
+    (matrix,) = matrices(tmp_path, idle(6, {**far, **near}, 200.0), hosts=hosts)
     found = {one.name: (len(one.pairs), round(one.median_ns, -2)) for one in matrix.classes}
     assert found == {
         "one host": (3, 200.0),

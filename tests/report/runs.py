@@ -78,31 +78,36 @@ def store_run(
     facts: Mapping[str, Any] = FACTS,
     pinned: bool = False,
     hosts: Sequence[str] = (),
+    launches: Sequence[Mapping[str, Any]] = ({},),
     **info: Any,
 ) -> None:
     """Store a run of these points. Each visit's three samples are one apart, so medians are exact.
 
     `pinned`: rank r was on CPU r, else all were on CPU 0. `hosts` are those of the ranks; without, all are one.
+    `launches` says of each launch what is its own; rounds are spread over them evenly, one launch after the other.
     """
     with Store.open(path) as store:
         run = store.create_run(make_info(suite=suite, facts=dict(facts), **info))
         store.add_points(run, [one.point for one in made])
-        launches: dict[tuple[str, int], int] = {}
+        started: dict[tuple[str, int], list[int]] = {}
         for one in made:
             key = (one.point.transport, one.point.ranks)
-            if key not in launches:
-                launch = make_launch(
-                    one.point.transport,
-                    library=f"the library of {one.point.transport}",
-                    ranks=one.point.ranks,
-                    cpus=tuple(range(one.point.ranks)) if pinned else (0,) * one.point.ranks,
-                    hosts=tuple(hosts) or ("here",) * one.point.ranks,
-                    oversubscribed=oversubscribed,
-                )
-                launches[key] = store.add_launch(run, launch)
-        for round_ in range(max(one.visits + (one.then.visits if one.then else 0) for one in made)):
+            if key not in started:
+                of_all: dict[str, Any] = {
+                    "library": f"the library of {one.point.transport}",
+                    "ranks": one.point.ranks,
+                    "cpus": tuple(range(one.point.ranks)) if pinned else (0,) * one.point.ranks,
+                    "hosts": tuple(hosts) or ("here",) * one.point.ranks,
+                    "oversubscribed": oversubscribed,
+                }
+                started[key] = [
+                    store.add_launch(run, make_launch(one.point.transport, **{**of_all, **own})) for own in launches
+                ]
+        rounds = max(one.visits + (one.then.visits if one.then else 0) for one in made)
+        for round_ in range(rounds):
+            launch = round_ * len(launches) // rounds
             visits = [
-                visit_of(now, launches[one.point.transport, one.point.ranks], round_)
+                visit_of(now, started[one.point.transport, one.point.ranks][launch], round_)
                 for one in made
                 if (now := _in_round(one, round_)) is not None and one.skipped is None and one.failed is None
             ]

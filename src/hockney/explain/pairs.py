@@ -8,6 +8,8 @@ A pair stands out from its class where its interval lies above 1.1 times the cla
 it than four of the class's spreads (1.48 median absolute deviations; P. J. Rousseeuw, C. Croux, Alternatives to the
 Median Absolute Deviation, JASA 88, 1993). A class of fewer than four pairs has no outliers: nobody can say which one
 is odd.
+
+All launches of a run make one matrix. A pair shares what its ranks shared in every one of them.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from hockney.fit import Estimate
 from hockney.library import Run, Series
 from hockney.machine.topology import Topology
 from hockney.model import Launch, Point, PointStatus
-from hockney.stats import median
+from hockney.stats import time_of
 from hockney.stats.interval import Interval
 from hockney.stats.states import MIXED, State
 from hockney.store import VisitSummary
@@ -77,7 +79,7 @@ class PairMatrix:
     """Half round trips between all pairs, in one state of the machine. `missing` pairs have no figure in that state.
 
     `options` are the pattern's, but for those that name the pair. Classes and outliers have a pair once, the lower rank
-    first.
+    first. A rank that launches put on several hosts has them as `a or b`, and the CPU -1 if it was not always the same.
     """
 
     transport: str
@@ -90,7 +92,7 @@ class PairMatrix:
     ranks: int
     hosts: tuple[str, ...]
     cpus: tuple[int, ...]
-    oversubscribed: bool  # then these are scheduling times
+    oversubscribed: bool  # some launch was: then these are scheduling times
     times: Mapping[Pair, Interval]
     missing: int
     classes: tuple[PairClass, ...]
@@ -143,7 +145,7 @@ def pair_matrices(run: Run) -> list[PairMatrix]:
 _Key = tuple[str, int, int, str, Options]  # transport, ranks, bytes, pattern
 _Summaries = Sequence[tuple[VisitSummary, State]]
 _Measured = list[tuple[Series, _Summaries, list[Pair]]]
-_Medians = dict[State, list[float]]  # one a visit
+_Medians = dict[State, list[tuple[float, int]]]  # one a visit, with its launch
 
 
 def _of_pairs(run: Run) -> dict[_Key, _Measured]:
@@ -180,16 +182,16 @@ def _matrix(run: Run, key: _Key, measured: _Measured, topology: Topology | None)
         for pair in own
     ]
     seen = Counter(state for _, by_state in cells for state in by_state)
-    launch = next((one for one in run.launches.values() if (one.transport, one.ranks) == (transport, ranks)), None)
-    if not seen or launch is None:
+    if not seen:
         return None
     state = seen.most_common(1)[0][0]
-    times = {pair: median(by_state[state]) for pair, by_state in cells if state in by_state}
-    both: dict[Pair, list[float]] = {}
+    times = {pair: _time(by_state[state]) for pair, by_state in cells if state in by_state}
+    both: dict[Pair, list[tuple[float, int]]] = {}
     for (a, b), by_state in cells:
         both.setdefault((min(a, b), max(a, b)), []).extend(by_state.get(state, ()))
-    once = {pair: median(values_ns) for pair, values_ns in both.items() if values_ns}
-    classes = _classes(once, launch, topology)
+    once = {pair: _time(medians) for pair, medians in both.items() if medians}
+    launches = [run.launches[number] for number in sorted({number for own in both.values() for _, number in own})]
+    classes = _classes(once, launches, topology)
     return PairMatrix(
         transport=transport,
         pattern=pattern,
@@ -199,9 +201,9 @@ def _matrix(run: Run, key: _Key, measured: _Measured, topology: Topology | None)
         state=state.name,
         floor_ns=state.floor_ns,
         ranks=ranks,
-        hosts=launch.hosts,
-        cpus=launch.cpus,
-        oversubscribed=launch.oversubscribed,
+        hosts=tuple(" or ".join(dict.fromkeys(own)) for own in zip(*(one.hosts for one in launches), strict=True)),
+        cpus=tuple(own[0] if len(set(own)) == 1 else -1 for own in zip(*(one.cpus for one in launches), strict=True)),
+        oversubscribed=any(one.oversubscribed for one in launches),
         times=times,
         missing=len(cells) - len(times),
         classes=classes,
@@ -223,8 +225,13 @@ def _medians(visits: _Summaries) -> _Medians:
     medians: _Medians = {}
     for visit, state in visits:
         if visit.median_ns is not None and state != MIXED:
-            medians.setdefault(state, []).append(visit.median_ns)
+            medians.setdefault(state, []).append((visit.median_ns, visit.launch_id))
     return medians
+
+
+def _time(medians: Iterable[tuple[float, int]]) -> Interval:
+    medians_ns, launch_ids = zip(*medians, strict=True)
+    return time_of(medians_ns, launch_ids)[0]
 
 
 def _medians_of_ranks(series: Series, ranks: Sequence[int]) -> _Medians:
@@ -236,7 +243,7 @@ def _medians_of_ranks(series: Series, ranks: Sequence[int]) -> _Medians:
         if visit.elapsed_ns.size and state != MIXED:
             slower = visit.elapsed_ns[list(ranks)].max(axis=0)
             time_ns = float(np.median(slower)) / (visit.batch * visit.definition.divisor)
-            medians.setdefault(state, []).append(time_ns)
+            medians.setdefault(state, []).append((time_ns, visit.launch_id))
     return medians
 
 
@@ -251,11 +258,14 @@ def topology_of(run: Run) -> Topology | None:
 # ---- classes ---------------------------------------------------------------------------------------------------------
 
 
-def _classes(times: Mapping[Pair, Interval], launch: Launch, topology: Topology | None) -> tuple[PairClass, ...]:
+def _classes(
+    times: Mapping[Pair, Interval], launches: Sequence[Launch], topology: Topology | None
+) -> tuple[PairClass, ...]:
     members: dict[str, list[Pair]] = {}
     for pair in times:
-        members.setdefault(_shared(pair, launch, topology), []).append(pair)
-    between = members.pop("", [])
+        farthest = max((_shared(pair, launch, topology) for launch in launches), key=PAIR_CLASSES.index)
+        members.setdefault(farthest, []).append(pair)
+    between = members.pop(PAIR_CLASSES[-1], [])
     classes = [_class(name, members[name], times) for name in sorted(members, key=_CLASSES.index)]
     clusters = _clusters(between, times)
     for number, cluster in enumerate(clusters, start=1):
@@ -282,16 +292,16 @@ def classes_of(run: Run) -> Callable[[Pair, int], str]:
         launch = run.launches.get(launch_id)
         if launch is None or max(pair) >= min(len(launch.hosts), len(launch.cpus)):
             return ""
-        return _shared(pair, launch, topology) or PAIR_CLASSES[-1]
+        return _shared(pair, launch, topology)
 
     return class_of
 
 
 def _shared(pair: Pair, launch: Launch, topology: Topology | None) -> str:
-    """The closest thing that two ranks share; empty between hosts."""
+    """Which of PAIR_CLASSES two ranks are of: the closest thing that they share."""
     a, b = pair
     if launch.hosts[a] != launch.hosts[b]:
-        return ""
+        return PAIR_CLASSES[-1]
     # What is known is the machine that hockney runs on; all hosts are taken to be built alike.
     cpus = {launch.cpus[a], launch.cpus[b]}
     if topology is not None and -1 not in cpus:
