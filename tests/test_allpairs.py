@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.test_hosts import ip, remote_shell
 
@@ -65,12 +66,12 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield remote_shell(shell, {address(rank): name for rank, name in enumerate(names)})
 
 
-def test_groups_of_hosts_are_told_apart_and_the_slow_pair_is_named(agent: Path, tmp_path: Path) -> None:
-    store = tmp_path / "r.db"
-    argv = [sys.executable, "-m", "hockney", "run", "allpairs", "-t", "tcp", "-n", str(RANKS), "--bytes", "8"]
+def measure(agent: Path, store: Path, *words: str) -> str:
+    """What `hockney run` says of these on all ranks, with 8 B over TCP."""
+    argv = [sys.executable, "-m", "hockney", "run", *words, "-t", "tcp", "-n", str(RANKS), "--bytes", "8"]
     hosts = ",".join(address(rank) for rank in range(RANKS))
     done = subprocess.run(
-        [*argv, "--hosts", hosts, "--time", "120s", "--precision", "99%", "--store", str(store)],
+        [*argv, "--hosts", hosts, "--precision", "99%", "--store", str(store)],
         env={**os.environ, "HOCKNEY_RSH": str(agent)},
         capture_output=True,
         text=True,
@@ -78,19 +79,45 @@ def test_groups_of_hosts_are_told_apart_and_the_slow_pair_is_named(agent: Path, 
         check=False,
     )
     assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_groups_of_hosts_are_told_apart_and_the_slow_pair_is_named(agent: Path, tmp_path: Path) -> None:
+    store = tmp_path / "r.db"
+    said = measure(agent, store, "allpairs", "--time", "120s")
     with Store.open(store, readonly=True) as results:
         run = Run(results, 1)
         matrices = {matrix.load: matrix for matrix in pair_matrices(run)}
         found = {one.sentence for one in explain_run(run).findings if one.kind == "pairs that stand out"}
     assert set(matrices) == {"idle", "loaded"}
-    print(done.stdout)  # shown where what follows fails
+    print(said)  # shown where what follows fails
     for matrix in matrices.values():
         assert_as_made(matrix)
     assert len(found) == 2
     names = f"ranks 1 ({PREFIX}1) and 4 ({PREFIX}4) take"
     assert all(names in sentence for sentence in found)
     assert "one pair at a time" in min(found, key=lambda sentence: "at once" in sentence)
-    assert names in done.stdout
+    assert names in said
+
+
+@pytest.mark.parametrize(
+    ("timed", "pattern"),
+    [
+        ((0, 1), ["twoway"]),
+        ((1,), ["stream", "-o", "source=0", "-o", "writes=1"]),
+        ((0,), ["stream", "-o", "source=1", "-o", "writes=1"]),
+    ],
+)
+def test_both_ends_begin_at_once_however_far_the_others_are(
+    agent: Path, tmp_path: Path, timed: tuple[int, ...], pattern: list[str]
+) -> None:
+    """Whoever waits for a message waits while it travels: it is not there before the clock starts."""
+    measure(agent, tmp_path / "r.db", *pattern, "--time", "3s")
+    with Store.open(tmp_path / "r.db", readonly=True) as results:
+        (series,) = Run(results, 1).series
+        for rank in timed:
+            elapsed_ns = np.concatenate([samples[rank] for samples in series.elapsed_ns])
+            assert np.median(elapsed_ns) > NEAR_MS * 1e6 / 2, f"rank {rank}"
 
 
 def assert_as_made(matrix: PairMatrix) -> None:

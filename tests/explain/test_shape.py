@@ -85,6 +85,22 @@ def test_what_ucx_copies_in_one_piece_is_a_threshold_of_the_mpich_over_it() -> N
     (switch,) = found("protocol switches", reading(made))
     assert switch.sizes_bytes == (8192, 16384)
     assert "Documented there: UCX_POSIX_SEG_SIZE, UCX_SYSV_SEG_SIZE, 8,256 B" in switch.sentence
+    assert "in builds with ch4:ucx" in switch.sentence  # a run of an earlier version doesn't say which it was
+
+
+def test_of_a_known_build_only_its_own_sizes_are_quoted() -> None:
+    def told(device: str, last_bytes: int) -> str:
+        transport, sizes = "mpi@mpich-4.0.2", [*SIZES, 131072, 262144, 524288]
+        made = curve(
+            lambda size: 500 + 0.1 * size + (9000 if size > last_bytes else 0), transport=transport, sizes=sizes
+        )
+        known = reading(made, libraries={transport: f"MPICH 4.0.2 ({device})"})
+        return " ".join(one.sentence for one in found("protocol switches", known))
+
+    for device, last_bytes, name in (("ch4:ucx", 8192, "UCX_POSIX_SEG_SIZE"), ("ch4:ofi", 65536, "IQUEUE_CELL_SIZE")):
+        assert f"Documented there: {name}" in told(device, last_bytes).replace("MPIR_CVAR_CH4_SHM_POSIX_", "")
+        assert "in builds with" not in told(device, last_bytes)
+        assert name not in told("ch3:nemesis", last_bytes)
 
 
 @pytest.mark.parametrize(
@@ -136,6 +152,10 @@ def test_nothing_is_said_of_sizes_that_only_some_builds_have() -> None:
     made = curve(line(), transport="mpi@mpich-4.0.2", sizes=[*SIZES, 131072, 262144, 524288])
     assert {one.is_of_build for one in thresholds_of(made.transport, {})} == {True}
     assert found("nothing at a documented size", reading(made)) == []
+    known = reading(made, libraries={made.transport: "MPICH 4.0.2 (ch4:ofi)"})
+    (unseen,) = found("nothing at a documented size", known)
+    assert "IQUEUE_CELL_SIZE" in unseen.sentence
+    assert "UCX" not in unseen.sentence
 
 
 def test_a_library_is_asked_by_the_programs_beside_its_launcher() -> None:

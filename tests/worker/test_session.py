@@ -90,7 +90,7 @@ def test_a_session_from_hello_to_quit(mpi: Mpi | None) -> None:
             assert [rank.cpu for rank in hello.ranks] == list(CPUS[:2])
             assert {rank.cpus_usable for rank in hello.ranks} == {1}
         if mpi:
-            assert (hello.family, hello.transport, hello.library) == ("mpi", "mpi", mpi.name)
+            assert (hello.family, hello.transport, hello.library.partition(" (")[0]) == ("mpi", "mpi", mpi.name)
         answer = session.measure("pingpong", bytes=1024, batch=10, samples=7, warmup=3, timeout_s=30)
         assert (answer.bytes, answer.batch, answer.warmup, answer.divisor) == (1024, 10, 3, 2)
         assert [len(series) for series in answer.elapsed_ns] == [7, 7]
@@ -400,6 +400,17 @@ def test_a_rank_killed_on_another_host_ends_the_job(agent: Path) -> None:
         pid = session.hello().ranks[1].pid
         with soon(lambda: os.kill(pid, signal.SIGKILL)), pytest.raises(WorkerDied):
             session.measure("pingpong", batch=ENDLESS, timeout_s=60)
+
+
+@EVERY_MPI
+def test_an_mpich_tells_the_device_that_it_was_built_for(mpi: Mpi) -> None:
+    if mpi.kind != "mpich":
+        pytest.skip("only an MPICH has one")
+    said = subprocess.run([mpi.mpiexec.with_name("mpichversion")], capture_output=True, text=True, check=True).stdout
+    device = re.search(r"^MPICH Device:\s*(.+?)\s*$", said, re.MULTILINE)
+    assert device is not None
+    with WorkerSession(job(mpi)) as session:
+        assert session.hello().library == f"{mpi.name} ({device[1]})"
 
 
 # ---- the wrong mpiexec ---------------------------------------------------------------------------------------------

@@ -315,6 +315,7 @@ def _switches(changes: Iterable[SeriesChange], base: _Side) -> dict[CurveKey, tu
     for point in base.visits_ns:
         if curve_of(point) in moved:
             curves.setdefault(curve_of(point), []).append(point)
+    libraries = {launch.transport: launch.library for launch in base.run.launches.values()}
     found: dict[CurveKey, tuple[KnownSwitch, ...]] = {}
     for curve, points in curves.items():
         # A definition counts the bytes of its own size, so a state may have one for each.
@@ -324,7 +325,8 @@ def _switches(changes: Iterable[SeriesChange], base: _Side) -> dict[CurveKey, tu
         most = Counter(state for state, _, launches in seen for _ in launches).most_common(1)[0][0]
         times_ns = {size: statistics.median(_values(launches)) for state, size, launches in seen if state == most}
         # By the name that the base has for it, which tells the version.
-        found[curve] = known_switches(times_ns, base.points[points[0]].point.transport, base.run.info.facts)
+        transport = base.points[points[0]].point.transport
+        found[curve] = known_switches(times_ns, transport, base.run.info.facts, libraries.get(transport, ""))
     return found
 
 

@@ -37,14 +37,16 @@ class KnownSwitch:
         return self.name is not None and "eager" in self.name
 
 
-def known_switches(times_ns: Mapping[int, float], transport: str, facts: Mapping[str, Any]) -> tuple[KnownSwitch, ...]:
+def known_switches(
+    times_ns: Mapping[int, float], transport: str, facts: Mapping[str, Any], library: str
+) -> tuple[KnownSwitch, ...]:
     """Those of a curve, from its time at each size, in one state of the machine. Bends and small jumps are none."""
     if len(times_ns) < _SIZES_MIN:
         return ()
     fit = fit_segments(list(times_ns), list(times_ns.values()))
     if not isinstance(fit, SegmentFit):
         return ()
-    thresholds = list(thresholds_of(transport, facts))
+    thresholds = list(thresholds_of(transport, facts, library))
     found = []
     for switch in fit.switches:
         if not switch.is_jump:

@@ -92,7 +92,8 @@ def _height(switch: Switch) -> str:
 
 def documented_of(curve: Curve, reading: Reading) -> list[Threshold]:
     """The documented sizes of a curve's transport."""
-    return list(thresholds_of(curve.transport, reading.facts, reading.launchers.get(curve.transport, "")))
+    library, launcher = (of.get(curve.transport, "") for of in (reading.libraries, reading.launchers))
+    return list(thresholds_of(curve.transport, reading.facts, library, launcher))
 
 
 def _known(curve: Curve, switch: Switch, reading: Reading) -> list[Threshold]:

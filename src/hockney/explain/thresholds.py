@@ -12,6 +12,7 @@ from hockney.explain.data import rows_of
 from hockney.units import format_bytes
 
 _VERSION = re.compile(r"-(\d+(?:\.\d+)*)")
+_DEVICE = re.compile(r"^MPICH \S+ \((.+)\)$")  # the worker's name of the library: `MPICH 4.0.2 (ch4:ucx)`
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,8 @@ class Threshold:
     """A documented size; `ask` is how the library at hand tells its own.
 
     `first_bytes` is the shortest message that is sent in the other way. `is_of_machine` says that the size was read
-    from the machine, where other sizes are the library's defaults; `is_of_build`, that some builds only have it.
+    from the machine, where other sizes are the library's defaults; `is_of_build`, that some builds only have it and it
+    is not known whether this is one.
     """
 
     name: str
@@ -41,21 +43,29 @@ class Threshold:
         return f"{self.name}, {format_bytes(self.bytes)} {whose}: {self.meaning} (see {self.ask})"
 
 
-def thresholds_of(transport: str, facts: Mapping[str, Any], launcher: str = "") -> Iterator[Threshold]:
+def thresholds_of(
+    transport: str, facts: Mapping[str, Any], library: str = "", launcher: str = ""
+) -> Iterator[Threshold]:
     """What is documented of a transport, in the version that its name carries.
 
-    `facts` are those of the run, `launcher` is what started its jobs.
+    `facts` are those of the run, `library` is what the worker called the library, with the device of an MPICH (runs of
+    earlier versions don't tell it), and `launcher` what started its jobs.
     """
+    known = _DEVICE.match(library)
     for row in rows_of("thresholds"):
         size = row.get("bytes") or (facts.get("network") or {}).get(row["fact"])
+        device = row.get("device")
+        if known and device not in (None, known[1]):
+            continue
+        is_of_build = device is not None and known is None
         if size and _is_meant(transport, row["transports"], *row["versions"]):
             yield Threshold(
                 name=row["name"],
                 bytes=size,
                 first_bytes=size - row.get("header_bytes", 0) + (row["changes"] == "longer"),
                 is_of_machine="fact" in row,
-                is_of_build=row.get("is_of_build", False),
-                meaning=row["meaning"],
+                is_of_build=is_of_build,
+                meaning=f"in builds with {device}, {row['meaning']}" if is_of_build else row["meaning"],
                 ask=own_command(row["ask"], launcher),
                 source=row["source"],
             )

@@ -1,6 +1,7 @@
 /* Pairs (ATLAS Com-1.4): each rank of the first half sends one-way to its partner in the second half, all at once; the
  * time per message, as the mean over the sources. */
 #include "flow.h"
+#include "roundtrip.h"
 
 static hk_plan_t pairs_plan(const hk_run_t *run)
 {
@@ -12,6 +13,13 @@ static hk_status_t pairs_repeat(hk_run_t *run, uint64_t reps)
     const int half = run->ctx->size / 2;
     const int rank = run->ctx->rank;
     return rank < half ? hk_flow_send(run, rank + half, reps) : hk_flow_receive(run, rank - half, reps);
+}
+
+static hk_status_t pairs_meet(hk_run_t *run)
+{
+    const int half = run->ctx->size / 2;
+    const int rank = run->ctx->rank;
+    return hk_meet(run, rank < half ? rank + half : rank - half, rank < half);
 }
 
 static bool pairs_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
@@ -32,6 +40,7 @@ const hk_pattern_t hk_pattern_pairs = {
     .sized = true,
     .option = {HK_FLOW_OPTIONS},
     .plan = pairs_plan,
+    .meet = pairs_meet,
     .repeat = pairs_repeat,
     .expected = pairs_expected,
 };

@@ -37,3 +37,40 @@ hk_status_t hk_roles_meet(const hk_run_t *run, const int64_t *option)
     const int rank = run->ctx->rank;
     return hk_meet(run, hk_role_peer(rank, option), rank == hk_source(option));
 }
+
+/* A sleep may end late by some tens of microseconds, so the rest of a wait is spent awake. Not all of it: the CPU may
+ * be that of whoever carries the message meanwhile. */
+static void wait_until(hk_ctx_t *ctx, uint64_t end_ns)
+{
+    enum { AWAKE_NS = 200 * 1000 };
+    const hk_transport_t *tp = ctx->tp;
+    void (*const sleep)(hk_ctx_t *, uint64_t) = tp->sleep != NULL ? tp->sleep : hk_real_sleep;
+    uint64_t now_ns = tp->now_ns(ctx);
+    if (end_ns > now_ns + AWAKE_NS) {
+        sleep(ctx, end_ns - now_ns - AWAKE_NS);
+        now_ns = tp->now_ns(ctx);
+    }
+    if (end_ns > now_ns) {
+        tp->compute(ctx, end_ns - now_ns);
+    }
+}
+
+hk_status_t hk_start_together(const hk_run_t *run, int peer, bool begins)
+{
+    hk_ctx_t *ctx = run->ctx;
+    const hk_transport_t *tp = ctx->tp;
+    hk_run_t empty = *run;
+    empty.bytes = 0;
+    hk_status_t status = hk_round_trips(&empty, peer, begins, 1);
+    const uint64_t start_ns = tp->now_ns(ctx);
+    if (status == HK_OK) {
+        status = hk_round_trips(&empty, peer, begins, 1);
+    }
+    if (status != HK_OK || !begins) {
+        return status == HK_OK ? tp->recv(ctx, peer, run->in, 0) : status;
+    }
+    const uint64_t met_ns = tp->now_ns(ctx);
+    status = tp->send(ctx, peer, run->out, 0);
+    wait_until(ctx, met_ns + (met_ns - start_ns) / 2);
+    return status;
+}

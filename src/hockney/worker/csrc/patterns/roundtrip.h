@@ -9,12 +9,17 @@
  * still in its cache from receiving. */
 hk_status_t hk_round_trips(hk_run_t *run, int peer, bool begins, uint64_t reps);
 
-/* An empty round trip, so that the peer is there when the clock starts. Where other ranks are farther away, one of two
- * leaves the barrier long before the other: in a job with one link of 6 ms, a link of 2 ms seemed to take 4.2. A
- * barrier of two ranks brings them together by itself. */
+/* An empty round trip, for patterns in which one end begins, so that the peer is there when the clock starts. Where
+ * other ranks are farther away, one of two leaves the barrier long before the other: in a job with one link of 6 ms, a
+ * link of 2 ms seemed to take 4.2. A barrier of two ranks brings them together by itself. */
 hk_status_t hk_meet(const hk_run_t *run, int peer, bool begins);
 
 /* The same between the source and the target; `option` are those of the roles. */
 hk_status_t hk_roles_meet(const hk_run_t *run, const int64_t *option);
+
+/* Both ends at once, for patterns in which both act from the start, whatever the number of ranks. A barrier leaves two
+ * ranks up to one message's way apart: over a link of 2 ms an exchange seemed to take 0 ms, or 4. So, when they have
+ * met, the one who begins sees what a round trip takes, and waits for half of it while the word to start travels. */
+hk_status_t hk_start_together(const hk_run_t *run, int peer, bool begins);
 
 #endif

@@ -119,16 +119,24 @@ hk_status_t hk_mpi_reduce(hk_ctx_t *ctx, int root, const void *out, void *in, si
 /* The first version number in text ("v4.1.4, package: …" gives "4.1.4"); empty if there is none. */
 static void copy_version(const char *text, char *version, size_t room)
 {
-    size_t len = 0;
     const char *at = text + strcspn(text, "0123456789\n");
-    while (len + 1 < room && at[len] != '\0' && strchr(" ,\t\r\n", at[len]) == NULL) {
-        version[len] = at[len];
-        len++;
-    }
-    version[len] = '\0';
+    snprintf(version, room, "%.*s", (int)strcspn(at, " ,\t\r\n"), at);
 }
 
-/* What a library says of itself, cut to name and version: its own text can be two thousand characters long. */
+/* MPICH's device in brackets, " (ch4:ucx)"; empty where nothing is said of one. */
+static void copy_device(const char *said, char *device, size_t room)
+{
+    static const char mark[] = "MPICH Device:";
+    const char *at = strstr(said, mark);
+    device[0] = '\0';
+    if (at != NULL) {
+        at += strlen(mark);
+        at += strspn(at, " \t");
+        snprintf(device, room, " (%.*s)", (int)strcspn(at, "\r\n"), at);
+    }
+}
+
+/* What a library says of itself, cut to name, version and device: its own text can be two thousand characters long. */
 static void name_library(const char *said, char *name_p, size_t room)
 {
     static const struct {
@@ -138,11 +146,13 @@ static void name_library(const char *said, char *name_p, size_t room)
         {"MVAPICH Version", "MVAPICH"}, {"CRAY MPICH version", "Cray MPICH"},  {"MPICH Version", "MPICH"},
     };
     char version[32];
+    char device[40];
+    copy_device(said, device, sizeof device);
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         const char *at = strstr(said, known[i].mark);
         if (at != NULL) {
             copy_version(at + strlen(known[i].mark), version, sizeof version);
-            snprintf(name_p, room, "%s %s", known[i].name, version);
+            snprintf(name_p, room, "%s %s%s", known[i].name, version, device);
             return;
         }
     }
