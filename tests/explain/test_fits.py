@@ -31,6 +31,26 @@ def test_each_segment_is_a_line() -> None:
     assert below.relative_rms < 1e-6
 
 
+def test_patterns_beside_the_first_have_lines_of_their_own() -> None:
+    """In the state that most visits saw, and where they have a curve: two sizes are just figures."""
+    trips, ways = curve(line(500, 0.1)), curve(line(200, 0.05), "oneway", options={"window": 16})
+    slow = curve(line(400, 0.1), "oneway", options={"window": 16}, state="far")
+    both, several = curve(line(300, 0.2), "twoway", sizes=SIZES[:2]), curve(line(700, 0.4), "pairs", ranks=4)
+    rings = curve(line(900, 0.4), "ring", ranks=4)
+    classed = [(trips, 90), (slow, 300), (ways, 200), (both, 9)]
+    of = reading(
+        rings, several, ways, trips, both, by_class=tuple(ClassCurve(one, "one core", n) for one, n in classed)
+    )
+    lines, without = lines_of(of)
+    assert [(one.pattern, one.ranks, one.pair_class, one.state) for one in lines] == [
+        ("pairs", 4, "", "near"),
+        ("pingpong", 2, "one core", "near"),
+        ("oneway window=16", 2, "one core", "near"),
+    ]
+    assert [one.t0_ns.value for one in lines] == pytest.approx([700, 500, 200])
+    assert without == {}
+
+
 def test_a_curve_without_a_line_says_why() -> None:
     lines, without = lines_of(reading(curve(sizes=SIZES[:2])))
     assert lines == ()

@@ -1,14 +1,19 @@
-"""What is fitted to a run: the straight segments of each transport's curve, and LogGP's parameters where prtt ran."""
+"""What is fitted to a run: the straight segments of each transport's curves, and LogGP's parameters where prtt ran."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from hockney.explain.curve import ClassCurve, Reading
+from hockney.explain.curve import ClassCurve, Curve, Reading
 from hockney.explain.finding import sizes_text
 from hockney.explain.shape import curves_of_shapes, segments_of
 from hockney.fit import Estimate, LogGP, NoFit, Segment, SegmentFit
+
+# What moves messages from end to end. A transport's own curve is that of the first that it has (curves_of_shapes); the
+# others are fitted beside it where they have a curve, which takes as many sizes as a line does.
+_BESIDE = ("pingpong", "oneway", "twoway", "pairs")
+_SIZES_MIN = 3
 
 
 @dataclass(frozen=True)
@@ -48,11 +53,12 @@ class Parameters:
 def lines_of(reading: Reading) -> tuple[tuple[Line, ...], dict[str, str]]:
     """The lines of each transport and pair class in each state, and by its name why a curve has none.
 
-    That is said of no state beside one with lines. A line that tells neither its start nor a rate is left out.
+    That is said of no state beside one with lines. A line that tells neither its start nor a rate is left out. Patterns
+    beside a transport's first have lines in the state that most visits saw.
     """
     lines: list[Line] = []
     without: dict[str, str] = {}
-    fitted: set[tuple[str, int, str]] = set()
+    fitted: set[tuple[str, int, str, str]] = set()
     for one in _curves(reading):
         curve = one.curve
         fit = segments_of(curve)
@@ -60,23 +66,37 @@ def lines_of(reading: Reading) -> tuple[tuple[Line, ...], dict[str, str]]:
         told = [_line(one, segment) for segment in segments if _tells(segment)]
         lines.extend(told)
         if told:
-            fitted.add((*curve.place, one.pair_class))
-        elif (*curve.place, one.pair_class) not in fitted:
+            fitted.add((*curve.place, curve.pattern, one.pair_class))
+        elif (*curve.place, curve.pattern, one.pair_class) not in fitted:
             reason = fit.reason if isinstance(fit, NoFit) else "its times scatter so much that they tell no line"
             without.setdefault(f"{curve.name} on {curve.transport}", reason)
     return tuple(lines), without
 
 
 def _curves(reading: Reading) -> list[ClassCurve]:
-    """Of each place the curves of the first pattern that it has, the state that most visits saw first."""
+    """Of each place the curves of the first pattern that it has, the state that most visits saw first; then others."""
     shapes = curves_of_shapes(reading)
     first = {curve.place: curve.pattern for curve in shapes}
-    found = [one for one in reading.by_class if first.get(one.curve.place) == one.curve.pattern]
-    places = [*first]
-    found.sort(key=lambda one: (places.index(one.curve.place), -one.visits))
+    beside = [curve for curve in reading.of(*_BESIDE) if curve.pattern != first.get(curve.place)]
+    states = {curve.place: curve.state for curve in (*shapes, *beside)}
+    places = list(states)
+
+    def order(one: ClassCurve) -> tuple[int, int, int]:
+        pattern = one.curve.pattern
+        is_first = pattern == first.get(one.curve.place)
+        return places.index(one.curve.place), -1 if is_first else _BESIDE.index(pattern), -one.visits
+
+    def is_fitted(curve: Curve) -> bool:
+        if curve.pattern == first.get(curve.place):
+            return True
+        is_usual = curve.state == states.get(curve.place)
+        return curve.pattern in _BESIDE and is_usual and len(curve.marks) >= _SIZES_MIN
+
     # What is no pattern of two ranks alone, or printed, is of no class and in one state.
-    known = {one.curve.place for one in found}
-    return found + [ClassCurve(curve, "", 0) for curve in shapes if curve.place not in known]
+    classed = {(one.curve.place, one.curve.pattern) for one in reading.by_class}
+    others = [curve for curve in (*shapes, *beside) if (curve.place, curve.pattern) not in classed]
+    found = [*reading.by_class, *(ClassCurve(curve, "", 0) for curve in others)]
+    return sorted((one for one in found if is_fitted(one.curve)), key=order)
 
 
 def _tells(segment: Segment) -> bool:

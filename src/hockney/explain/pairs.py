@@ -37,7 +37,7 @@ Load = Literal["idle", "loaded"]
 Options = tuple[tuple[str, str], ...]
 
 # What one rank and one other do alone, ranks 0 and 1 unless the options name others.
-PAIR_PATTERNS = ("pingpong", "putpong", "oneway", "put", "get")
+PAIR_PATTERNS = ("pingpong", "putpong", "oneway", "twoway", "put", "get")
 
 _APART = 1.25  # clusters of pairs between hosts: neighbours in a sorted list that differ by more
 _CLUSTER_MIN = 4
