@@ -289,6 +289,18 @@ def test_command_on_a_run_without_the_points(tmp_path: Path) -> None:
     )
 
 
+def test_sizes_have_units_in_every_line_and_in_the_test_report(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "results.db") as opened:
+        add_run(opened, curve(), launches=6)
+    (tmp_path / "expect.toml").write_text(of_8_bytes('latency = "<= 1 ns"').replace("bytes = 8", 'bytes = "64K"'))
+    done = call(tmp_path, "check", "--expect", "expect.toml", "last", "--junit", "j.xml")
+    assert done.stdout.startswith("missed: pingpong of 64 KiB on shm, 2 ranks: latency ")
+    (case,) = ET.parse(tmp_path / "j.xml").getroot().iter("testcase")
+    assert case.get("name") == "latency: pingpong of 64 KiB on shm, 2 ranks"
+    (failure,) = case.iter("failure")
+    assert f"missed: {failure.get('message')}" == done.stdout.splitlines()[0]
+
+
 def test_command_tells_the_verdict_before_it_writes(tmp_path: Path) -> None:
     with Store.open(tmp_path / "results.db") as opened:
         add_run(opened, curve())
