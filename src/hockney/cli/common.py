@@ -70,8 +70,8 @@ def command(name: str, *, example: str) -> Callable[[Function], _Command]:
 
 
 def run_argument(function: Function) -> Function:
-    """The argument RUN: a number, a label, `last` or `last~1`."""
-    return click.argument("reference", metavar="RUN", shell_complete=complete.runs)(function)
+    """The argument RUN: a number, a label, `last` or `last~1`. The last one where none is named: its number is in what is shown."""
+    return click.argument("reference", metavar="[RUN]", default="last", shell_complete=complete.runs)(function)
 
 
 def refuse_unwritable(path: Path) -> None:
