@@ -70,7 +70,10 @@ def command(name: str, *, example: str) -> Callable[[Function], _Command]:
 
 
 def run_argument(function: Function) -> Function:
-    """The argument RUN: a number, a label, `last` or `last~1`. The last one where none is named: its number is in what is shown."""
+    """The argument RUN: a number, a label, `last` or `last~1`.
+
+    Where none is named it is the last: what is shown has its number.
+    """
     return click.argument("reference", metavar="[RUN]", default="last", shell_complete=complete.runs)(function)
 
 

@@ -193,8 +193,8 @@ class Catalogue:
         if unfit is not None:
             return unfit
         if transport.max_bytes and size_bytes > transport.max_bytes:
-            size, most = format_bytes(size_bytes), format_bytes(transport.max_bytes)
-            return f"{size} is above the {most} that {transport.name} sends in one message"
+            limit = format_bytes(transport.max_bytes)
+            return f"{format_bytes(size_bytes)} is above the {limit} that {transport.name} sends in one message"
         return None
 
 
