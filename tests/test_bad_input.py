@@ -56,7 +56,7 @@ def test_what_can_not_be_had_is_told_and_the_rest_goes_on(tmp_path: Path) -> Non
     )
     said = {
         "pushfarm shm 16": "pushfarm with senders=2 on 3 ranks has no receivers: it needs 4 ranks or more",
-        "pingpong udp 65492": "65492 B is above the 65491 B that udp sends in one message",
+        "pingpong udp 65492": "65,492 B is above the 65,491 B that udp sends in one message",
         "robpush fault 64": "a delay of 100000 ns is below the resolution of the clock of fault, 5000000 ns",
         "prtt fault 64": "a delay of 4999999 ns is below the resolution of the clock of fault, 5000000 ns",
     }

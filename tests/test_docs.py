@@ -25,7 +25,15 @@ from hockney.worker.catalogue import describe, load, split_name
 ROOT = Path(__file__).parents[1]
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]}
 EVERYTHING = "\n".join(PAGES.values())
+_COLUMNS_MAX = 132
 DESCRIPTION = describe(build_worker())
+
+
+@pytest.mark.parametrize("page", ["README.md", *(path.name for path in (ROOT / "docs").glob("*.md"))])
+def test_no_line_of_text_is_longer_than_a_screen(page: str) -> None:
+    """Rows of tables can't be wrapped, and what was printed is shown as it was."""
+    text = re.sub(r"^```.*?^```$", "", PAGES[page], flags=re.MULTILINE | re.DOTALL)
+    assert not [line for line in text.splitlines() if len(line) > _COLUMNS_MAX and not line.startswith("|")]
 
 
 @pytest.mark.parametrize("pattern", [row["name"] for row in DESCRIPTION["patterns"]])

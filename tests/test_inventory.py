@@ -122,6 +122,16 @@ def test_a_suite_that_has_nothing_to_measure(tmp_path: Path) -> None:
     assert "64 ranks on 2 CPUs" in (suite.why or "")
 
 
+def test_a_suite_of_all_pairs_says_where_there_are_too_few_cpus_for_several() -> None:
+    summaries = {}
+    for cpus in (2, 4):
+        summaries[cpus] = next(suite for suite in take_inventory(cpus=cpus).suites if suite.name == "allpairs").summary
+    assert "a matrix of all pairs needs three or more" in summaries[2]
+    assert "with --oversubscribe its times are the scheduler's" in summaries[2]
+    assert summaries[4].startswith(summaries[2].partition(":")[0])
+    assert "matrix" not in summaries[4]
+
+
 def test_without_a_compiler_the_rest_is_still_listed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -150,7 +150,7 @@ def test_an_unknown_pattern_is_asked_back() -> None:
         ({"pattern": "pairs", "ranks": 3}, Wishes(oversubscribe=True), "a multiple of 2, not on 3"),
         ({"pattern": "pingpong", "ranks": 4}, Wishes(), "4 ranks on 2 CPUs would measure the scheduler"),
         ({"pattern": "oneway"}, Wishes(transports=("datagram",)), "which datagram does not offer"),
-        ({"pattern": "pingpong", "bytes": 2000}, Wishes(transports=("datagram",)), "above the 1000 B"),
+        ({"pattern": "pingpong", "bytes": 2000}, Wishes(transports=("datagram",)), "above the 1,000 B"),
     ],
 )
 def test_what_cannot_run_is_skipped_with_its_reason(series: dict[str, object], wishes: Wishes, reason: str) -> None:

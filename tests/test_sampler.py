@@ -367,6 +367,21 @@ def test_a_point_that_a_resumed_run_never_visited_is_no_snapshot_of_a_moment() -
     assert machine.now_s - begin_s > 1.0
 
 
+def test_a_resumed_run_makes_a_round_however_long_its_earlier_visits_take_to_judge(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    machine = Machine(lambda point: 30.0)
+    earlier = [visit for visits in sample(machine, plan_of(SHM)).rounds[:2] for visit in visits]
+
+    def slow(signs: Sequence[Signs]) -> list[State]:
+        machine.now_s += 5.0
+        return classify(signs)
+
+    monkeypatch.setattr("hockney.sampler.classify", slow)
+    notes = sample(machine, plan_of(SHM, TCP), budget_s=1.0, earlier=earlier)
+    assert {visit.point for visit in notes.rounds[0]} == {SHM, TCP}
+
+
 def test_the_work_of_judging_grows_with_the_visits_and_no_faster(monkeypatch: pytest.MonkeyPatch) -> None:
     judged: list[int] = []
 

@@ -122,11 +122,17 @@ def test_parse_increase(text: str, expected: float) -> None:
         ("-5%", "is not a percentage above 0: write for example 1%"),
         ("5", "'5' could mean two things: write 5%, or 500%"),
         ("1", "'1' could mean two things: write 1%, or 100%"),
+        ("10000", "'10000' could mean two things: write 10000%, or 1000000%"),
     ],
 )
 def test_parse_increase_refuses(text: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         units.parse_increase(text)
+
+
+@pytest.mark.parametrize("text", ["5", "7", "0.5", "0.00001", "12.345", "100", "1000000", "123456789"])
+def test_a_percentage_is_written_as_it_was_given(text: str) -> None:
+    assert units.percent_digits(units.parse_increase(f"{text}%")) == text
 
 
 @pytest.mark.parametrize(

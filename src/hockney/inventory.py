@@ -103,6 +103,8 @@ def take_inventory(suite_files: Sequence[str] = (), *, cpus: int) -> Inventory:
 
 
 def _suite(name: str, catalogue: Catalogue, fault: str | None, cpus: int) -> Item:
+    from hockney.explain.pairs import why_no_matrix
+
     try:
         if fault is not None:
             suite = load_suite(name)
@@ -117,7 +119,9 @@ def _suite(name: str, catalogue: Catalogue, fault: str | None, cpus: int) -> Ite
         why = plan.skipped[0].reason if plan.skipped else "it names no transport that is here"
         return Item(suite.name, suite.title, why, "hockney list transports says how to get more", more)
     skipped = f", {len(plan.skipped)} more can't run here" if plan.skipped else ""
-    return Item(suite.name, f"{suite.title}: {len(plan.points)} points{skipped}", more=more)
+    summary = f"{suite.title}: {len(plan.points)} points{skipped}"
+    no_matrix = why_no_matrix((point.pattern, point.ranks) for point in plan.points)
+    return Item(suite.name, f"{summary}. {no_matrix}" if no_matrix else summary, more=more)
 
 
 def _pattern(pattern: PatternInfo) -> Item:

@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from hockney.units import format_bytes
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -38,8 +40,8 @@ class Point:
     role: str = field(default="asked", compare=False)
 
     def __str__(self) -> str:
-        """`pingpong of 8 B on shm, 2 ranks`, for messages."""
-        return self.text(f"{self.bytes} B")
+        """`pingpong of 64 KiB on shm, 2 ranks`, for messages."""
+        return self.text(format_bytes(self.bytes))
 
     def text(self, size: str) -> str:
         """The same with other words for the size."""

@@ -41,8 +41,8 @@ _WORST_FIRST = (
 class Display(Protocol):
     """Who shows a run while it goes on. Called between measurements only, so it may take some ms."""
 
-    def begun(self, run_id: int, plan: Plan) -> None:
-        """The run has a number; nothing is started yet."""
+    def begun(self, run_id: int, plan: Plan, *, goes_on: bool) -> None:
+        """The run has a number; nothing is started yet. `goes_on`: rounds of it were measured before."""
         ...
 
     def launched(self, launch: Launch) -> None:
@@ -322,7 +322,7 @@ def add_launches(
 
 
 def _carry_out(plan: Plan, catalogue: Catalogue, store: Store, display: Display, run_id: int, start: _Start) -> Outcome:
-    display.begun(run_id, plan)
+    display.begun(run_id, plan, goes_on=start.round > 0)
     shares = _KernelShare()
     losses = _Losses()
     recorder = _Recorder(store, run_id, display, shares, losses)

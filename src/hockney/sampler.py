@@ -168,14 +168,14 @@ class Sampler:
 
         What is measured is told round by round, also when an exception (Ctrl-C) ends it in the middle of one.
         """
-        start_s = self._clock()
         active = list(self._work.values())
         if any(work.signs for work in active):
             for work in active:
                 if work.signs:
                     work.calm = _CALM_LOOKS - 1
-                    work.first_s = start_s - self._span_s
+                    work.first_s = self._clock() - self._span_s
             active = self._judge(active)  # what was precise already stays so
+        start_s = self._clock()  # only now: to judge many earlier visits may take longer than a short budget
         try:
             while active and self._clock() - start_s < budget_s:
                 self._one_round(active, start_s + budget_s)

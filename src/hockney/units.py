@@ -72,7 +72,7 @@ def parse_increase(text: str) -> float:
     """`5%`, `150 %` or `0.05` -> a part of what was, above 0. A plain 5 may mean either. Raises UsageError."""
     value = _part(text)
     if value >= 1 and "%" not in text:
-        raise UsageError(f"'{text}' could mean two things: write {text.strip()}%, or {100 * value:g}%")
+        raise UsageError(f"'{text}' could mean two things: write {text.strip()}%, or {percent_digits(value)}%")
     if value <= 0:
         raise UsageError(f"'{text}' is not a percentage above 0: write for example 1%")
     return value
@@ -106,6 +106,11 @@ def format_bytes(count: int) -> str:
         if count >= scale and count % scale == 0:
             return f"{count // scale} {suffix}"
     return f"{count:,} B"
+
+
+def percent_digits(fraction: float) -> str:
+    """0.05 -> `5`, 10000.0 -> `1000000`: as many digits as it was given with, never an exponent."""
+    return f"{100 * fraction:.6f}".rstrip("0").rstrip(".")
 
 
 def _three_digits(value: float) -> str:

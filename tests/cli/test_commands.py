@@ -319,6 +319,13 @@ def test_json_is_all_that_standard_output_gets(arguments: list[str], cli: Cli, f
         assert document["exit_code"] == ended.returncode
 
 
+@pytest.mark.parametrize("command", [["show"], ["show", "--json"], ["export"], ["export", "--json"], ["explain"]])
+def test_without_a_run_it_is_the_last_one(command: list[str], cli: Cli, filled_store: Path) -> None:
+    unnamed, named = (cli(*command, *more, HOCKNEY_STORE=str(filled_store)) for more in ([], ["2"]))
+    assert unnamed.returncode == 0, unnamed.stderr
+    assert unnamed.stdout == named.stdout
+
+
 # ---- export ---------------------------------------------------------------------------------------------------------
 
 

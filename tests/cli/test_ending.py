@@ -28,7 +28,7 @@ def test_unknown_command_says_what_was_meant(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["show"], "missing argument 'RUN' (see: hockney show --help)"),
+        (["compare", "1"], "missing argument 'NEW' (see: hockney compare --help)"),
         (["runs", "--nonsense"], "no such option '--nonsense' (see: hockney runs --help)"),
         (["runs", "more"], "got unexpected extra argument (more) (see: hockney runs --help)"),
         (["completion", "tcsh"], "'tcsh' is not one of"),
@@ -202,7 +202,7 @@ def test_after_a_document_an_error_is_no_second_one(
         render.print_json("runs", {"asked": as_json})
         raise StoreError("no store")
 
-    assert run(["show", "--json"]) == 2
+    assert run(["compare", "--json"]) == 2
     assert json.loads(capsys.readouterr().out)["format"] == "hockney-error"
     monkeypatch.setattr(commands.Commands, "get_command", lambda *_: shows)
     assert run(["runs", "--json"]) == 3

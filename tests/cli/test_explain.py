@@ -85,8 +85,7 @@ def test_every_machine_of_the_archive_can_be_explained(machine: str, capsys: pyt
 @pytest.mark.parametrize(
     ("arguments", "words", "code"),
     [
-        ([], "takes a run (`hockney explain last`) or a machine", 2),
-        (["last", "--machine", "t3d"], "takes a run", 2),
+        (["last", "--machine", "t3d"], "a machine of the archive (--machine NAME): give one of them, not both", 2),
         (["--machine", "gpmim"], "did you mean 'gpmimd'?", 2),
         (["1"], "run 1 (base) has no figures", 3),
         (["7"], "there is no run 7", 2),

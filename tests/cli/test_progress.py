@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from tests.cli.support import Cli
@@ -30,11 +31,29 @@ def test_too_short_a_time_is_said_before_anything_is_measured(cli: Cli) -> None:
 def test_a_first_round_that_takes_longer_than_asked_is_told_and_so_is_why_nothing_has_an_interval(cli: Cli) -> None:
     ended = cli("run", "pingpong", "-t", "shm", "--bytes", "8,64,1K", "--time", "1ms")
     said = sentences(ended.stderr)
-    assert said.count("1 ms are over: 2 points are still to be measured once, which takes longer") == 1
+    assert said.count("1 ms are over: 2 points are still to be measured in this round, which takes longer") == 1
     assert sum("are over" in line for line in said) == 1
     shown = ended.stdout.replace("\n  ", " ")
     assert shown.count("Each point was measured only once within --time 1 ms: too few visits for an interval.") == 1
     assert "`hockney run --resume 1` goes on with it" in shown
+
+
+def test_of_a_run_that_goes_on_only_what_is_left_is_said_to_be_measured_and_as_a_round(
+    cli: Cli, tmp_path: Path
+) -> None:
+    cli("run", "pingpong", "-t", "shm", "--bytes", "8,64,1K", "--time", "1ms")
+    again = sentences(cli("run", "--resume").stderr)
+    assert again[0].startswith("run 1 goes on: 3 points on 1 transport, ")
+    assert "after 1 ms it ends, but one whole round is made" in again[0]
+    assert "1 ms are over: 2 points are still to be measured in this round, which takes longer" in again
+    assert not any("--time" in line or "measured once" in line for line in again)
+    with Store.open(tmp_path / "results.db") as store:
+        done, *_ = store.points(1)
+        visits = [replace(visit, round=visit.round + 10 * n) for visit in store.visits(done) for n in range(1, 40)]
+        store.write_round(1, visits)
+        store._db.execute("UPDATE run SET plan = json_set(plan, '$.precision', 0.9)")
+    precise = sentences(cli("run", "--resume").stderr)
+    assert "1 ms are over: 1 point is still to be measured in this round, which takes longer" in precise
 
 
 def test_ft_is_known_to_take_long() -> None:

@@ -40,18 +40,20 @@ def add_run(
     unsteady: Collection[Point] = (),
     far: Collection[int] = (),
     cpus: tuple[int, ...] = (0, -1),
+    cpus_far: tuple[int, ...] | None = None,
     **info: Any,
 ) -> int:
     """A run with a visit for each of `visits`, a part of the time, in each launch of each point.
 
     Launches scatter by the given part, visits hardly. During those of `unsteady` the state of the machine changed. In
     the launches `far` the floor is that of CPUs far apart, and all takes four times as long.
-    There is a rank on each of `cpus`.
+    There is a rank on each of `cpus`, in those launches on each of `cpus_far`.
     """
     rng = np.random.default_rng(seed)
     run = store.create_run(make_info(**info))
     store.add_points(run, [*times_ns, *(failed or {})])
     for index in range(launches):
+        used = cpus_far if cpus_far is not None and index in far else cpus
         started = {
             name: store.add_launch(
                 run,
@@ -59,9 +61,9 @@ def add_run(
                     name,
                     index=index,
                     library=(libraries or {}).get(name, f"hockney {name}"),
-                    ranks=len(cpus),
-                    cpus=cpus,
-                    hosts=("here",) * len(cpus),
+                    ranks=len(used),
+                    cpus=used,
+                    hosts=("here",) * len(used),
                 ),
             )
             for name in sorted({point.transport for point in times_ns})

@@ -156,14 +156,19 @@ def test_a_file_is_refused_with_every_mistake_and_its_place(catalogue: Catalogue
             'pattern = "rounds"\npair_class = "one host"',
             "rounds has no source and target, so it has no pairs to choose",
         ),
+        ('pattern = "barrier"\nbandwidth = ">= 1 GB/s"', "bandwidth of the 1st [[expect]]: barrier counts no bytes"),
+        ('pattern = "ft"\nbandwidth = ">= 1 GB/s"', "ft counts no bytes, so it has no bandwidth: give latency = "),
+        (
+            'bytes = [0, 8]\nbandwidth = ">= 1 GB/s"',
+            "the 1st [[expect]]: messages of 0 B have no bandwidth: leave 0 out of bytes",
+        ),
     ],
 )
-def test_words_that_no_state_or_class_has_are_refused(
-    catalogue: Catalogue, tmp_path: Path, line: str, said: str
-) -> None:
+def test_what_can_be_of_no_figure_is_refused(catalogue: Catalogue, tmp_path: Path, line: str, said: str) -> None:
     path = tmp_path / "expect.toml"
-    text = of_8_bytes(*line.splitlines(), 'latency = "<= 1 s"')
-    path.write_text(text.replace('pattern = "pingpong"\n', "") if "pattern" in line else text)
+    given = {one.partition(" = ")[0] for one in line.splitlines()}
+    others = [one for one in of_8_bytes('latency = "<= 1 s"').splitlines() if one.partition(" = ")[0] not in given]
+    path.write_text("\n".join([*others, line]))
     with pytest.raises(UsageError) as caught:
         load_expectations(path, catalogue)
     assert said in str(caught.value)
@@ -210,6 +215,44 @@ def test_a_limit_may_be_for_the_pairs_of_a_class(catalogue: Catalogue, store: St
     )
 
 
+def test_each_launch_is_judged_by_the_limits_for_the_class_of_its_ranks(catalogue: Catalogue, store: Store) -> None:
+    """Ranks that share a core in four launches, and are farther apart in two, of which one is the last."""
+    topology = Topology("sysfs", cores=((0, 1), (2, 3)), packages=((0, 1, 2, 3),))
+    point = make_point(8)
+    run = add_run(
+        *(store, {point: 100.0}),
+        launches=6,
+        cpus=(0, 1),
+        far={1, 5},
+        cpus_far=(0, 2),
+        facts={"topology": topology.as_json()},
+    )
+    text = "\n".join(
+        of_8_bytes(f'latency = "<= {limit_ns} ns"', f'pair_class = "{name}"')
+        for name, limit_ns in (("one core", 150), ("one package", 150), ("one package", 600))
+    )
+    core, *package = judged(catalogue, store, run, text)
+    assert [one.outcome for one in (core, *package)] == [Outcome.MET, Outcome.MISSED, Outcome.MET]
+    assert [one.figure and one.figure.n_launches for one in (core, *package)] == [4, 2, 2]
+    (of_none,) = judged(catalogue, store, run, of_8_bytes('latency = "<= 1 s"', 'pair_class = "one host"'))
+    assert of_none.outcome is Outcome.UNDECIDED
+
+
+def test_what_failed_in_every_class_is_said_of_each(catalogue: Catalogue, store: Store) -> None:
+    topology = Topology("sysfs", cores=((0, 1), (2, 3)), packages=((0, 1, 2, 3),))
+    run = add_run(
+        *(store, curve(sizes=(64,))),
+        failed={make_point(8): "rank 1 hung"},
+        cpus=(0, 1),
+        far={0},
+        cpus_far=(0, 2),
+        facts={"topology": topology.as_json()},
+    )
+    for name in ("one core", "one package"):
+        (found,) = judged(catalogue, store, run, of_8_bytes('latency = "<= 1 s"', f'pair_class = "{name}"'))
+        assert (found.outcome, found.reason) == (Outcome.UNDECIDED, "failed: rank 1 hung")
+
+
 # ---- the command ----------------------------------------------------------------------------------------------------
 
 
@@ -244,6 +287,18 @@ def test_command_on_a_run_without_the_points(tmp_path: Path) -> None:
         "undecided: latency, expected <= 1.00 s (the 1st [[expect]]), because run 1 has no pingpong of 8 B"
         in done.stdout
     )
+
+
+def test_sizes_have_units_in_every_line_and_in_the_test_report(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "results.db") as opened:
+        add_run(opened, curve(), launches=6)
+    (tmp_path / "expect.toml").write_text(of_8_bytes('latency = "<= 1 ns"').replace("bytes = 8", 'bytes = "64K"'))
+    done = call(tmp_path, "check", "--expect", "expect.toml", "last", "--junit", "j.xml")
+    assert done.stdout.startswith("missed: pingpong of 64 KiB on shm, 2 ranks: latency ")
+    (case,) = ET.parse(tmp_path / "j.xml").getroot().iter("testcase")
+    assert case.get("name") == "latency: pingpong of 64 KiB on shm, 2 ranks"
+    (failure,) = case.iter("failure")
+    assert f"missed: {failure.get('message')}" == done.stdout.splitlines()[0]
 
 
 def test_command_tells_the_verdict_before_it_writes(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import re
 
 import pytest
 
@@ -28,6 +29,17 @@ def one(machine: str, kind: str, *words: str) -> Finding:
     matching = [each for each in own if all(word in each.sentence for word in words)]
     assert len(matching) == 1, [each.sentence for each in own]
     return matching[0]
+
+
+def test_sizes_have_units_in_sentences_and_evidence() -> None:
+    texts = [
+        text
+        for machine in machines()
+        for finding in explained(machine).findings
+        for text in (finding.sentence, *(each.what for each in finding.evidence))
+    ]
+    assert any("KiB" in text for text in texts)
+    assert not [text for text in texts if re.search(r"\b\d{4,} B\b", text)]
 
 
 def test_1_the_funnel_of_4_senders_is_that_of_8() -> None:

@@ -184,7 +184,7 @@ def test_text_is_data_never_sql(store: Store) -> None:
 
 
 def test_round_with_an_unknown_point_is_refused_whole(store: Store, run_id: int) -> None:
-    with pytest.raises(ValueError, match="pingpong of 4096 B on shm, 2 ranks was not added to run 1"):
+    with pytest.raises(ValueError, match="pingpong of 4 KiB on shm, 2 ranks was not added to run 1"):
         store.write_round(run_id, [make_visit(make_point(8)), make_visit(make_point(4096))])
     assert store.summaries(run_id) == []
     assert store.run(run_id).rounds == 0

@@ -142,6 +142,7 @@ def _print(checked: Checked, ranges: Sequence[Range], slowdown: float) -> None:
     from hockney.cli.changes import alone_sentence, range_sentence
     from hockney.cli.compare import difference_text
     from hockney.compare import Verdict
+    from hockney.units import percent_digits
 
     found = checked.comparison
     words = {Verdict.SLOWER: "worse", Verdict.UNDECIDED: "undecided"}
@@ -156,7 +157,7 @@ def _print(checked: Checked, ranges: Sequence[Range], slowdown: float) -> None:
     again = f"; {checked.remeasured} measured again" if checked.remeasured else ""
     render.say(
         f"ok: {fine} of {len(found.changes)} series not seen to be slower than run {found.base} by more than "
-        f"{100 * slowdown:g} %{again}; the check is run {checked.run_id}"
+        f"{percent_digits(slowdown)} %{again}; the check is run {checked.run_id}"
     )
 
 

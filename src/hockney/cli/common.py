@@ -70,8 +70,11 @@ def command(name: str, *, example: str) -> Callable[[Function], _Command]:
 
 
 def run_argument(function: Function) -> Function:
-    """The argument RUN: a number, a label, `last` or `last~1`."""
-    return click.argument("reference", metavar="RUN", shell_complete=complete.runs)(function)
+    """The argument RUN: a number, a label, `last` or `last~1`.
+
+    Where none is named it is the last: what is shown has its number.
+    """
+    return click.argument("reference", metavar="[RUN]", default="last", shell_complete=complete.runs)(function)
 
 
 def refuse_unwritable(path: Path) -> None:

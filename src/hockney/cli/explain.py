@@ -38,24 +38,24 @@ def explain(reference: str | None, machine: str | None, lacking: bool, *, as_jso
 
     Protocol switches with the thresholds that the library documents, caches, ratios and laws that are not as they
     should be, time slices, slow ranks, what each layer adds, and operations slower than their parts; then what could
-    not be looked for, with --lacking why. RUN is a number, a label, `last`, or `last~1` for the one before;
-    docs/explain.md tells what each finding means.
+    not be looked for, with --lacking why. RUN is a number, a label, `last` (if none is named), or `last~1`
+    for the one before; docs/explain.md tells what each finding means.
     """
-    if (reference is None) == (machine is None):
-        raise UsageError("explain takes a run (`hockney explain last`) or a machine of the archive (--machine NAME)")
-    found = _of_machine(machine) if machine is not None else _of_run(reference or "", store)
+    if reference is not None and machine is not None:
+        raise UsageError("explain takes a run or a machine of the archive (--machine NAME): give one of them, not both")
+    found = _of_machine(machine) if machine is not None else _of_run(reference, store)
     if as_json:
         render.print_json("explain", asdict(found))
     else:
         _print(found, lacking=lacking)
 
 
-def _of_run(reference: str, store: Path | None) -> Explanation:
+def _of_run(reference: str | None, store: Path | None) -> Explanation:
     from hockney.explain import explain_run
     from hockney.library import open_results
 
     with open_results(store) as results:
-        return explain_run(results.run(reference))
+        return explain_run(results.run("last" if reference is None else reference))
 
 
 def _of_machine(name: str) -> Explanation:

@@ -31,8 +31,8 @@ def export(
 ) -> None:
     """Write a run as CSV or JSON.
 
-    RUN is a number, a label, `last`, or `last~1` for the one before. The CSV holds the figures, the JSON all that is
-    known of the run; docs/metrics.md says what the columns mean.
+    RUN is a number, a label, `last` (if none is named), or `last~1` for the one before. The CSV holds the figures, the
+    JSON all that is known of the run; docs/metrics.md says what the columns mean.
     """
     if as_csv and as_json:
         raise UsageError("a run is exported as --csv or as --json, not as both at once")

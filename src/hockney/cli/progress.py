@@ -39,11 +39,11 @@ class Display:
         self._plan: Plan | None = None
         self._again = ""
         self._jobs: set[str] = set()
-        self._launch = 0
-        self._unseen: set[Point] = set()  # points of the plan without a visit in this launch
+        self._launch: int | None = None
+        self._unseen: set[Point] = set()  # points that the first round of this launch has still to visit
         self._deadline_s = math.inf
 
-    def begun(self, run_id: int, plan: Plan) -> None:
+    def begun(self, run_id: int, plan: Plan, *, goes_on: bool) -> None:
         """Says what comes; of more launches of the same run only how many points they are of."""
         points = f"{len(plan.points)} point{'s' if len(plan.points) > 1 else ''}"
         if run_id == self._run_id:
@@ -51,15 +51,19 @@ class Display:
                 self.say(f"measured again in new launches: {points}")
             self._again = points
         else:
+            least = "one whole round is made" if goes_on else "each is measured once"
             transports = len({point.transport for point in plan.points})
             self.say(
-                f"run {run_id}: {points} on {transports} transport{'s' if transports > 1 else ''}, until all are "
-                f"precise; after {format_duration_s(plan.time_s)} it ends, but each is measured once; Ctrl-C keeps "
-                "what is measured"
+                f"run {run_id}{' goes on' if goes_on else ''}: {points} on {transports} "
+                f"transport{'s' if transports > 1 else ''}, until all are precise; after "
+                f"{format_duration_s(plan.time_s)} it ends, but {least}; "
+                "Ctrl-C keeps what is measured"
             )
-            self._say_whether_short(plan)
+            if not goes_on:  # how much is left isn't known, and --time is what it was
+                self._say_whether_short(plan)
         self._run_id = run_id
         self._plan = plan
+        self._launch = None
         self._deadline_s = math.inf if self._again else time.monotonic() + plan.time_s
         self._unseen = set(plan.points)
 
@@ -79,9 +83,9 @@ class Display:
 
     def launched(self, launch: Launch) -> None:
         """Says what really carries the bytes, and where the ranks are, once for all launches in which that is so."""
-        if self._plan is not None and launch.index != self._launch:
-            self._launch = launch.index
+        if self._plan is not None and self._launch not in (None, launch.index):
             self._unseen = set(self._plan.points)
+        self._launch = launch.index
         cpus = ", ".join(str(cpu) for cpu in launch.cpus[:8]) + (", …" if len(launch.cpus) > 8 else "")
         job = f"{launch.transport}: {launch.library}; ranks on CPUs {cpus}"
         if job not in self._jobs:
@@ -107,7 +111,7 @@ class Display:
             count = len(self._unseen)
             points = f"{count} points are" if count > 1 else "1 point is"
             time_text = format_duration_s(self._plan.time_s)
-            self.say(f"{time_text} are over: {points} still to be measured once, which takes longer")
+            self.say(f"{time_text} are over: {points} still to be measured in this round, which takes longer")
             self._deadline_s = math.inf
 
     def progressed(self, progress: Progress) -> None:

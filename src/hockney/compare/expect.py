@@ -8,7 +8,7 @@ run that was measured for it as in a stored one: what `show` says of it is what 
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,7 +20,7 @@ from hockney.explain.pairs import PAIR_CLASSES, classes_of, pair_of
 from hockney.library import Run, Series
 from hockney.model import NOT_MEASURED, Point
 from hockney.plan import as_pairs, check_words
-from hockney.stats import MIXED, Figure, State
+from hockney.stats import MIXED, Figure, State, figures_of
 from hockney.stats.states import is_state, parse_state
 from hockney.suites import Fraction, Launches, Names, Options, Ranks, Seconds, Suite, read_sizes
 from hockney.suites import Series as SuiteSeries
@@ -78,9 +78,11 @@ class Expectation(BaseModel):
     )
 
     @model_validator(mode="after")
-    def _has_a_limit(self) -> Expectation:
+    def _has_limits_to_look_at(self) -> Expectation:
         if self.latency_ns is None and self.bandwidth_bytes_per_s is None:
             raise ValueError('it has no limit: give latency = "<= 1.5 us" or bandwidth = ">= 2 GB/s"')
+        if self.bandwidth_bytes_per_s is not None and 0 in self.bytes:
+            raise ValueError("messages of 0 B have no bandwidth: leave 0 out of bytes, or give latency alone")
         return self
 
 
@@ -124,18 +126,23 @@ def load_expectations(path: Path, catalogue: Catalogue) -> Expectations:
         "file of expectations",
         Expectations,
         Expectation,
-        lambda content: [*check_words(content, catalogue, "expect"), *_wrong_classes(content, catalogue)],
+        lambda content: [*check_words(content, catalogue, "expect"), *_idle_keys(content, catalogue)],
     )
 
 
-def _wrong_classes(content: dict[str, Any], catalogue: Catalogue) -> Iterable[tuple[str, str]]:
-    """Pair classes of patterns that are not between two ranks which options choose; malformed tables are passed by."""
+def _idle_keys(content: dict[str, Any], catalogue: Catalogue) -> Iterable[tuple[str, str]]:
+    """Keys that say nothing to their pattern; malformed tables are passed by."""
     listed = content.get("expect")
     for number, one in enumerate(listed if isinstance(listed, list) else ()):
-        name = one.get("pattern") if isinstance(one, dict) and "pair_class" in one else None
+        name = one.get("pattern") if isinstance(one, dict) else None
         pattern = catalogue.patterns.get(name) if isinstance(name, str) else None
-        if pattern is not None and not {"source", "target"} <= {option.name for option in pattern.options}:
+        if pattern is None:
+            continue
+        if "pair_class" in one and not {"source", "target"} <= {option.name for option in pattern.options}:
             yield f"expect[{number}].pair_class", f"{name} has no source and target, so it has no pairs to choose"
+        if "bandwidth" in one and not pattern.sized:
+            remedy = 'give latency = "<= 1.5 us" in its place'
+            yield f"expect[{number}].bandwidth", f"{name} counts no bytes, so it has no bandwidth: {remedy}"
 
 
 class Outcome(enum.Enum):
@@ -165,7 +172,7 @@ def judge(run: Run, expectations: Expectations, catalogue: Catalogue) -> list[Ju
     for number, one in enumerate(expectations.expect, start=1):
         place = f"the {ordinal(number)} [[expect]]"
         classes = _by_class(run, one, catalogue)
-        own = classes.get(one.pair_class, [])
+        own = classes.get(one.pair_class, {})
         for word in one.transports:
             for ranks in one.ranks or sorted({series.point.ranks for series in own}) or (None,):
                 for size in _sizes(one, catalogue):
@@ -179,30 +186,38 @@ def judge(run: Run, expectations: Expectations, catalogue: Catalogue) -> list[Ju
                         verdict
                         for what, limit in _limits(one)
                         for verdict in (
-                            [_judged(place, what, limit, one.state, series) for series in found]
+                            [_judged(place, what, limit, one, series, own[series]) for series in found]
                             or [Judged(place, what, limit, Outcome.UNDECIDED, reason=lack)]
                         )
                     ]
     return judged
 
 
-def _by_class(run: Run, one: Expectation, catalogue: Catalogue) -> dict[str | None, list[Series]]:
-    """The series of the pattern with its options, by the class of their ranks; all under None where no class is asked.
+def _by_class(run: Run, one: Expectation, catalogue: Catalogue) -> dict[str | None, dict[Series, set[int]]]:
+    """The series of the pattern with its options, by the class of their ranks, each with the launches of that class.
 
-    Whose class is not known, because no job of its kind ever started, is under None too.
+    All are under None where no class is asked, and under "" where it is not known, because no job of its kind started.
     """
     wanted = as_pairs(catalogue.pattern(one.pattern), one.options)
-    class_of, launches = classes_of(run), {(each.transport, each.ranks): id_ for id_, each in run.launches.items()}
-    found: dict[str | None, list[Series]] = {}
-    for series in run.series:
-        point, name = series.point, None
+    class_of = classes_of(run)
+    found: dict[str | None, dict[Series, set[int]]] = {}
+    for series, visits in run.summaries():
+        point = series.point
         options = point.options
         if one.pair_class is not None:
             options = tuple(option for option in options if option[0] not in ("source", "target"))
-            name = class_of(pair_of(point), launches.get((point.transport, point.ranks), -1)) or None
-        if (point.pattern, options) == (one.pattern, wanted):
-            found.setdefault(name, []).append(series)
+        if (point.pattern, options) != (one.pattern, wanted):
+            continue
+        # What has no visits, for it failed, is of each class that it might have been measured in.
+        for id_ in {visit.launch_id for visit, _ in visits} or _launches_like(point, run) or {-1}:
+            name = None if one.pair_class is None else class_of(pair_of(point), id_)
+            found.setdefault(name, {}).setdefault(series, set()).add(id_)
     return found
+
+
+def _launches_like(point: Point, run: Run) -> set[int]:
+    kind = (point.transport, point.ranks)
+    return {id_ for id_, launch in run.launches.items() if (launch.transport, launch.ranks) == kind}
 
 
 def _sizes(one: Expectation, catalogue: Catalogue) -> tuple[int, ...]:
@@ -219,22 +234,23 @@ def _limits(one: Expectation) -> Iterable[tuple[str, float]]:
             yield what, limit
 
 
-def _judged(place: str, what: str, limit: float, state: State | None, series: Series) -> Judged:
-    """The worst of the figures that count decides; among equals the one of the first state."""
+def _judged(place: str, what: str, limit: float, one: Expectation, series: Series, launches: Collection[int]) -> Judged:
+    """The worst of the figures of these launches that count decides; among equals the one of the first state."""
     if series.status in NOT_MEASURED:
         reason = f"{series.status.value}: {series.reason or 'no reason is known'}"
         return Judged(place, what, limit, Outcome.UNDECIDED, series.point, reason=reason)
     figures = [
         figure
-        for figure in series.figures()
-        if figure.low_ns is not None and figure.state != MIXED.name and (state is None or is_state(figure.state, state))
+        for figure in _figures(series, launches)
+        if figure.low_ns is not None
+        and figure.state != MIXED.name
+        and (one.state is None or is_state(figure.state, one.state))
     ]
     if not figures:
-        where = "any one state" if state is None else f"the state {state.name}"
-        reason = f"there were too few visits in {where} of the machine for an interval"
+        where = "any one state" if one.state is None else f"the state {one.state.name}"
+        of = "" if one.pair_class is None else f" between ranks of the class '{one.pair_class}'"
+        reason = f"there were too few visits{of} in {where} of the machine for an interval"
         return Judged(place, what, limit, Outcome.UNDECIDED, series.point, reason=reason)
-    if what == "bandwidth" and any(figure.rate_bytes_per_s is None for figure in figures):
-        return Judged(place, what, limit, Outcome.UNDECIDED, series.point, reason=_RATELESS)
     outcomes = [(_outcome(what, limit, figure), figure) for figure in figures]
     order = (Outcome.MISSED, Outcome.UNDECIDED, Outcome.MET)
     outcome, figure = min(outcomes, key=lambda pair: order.index(pair[0]))
@@ -242,7 +258,12 @@ def _judged(place: str, what: str, limit: float, state: State | None, series: Se
     return Judged(place, what, limit, outcome, series.point, figure, unsure)
 
 
-_RATELESS = "it sends no payload, so it has no bandwidth"
+def _figures(series: Series, launches: Collection[int]) -> list[Figure]:
+    pairs = zip(series.visits, series.states, strict=True)
+    counted = [(visit, state) for visit, state in pairs if visit.launch_id in launches]
+    return figures_of([visit for visit, _ in counted], [state for _, state in counted])
+
+
 _UNSURE = "its interval holds the limit; a longer measurement makes it narrower (--time)"
 
 

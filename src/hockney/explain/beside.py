@@ -124,7 +124,7 @@ def _duplex(two: Curve, one: Curve) -> Finding | None:
         ),
         effect=max(abs(2 * _duplex_told(quotient) - 1) for _, quotient in found),
         sizes_bytes=tuple(size for size, _ in found),
-        evidence=tuple(Evidence(f"ratio at {size} B", quotient, "") for size, quotient in found),
+        evidence=tuple(Evidence(f"ratio at {format_bytes(size)}", quotient, "") for size, quotient in found),
     )
 
 

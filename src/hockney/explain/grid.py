@@ -21,7 +21,7 @@ from hockney.explain.finding import (
 )
 from hockney.explain.laws import BY_MESSAGES, FIGURES_MIN, LAWS, Odd, Row, farthest_off, odd_one_out, rows
 from hockney.fit import Estimate
-from hockney.units import format_ns, format_rate
+from hockney.units import format_bytes, format_ns, format_rate
 
 _SAME = 0.005
 _SAME_KNOWN = 0.05
@@ -57,7 +57,7 @@ def identical_rows(reading: Reading) -> Found:
             effect=(more.ranks - 1) / (fewer.ranks - 1) - 1,
             sizes_bytes=fewer.sizes,
             evidence=tuple(
-                Evidence(f"ratio at {mark.bytes} B", ratio(mark.time_ns, other.time_ns), "")
+                Evidence(f"ratio at {format_bytes(mark.bytes)}", ratio(mark.time_ns, other.time_ns), "")
                 for mark, other in zip(fewer.marks, more.marks, strict=True)
             ),
         )
@@ -116,7 +116,7 @@ def _broken(members: Sequence[Row]) -> Iterator[Finding]:
             effect=max(abs(low), abs(high)),
             sizes_bytes=sizes,
             evidence=tuple(
-                Evidence(f"{' '.join(found.row.fixed[2:])} {found.row.size_bytes} B over the law".strip(),
+                Evidence(f"{' '.join(found.row.fixed[2:])} {format_bytes(found.row.size_bytes)} over the law".strip(),
                          found.over, "")
                 for found in own
             ),

@@ -116,7 +116,7 @@ def _refine(curve: Curve, switch: Switch, grain_bytes: int) -> str | None:
         return None
     options = "".join(f" -o {name}={value}" for name, value in curve.options)
     command = f"hockney run {curve.pattern} -t {curve.transport} -n {curve.ranks}{options} --refine"
-    known = "to a byte" if grain_bytes == 1 else f"to {grain_bytes} B, as closely as its sizes lie"
+    known = "to a byte" if grain_bytes == 1 else f"to {format_bytes(grain_bytes)}, as closely as its sizes lie"
     return f"`{command}` finds the place {known}."
 
 
@@ -352,7 +352,7 @@ def _plateau(curve: Curve) -> Finding | None:
         sentence=(
             f"{curve.name} of {format_bytes(first.bytes)} among {curve.ranks} takes {format_ns(first.time_ns.value)}, "
             f"as long as the line through the sizes {sizes_text(tuple(mark.bytes for mark in rest))} gives for "
-            f"{reached[0]:.0f} B: up to about that size the payload costs nothing."
+            f"{format_bytes(round(reached[0]))}: up to about that size the payload costs nothing."
         ),
         effect=0.0,
         sizes_bytes=(first.bytes,),

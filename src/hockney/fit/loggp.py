@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 
 from hockney.fit.lines import Estimate, Lines, NoFit, fit_lines
 from hockney.fit.segments import SegmentFit, fit_segments
+from hockney.units import format_bytes
 
 if TYPE_CHECKING:
     from hockney.model import FloatArray
@@ -86,7 +87,7 @@ def fit_loggp(trips: Sequence[RoundTrips]) -> tuple[LogGP, ...] | NoFit:
     short = next((row for row in rows if row.delay_ns < row.one_ns), None)
     if short is not None:
         return NoFit(
-            f"o_s and o_r need a delay longer than a round trip: at {short.size_bytes} B that takes "
+            f"o_s and o_r need a delay longer than a round trip: at {format_bytes(short.size_bytes)} that takes "
             f"{short.one_ns:.0f} ns, the delay {short.delay_ns:.0f} ns"
         )
     half_ns = [row.one_ns / 2 for row in rows]

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from hockney.errors import UsageError, unknown
+from hockney.units import format_bytes
 from hockney.worker import mpi, pvm, shmem
 from hockney.worker.build import Recipe, build_worker
 from hockney.worker.errors import BuildError, ProtocolError
@@ -192,7 +193,8 @@ class Catalogue:
         if unfit is not None:
             return unfit
         if transport.max_bytes and size_bytes > transport.max_bytes:
-            return f"{size_bytes} B is above the {transport.max_bytes} B that {transport.name} sends in one message"
+            limit = format_bytes(transport.max_bytes)
+            return f"{format_bytes(size_bytes)} is above the {limit} that {transport.name} sends in one message"
         return None
 
 
@@ -224,7 +226,7 @@ def _what_it_lacks(
 
 def _grain_obstacle(who: str, size_bytes: int, grain_bytes: int) -> str | None:
     if grain_bytes and (size_bytes == 0 or size_bytes % grain_bytes):
-        return f"{who} takes sizes that are multiples of {grain_bytes} B, not {size_bytes} B"
+        return f"{who} takes sizes that are multiples of {format_bytes(grain_bytes)}, not {format_bytes(size_bytes)}"
     return None
 
 

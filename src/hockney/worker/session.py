@@ -21,6 +21,7 @@ from types import TracebackType
 from typing import TypeVar
 
 from hockney.errors import UsageError
+from hockney.units import format_bytes
 from hockney.worker import answers, diagnose, leftovers
 from hockney.worker.answers import Fields, FloorAnswer, HelloAnswer, MeasureAnswer
 from hockney.worker.channel import Channel
@@ -136,7 +137,7 @@ class WorkerSession:
                 raise ProtocolError("the worker has measured another point than it was asked for")
             return answer
 
-        return self._ask("measure", words, timeout_s, f"{pattern} of {bytes} B", read)
+        return self._ask("measure", words, timeout_s, f"{pattern} of {format_bytes(bytes)}", read)
 
     def floor(self, *, batch: int = 100, samples: int = 10, timeout_s: int = 10) -> FloorAnswer:
         """The cache-line floor between the CPUs of ranks 0 and 1.

@@ -62,7 +62,7 @@ typedef struct hk_pattern {
     uint32_t needs;                       /* HK_CAP_*, unless `native` says that it needs none */
     int ranks_min, ranks_max, ranks_step; /* ranks_max 0: any */
     hk_timed_t timed;
-    bool sized;                         /* false: has no message length (barrier) */
+    bool sized;                         /* false: has no message length and counts no bytes (barrier) */
     size_t grain_bytes;                 /* a length is a multiple of it, and not 0; 0: any length will do */
     const char *senders;                /* NULL, or the option that says how many ranks beside rank 0 only send: at
                                            least one more must be left to receive */
