@@ -152,17 +152,6 @@ def test_launches_start_every_job_anew(catalogue: Catalogue, tmp_path: Path) -> 
         assert len({visit.launch_id for visit in series.visits}) == 3
 
 
-def test_a_run_knows_how_quick_the_cpus_were_in_runs_before(catalogue: Catalogue, tmp_path: Path) -> None:
-    path = tmp_path / "r.db"
-    first, second = (
-        measure(catalogue, path, Point("shm", "pingpong", 2, 8), time_s=2, precision=1e-6).run_id for _ in range(2)
-    )
-    with Store.open(path) as store:
-        (none,), (known,) = ([each.quick_ns for each in store.run(one).launches.values()] for one in (first, second))
-    assert none == (None, None)
-    assert all(pace_ns is not None and 0.05 < pace_ns < 50 for pace_ns in known)
-
-
 def test_a_point_of_several_launches_is_judged_over_all_of_them(catalogue: Catalogue, tmp_path: Path) -> None:
     outcome = measure(catalogue, tmp_path / "r.db", SMALL, launches=2, precision=1e-6)
     with Store.open(tmp_path / "r.db", readonly=True) as store:

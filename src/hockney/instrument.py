@@ -7,12 +7,12 @@ that dies or hangs costs one point: it is started anew for the next one.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol
 
-from hockney.model import Definition, Launch, Place, Point, Visit
+from hockney.model import Definition, Launch, Point, Visit
 from hockney.plan import Plan
 from hockney.sampler import PointFailed
 from hockney.worker.answers import MeasureAnswer
@@ -60,7 +60,6 @@ class WorkerPool:
         cpus_usable: int,
         steal: Callable[[], float | None] = lambda: None,  # since it was last called
         launch_index: int = 0,
-        quick_paces: Mapping[Place, float] | None = None,  # as earlier runs know them
     ) -> None:
         self._plan = plan
         self._catalogue = catalogue
@@ -69,7 +68,6 @@ class WorkerPool:
         self._cpus_usable = cpus_usable
         self._steal = steal
         self._launch_index = launch_index
-        self._quick_paces = quick_paces or {}
         self._live: dict[tuple[str, int], _Live] = {}
         self._starts: dict[tuple[str, int], int] = {}
         self._broken: dict[tuple[str, int], str] = {}
@@ -169,7 +167,6 @@ class WorkerPool:
                 clock_ns=hello.clock_ns,
                 index=self._launch_index,
             )
-            launched = replace(launched, quick_ns=tuple(map(self._quick_paces.get, launched.places)))
             # Still inside: a store that fails, or Ctrl-C just now, must not leave the job behind.
             return _Live(session, self._starter.started(launched), launched)
         except BaseException:
@@ -213,5 +210,4 @@ def _visit(
         pace_ns=answer.pace_ns,
         solo_ns=answer.solo_ns,
         places=live.launched.places,
-        quick_ns=live.launched.quick_ns,
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -82,10 +82,10 @@ class Visit:
     before and just after, or None where it can't be measured; `floor_kind` says of what: "line", a cache line bounced
     between the CPUs of ranks 0 and 1, or "transport", half a round trip of 8 B on the transport itself, between hosts.
     `pace_ns` is what a fixed loop takes a step on the CPU of each rank, just before and just after; `solo_ns` is that
-    of rank 0 while rank 1 rests. `places` and `quick_ns` are those of its launch. CPU times and wall time are per rank,
-    over all samples of the visit. `steal` is the fraction of CPU time that a hypervisor took since the visit before,
-    None where unknown or too short to tell. `counters` are sums over all samples by name, a number per rank: what the
-    pattern or the transport counts (docs/metrics.md).
+    of rank 0 while rank 1 rests. `places` are those of its launch. CPU times and wall time are per rank, over all
+    samples of the visit. `steal` is the fraction of CPU time that a hypervisor took since the visit before, None where
+    unknown or too short to tell. `counters` are sums over all samples by name, a number per rank: what the pattern or
+    the transport counts (docs/metrics.md).
     """
 
     point: Point
@@ -106,7 +106,6 @@ class Visit:
     pace_ns: tuple[tuple[float, ...], tuple[float, ...]] | None = None
     solo_ns: tuple[float, float] | None = None
     places: tuple[Place, ...] = ()
-    quick_ns: tuple[float | None, ...] = ()
 
     @property
     def reference(self) -> str | None:
@@ -169,18 +168,12 @@ class Launch:
     oversubscribed: bool
     clock_ns: float
     index: int = 0  # which of the asked --launches this is
-    quick_ns: tuple[float | None, ...] = ()  # the pace of each rank's CPU at its quickest, as earlier runs know it
 
     @functools.cached_property
     def places(self) -> tuple[Place, ...]:
         """Where each rank runs."""
-        return places_of(self.hosts, self.cpus)
-
-
-def places_of(hosts: Sequence[str], cpus: Sequence[int]) -> tuple[Place, ...]:
-    """Of the ranks, CPUs below zero being unknown."""
-    each = zip(hosts, cpus, strict=False)  # a store that lacks some is no fault
-    return tuple((host, cpu if cpu >= 0 else -1 - rank) for rank, (host, cpu) in enumerate(each))
+        each = zip(self.hosts, self.cpus, strict=False)  # a store that lacks some is no fault
+        return tuple((host, cpu if cpu >= 0 else -1 - rank) for rank, (host, cpu) in enumerate(each))
 
 
 @dataclass(frozen=True)

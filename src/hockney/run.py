@@ -12,7 +12,7 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from types import FrameType
 from typing import Protocol
@@ -22,7 +22,7 @@ from hockney.errors import HockneyError, UsageError
 from hockney.instrument import WorkerPool
 from hockney.library import Run
 from hockney.machine import StealMeter, another_machine, choose_cpus, facts, usable_cpus, warnings_before
-from hockney.model import Definition, Launch, Place, Point, PointStatus, RunInfo, RunStatus, Visit, Warning_
+from hockney.model import Definition, Launch, Point, PointStatus, RunInfo, RunStatus, Visit, Warning_
 from hockney.plan import Plan
 from hockney.sampler import MIN_VISITS, Progress, Sampler, reached_text
 from hockney.stats import MIXED, State, time_of
@@ -326,11 +326,9 @@ def _carry_out(plan: Plan, catalogue: Catalogue, store: Store, display: Display,
     shares = _KernelShare()
     losses = _Losses()
     recorder = _Recorder(store, run_id, display, shares, losses)
-    here = store.run(run_id).info.facts
-    quick_paces = store.quick_paces(lambda then: another_machine(then, here) is None)
     status = RunStatus.DONE
     try:
-        _make_launches(plan, catalogue, quick_paces, recorder, start)
+        _make_launches(plan, catalogue, recorder, start)
         if start.several:
             judge_over_launches(store, run_id, plan.precision)
     except KeyboardInterrupt:
@@ -350,9 +348,7 @@ def _carry_out(plan: Plan, catalogue: Catalogue, store: Store, display: Display,
     return Outcome(run_id, status, failed)
 
 
-def _make_launches(
-    plan: Plan, catalogue: Catalogue, quick_paces: Mapping[Place, float], recorder: _Recorder, start: _Start
-) -> None:
+def _make_launches(plan: Plan, catalogue: Catalogue, recorder: _Recorder, start: _Start) -> None:
     """Each starts every job anew and has its part of the time. The first adds sizes, all later ones have them too."""
     cpus = usable_cpus()
     meter = StealMeter(cpus)
@@ -367,7 +363,6 @@ def _make_launches(
             cpus_usable=len(cpus),
             steal=meter.read,
             launch_index=start.launch + index,
-            quick_paces=quick_paces,
         ) as pool:
             sampler = Sampler(
                 plan,

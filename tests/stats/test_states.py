@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from hockney.stats import MIXED, UNKNOWN, Signs, State, classify, place
-from hockney.stats.states import Floor, quick_paces
+from hockney.stats.states import Floor
 
 
 def names(floors: Sequence[Floor]) -> list[str]:
@@ -203,39 +203,6 @@ def test_a_slower_kind_of_cpu_is_not_slowed(hosts: tuple[str, str]) -> None:
     assert [state.name for state in classify(seen)] == (["near"] * 90 + ["near, one slowed"] * 10) * 2
     swapped = [signs._replace(places=()) for signs in seen]
     assert classify(swapped) != classify(seen), "by rank alone the slower CPU counts as slowed"
-
-
-def seen_at(paces: np.ndarray[Any, Any], quick_ns: tuple[float | None, ...] = ()) -> list[Signs]:
-    places = (("one", 0), ("one", 1))
-    return [
-        Signs((30.0, 30.0), (tuple(before), tuple(after)), places=places, quick_ns=quick_ns)
-        for before, after in paces.tolist()
-    ]
-
-
-def test_what_was_slowed_during_all_of_a_run_is_known_from_runs_before() -> None:
-    before = seen_at(paces_of([(ALONE, 0.7)] * 30 + [(SHARED, 0.7)] * 30, 0.01))
-    known = quick_paces(before)
-    assert known == {("one", 0): pytest.approx(ALONE, rel=0.01), ("one", 1): pytest.approx(0.7, rel=0.01)}
-    quick = tuple(known.values())
-    slowed, plain = paces_of([(SHARED, 0.7)] * 50, 0.01), paces_of([(1.1 * ALONE, 0.7)] * 50, 0.01)
-    assert {state.name for state in classify(seen_at(slowed))} == {"near"}
-    assert {state.name for state in classify(seen_at(slowed, quick))} == {"near, one slowed"}
-    assert {state.name for state in classify(seen_at(plain, quick))} == {"near"}
-    assert {state.name for state in classify(seen_at(slowed, (None, 0.7)))} == {"near"}
-
-
-def test_a_cpu_that_was_always_slowed_is_known_to_be_quicker_once_it_was() -> None:
-    slowed = seen_at(paces_of([(SHARED, 0.7)] * 50, 0.01))
-    quick = seen_at(paces_of([(ALONE, 0.7)] * 50, 0.01), tuple(quick_paces(slowed).values()))
-    assert {state.name for state in classify(quick)} == {"near"}
-    assert [state.name for state in classify([*slowed, *quick])] == ["near, one slowed"] * 50 + ["near"] * 50
-
-
-def test_few_visits_or_unknown_cpus_tell_nothing_of_later_runs() -> None:
-    assert quick_paces(seen_at(paces_of([(ALONE, 0.7)] * 5, 0.01))) == {}
-    unknown = [signs._replace(places=()) for signs in seen_at(paces_of([(ALONE, 0.7)] * 50, 0.01))]
-    assert quick_paces(unknown) == {}
 
 
 def test_states_sort_by_floor_then_by_pace() -> None:

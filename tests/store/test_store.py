@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -34,29 +32,8 @@ def test_run_comes_back(store: Store) -> None:
     assert (dict(stored.launches), stored.warnings) == ({}, ())
 
 
-def test_quick_paces_are_those_of_this_machine_in_the_last_day(store: Store) -> None:
-    def visit_run(pace_ns: float, host: str, started_unix_s: float) -> None:
-        run_id = store.create_run(make_info(facts={"hostname": host}, started_unix_s=started_unix_s))
-        store.add_points(run_id, [make_point(8)])
-        launch_id = store.add_launch(run_id, make_launch(cpus=(0, 1), quick_ns=(0.5, None)))
-        paces = ((pace_ns, 0.7), (pace_ns, 0.7))
-        visit = replace(make_visit(make_point(8), launch_id=launch_id, pace_ns=paces), started_unix_s=started_unix_s)
-        store.write_round(run_id, [visit] * 30)
-
-    def is_here(facts: Mapping[str, Any]) -> bool:
-        return facts.get("hostname") == "here"
-
-    assert store.quick_paces(is_here) == {}
-    now_s = time.time()
-    visit_run(0.4, "here", now_s - 100_000)
-    visit_run(0.5, "elsewhere", now_s - 50)
-    assert store.quick_paces(is_here) == {}
-    visit_run(0.6, "here", now_s - 100)
-    assert store.quick_paces(is_here) == {("here", 0): pytest.approx(0.6), ("here", 1): pytest.approx(0.7)}
-
-
 def test_launches_come_back_by_id(store: Store, run_id: int) -> None:
-    second = make_launch("mpi@mpich-4.3", oversubscribed=True, index=0, quick_ns=(0.5, None))
+    second = make_launch("mpi@mpich-4.3", oversubscribed=True, index=0)
     number = store.add_launch(run_id, second)
     assert dict(store.run(run_id).launches) == {1: make_launch(), number: second}
 

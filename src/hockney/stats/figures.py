@@ -77,7 +77,7 @@ def figures_of(
 
 def signs_of(visit: Visit) -> Signs:
     """What tells the state of a visit."""
-    return Signs(visit.floor_ns, visit.pace_ns, visit.solo_ns, visit.reference, visit.places, visit.quick_ns)
+    return Signs(visit.floor_ns, visit.pace_ns, visit.solo_ns, visit.reference, visit.places)
 
 
 def _figure(state: State, visits: list[Visit], confidence: float) -> Figure:

@@ -24,9 +24,9 @@ A CPU's paces in a run are one level or two, whichever rank of whichever job run
 parted where the sum of squares within both is least (on the log scale). They count as two only if their medians differ
 by 12 % or more (30 % where few are known), and by 2.5 times the sum of both spreads: two halves of a normal or an even
 distribution differ by less than 1.5 times that, so a clock that drifts is one level however far it goes. Slow is what
-lies further from the quick part's median than 4 of its spreads (and 4 %). A CPU whose quick part takes 30 % longer than
-it did in runs of the day before (`quick_paces`) was slowed during all of the run. Without such runs it has the plain
-name; to compare runs, classify their visits together, or compare floors and paces.
+lies further from the quick part's median than 4 of its spreads (and 4 %). Names depend on what else a run has seen, so
+a CPU that was slowed during all of it has the plain name; to compare runs, classify their visits together, or compare
+floors and paces.
 
 Method: one-dimensional single-linkage clustering (J. A. Hartigan, Clustering Algorithms, Wiley 1975) with its cut at
 a fixed ratio for floors. 1.5 has room on both sides: a level was seen to spread by 1.2 (27 to 33 ns), the next to lie
@@ -43,7 +43,7 @@ import statistics
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from hockney.errors import UsageError, unknown
@@ -56,7 +56,7 @@ TIME_SLICED_NS = 1000.0
 SAME_CORE = 1.3
 _PACES_MAX = 2000  # so many tell the levels of a CPU's pace; more only cost time
 _APART = math.log(1.12)
-_APART_FEW = math.log(1.3)  # from another run's, or where fewer than so many paces are known:
+_APART_FEW = math.log(1.3)  # where fewer than so many paces are known:
 _FEW = 40
 _APART_SPREADS = 2.5
 _QUICK_SPREADS = 4.0
@@ -74,7 +74,7 @@ class Signs(NamedTuple):
 
     `floor_ns` and `solo_ns` hold (before, after), `pace_ns` the same with a number for each rank. `reference` names the
     transport whose own round trip the floor is; None for a cache line's. `places` are the ranks' hosts and CPUs; empty:
-    not known, and each rank then counts as a CPU. `quick_ns` is how quick earlier runs knew the CPU of each rank.
+    not known, and each rank then counts as a CPU.
     """
 
     floor_ns: Floor
@@ -82,7 +82,6 @@ class Signs(NamedTuple):
     solo_ns: Floor = None
     reference: str | None = None
     places: tuple[Place, ...] = ()
-    quick_ns: tuple[float | None, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -257,88 +256,36 @@ def _cpus(places: tuple[Place, ...], ranks: int) -> tuple[Place, ...]:
     return places if len(places) == ranks else tuple(("", -1 - rank) for rank in range(ranks))
 
 
-@dataclass
-class _Cpu:
-    """The paces of a CPU that were seen, and how quick it was known to be before."""
-
-    paces_ns: list[float] = field(default_factory=list)
-    known_ns: float = math.inf
-
-
-def _cpus_of(seen: Iterable[Signs]) -> tuple[dict[Place, _Cpu], dict[_Ranks, list[_Cpu]]]:
-    """Each CPU, and those of each set of ranks. Paces of two ranks on one core are left out."""
-    cpus: dict[Place, _Cpu] = {}
-    of_ranks: dict[_Ranks, list[_Cpu]] = {}
+def _pace_limits(seen: Iterable[Signs]) -> dict[_Ranks, list[float]]:
+    """For each rank's CPU the pace above which it is slowed."""
+    paces_ns: dict[Place, list[float]] = {}
+    of_ranks: dict[_Ranks, list[list[float]]] = {}
     for signs in seen:
         if signs.pace_ns is None:
             continue
         key = signs.places, len(signs.pace_ns[0])
         of_each = of_ranks.get(key)
         if of_each is None:
-            of_each = of_ranks[key] = [cpus.setdefault(at, _Cpu()) for at in _cpus(*key)]
-        for quick_ns, cpu in zip(signs.quick_ns, of_each, strict=False):
-            if quick_ns is not None and 0 < quick_ns < cpu.known_ns:
-                cpu.known_ns = quick_ns
+            of_each = of_ranks[key] = [paces_ns.setdefault(cpu, []) for cpu in _cpus(*key)]
         for when, paces in enumerate(signs.pace_ns):
             if signs.solo_ns is None or paces[0] < SAME_CORE * signs.solo_ns[when]:
-                for pace_ns, cpu in zip(paces, of_each, strict=True):
-                    cpu.paces_ns.append(pace_ns)
-    return cpus, of_ranks
+                for pace_ns, of_cpu in zip(paces, of_each, strict=True):
+                    of_cpu.append(pace_ns)
+    limits_ns = {cpu: _pace_limit(of_cpu) for cpu, of_cpu in paces_ns.items()}
+    return {key: [limits_ns[cpu] for cpu in _cpus(*key)] for key in of_ranks}
 
 
-def _pace_limits(seen: Iterable[Signs]) -> dict[_Ranks, list[float]]:
-    """For each rank's CPU the pace above which it is slowed."""
-    cpus, of_ranks = _cpus_of(seen)
-    limits_ns = {id(cpu): _pace_limit(cpu) for cpu in cpus.values()}
-    return {key: [limits_ns[id(cpu)] for cpu in of_each] for key, of_each in of_ranks.items()}
-
-
-def quick_paces(seen: Sequence[Signs]) -> dict[Place, float]:
-    """How quick each CPU is when it has its core for itself, as far as these visits know: the `quick_ns` of later runs.
-
-    Only for known CPUs, and where there are enough visits to tell.
-    """
-    found = {}
-    for at, cpu in _cpus_of(seen)[0].items():
-        levels = _pace_levels(cpu.paces_ns)
-        if levels is not None and levels.n >= _FEW and at[1] >= 0:
-            found[at] = math.exp(levels.quick)
-    return found
-
-
-class _PaceLevels(NamedTuple):
-    """The quick part of a CPU's paces, as logs, and the middle of the rest, None if all are one level."""
-
-    n: int
-    quick: float
-    spread: float
-    slow: float | None
-
-
-def _pace_levels(paces_ns: Sequence[float]) -> _PaceLevels | None:
+def _pace_limit(paces_ns: Sequence[float]) -> float:
+    """Where the quick part of a CPU's paces ends; infinite where they are all of one level."""
     known = [pace_ns for pace_ns in paces_ns if 0 < pace_ns < math.inf]
     logs = sorted(map(math.log, known[:: 1 + len(known) // _PACES_MAX]))
-    if not logs:
-        return None
-    if len(logs) > 1:
-        cut = _best_cut(logs)
-        (quick, spread), (slow, slow_spread) = _middle(logs[:cut]), _middle(logs[cut:])
-        apart = max(_APART if len(logs) >= _FEW else _APART_FEW, _APART_SPREADS * (spread + slow_spread))
-        if slow - quick >= apart:
-            return _PaceLevels(len(logs), quick, spread, slow)
-    return _PaceLevels(len(logs), *_middle(logs), None)
-
-
-def _pace_limit(cpu: _Cpu) -> float:
-    """Where the quick part of a CPU's paces ends; infinite where they are all of one level, and none known below it."""
-    levels = _pace_levels(cpu.paces_ns)
-    if levels is None:
+    if len(logs) < 2:
         return math.inf
-    if levels.quick - math.log(cpu.known_ns) >= _APART_FEW:
-        return cpu.known_ns * math.exp(_APART_FEW / 2)
-    if levels.slow is None:
+    cut = _best_cut(logs)
+    (quick, quick_spread), (slow, slow_spread) = _middle(logs[:cut]), _middle(logs[cut:])
+    if slow - quick < max(_APART if len(logs) >= _FEW else _APART_FEW, _APART_SPREADS * (quick_spread + slow_spread)):
         return math.inf
-    return math.exp(levels.quick + min(max(_QUICK, _QUICK_SPREADS * levels.spread), (levels.slow - levels.quick) / 2))
+    return math.exp(quick + min(max(_QUICK, _QUICK_SPREADS * quick_spread), (slow - quick) / 2))
 
 
 def _best_cut(ordered: Sequence[float]) -> int:

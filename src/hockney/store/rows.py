@@ -15,7 +15,6 @@ from hockney.model import (
     RunStatus,
     Visit,
     Warning_,
-    places_of,
 )
 from hockney.stats.states import Signs
 from hockney.store import codec
@@ -24,9 +23,7 @@ from hockney.store.records import RunSummary, StoredPoint, StoredRun, VisitSumma
 Row = tuple[Any, ...]
 
 RUN = "command, suite, label, started_unix_s, seed, version, facts, plan"
-LAUNCH = (
-    "launch_index, transport, library, ranks, started_unix_s, argv, cpus, hosts, oversubscribed, clock_ns, quick_ns"
-)
+LAUNCH = "launch_index, transport, library, ranks, started_unix_s, argv, cpus, hosts, oversubscribed, clock_ns"
 POINT = "transport, pattern, ranks, bytes, options, role"
 WARNING = "kind, subject, cause, remedy"
 SUMMARY = (
@@ -39,7 +36,6 @@ VISIT = (
     "floor_before_ns, floor_after_ns, steal, verified, cpu_user_ns, cpu_system_ns, wall_ns, counters, "
     "floor_kind, pace_ns, solo_before_ns, solo_after_ns"
 )
-PACES = "hosts, cpus, pace_ns, solo_before_ns, solo_after_ns"
 VISIT_FIGURES = "samples, median_ns, min_ns, max_ns"  # beside VISIT when written, made from the samples
 
 
@@ -104,13 +100,12 @@ def launch_row(launch: Launch) -> Row:
         pack(launch.hosts),
         launch.oversubscribed,
         launch.clock_ns,
-        pack(launch.quick_ns),
     )
 
 
 def launch_of(row: Row) -> Launch:
     """Row: LAUNCH."""
-    index, transport, library, ranks, started_unix_s, argv, cpus, hosts, oversubscribed, clock_ns, quick_ns = row
+    index, transport, library, ranks, started_unix_s, argv, cpus, hosts, oversubscribed, clock_ns = row
     return Launch(
         transport,
         library,
@@ -122,7 +117,6 @@ def launch_of(row: Row) -> Launch:
         bool(oversubscribed),
         clock_ns,
         index,
-        tuple(json.loads(quick_ns or "[]")),
     )
 
 
@@ -194,7 +188,6 @@ def visit_of(row: Row, point: Point, launches: Mapping[int, Launch]) -> Visit:
         pace_ns=_paces(state[1]),
         solo_ns=_pair(*state[2:]),
         places=launches[launch_id].places,
-        quick_ns=launches[launch_id].quick_ns,
     )
 
 
@@ -214,19 +207,12 @@ def summaries_of(found: Sequence[Row], launches: Mapping[int, Launch]) -> list[V
             _pair(solo_ns, solo_too_ns),
             reference,
             launches[launch_id].places,
-            launches[launch_id].quick_ns,
         )
         times = median_ns, min_ns, max_ns
         summaries.append(
             VisitSummary(point_id, launch_id, samples, definition, *times, steal, signs, _counters(counters))
         )
     return summaries
-
-
-def signs_of_paces(row: Row) -> Signs:
-    """Row: PACES. The floor is left out."""
-    hosts, cpus, pace_ns, *solo_ns = row
-    return Signs(None, _paces(pace_ns), _pair(*solo_ns), places=places_of(json.loads(hosts), json.loads(cpus)))
 
 
 def _counters(text: str | None) -> dict[str, tuple[float, ...]]:

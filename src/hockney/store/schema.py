@@ -187,9 +187,3 @@ def m0004_idle(db: sqlite3.Connection) -> None:
 def m0005_resumed(db: sqlite3.Connection) -> None:
     """When a run last went on: it may be killed again before its next visit."""
     db.execute("ALTER TABLE run ADD COLUMN resumed_unix_s REAL")  # NULL: never, or before this
-
-
-@migration
-def m0006_quick_paces(db: sqlite3.Connection) -> None:
-    """How quick each rank's CPU was in earlier runs."""
-    db.execute("ALTER TABLE launch ADD COLUMN quick_ns TEXT")  # JSON, a number or null per rank; NULL: before this

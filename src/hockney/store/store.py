@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import re
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 from hockney.errors import StoreError, UsageError, unknown
-from hockney.model import Launch, Place, Point, PointStatus, RunInfo, RunStatus, Visit, Warning_
-from hockney.stats.states import State, classify, quick_paces
+from hockney.model import Launch, Point, PointStatus, RunInfo, RunStatus, Visit, Warning_
+from hockney.stats.states import State, classify
 from hockney.store import codec, opening, rows
 from hockney.store.lock import is_measured_now
 from hockney.store.records import RunSummary, StoredPoint, StoredRun, VisitSummary
 
-_PACES = 2000  # so many visits tell how quick the CPUs are,
-_PACES_OF = 20_000  # of the newest,
-_PACES_KNOWN_S = 86_400.0  # for so long: clocks and neighbours change for good, too
 _REFERENCE = re.compile(r"(?P<name>.+?)(?:~(?P<back>\d+))?")
 
 
@@ -260,23 +255,6 @@ class Store:
             return [rows.visit_of(row, stored.point, launches) for row in found]
         except StoreError as error:
             raise StoreError(f"results file {self.path}: {stored.point}: {error}") from error
-
-    def quick_paces(self, is_here: Callable[[Mapping[str, Any]], bool]) -> dict[Place, float]:
-        """The pace of each CPU at its quickest, in ns, as the newest visits of the last day know it.
-
-        `is_here` says of a run's facts whether it ran on the machine that is meant.
-        """
-        since_s = time.time() - _PACES_KNOWN_S
-        runs = self._all("SELECT id, facts FROM run WHERE coalesce(resumed_unix_s, started_unix_s) > ?", since_s)
-        here = [run_id for run_id, facts in runs if is_here(json.loads(facts))]
-        found = self._all(
-            f"SELECT {rows.PACES} FROM visit JOIN launch ON launch.id = launch_id WHERE visit.id > (SELECT max(id) "
-            "FROM visit) - ? AND visit.started_unix_s > ? AND pace_ns IS NOT NULL "
-            f"AND run_id IN ({', '.join(map(str, here))})",
-            _PACES_OF,
-            since_s,
-        )
-        return quick_paces([rows.signs_of_paces(row) for row in found[:: 1 + len(found) // _PACES]])
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:
