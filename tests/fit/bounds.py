@@ -1,9 +1,12 @@
-"""What no method can do better: the bounds beside the rates of truth.py, made from the truth that a fit does not know.
+"""What is beside the rates of truth.py, made from the truth that a fit does not know.
 
-Parameters: the bound of Cramer and Rao (C. R. Rao, Linear Statistical Inference and Its Applications, 2nd ed., Wiley
-1973, 5a) for who knows the segments, the outliers and the noise. A value whose standard error is that bound's lies
-within 2 % of the truth by the chance of a normal one. Switches: the least squares of all divisions, for who knows how
-large the noise is, how many sizes a segment has at least, that there are no outliers, and perhaps how many there are.
+Parameters: the least error of any unbiased method, the bound of Cramer and Rao (C. R. Rao, Linear Statistical Inference
+and Its Applications, 2nd ed., Wiley 1973, 5a), for who knows the segments, the outliers and the noise. A value whose
+standard error is that bound's lies within 2 % of the truth by the chance of a normal one.
+
+Switches: the least squares of all divisions, relative to the true times, for who knows how large the noise is, how many
+sizes a segment has at least, that there are no outliers, and perhaps how many switches there are. That is no bound, but
+far more than a fit knows.
 """
 
 from __future__ import annotations
@@ -84,19 +87,18 @@ def _squares(sizes: Floats, times: Floats, true_times: Floats) -> float:
 def errors_of_loggp(sizes: Floats, truth: Sequence[float], messages: int, noise: float) -> tuple[float, ...]:
     """The least relative standard errors of L, o_s, o_r, g and G, of which `truth` has the values in that order.
 
-    From all four times of all sizes; o_s and o_r of a real transport may grow with the size, and L by another rate
-    than g, so they are lines here, as the fit takes them.
+    From all four times of all sizes, for who knows that o_s and o_r don't depend on the size, and that L grows by G.
     """
-    latency, send, receive, gap, rate = truth
-    size = sizes / sizes[-1]
-    longest = rate * sizes[-1]
-    # How often L, o_s, o_r and g, each a line, stand in PRTT(1, 0), PRTT(n, 0), PRTT(1, d) and PRTT(n, d) less delays.
-    counts = [(2, 2, 2, 0), (2, 2, 2, messages - 1), (0, 1, 1, 0), (0, messages, 1, 0)]
-    values = np.array([latency, longest, send, 0.0, receive, 0.0, gap, longest])
-    rows = []
-    for each in counts:
-        columns = np.concatenate([[count * np.ones(len(size)), count * size] for count in each]).T
-        rows.append(columns / (columns @ values)[:, None])
-    every = np.concatenate(rows) * np.where(values, values, longest)
+    ones, zeros = np.ones(len(sizes)), np.zeros(len(sizes))
+    # How often the parameters stand in PRTT(1, 0), PRTT(n, 0), PRTT(1, d) and PRTT(n, d) less its delays.
+    counts = [
+        (2 * ones, 2 * ones, 2 * ones, zeros, 2 * sizes),
+        (2 * ones, 2 * ones, 2 * ones, (messages - 1) * ones, (messages + 1) * sizes),
+        (zeros, ones, ones, zeros, zeros),
+        (zeros, messages * ones, ones, zeros, zeros),
+    ]
+    values = np.array(truth)
+    parts = np.concatenate([np.stack(each, axis=1) * values for each in counts])
+    every = parts / parts.sum(axis=1, keepdims=True)
     best = np.linalg.inv(every.T @ np.linalg.solve(noise_of(len(every), noise), every))
-    return tuple(math.sqrt(best[at, at]) for at in (0, 2, 4, 6, 7))
+    return tuple(np.sqrt(np.diag(best)).tolist())

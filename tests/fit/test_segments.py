@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from tests.fit.truth import NOISES, Score, score, sizes_of, states_score
+from tests.fit.bounds import best_division, best_divisions, chance_within, errors_of_line
+from tests.fit.truth import NOISES, SEGMENT_SIZES, Score, score, sizes_of, states_score
 
 from hockney.fit import NoFit, SegmentFit, fit_segments
 from hockney.fit.student import t_quantile
@@ -214,8 +215,28 @@ def test_what_is_known_to_two_percent_is_within_two_percent() -> None:
     assert found.near >= 0.98 * found.known
 
 
-def test_no_method_comes_within_two_percent_decidedly_more_often() -> None:
+def test_values_come_within_two_percent_as_often_as_the_least_error_lets_them() -> None:
     """Short segments tell little of one of their parameters; what they tell is used."""
     for switched in (False, True):
         found = score(noise=0.01, switched=switched, outliers=0)
-        assert found.within >= found.best - 0.03 * found.intervals
+        assert found.within == pytest.approx(found.best, abs=0.03 * found.intervals)
+
+
+def test_the_least_error_of_a_line_is_that_of_its_exact_solution() -> None:
+    """Two sizes: t_0 = 2 t(1) - t(2) and slope = t(2) - t(1), with t(1) = 2 and t(2) = 3, each known to 1 %."""
+    of_t0, of_slope, of_n_half = errors_of_line(np.array([1.0, 2.0]), 1.0, 1.0, 1e-4 * np.eye(2))
+    assert of_t0 == pytest.approx(math.hypot(2 * 0.02, 0.03))
+    assert of_slope == pytest.approx(math.hypot(0.02, 0.03))
+    assert of_n_half == pytest.approx(math.hypot(3 * 0.02, 2 * 0.03))
+    assert chance_within(0.02) == pytest.approx(0.6827, abs=1e-4)
+
+
+def test_the_best_divisions_find_exact_segments() -> None:
+    sizes = np.arange(24.0)
+    times = np.where(sizes < 9, 10 + sizes, np.where(sizes < 17, 30 + sizes, 90 + 2 * sizes))
+    found = best_divisions(sizes, times, times, SEGMENT_SIZES)
+    assert [one.starts for one in found[:3]] == [[0], found[1].starts, [0, 9, 17]]
+    assert found[0].squares > found[1].squares > 1e-3
+    assert found[2].squares == pytest.approx(0, abs=1e-12)
+    assert best_division(found, 0.01).starts == [0, 9, 17]
+    assert best_division(found, 10.0).starts == [0]
