@@ -47,7 +47,8 @@ def add_run(
 
     Launches scatter by the given part, visits hardly. During those of `unsteady` the state of the machine changed. In
     the launches `far` the floor is that of CPUs far apart, and all takes four times as long.
-    There is a rank on each of `cpus`, in those launches on each of `cpus_far`.
+    There is a rank on each of `cpus`, in those launches on each of `cpus_far`. What has a time and `failed` was visited
+    in the first launch alone.
     """
     rng = np.random.default_rng(seed)
     run = store.create_run(make_info(**info))
@@ -71,6 +72,8 @@ def add_run(
         before_ns = 180.0 if index in far else floor_ns
         of_round = []
         for point, ns in times_ns.items():
+            if index > 0 and point in (failed or {}):
+                continue
             of_launch_ns = ns * (4 if index in far else 1) * np.exp(scatter * rng.standard_normal())
             medians_ns = of_launch_ns * np.array(visits) * np.exp(0.001 * rng.standard_normal(len(visits)))
             of_round += [

@@ -253,6 +253,31 @@ def test_what_failed_in_every_class_is_said_of_each(catalogue: Catalogue, store:
         assert (found.outcome, found.reason) == (Outcome.UNDECIDED, "failed: rank 1 hung")
 
 
+def test_what_failed_in_a_later_launch_is_undecided_in_its_class_too(catalogue: Catalogue, store: Store) -> None:
+    """Ranks 0 and 1 share a core in the first launch, where they were measured; then they failed, farther apart.
+
+    Ranks 1 and 2 are of one package in both, and keep the limit.
+    """
+    topology = Topology("sysfs", cores=((0, 1), (2, 3)), packages=((0, 1, 2, 3),))
+    pair, other = (
+        replace(make_point(8), ranks=3, options=as_pairs(catalogue.pattern("pingpong"), ends))
+        for ends in ({"source": "0", "target": "1"}, {"source": "1", "target": "2"})
+    )
+    run = add_run(
+        *(store, {pair: 100.0, other: 100.0}),
+        launches=2,
+        failed={pair: "rank 1 hung"},
+        cpus=(0, 1, 2),
+        far={1},
+        cpus_far=(0, 2, 1),
+        facts={"topology": topology.as_json()},
+    )
+    for name, points in (("one core", [pair]), ("one package", [pair, other])):
+        found = judged(catalogue, store, run, of_8_bytes('latency = "<= 1 us"', "ranks = 3", f'pair_class = "{name}"'))
+        assert [one.point for one in found] == points
+        assert (found[0].outcome, found[0].reason) == (Outcome.UNDECIDED, "failed: rank 1 hung")
+
+
 # ---- the command ----------------------------------------------------------------------------------------------------
 
 

@@ -208,8 +208,10 @@ def _by_class(run: Run, one: Expectation, catalogue: Catalogue) -> dict[str | No
             options = tuple(option for option in options if option[0] not in ("source", "target"))
         if (point.pattern, options) != (one.pattern, wanted):
             continue
-        # What has no visits, for it failed, is of each class that it might have been measured in.
-        for id_ in {visit.launch_id for visit, _ in visits} or _launches_like(point, run) or {-1}:
+        ids = {visit.launch_id for visit, _ in visits}
+        if not ids or series.status in NOT_MEASURED:  # then it is of each class that it might have been measured in
+            ids |= _launches_like(point, run)
+        for id_ in ids or {-1}:
             name = None if one.pair_class is None else class_of(pair_of(point), id_)
             found.setdefault(name, {}).setdefault(series, set()).add(id_)
     return found
