@@ -109,7 +109,7 @@ def format_bytes(count: int) -> str:
 
 
 def percent_digits(fraction: float) -> str:
-    """0.05 -> `5`, 10000.0 -> `1000000`: as many digits as it was given with, never an exponent."""
+    """0.05 -> `5`, 10000.0 -> `1000000`: up to six decimals, no idle zeros, never an exponent."""
     return f"{100 * fraction:.6f}".rstrip("0").rstrip(".")
 
 

@@ -2,7 +2,8 @@
 
 A threshold is kept if the whole 95 % interval of a figure keeps it, missed if the whole interval misses it, and else
 undecided: a value that lies beside its limit by less than it is known is no answer. All visits of a run count, in a
-run that was measured for it as in a stored one: what `show` says of it is what is judged.
+run that was measured for it as in a stored one: what `show` says of it is what is judged. With a pair class only those
+of the launches count in which the ranks were of that class; `show` does not divide them.
 """
 
 from __future__ import annotations
