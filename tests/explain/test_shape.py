@@ -104,6 +104,25 @@ def test_of_a_known_build_only_its_own_sizes_are_quoted() -> None:
 
 
 @pytest.mark.parametrize(
+    ("library", "documented"),
+    [
+        ("MPICH 5.0.2 (ch4:ucx ofi)", ["IQUEUE_CELL_SIZE", "IPC_CMA_P2P_THRESHOLD"]),
+        ("MPICH 5.0.2 (ch4)", ["IQUEUE_CELL_SIZE", "IPC_CMA_P2P_THRESHOLD"]),
+        ("MPICH 5.0.2 (ch3:nemesis)", []),
+        ("MPICH 4.0.2 (ch4:ofi:tcp)", ["IQUEUE_CELL_SIZE"]),
+        ("MPICH 4.0.2 (ch4:ucx ofi)", ["UCX_POSIX_SEG_SIZE, UCX_SYSV_SEG_SIZE"]),
+        ("MPICH 4.0.2 (ch4:ofix)", []),
+    ],
+)
+def test_a_size_of_a_device_is_that_of_all_builds_whose_device_begins_with_it(
+    library: str, documented: list[str]
+) -> None:
+    _, version, _ = library.split(maxsplit=2)
+    known = thresholds_of(f"mpi@mpich-{version}", {}, library)
+    assert [one.name.removeprefix("MPIR_CVAR_CH4_").removeprefix("SHM_POSIX_") for one in known] == documented
+
+
+@pytest.mark.parametrize(
     ("transport", "name", "first_bytes"),
     [
         ("pipe", "capacity of a pipe", 65537),

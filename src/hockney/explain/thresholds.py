@@ -55,7 +55,7 @@ def thresholds_of(
     for row in rows_of("thresholds"):
         size = row.get("bytes") or (facts.get("network") or {}).get(row["fact"])
         device = row.get("device")
-        if known and device not in (None, known[1]):
+        if known and device is not None and not _begins_with(known[1], device):
             continue
         is_of_build = device is not None and known is None
         if size and _is_meant(transport, row["transports"], *row["versions"]):
@@ -83,6 +83,11 @@ def own_command(command: str, launcher: str) -> str:
     """
     folder = PurePath(launcher).parent
     return command.replace("{folder}", f"{folder}/" if folder.is_absolute() else "")
+
+
+def _begins_with(build: str, device: str) -> bool:
+    """In whole words: a build for `ch4:ucx ofi` begins with `ch4` and with `ch4:ucx`."""
+    return build == device or build.startswith((f"{device}:", f"{device} "))
 
 
 def _is_meant(transport: str, begins: str, first: str, end: str) -> bool:
