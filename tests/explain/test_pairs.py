@@ -115,6 +115,41 @@ def test_a_pair_is_of_what_its_ranks_shared_in_every_launch(tmp_path: Path) -> N
     assert matrix.cpus == (0, -1, -1)
 
 
+def test_a_classs_figures_are_of_the_launches_in_which_its_pairs_were_of_it(tmp_path: Path) -> None:
+    """Ranks that share a core take 100 ns, others 1000; ranks 1 and 2 change places in the second of two launches."""
+    topology = Topology(source="sysfs", cores=((0, 1), (2, 3)), packages=((0, 1, 2, 3),), caches=())
+    first = idle(4, {(0, 1): 100.0, (2, 3): 100.0}, 1000.0)
+    second = idle(4, {(0, 2): 100.0, (1, 3): 100.0}, 1000.0)
+    (matrix,) = matrices(
+        tmp_path,
+        [dataclasses.replace(one, then=then) for one, then in zip(first, second, strict=True)],
+        facts={"topology": topology.as_json()},
+        launches=[{"cpus": (0, 1, 2, 3)}, {"cpus": (0, 2, 1, 3)}],
+    )
+    (of_package,) = matrix.classes
+    assert (of_package.name, len(of_package.pairs)) == ("one package", 6)
+    assert (of_package.fastest_ns, of_package.slowest_ns) == pytest.approx((1002, 1002), abs=3)
+    assert matrix.times[0, 1].value == pytest.approx(551, abs=3)  # the matrix is of all launches
+
+
+def test_a_pair_is_of_no_class_of_a_launch_in_which_it_was_not_seen_in_the_matrixs_state(tmp_path: Path) -> None:
+    """Ranks 0 and 1 share a core in the first launch, as 2 and 3 do, and not in the second, seen in another state."""
+    topology = Topology(source="sysfs", cores=((0, 1), (2, 3)), packages=((0, 1, 2, 3),), caches=())
+    first = idle(4, {}, 1000.0)
+    of_two = {options(source=0, target=1), options(source=1, target=0)}
+    second = [
+        dataclasses.replace(one, floor_ns=184.0 if one.point.options in of_two else one.floor_ns) for one in first
+    ]
+    (matrix,) = matrices(
+        tmp_path,
+        [dataclasses.replace(one, then=then) for one, then in zip(first, second, strict=True)],
+        facts={"topology": topology.as_json()},
+        launches=[{"cpus": (0, 1, 2, 3)}, {"cpus": (0, 2, 1, 3)}],
+    )
+    assert [(one.name, len(one.pairs)) for one in matrix.classes] == [("one core", 1), ("one package", 5)]
+    assert matrix.classes[0].pairs == ((0, 1),)
+
+
 def test_a_rank_that_was_elsewhere_in_another_launch_is_named_with_both_hosts(tmp_path: Path) -> None:
     launches = [{"hosts": ("a", "a", "b")}, {"hosts": ("a", "b", "b"), "oversubscribed": True}]
     (matrix,) = matrices(tmp_path, idle(3, {}, 1000.0), launches=launches)

@@ -9,7 +9,8 @@ it than four of the class's spreads (1.48 median absolute deviations; P. J. Rous
 Median Absolute Deviation, JASA 88, 1993). A class of fewer than four pairs has no outliers: nobody can say which one
 is odd.
 
-All launches of a run make one matrix. A pair shares what its ranks shared in every one of them.
+All launches of a run make one matrix. Ranks may lie elsewhere in each: a pair is of the farthest class that it had in
+the launches that saw it in the matrix's state, and for classes and outliers its times in launches of that class count.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from hockney.units import format_ns
 Pair = tuple[int, int]  # source and target; in rounds and classes the lower rank first
 Load = Literal["idle", "loaded"]
 Options = tuple[tuple[str, str], ...]
+ClassOf = Callable[[Pair, int], str]  # of a pair in the launch with this id
 
 # What one rank and one other do alone, ranks 0 and 1 unless the options name others.
 PAIR_PATTERNS = ("pingpong", "putpong", "oneway", "twoway", "put", "get")
@@ -131,11 +133,11 @@ def why_no_matrix(points: Iterable[tuple[str, int]]) -> str | None:
 
 def pair_matrices(run: Run) -> list[PairMatrix]:
     """A matrix for each transport, number of ranks, size, load and options of which a run has several pairs."""
-    topology = topology_of(run)
+    class_of = classes_of(run)
     return [
         matrix
         for key, series in _of_pairs(run).items()
-        for matrix in [_matrix(run, key, series, topology)]
+        for matrix in [_matrix(run, key, series, class_of)]
         if matrix is not None
     ]
 
@@ -145,7 +147,8 @@ def pair_matrices(run: Run) -> list[PairMatrix]:
 _Key = tuple[str, int, int, str, Options]  # transport, ranks, bytes, pattern
 _Summaries = Sequence[tuple[VisitSummary, State]]
 _Measured = list[tuple[Series, _Summaries, list[Pair]]]
-_Medians = dict[State, list[tuple[float, int]]]  # one a visit, with its launch
+_OfVisits = list[tuple[float, int]]  # a median for each, with its launch
+_Medians = dict[State, _OfVisits]
 
 
 def _of_pairs(run: Run) -> dict[_Key, _Measured]:
@@ -172,7 +175,7 @@ def _of_pairs(run: Run) -> dict[_Key, _Measured]:
     }
 
 
-def _matrix(run: Run, key: _Key, measured: _Measured, topology: Topology | None) -> PairMatrix | None:
+def _matrix(run: Run, key: _Key, measured: _Measured, class_of: ClassOf) -> PairMatrix | None:
     """In the state in which most pairs have a figure; None where nothing was measured."""
     transport, ranks, size, pattern, others = key
     idle = pattern == "pingpong"
@@ -186,12 +189,13 @@ def _matrix(run: Run, key: _Key, measured: _Measured, topology: Topology | None)
         return None
     state = seen.most_common(1)[0][0]
     times = {pair: _time(by_state[state]) for pair, by_state in cells if state in by_state}
-    both: dict[Pair, list[tuple[float, int]]] = {}
+    both: dict[Pair, _OfVisits] = {}
     for (a, b), by_state in cells:
         both.setdefault((min(a, b), max(a, b)), []).extend(by_state.get(state, ()))
-    once = {pair: _time(medians) for pair, medians in both.items() if medians}
     launches = [run.launches[number] for number in sorted({number for own in both.values() for _, number in own})]
-    classes = _classes(once, launches, topology)
+    farthest = {pair: _farthest(pair, medians, class_of) for pair, medians in both.items() if medians}
+    once = {pair: _time(medians) for pair, (_, medians) in farthest.items()}
+    classes = _classes(once, {pair: name for pair, (name, _) in farthest.items()})
     return PairMatrix(
         transport=transport,
         pattern=pattern,
@@ -258,13 +262,17 @@ def topology_of(run: Run) -> Topology | None:
 # ---- classes ---------------------------------------------------------------------------------------------------------
 
 
-def _classes(
-    times: Mapping[Pair, Interval], launches: Sequence[Launch], topology: Topology | None
-) -> tuple[PairClass, ...]:
+def _farthest(pair: Pair, medians: _OfVisits, class_of: ClassOf) -> tuple[str, _OfVisits]:
+    """The class of a pair in those of its launches in which its ranks lay farthest apart, and its medians of these."""
+    classes = {launch_id: class_of(pair, launch_id) for _, launch_id in medians}
+    farthest = max(classes.values(), key=PAIR_CLASSES.index)
+    return farthest, [(median_ns, launch_id) for median_ns, launch_id in medians if classes[launch_id] == farthest]
+
+
+def _classes(times: Mapping[Pair, Interval], names: Mapping[Pair, str]) -> tuple[PairClass, ...]:
     members: dict[str, list[Pair]] = {}
     for pair in times:
-        farthest = max((_shared(pair, launch, topology) for launch in launches), key=PAIR_CLASSES.index)
-        members.setdefault(farthest, []).append(pair)
+        members.setdefault(names[pair], []).append(pair)
     between = members.pop(PAIR_CLASSES[-1], [])
     classes = [_class(name, members[name], times) for name in sorted(members, key=_CLASSES.index)]
     clusters = _clusters(between, times)
@@ -280,7 +288,7 @@ def pair_of(point: Point) -> Pair:
     return int(options.get("source", "0")), int(options.get("target", "1"))
 
 
-def classes_of(run: Run) -> Callable[[Pair, int], str]:
+def classes_of(run: Run) -> ClassOf:
     """What tells of a pair of ranks in a launch (by its id) which of PAIR_CLASSES it is of.
 
     Ranks lie elsewhere in each launch, so it is a visit that has a class. "" where it is not known where they were.
