@@ -274,6 +274,24 @@ def test_a_library_of_another_version_is_the_same_series(store: Store) -> None:
     assert (difference.base, difference.new) == ("Open MPI 4.1.4", "Open MPI 5.0.1")
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "differs"),
+    [
+        ("MPICH 4.0.2", "MPICH 4.0.2 (ch4:ucx)", False),  # before hockney asked for the device
+        ("MPICH 4.0.2 (ch4:ucx ofi)", "MPICH 4.0.2", False),
+        ("MPICH 4.0.2 (ch4:ucx)", "MPICH 4.0.2 (ch4:ofi)", True),
+        ("MPICH 4.0.2", "MPICH 4.0.3 (ch4:ucx)", True),
+        ("MPICH 4.0.2 (ch4:ucx)", "MPICH 4.0.3 (ch4:ucx)", True),
+    ],
+)
+def test_a_device_that_only_one_run_tells_is_no_difference(
+    store: Store, before: str, after: str, differs: bool
+) -> None:
+    base, new = (add_run(store, curve("mpi"), libraries={"mpi": library}) for library in (before, after))
+    found = [(one.what, one.base, one.new) for one in compare_runs(store, base, new).differences]
+    assert found == ([("library, mpi", before, after)] if differs else [])
+
+
 def test_two_libraries_that_came_for_one_are_not_guessed(store: Store) -> None:
     base = add_run(store, curve("shm") | curve("mpi@openmpi-4.1.4"))
     new = add_run(store, curve("shm") | curve("mpi@openmpi-5.0.1") | curve("mpi@openmpi-5.0.2"), seed=2)
