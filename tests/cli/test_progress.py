@@ -56,6 +56,22 @@ def test_of_a_run_that_goes_on_only_what_is_left_is_said_to_be_measured_and_as_a
     assert "1 ms are over: 1 point is still to be measured in this round, which takes longer" in precise
 
 
+def test_of_several_launches_a_round_of_each_is_said_to_be_made_and_a_short_time_to_be_short(
+    cli: Cli, tmp_path: Path
+) -> None:
+    first = sentences(cli("run", "barrier", "-t", "shm", "--launches", "2", "--time", "1ms").stderr)
+    with Store.open(tmp_path / "results.db") as store:  # as if four launches had been asked for
+        store._db.execute("UPDATE run SET plan = json_set(plan, '$.launches', 4)")
+    again = sentences(cli("run", "--resume").stderr)
+    assert again[0].startswith("run 1 goes on: ")
+    for said in (first, again):
+        assert "after 1 ms it ends, but one whole round of each launch is made" in said[0]
+        assert said[1].startswith("the time is too short: the first rounds of 2 launches take ")
+    assert first[1].endswith("; intervals take several times that, for example --time 2s")
+    assert again[1].endswith("; intervals take several times that")
+    assert not any("--time" in line for line in again)
+
+
 def test_ft_is_known_to_take_long() -> None:
     def first_s(class_: str) -> float:
         return first_rounds_s([Point("shm", "ft", 2, 0, (("class", class_),))], 1)

@@ -51,7 +51,10 @@ class Display:
                 self.say(f"measured again in new launches: {points}")
             self._again = points
         else:
-            least = "one whole round is made" if goes_on else "each is measured once"
+            if plan.launches > 1:
+                least = "one whole round of each launch is made"
+            else:
+                least = "one whole round is made" if goes_on else "each is measured once"
             transports = len({point.transport for point in plan.points})
             self.say(
                 f"run {run_id}{' goes on' if goes_on else ''}: {points} on {transports} "
@@ -59,16 +62,16 @@ class Display:
                 f"{format_duration_s(plan.time_s)} it ends, but {least}; "
                 "Ctrl-C keeps what is measured"
             )
-            if not goes_on:  # how much is left isn't known, and --time is what it was
-                self._say_whether_short(plan)
+            if not goes_on or plan.launches > 1:  # of one launch that goes on, how much is left isn't known
+                self._say_whether_short(plan, goes_on=goes_on)
         self._run_id = run_id
         self._plan = plan
         self._launch = None
         self._deadline_s = math.inf if self._again else time.monotonic() + plan.time_s
         self._unseen = set(plan.points)
 
-    def _say_whether_short(self, plan: Plan) -> None:
-        """How long a whole measurement takes, roughly, where the time is less."""
+    def _say_whether_short(self, plan: Plan, *, goes_on: bool) -> None:
+        """How long a whole measurement takes, roughly, where the time is less; a run that goes on has no other."""
         least_s = first_rounds_s(plan.points, plan.launches)
         if plan.time_s >= FIRST_ROUNDS_MIN * least_s:
             return
@@ -76,9 +79,10 @@ class Display:
         made = " and will be made whole" if plan.time_s < least_s else ""
         enough_s = _ENOUGH * least_s
         enough = f"{math.ceil(enough_s)}s" if enough_s <= 120 else f"{math.ceil(enough_s / 60)}m"
+        advice = "" if goes_on else f", for example --time {enough}"
         self.say(
             f"the time is {'too ' if made else ''}short: the {rounds} {format_duration_s(least_s)} or more{made}; "
-            f"intervals take several times that, for example --time {enough}"
+            f"intervals take several times that{advice}"
         )
 
     def launched(self, launch: Launch) -> None:
