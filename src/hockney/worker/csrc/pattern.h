@@ -89,9 +89,11 @@ typedef struct hk_pattern {
      * that there is nothing to undo. */
     hk_status_t (*finish)(hk_run_t *run);
 
-    /* Before each sample, after a barrier, untimed: bring those together whose time it is. Optional: absent means that
-     * the barrier is enough. */
+    /* Before each sample, after a barrier, untimed: bring those together whose time it is. Called where the job has
+     * from meet_ranks_min to meet_ranks_max ranks (0: any); elsewhere the barrier is enough, or nothing helps.
+     * Optional: absent means that it is so with any number of ranks. */
     hk_status_t (*meet)(hk_run_t *run);
+    int meet_ranks_min, meet_ranks_max;
 
     /* The timed loop: reps repetitions. Roles and variants are chosen before the loop. Required. */
     hk_status_t (*repeat)(hk_run_t *run, uint64_t reps);

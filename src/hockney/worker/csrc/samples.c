@@ -1,23 +1,52 @@
 #include "samples.h"
 
 #include <sys/resource.h>
+#include <time.h>
 
 #include "collectives.h"
 #include "registry.h"
 
 enum { REFERENCE_TRIPS = 5 };
 
-/* This rank's CPU time so far: of its thread where the system can tell, so that ranks that are threads stay apart. */
+static uint64_t ns_of(struct timeval time)
+{
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_usec * 1000u;
+}
+
+/* This rank's CPU time so far: of its thread where the system can tell, so that ranks that are threads stay apart.
+ * Linux brings getrusage's sums up to date at a tick or a switch, so a rank that spins for less used nothing; asking
+ * for the thread's clock does it too. */
 static void read_cpu(uint64_t *user_ns_p, uint64_t *system_ns_p)
 {
     struct rusage usage;
 #ifdef RUSAGE_THREAD
+    struct timespec unused;
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &unused);
     getrusage(RUSAGE_THREAD, &usage);
 #else
     getrusage(RUSAGE_SELF, &usage);
 #endif
-    *user_ns_p = (uint64_t)usage.ru_utime.tv_sec * 1000000000u + (uint64_t)usage.ru_utime.tv_usec * 1000u;
-    *system_ns_p = (uint64_t)usage.ru_stime.tv_sec * 1000000000u + (uint64_t)usage.ru_stime.tv_usec * 1000u;
+    *user_ns_p = ns_of(usage.ru_utime);
+    *system_ns_p = ns_of(usage.ru_stime);
+}
+
+/* What is used from a start to the next stop is in the account: each start takes away what was used before it. */
+static void start_account(hk_ctx_t *ctx, hk_account_t *account)
+{
+    uint64_t user_ns, system_ns;
+    account->wall_ns -= ctx->tp->now_ns(ctx);
+    read_cpu(&user_ns, &system_ns);
+    account->cpu_user_ns -= user_ns;
+    account->cpu_system_ns -= system_ns;
+}
+
+static void stop_account(hk_ctx_t *ctx, hk_account_t *account)
+{
+    uint64_t user_ns, system_ns;
+    read_cpu(&user_ns, &system_ns);
+    account->cpu_user_ns += user_ns;
+    account->cpu_system_ns += system_ns;
+    account->wall_ns += ctx->tp->now_ns(ctx);
 }
 
 /* The pattern's counters, then the transport's: values to value[], names to name[] where that is asked for. */
@@ -45,11 +74,23 @@ static uint64_t warmup_of(const hk_command_t *command, const hk_run_t *run, cons
     return keeps && command->warmup < all ? all : command->warmup;
 }
 
-/* Ranks come together, untimed. That also drains what a one-sided definition has left under way. */
-static hk_status_t come_together(const hk_pattern_t *pattern, hk_run_t *run)
+static bool has_meeting(const hk_pattern_t *pattern, int size)
 {
-    const hk_status_t status = hk_sync(run->ctx);
-    return status == HK_OK && pattern->meet != NULL ? pattern->meet(run) : status;
+    return pattern->meet != NULL && size >= pattern->meet_ranks_min &&
+           (pattern->meet_ranks_max == 0 || size <= pattern->meet_ranks_max);
+}
+
+/* Ranks come together, untimed. That also drains what a one-sided definition has left under way. A meeting is left out
+ * of the account: it may take longer than what is measured, and some of it is spent awake by design. */
+static hk_status_t come_together(const hk_pattern_t *pattern, hk_run_t *run, hk_account_t *account)
+{
+    hk_status_t status = hk_sync(run->ctx);
+    if (status == HK_OK && has_meeting(pattern, run->ctx->size)) {
+        stop_account(run->ctx, account);
+        status = pattern->meet(run);
+        start_account(run->ctx, account);
+    }
+    return status;
 }
 
 /* Ranks come together before the warm-up too, so that what a transport keeps for the messages of their meeting is there
@@ -62,29 +103,24 @@ hk_status_t hk_take_samples(const hk_command_t *command, hk_run_t *run, hk_resul
     uint64_t (*const now_ns)(hk_ctx_t *) = ctx->tp->now_ns;
     hk_account_t *account = &result->account;
     double counted[HK_COUNTERS_MAX] = {0};
-    uint64_t user_ns = 0;
-    uint64_t system_ns = 0;
+    hk_account_t unused = {0};
 
     result->warmup = warmup_of(command, run, &result->plan);
-    hk_status_t status = come_together(pattern, run);
+    hk_status_t status = come_together(pattern, run, &unused);
     if (status == HK_OK && result->warmup > 0) {
         status = repeat(run, result->warmup);
     }
     read_counters(pattern, run, counted, result->counter_name);
-    read_cpu(&user_ns, &system_ns);
-    const uint64_t wall_ns = now_ns(ctx);
+    start_account(ctx, account);
     for (uint64_t i = 0; status == HK_OK && i < command->samples; i++) {
-        status = come_together(pattern, run);
+        status = come_together(pattern, run, account);
         if (status == HK_OK) {
             const uint64_t start_ns = now_ns(ctx);
             status = repeat(run, command->batch);
             result->elapsed_ns[i] = now_ns(ctx) - start_ns;
         }
     }
-    account->wall_ns = now_ns(ctx) - wall_ns;
-    read_cpu(&account->cpu_user_ns, &account->cpu_system_ns);
-    account->cpu_user_ns -= user_ns;
-    account->cpu_system_ns -= system_ns;
+    stop_account(ctx, account);
     read_counters(pattern, run, account->counter, result->counter_name);
     for (size_t i = 0; i < HK_COUNTERS_MAX; i++) {
         account->counter[i] -= counted[i];

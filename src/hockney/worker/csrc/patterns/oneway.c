@@ -52,6 +52,7 @@ const hk_pattern_t hk_pattern_oneway = {
     .fits = oneway_fits,
     .plan = oneway_plan,
     .meet = oneway_meet,
+    .meet_ranks_min = HK_MEET_RANKS_MIN,
     .repeat = oneway_repeat,
     .expected = oneway_expected,
 };

@@ -43,6 +43,7 @@ const hk_pattern_t hk_pattern_pingpong = {
     .fits = hk_roles_fit,
     .plan = pingpong_plan,
     .meet = pingpong_meet,
+    .meet_ranks_min = HK_MEET_RANKS_MIN,
     .repeat = pingpong_repeat,
     .expected = pingpong_expected,
 };

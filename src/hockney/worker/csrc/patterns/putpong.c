@@ -5,7 +5,7 @@
  * several words may arrive in any order: then the word follows in a put of its own, when the rest is complete. */
 #include <string.h>
 
-#include "roles.h"
+#include "roundtrip.h"
 
 enum { WORD_BYTES = 8 };
 
@@ -82,7 +82,7 @@ static hk_status_t putpong_repeat(hk_run_t *run, uint64_t reps)
 /* One word to and fro, for the reason of hk_meet. The rest of a message need not come along. */
 static hk_status_t putpong_meet(hk_run_t *run)
 {
-    return run->ctx->size == 2 ? HK_OK : round_trips(run, 1, false);
+    return round_trips(run, 1, false);
 }
 
 /* All but the word, which proved itself when it was waited for. */
@@ -106,6 +106,7 @@ const hk_pattern_t hk_pattern_putpong = {
     .fits = hk_roles_fit,
     .plan = putpong_plan,
     .meet = putpong_meet,
+    .meet_ranks_min = HK_MEET_RANKS_MIN,
     .repeat = putpong_repeat,
     .expected = putpong_expected,
 };

@@ -29,7 +29,7 @@ hk_status_t hk_meet(const hk_run_t *run, int peer, bool begins)
 {
     hk_run_t empty = *run;
     empty.bytes = 0;
-    return peer < 0 || run->ctx->size == 2 ? HK_OK : hk_round_trips(&empty, peer, begins, 1);
+    return peer < 0 ? HK_OK : hk_round_trips(&empty, peer, begins, 1);
 }
 
 hk_status_t hk_roles_meet(const hk_run_t *run, const int64_t *option)
