@@ -42,12 +42,6 @@ static hk_status_t twoway_repeat(hk_run_t *run, uint64_t reps)
     return status;
 }
 
-static hk_status_t twoway_meet(hk_run_t *run)
-{
-    const int rank = run->ctx->rank;
-    return rank > 1 ? HK_OK : hk_start_together(run, 1 - rank, rank == 0);
-}
-
 static bool twoway_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
     *expected_p =
@@ -65,7 +59,7 @@ const hk_pattern_t hk_pattern_twoway = {
     .sized = true,
     .option = {{"window", NULL, 1, 1, 1024, "messages under way at once in each direction"}},
     .plan = twoway_plan,
-    .meet = twoway_meet,
+    .meet = hk_start_two_together,
     .repeat = twoway_repeat,
     .expected = twoway_expected,
 };

@@ -1,0 +1,282 @@
+/* Two ranks over a link that takes 2 ms each way, in virtual time, so that all is known exactly: ranks that both act
+ * from the start of a sample start at one moment, and what their meeting takes is in no account. */
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+
+#include "check.h"
+#include "pattern.h"
+#include "registry.h"
+#include "samples.h"
+
+enum { WAY_NS = 2000 * 1000, LATE_NS = 9000 * 1000, SLEEPS_LATE_NS = 150 * 1000, BURNT_NS = 20 * 1000 * 1000 };
+enum { MESSAGES_MAX = 256, SAMPLES = 3, BATCH = 4 };
+
+/* PLAIN: a send returns at once. SYNCHRONOUS: when news has come back that its receive has begun. READY: the message
+ * leaves when news has come that its receive has begun. */
+typedef enum mode { PLAIN, SYNCHRONOUS, READY } sending_t;
+
+/* From one rank to the other, in their order. */
+typedef struct way {
+    struct {
+        uint64_t left_ns, awaited_ns;
+    } message[MESSAGES_MAX];
+    int left, awaited;
+} way_t;
+
+typedef struct link {
+    pthread_mutex_t lock;
+    pthread_cond_t moved;
+    sending_t mode;
+    int late; /* which message of rank 0 takes LATE_NS more; -1: none */
+    way_t from[2];
+} link_t;
+
+typedef struct end {
+    hk_ctx_t base;
+    link_t *link;
+    uint64_t clock_ns;
+    size_t open; /* receives under way */
+    bool burns;  /* computing takes CPU time, though no more virtual time than it should */
+} end_t;
+
+static end_t *of(hk_ctx_t *ctx)
+{
+    return (end_t *)(void *)ctx;
+}
+
+static void reach(hk_ctx_t *ctx, uint64_t moment_ns)
+{
+    end_t *end = of(ctx);
+    end->clock_ns = end->clock_ns < moment_ns ? moment_ns : end->clock_ns;
+}
+
+/* When rank's receive of the way's k-th message began; waits until it has. */
+static uint64_t awaited_ns(link_t *link, const way_t *way, int k)
+{
+    while (way->awaited <= k) {
+        CHECK(pthread_cond_wait(&link->moved, &link->lock) == 0);
+    }
+    return way->message[k].awaited_ns;
+}
+
+static uint64_t arrival_ns(const link_t *link, int from, int k)
+{
+    return link->from[from].message[k].left_ns + WAY_NS + (from == 0 && k == link->late ? LATE_NS : 0);
+}
+
+static hk_status_t virtual_send(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes)
+{
+    (void)peer, (void)buf, (void)len_bytes;
+    link_t *link = of(ctx)->link;
+    way_t *way = &link->from[ctx->rank];
+    CHECK(pthread_mutex_lock(&link->lock) == 0);
+    const int k = way->left;
+    CHECK(k < MESSAGES_MAX);
+    if (link->mode == READY) {
+        reach(ctx, awaited_ns(link, way, k) + WAY_NS);
+    }
+    way->message[k].left_ns = of(ctx)->clock_ns;
+    way->left++;
+    CHECK(pthread_cond_broadcast(&link->moved) == 0);
+    if (link->mode == SYNCHRONOUS) {
+        const uint64_t ready_ns = awaited_ns(link, way, k);
+        const uint64_t there_ns = arrival_ns(link, ctx->rank, k);
+        reach(ctx, (ready_ns > there_ns ? ready_ns : there_ns) + WAY_NS);
+    }
+    CHECK(pthread_mutex_unlock(&link->lock) == 0);
+    return HK_OK;
+}
+
+static void await(hk_ctx_t *ctx)
+{
+    link_t *link = of(ctx)->link;
+    way_t *way = &link->from[1 - ctx->rank];
+    CHECK(pthread_mutex_lock(&link->lock) == 0);
+    const int k = way->awaited;
+    CHECK(k < MESSAGES_MAX);
+    way->message[k].awaited_ns = of(ctx)->clock_ns;
+    way->awaited++;
+    CHECK(pthread_cond_broadcast(&link->moved) == 0);
+    CHECK(pthread_mutex_unlock(&link->lock) == 0);
+}
+
+static void take(hk_ctx_t *ctx, int k)
+{
+    link_t *link = of(ctx)->link;
+    CHECK(pthread_mutex_lock(&link->lock) == 0);
+    while (link->from[1 - ctx->rank].left <= k) {
+        CHECK(pthread_cond_wait(&link->moved, &link->lock) == 0);
+    }
+    reach(ctx, arrival_ns(link, 1 - ctx->rank, k));
+    CHECK(pthread_mutex_unlock(&link->lock) == 0);
+}
+
+static hk_status_t virtual_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes)
+{
+    (void)peer, (void)buf, (void)len_bytes;
+    await(ctx);
+    take(ctx, of(ctx)->link->from[1 - ctx->rank].awaited - 1);
+    return HK_OK;
+}
+
+/* Samples are taken in PLAIN mode alone, in which a message that has left needs no more care. */
+static hk_status_t virtual_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, hk_req_t *req)
+{
+    (void)req;
+    return virtual_send(ctx, peer, buf, len_bytes);
+}
+
+static hk_status_t virtual_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, hk_req_t *req)
+{
+    (void)peer, (void)buf, (void)len_bytes, (void)req;
+    await(ctx);
+    of(ctx)->open++;
+    return HK_OK;
+}
+
+static hk_status_t virtual_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
+{
+    (void)reqs, (void)count;
+    const int awaited = of(ctx)->link->from[1 - ctx->rank].awaited;
+    for (; of(ctx)->open > 0; of(ctx)->open--) {
+        take(ctx, awaited - (int)of(ctx)->open);
+    }
+    return HK_OK;
+}
+
+static uint64_t virtual_now_ns(hk_ctx_t *ctx)
+{
+    return of(ctx)->clock_ns;
+}
+
+static uint64_t cpu_ns(void)
+{
+    struct timespec used;
+    CHECK(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used) == 0);
+    return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+}
+
+static void virtual_compute(hk_ctx_t *ctx, uint64_t duration_ns)
+{
+    of(ctx)->clock_ns += duration_ns;
+    for (const uint64_t end_ns = cpu_ns() + BURNT_NS; of(ctx)->burns && cpu_ns() < end_ns;) {
+    }
+}
+
+static void virtual_sleep(hk_ctx_t *ctx, uint64_t duration_ns)
+{
+    of(ctx)->clock_ns += duration_ns + SLEEPS_LATE_NS;
+}
+
+#define HOOKS                                                                                                          \
+    .send = virtual_send, .recv = virtual_recv, .isend = virtual_isend, .irecv = virtual_irecv,                        \
+    .wait_all = virtual_wait_all, .now_ns = virtual_now_ns, .compute = virtual_compute, .sleep = virtual_sleep
+
+enum { CAPS = HK_CAP_SEND | HK_CAP_NONBLOCKING };
+
+static const hk_transport_t transports[] = {
+    [PLAIN] = {HOOKS, .caps = CAPS},
+    [SYNCHRONOUS] = {HOOKS, .caps = CAPS | HK_CAP_SYNCHRONOUS},
+    [READY] = {HOOKS, .caps = CAPS | HK_CAP_SYNCHRONOUS},
+};
+
+/* ---- one rank ---------------------------------------------------------------------------------------------------- */
+
+typedef struct rank {
+    end_t end;
+    const hk_pattern_t *pattern;
+    int64_t option[HK_OPTIONS_MAX];
+    hk_result_t result; /* of samples, where elapsed_ns says where to */
+    pthread_t thread;
+} rank_t;
+
+static uint32_t place_of(const hk_pattern_t *pattern)
+{
+    uint32_t place = 0;
+    for (; hk_patterns[place] != pattern; place++) {
+        CHECK(hk_patterns[place] != NULL);
+    }
+    return place;
+}
+
+static void *be_rank(void *argument)
+{
+    rank_t *rank = argument;
+    unsigned char out[8] = {0};
+    unsigned char in[8] = {0};
+    hk_req_t reqs[2];
+    hk_run_t run = {.ctx = &rank->end.base, .bytes = sizeof out, .out = out, .in = in, .reqs = reqs, .reqs_count = 2};
+    memcpy(run.option, rank->option, sizeof run.option);
+    if (rank->result.elapsed_ns == NULL) {
+        CHECK(rank->pattern->meet(&run) == HK_OK);
+    } else {
+        const hk_command_t command = {.pattern = place_of(rank->pattern), .samples = SAMPLES, .batch = BATCH};
+        CHECK(hk_take_samples(&command, &run, &rank->result) == HK_OK);
+    }
+    return NULL;
+}
+
+static void run_both(rank_t *ranks, sending_t mode, int late)
+{
+    link_t link = {.lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER, .mode = mode, .late = late};
+    for (int rank = 0; rank < 2; rank++) {
+        ranks[rank].end.base = (hk_ctx_t){.tp = &transports[mode], .rank = rank, .size = 2};
+        ranks[rank].end.link = &link;
+        CHECK(pthread_create(&ranks[rank].thread, NULL, be_rank, &ranks[rank]) == 0);
+    }
+    for (int rank = 0; rank < 2; rank++) {
+        CHECK(pthread_join(ranks[rank].thread, NULL) == 0);
+    }
+}
+
+/* ---- what is known ----------------------------------------------------------------------------------------------- */
+
+/* Whoever came to the meeting first, and whichever message of it but the word to start is held up. */
+static void check_start(const hk_pattern_t *pattern, sending_t mode, int64_t source)
+{
+    enum { SOURCE = 2, WORD = 4 }; /* stream's option; the place of the word behind a meeting and three round trips */
+    for (int first = 0; first < 2; first++) {
+        for (int late = -1; late < WORD; late++) {
+            rank_t ranks[2] = {{.pattern = pattern, .option = {[SOURCE] = source}},
+                               {.pattern = pattern, .option = {[SOURCE] = source}}};
+            ranks[1 - first].end.clock_ns = WAY_NS;
+            run_both(ranks, mode, late);
+            CHECK(ranks[0].end.clock_ns == ranks[1].end.clock_ns);
+        }
+    }
+}
+
+/* The barrier takes one message's way, and so does each exchange. */
+static void check_account(void)
+{
+    extern const hk_pattern_t hk_pattern_twoway;
+    uint64_t elapsed_ns[2][SAMPLES];
+    rank_t ranks[2] = {
+        {.pattern = &hk_pattern_twoway, .end = {.burns = true}, .result = {.elapsed_ns = elapsed_ns[0]}},
+        {.pattern = &hk_pattern_twoway, .end = {.burns = true}, .result = {.elapsed_ns = elapsed_ns[1]}}};
+    run_both(ranks, PLAIN, -1);
+    for (int rank = 0; rank < 2; rank++) {
+        const hk_account_t *account = &ranks[rank].result.account;
+        for (int i = 0; i < SAMPLES; i++) {
+            CHECK(elapsed_ns[rank][i] == (uint64_t)BATCH * WAY_NS);
+        }
+        CHECK(account->wall_ns == (uint64_t)SAMPLES * (1 + BATCH) * WAY_NS);
+        CHECK(account->cpu_user_ns + account->cpu_system_ns < BURNT_NS); /* rank 0 burns as much in each meeting */
+    }
+}
+
+int main(void)
+{
+    extern const hk_pattern_t hk_pattern_twoway, hk_pattern_stream;
+    const hk_pattern_t *const both_act[] = {&hk_pattern_twoway, &hk_pattern_stream};
+    (void)alarm(CHECK_LIMIT_S);
+    for (size_t i = 0; i < sizeof both_act / sizeof both_act[0]; i++) {
+        for (sending_t mode = PLAIN; mode <= READY; mode++) {
+            check_start(both_act[i], mode, 0);
+        }
+    }
+    check_start(&hk_pattern_stream, PLAIN, 1);
+    check_account();
+    return 0;
+}
