@@ -268,8 +268,11 @@ static void check_account(void)
 
 int main(void)
 {
-    extern const hk_pattern_t hk_pattern_twoway, hk_pattern_stream;
-    const hk_pattern_t *const both_act[] = {&hk_pattern_twoway, &hk_pattern_stream};
+    extern const hk_pattern_t hk_pattern_twoway, hk_pattern_stream, hk_pattern_alltoall, hk_pattern_allreduce;
+    extern const hk_pattern_t hk_pattern_barrier, hk_pattern_funnel, hk_pattern_robpush;
+    const hk_pattern_t *const both_act[] = {&hk_pattern_twoway,    &hk_pattern_stream,  &hk_pattern_alltoall,
+                                            &hk_pattern_allreduce, &hk_pattern_barrier, &hk_pattern_funnel,
+                                            &hk_pattern_robpush};
     (void)alarm(CHECK_LIMIT_S);
     for (size_t i = 0; i < sizeof both_act / sizeof both_act[0]; i++) {
         for (sending_t mode = PLAIN; mode <= READY; mode++) {
