@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from hockney.worker import build
 
 PACKAGE = Path(__file__).parents[1] / "src" / "hockney"
 # A module may import from lower levels only, and from its own package. docs/architecture.md shows the same.
@@ -71,6 +74,16 @@ def test_patterns_see_nothing_of_any_transport() -> None:
 def test_transports_see_nothing_of_any_pattern() -> None:
     for path in (PACKAGE / "worker/csrc/transports").glob("*.[ch]"):
         assert "pattern.h" not in path.read_text(), path.name
+
+
+@pytest.mark.parametrize("family", list(build._FAMILY_SOURCES))
+def test_who_asks_for_the_family_is_told(family: str) -> None:
+    """Only some units are: in another, a file that asks would be compiled for no family, and nobody would say so."""
+    asks = re.compile(r"\bHK_FAMILY_(?!H\b)")
+    for unit, sources in build._units(build.Recipe(family)).items():
+        asking = [str(source) for source, text in sources.items() if asks.search(text)]
+        assert not asking or f"-DHK_FAMILY_{family.upper()}" in unit.defines, f"{asking} stand in the unit {unit.name}"
+    assert not [path.name for path in build.SOURCES.rglob("*.h") if asks.search(path.read_text())], "read in any unit"
 
 
 @pytest.mark.parametrize(
