@@ -100,22 +100,12 @@ def test_groups_of_hosts_are_told_apart_and_the_slow_pair_is_named(agent: Path, 
     assert names in said
 
 
-@pytest.mark.parametrize(
-    ("timed", "pattern"),
-    [
-        ((0, 1), ["twoway"]),
-        ((1,), ["stream", "-o", "source=0", "-o", "writes=1"]),
-        ((0,), ["stream", "-o", "source=1", "-o", "writes=1"]),
-    ],
-)
-def test_both_ends_begin_at_once_however_far_the_others_are(
-    agent: Path, tmp_path: Path, timed: tuple[int, ...], pattern: list[str]
-) -> None:
+def test_both_ends_begin_at_once_however_far_the_others_are(agent: Path, tmp_path: Path) -> None:
     """Whoever waits for a message waits while it travels: it is not there before the clock starts."""
-    measure(agent, tmp_path / "r.db", *pattern, "--time", "3s")
+    measure(agent, tmp_path / "r.db", "twoway", "--time", "3s")
     with Store.open(tmp_path / "r.db", readonly=True) as results:
         (series,) = Run(results, 1).series
-        for rank in timed:
+        for rank in (0, 1):
             elapsed_ns = np.concatenate([samples[rank] for samples in series.elapsed_ns])
             assert np.median(elapsed_ns) > NEAR_MS * 1e6 / 2, f"rank {rank}"
 

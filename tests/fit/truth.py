@@ -114,7 +114,7 @@ class Parameters:
     best: float = 0.0  # values that would be within 2 % at the least error of any unbiased method
 
     def count(self, estimate: Estimate, truth: float, least: float) -> None:
-        """One of them, which no method knows to a standard error below `least` of it."""
+        """One of them, which no unbiased method knows to a standard error below `least` of it."""
         near = abs(estimate.value / truth - 1) <= 0.02
         self.intervals += 1
         self.covered += estimate.low <= truth <= estimate.high
@@ -188,7 +188,7 @@ def _parameters(one: Curve, fit: SegmentFit, noise: float) -> Iterator[tuple[Est
 def _of_segment(
     segment: Segment, line: tuple[float, float], sizes: Floats, covariance: Floats
 ) -> Iterator[tuple[Estimate, float, float]]:
-    """Of each parameter that the segment has its estimate, the truth, and the least error of any method."""
+    """Of each parameter that the segment has its estimate, the truth, and the least error of any unbiased method."""
     t0, slope = line
     of_t0, of_slope, of_n_half = errors_of_line(sizes, t0, slope, covariance)
     yield segment.t0_ns, t0, of_t0

@@ -62,7 +62,7 @@ class Display:
                 f"{format_duration_s(plan.time_s)} it ends, but {least}; "
                 "Ctrl-C keeps what is measured"
             )
-            if not goes_on or plan.launches > 1:  # of one launch that goes on, how much is left isn't known
+            if not goes_on or plan.launches > 1:  # of one launch that may go on, how much is left isn't known
                 self._say_whether_short(plan, goes_on=goes_on)
         self._run_id = run_id
         self._plan = plan

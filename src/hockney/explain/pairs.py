@@ -194,7 +194,7 @@ def _matrix(run: Run, key: _Key, measured: _Measured, class_of: ClassOf) -> Pair
         both.setdefault((min(a, b), max(a, b)), []).extend(by_state.get(state, ()))
     launches = [run.launches[number] for number in sorted({number for own in both.values() for _, number in own})]
     farthest = {pair: _farthest(pair, medians, class_of) for pair, medians in both.items() if medians}
-    once = {pair: _time(medians) for pair, (_, medians) in farthest.items()}
+    once = {pair: _time(medians) for pair, (name, medians) in farthest.items() if name}
     classes = _classes(once, {pair: name for pair, (name, _) in farthest.items()})
     return PairMatrix(
         transport=transport,
@@ -263,9 +263,13 @@ def topology_of(run: Run) -> Topology | None:
 
 
 def _farthest(pair: Pair, medians: _OfVisits, class_of: ClassOf) -> tuple[str, _OfVisits]:
-    """The class of a pair in those of its launches in which its ranks lay farthest apart, and its medians of these."""
+    """The class of a pair in those of its launches in which its ranks lay farthest apart, and its medians of these.
+
+    "" where no launch tells where they were.
+    """
     classes = {launch_id: class_of(pair, launch_id) for _, launch_id in medians}
-    farthest = max(classes.values(), key=PAIR_CLASSES.index)
+    known = [name for name in classes.values() if name in PAIR_CLASSES]
+    farthest = max(known, key=PAIR_CLASSES.index, default="")
     return farthest, [(median_ns, launch_id) for median_ns, launch_id in medians if classes[launch_id] == farthest]
 
 

@@ -142,8 +142,8 @@ def _slow(transport: str, visits: Sequence[Visit]) -> _Slow | None:
         where = np.flatnonzero(times_ns > _SLOW * middle)
         slow, samples = slow + len(where), samples + len(times_ns)
         if len(where):
-            # A sample's place in time: barriers lie between samples, so the mean of the visit is what it takes. Where
-            # ranks meet before each, that is not in it, and a period may not be seen. Neighbours are one disturbance.
+            # A sample's place in time: barriers lie between samples, so the mean of the visit is what it takes.
+            # Neighbours are one disturbance.
             starts = where[np.diff(where, prepend=-2) > 1]
             gaps_ns += (np.diff(starts) * visit.wall_ns[0] / len(times_ns)).tolist()
             scale = visit.batch * visit.definition.divisor

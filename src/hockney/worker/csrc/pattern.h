@@ -90,7 +90,7 @@ typedef struct hk_pattern {
     hk_status_t (*finish)(hk_run_t *run);
 
     /* Before each sample, after a barrier, untimed: bring those together whose time it is. Called where the job has
-     * from meet_ranks_min to meet_ranks_max ranks (0: any); elsewhere the barrier is enough, or nothing helps.
+     * from meet_ranks_min to meet_ranks_max ranks (0: any); elsewhere ranks start as the barrier leaves them.
      * Optional: absent means that it is so with any number of ranks. */
     hk_status_t (*meet)(hk_run_t *run);
     int meet_ranks_min, meet_ranks_max;

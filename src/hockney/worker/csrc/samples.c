@@ -30,7 +30,7 @@ static void read_cpu(uint64_t *user_ns_p, uint64_t *system_ns_p)
     *system_ns_p = ns_of(usage.ru_stime);
 }
 
-/* What is used from a start to the next stop is in the account: each start takes away what was used before it. */
+/* What is used from the start to the stop is in the account. */
 static void start_account(hk_ctx_t *ctx, hk_account_t *account)
 {
     uint64_t user_ns, system_ns;
@@ -80,17 +80,11 @@ static bool has_meeting(const hk_pattern_t *pattern, int size)
            (pattern->meet_ranks_max == 0 || size <= pattern->meet_ranks_max);
 }
 
-/* Ranks come together, untimed. That also drains what a one-sided definition has left under way. A meeting is left out
- * of the account: it may take longer than what is measured, and some of it is spent awake by design. */
-static hk_status_t come_together(const hk_pattern_t *pattern, hk_run_t *run, hk_account_t *account)
+/* Ranks come together, untimed. That also drains what a one-sided definition has left under way. */
+static hk_status_t come_together(const hk_pattern_t *pattern, hk_run_t *run)
 {
-    hk_status_t status = hk_sync(run->ctx);
-    if (status == HK_OK && has_meeting(pattern, run->ctx->size)) {
-        stop_account(run->ctx, account);
-        status = pattern->meet(run);
-        start_account(run->ctx, account);
-    }
-    return status;
+    const hk_status_t status = hk_sync(run->ctx);
+    return status == HK_OK && has_meeting(pattern, run->ctx->size) ? pattern->meet(run) : status;
 }
 
 /* Ranks come together before the warm-up too, so that what a transport keeps for the messages of their meeting is there
@@ -103,17 +97,16 @@ hk_status_t hk_take_samples(const hk_command_t *command, hk_run_t *run, hk_resul
     uint64_t (*const now_ns)(hk_ctx_t *) = ctx->tp->now_ns;
     hk_account_t *account = &result->account;
     double counted[HK_COUNTERS_MAX] = {0};
-    hk_account_t unused = {0};
 
     result->warmup = warmup_of(command, run, &result->plan);
-    hk_status_t status = come_together(pattern, run, &unused);
+    hk_status_t status = come_together(pattern, run);
     if (status == HK_OK && result->warmup > 0) {
         status = repeat(run, result->warmup);
     }
     read_counters(pattern, run, counted, result->counter_name);
     start_account(ctx, account);
     for (uint64_t i = 0; status == HK_OK && i < command->samples; i++) {
-        status = come_together(pattern, run, account);
+        status = come_together(pattern, run);
         if (status == HK_OK) {
             const uint64_t start_ns = now_ns(ctx);
             status = repeat(run, command->batch);

@@ -4,7 +4,7 @@
  * for accidents, and the answer holds both.
  *
  * The reader always asks for as much as one write carried, and takes what it gets. */
-#include "roundtrip.h"
+#include "../pattern.h"
 
 enum { WRITE, READ, SOURCE, WRITES };
 
@@ -56,12 +56,6 @@ static hk_status_t stream_prepare(hk_run_t *run)
 static hk_status_t stream_finish(hk_run_t *run)
 {
     return set_mode(run, false, false);
-}
-
-static hk_status_t stream_meet(hk_run_t *run)
-{
-    const int rank = run->ctx->rank;
-    return rank > 1 ? HK_OK : hk_start_together(run, 1 - rank, rank == source_of(run));
 }
 
 static hk_status_t write_all(hk_run_t *run, uint64_t writes, write_call_t *write_call)
@@ -168,7 +162,6 @@ const hk_pattern_t hk_pattern_stream = {
     .plan = stream_plan,
     .prepare = stream_prepare,
     .finish = stream_finish,
-    .meet = stream_meet,
     .repeat = stream_repeat,
     .expected = stream_expected,
     .counter = stream_counter,
