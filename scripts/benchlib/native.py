@@ -152,8 +152,7 @@ def sockets(transport: str) -> Callable[[Place], Sequence[Series]]:
         for size, reps in _PINGPONG_REPS.items():
             what = f"{transport}: half round trip, {format_bytes(size)}"
             question = Question(what, target, transport, "bare C", fractional=True)
-            block = reps // _BLOCKS + 1
-            shot = Shot(size, block, _BLOCKS, warmup=_BLOCKS * block)  # as stream_bare.c divides them
+            shot = Shot(size, reps // _BLOCKS + 1, _BLOCKS)  # as stream_bare.c divides them
             contest = Contest(
                 f"{transport} {size} B",
                 {size: question},

@@ -28,7 +28,7 @@ from hockney.sampler import MIN_VISITS, Progress, Sampler, reached_text
 from hockney.stats import MIXED, State, time_of
 from hockney.store import Store, VisitSummary
 from hockney.store.lock import alone
-from hockney.worker.catalogue import Catalogue
+from hockney.worker.catalogue import Catalogue, TransportInfo
 
 _SYSTEM_SHARE_MAX = 0.2  # a library that spins in user space stays far below
 _SHARE_WALL_MIN_NS = 50_000_000  # of less, a tick or two would make a share
@@ -177,11 +177,20 @@ class _KernelShare:
                 name,
                 f"{name} spends {share:.0%} of its time in the kernel while it waits for short messages: it yields the "
                 "CPU in its progress loop, so its latency is that of system calls.",
-                "No setting of the PyPI wheel of MPICH changes this; install another MPI to compare "
-                "(apt install libopenmpi-dev openmpi-bin)."
-                if info.library is not None and info.library.is_wheel
-                else "Look for the library's setting that makes waits spin (Open MPI: mpi_yield_when_idle).",
+                _spinning(info),
             )
+
+
+def _spinning(info: TransportInfo) -> str:
+    """What makes the waits of a transport spin."""
+    if info.library is None:
+        return "It does that only where there are more ranks than CPUs: ask for fewer ranks."
+    if info.library.is_wheel:
+        return (
+            "No setting of the PyPI wheel of MPICH changes this; install another MPI to compare "
+            "(apt install libopenmpi-dev openmpi-bin)."
+        )
+    return "Look for the library's setting that makes waits spin (Open MPI: mpi_yield_when_idle)."
 
 
 class _Losses:

@@ -291,7 +291,7 @@ def test_command_measures_and_judges(tmp_path: Path) -> None:
     missed, ok = done.stdout.splitlines()
     assert missed.startswith("missed: pingpong of 8 B on shm, 2 ranks: latency ")
     assert missed.endswith("expected <= 1.00 ns (the 2nd [[expect]])")
-    assert ok == "ok: 1 of 2 limits kept by run 1"
+    assert ok == "1 of 2 limits kept by run 1"
     suite = ET.parse(tmp_path / "j.xml").getroot()
     assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
     stored = call(tmp_path, "check", "--expect", "expect.toml", "last")

@@ -44,10 +44,12 @@ def test_figures_that_are_not_known_well_enough_tell_nothing() -> None:
     assert "each known better" in lacking(LOCKED, reading(curve(lambda size: 1e6 + size, precision=0.05)))
 
 
-def visits(samples: Sequence[np.ndarray[tuple[int, ...], np.dtype[np.int64]]], pattern: str = "pingpong") -> Reading:
+def visits(
+    samples: Sequence[np.ndarray[tuple[int, ...], np.dtype[np.int64]]], pattern: str = "pingpong", batch: int = 8
+) -> Reading:
     made: list[tuple[Visit, State]] = []
     for one in samples:
-        visit = make_visit(make_point(pattern=pattern, ranks=len(one)), one)
+        visit = make_visit(make_point(pattern=pattern, ranks=len(one)), one, batch=batch)
         wall_ns = tuple(int(row.sum()) for row in one)
         made.append((Visit(**{**visit.__dict__, "wall_ns": wall_ns}), State("near", 30.0)))
     return reading(curve(), samples=lambda most, patterns=(): made[:most])
@@ -139,6 +141,14 @@ def test_a_rank_that_is_slower_than_the_others() -> None:
     assert "rank 2" in slow.sentence
     assert found(SLOW, visits(samples(1.0), "alltoall")) == []
     assert "several ranks" in lacking(SLOW, visits(samples(1.3), "outfarm"))  # whose ranks do different things
+
+
+def test_who_starts_first_waits_longer_and_is_not_slow_for_that() -> None:
+    """One repetition a sample: 8 us on one side, 25 us on the other, as sockets have it; in 25 ms it counts."""
+    short = [np.array([[8_000] * 20, [25_000] * 20]) for _ in range(10)]
+    assert "eight repetitions" in lacking(SLOW, visits(short, "barrier", batch=1))
+    (slow,) = found(SLOW, visits([1000 * one for one in short], "alltoall", batch=1))
+    assert "rank 1" in slow.sentence
 
 
 def test_a_library_that_yields_is_what_the_run_was_warned_of() -> None:

@@ -56,3 +56,22 @@ def test_r_inf_and_n_half_are_of_the_longest_messages(tmp_path: Path) -> None:
     assert found.r_inf_bytes_per_s.value == pytest.approx(2e10, rel=0.01)
     assert found.n_half_bytes.value == pytest.approx(50000, rel=0.01)
     assert found.fit_from_bytes == 8192
+
+
+@pytest.mark.parametrize(
+    ("missed", "told"), [((), True), ((8192,), False), ((1 << 20,), False), ((4096, 65536), False)]
+)
+def test_a_line_over_sizes_that_a_state_has_not_seen_is_not_shown(
+    tmp_path: Path, missed: tuple[int, ...], told: bool
+) -> None:
+    """Some sizes were measured while the machine was in another state."""
+    made = []
+    for size in (8, 64, 512, 1024, 2048, 4096, 8192, 16384, 65536, 1 << 18, 1 << 20):
+        floor_ns = 160.0 if size in missed else 30.0
+        point = Point("shm", "pingpong", 2, size, ())
+        made.append(Made(point, 500 + 0.1 * size, divisor=2, bytes_per_rep=2 * size, floor_ns=floor_ns))
+    store_run(tmp_path / "r.db", "quick", made)
+    with open_results(tmp_path / "r.db") as results:
+        near = next(one for one in make_sheet(results.run()).rows if one.state == "near")
+    assert (near.r_inf_bytes_per_s is not None) == told
+    assert (near.n_half_bytes is not None) == told

@@ -56,7 +56,7 @@ def _print(run_id: int, judged: Sequence[Judged]) -> None:
         if one.outcome is not Outcome.MET:
             render.say(f"{one.outcome.value}: {_sentence(one)}")
     met = sum(one.outcome is Outcome.MET for one in judged)
-    render.say(f"ok: {met} of {len(judged)} limits kept by run {run_id}")
+    render.say(f"{'ok: ' if met == len(judged) else ''}{met} of {len(judged)} limits kept by run {run_id}")
 
 
 def _sentence(one: Judged) -> str:

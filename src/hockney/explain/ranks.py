@@ -16,6 +16,10 @@ _ALL = ("alltoall", "ring", "putring", "barrier")
 _FIRST_HALF = ("pairs", "bisection")
 _SLOW = 1.10
 _VISITS_MAX = 1500
+# Of fewer repetitions in a short sample, who happens to start first waits longer, whatever his pace: sockets on which a
+# rank sleeps took 8 us on one side and 25 us on the other.
+_BATCH_MIN = 8
+_SAMPLE_MIN_NS = 1e6
 _NAMED_MAX = 5
 _SHORT_BYTES = 64
 # Times the floor that a short message takes at most where nothing is odd: seen are 1.2 for shared memory, 3 to 5 for
@@ -33,12 +37,17 @@ def slow_ranks(reading: Reading) -> Found:
         if visit.point.pattern not in (*_ALL, *_FIRST_HALF) or equal < 2:
             continue
         by_rank: list[float] = np.median(visit.elapsed_ns[:equal], axis=1).tolist()
+        if visit.batch < _BATCH_MIN and max(by_rank) < _SAMPLE_MIN_NS:
+            continue
         for rank, own_ns in enumerate(by_rank):
             others_ns = statistics.median(by_rank[:rank] + by_rank[rank + 1 :])
             key = (visit.point.transport, visit.point.ranks, rank)
             ratios.setdefault(key, []).append(own_ns / others_ns if others_ns > 0 else 1.0)
     if not ratios:
-        return Lacking("needs a pattern in which several ranks do the same (alltoall, ring, pairs of four ranks)")
+        return Lacking(
+            "needs a pattern in which several ranks do the same (alltoall, ring, pairs of four ranks), in samples of "
+            "eight repetitions or of a millisecond"
+        )
     found = []
     for (transport, ranks, rank), own in ratios.items():
         over = median(own)

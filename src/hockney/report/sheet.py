@@ -6,12 +6,12 @@ Values only; cli/sheet.py shows them. A figure without an interval is not shown 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hockney.explain.finding import relative
 from hockney.explain.layers import Layer, layer_at, layers_below
-from hockney.fit import Estimate, SegmentFit, fit_segments
+from hockney.fit import Estimate, Segment, SegmentFit, fit_segments
 from hockney.library import Run, Series
 from hockney.model import Launch, PointStatus, Warning_
 from hockney.stats import Figure, median, place
@@ -158,8 +158,8 @@ def _row(
         before = best.get(series.point.pattern)
         if rate is not None and (before is None or rate.value > before.value):
             best[series.point.pattern] = rate
-    fit = fit_segments([*curve], [time.value for time in curve.values()], [relative(time) for time in curve.values()])
-    line = fit.segments[-1] if isinstance(fit, SegmentFit) else None
+    known = {one.point.bytes for one, figures in own.items() if one.point.pattern == "pingpong" and figures}
+    line = _last_line(curve, known)
     return Row(
         transport=transport,
         library=launch.library if launch else "",
@@ -175,6 +175,18 @@ def _row(
         fit_rms=line.relative_rms if line else None,
         oversubscribed=launch is not None and launch.oversubscribed,
     )
+
+
+def _last_line(curve: Mapping[int, Value], measured_bytes: Collection[int]) -> Segment | None:
+    """The straight segment of the longest messages; None where this state lacks one of them, or a size in between.
+
+    A line that bridges sizes whose times are not known in this state may bridge a switch, too.
+    """
+    fit = fit_segments([*curve], [time.value for time in curve.values()], [relative(time) for time in curve.values()])
+    if not isinstance(fit, SegmentFit):
+        return None
+    line = fit.segments[-1]
+    return line if all(size in curve for size in measured_bytes if size >= line.first_bytes) else None
 
 
 def _value(figure: Figure) -> Value | None:
