@@ -90,10 +90,10 @@ typedef struct hk_pattern {
     hk_status_t (*finish)(hk_run_t *run);
 
     /* Before each sample, after a barrier, untimed: bring those together whose time it is. Called where the job has
-     * from meet_ranks_min to meet_ranks_max ranks (0: any); elsewhere ranks start as the barrier leaves them.
-     * Optional: absent means that it is so with any number of ranks. */
+     * meet_ranks_min ranks or more; elsewhere ranks start as the barrier leaves them. Optional: absent means that it
+     * is so with any number of ranks. */
     hk_status_t (*meet)(hk_run_t *run);
-    int meet_ranks_min, meet_ranks_max;
+    int meet_ranks_min;
 
     /* The timed loop: reps repetitions. Roles and variants are chosen before the loop. Required. */
     hk_status_t (*repeat)(hk_run_t *run, uint64_t reps);

@@ -1,7 +1,6 @@
 #include "samples.h"
 
 #include <sys/resource.h>
-#include <time.h>
 
 #include "collectives.h"
 #include "registry.h"
@@ -13,15 +12,11 @@ static uint64_t ns_of(struct timeval time)
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_usec * 1000u;
 }
 
-/* This rank's CPU time so far: of its thread where the system can tell, so that ranks that are threads stay apart.
- * Linux brings getrusage's sums up to date at a tick or a switch, so a rank that spins for less used nothing; asking
- * for the thread's clock does it too. */
+/* This rank's CPU time so far: of its thread where the system can tell, so that ranks that are threads stay apart. */
 static void read_cpu(uint64_t *user_ns_p, uint64_t *system_ns_p)
 {
     struct rusage usage;
 #ifdef RUSAGE_THREAD
-    struct timespec unused;
-    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &unused);
     getrusage(RUSAGE_THREAD, &usage);
 #else
     getrusage(RUSAGE_SELF, &usage);
@@ -76,8 +71,7 @@ static uint64_t warmup_of(const hk_command_t *command, const hk_run_t *run, cons
 
 static bool has_meeting(const hk_pattern_t *pattern, int size)
 {
-    return pattern->meet != NULL && size >= pattern->meet_ranks_min &&
-           (pattern->meet_ranks_max == 0 || size <= pattern->meet_ranks_max);
+    return pattern->meet != NULL && size >= pattern->meet_ranks_min;
 }
 
 /* Ranks come together, untimed. That also drains what a one-sided definition has left under way. */

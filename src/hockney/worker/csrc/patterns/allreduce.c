@@ -2,7 +2,7 @@
  * "native": the library's own. "doubling": recursive doubling over messages. "parts": what an allreduce can be made of,
  * a reduction to rank 0 and a broadcast from there: the library's own two, or a binomial tree where it lacks one. */
 #include "../collectives.h"
-#include "roundtrip.h"
+#include "../pattern.h"
 
 enum { ALLREDUCE_ALGORITHM };
 enum { ALLREDUCE_AUTO, ALLREDUCE_NATIVE, ALLREDUCE_DOUBLING, ALLREDUCE_PARTS };
@@ -101,8 +101,6 @@ const hk_pattern_t hk_pattern_allreduce = {
                 "the library's own, recursive doubling over messages, or a reduction and then a broadcast; auto: its "
                 "own if it has one, else doubling"}},
     .plan = allreduce_plan,
-    .meet = hk_start_two_together,
-    .meet_ranks_max = 2,
     .repeat = allreduce_repeat,
     .expected = allreduce_expected,
 };

@@ -2,7 +2,7 @@
  * "flat": all messages under way at once, none to itself. "native": the library's own, which copies the own block too.
  */
 #include "../collectives.h"
-#include "roundtrip.h"
+#include "../pattern.h"
 
 enum { ALLTOALL_ALGORITHM };
 enum { ALLTOALL_AUTO, ALLTOALL_NATIVE, ALLTOALL_FLAT };
@@ -66,8 +66,6 @@ const hk_pattern_t hk_pattern_alltoall = {
     .option = {{"algorithm", "auto|native|flat", ALLTOALL_AUTO, 0, 0,
                 "the library's own all-to-all, or all messages at once; auto: its own if it has one"}},
     .plan = alltoall_plan,
-    .meet = hk_start_two_together,
-    .meet_ranks_max = 2,
     .repeat = alltoall_repeat,
     .expected = alltoall_expected,
 };

@@ -1,6 +1,6 @@
 /* Barrier: successive barriers over all ranks; the slowest rank's time for one. */
 #include "../collectives.h"
-#include "roundtrip.h"
+#include "../pattern.h"
 
 enum { BARRIER_ALGORITHM };
 enum { BARRIER_AUTO, BARRIER_NATIVE, BARRIER_PORTABLE };
@@ -42,7 +42,5 @@ const hk_pattern_t hk_pattern_barrier = {
     .option = {{"algorithm", "auto|native|portable", BARRIER_AUTO, 0, 0,
                 "the library's own barrier, or dissemination over messages; auto: its own if it has one"}},
     .plan = barrier_plan,
-    .meet = hk_start_two_together,
-    .meet_ranks_max = 2,
     .repeat = barrier_repeat,
 };

@@ -1,5 +1,5 @@
 /* Funnel (ATLAS Com-1.7): every other rank sends one message to rank 0, all at once; the wall time of rank 0. */
-#include "roundtrip.h"
+#include "../pattern.h"
 
 static hk_plan_t funnel_plan(const hk_run_t *run)
 {
@@ -55,8 +55,6 @@ const hk_pattern_t hk_pattern_funnel = {
     .timed = HK_TIMED_ROOT,
     .sized = true,
     .plan = funnel_plan,
-    .meet = hk_start_two_together,
-    .meet_ranks_max = 2,
     .repeat = funnel_repeat,
     .expected = funnel_expected,
 };

@@ -1,7 +1,6 @@
 /* Active ROBs, push farm (ATLAS Com-3.1): every ROB sends its fragment of event after event as fast as it is taken;
  * the processor reads an event from all of them, and computes. */
 #include "rob.h"
-#include "roundtrip.h"
 
 static hk_status_t robpush_begin(hk_run_t *run, int rob, unsigned char *into, hk_req_t *reqs)
 {
@@ -44,8 +43,6 @@ const hk_pattern_t hk_pattern_robpush = {
     .option = {HK_ROB_OPTIONS},
     .plan = robpush_plan,
     .prepare = hk_rob_prepare,
-    .meet = hk_start_two_together,
-    .meet_ranks_max = 2,
     .repeat = robpush_repeat,
     .expected = hk_rob_expected,
     .counter = hk_rob_counter,

@@ -55,15 +55,20 @@ static void wait_until(hk_ctx_t *ctx, uint64_t end_ns)
     }
 }
 
-hk_status_t hk_start_together(const hk_run_t *run, int peer, bool begins)
+hk_status_t hk_start_together(hk_run_t *run)
 {
     enum { TRIPS = 3 };
     hk_ctx_t *ctx = run->ctx;
+    const int peer = 1 - ctx->rank;
+    const bool begins = ctx->rank == 0;
     const hk_transport_t *tp = ctx->tp;
     const uint64_t longer = (tp->caps & HK_CAP_SYNCHRONOUS) != 0 ? 1 : 0;
     hk_run_t empty = *run;
     empty.bytes = 0;
     uint64_t least_ns = UINT64_MAX;
+    if (ctx->rank > 1) {
+        return HK_OK;
+    }
     hk_status_t status = hk_round_trips(&empty, peer, begins, 1);
     for (int trip = 0; trip < TRIPS && status == HK_OK; trip++) {
         const uint64_t start_ns = tp->now_ns(ctx);
@@ -83,11 +88,4 @@ hk_status_t hk_start_together(const hk_run_t *run, int peer, bool begins)
         wait_until(ctx, tp->now_ns(ctx) + longer * least_ns / 2);
     }
     return status;
-}
-
-hk_status_t hk_start_two_together(hk_run_t *run)
-{
-    const int rank = run->ctx->rank;
-    const bool has_messages = (run->ctx->tp->caps & HK_CAP_SEND) != 0;
-    return rank > 1 || !has_messages ? HK_OK : hk_start_together(run, 1 - rank, rank == 0);
 }

@@ -20,16 +20,13 @@ hk_status_t hk_meet(const hk_run_t *run, int peer, bool begins);
 /* The same between the source and the target; `option` are those of the roles. */
 hk_status_t hk_roles_meet(const hk_run_t *run, const int64_t *option);
 
-/* Both ends at once, for patterns in which both act from the start, whatever the number of ranks. A barrier leaves two
- * ranks up to one message's way apart: over a link of 2 ms an exchange seemed to take 0 ms, or 4. So, when they have
- * met, the one who begins sees what a round trip takes, and waits for half of it while the word to start travels.
+/* Ranks 0 and 1 at once, for a pattern in which both act from the start, whatever the number of ranks. A barrier
+ * leaves two ranks up to one message's way apart: over a link of 2 ms an exchange seemed to take 0 ms, or 4. So, when
+ * they have met, rank 0 sees what a round trip takes, and waits for half of it while the word to start travels.
  *
  * Of some round trips the shortest counts: one that was held up would make him start when the other's message is
  * already there. Where a send may wait for its receive (HK_CAP_SYNCHRONOUS), he is free only when news of that has
  * come back, so both wait half a round trip longer. */
-hk_status_t hk_start_together(const hk_run_t *run, int peer, bool begins);
-
-/* The same as a hook, for ranks 0 and 1; nothing where the transport has no messages. */
-hk_status_t hk_start_two_together(hk_run_t *run);
+hk_status_t hk_start_together(hk_run_t *run);
 
 #endif

@@ -59,7 +59,7 @@ const hk_pattern_t hk_pattern_twoway = {
     .sized = true,
     .option = {{"window", NULL, 1, 1, 1024, "messages under way at once in each direction"}},
     .plan = twoway_plan,
-    .meet = hk_start_two_together,
+    .meet = hk_start_together,
     .repeat = twoway_repeat,
     .expected = twoway_expected,
 };
