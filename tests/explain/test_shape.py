@@ -69,6 +69,17 @@ def test_a_jump_elsewhere_is_said_to_be_undocumented() -> None:
     assert switch.sources == ()
 
 
+@pytest.mark.parametrize(
+    ("cache_bytes", "is_there"), [(64, False), (128, True), (256, True), (512, True), (1024, False)]
+)
+def test_a_cache_that_ends_where_the_time_jumps_is_named(cache_bytes: int, is_there: bool) -> None:
+    """Two buffers share it: what is sent, and what is received."""
+    facts = {"topology": {"caches": [{"level": 2, "kind": "unified", "size_bytes": cache_bytes}]}}
+    (switch,) = found("protocol switches", reading(stepped(128, 1500.0), facts=facts))
+    assert ("cache" in switch.sentence) == is_there
+    assert (f"the L2 cache, {cache_bytes} B, ends at about that size" in switch.sentence) == is_there
+
+
 def test_thresholds_hold_for_the_versions_they_are_of() -> None:
     def library(name: str) -> str:
         made = curve(lambda size: 500 + 0.1 * size + (2000 if size > 4096 else 0), transport=name)

@@ -70,13 +70,28 @@ def _switch(curve: Curve, fit: SegmentFit, number: int, reading: Reading) -> Fin
         sentence=(
             f"Between {format_bytes(switch.below_bytes)} and {format_bytes(switch.above_bytes)} the time of "
             f"{curve.name} {_height(switch)}. "
-            f"{_documented(known, switch) or 'No documented threshold of this transport is known there.'}"
+            f"{_documented(known, switch) or _undocumented(switch, reading)}"
         ),
         effect=least,
         sizes_bytes=(switch.below_bytes, switch.above_bytes),
         evidence=(Evidence("jump", jump, "ns"), *_sides(fit, number)),
         remedy=_refine(curve, switch, reading.grains.get(curve.pattern, 1)),
         sources=sources_of(known),
+    )
+
+
+def _undocumented(switch: Switch, reading: Reading) -> str:
+    """A cache that ends there may be what looks like a switch; what is sent and what is received share it."""
+    said = "No documented threshold of this transport is known there"
+    ends = [
+        f"the L{level} cache, {format_bytes(size)}"
+        for level, size in reading.caches
+        if switch.below_bytes <= size <= 2 * switch.above_bytes
+    ]
+    return (
+        f"{said}; {' and '.join(ends)}, ends at about that size, which may be all there is to it."
+        if ends
+        else f"{said}."
     )
 
 
