@@ -84,7 +84,8 @@ def measure(agent: Path, store: Path, *words: str) -> str:
 
 def test_groups_of_hosts_are_told_apart_and_the_slow_pair_is_named(agent: Path, tmp_path: Path) -> None:
     store = tmp_path / "r.db"
-    said = measure(agent, store, "allpairs", "--time", "120s")
+    # Two launches, because a state of one may see a pair too seldom for an interval.
+    said = measure(agent, store, "allpairs", "--launches", "2", "--time", "180s")
     with Store.open(store, readonly=True) as results:
         run = Run(results, 1)
         matrices = {matrix.load: matrix for matrix in pair_matrices(run)}
