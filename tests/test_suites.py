@@ -184,3 +184,10 @@ def test_a_share_of_a_cache_is_a_multiple_of_the_grain() -> None:
 def test_pairs_are_all_or_none(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"pairs of the 1st \[\[series\]\]"):
         load_suite(write(tmp_path, 'name = "s"\ntitle = "S"\n[[series]]\npattern = "put"\npairs = "some"\n'))
+
+
+def test_every_wrong_size_of_a_list_is_named_at_once(tmp_path: Path) -> None:
+    text = 'name = "s"\ntitle = "S"\n[[series]]\npattern = "pingpong"\nbytes = [8, -1, "64X", "many"]\n'
+    with pytest.raises(UsageError) as caught:
+        load_suite(write(tmp_path, text))
+    assert all(f"'{word}'" in str(caught.value) for word in ("-1", "64X", "many")), caught.value

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, WrapValidator
 
 from hockney.errors import unknown
-from hockney.suites.forms import Check, read_model, said, some
+from hockney.suites.forms import Check, read_model, said, said_of_all, some
 from hockney.units import parse_bytes, parse_duration_s, parse_fraction, parse_sizes
 
 _FOLDER = Path(__file__).parent
@@ -54,8 +54,8 @@ def read_sizes(value: Any) -> Any:
     if isinstance(value, list | str):
         items = value if isinstance(value, list) else [value]
         shares = [share for item in items for share in [_cache_share(item)] if share is not None]
-        numbers = {said(parse_bytes, str(item)) for item in items if _cache_share(item) is None}
-        return (*sorted(numbers), *dict.fromkeys(shares))
+        numbers = said_of_all(parse_bytes, [str(item) for item in items if _cache_share(item) is None])
+        return (*sorted(set(numbers)), *dict.fromkeys(shares))
     return (said(parse_bytes, str(value)),) if isinstance(value, int) else value
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -64,6 +64,22 @@ def said(parse: Any, text: str) -> Any:
         return parse(text)
     except UsageError as error:
         raise ValueError(str(error)) from error
+
+
+def said_of_all(parse: Any, texts: Sequence[str]) -> list[Any]:
+    """The same of each, with all that is wrong at once."""
+    wrong: list[str] = []
+
+    def read(text: str) -> Any:
+        try:
+            return parse(text)
+        except UsageError as error:
+            wrong.append(str(error))
+
+    parsed = [read(text) for text in texts]
+    if wrong:
+        raise ValueError("; ".join(wrong))
+    return parsed
 
 
 def some(value: tuple[Any, ...]) -> tuple[Any, ...]:
