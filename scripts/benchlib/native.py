@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -19,9 +20,17 @@ _WINDOW = 16  # what the data sheet calls stream bandwidth
 _STREAM = (Shot(1 << 16, 8, 41), Shot(1 << 22, 1, 15))
 _COPIES = (Shot(1 << 16, 64, 41), Shot(1 << 22, 4, 41))
 _BLOCKS = 20  # of stream_bare.c
+_SOCKET_TARGET = Target("≤ 1.05 × bare C", high=1.05)
 _PINGPONG_REPS = {8: 2000, 1 << 16: 1000}
 _SOCKET_PAIRS = 3  # a round
 _VISITS = 3  # a round, to shm's latency
+# Starts a program in a network of its own, in which the kernel does not choose the size of a connection's receive
+# buffer by what the connection carried first: that size alone makes a message take up to a quarter longer.
+_BUFFERS_FIXED = (
+    *("unshare", "--map-root-user", "--net", "sh", "-c"),
+    'ip link set lo up && echo 0 > /proc/sys/net/ipv4/tcp_moderate_rcvbuf && exec "$@"',
+    "sh",
+)
 
 
 @dataclass
@@ -147,38 +156,49 @@ def sockets(transport: str) -> Callable[[Place], Sequence[Series]]:
     """The parts `pipe`, `unix` and `tcp`: a transport against the bare loop of the same system calls."""
 
     def part(place: Place) -> list[Series]:
-        target = Target("≤ 1.05 × bare C", high=1.05)
-        found: list[Series] = []
-        for size, reps in _PINGPONG_REPS.items():
-            what = f"{transport}: half round trip, {format_bytes(size)}"
-            question = Question(what, target, transport, "bare C", fractional=True)
-            shot = Shot(size, reps // _BLOCKS + 1, _BLOCKS)  # as stream_bare.c divides them
-            contest = Contest(
-                f"{transport} {size} B",
-                {size: question},
-                _pingpong(place, transport, shot),
-                _bare_pingpong(place, transport, size, reps),
-                place.look,
-                _SOCKET_PAIRS,
-            )
-            found.append(contest)
+        found: list[Series] = [_against_bare(place, transport, transport, size) for size in _PINGPONG_REPS]
+        if transport == "tcp":
+            found.append(_with_fixed_buffers(place, 1 << 16))
         return found
 
     return part
 
 
-def _pingpong(place: Place, transport: str, shot: Shot) -> Callable[[], Measured]:
+def _against_bare(place: Place, name: str, transport: str, size: int, before: Sequence[str] = ()) -> Contest:
+    reps = _PINGPONG_REPS[size]
+    what = f"{name}: half round trip, {format_bytes(size)}"
+    shot = Shot(size, reps // _BLOCKS + 1, _BLOCKS)  # as stream_bare.c divides them
+    return Contest(
+        f"{name} {size} B",
+        {size: Question(what, _SOCKET_TARGET, transport, "bare C", fractional=True)},
+        _pingpong(place, transport, shot, before),
+        _bare_pingpong(place, transport, size, reps, before),
+        place.look,
+        _SOCKET_PAIRS,
+    )
+
+
+def _with_fixed_buffers(place: Place, size: int) -> Series:
+    name = "tcp, receive buffers of one size"
+    tried = subprocess.run([*_BUFFERS_FIXED, "true"], capture_output=True, text=True, check=False)
+    if tried.returncode != 0:
+        what = f"{name}: half round trip, {format_bytes(size)}"
+        return Absent(name, what, _SOCKET_TARGET, f"no network of its own: {tried.stderr.strip()[:200]}")
+    return _against_bare(place, name, "tcp", size, _BUFFERS_FIXED)
+
+
+def _pingpong(place: Place, transport: str, shot: Shot, before: Sequence[str]) -> Callable[[], Measured]:
     def run() -> Measured:
-        with place.worker(transport) as session:
+        with place.worker(transport, before=before) as session:
             return {shot.bytes: take(session, "pingpong", shot)[_BLOCKS // 2]}
 
     return run
 
 
-def _bare_pingpong(place: Place, transport: str, size: int, reps: int) -> Callable[[], Measured]:
+def _bare_pingpong(place: Place, transport: str, size: int, reps: int, before: Sequence[str]) -> Callable[[], Measured]:
     def run() -> Measured:
         program = place.bare(find_c_compiler(), "stream_bare.c")
-        argv = [str(program), transport, str(size), str(reps), *map(str, place.cpus)]
+        argv = [*before, str(program), transport, str(size), str(reps), *map(str, place.cpus)]
         ((_, median_ns),) = bare.numbers(bare.run(argv), 2)
         return {size: median_ns}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from scripts.benchlib.bare import build
@@ -73,9 +73,10 @@ class Place:
         return Look(statistics.fmean(answer.floor_ns), answer.pace_ns[1], answer.solo_ns[1])
 
     @contextmanager
-    def worker(self, transport: str, ranks: int = 2) -> Iterator[WorkerSession]:
-        """A new job of one or two pinned ranks over a transport."""
-        with WorkerSession(self.launch(transport, ranks)) as session:
+    def worker(self, transport: str, ranks: int = 2, before: Sequence[str] = ()) -> Iterator[WorkerSession]:
+        """A new job of one or two pinned ranks over a transport; `before` is a program that starts it."""
+        whole = self.launch(transport, ranks)
+        with WorkerSession(replace(whole, argv=(*before, *whole.argv))) as session:
             session.hello()
             yield session
 
