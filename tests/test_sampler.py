@@ -12,9 +12,7 @@ import pytest
 
 from hockney.model import Definition, Point, PointStatus, Visit
 from hockney.plan import Plan, curve_of
-from hockney.refine import sizes_to_add
 from hockney.sampler import PointFailed, Progress, Sampler
-from hockney.stats.interval import Interval
 from hockney.stats.states import Signs, State, classify
 
 SHM = Point("shm", "pingpong", 2, 8)
@@ -324,23 +322,6 @@ def test_however_wild_a_curve_the_added_sizes_are_bounded() -> None:
     points = [Point("mpi", "pingpong", 2, size) for size in POWERS]
     assert len(sample(machine, plan_of(*points, refine=True)).added) <= 12
     assert len(exact_places(machine, POWERS)[1].added) <= 48
-
-
-@pytest.mark.parametrize("noise", [0.0, 0.01])
-def test_a_straight_line_has_no_sizes_to_add(noise: float) -> None:
-    generator = random.Random(3)
-    sizes = [0, 1, 2, 4, 8, *(1 << n for n in range(4, 23))]
-    curve = [(size, known((250 + size / 12) * generator.gauss(1, noise))) for size in sizes]
-    assert sizes_to_add(curve) == []
-
-
-def test_scatter_within_the_intervals_is_no_bend() -> None:
-    assert sizes_to_add([(8, known(100, 0.2)), (16, known(125, 0.2)), (32, known(100, 0.2))]) == []
-    assert sizes_to_add([(8, known(100, 0.01)), (16, known(125, 0.01)), (32, known(100, 0.01))]) != []
-
-
-def known(value_ns: float, precision: float = 0.01) -> Interval:
-    return Interval(value_ns, value_ns * (1 - precision), value_ns * (1 + precision), 9, 0.95)
 
 
 def test_a_size_that_fails_does_not_keep_the_others_from_being_refined() -> None:

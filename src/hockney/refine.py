@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hockney.fit import JUMP, NoFit, SegmentFit, fit_segments
+from hockney.fit import NoFit, SegmentFit, fit_segments
 from hockney.stats.interval import Interval
 
 _MISS = 0.08  # smaller misses are not looked at
@@ -29,8 +29,8 @@ def sizes_to_add(curve: Sequence[tuple[int, Interval]], *, grain_bytes: int = 1,
         return []
     found: set[int] = set()
     for switch in fit.switches:
-        if abs(switch.relative.value) >= JUMP:
-            found |= _inside(switch.below_bytes, switch.above_bytes, grain_bytes, exact=exact and not switch.bend)
+        inside = (_inside(*step, grain_bytes, exact=exact and not switch.bend) for step in fit.steps_at(switch))
+        found |= next((sizes for sizes in inside if sizes), set())
     for at in _missed(fit, [time.precision or 0.0 for time in times]):
         for low, high in zip(fit.sizes_bytes[max(0, at - 1) : at + 1], fit.sizes_bytes[at : at + 2], strict=False):
             found |= _inside(low, high, grain_bytes, exact=False)

@@ -75,7 +75,7 @@ def _switch(curve: Curve, fit: SegmentFit, number: int, reading: Reading) -> Fin
         effect=least,
         sizes_bytes=(switch.below_bytes, switch.above_bytes),
         evidence=(Evidence("jump", jump, "ns"), *_sides(fit, number)),
-        remedy=_refine(curve, switch, reading.grains.get(curve.pattern, 1)),
+        remedy=_refine(curve, fit.steps_at(switch), reading.grains.get(curve.pattern, 1)),
         sources=sources_of(known),
     )
 
@@ -125,9 +125,9 @@ def _documented(known: Sequence[Threshold], switch: Switch) -> str:
     return f"In that range lies {texts}; whether it is the switch, sizes so far apart don't tell."
 
 
-def _refine(curve: Curve, switch: Switch, grain_bytes: int) -> str | None:
-    """How to find the place; None where it is known."""
-    if switch.above_bytes - switch.below_bytes <= grain_bytes:
+def _refine(curve: Curve, steps: Sequence[tuple[int, int]], grain_bytes: int) -> str | None:
+    """How to find the place; None where it is known: where no wider step is left that `--refine` would look into."""
+    if all(above - below <= grain_bytes for below, above in steps):
         return None
     options = "".join(f" -o {name}={value}" for name, value in curve.options)
     command = f"hockney run {curve.pattern} -t {curve.transport} -n {curve.ranks}{options} --refine"

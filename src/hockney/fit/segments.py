@@ -90,6 +90,20 @@ class SegmentFit:
     residuals: tuple[float, ...]
     outliers: tuple[int, ...]
 
+    def steps_at(self, switch: Switch) -> list[tuple[int, int]]:
+        """The measured neighbours around a switch between which the time jumps, largest step in its direction first.
+
+        Sizes that no segment explains may lie within a switch. Where the time rises little by little over many of them,
+        each step is less than what makes a jump: then there is no place to be found.
+        """
+        first, last = (self.sizes_bytes.index(size) for size in (switch.below_bytes, switch.above_bytes))
+        if last == first + 1:  # what the lines say is surer than two times
+            return [(switch.below_bytes, switch.above_bytes)] if abs(switch.relative.value) >= JUMP else []
+        sign = math.copysign(1.0, switch.relative.value)
+        steps = [(self.times_ns[at + 1] / self.times_ns[at] - 1, at) for at in range(first, last)]
+        steps = sorted((step for step in steps if abs(step[0]) >= JUMP), key=lambda step: -sign * step[0])
+        return [(self.sizes_bytes[at], self.sizes_bytes[at + 1]) for _, at in steps]
+
 
 def fit_segments(
     sizes_bytes: Sequence[int], times_ns: Sequence[float], errors: Sequence[float] | None = None
