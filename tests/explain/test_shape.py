@@ -42,6 +42,23 @@ def test_the_remedy_measures_the_same_curve_as_closely_as_its_sizes_lie() -> Non
     assert known.remedy is None
 
 
+def test_a_run_that_looked_for_the_place_in_vain_is_told_to_take_longer() -> None:
+    (switch,) = found("protocol switches", reading(stepped(2048, 1500.0), refined_s=25.0))
+    assert switch.remedy == (
+        "This run ended before it had found the place: "
+        "`hockney run pingpong -t mpi@openmpi-4.1.4 -n 2 --refine --time 50s` has more time."
+    )
+
+
+def test_a_rise_in_two_small_steps_has_no_place_to_look_for() -> None:
+    """9 % from 16,000 to 19,000 B, half of it up to 17,500 B, which lies on neither line."""
+    sizes = [1000, 2000, 4000, 8000, 16_000, 17_500, 19_000, 32_000, 64_000, 128_000]
+    made = curve(lambda size: (10_000 + 0.01 * size) * (1 + 0.045 * ((size > 16_000) + (size > 18_000))), sizes=sizes)
+    (switch,) = found("protocol switches", reading(made))
+    assert (switch.kind, switch.sizes_bytes) == ("protocol switch", (16_000, 19_000))
+    assert switch.remedy is None
+
+
 def test_a_jump_downwards_falls() -> None:
     (switch,) = found("protocol switches", reading(stepped(2048, -300.0)))
     assert switch.kind == "protocol switch"

@@ -117,7 +117,8 @@ class Reading:
     `samples(most, patterns)` brings back about so many visits with their samples, of these patterns or of all, evenly
     chosen from each transport. `published` are the archive's figures as they were printed. `matrices` are the times
     between all pairs of ranks, `loggp` what prtt gives for each of its places and states. `grains` are what sizes of a
-    pattern are multiples of, where not 1. `notes` are sentences on what could not be used.
+    pattern are multiples of, where not 1. `refined_s` is the time of a run that looked for the exact place of each
+    jump. `notes` are sentences on what could not be used.
     """
 
     subject: str
@@ -134,6 +135,7 @@ class Reading:
     matrices: tuple[PairMatrix, ...] = ()
     loggp: tuple[Fitted, ...] = ()
     grains: Mapping[str, int] = field(default_factory=dict)
+    refined_s: float | None = None
 
     def of(self, *patterns: str) -> list[Curve]:
         """The curves of these patterns, but for those of more ranks than CPUs: their times are the scheduler's."""
@@ -215,6 +217,7 @@ def read_run(run: Run) -> Reading:
         facts=run.facts,
         warnings=run.warnings,
         grains=run.info.plan.get("grains", {}),
+        refined_s=run.info.plan["time_s"] if run.info.plan.get("exact") else None,
         samples=functools.partial(
             _samples, [(series, visits) for series, visits in summarized if _place(series) not in crowded]
         ),

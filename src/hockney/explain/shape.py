@@ -75,7 +75,7 @@ def _switch(curve: Curve, fit: SegmentFit, number: int, reading: Reading) -> Fin
         effect=least,
         sizes_bytes=(switch.below_bytes, switch.above_bytes),
         evidence=(Evidence("jump", jump, "ns"), *_sides(fit, number)),
-        remedy=_refine(curve, fit.steps_at(switch), reading.grains.get(curve.pattern, 1)),
+        remedy=_refine(curve, fit.steps_at(switch), reading),
         sources=sources_of(known),
     )
 
@@ -101,7 +101,7 @@ def _height(switch: Switch) -> str:
     jump, part = (negative(one) if falls else one for one in (switch.jump_ns, switch.relative))
     verb = "falls" if falls else "jumps"
     if jump.high > _HEIGHT * jump.low:
-        return f"{verb}, by {format_ns(jump.low)} at least: how far, sizes so far apart don't tell"
+        return f"{verb}, by {format_ns(jump.low)} at least: how far is not known to a factor of {_HEIGHT:g}"
     return f"{verb} by {time_text(jump)}, {part.low:.0%} to {part.high:.0%}"
 
 
@@ -125,12 +125,16 @@ def _documented(known: Sequence[Threshold], switch: Switch) -> str:
     return f"In that range lies {texts}; whether it is the switch, sizes so far apart don't tell."
 
 
-def _refine(curve: Curve, steps: Sequence[tuple[int, int]], grain_bytes: int) -> str | None:
+def _refine(curve: Curve, steps: Sequence[tuple[int, int]], reading: Reading) -> str | None:
     """How to find the place; None where it is known: where no wider step is left that `--refine` would look into."""
+    grain_bytes = reading.grains.get(curve.pattern, 1)
     if all(above - below <= grain_bytes for below, above in steps):
         return None
     options = "".join(f" -o {name}={value}" for name, value in curve.options)
     command = f"hockney run {curve.pattern} -t {curve.transport} -n {curve.ranks}{options} --refine"
+    if reading.refined_s is not None:
+        longer = f"{command} --time {2 * reading.refined_s:g}s"
+        return f"This run ended before it had found the place: `{longer}` has more time."
     known = "to a byte" if grain_bytes == 1 else f"to {format_bytes(grain_bytes)}, as closely as its sizes lie"
     return f"`{command}` finds the place {known}."
 
