@@ -61,8 +61,8 @@ def check(
 
     With --baseline a run's plan is measured again, in six launches beside a run of five, what looks slower once more in
     as many new ones, what they leave undecided until --patience is over, and only what is surely slower than allowed is
-    worse. With --expect the thresholds of a file are looked at. Ends with 0: all is well, 1: something is worse or missed, 3: something
-    could not be decided or measured.
+    worse. With --expect the thresholds of a file are looked at. Ends with 0: all is well, 1: something is worse or
+    missed, 3: something could not be decided or measured.
     """
     from hockney.check import PATIENCE_S
     from hockney.units import parse_duration_s, parse_increase

@@ -405,7 +405,10 @@ def _notes(run: Run, unsure: Sequence[Point], curves: Sequence[Curve]) -> Iterab
         yield f"{_points(len(failed))} left out because measuring failed: {failed[0].point}: {failed[0].reason}."
     crowded = {f"{curve.transport}, {curve.ranks} ranks" for curve in curves if curve.oversubscribed}
     if crowded:
-        yield f"More ranks than CPUs, so only looked at for time slices: {'; '.join(sorted(crowded))}."
+        yield (
+            "More ranks than CPUs, whose times are the scheduler's: looked at only for time slices and for a library "
+            f"that yields: {'; '.join(sorted(crowded))}."
+        )
 
 
 def _points(count: int) -> str:
