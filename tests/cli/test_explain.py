@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +79,7 @@ def test_the_strongest_are_told_once_for_all_their_transports(
         made("outliers", "tcp", 0.1),
         made("switch", "tcp", 0.5, 8, 64),
         made("switch", "tcp", 0.3, 1024, 4096),
-        made("switch", "unix", 2.0, 64),
+        replace(made("switch", "unix", 2.0, 64), remedy="Mend it."),
         *(made(kind, "shm", 1.0) for kind in ("one", "two", "three")),
         made("last", "", 0.05),
     )
@@ -91,6 +92,7 @@ def test_the_strongest_are_told_once_for_all_their_transports(
         "The strongest findings",
         "  switch on unix (near): switch of 2.0 there.",
         "  Also, less strongly, on tcp (at 8 B and 64 B).",
+        "  Mend it.",
         "  one on shm (near): one of 1.0 there.",
         "  two on shm (near): two of 1.0 there.",
         "  three on shm (near): three of 1.0 there.",

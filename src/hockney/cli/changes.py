@@ -129,9 +129,12 @@ def change_text(ratio: float) -> str:
 
 
 def alone_sentence(run: int, points: Sequence[Point]) -> str:
-    """`only in run 3: 12 series (pingpong on tcp)`."""
-    kinds = dict.fromkeys(f"{point.pattern} on {point.transport}" for point in points)
-    return f"only in run {run}: {len(points)} series ({', '.join(kinds)})"
+    """`only in run 3: 12 series (pingpong on tcp, unix; barrier on tcp)`."""
+    transports: dict[str, dict[str, None]] = {}
+    for point in points:
+        transports.setdefault(point.pattern, {})[point.transport] = None
+    kinds = "; ".join(f"{pattern} on {', '.join(names)}" for pattern, names in transports.items())
+    return f"only in run {run}: {len(points)} series ({kinds})"
 
 
 def comparison_json(found: Comparison) -> dict[str, Any]:

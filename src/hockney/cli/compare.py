@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 )
 @click.argument("base", metavar="BASE", shell_complete=complete.runs)
 @click.argument("new", metavar="NEW", shell_complete=complete.runs)
-@click.option("--all", "everything", is_flag=True, help="A line for each range of sizes that is undecided, too.")
+@click.option("--all", "everything", is_flag=True, help="Each undecided range of sizes in a line of its own.")
 @click.option("--margin", metavar="PERCENT", help="A difference must be surely larger than this to be named.")
 def compare(base: str, new: str, everything: bool, margin: str | None, *, as_json: bool, store: Path | None) -> int:
     """Say which series of a run are faster or slower in another one.

@@ -100,7 +100,7 @@ def _print_by_transport(findings: Sequence[Finding]) -> None:
         named = transport or "Several transports"
         render.title(f"{named} ({states})" if states else named)
         for finding in own:
-            _print_finding(finding, finding.kind, *finding.sources)
+            _print_finding(finding, finding.kind, finding.remedy, *finding.sources)
 
 
 def _print_strongest(found: Explanation) -> None:
@@ -112,7 +112,7 @@ def _print_strongest(found: Explanation) -> None:
     if told:
         render.title("The strongest findings" if len(told) < len(found.findings) else "Findings")
     for one in told:
-        _print_finding(one.strongest, _head(one.strongest, found.subject), one.also)
+        _print_finding(one.strongest, _head(one.strongest, found.subject), one.also, one.strongest.remedy)
     left = sum(1 + len(one.others) for one in gathered[_FEW:])
     if len(told) < len(found.findings):
         more = f"{left} more: " if left else ""
@@ -125,10 +125,10 @@ def _head(finding: Finding, subject: str) -> str:
     return f"{finding.kind}{where}" + (f" ({finding.state})" if finding.state else "")
 
 
-def _print_finding(finding: Finding, head: str, *below: str) -> None:
+def _print_finding(finding: Finding, head: str, *below: str | None) -> None:
     more = f" (and {finding.more_alike} more alike)" if finding.more_alike else ""
     render.item(finding.sentence + more, head=head)
-    for text in (finding.remedy, *below):
+    for text in below:
         if text:
             render.item(text, style="dim")
 
