@@ -91,7 +91,7 @@ def test_the_strongest_are_told_once_for_all_their_transports(
         "run 3: 8 findings",
         "The strongest findings",
         "  switch on unix (near): switch of 2.0 there.",
-        "  Also, less strongly, on tcp (at 8 B and 64 B).",
+        "  Also on tcp (at 8 B and 64 B).",
         "  Mend it.",
         "  one on shm (near): one of 1.0 there.",
         "  two on shm (near): two of 1.0 there.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -106,12 +107,15 @@ def _legend(sheet: Sheet) -> str:
     return " ".join(parts)
 
 
-def _line_sizes(rows: Iterable[Row]) -> str:
+def _line_sizes(rows: Sequence[Row]) -> str:
     """From which size to which the lines go: a line may leave the longest message out that it does not explain."""
+    states = Counter(row.transport for row in rows)
     lines: dict[tuple[int, int], list[str]] = {}
     for row in rows:
         if row.fit_from_bytes is not None and row.fit_to_bytes is not None and row.r_inf_bytes_per_s is not None:
-            lines.setdefault((row.fit_from_bytes, row.fit_to_bytes), []).append(f"{row.transport} ({row.state})")
+            lines.setdefault((row.fit_from_bytes, row.fit_to_bytes), []).append(
+                row.transport + (f" ({row.state})" if states[row.transport] > 1 else "")
+            )
     texts = [
         f"from {format_bytes(first)} to {format_bytes(last)} on {', '.join(names)}"
         for (first, last), names in lines.items()

@@ -11,16 +11,16 @@ from hockney.explain.finding import Finding, sizes_text
 
 @dataclass(frozen=True)
 class Gathered:
-    """A finding, and those of its kind on other transports: weaker ones, strongest first."""
+    """A finding, and those of its kind on other transports: none is stronger, the strongest comes first."""
 
     strongest: Finding
     others: tuple[Finding, ...]
 
     @property
     def also(self) -> str:
-        """`Also, less strongly, on tcp (at 1 MiB), unix.`: each with what differs; "" where there is no other."""
+        """`Also on tcp (at 1 MiB), unix.`: each with what differs; "" where there is no other."""
         names = ", ".join(self._named(one) for one in self.others)
-        return f"Also, less strongly, on {names}." if names else ""
+        return f"Also on {names}." if names else ""
 
     def _named(self, other: Finding) -> str:
         first = self.strongest
