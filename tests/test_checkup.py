@@ -83,7 +83,7 @@ def test_the_screen_without_facts(monkeypatch: pytest.MonkeyPatch, capsys: pytes
         "stolen by a hypervisor    2.0% of the CPU time",
         "busy with other programs  0.1 CPUs",
         "",
-        "What limits precision here",
+        "What limits precision",
         "Nothing was found.",
     ]
     monkeypatch.setattr(checkup, "check_up", lambda: replace(found, measured=Measured(why="one CPU only")))

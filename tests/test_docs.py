@@ -147,6 +147,12 @@ def test_the_page_on_checking_holds_what_is_understood(tmp_path: Path) -> None:
         row = re.search(rf"^\| launches of NEW, .* \({100 * confidence:.3g} %\) \| (.*) \|$", page, re.MULTILINE)
         assert row is not None
         assert row[1].split(" | ") == [str(launches_needed(n, confidence)) for n in range(1, 6)]
+    # How many launches a check takes: the page, the help and what is done say one number.
+    check = hockney.get_command(click.Context(hockney), "check")
+    assert check is not None
+    assert re.search(r"launches as .* six\s+beside five\.", page, re.DOTALL)
+    assert "in six launches beside a run of five" in " ".join((check.help or "").split())
+    assert launches_needed(5, 1 - 0.02 / 3) == 6
 
 
 # ---- the tutorial is carried out -----------------------------------------------------------------------------------

@@ -200,7 +200,7 @@ def test_show_gives_reasons_warnings_and_scheduling_times(
     output = capsys.readouterr().out
     assert "rank 1 was killed by SIGKILL" in output
     assert "null has no native alltoall" in output
-    assert "! The governor is powersave. Change it." in output
+    assert "What limits precision\n! The governor is powersave. Change it." in output  # as on the data sheet
     assert output.count("these are scheduling times") == 1
 
 
@@ -257,6 +257,43 @@ def test_show_names_the_class_of_ft_and_no_state_of_a_single_rank(
     assert re.search(r"^ft class=W on shm, 2 ranks\n.*\nclass W .* unknown  ", output, re.MULTILINE)
     assert re.search(r"ft on shm, 4 ranks: class S +skipped", output)
     assert "0 B" not in output
+
+
+def test_show_says_how_precise_a_figure_is_that_is_not_what_was_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also where it is the only one of a point that was called precise."""
+    path = tmp_path / "r.db"
+    with Store.open(path) as store:
+        number = store.create_run(make_info())
+        store.add_points(number, [PINGPONG])
+        launch = store.add_launch(number, make_launch())
+        for round_ in range(16):
+            store.write_round(number, [make_visit(PINGPONG, launch, round_, 40.0 + round_ % 3, 27.0)])
+        store.set_status(number, PINGPONG, PointStatus.PRECISE)
+        store.finish_run(number, RunStatus.DONE)
+    assert run(["--store", str(path), "show", "last"]) == 0
+    assert re.search(r"^ *8 B .* near .* 16  ±2\.5%$", capsys.readouterr().out, re.MULTILINE)
+
+
+def test_show_of_one_state(filled_store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["show", "last", "--store", str(filled_store), "--state"]
+    assert run([*arguments, "far"]) == 0
+    output = capsys.readouterr().out
+    assert re.search(r"^ *8 B .* far ", output, re.MULTILINE)
+    assert not re.search(r"^ *8 B .* near ", output, re.MULTILINE)
+    series = document(capsys, *arguments, "far", "--json")["series"]
+    assert {figure["state"] for one in series for figure in one["figures"]} == {"far"}
+    assert run([*arguments, "faar"]) == 2
+    assert capsys.readouterr().err == "hockney: no figure of state 'faar': there are far; near; unknown\n"
+    assert run([*arguments, "far", "--tables"]) == 2
+    assert "leave out --pattern, --transport and --state" in capsys.readouterr().err
+
+
+def test_states_are_completed(cli: Cli, filled_store: Path) -> None:
+    asked = {"_HOCKNEY_COMPLETE": "bash_complete", "HOCKNEY_STORE": str(filled_store)}
+    done = cli(**asked, COMP_WORDS="hockney show 2 --state f", COMP_CWORD="4")
+    assert done.stdout == "plain,far\n"
 
 
 def test_show_filters(filled_store: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,9 @@ import pytest
 from tests.cli.support import Cli
 
 from hockney.archive import machines
+from hockney.cli import explain as cli_explain
 from hockney.cli import run
+from hockney.explain import Explanation, Finding
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +57,7 @@ def test_a_real_run_is_explained(real_store: Path, capsys: pytest.CaptureFixture
 
 def test_what_is_printed_says_the_same(real_store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     told = document(capsys, "last", "--store", str(real_store))
-    assert run(["explain", "last", "--store", str(real_store)]) == 0
+    assert run(["explain", "last", "--all", "--store", str(real_store)]) == 0
     printed = capsys.readouterr().out
     assert printed.startswith(f"run 1: {len(told['findings']) or 'no'} finding")
     for line in told["lines"]:
@@ -62,6 +65,60 @@ def test_what_is_printed_says_the_same(real_store: Path, capsys: pytest.CaptureF
     unfolded = " ".join(printed.split())
     for finding in told["findings"]:
         assert finding["sentence"] in unfolded
+
+
+def test_the_strongest_are_told_once_for_all_their_transports(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What shows a few times on one transport is not gathered; what is left over is counted."""
+
+    def made(kind: str, transport: str, effect: float, *sizes_bytes: int) -> Finding:
+        return Finding(kind, transport, f"{kind} of {effect} there.", effect, state="near", sizes_bytes=sizes_bytes)
+
+    findings = (
+        made("outliers", "tcp", 0.1),
+        made("switch", "tcp", 0.5, 8, 64),
+        made("switch", "tcp", 0.3, 1024, 4096),
+        replace(made("switch", "unix", 2.0, 64), remedy="Mend it."),
+        *(made(kind, "shm", 1.0) for kind in ("one", "two", "three")),
+        made("last", "", 0.05),
+    )
+    explained = Explanation("run 3", findings, (), (), (), (), ())
+    monkeypatch.setattr(cli_explain, "_of_run", lambda *_: explained)
+    assert run(["explain"]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if line]
+    assert lines == [
+        "run 3: 8 findings",
+        "The strongest findings",
+        "  switch on unix (near): switch of 2.0 there.",
+        "  Also on tcp (at 8 B and 64 B).",
+        "  Mend it.",
+        "  one on shm (near): one of 1.0 there.",
+        "  two on shm (near): two of 1.0 there.",
+        "  three on shm (near): three of 1.0 there.",
+        "  switch on tcp (near): switch of 0.3 there.",
+        "  2 more: `--all` tells every one, by transport and with its sources.",
+    ]
+    assert run(["explain", "--all"]) == 0
+    everything = capsys.readouterr().out
+    assert all(finding.sentence in everything for finding in findings)
+    assert "--all" not in everything
+    assert len(document(capsys)["findings"]) == len(findings)
+
+
+@pytest.mark.parametrize(
+    ("machine", "kind", "detector"),
+    [
+        ("t3d", "protocol switch", "protocol switches"),
+        ("gpmimd", "bandwidth falls beyond a cache", "a bandwidth that falls beyond a cache"),
+    ],
+)
+def test_what_was_found_is_not_said_to_lack(
+    machine: str, kind: str, detector: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = document(capsys, "--machine", machine)
+    assert kind in {finding["kind"] for finding in told["findings"]}
+    assert detector not in dict(told["lacking"])
 
 
 def test_what_lacks_is_named_and_explained_where_that_is_asked_for(

@@ -372,6 +372,35 @@ def test_command_that_can_decide_nothing_says_so(folder: Path) -> None:
     assert "too few launches in one state (near): 5 against 1" in done.stdout
 
 
+def test_command_begins_with_the_verdict_and_gathers_what_is_undecided(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "results.db") as opened:
+        points = {**curve("tcp"), **curve("unix")}
+        failed = {make_point(8, transport="tcp"): "rank 1 hung"}
+        add_run(opened, points, launches=1)
+        add_run(opened, points, launches=1, seed=2, failed=failed)
+    done = call(tmp_path, "compare", "1", "2")
+    assert done.returncode == 3
+    lines = done.stdout.splitlines()
+    few = "too few launches in one state (near): 1 against 1; beside 1 it takes 39, and 4 beside 4 (--launches)"
+    assert lines[1] == f"Verdict: 14 undecided, 13 of them because {few}"
+    assert lines[-5:] == [
+        "Undecided: 14 series",
+        f"13 series, because {few}:",
+        "  pingpong on tcp, 2 ranks: from 64 B to 64 KiB",
+        "  pingpong on unix, 2 ranks: from 8 B to 64 KiB",
+        "pingpong on tcp, 2 ranks: undecided at 8 B, because failed in run 2: rank 1 hung",
+    ]
+    each = call(tmp_path, "compare", "1", "2", "--all").stdout
+    assert f"pingpong on unix, 2 ranks: undecided from 8 B to 64 KiB, because {few}" in each
+
+
+def test_command_names_what_one_run_has_alone_by_pattern(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "results.db") as opened:
+        add_run(opened, {**curve("tcp"), **curve("unix"), **curve("shm")})
+        add_run(opened, curve("shm"), seed=2)
+    assert "\nonly in run 1: 14 series (pingpong on tcp, unix)\n" in call(tmp_path, "compare", "1", "2").stdout
+
+
 def test_command_says_which_run_a_label_of_several_stands_for(tmp_path: Path) -> None:
     with Store.open(tmp_path / "results.db") as opened:
         for seed in (1, 2, 3):

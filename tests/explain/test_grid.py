@@ -109,6 +109,12 @@ def test_delays_by_what_was_counted() -> None:
     assert found("delays longer than asked for", delayed(404)) == []
 
 
+def test_delays_of_more_ranks_than_cpus_are_the_scheduler_s() -> None:
+    counters = {"delays": (100.0, 0.0), "delay_ns": (440e5, 0.0)}
+    crowded = curve(pattern="robpush", options={"delay_us": 400}, counters=counters, oversubscribed=True)
+    assert "with a delay" in lacking("delays longer than asked for", reading(crowded))
+
+
 def test_delays_by_what_they_add() -> None:
     def delayed(per_us: float) -> Reading:
         return reading(

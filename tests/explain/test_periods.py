@@ -106,7 +106,7 @@ def test_outliers_that_are_alike_on_most_transports_are_one_finding_and_the_last
     assert {one.what for one in together.evidence} == {
         f"excess on {name}" for name in ("shm", "threads", "unix", "pipe")
     }
-    _print(explain(of), lacking=False)
+    _print(explain(of), everything=True, lacking=False)
     assert "\nSeveral transports\n  outliers: " in capsys.readouterr().out
 
 

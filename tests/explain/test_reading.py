@@ -198,6 +198,8 @@ def test_the_samples_of_crowded_ranks_are_not_looked_at(tmp_path: Path) -> None:
     for oversubscribed in (False, True):
         of = explained(tmp_path / f"{oversubscribed}.db", with_samples, oversubscribed=oversubscribed)
         assert ("a slow rank" in {each.kind for each in of.findings}) != oversubscribed
+        looked_at = "looked at only for time slices and for a library that yields: shm, 2 ranks."
+        assert any(note.endswith(looked_at) for note in of.notes) == oversubscribed
         assert ("outliers and their period" in dict(of.lacking)) == oversubscribed
 
 

@@ -17,6 +17,14 @@ def stepped(at: int, jump_ns: float, start_ns: float = 500.0, ns_per_byte: float
     )
 
 
+@pytest.mark.parametrize(("next_bytes", "is_told"), [(512, True), (4096, False)])
+def test_a_line_that_begins_far_off_says_nothing_of_short_messages(next_bytes: int, is_told: bool) -> None:
+    """The shortest takes what the line gives for 10 times its size."""
+    sizes = (32, *(next_bytes * factor for factor in (1, 2, 4, 8)))
+    found_ = found("latency independent of size", reading(curve(lambda size: max(size, 320) * 1.0, sizes=sizes)))
+    assert bool(found_) is is_told
+
+
 def test_a_jump_is_a_switch_with_its_place_its_height_and_what_the_library_documents() -> None:
     (switch,) = found("protocol switches", reading(stepped(2048, 1500.0)))
     assert switch.kind == "protocol switch"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.report.runs import Made, options, store_run
 
+from hockney.cli.sheet import print_sheet
 from hockney.library import open_results
 from hockney.model import Point
 from hockney.report.sheet import Row, make_sheet
@@ -56,6 +57,27 @@ def test_r_inf_and_n_half_are_of_the_longest_messages(tmp_path: Path) -> None:
     assert found.r_inf_bytes_per_s.value == pytest.approx(2e10, rel=0.01)
     assert found.n_half_bytes.value == pytest.approx(50000, rel=0.01)
     assert found.fit_from_bytes == 8192
+
+
+def test_the_sheet_says_from_which_size_to_which_its_lines_go(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The longest message, three times as slow as the others' line says, is an outlier and no part of it."""
+    made = [
+        Made(
+            Point("shm", "pingpong", 2, size, ()),
+            (500 + 0.1 * size) * (3 if size == 1 << 20 else 1),
+            divisor=2,
+            bytes_per_rep=2 * size,
+        )
+        for size in (8, 64, 512, 1024, 2048, 4096, 8192, 16384, 65536, 1 << 18, 1 << 20)
+    ]
+    store_run(tmp_path / "r.db", "quick", made)
+    with open_results(tmp_path / "r.db") as results:
+        sheet = make_sheet(results.run())
+    assert (sheet.rows[0].fit_from_bytes, sheet.rows[0].fit_to_bytes) == (8, 1 << 18)
+    print_sheet(sheet, ())
+    assert "the ping-pong's longest messages, from 8 B to 256 KiB on shm." in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -12,16 +13,39 @@ from hockney.units import format_bytes
 if TYPE_CHECKING:
     from hockney.compare import Comparison, Range, SeriesChange
     from hockney.model import Point
+    from hockney.plan import CurveKey
     from hockney.stats.shift import Shift
 
 _AS_FACTOR = 2.0  # what takes twice as long, or half, is said as a factor
 
 
+def verdict_sentence(found: Comparison) -> str:
+    """`Verdict: 3 slower, 12 without a difference seen, 40 undecided, 31 of them because …`."""
+    from hockney.compare import Verdict
+
+    words = {
+        Verdict.SLOWER: "slower",
+        Verdict.FASTER: "faster",
+        Verdict.SAME: "without a difference seen",
+        Verdict.UNDECIDED: "undecided",
+    }
+    counts = found.counts
+    text = ", ".join(f"{counts[verdict]} {word}" for verdict, word in words.items() if counts[verdict])
+    reasons = Counter(change.reason for change in found.changes if change.verdict is Verdict.UNDECIDED)
+    for reason, count in reasons.most_common(1):
+        most = "all" if count == counts[Verdict.UNDECIDED] else f"{count} of them"
+        text += f", {most} because {reason}"
+    return f"Verdict: {text}"
+
+
 def curve_name(change: SeriesChange) -> str:
     """`pingpong window=4 on tcp, 2 ranks`."""
-    point = change.point
+    return _curve_text(change.point, change.point.transport)
+
+
+def _curve_text(point: Point, transports: str) -> str:
     options = "".join(f" {name}={value}" for name, value in point.options)
-    return f"{point.pattern}{options} on {point.transport}, {point.ranks} ranks"
+    return f"{point.pattern}{options} on {transports}, {point.ranks_text}"
 
 
 def sizes_text(found: Range) -> str:
@@ -42,6 +66,38 @@ def range_sentence(found: Range, confidence: float = CONFIDENCE) -> str:
     reason = f", because {found.first.reason}" if found.first.reason else ""
     protocol = f", {found.protocol}" if moved and found.protocol else ""
     return f"{curve_name(found.first)}: {found.verdict.value}{effect} {sizes_text(found)}{protocol}{known}{reason}"
+
+
+def gathered_sentences(ranges: Sequence[Range]) -> Iterator[str]:
+    """Undecided ranges by reason, the one of most series first, curves with the same sizes in one line.
+
+    A reason of one range alone is a sentence as any other.
+    """
+    by_reason: dict[str | None, list[Range]] = {}
+    for one in ranges:
+        by_reason.setdefault(one.first.reason, []).append(one)
+    counts = {reason: sum(len(one.changes) for one in own) for reason, own in by_reason.items()}
+    for reason, own in sorted(by_reason.items(), key=lambda item: -counts[item[0]]):
+        if len(own) == 1:
+            yield range_sentence(own[0])
+            continue
+        yield f"{counts[reason]} series, because {reason}:"
+        yield from (f"  {line}" for line in _curve_lines(own))
+
+
+def _curve_lines(ranges: Sequence[Range]) -> Iterator[str]:
+    """`pingpong on tcp, unix, 2 ranks: at 8 B, from 1 KiB to 64 KiB`."""
+    from hockney.plan import curve_of
+
+    curves: dict[CurveKey, list[Range]] = {}
+    for one in ranges:
+        curves.setdefault(curve_of(one.first.point), []).append(one)
+    alike: dict[tuple[str, tuple[tuple[str, str], ...], int, str], list[Point]] = {}
+    for own in curves.values():
+        point, sizes = own[0].first.point, ", ".join(sizes_text(one) for one in own)
+        alike.setdefault((point.pattern, point.options, point.ranks, sizes), []).append(point)
+    for (*_, sizes), points in alike.items():
+        yield f"{_curve_text(points[0], ', '.join(point.transport for point in points))}: {sizes}"
 
 
 def _effect(ratios: list[float]) -> str:
@@ -73,9 +129,12 @@ def change_text(ratio: float) -> str:
 
 
 def alone_sentence(run: int, points: Sequence[Point]) -> str:
-    """`only in run 3: 12 series (pingpong on tcp)`."""
-    kinds = dict.fromkeys(f"{point.pattern} on {point.transport}" for point in points)
-    return f"only in run {run}: {len(points)} series ({', '.join(kinds)})"
+    """`only in run 3: 12 series (pingpong on tcp, unix; barrier on tcp)`."""
+    transports: dict[str, dict[str, None]] = {}
+    for point in points:
+        transports.setdefault(point.pattern, {})[point.transport] = None
+    kinds = "; ".join(f"{pattern} on {', '.join(names)}" for pattern, names in transports.items())
+    return f"only in run {run}: {len(points)} series ({kinds})"
 
 
 def comparison_json(found: Comparison) -> dict[str, Any]:

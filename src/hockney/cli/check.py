@@ -59,10 +59,10 @@ def check(
 ) -> int:
     """Measure again, and say whether anything got slower, or misses what is expected.
 
-    With --baseline a run's plan is measured again, what looks slower once more in new launches, what they leave
-    undecided until --patience is over, and only what is surely slower than allowed is worse. With --expect the
-    thresholds of a file are looked at. Ends with 0: all is well, 1: something is worse or missed, 3: something
-    could not be decided or measured.
+    With --baseline a run's plan is measured again, in six launches beside a run of five, what looks slower once more in
+    as many new ones, what they leave undecided until --patience is over, and only what is surely slower than allowed is
+    worse. With --expect the thresholds of a file are looked at. Ends with 0: all is well, 1: something is worse or
+    missed, 3: something could not be decided or measured.
     """
     from hockney.check import PATIENCE_S
     from hockney.units import parse_duration_s, parse_increase

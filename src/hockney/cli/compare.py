@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 import click
 
 from hockney.cli import complete, render
-from hockney.cli.changes import alone_sentence, comparison_json, range_sentence
+from hockney.cli.changes import (
+    alone_sentence,
+    comparison_json,
+    gathered_sentences,
+    range_sentence,
+    verdict_sentence,
+)
 from hockney.cli.common import FINE, UNDECIDED, command
 from hockney.cli.labels import find_run
 
@@ -24,8 +30,9 @@ if TYPE_CHECKING:
 )
 @click.argument("base", metavar="BASE", shell_complete=complete.runs)
 @click.argument("new", metavar="NEW", shell_complete=complete.runs)
+@click.option("--all", "everything", is_flag=True, help="Each undecided range of sizes in a line of its own.")
 @click.option("--margin", metavar="PERCENT", help="A difference must be surely larger than this to be named.")
-def compare(base: str, new: str, margin: str | None, *, as_json: bool, store: Path | None) -> int:
+def compare(base: str, new: str, everything: bool, margin: str | None, *, as_json: bool, store: Path | None) -> int:
     """Say which series of a run are faster or slower in another one.
 
     Launches are compared, not samples, and only within the same states of the machine: it takes four on each side, or
@@ -43,15 +50,16 @@ def compare(base: str, new: str, margin: str | None, *, as_json: bool, store: Pa
     if as_json:
         render.print_json("compare", comparison_json(found))
     else:
-        _print(found)
+        _print(found, everything=everything)
     return UNDECIDED if found.counts[Verdict.UNDECIDED] == len(found.changes) else FINE
 
 
-def _print(found: Comparison) -> None:
+def _print(found: Comparison, *, everything: bool) -> None:
     from hockney.compare import Verdict
 
     launches = " against ".join(f"{count} launch{'es' if count != 1 else ''}" for count in found.launches)
     render.title(f"Run {found.base} -> run {found.new}: {len(found.changes)} series, {launches}", first=True)
+    render.say(verdict_sentence(found))
     _print_differences(found.differences)
     titles = {
         Verdict.SLOWER: "Slower",
@@ -61,10 +69,11 @@ def _print(found: Comparison) -> None:
     }
     ranges = found.ranges
     for verdict, title in titles.items():
-        lines = [range_sentence(one) for one in ranges if one.verdict is verdict]
-        if lines:
+        own = [one for one in ranges if one.verdict is verdict]
+        if own:
             render.title(f"{title}: {found.counts[verdict]} series")
-            for line in lines:
+            is_gathered = verdict is Verdict.UNDECIDED and not everything
+            for line in gathered_sentences(own) if is_gathered else map(range_sentence, own):
                 render.say(line)
     if found.by_chance:
         render.say()
@@ -80,7 +89,7 @@ def _print(found: Comparison) -> None:
 
 
 def _print_differences(differences: Sequence[Difference]) -> None:
-    """First, because a difference of times may come from them."""
+    """Before any series, because a difference of times may come from them."""
     if not differences:
         render.say("Surroundings: no difference known.")
     for one in differences:

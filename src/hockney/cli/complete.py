@@ -21,6 +21,18 @@ def runs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Co
     return _beginning(incomplete, words)
 
 
+def states(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """States of the machine that the run saw; those of several words a shell would take for several arguments."""
+    words: list[str] = []
+    with _quietly():
+        from hockney.library import open_results
+
+        with open_results(ctx.find_root().params.get("store")) as results:
+            run = results.run(ctx.params.get("reference") or "last")
+            words += sorted({state.name for _, visits in run.summaries() for _, state in visits})
+    return _beginning(incomplete, (word for word in words if " " not in word))
+
+
 def suites_and_patterns(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Suites, patterns, and files of one's own in this folder or the one that is being typed."""
     words: list[str] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -33,10 +34,13 @@ class Curve:
     hidden: int  # figures of states with too few visits, where another state of the same point has enough
 
 
-def curves_of(series: Iterable[Series], launches: Iterable[Launch], *, every_state: bool = False) -> list[Curve]:
+def curves_of(
+    series: Iterable[Series], launches: Iterable[Launch], *, every_state: bool = False, state: str | None = None
+) -> list[Curve]:
     """The curves that have figures, in the order of the plan; sizes ascend, whenever they were added.
 
-    A point's figures without an interval stand back behind one that has it, unless `every_state` is asked for.
+    A point's figures without an interval stand back behind one that has it, unless `every_state` is asked for. Where
+    one `state` is, its figures alone.
     """
     crowded = {(launch.transport, launch.ranks) for launch in launches if launch.oversubscribed}
     groups: dict[tuple[object, ...], list[Series]] = {}
@@ -46,7 +50,7 @@ def curves_of(series: Iterable[Series], launches: Iterable[Launch], *, every_sta
     curves = []
     for members in groups.values():
         members.sort(key=lambda one: one.point.bytes)
-        figures = [(one, figure) for one in members for figure in one.figures()]
+        figures = [(one, figure) for one in members for figure in figures_in(one, state)]
         known = {one for one, figure in figures if figure.low_ns is not None}
         shown = [pair for pair in figures if every_state or pair[1].low_ns is not None or pair[0] not in known]
         if figures:
@@ -54,6 +58,11 @@ def curves_of(series: Iterable[Series], launches: Iterable[Launch], *, every_sta
             crowd = (point.transport, point.ranks) in crowded
             curves.append(Curve(_name(members[0]), tuple(shown), crowd, len(figures) - len(shown)))
     return curves
+
+
+def figures_in(series: Series, state: str | None) -> list[Figure]:
+    """A series' figures in one state of the machine, or in each (None)."""
+    return [figure for figure in series.figures() if state in (None, figure.state)]
 
 
 def _name(series: Series) -> str:
@@ -71,13 +80,9 @@ def size_text(point: Point) -> str:
 def figure_row(series: Series, figure: Figure, asked_precision: float | None) -> list[str]:
     """Size, time, interval, rate, minimum, state, floor, visits, status.
 
-    Visits say in how many launches they were made where the figure is over launches. A point is precise as soon as its
-    figure in one state is: of its figures only those that are within what was asked may say so. A rank alone has no
-    floor, so nothing is unknown of its state.
+    Visits say in how many launches they were made where the figure is over launches. A rank alone has no floor, so
+    nothing is unknown of its state.
     """
-    status = series.status.value
-    if series.status is PointStatus.PRECISE and asked_precision is not None:
-        status = status if figure.precision is not None and figure.precision <= asked_precision else "wider"
     return [
         size_text(series.point),
         format_ns(figure.value_ns),
@@ -87,8 +92,20 @@ def figure_row(series: Series, figure: Figure, asked_precision: float | None) ->
         "-" if series.point.ranks == 1 and figure.state == UNKNOWN.name else figure.state,
         format_ns(figure.floor_ns) if figure.floor_ns is not None else "",
         f"{figure.n_visits} in {figure.n_launches}" if figure.interval_over == "launches" else str(figure.n_visits),
-        status,
+        _status_text(series.status, figure.precision, asked_precision),
     ]
+
+
+def _status_text(status: PointStatus, precision: float | None, asked_precision: float | None) -> str:
+    """A point is precise as soon as its figure in one state is; of a figure that is not so, how precise it is itself.
+
+    Rounded up, so that it never reads as what was asked.
+    """
+    if status is not PointStatus.PRECISE or asked_precision is None:
+        return status.value
+    if precision is None:
+        return "-"
+    return status.value if precision <= asked_precision else f"±{math.ceil(1000 * precision) / 10}%"
 
 
 def format_interval(low_ns: float | None, high_ns: float | None) -> str:

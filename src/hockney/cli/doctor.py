@@ -36,11 +36,7 @@ def doctor(no_facts: bool, *, as_json: bool, store: Path | None) -> None:
         render.table(["", Column("", wrap=True)], _machine_rows(checkup.facts))
     render.title("Measured", first=no_facts)
     render.table(["", Column("", wrap=True)], [*_measured_rows(checkup.measured), *_moment_rows(checkup)])
-    render.title("What limits precision here")
-    if checkup.warnings:
-        render.warnings(checkup.warnings)
-    else:
-        render.say("Nothing was found.")
+    render.limits(checkup.warnings, none="Nothing was found.")
     if checkup.missing:
         render.title("What is missing")
         rows = [[missing.name, missing.why, missing.how] for missing in checkup.missing]

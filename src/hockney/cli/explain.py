@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hockney.fit import Estimate
 
 _ARM_MAX = 0.5  # a longer arm, as a fraction of the value, makes no centre worth a word
+_FEW = 5  # findings that are told where not all are asked for
 _VAGUE = 10.0  # an interval whose ends differ so much has no upper end worth a word
 
 
@@ -32,14 +33,18 @@ _VAGUE = 10.0  # an interval whose ends differ so much has no upper end worth a 
     help="A machine of the archive in place of a run: its published figures.",
     shell_complete=complete.machines,
 )
+@click.option("--all", "everything", is_flag=True, help="Every finding, by transport, with its sources.")
 @click.option("--lacking", is_flag=True, help="Say what each thing needs that could not be looked for.")
-def explain(reference: str | None, machine: str | None, lacking: bool, *, as_json: bool, store: Path | None) -> None:
+def explain(
+    reference: str | None, machine: str | None, everything: bool, lacking: bool, *, as_json: bool, store: Path | None
+) -> None:
     """Say in words what the figures of a run show.
 
     Protocol switches with the thresholds that the library documents, caches, ratios and laws that are not as they
-    should be, time slices, slow ranks, what each layer adds, and operations slower than their parts; then what could
-    not be looked for, with --lacking why. RUN is a number, a label, `last` (if none is named), or `last~1`
-    for the one before; docs/explain.md tells what each finding means.
+    should be, time slices, slow ranks, and operations slower than their parts: the strongest findings, each once for
+    all transports that show it, or with --all every one. Then what each layer adds, and what could not be looked for,
+    with --lacking why. RUN is a number, a label, `last` (if none is named), or `last~1` for the one before;
+    docs/explain.md tells what each finding means.
     """
     if reference is not None and machine is not None:
         raise UsageError("explain takes a run or a machine of the archive (--machine NAME): give one of them, not both")
@@ -47,7 +52,7 @@ def explain(reference: str | None, machine: str | None, lacking: bool, *, as_jso
     if as_json:
         render.print_json("explain", asdict(found))
     else:
-        _print(found, lacking=lacking)
+        _print(found, everything=everything, lacking=lacking)
 
 
 def _of_run(reference: str | None, store: Path | None) -> Explanation:
@@ -67,18 +72,15 @@ def _of_machine(name: str) -> Explanation:
     return explain_machine(machines()[name])
 
 
-def _print(found: Explanation, *, lacking: bool) -> None:
+def _print(found: Explanation, *, everything: bool, lacking: bool) -> None:
     count = len(found.findings)
     render.title(f"{found.subject}: {count or 'no'} finding{'' if count == 1 else 's'}", first=True)
     for note in found.notes:
         render.note(note, style="dim")
-    for transport in dict.fromkeys(finding.transport for finding in found.findings):
-        own = [finding for finding in found.findings if finding.transport == transport]
-        states = ", ".join(dict.fromkeys(finding.state for finding in own if finding.state))
-        named = transport or "Several transports"
-        render.title(f"{named} ({states})" if states else named)
-        for finding in own:
-            _print_finding(finding)
+    if everything:
+        _print_by_transport(found.findings)
+    else:
+        _print_strongest(found)
     _print_lines(found.lines)
     _print_loggp(found.loggp)
     _print_layers(found.layers)
@@ -91,10 +93,42 @@ def _print(found: Explanation, *, lacking: bool) -> None:
             render.item(f"{names}. `--lacking` says what each needs.", style="dim")
 
 
-def _print_finding(finding: Finding) -> None:
+def _print_by_transport(findings: Sequence[Finding]) -> None:
+    for transport in dict.fromkeys(finding.transport for finding in findings):
+        own = [finding for finding in findings if finding.transport == transport]
+        states = ", ".join(dict.fromkeys(finding.state for finding in own if finding.state))
+        named = transport or "Several transports"
+        render.title(f"{named} ({states})" if states else named)
+        for finding in own:
+            _print_finding(finding, finding.kind, finding.remedy, *finding.sources)
+
+
+def _print_strongest(found: Explanation) -> None:
+    """A few, each once for all transports that show it; what is left is counted."""
+    from hockney.explain.gathered import gather
+
+    gathered = gather(found.findings)
+    told = gathered[:_FEW]
+    if told:
+        render.title("The strongest findings" if len(told) < len(found.findings) else "Findings")
+    for one in told:
+        _print_finding(one.strongest, _head(one.strongest, found.subject), one.also, one.strongest.remedy)
+    left = sum(1 + len(one.others) for one in gathered[_FEW:])
+    if len(told) < len(found.findings):
+        more = f"{left} more: " if left else ""
+        render.item(f"{more}`--all` tells every one, by transport and with its sources.", style="dim")
+
+
+def _head(finding: Finding, subject: str) -> str:
+    """`protocol switch on tcp (near)`; of a machine of the archive every finding is its own."""
+    where = f" on {finding.transport}" if finding.transport not in ("", subject) else ""
+    return f"{finding.kind}{where}" + (f" ({finding.state})" if finding.state else "")
+
+
+def _print_finding(finding: Finding, head: str, *below: str | None) -> None:
     more = f" (and {finding.more_alike} more alike)" if finding.more_alike else ""
-    render.item(finding.sentence + more, head=finding.kind)
-    for text in (finding.remedy, *finding.sources):
+    render.item(finding.sentence + more, head=head)
+    for text in below:
         if text:
             render.item(text, style="dim")
 
@@ -177,16 +211,21 @@ def _print_classed(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> 
 
 
 def _with_arm(value: Estimate | None, text: Callable[[float], str]) -> str:
-    """`133 ns ±1.2%`: the longer arm of the interval; a range, or a bound, where that is half the value or more."""
+    """`133 ns ±1.2%`: the longer arm of the interval; a range, or a bound, where that is half the value or more.
+
+    None of these can be below zero: what an interval that reaches there says is said in words.
+    """
     from hockney.explain.finding import relative
 
     if value is None:
         return "-"
+    if value.low <= 0:
+        return f"at most {text(value.high)}" if value.high > 0 else "below 0"
     arm = relative(value)
     if arm < _ARM_MAX:
         return f"{text(value.value)} ±{arm:.1%}"
-    bounded = value.low <= 0 or value.high < _VAGUE * value.low
-    return f"{text(value.low)} to {text(value.high)}" if bounded else f"> {text(value.low)}"
+    is_vague = value.high >= _VAGUE * value.low
+    return f"at least {text(value.low)}" if is_vague else f"{text(value.low)} to {text(value.high)}"
 
 
 def _print_layers(layers: Sequence[Layer]) -> None:

@@ -133,9 +133,7 @@ def measuring(store: Path | None, *, create: bool) -> Iterator[tuple[Catalogue, 
 
 def _say_more(run: Run) -> None:
     """Below tables: what limits them, and where all the figures are."""
-    if run.warnings:
-        render.title("What limits these figures")
-        render.warnings(run.warnings)
+    render.limits(run.warnings)
     render.say()
     render.say(f"hockney show {run.id} has every figure, with what failed or was skipped and why")
 

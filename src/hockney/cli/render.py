@@ -174,6 +174,16 @@ def aligned(row: Sequence[str], columns: Sequence[Column], widths: Sequence[int]
     return (" " * GAP).join(cells).rstrip()
 
 
+def limits(found: Sequence[Warning_], *, none: str = "") -> None:
+    """The warnings under the one heading that they have everywhere; without any `none`, or nothing at all."""
+    if found or none:
+        title("What limits precision")
+    if found:
+        warnings(found)
+    elif none:
+        say(none)
+
+
 def warnings(found: Iterable[Warning_]) -> None:
     """Each warning with its remedy."""
     for warning in found:

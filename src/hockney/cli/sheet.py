@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -10,7 +11,7 @@ from hockney.cli import render
 from hockney.cli.render import Column
 from hockney.explain.finding import relative
 from hockney.model import PointStatus
-from hockney.report.sheet import Failure, Sheet, Value
+from hockney.report.sheet import Failure, Row, Sheet, Value
 from hockney.units import format_bytes, format_ns, format_rate
 from hockney.worker.catalogue import Missing
 
@@ -46,9 +47,7 @@ def print_sheet(sheet: Sheet, missing: Sequence[Missing]) -> None:
         render.title("What each layer adds to the half round trip of 8 B")
         for layer in sheet.layers:
             render.item(f"{layer.text} ({layer.state})")
-    if sheet.warnings:
-        render.title("What limits these figures")
-        render.warnings(sheet.warnings)
+    render.limits(sheet.warnings)
     notes = [*_failure_lines(sheet.failures), *(f"{one.name}: {one.why}; {one.how}" for one in missing)]
     if notes:
         render.title("What is not shown")
@@ -67,7 +66,7 @@ def sheet_as_json(sheet: Sheet, missing: Sequence[Missing]) -> dict[str, Any]:
     return {**document, "missing": [asdict(one) for one in missing]}
 
 
-def _cells(row: Any) -> list[str]:
+def _cells(row: Row) -> list[str]:
     mark = "*" if row.oversubscribed else ""
     return [
         row.transport,
@@ -98,13 +97,30 @@ def _legend(sheet: Sheet) -> str:
     parts = [
         *_floor_words(sheet),
         "stream, two-way: best of 64 KiB and 1 MiB, 16 messages under way; two-way counts both directions.",
-        "r_inf, n_1/2: of the straight line through the longest messages of the ping-pong, on which explain says more.",
+        f"r_inf, n_1/2: of the straight line through the ping-pong's longest messages{_line_sizes(sheet.rows)}.",
+        "explain says more of these lines.",
         "-: too few visits in that state for an interval, or a line that does not tell it.",
         f"Visits by state: {seen}.",
     ]
     if sheet.harness_ns is not None:
         parts.append(f"The harness itself costs {_cell(sheet.harness_ns, format_ns)} per repetition.")
     return " ".join(parts)
+
+
+def _line_sizes(rows: Sequence[Row]) -> str:
+    """From which size to which the lines go: a line may leave the longest message out that it does not explain."""
+    states = Counter(row.transport for row in rows)
+    lines: dict[tuple[int, int], list[str]] = {}
+    for row in rows:
+        if row.fit_from_bytes is not None and row.fit_to_bytes is not None and row.r_inf_bytes_per_s is not None:
+            lines.setdefault((row.fit_from_bytes, row.fit_to_bytes), []).append(
+                row.transport + (f" ({row.state})" if states[row.transport] > 1 else "")
+            )
+    texts = [
+        f"from {format_bytes(first)} to {format_bytes(last)} on {', '.join(names)}"
+        for (first, last), names in lines.items()
+    ]
+    return f", {'; '.join(texts)}" if texts else ""
 
 
 def _floor_words(sheet: Sheet) -> list[str]:

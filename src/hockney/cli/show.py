@@ -10,7 +10,7 @@ import click
 
 from hockney.cli import complete, render
 from hockney.cli.common import command, run_argument
-from hockney.cli.curves import Curve, curves_of, definition_text, endings_of, figure_row, why_no_intervals
+from hockney.cli.curves import Curve, curves_of, definition_text, endings_of, figure_row, figures_in, why_no_intervals
 from hockney.cli.render import Column
 from hockney.cli.times import local_time
 from hockney.errors import UsageError, unknown
@@ -41,6 +41,7 @@ _COLUMNS: list[Column | str] = [
     help="Only this transport; mpi stands for every MPI.",
     shell_complete=complete.transports,
 )
+@click.option("--state", metavar="STATE", help="Only figures of this state.", shell_complete=complete.states)
 @click.option("--states", is_flag=True, help="Also figures with too few visits in their state.")
 @click.option(
     "--tables", is_flag=True, help="The tables of the classic report that the suite is of, or the matrix of all pairs."
@@ -49,6 +50,7 @@ def show(
     reference: str,
     pattern: str | None,
     transport: str | None,
+    state: str | None,
     states: bool,
     tables: bool,
     *,
@@ -67,22 +69,24 @@ def show(
     with open_results(store) as results:
         run = results.run(reference)
         series = _select(run, pattern, transport)
+        if state is not None:
+            _refuse_unseen(state, series)
         if tables:
-            _show_tables(run, series, as_json=as_json)
+            if state is not None or len(series) < len(run.series):
+                raise UsageError("tables are of a whole run: leave out --pattern, --transport and --state")
+            _show_tables(run, as_json=as_json)
         elif as_json:
-            render.print_json("show", run_as_json(run, series))
+            render.print_json("show", run_as_json(run, series, state=state))
         else:
-            print_run(run, series, every_state=states)
+            print_run(run, series, every_state=states, state=state)
 
 
-def _show_tables(run: Run, series: Sequence[Series], *, as_json: bool) -> None:
+def _show_tables(run: Run, *, as_json: bool) -> None:
     from hockney.cli.classic import print_report, report_as_json
     from hockney.cli.pairs import pairs_as_json, print_pairs
     from hockney.explain.pairs import pair_matrices
     from hockney.report.classic import classic_names, make_report
 
-    if len(series) < len(run.series):
-        raise UsageError("tables are of a whole run: leave out --pattern and --transport")
     report = make_report(run)
     matrices = [] if report else pair_matrices(run)
     if report is None and not matrices:
@@ -100,13 +104,15 @@ def _show_tables(run: Run, series: Sequence[Series], *, as_json: bool) -> None:
         print_pairs(matrices)
 
 
-def print_run(run: Run, series: Sequence[Series] | None = None, *, every_state: bool = False) -> None:
-    """The figures of these series (None: of all), what has none and why, and the warnings of the run."""
+def print_run(
+    run: Run, series: Sequence[Series] | None = None, *, every_state: bool = False, state: str | None = None
+) -> None:
+    """The figures of these series (None: of all) in a state (None: in each), what has none and why, and warnings."""
     from hockney.explain.pairs import why_no_matrix
 
     shown = run.series if series is None else series
     _print_head(run)
-    for curve in curves_of(shown, run.launches.values(), every_state=every_state):
+    for curve in curves_of(shown, run.launches.values(), every_state=every_state, state=state):
         _print_curve(curve, run.info.plan.get("precision"))
     no_matrix = why_no_matrix((one.point.pattern, one.point.ranks) for one in shown)
     if no_matrix is not None:
@@ -116,17 +122,15 @@ def print_run(run: Run, series: Sequence[Series] | None = None, *, every_state: 
     if endings:
         render.title("Failed, skipped, not reached")
         render.table(["what", "status", Column("why", wrap=True)], endings)
-    if run.warnings:
-        render.title("Warnings")
-        render.warnings(run.warnings)
+    render.limits(run.warnings)
 
 
-def run_as_json(run: Run, series: Sequence[Series] | None = None) -> dict[str, Any]:
-    """All that is known of a run and of these series (None: of all), but for the samples."""
+def run_as_json(run: Run, series: Sequence[Series] | None = None, *, state: str | None = None) -> dict[str, Any]:
+    """All that is known of a run and of these series (None: of all) in a state, but for the samples."""
     from hockney.store.export import series_json
 
     shown = run.series if series is None else series
-    return {**_run_json(run), "series": [series_json(one, one.figures()) for one in shown]}
+    return {**_run_json(run), "series": [series_json(one, figures_in(one, state)) for one in shown]}
 
 
 def _select(run: Run, pattern: str | None, transport: str | None) -> list[Series]:
@@ -138,6 +142,13 @@ def _select(run: Run, pattern: str | None, transport: str | None) -> list[Series
         if transport is not None:
             raise unknown("transport in this run", transport, dict.fromkeys(point.transport for point in points))
     return found
+
+
+def _refuse_unseen(state: str, series: Sequence[Series]) -> None:
+    """Raises UsageError for a state in which none of these has a figure."""
+    seen = dict.fromkeys(figure.state for one in series for figure in one.figures())
+    if state not in seen:
+        raise UsageError(f"no figure of state '{state}': there are {'; '.join(sorted(seen)) or 'none of any state'}")
 
 
 def _print_head(run: Run) -> None:

@@ -67,6 +67,13 @@ PRINTED_DETECTORS: dict[str, Callable[[Reading], Found]] = {
 }
 
 
+# Detectors whose kind of finding another detector has, too: what was found is not said to lack.
+_FOUND_ELSEWHERE = {
+    "protocol switches": "protocol switch",
+    "a bandwidth that falls beyond a cache": "bandwidth falls beyond a cache",
+}
+
+
 @dataclass(frozen=True)
 class Explanation:
     """All that is said of a run or a machine.
@@ -105,6 +112,8 @@ def explain(reading: Reading) -> Explanation:
             lacking.append((name, found.reason))
         else:
             findings.extend(found)
+    kinds = {finding.kind for finding in findings}
+    lacking = [(name, reason) for name, reason in lacking if _FOUND_ELSEWHERE.get(name) not in kinds]
     findings = _without_repeats(findings)
     greatest: dict[str, float] = {}
     for finding in findings:

@@ -204,7 +204,7 @@ def read_run(run: Run) -> Reading:
     if not curves:
         raise HockneyError(
             f"no figure of {_subject(run)} has an interval yet, so nothing can be told from noise: measure longer "
-            "(--time), or go on with `hockney run --resume`"
+            f"(--time), or go on with `hockney run --resume {run.id}`"
         )
     return Reading(
         subject=_subject(run),
@@ -236,7 +236,9 @@ def _subject(run: Run) -> str:
 
 def _why_empty(run: Run) -> str:
     reasons = Counter(series.reason for series in run.series if series.reason)
-    return reasons.most_common(1)[0][0] if reasons else "it has no visit; `hockney run --resume` goes on with it"
+    return (
+        reasons.most_common(1)[0][0] if reasons else f"it has no visit; `hockney run --resume {run.id}` goes on with it"
+    )
 
 
 def _states(summarized: Iterable[tuple[Series, Summarized]]) -> dict[Place, State]:
@@ -405,7 +407,10 @@ def _notes(run: Run, unsure: Sequence[Point], curves: Sequence[Curve]) -> Iterab
         yield f"{_points(len(failed))} left out because measuring failed: {failed[0].point}: {failed[0].reason}."
     crowded = {f"{curve.transport}, {curve.ranks} ranks" for curve in curves if curve.oversubscribed}
     if crowded:
-        yield f"More ranks than CPUs, so only looked at for time slices: {'; '.join(sorted(crowded))}."
+        yield (
+            "More ranks than CPUs, whose times are the scheduler's: looked at only for time slices and for a library "
+            f"that yields: {'; '.join(sorted(crowded))}."
+        )
 
 
 def _points(count: int) -> str:

@@ -112,7 +112,11 @@ def time_text(value: Estimate) -> str:
 
 def ratio_text(value: Estimate) -> str:
     """`1.10 (1.09 to 1.12)`."""
-    return f"{value.value:.3g} ({value.low:.3g} to {value.high:.3g})"
+    return f"{_three_digits(value.value)} ({_three_digits(value.low)} to {_three_digits(value.high)})"
+
+
+def _three_digits(ratio: float) -> str:
+    return f"{ratio:#.3g}" if ratio < 99.95 else f"{ratio:,.0f}"
 
 
 def sizes_text(sizes: tuple[int, ...]) -> str:

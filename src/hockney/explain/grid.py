@@ -242,7 +242,7 @@ def delays(reading: Reading) -> Found:
     """What a delay took over what was asked for."""
     counted: list[Curve] = []
     rest: list[Curve] = []
-    for curve in reading.curves:
+    for curve in (one for one in reading.curves if not one.oversubscribed):
         if float(curve.option("delay_us") or 0):
             (counted if curve.counters.get("delays", (0,))[0] else rest).append(curve)
     if not counted and not rest:

@@ -146,6 +146,7 @@ def _barriers(reading: Reading) -> Iterator[Made]:
             if plain and whole.transport == pingpong.transport and whole.state == pingpong.state and whole.marks:
                 rounds = math.ceil(math.log2(whole.ranks))
                 shortest = pingpong.marks[0]
-                trips = f"{rounds} half round trip{'s' if rounds > 1 else ''} of {format_bytes(shortest.bytes)}"
+                count = "half a round trip" if rounds == 1 else f"{rounds} half round trips"
+                trips = f"{count} of {format_bytes(shortest.bytes)}"
                 what = f"{trips} timed on one rank"
                 yield whole, 0, whole.marks[0].time_ns, scaled(shortest.time_ns, rounds), what

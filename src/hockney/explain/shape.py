@@ -34,6 +34,7 @@ _FALL = 0.10
 _ALIKE = 0.03
 _KNOWN = 0.10  # a ratio that is known less well is not called one of equals
 _STRAIGHT = 0.02
+_PLATEAU = 16  # times the shortest size: what lies between it and a line that begins farther off is not known
 
 
 def switches(reading: Reading) -> Found:
@@ -355,6 +356,8 @@ def _level(curve: Curve) -> Finding | None:
 def _plateau(curve: Curve) -> Finding | None:
     """Where the longer sizes lie on one line, the size at which that line reaches the time of the shortest."""
     first, rest = curve.marks[0], curve.marks[1:]
+    if rest[0].bytes > _PLATEAU * max(4, first.bytes):
+        return None
     fit = fit_line([mark.bytes for mark in rest], [mark.time_ns.value for mark in rest])
     if not isinstance(fit, Segment) or fit.relative_rms > _STRAIGHT or fit.ns_per_byte.value <= 0:
         return None

@@ -36,8 +36,8 @@ class Value:
 class Row:
     """One transport in one state of the machine. None: not measured, or too few visits for an interval.
 
-    r_inf and n_1/2 are of the last straight segment of the ping-pong's curve, `fit_from_bytes` its first size; None
-    where it does not tell them. `fit_rms` is what it misses.
+    r_inf and n_1/2 are of the last straight segment of the ping-pong's curve, from `fit_from_bytes` to
+    `fit_to_bytes`; None where it does not tell them. `fit_rms` is what it misses.
     """
 
     transport: str
@@ -51,6 +51,7 @@ class Row:
     r_inf_bytes_per_s: Value | None
     n_half_bytes: Value | None
     fit_from_bytes: int | None
+    fit_to_bytes: int | None
     fit_rms: float | None
     oversubscribed: bool
 
@@ -172,6 +173,7 @@ def _row(
         r_inf_bytes_per_s=_fitted(line.r_inf_bytes_per_s) if line else None,
         n_half_bytes=_fitted(line.n_half_bytes) if line else None,
         fit_from_bytes=line.first_bytes if line else None,
+        fit_to_bytes=line.last_bytes if line else None,
         fit_rms=line.relative_rms if line else None,
         oversubscribed=launch is not None and launch.oversubscribed,
     )
