@@ -372,7 +372,7 @@ def test_command_that_can_decide_nothing_says_so(folder: Path) -> None:
     assert "too few launches in one state (near): 5 against 1" in done.stdout
 
 
-def test_command_begins_with_the_verdict_and_gathers_what_is_undecided(tmp_path: Path) -> None:
+def test_command_says_the_verdict_before_the_series_and_gathers_what_is_undecided(tmp_path: Path) -> None:
     with Store.open(tmp_path / "results.db") as opened:
         points = {**curve("tcp"), **curve("unix")}
         failed = {make_point(8, transport="tcp"): "rank 1 hung"}
@@ -382,7 +382,8 @@ def test_command_begins_with_the_verdict_and_gathers_what_is_undecided(tmp_path:
     assert done.returncode == 3
     lines = done.stdout.splitlines()
     few = "too few launches in one state (near): 1 against 1; beside 1 it takes 39, and 4 beside 4 (--launches)"
-    assert lines[1] == f"Verdict: 14 undecided, 13 of them because {few}"
+    assert lines[1] == "Surroundings: no difference known."
+    assert lines[2] == f"Verdict: 14 undecided, 13 of them because {few}"
     assert lines[-5:] == [
         "Undecided: 14 series",
         f"13 series, because {few}:",

@@ -59,8 +59,8 @@ def _print(found: Comparison, *, everything: bool) -> None:
 
     launches = " against ".join(f"{count} launch{'es' if count != 1 else ''}" for count in found.launches)
     render.title(f"Run {found.base} -> run {found.new}: {len(found.changes)} series, {launches}", first=True)
-    render.say(verdict_sentence(found))
     _print_differences(found.differences)
+    render.say(verdict_sentence(found))
     titles = {
         Verdict.SLOWER: "Slower",
         Verdict.FASTER: "Faster",
