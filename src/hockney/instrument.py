@@ -15,6 +15,7 @@ from typing import Protocol
 from hockney.model import Definition, Launch, Point, Visit
 from hockney.plan import Plan
 from hockney.sampler import PointFailed
+from hockney.units import counted
 from hockney.worker.answers import MeasureAnswer
 from hockney.worker.catalogue import Catalogue
 from hockney.worker.errors import (
@@ -154,7 +155,9 @@ class WorkerPool:
         try:
             hello = session.hello()
             if len(hello.ranks) != ranks:
-                raise LaunchFailed(command.launcher, f"asked for {ranks} ranks, {len(hello.ranks)} came up", "")
+                raise LaunchFailed(
+                    command.launcher, f"asked for {counted(ranks, 'rank')}, {len(hello.ranks)} came up", ""
+                )
             launched = Launch(
                 transport=transport,
                 library=hello.library,

@@ -9,15 +9,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from pydantic import BaseModel
+
 from hockney.errors import UsageError
 from hockney.estimate import FIRST_ROUNDS_MIN, first_rounds_s
 from hockney.model import Point
-from hockney.suites import CacheShare, Series, Suite
+from hockney.suites import CacheShare, Ranks, Series, Sizes, Suite
+from hockney.suites.forms import well_formed
 from hockney.worker.catalogue import Catalogue, OptionInfo, PatternInfo, TransportInfo, split_name
 
 Found = TypeVar("Found")
+Table = TypeVar("Table", bound=BaseModel)
 
 _DEFAULT_SIZES = "0:4M"
+_NO_SIZES = "has no message sizes to choose"
 _LAUNCHES = 6  # the fewest whose medians enclose that of all starts in 95 of 100 cases
 _POINT_S = 0.25  # what a point needs in a launch: some ten visits, and the sizes that are added beside it
 _TIMEOUT_S = (20.0, 60.0)  # the least and the most that follows from a budget
@@ -191,7 +196,7 @@ def _refuse_idle_wishes(suite: Suite, wishes: Wishes, patterns: Sequence[Pattern
         if not any(option.name == name for pattern in patterns for option in pattern.options):
             patterns[0].option(name)  # raises, and names what there is
     if wishes.sizes and not any(pattern.sized for pattern in patterns):
-        raise UsageError(f"{' and '.join(dict.fromkeys(p.name for p in patterns))} has no message sizes to choose")
+        raise UsageError(f"{' and '.join(dict.fromkeys(p.name for p in patterns))} {_NO_SIZES}")
 
 
 def _why_not(point: Point, catalogue: Catalogue, cpus: int, *, oversubscribe: bool, hosts: Sequence[str]) -> str | None:
@@ -258,9 +263,34 @@ def check_words(content: dict[str, Any], catalogue: Catalogue, tables: str = "se
         pattern = _note(wrong, f"{tables}[{number}].pattern", catalogue.pattern, name)
         if pattern is not None and series.get("pairs") == "all":
             _note(wrong, f"{tables}[{number}].pairs", _ends, Series(pattern=name, pairs="all"), pattern, 2)
-        for key, value in options.items() if pattern is not None and isinstance(options, dict) else ():
-            _note(wrong, f"{tables}[{number}].options.{key}", _checked, pattern, key, str(value))
+        if pattern is None:
+            continue
+        given = {key: str(value) for key, value in options.items()} if isinstance(options, dict) else {}
+        for key, value in given.items():
+            _note(wrong, f"{tables}[{number}].options.{key}", _checked, pattern, key, value)
+        wrong += ((f"{tables}[{number}].{key}", message) for key, message in _unfit(series, pattern, given))
     return wrong
+
+
+def _unfit(series: dict[str, Any], pattern: PatternInfo, options: Mapping[str, str]) -> Iterable[tuple[str, str]]:
+    """Ranks, sizes and options with which the pattern runs on no transport: the key, and why."""
+    known = {option.name: option for option in pattern.options}
+    given = [(name, value) for name, value in options.items() if name in known and known[name].check(value) is None]
+    for ranks in well_formed(Ranks, series["ranks"]) if "ranks" in series else [pattern.ranks_default]:
+        why = pattern.ranks_obstacle(ranks, given)
+        if why is not None:
+            yield "ranks", why
+        elif not series.keys() & {"pairs", "pair_class"}:  # which choose the ends
+            why = pattern.options_obstacle(ranks, given)
+            if why is not None:
+                yield "options", why
+    if "bytes" in series and not pattern.sized:
+        yield "bytes", f"{pattern.name} {_NO_SIZES}: leave bytes out"
+    elif "bytes" in series:
+        sizes = [size for size in well_formed(Sizes, series["bytes"]) if not isinstance(size, CacheShare)]
+        why = pattern.sizes_obstacle(sizes)
+        if why is not None:
+            yield "bytes", why
 
 
 def _note(wrong: list[tuple[str, str]], place: str, look: Callable[..., Found], *words: object) -> Found | None:
@@ -315,7 +345,7 @@ def _sizes(
         return [0], []
     known: dict[int, None] = {}
     unknown = []
-    for size in wishes.sizes or series.bytes:
+    for size in wishes.sizes or filled(series, pattern).bytes:
         resolved = size.resolve(caches, pattern.grain_bytes) if isinstance(size, CacheShare) else size
         if resolved is not None:
             known[resolved] = None
@@ -324,13 +354,17 @@ def _sizes(
     return list(known), unknown
 
 
+def filled(table: Table, pattern: PatternInfo) -> Table:
+    """A table of a file that names no ranks or no sizes has the pattern's own."""
+    own = {"ranks": (pattern.ranks_default,), "bytes": (pattern.bytes_default,)}
+    return table.model_copy(update={key: value for key, value in own.items() if key not in table.model_fields_set})
+
+
 def _ranks(series: Series, pattern: PatternInfo, wishes: Wishes, cpus: int) -> tuple[int, ...]:
     """A series of a pattern that knows one number of ranks only keeps it in a suite, whatever the others run on."""
-    own = series.ranks or (max(2, cpus),)
+    own = filled(series, pattern).ranks or (max(2, cpus),)
     least, most, _ = pattern.ranks
-    if least == most:
-        return own if "ranks" in series.model_fields_set else wishes.ranks or (least,)
-    return wishes.ranks or own
+    return own if least == most and "ranks" in series.model_fields_set else wishes.ranks or own
 
 
 def _ends(series: Series, pattern: PatternInfo, ranks: int) -> list[dict[str, str]]:

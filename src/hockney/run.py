@@ -28,6 +28,7 @@ from hockney.sampler import MIN_VISITS, Progress, Sampler, reached_text
 from hockney.stats import MIXED, State, time_of
 from hockney.store import Store, VisitSummary
 from hockney.store.lock import alone
+from hockney.units import counted
 from hockney.worker.catalogue import Catalogue, TransportInfo
 
 _SYSTEM_SHARE_MAX = 0.2  # a library that spins in user space stays far below
@@ -408,8 +409,10 @@ def _end_over_launches(
     if len(most) >= MIN_VISITS and time is not None and time.precision is not None and time.precision <= precision:
         return PointStatus.PRECISE, None
     count = len({visit.launch_id for visit, _ in visits})
-    launches = f"{count} launch{'es' if count != 1 else ''}"
-    return PointStatus.BUDGET, f"all launches were made: {reached_text(time, len(visits), over)} in {launches}"
+    return (
+        PointStatus.BUDGET,
+        f"all launches were made: {reached_text(time, len(visits), over)} in {counted(count, 'launch')}",
+    )
 
 
 def _finish_quietly(store: Store, run_id: int, status: RunStatus) -> None:

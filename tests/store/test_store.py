@@ -312,7 +312,7 @@ def test_run_is_found(store: Store, reference: str, expected: int) -> None:
 @pytest.mark.parametrize(
     ("reference", "text"),
     [
-        ("17", "there is no run 17: the nearest is 3, the newest 3"),
+        ("17", "there is no run 17: the nearest is 3, the newest"),
         ("0", "there is no run 0: the nearest is 1, the newest 3"),
         ("nigthly", "unknown run 'nigthly': did you mean 'nightly'?"),
         ("lats", "unknown run 'lats': did you mean 'last'?"),

@@ -30,6 +30,7 @@ from hockney.report.sheet import make_sheet
 from hockney.run import Outcome
 from hockney.store import Store
 from hockney.suites import Suite
+from hockney.units import counted
 from hockney.worker.catalogue import Catalogue, load
 
 _DONE, _IN_PART = 0, 3
@@ -158,8 +159,7 @@ def _say_ending(outcome: Outcome, path: Path) -> None:
     elif outcome.status is RunStatus.PARTIAL and not outcome.failed:
         words.append("nothing could be measured; `hockney show` says why")
     elif outcome.status is RunStatus.PARTIAL:
-        points = f"{outcome.failed} point{'s' if outcome.failed > 1 else ''}"
-        words.append(f"{points} failed; what else could be measured is")
+        words.append(f"{counted(outcome.failed, 'point')} failed; what else could be measured is")
     else:
         words.append(f"`hockney explain {outcome.run_id}` says what it shows")
     remark(f"\n{'; '.join(words)}")

@@ -16,6 +16,7 @@ from hockney.stats.states import State, classify
 from hockney.store import codec, opening, rows
 from hockney.store.lock import is_measured_now
 from hockney.store.records import RunSummary, StoredPoint, StoredRun, VisitSummary
+from hockney.units import counted
 
 _REFERENCE = re.compile(r"(?P<name>.+?)(?:~(?P<back>\d+))?")
 
@@ -184,7 +185,8 @@ class Store:
             return exact[0]
         if reference.isdecimal():
             nearest = min(numbers, key=lambda run_id: abs(run_id - int(reference)))
-            raise UsageError(f"there is no run {reference}: the nearest is {nearest}, the newest {numbers[0]}")
+            newest = "the newest" if nearest == numbers[0] else f"the newest {numbers[0]}"
+            raise UsageError(f"there is no run {reference}: the nearest is {nearest}, {newest}")
         match = _REFERENCE.fullmatch(reference)
         name, back = (match["name"], int(match["back"] or 0)) if match else (reference, 0)
         named = numbers if name == "last" else [run_id for run_id, label in known if label == name]
@@ -193,7 +195,7 @@ class Store:
             raise unknown("run", reference, ["last", *labels, *map(str, numbers)], listed_by="hockney runs")
         if back >= len(named):
             raise UsageError(
-                f"unknown run '{reference}': '{name}' names {len(named)} run{'s' if len(named) > 1 else ''}, "
+                f"unknown run '{reference}': '{name}' names {counted(len(named), 'run')}, "
                 f"the oldest is {name}~{len(named) - 1}, run {named[-1]}"
             )
         return named[back]
@@ -308,4 +310,4 @@ class Store:
             (rounds,) = self._db.execute("SELECT rounds FROM run WHERE id = ?", (run_id,)).fetchone()
         except (sqlite3.Error, TypeError):
             return ""
-        return f"; {rounds} rounds up to here are stored, and `hockney run --resume` goes on from them"
+        return f"; stored up to here: {counted(rounds, 'round')}, and `hockney run --resume` goes on from there"
