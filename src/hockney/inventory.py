@@ -82,7 +82,7 @@ class Inventory:
 def take_inventory(suite_files: Sequence[str] = (), *, cpus: int) -> Inventory:
     """Look what is here, building the workers if they aren't built yet.
 
-    `suite_files` are suites of the user's own, listed after those that come with hockney; `cpus` is how many CPUs
+    `suite_files` are suites of the user's own, listed in place of those that come with hockney; `cpus` is how many CPUs
     ranks may have. What can't be built or read is listed as not ready, with the reason; nothing is raised.
     """
     try:
@@ -90,7 +90,7 @@ def take_inventory(suite_files: Sequence[str] = (), *, cpus: int) -> Inventory:
     except WorkerError as error:
         catalogue, fault = Catalogue({}, {}, ()), str(error)
     return Inventory(
-        suites=tuple(_suite(name, catalogue, fault, cpus) for name in (*builtin_names(), *suite_files)),
+        suites=tuple(_suite(name, catalogue, fault, cpus) for name in suite_files or builtin_names()),
         patterns=tuple(_pattern(pattern) for pattern in catalogue.patterns.values()),
         transports=(
             *(_transport(transport) for transport in catalogue.transports.values()),

@@ -16,6 +16,7 @@ from hockney.estimate import FIRST_ROUNDS_MIN, first_rounds_s
 from hockney.model import Point
 from hockney.suites import CacheShare, Ranks, Series, Sizes, Suite
 from hockney.suites.forms import well_formed
+from hockney.units import counted
 from hockney.worker.catalogue import Catalogue, OptionInfo, PatternInfo, TransportInfo, split_name
 
 Found = TypeVar("Found")
@@ -204,7 +205,10 @@ def _why_not(point: Point, catalogue: Catalogue, cpus: int, *, oversubscribe: bo
     pattern, transport = catalogue.patterns[point.pattern], catalogue.transports[point.transport]
     reason = catalogue.obstacle(pattern, transport, point.ranks, point.bytes, point.options)
     if reason is None and point.ranks > cpus and not (oversubscribe or hosts):
-        reason = f"{point.ranks} ranks on {cpus} CPUs would measure the scheduler; --oversubscribe runs it"
+        reason = (
+            f"{point.ranks} ranks on {counted(cpus, 'CPU')} would measure the scheduler; "
+            "`hockney run --oversubscribe` runs them"
+        )
     if reason is None and hosts and "hosts" not in transport.caps:
         able = {split_name(name)[0]: None for name, info in catalogue.transports.items() if "hosts" in info.caps}
         reason = f"{point.transport} works within one host; over several: {', '.join(able)}"

@@ -42,8 +42,12 @@ _WORST_FIRST = (
 class Display(Protocol):
     """Who shows a run while it goes on. Called between measurements only, so it may take some ms."""
 
-    def begun(self, run_id: int, plan: Plan, *, goes_on: bool) -> None:
-        """The run has a number; nothing is started yet. `goes_on`: rounds of it were measured before."""
+    def begun(self, run_id: int, plan: Plan, *, goes_on: bool, several: bool) -> None:
+        """The run has a number; nothing is started yet.
+
+        `goes_on`: rounds of it were measured before. `several`: it is of several launches, and each of the plan's is
+        made whole.
+        """
         ...
 
     def launched(self, launch: Launch) -> None:
@@ -332,7 +336,7 @@ def add_launches(
 
 
 def _carry_out(plan: Plan, catalogue: Catalogue, store: Store, display: Display, run_id: int, start: _Start) -> Outcome:
-    display.begun(run_id, plan, goes_on=start.round > 0)
+    display.begun(run_id, plan, goes_on=start.round > 0, several=start.several)
     shares = _KernelShare()
     losses = _Losses()
     recorder = _Recorder(store, run_id, display, shares, losses)

@@ -112,7 +112,7 @@ def test_too_few_launches_in_several_states_are_named_for_each(store: Store) -> 
     (reason,) = reasons(store, base, new)
     assert reason == (
         "too few launches in each state: 1 against 2 in near; 1 against 1 in far; in one state it takes 4 beside 4 "
-        "(--launches)"
+        "(`hockney run --launches`)"
     )
 
 

@@ -129,7 +129,10 @@ def measuring(store: Path | None, *, create: bool) -> Iterator[tuple[Catalogue, 
     catalogue = load()
     display = Display()
     with Store.open(store, create=create) as results, _stop_on_sigterm(), contextlib.closing(display):
-        yield catalogue, results, display
+        try:
+            yield catalogue, results, display
+        except KeyboardInterrupt as interrupt:
+            raise KeyboardInterrupt("whatever had been measured is stored (see: hockney runs)") from interrupt
 
 
 def _say_more(run: Run) -> None:

@@ -43,7 +43,7 @@ class Display:
         self._unseen: set[Point] = set()  # points that the first round of this launch has still to visit
         self._deadline_s = math.inf
 
-    def begun(self, run_id: int, plan: Plan, *, goes_on: bool) -> None:
+    def begun(self, run_id: int, plan: Plan, *, goes_on: bool, several: bool) -> None:
         """Says what comes; of more launches of the same run only how many points they are of."""
         points = counted(len(plan.points), "point")
         if run_id == self._run_id:
@@ -62,7 +62,7 @@ class Display:
                 f"{format_duration_s(plan.time_s)} it ends, but {least}; "
                 "Ctrl-C keeps what is measured"
             )
-            if not goes_on or plan.launches > 1:  # of one launch that may go on, how much is left isn't known
+            if not goes_on or several:  # of a launch that goes on, how much is left isn't known
                 self._say_whether_short(plan, goes_on=goes_on)
         self._run_id = run_id
         self._plan = plan

@@ -23,7 +23,7 @@ hockney run --resume"""
     "-t",
     "--transport",
     metavar="NAME,…",
-    help="Transports: tcp, tcp:spin, 'tcp*' with its variants, mpi, mpi@openmpi …; a suite's own, or shm and every MPI.",
+    help="Transports: tcp, tcp:spin, 'tcp*' (all of them), mpi, mpi@openmpi …; a suite's own, or shm and every MPI.",
     shell_complete=complete.transports,
 )
 @click.option("-n", "--ranks", metavar="N,…", help="Numbers of ranks.")
