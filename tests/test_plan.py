@@ -83,6 +83,16 @@ def test_the_limit_of_a_measurement_follows_the_budget_unless_it_is_asked_for(
     assert make_plan(suite(pattern="pingpong"), wishes, CATALOGUE, cpus=2).timeout_s == limit_s
 
 
+@pytest.mark.parametrize(("asked_s", "limit_s"), [(None, 60), (1, 10), (30, 30), (600, 600)])
+def test_the_limit_of_a_start_is_the_one_asked_for_but_long_enough(asked_s: int | None, limit_s: int) -> None:
+    plan = make_plan(suite(pattern="pingpong"), Wishes(time_s=5, timeout_s=asked_s), CATALOGUE, cpus=2)
+    assert plan.start_limit_s == limit_s
+    again = Plan.from_json("s", (), plan.as_json())
+    assert again.start_limit_s == limit_s
+    before = {name: value for name, value in plan.as_json().items() if name != "start_limit_s"}
+    assert Plan.from_json("s", (), before).start_limit_s == 60  # a run of an earlier version
+
+
 def test_of_a_series_own_transports_those_asked_for_stay() -> None:
     own = suite(pattern="pingpong", transports=["shm", "tcp"])
     plan = make_plan(own, Wishes(transports=("shm",)), CATALOGUE, cpus=4)

@@ -146,11 +146,12 @@ class WorkerPool:
             cpus=self._choose_cpus(-(-ranks // max(1, len(hosts)))),
             oversubscribed=oversubscribed,
             hosts=hosts,
+            start_limit_s=self._plan.start_limit_s,
         )
         self._starts[transport, ranks] = self._starts.get((transport, ranks), 0) + 1
         started_unix_s = time.time()
         command = launch(job, info.library)
-        session = WorkerSession(command)
+        session = WorkerSession(command, start_limit_s=self._plan.start_limit_s)
         session.start()
         try:
             hello = session.hello()

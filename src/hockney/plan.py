@@ -18,6 +18,7 @@ from hockney.suites import CacheShare, Ranks, Series, Sizes, Suite
 from hockney.suites.forms import well_formed
 from hockney.units import counted
 from hockney.worker.catalogue import Catalogue, OptionInfo, PatternInfo, TransportInfo, split_name
+from hockney.worker.launch import START_LIMIT_S
 
 Found = TypeVar("Found")
 Table = TypeVar("Table", bound=BaseModel)
@@ -27,6 +28,7 @@ _NO_SIZES = "has no message sizes to choose"
 _LAUNCHES = 6  # the fewest whose medians enclose that of all starts in 95 of 100 cases
 _POINT_S = 0.25  # what a point needs in a launch: some ten visits, and the sizes that are added beside it
 _TIMEOUT_S = (20.0, 60.0)  # the least and the most that follows from a budget
+_START_LIMIT_MIN_S = 10  # to load a library's programs takes seconds, whatever limit suits a measurement
 
 CurveKey = tuple[str, str, int, tuple[tuple[str, str], ...]]  # transport, pattern, ranks, options
 
@@ -43,7 +45,8 @@ class Skipped:
 class Plan:
     """All that decides a run: it is stored with it, so that a resumed run goes on with the same.
 
-    `precision` is the asked half-width of each interval as a fraction; `time_s` the budget for measuring;
+    `precision` is the asked half-width of each interval as a fraction; `time_s` the budget for measuring; `timeout_s`
+    the limit of a measurement, `start_limit_s` that of a job's start;
     `refine` the curves that get more sizes where they leave their line, with `exact` until the place of each jump is
     known; `grains` what sizes are multiples of, by pattern, where it is more than 1.
     """
@@ -57,6 +60,7 @@ class Plan:
     oversubscribe: bool = False
     hosts: tuple[str, ...] = ()
     timeout_s: int = 60
+    start_limit_s: int = START_LIMIT_S
     refine: frozenset[CurveKey] = field(default_factory=frozenset)
     exact: bool = False
     grains: Mapping[str, int] = field(default_factory=dict)
@@ -70,6 +74,7 @@ class Plan:
             "oversubscribe": self.oversubscribe,
             "hosts": list(self.hosts),
             "timeout_s": self.timeout_s,
+            "start_limit_s": self.start_limit_s,
             "refine": [[*curve[:3], [list(pair) for pair in curve[3]]] for curve in sorted(self.refine)],
             "exact": self.exact,
             "grains": dict(self.grains),
@@ -91,6 +96,7 @@ class Plan:
             oversubscribe=stored["oversubscribe"],
             hosts=tuple(stored["hosts"]),
             timeout_s=stored["timeout_s"],
+            start_limit_s=stored.get("start_limit_s", START_LIMIT_S),  # as in runs of earlier versions
             refine=frozenset(curves),
             exact=stored.get("exact", False),  # as runs of earlier versions were
             grains=stored.get("grains", {}),
@@ -175,6 +181,7 @@ def make_plan(
         oversubscribe=wishes.oversubscribe,
         hosts=wishes.hosts,
         timeout_s=round(sorted((*_TIMEOUT_S, time_s))[1]) if wishes.timeout_s is None else wishes.timeout_s,
+        start_limit_s=START_LIMIT_S if wishes.timeout_s is None else max(_START_LIMIT_MIN_S, wishes.timeout_s),
         refine=frozenset(refine),
         exact=wishes.refine is True,
         grains={pattern.name: pattern.grain_bytes for pattern in patterns if pattern.grain_bytes > 1},
