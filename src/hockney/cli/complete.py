@@ -33,6 +33,17 @@ def states(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[
     return _beginning(incomplete, (word for word in words if " " not in word))
 
 
+def run_numbers(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Numbers of runs, the newest first."""
+    words: list[str] = []
+    with _quietly():
+        from hockney.store import Store
+
+        with Store.open(ctx.find_root().params.get("store"), readonly=True) as store:
+            words += [str(run.id) for run in reversed(store.runs())]
+    return _beginning(incomplete, words)
+
+
 def suites_and_patterns(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Suites, patterns, and files of one's own in this folder or the one that is being typed."""
     words: list[str] = []

@@ -13,12 +13,11 @@ from types import FrameType
 from hockney import run as running
 from hockney.cli import render
 from hockney.cli.classic import print_report, report_as_json
-from hockney.cli.labels import tell_of_label
+from hockney.cli.labels import check_label, tell_of_label
 from hockney.cli.pairs import pairs_as_json, print_pairs
 from hockney.cli.progress import Display
 from hockney.cli.sheet import print_sheet, sheet_as_json
 from hockney.cli.streams import remark
-from hockney.errors import UsageError
 from hockney.explain.pairs import pair_matrices
 from hockney.library import Run
 from hockney.machine import usable_cpus
@@ -34,7 +33,6 @@ from hockney.units import counted
 from hockney.worker.catalogue import Catalogue, load
 
 _DONE, _IN_PART = 0, 3
-_LABEL_MAX = 40
 
 
 def measure_and_show(
@@ -60,18 +58,8 @@ def measure_and_show(
         tell_of_label(label, results, display)
         return running.measure(plan, catalogue, results, display, command=command_line(command), label=label)
 
-    _check_label(label)
+    check_label(label)
     return _carry_out(command, begin, store, as_json, sheet, create=True)
-
-
-def _check_label(label: str | None) -> None:
-    """A label must be able to name its run."""
-    if label is None:
-        return
-    if not label.strip() or label.isdecimal() or label == "last" or "~" in label:
-        raise UsageError(f"'{label}' cannot be a label: a number, 'last' and '~' already mean something; name it else")
-    if not label.isprintable() or label.startswith("-") or len(label) > _LABEL_MAX:
-        raise UsageError(f"a label is a line of {_LABEL_MAX} characters at most, and does not begin with '-'")
 
 
 def resume_and_show(command: str, reference: str, *, store: Path | None, as_json: bool) -> int:
