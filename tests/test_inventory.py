@@ -102,8 +102,8 @@ def test_own_suites_are_listed_with_their_faults(tmp_path: Path) -> None:
     good, bad = tmp_path / "good.toml", tmp_path / "bad.toml"
     good.write_text('name = "mine"\ntitle = "My own"\ntransports = ["shm", "null"]\n[[series]]\npattern = "twoway"\n')
     bad.write_text('name = "bad"\nseries = []\nfoo = 1\n')
-    *_, mine, broken, gone = take_inventory([str(good), str(bad), str(tmp_path / "gone.toml")], cpus=2).suites
-    assert (mine.name, mine.summary) == ("mine", "My own: 1 points, 1 more can't run here")
+    mine, broken, gone = take_inventory([str(good), str(bad), str(tmp_path / "gone.toml")], cpus=2).suites
+    assert (mine.name, mine.summary) == ("mine", "My own: 1 point, 1 more can't run here")
     assert broken.name == "bad"
     assert "foo" in (broken.why or "")
     bad.write_text('name = "bad"\ntitle = "Bad"\n[[series]]\npattern = "pingpog"\ntransports = "smh"\n')

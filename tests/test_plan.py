@@ -83,6 +83,16 @@ def test_the_limit_of_a_measurement_follows_the_budget_unless_it_is_asked_for(
     assert make_plan(suite(pattern="pingpong"), wishes, CATALOGUE, cpus=2).timeout_s == limit_s
 
 
+@pytest.mark.parametrize(("asked_s", "limit_s"), [(None, 60), (1, 10), (30, 30), (600, 600)])
+def test_the_limit_of_a_start_is_the_one_asked_for_but_long_enough(asked_s: int | None, limit_s: int) -> None:
+    plan = make_plan(suite(pattern="pingpong"), Wishes(time_s=5, timeout_s=asked_s), CATALOGUE, cpus=2)
+    assert plan.start_limit_s == limit_s
+    again = Plan.from_json("s", (), plan.as_json())
+    assert again.start_limit_s == limit_s
+    before = {name: value for name, value in plan.as_json().items() if name != "start_limit_s"}
+    assert Plan.from_json("s", (), before).start_limit_s == 60  # a run of an earlier version
+
+
 def test_of_a_series_own_transports_those_asked_for_stay() -> None:
     own = suite(pattern="pingpong", transports=["shm", "tcp"])
     plan = make_plan(own, Wishes(transports=("shm",)), CATALOGUE, cpus=4)
@@ -148,7 +158,11 @@ def test_an_unknown_pattern_is_asked_back() -> None:
     ("series", "wishes", "reason"),
     [
         ({"pattern": "pairs", "ranks": 3}, Wishes(oversubscribe=True), "a multiple of 2, not on 3"),
-        ({"pattern": "pingpong", "ranks": 4}, Wishes(), "4 ranks on 2 CPUs would measure the scheduler"),
+        (
+            {"pattern": "pingpong", "ranks": 4},
+            Wishes(),
+            "4 ranks on 2 CPUs would measure the scheduler; `hockney run --oversubscribe` runs them",
+        ),
         ({"pattern": "oneway"}, Wishes(transports=("datagram",)), "which datagram does not offer"),
         ({"pattern": "pingpong", "bytes": 2000}, Wishes(transports=("datagram",)), "above the 1,000 B"),
     ],
@@ -307,4 +321,39 @@ def test_a_pattern_for_one_rank_keeps_it_in_a_suite_and_is_refused_alone() -> No
     }
     alone = make_plan(pattern_suite("memload"), Wishes(transports=("shm",), ranks=(4,)), CATALOGUE, cpus=4)
     assert not alone.points
-    assert "runs on 1 ranks" in alone.skipped[0].reason
+    assert "memload runs on 1 rank, not on 4" in alone.skipped[0].reason
+
+
+def test_what_a_pattern_never_takes_is_refused_with_all_else_that_is_wrong() -> None:
+    content = {
+        "transports": "shn",
+        "series": [
+            {"pattern": "oneway", "ranks": 1},
+            {"pattern": "pairs", "ranks": [2, 3, "many"]},
+            {"pattern": "barrier", "bytes": 8},
+            {"pattern": "memload", "bytes": [8, 64, "1K", 100]},
+            {"pattern": "put", "options": {"source": 1}},
+            {"pattern": "put", "options": {"target": "first"}, "ranks": 1},
+        ],
+    }
+    wrong = check_words(content, CATALOGUE)
+    assert wrong[0][0] == "transports"
+    assert wrong[1:] == [
+        ("series[0].ranks", "oneway runs on 2 or more ranks, not on 1"),
+        ("series[1].ranks", "pairs runs on 2 or more ranks, a multiple of 2, not on 3"),
+        ("series[2].bytes", "barrier has no message sizes to choose: leave bytes out"),
+        ("series[3].bytes", "memload takes sizes that are multiples of 64 B, not 8 B, 100 B"),
+        ("series[4].options", "source and target are both rank 1 and must be two ranks"),
+        ("series[5].options.target", "option target of put must be a whole number from 0 to 4095, not 'first'"),
+        ("series[5].ranks", "put runs on 2 or more ranks, not on 1"),
+    ]
+
+
+def test_ranks_and_size_that_are_not_given_are_the_patterns_own() -> None:
+    assert points(make_plan(suite(pattern="memload"), Wishes(), CATALOGUE, cpus=2)) == {("shm", "memload", 1, 64)}
+    assert points(make_plan(suite(pattern="barrier"), Wishes(), CATALOGUE, cpus=2)) == {("shm", "barrier", 2, 0)}
+    assert points(make_plan(suite(pattern="pairs"), Wishes(), CATALOGUE, cpus=2)) == {("shm", "pairs", 2, 8)}
+    three = replace(CATALOGUE, patterns={"ring": replace(CATALOGUE.patterns["ring"], ranks=(3, 0, 1))})
+    assert points(make_plan(suite(pattern="ring"), Wishes(), three, cpus=4)) == {("shm", "ring", 3, 8)}
+    for pattern in ("memload", "barrier", "pairs", "oneway"):
+        assert not check_words({"series": [{"pattern": pattern}]}, CATALOGUE)

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ class Silent:
         self.stop_after_rounds = stop_after_rounds
         self.launches: list[Launch] = []
 
-    def begun(self, run_id: int, plan: Plan, *, goes_on: bool) -> None:
+    def begun(self, run_id: int, plan: Plan, *, goes_on: bool, several: bool) -> None:
         pass
 
     def launched(self, launch: Launch) -> None:
@@ -90,6 +91,18 @@ def test_a_run_fills_the_store(catalogue: Catalogue, tmp_path: Path) -> None:
             assert series.visits
             assert all(visit.verified for visit in series.visits)
             assert all(visit.elapsed_ns.shape[0] == 2 for visit in series.visits)
+    assert not children()
+
+
+def test_a_job_that_does_not_start_ends_after_the_limit_of_the_plan(catalogue: Catalogue, tmp_path: Path) -> None:
+    idle = tmp_path / "worker"
+    idle.write_text("#!/bin/sh\nexec sleep 600\n")
+    idle.chmod(0o755)
+    slow = replace(catalogue, transports={"shm": replace(catalogue.transports["shm"], executable=idle)})
+    outcome = measure(slow, tmp_path / "r.db", Point("shm", "pingpong", 2, 8), start_limit_s=1)
+    ((status, reason),) = statuses(tmp_path / "r.db", outcome.run_id).values()
+    assert status is PointStatus.FAILED
+    assert reason == "worker did not start the worker: no answer within 1 s (`hockney run --limit` gives longer)"
     assert not children()
 
 

@@ -204,3 +204,59 @@ def test_format_rate(rate: float, expected: str) -> None:
 )
 def test_format_duration(value_s: float, expected: str) -> None:
     assert units.format_duration_s(value_s) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("300 ns", 300.0),
+        ("1.5us", 1500.0),
+        ("1.5 \N{MICRO SIGN}s", 1500.0),
+        ("1.5\N{GREEK SMALL LETTER MU}s", 1500.0),
+        ("2 ms", 2e6),
+        ("1 s", 1e9),
+    ],
+)
+def test_parse_time(text: str, expected: float) -> None:
+    assert units.parse_time_ns(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("800 MB/s", 800e6),
+        ("2.5GB/s", 2.5e9),
+        ("1 TB/s", 1e12),
+        ("5 B/s", 5.0),
+        ("10 Gbit/s", 1.25e9),
+        ("10 Gb/s", 1.25e9),
+        ("100 Mbit/s", 12.5e6),
+        ("8 b/s", 1.0),
+        ("2 GiB/s", 2.0 * (1 << 30)),
+        ("1.5 KiB/s", 1536.0),
+        ("8 Gibit/s", float(1 << 30)),
+    ],
+)
+def test_parse_rate(text: str, expected: float) -> None:
+    assert units.parse_rate_bytes_per_s(text) == expected
+
+
+@pytest.mark.parametrize("text", ["1 parsec", "us", "0 us", "-1 us", "1 GB/s", "1 m\N{MICRO SIGN}s", "1 Us", ""])
+def test_parse_time_refuses(text: str) -> None:
+    with pytest.raises(UsageError, match=r"is not a time: write for example 1\.5 us \(units: ns, us, ms, s\)"):
+        units.parse_time_ns(text)
+
+
+@pytest.mark.parametrize("text", ["1 GB", "1 gb/s", "1 GBit/s", "1 us", "0 GB/s", "GB/s", "1 iB/s", ""])
+def test_parse_rate_refuses(text: str) -> None:
+    with pytest.raises(UsageError, match=r"is not a rate: write for example 2\.5 GB/s \(units: B/s, bit/s or b/s"):
+        units.parse_rate_bytes_per_s(text)
+
+
+@pytest.mark.parametrize(
+    ("count", "noun", "expected"),
+    [(0, "point", "0 points"), (1, "point", "1 point"), (2, "rank", "2 ranks"), (1, "launch", "1 launch"),
+     (3, "launch", "3 launches")],
+)  # fmt: skip
+def test_counted(count: int, noun: str, expected: str) -> None:
+    assert units.counted(count, noun) == expected

@@ -15,6 +15,7 @@ from typing import Protocol
 from hockney.model import Definition, Launch, Point, Visit
 from hockney.plan import Plan
 from hockney.sampler import PointFailed
+from hockney.units import counted
 from hockney.worker.answers import MeasureAnswer
 from hockney.worker.catalogue import Catalogue
 from hockney.worker.errors import (
@@ -145,16 +146,19 @@ class WorkerPool:
             cpus=self._choose_cpus(-(-ranks // max(1, len(hosts)))),
             oversubscribed=oversubscribed,
             hosts=hosts,
+            start_limit_s=self._plan.start_limit_s,
         )
         self._starts[transport, ranks] = self._starts.get((transport, ranks), 0) + 1
         started_unix_s = time.time()
         command = launch(job, info.library)
-        session = WorkerSession(command)
+        session = WorkerSession(command, start_limit_s=self._plan.start_limit_s)
         session.start()
         try:
             hello = session.hello()
             if len(hello.ranks) != ranks:
-                raise LaunchFailed(command.launcher, f"asked for {ranks} ranks, {len(hello.ranks)} came up", "")
+                raise LaunchFailed(
+                    command.launcher, f"asked for {counted(ranks, 'rank')}, {len(hello.ranks)} came up", ""
+                )
             launched = Launch(
                 transport=transport,
                 library=hello.library,

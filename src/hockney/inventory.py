@@ -19,6 +19,7 @@ from hockney.errors import UsageError
 from hockney.machine.topology import read_topology
 from hockney.plan import Wishes, check_words, make_plan
 from hockney.suites import builtin_names, load_suite
+from hockney.units import counted
 from hockney.worker.catalogue import Catalogue, PatternInfo, TransportInfo, load
 from hockney.worker.errors import WorkerError
 from hockney.worker.launch import LAUNCHERS, launcher_of
@@ -81,7 +82,7 @@ class Inventory:
 def take_inventory(suite_files: Sequence[str] = (), *, cpus: int) -> Inventory:
     """Look what is here, building the workers if they aren't built yet.
 
-    `suite_files` are suites of the user's own, listed after those that come with hockney; `cpus` is how many CPUs
+    `suite_files` are suites of the user's own, listed in place of those that come with hockney; `cpus` is how many CPUs
     ranks may have. What can't be built or read is listed as not ready, with the reason; nothing is raised.
     """
     try:
@@ -89,7 +90,7 @@ def take_inventory(suite_files: Sequence[str] = (), *, cpus: int) -> Inventory:
     except WorkerError as error:
         catalogue, fault = Catalogue({}, {}, ()), str(error)
     return Inventory(
-        suites=tuple(_suite(name, catalogue, fault, cpus) for name in (*builtin_names(), *suite_files)),
+        suites=tuple(_suite(name, catalogue, fault, cpus) for name in suite_files or builtin_names()),
         patterns=tuple(_pattern(pattern) for pattern in catalogue.patterns.values()),
         transports=(
             *(_transport(transport) for transport in catalogue.transports.values()),
@@ -119,7 +120,7 @@ def _suite(name: str, catalogue: Catalogue, fault: str | None, cpus: int) -> Ite
         why = plan.skipped[0].reason if plan.skipped else "it names no transport that is here"
         return Item(suite.name, suite.title, why, "hockney list transports says how to get more", more)
     skipped = f", {len(plan.skipped)} more can't run here" if plan.skipped else ""
-    summary = f"{suite.title}: {len(plan.points)} points{skipped}"
+    summary = f"{suite.title}: {counted(len(plan.points), 'point')}{skipped}"
     no_matrix = why_no_matrix((point.pattern, point.ranks) for point in plan.points)
     return Item(suite.name, f"{summary}. {no_matrix}" if no_matrix else summary, more=more)
 
@@ -193,12 +194,9 @@ def _matrix(catalogue: Catalogue) -> Matrix:
     for transport in catalogue.transports.values():
         row = cells.setdefault(transport.name, {})
         for pattern in catalogue.patterns.values():
-            least, most, _ = pattern.ranks
-            ranks = least if least == most else max(2, least)
-            size_bytes = max(8, pattern.grain_bytes) if pattern.sized else 0
             native = pattern.collective in transport.native
             options = [("algorithm", "native")] if native else []
-            obstacle = catalogue.obstacle(pattern, transport, ranks, size_bytes, options)
+            obstacle = catalogue.obstacle(pattern, transport, pattern.ranks_default, pattern.bytes_default, options)
             row[pattern.name] = None if obstacle else "native" if native else "yes"
             if obstacle:
                 reasons[transport.name, pattern.name] = obstacle

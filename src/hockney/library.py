@@ -105,6 +105,11 @@ class Run:
         return self._stored.finished_unix_s
 
     @property
+    def rounds(self) -> int:
+        """How many rounds are stored: a kill costs the one in hand."""
+        return self._stored.rounds
+
+    @property
     def launches(self) -> Mapping[int, Launch]:
         """Each start of a job by its id, which a visit names as `launch_id`: library, CPUs, hosts, command line."""
         return self._stored.launches

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from hockney.units import format_bytes
+from hockney.units import counted, format_bytes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,7 +51,7 @@ class Point:
     @property
     def ranks_text(self) -> str:
         """`2 ranks`."""
-        return f"{self.ranks} rank{'s' if self.ranks != 1 else ''}"
+        return counted(self.ranks, "rank")
 
 
 @dataclass(frozen=True)

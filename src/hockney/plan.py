@@ -9,18 +9,26 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from pydantic import BaseModel
+
 from hockney.errors import UsageError
 from hockney.estimate import FIRST_ROUNDS_MIN, first_rounds_s
 from hockney.model import Point
-from hockney.suites import CacheShare, Series, Suite
+from hockney.suites import CacheShare, Ranks, Series, Sizes, Suite
+from hockney.suites.forms import well_formed
+from hockney.units import counted
 from hockney.worker.catalogue import Catalogue, OptionInfo, PatternInfo, TransportInfo, split_name
+from hockney.worker.launch import START_LIMIT_S
 
 Found = TypeVar("Found")
+Table = TypeVar("Table", bound=BaseModel)
 
 _DEFAULT_SIZES = "0:4M"
+_NO_SIZES = "has no message sizes to choose"
 _LAUNCHES = 6  # the fewest whose medians enclose that of all starts in 95 of 100 cases
 _POINT_S = 0.25  # what a point needs in a launch: some ten visits, and the sizes that are added beside it
 _TIMEOUT_S = (20.0, 60.0)  # the least and the most that follows from a budget
+_START_LIMIT_MIN_S = 10  # to load a library's programs takes seconds, whatever limit suits a measurement
 
 CurveKey = tuple[str, str, int, tuple[tuple[str, str], ...]]  # transport, pattern, ranks, options
 
@@ -37,7 +45,8 @@ class Skipped:
 class Plan:
     """All that decides a run: it is stored with it, so that a resumed run goes on with the same.
 
-    `precision` is the asked half-width of each interval as a fraction; `time_s` the budget for measuring;
+    `precision` is the asked half-width of each interval as a fraction; `time_s` the budget for measuring; `timeout_s`
+    the limit of a measurement, `start_limit_s` that of a job's start;
     `refine` the curves that get more sizes where they leave their line, with `exact` until the place of each jump is
     known; `grains` what sizes are multiples of, by pattern, where it is more than 1.
     """
@@ -51,6 +60,7 @@ class Plan:
     oversubscribe: bool = False
     hosts: tuple[str, ...] = ()
     timeout_s: int = 60
+    start_limit_s: int = START_LIMIT_S
     refine: frozenset[CurveKey] = field(default_factory=frozenset)
     exact: bool = False
     grains: Mapping[str, int] = field(default_factory=dict)
@@ -64,6 +74,7 @@ class Plan:
             "oversubscribe": self.oversubscribe,
             "hosts": list(self.hosts),
             "timeout_s": self.timeout_s,
+            "start_limit_s": self.start_limit_s,
             "refine": [[*curve[:3], [list(pair) for pair in curve[3]]] for curve in sorted(self.refine)],
             "exact": self.exact,
             "grains": dict(self.grains),
@@ -85,6 +96,7 @@ class Plan:
             oversubscribe=stored["oversubscribe"],
             hosts=tuple(stored["hosts"]),
             timeout_s=stored["timeout_s"],
+            start_limit_s=stored.get("start_limit_s", START_LIMIT_S),  # as in runs of earlier versions
             refine=frozenset(curves),
             exact=stored.get("exact", False),  # as runs of earlier versions were
             grains=stored.get("grains", {}),
@@ -169,6 +181,7 @@ def make_plan(
         oversubscribe=wishes.oversubscribe,
         hosts=wishes.hosts,
         timeout_s=round(sorted((*_TIMEOUT_S, time_s))[1]) if wishes.timeout_s is None else wishes.timeout_s,
+        start_limit_s=START_LIMIT_S if wishes.timeout_s is None else max(_START_LIMIT_MIN_S, wishes.timeout_s),
         refine=frozenset(refine),
         exact=wishes.refine is True,
         grains={pattern.name: pattern.grain_bytes for pattern in patterns if pattern.grain_bytes > 1},
@@ -191,7 +204,7 @@ def _refuse_idle_wishes(suite: Suite, wishes: Wishes, patterns: Sequence[Pattern
         if not any(option.name == name for pattern in patterns for option in pattern.options):
             patterns[0].option(name)  # raises, and names what there is
     if wishes.sizes and not any(pattern.sized for pattern in patterns):
-        raise UsageError(f"{' and '.join(dict.fromkeys(p.name for p in patterns))} has no message sizes to choose")
+        raise UsageError(f"{' and '.join(dict.fromkeys(p.name for p in patterns))} {_NO_SIZES}")
 
 
 def _why_not(point: Point, catalogue: Catalogue, cpus: int, *, oversubscribe: bool, hosts: Sequence[str]) -> str | None:
@@ -199,7 +212,10 @@ def _why_not(point: Point, catalogue: Catalogue, cpus: int, *, oversubscribe: bo
     pattern, transport = catalogue.patterns[point.pattern], catalogue.transports[point.transport]
     reason = catalogue.obstacle(pattern, transport, point.ranks, point.bytes, point.options)
     if reason is None and point.ranks > cpus and not (oversubscribe or hosts):
-        reason = f"{point.ranks} ranks on {cpus} CPUs would measure the scheduler; --oversubscribe runs it"
+        reason = (
+            f"{point.ranks} ranks on {counted(cpus, 'CPU')} would measure the scheduler; "
+            "`hockney run --oversubscribe` runs them"
+        )
     if reason is None and hosts and "hosts" not in transport.caps:
         able = {split_name(name)[0]: None for name, info in catalogue.transports.items() if "hosts" in info.caps}
         reason = f"{point.transport} works within one host; over several: {', '.join(able)}"
@@ -258,9 +274,34 @@ def check_words(content: dict[str, Any], catalogue: Catalogue, tables: str = "se
         pattern = _note(wrong, f"{tables}[{number}].pattern", catalogue.pattern, name)
         if pattern is not None and series.get("pairs") == "all":
             _note(wrong, f"{tables}[{number}].pairs", _ends, Series(pattern=name, pairs="all"), pattern, 2)
-        for key, value in options.items() if pattern is not None and isinstance(options, dict) else ():
-            _note(wrong, f"{tables}[{number}].options.{key}", _checked, pattern, key, str(value))
+        if pattern is None:
+            continue
+        given = {key: str(value) for key, value in options.items()} if isinstance(options, dict) else {}
+        for key, value in given.items():
+            _note(wrong, f"{tables}[{number}].options.{key}", _checked, pattern, key, value)
+        wrong += ((f"{tables}[{number}].{key}", message) for key, message in _unfit(series, pattern, given))
     return wrong
+
+
+def _unfit(series: dict[str, Any], pattern: PatternInfo, options: Mapping[str, str]) -> Iterable[tuple[str, str]]:
+    """Ranks, sizes and options with which the pattern runs on no transport: the key, and why."""
+    known = {option.name: option for option in pattern.options}
+    given = [(name, value) for name, value in options.items() if name in known and known[name].check(value) is None]
+    for ranks in well_formed(Ranks, series["ranks"]) if "ranks" in series else [pattern.ranks_default]:
+        why = pattern.ranks_obstacle(ranks, given)
+        if why is not None:
+            yield "ranks", why
+        elif not series.keys() & {"pairs", "pair_class"}:  # which choose the ends
+            why = pattern.options_obstacle(ranks, given)
+            if why is not None:
+                yield "options", why
+    if "bytes" in series and not pattern.sized:
+        yield "bytes", f"{pattern.name} {_NO_SIZES}: leave bytes out"
+    elif "bytes" in series:
+        sizes = [size for size in well_formed(Sizes, series["bytes"]) if not isinstance(size, CacheShare)]
+        why = pattern.sizes_obstacle(sizes)
+        if why is not None:
+            yield "bytes", why
 
 
 def _note(wrong: list[tuple[str, str]], place: str, look: Callable[..., Found], *words: object) -> Found | None:
@@ -315,7 +356,7 @@ def _sizes(
         return [0], []
     known: dict[int, None] = {}
     unknown = []
-    for size in wishes.sizes or series.bytes:
+    for size in wishes.sizes or filled(series, pattern).bytes:
         resolved = size.resolve(caches, pattern.grain_bytes) if isinstance(size, CacheShare) else size
         if resolved is not None:
             known[resolved] = None
@@ -324,13 +365,17 @@ def _sizes(
     return list(known), unknown
 
 
+def filled(table: Table, pattern: PatternInfo) -> Table:
+    """A table of a file that names no ranks or no sizes has the pattern's own."""
+    own = {"ranks": (pattern.ranks_default,), "bytes": (pattern.bytes_default,)}
+    return table.model_copy(update={key: value for key, value in own.items() if key not in table.model_fields_set})
+
+
 def _ranks(series: Series, pattern: PatternInfo, wishes: Wishes, cpus: int) -> tuple[int, ...]:
     """A series of a pattern that knows one number of ranks only keeps it in a suite, whatever the others run on."""
-    own = series.ranks or (max(2, cpus),)
+    own = filled(series, pattern).ranks or (max(2, cpus),)
     least, most, _ = pattern.ranks
-    if least == most:
-        return own if "ranks" in series.model_fields_set else wishes.ranks or (least,)
-    return wishes.ranks or own
+    return own if least == most and "ranks" in series.model_fields_set else wishes.ranks or own
 
 
 def _ends(series: Series, pattern: PatternInfo, ranks: int) -> list[dict[str, str]]:

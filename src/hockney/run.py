@@ -28,6 +28,7 @@ from hockney.sampler import MIN_VISITS, Progress, Sampler, reached_text
 from hockney.stats import MIXED, State, time_of
 from hockney.store import Store, VisitSummary
 from hockney.store.lock import alone
+from hockney.units import counted
 from hockney.worker.catalogue import Catalogue, TransportInfo
 
 _SYSTEM_SHARE_MAX = 0.2  # a library that spins in user space stays far below
@@ -41,8 +42,12 @@ _WORST_FIRST = (
 class Display(Protocol):
     """Who shows a run while it goes on. Called between measurements only, so it may take some ms."""
 
-    def begun(self, run_id: int, plan: Plan, *, goes_on: bool) -> None:
-        """The run has a number; nothing is started yet. `goes_on`: rounds of it were measured before."""
+    def begun(self, run_id: int, plan: Plan, *, goes_on: bool, several: bool) -> None:
+        """The run has a number; nothing is started yet.
+
+        `goes_on`: rounds of it were measured before. `several`: it is of several launches, and each of the plan's is
+        made whole.
+        """
         ...
 
     def launched(self, launch: Launch) -> None:
@@ -331,7 +336,7 @@ def add_launches(
 
 
 def _carry_out(plan: Plan, catalogue: Catalogue, store: Store, display: Display, run_id: int, start: _Start) -> Outcome:
-    display.begun(run_id, plan, goes_on=start.round > 0)
+    display.begun(run_id, plan, goes_on=start.round > 0, several=start.several)
     shares = _KernelShare()
     losses = _Losses()
     recorder = _Recorder(store, run_id, display, shares, losses)
@@ -408,8 +413,10 @@ def _end_over_launches(
     if len(most) >= MIN_VISITS and time is not None and time.precision is not None and time.precision <= precision:
         return PointStatus.PRECISE, None
     count = len({visit.launch_id for visit, _ in visits})
-    launches = f"{count} launch{'es' if count != 1 else ''}"
-    return PointStatus.BUDGET, f"all launches were made: {reached_text(time, len(visits), over)} in {launches}"
+    return (
+        PointStatus.BUDGET,
+        f"all launches were made: {reached_text(time, len(visits), over)} in {counted(count, 'launch')}",
+    )
 
 
 def _finish_quietly(store: Store, run_id: int, status: RunStatus) -> None:

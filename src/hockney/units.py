@@ -1,6 +1,7 @@
 """Numbers with units, for people: sizes read from and written to text, times and rates with three digits.
 
-Sizes use powers of 1024 (K, M, G), rates powers of 1000 (MB/s, GB/s), as the field does.
+Sizes use powers of 1024 (K, M, G), rates powers of 1000 (MB/s, GB/s), as the field does; a rate that is read may have
+any unit that people write.
 """
 
 from __future__ import annotations
@@ -17,8 +18,15 @@ _SIZE = re.compile(r"(\d+)\s*([KMG]?)(?:i?B)?", re.IGNORECASE)
 _FRACTION = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*(%?)")
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|min|h)?")
 _QUANTITY = re.compile(r"(\d+(?:\.\d+)?)\s*([a-zA-Z/]+)")
+_MU = str.maketrans("\N{MICRO SIGN}\N{GREEK SMALL LETTER MU}", "uu")  # two characters that look the same
 _NANOSECONDS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
-_BYTES_PER_S = {"B/s": 1.0, "kB/s": 1e3, "MB/s": 1e6, "GB/s": 1e9, "TB/s": 1e12}
+_PREFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+_PREFIXES |= {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40}
+_BYTES_PER_S = {
+    f"{prefix}{unit}/s": scale * size_bytes
+    for unit, size_bytes in (("B", 1.0), ("bit", 1 / 8), ("b", 1 / 8))
+    for prefix, scale in _PREFIXES.items()
+}
 _SECONDS = {"ms": 1e-3, "s": 1.0, None: 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 
@@ -84,19 +92,23 @@ def _part(text: str) -> float:
 
 
 def parse_time_ns(text: str) -> float:
-    """`300 ns`, `1.5us`, `2 ms` -> ns. Raises UsageError."""
-    return _quantity(text, _NANOSECONDS, "a time", "1.5 us")
+    """`300 ns`, `1.5us`, `2 ms` -> ns; the u may be a mu. Raises UsageError."""
+    return _quantity(text.translate(_MU), _NANOSECONDS, "a time", "1.5 us (units: ns, us, ms, s)")
 
 
 def parse_rate_bytes_per_s(text: str) -> float:
-    """`800 MB/s`, `2.5GB/s` -> bytes/s, in powers of 1000. Raises UsageError."""
-    return _quantity(text, _BYTES_PER_S, "a rate", "2.5 GB/s")
+    """`800 MB/s`, `2.5GB/s`, `10 Gbit/s`, `10 Gb/s`, `2 GiB/s` -> bytes/s. Raises UsageError.
+
+    M is 10^6, Mi is 2^20; B is a byte, b or bit an eighth of it.
+    """
+    known = "B/s, bit/s or b/s, after k, M, G or T for powers of 1000, Ki, Mi, Gi or Ti for powers of 1024"
+    return _quantity(text, _BYTES_PER_S, "a rate", f"2.5 GB/s (units: {known})")
 
 
 def _quantity(text: str, units: Mapping[str, float], what: str, example: str) -> float:
     match = _QUANTITY.fullmatch(text.strip())
     if match is None or match[2] not in units or float(match[1]) <= 0:
-        raise UsageError(f"'{text}' is not {what}: write for example {example} (units: {', '.join(units)})")
+        raise UsageError(f"'{text}' is not {what}: write for example {example}")
     return float(match[1]) * units[match[2]]
 
 
@@ -144,6 +156,11 @@ def format_duration_s(value_s: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60:02d} s"
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def counted(count: int, noun: str) -> str:
+    """(1, "launch") -> `1 launch`, (2, "launch") -> `2 launches`."""
+    return f"{count} {noun}" + ("" if count == 1 else "es" if noun.endswith("ch") else "s")
 
 
 def ordinal(number: int) -> str:

@@ -14,6 +14,7 @@ import pytest
 from tests.cli.support import Cli, command_line, environment
 
 from hockney.cli import commands, ending, render, run
+from hockney.cli.measuring import measuring
 from hockney.errors import StoreError, UsageError
 
 
@@ -61,8 +62,9 @@ def test_wrong_usage_is_one_line_and_exit_code_2(
     [
         (UsageError("wrong word"), 2, "hockney: wrong word\n"),
         (StoreError("no store"), 3, "hockney: no store\n"),
-        (KeyboardInterrupt(), 3, "hockney: stopped by Ctrl-C; "),
-        (click.Abort(), 3, "hockney: stopped by Ctrl-C; "),
+        (KeyboardInterrupt(), 3, "hockney: stopped by Ctrl-C\n"),
+        (KeyboardInterrupt("all is stored"), 3, "hockney: stopped by Ctrl-C; all is stored\n"),
+        (click.Abort(), 3, "hockney: stopped by Ctrl-C\n"),
         (BrokenPipeError(errno.EPIPE, "Broken pipe"), 3, "cannot write the output: broken pipe"),  # not of our reader
         (OSError(errno.ENOSPC, "No space left on device"), 3, "cannot write the output: no space left on device"),
         (PermissionError(errno.EACCES, "Permission denied", "/some/file"), 3, "/some/file: permission denied"),
@@ -175,8 +177,16 @@ def test_ctrl_c_is_a_sentence(tmp_path: Path) -> None:
     out, said = process.communicate(timeout=60)
     assert process.returncode == 3
     assert "Traceback" not in said
-    assert said.splitlines()[-1].startswith("hockney: stopped by Ctrl-C")
+    assert said.splitlines()[-1] == "hockney: stopped by Ctrl-C"  # nothing is stored of it
     assert out == ""
+
+
+def test_only_who_measures_says_that_something_is_stored(tmp_path: Path) -> None:
+    with (
+        pytest.raises(KeyboardInterrupt, match="whatever had been measured is stored"),
+        measuring(tmp_path / "results.db", create=True),
+    ):
+        raise KeyboardInterrupt
 
 
 def _let_sigint_in() -> None:

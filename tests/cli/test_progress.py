@@ -72,6 +72,16 @@ def test_of_several_launches_a_round_of_each_is_said_to_be_made_and_a_short_time
     assert not any("--time" in line for line in again)
 
 
+def test_of_the_last_of_several_launches_a_short_time_is_said_to_be_short(cli: Cli, tmp_path: Path) -> None:
+    cli("run", "barrier", "-t", "shm", "--launches", "2", "--time", "1ms")
+    with Store.open(tmp_path / "results.db") as store:  # as if a third launch had been asked for
+        store._db.execute("UPDATE run SET plan = json_set(plan, '$.launches', 3)")
+    again = sentences(cli("run", "--resume").stderr)
+    assert "after 1 ms it ends, but one whole round is made" in again[0]
+    assert again[1].startswith("the time is too short: the first round takes ")
+    assert again[1].endswith("; intervals take several times that")
+
+
 def test_ft_is_known_to_take_long() -> None:
     def first_s(class_: str) -> float:
         return first_rounds_s([Point("shm", "ft", 2, 0, (("class", class_),))], 1)

@@ -112,7 +112,7 @@ def test_too_few_launches_in_several_states_are_named_for_each(store: Store) -> 
     (reason,) = reasons(store, base, new)
     assert reason == (
         "too few launches in each state: 1 against 2 in near; 1 against 1 in far; in one state it takes 4 beside 4 "
-        "(--launches)"
+        "(`hockney run --launches`)"
     )
 
 
@@ -381,7 +381,8 @@ def test_command_says_the_verdict_before_the_series_and_gathers_what_is_undecide
     done = call(tmp_path, "compare", "1", "2")
     assert done.returncode == 3
     lines = done.stdout.splitlines()
-    few = "too few launches in one state (near): 1 against 1; beside 1 it takes 39, and 4 beside 4 (--launches)"
+    few = "too few launches in one state (near): 1 against 1; beside 1 it takes 39, and 4 beside 4 "
+    few += "(`hockney run --launches`)"
     assert lines[1] == "Surroundings: no difference known."
     assert lines[2] == f"Verdict: 14 undecided, 13 of them because {few}"
     assert lines[-5:] == [

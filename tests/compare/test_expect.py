@@ -174,6 +174,64 @@ def test_what_can_be_of_no_figure_is_refused(catalogue: Catalogue, tmp_path: Pat
     assert said in str(caught.value)
 
 
+def test_what_a_pattern_never_does_is_told_beside_all_else(catalogue: Catalogue, tmp_path: Path) -> None:
+    path = tmp_path / "expect.toml"
+    text = """
+        colour = "blue"
+        [[expect]]
+        transports = "shm"
+        pattern = "oneway"
+        ranks = 1
+        byts = 8
+        latency = "<= 1 s"
+        [[expect]]
+        transports = "shm"
+        pattern = "pingpong"
+        bytes = [0, 8]
+        colour = "red"
+        bandwidth = ">= 1 GB/s"
+        [[expect]]
+        transports = "shm"
+        pattern = "barrier"
+        bytes = 8
+        colour = "red"
+        bandwidth = ">= 1 GB/s"
+        [[expect]]
+        transports = "shm"
+        pattern = "putpong"
+        colour = "red"
+        bytes = 4
+    """
+    path.write_text(text)
+    with pytest.raises(UsageError) as caught:
+        load_expectations(path, catalogue)
+    for line in (
+        "colour: unknown key 'colour'",
+        "byts of the 1st [[expect]]: unknown key 'byts'",
+        "ranks of the 1st [[expect]]: oneway runs on 2 or more ranks, not on 1",
+        "the 2nd [[expect]]: messages of 0 B have no bandwidth",
+        "bytes of the 3rd [[expect]]: barrier has no message sizes to choose: leave bytes out",
+        "bandwidth of the 3rd [[expect]]: barrier counts no bytes",
+        "bytes of the 4th [[expect]]: putpong takes sizes that are multiples of 8 B, not 4 B",
+        "the 4th [[expect]]: it has no limit",
+    ):
+        assert f"\n  {line}" in str(caught.value), line
+    path.write_text("[[expect]]\ntransports = 'shm'\npattern = 'oneway'\nranks = 1\nlatency = '<= 1 s'\n")
+    done = call(tmp_path, "check", "--expect", str(path))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert not (tmp_path / "results.db").exists()  # nothing was measured
+
+
+def test_ranks_and_size_that_are_not_given_are_those_that_are_measured(catalogue: Catalogue, tmp_path: Path) -> None:
+    path = tmp_path / "expect.toml"
+    text = "[[expect]]\ntransports = 'shm'\npattern = '{}'\nlatency = '<= 1 s'\n"
+    path.write_text(text.format("memload") + text.format("barrier"))
+    load, barrier = load_expectations(path, catalogue).expect
+    assert (load.ranks, load.bytes, barrier.ranks, barrier.bytes) == ((1,), (64,), (2,), (0,))
+    done = call(tmp_path, "check", "--expect", str(path), "--time", "2s")
+    assert (done.returncode, done.stdout) == (0, "ok: 2 of 2 limits kept by run 1\n")
+
+
 @pytest.mark.parametrize(
     ("seen", "wanted", "same"),
     [
@@ -332,7 +390,7 @@ def test_command_tells_the_verdict_before_it_writes(tmp_path: Path) -> None:
     (tmp_path / "expect.toml").write_text(of_8_bytes('latency = "<= 1 s"'))
     done = call(tmp_path, "check", "--expect", "expect.toml", "last", "--junit", "/dev/full")
     assert done.returncode == 3
-    assert done.stdout == "ok: 1 of 1 limits kept by run 1\n"
+    assert done.stdout == "ok: 1 of 1 limit kept by run 1\n"
     assert "cannot write /dev/full: no space left on device" in done.stderr
 
 

@@ -76,7 +76,8 @@ def write_until_it_fails(store: Store, run_id: int) -> tuple[int, str]:
 
 
 def saved(rounds: int) -> str:
-    return f"; {rounds} rounds up to here are stored, and `hockney run --resume` goes on from them"
+    count = f"{rounds} round{'' if rounds == 1 else 's'}"
+    return f"; stored up to here: {count}, and `hockney run --resume` goes on from there"
 
 
 # ---- a full disk -----------------------------------------------------------------------------------------------------
@@ -152,7 +153,7 @@ if may_mount():  # elsewhere the two other tests of this section stand in: a ski
         fill(small_disk)
         with Store.open(path, readonly=True) as reader:
             assert [len(reader.visits(stored)) for stored in reader.points(run_id)] == [rounds] * 3
-        with Store.open(path) as store, pytest.raises(StoreError, match=f"full.*; {rounds} rounds"):
+        with Store.open(path) as store, pytest.raises(StoreError, match=f"full.*stored up to here: {rounds} rounds"):
             write(store, run_id, rounds)
         ballast.unlink()
         assert_whole(path, run_id, rounds)

@@ -214,12 +214,15 @@ def test_time_between_end_and_going_on_is_not_measured(store: Store, run_id: int
     assert measured_s() == pytest.approx(100)
     store.resume_run(run_id)
     assert store.runs()[-1].measured_s is None
+    assert store.runs()[-1].measured_least_s == pytest.approx(100, abs=30)
     store.finish_run(run_id, RunStatus.DONE)
     assert measured_s() == pytest.approx(100, abs=30)
     # A killed run has ended with its last visit.
     store.write_round(run_id, [make_visit(make_point(8))])
     db.execute("UPDATE visit SET started_unix_s = ?", (now_s - 800,))
     db.execute("UPDATE run SET finished_unix_s = NULL, idle_s = 0, resumed_unix_s = NULL")
+    assert store.runs()[-1].measured_s is None
+    assert store.runs()[-1].measured_least_s == pytest.approx(200)
     store.resume_run(run_id)
     store.finish_run(run_id, RunStatus.DONE)
     assert measured_s() == pytest.approx(200, abs=30)
@@ -312,7 +315,7 @@ def test_run_is_found(store: Store, reference: str, expected: int) -> None:
 @pytest.mark.parametrize(
     ("reference", "text"),
     [
-        ("17", "there is no run 17: the nearest is 3, the newest 3"),
+        ("17", "there is no run 17: the nearest is 3, the newest"),
         ("0", "there is no run 0: the nearest is 1, the newest 3"),
         ("nigthly", "unknown run 'nigthly': did you mean 'nightly'?"),
         ("lats", "unknown run 'lats': did you mean 'last'?"),

@@ -69,6 +69,14 @@ def test_argv(name: str) -> None:
             assert launched.environment == EXPECTED_ENVIRONMENT.get(name, {})
 
 
+def test_a_limit_of_its_own_goes_to_every_rank() -> None:
+    for name in LAUNCHERS:
+        job = Job(**{**vars(SPREAD if name == "ssh" else JOB), "program": program(name), "start_limit_s": 300})
+        launched = LAUNCHERS[name](job)
+        for argv in (launched.argv, *launched.joins):
+            assert "--start-limit 300" in " ".join(argv), name
+
+
 def test_ranks_that_join() -> None:
     launched = LAUNCHERS["ssh"](SPREAD)
     common = "/w -t T -n 3 --bind"

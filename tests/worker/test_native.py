@@ -329,6 +329,21 @@ def test_sizes_with_suffix_and_a_last_line_without_its_end() -> None:
     assert '"bytes":4096' in done.stdout
 
 
+def test_who_waits_for_other_ranks_has_the_limit_that_is_given() -> None:
+    words = ["-t", "tcp", "-n", "2", "--rank", "0", "--listen", "localhost", "--start-limit", "1"]
+    done = subprocess.run(
+        [build_worker(), *words],
+        input=f"token {'0' * 32}\n",
+        capture_output=True,
+        text=True,
+        timeout=20,  # below what it waits where nobody says how long
+        check=False,
+    )
+    assert '"kind":"listening"' in done.stdout
+    assert "1 of 1 ranks haven't come in time, rank 1 among them" in done.stderr
+    assert done.returncode != 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "culprit"),
     [
@@ -336,6 +351,7 @@ def test_sizes_with_suffix_and_a_last_line_without_its_end() -> None:
         (["-n", "0"], "'0'"),
         (["--bind", "a"], "'a'"),
         (["--wrong"], "--wrong"),
+        (["--start-limit", "0"], "'0'"),
         (["--rank", "1"], "--join"),
         (["--join", "localhost:1"], "--rank"),
         (["--listen", "localhost"], "--rank"),

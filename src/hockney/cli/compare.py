@@ -18,6 +18,7 @@ from hockney.cli.changes import (
 )
 from hockney.cli.common import FINE, UNDECIDED, command
 from hockney.cli.labels import find_run
+from hockney.units import counted
 
 if TYPE_CHECKING:
     from hockney.compare import Comparison, Difference
@@ -57,7 +58,7 @@ def compare(base: str, new: str, everything: bool, margin: str | None, *, as_jso
 def _print(found: Comparison, *, everything: bool) -> None:
     from hockney.compare import Verdict
 
-    launches = " against ".join(f"{count} launch{'es' if count != 1 else ''}" for count in found.launches)
+    launches = " against ".join(counted(count, "launch") for count in found.launches)
     render.title(f"Run {found.base} -> run {found.new}: {len(found.changes)} series, {launches}", first=True)
     _print_differences(found.differences)
     render.say(verdict_sentence(found))
@@ -78,8 +79,8 @@ def _print(found: Comparison, *, everything: bool) -> None:
     if found.by_chance:
         render.say()
         render.say(
-            f"{found.by_chance} of the series without a difference have an interval of their own that leaves out zero; "
-            f"among {len(found.changes)} series chance alone explains that.",
+            f"Without a difference, though an interval of its own leaves out zero: {found.by_chance}; among "
+            f"{len(found.changes)} series chance alone explains that.",
             style="dim",
         )
     for run, points in ((found.base, found.only_base), (found.new, found.only_new)):

@@ -5,20 +5,18 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from click.shell_completion import CompletionItem
 
+if TYPE_CHECKING:
+    from hockney.store import RunSummary
+
 
 def runs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Names of runs: `last`, and labels."""
-    words = ["last", "last~1"]
-    with _quietly():
-        from hockney.store import Store
-
-        with Store.open(ctx.find_root().params.get("store"), readonly=True) as store:
-            words += sorted({run.label for run in store.runs() if run.label})
-    return _beginning(incomplete, words)
+    return _beginning(incomplete, ["last", "last~1", *sorted({run.label for run in _stored(ctx) if run.label})])
 
 
 def states(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -31,6 +29,20 @@ def states(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[
             run = results.run(ctx.params.get("reference") or "last")
             words += sorted({state.name for _, visits in run.summaries() for _, state in visits})
     return _beginning(incomplete, (word for word in words if " " not in word))
+
+
+def run_numbers(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Numbers of runs, the newest first."""
+    return _beginning(incomplete, [str(run.id) for run in reversed(_stored(ctx))])
+
+
+def _stored(ctx: click.Context) -> list[RunSummary]:
+    with _quietly():
+        from hockney.store import Store
+
+        with Store.open(ctx.find_root().params.get("store"), readonly=True) as store:
+            return store.runs()
+    return []
 
 
 def suites_and_patterns(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:

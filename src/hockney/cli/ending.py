@@ -45,7 +45,7 @@ def _sentence(error: BaseException, arguments: Sequence[str]) -> str:
     if isinstance(error, click.ClickException):
         return _with_hint(error)
     if isinstance(error, (KeyboardInterrupt, click.Abort)):
-        return "stopped by Ctrl-C; whatever had been measured is stored (see: hockney runs)"
+        return f"stopped by Ctrl-C; {error}" if str(error) else "stopped by Ctrl-C"
     if isinstance(error, OSError) and error.errno is not None:
         return _system_sentence(error)
     if isinstance(error, MemoryError):

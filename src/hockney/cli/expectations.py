@@ -17,7 +17,7 @@ from hockney.cli.measuring import command_line, measuring
 from hockney.compare.expect import Judged, Outcome, judge, load_expectations
 from hockney.errors import UsageError
 from hockney.library import open_results
-from hockney.units import format_ns, format_rate
+from hockney.units import counted, format_ns, format_rate
 from hockney.worker.catalogue import load
 
 
@@ -56,7 +56,7 @@ def _print(run_id: int, judged: Sequence[Judged]) -> None:
         if one.outcome is not Outcome.MET:
             render.say(f"{one.outcome.value}: {_sentence(one)}")
     met = sum(one.outcome is Outcome.MET for one in judged)
-    render.say(f"{'ok: ' if met == len(judged) else ''}{met} of {len(judged)} limits kept by run {run_id}")
+    render.say(f"{'ok: ' if met == len(judged) else ''}{met} of {counted(len(judged), 'limit')} kept by run {run_id}")
 
 
 def _sentence(one: Judged) -> str:

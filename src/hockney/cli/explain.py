@@ -13,7 +13,7 @@ from hockney.cli import complete, render
 from hockney.cli.common import command
 from hockney.cli.render import Column
 from hockney.errors import UsageError, unknown
-from hockney.units import format_bytes, format_ns, format_rate
+from hockney.units import counted, format_bytes, format_ns, format_rate
 
 if TYPE_CHECKING:
     from hockney.explain import Explanation, Finding, Layer, Line, Parameters
@@ -74,7 +74,7 @@ def _of_machine(name: str) -> Explanation:
 
 def _print(found: Explanation, *, everything: bool, lacking: bool) -> None:
     count = len(found.findings)
-    render.title(f"{found.subject}: {count or 'no'} finding{'' if count == 1 else 's'}", first=True)
+    render.title(f"{found.subject}: {counted(count, 'finding') if count else 'no findings'}", first=True)
     for note in found.notes:
         render.note(note, style="dim")
     if everything:
@@ -146,7 +146,7 @@ def _print_lines(lines: Sequence[Line]) -> None:
     ]
     rows = [
         (
-            f"{line.pattern} on {line.transport}" + (f", {line.ranks} ranks" if line.ranks != 2 else ""),
+            f"{line.pattern} on {line.transport}" + (f", {counted(line.ranks, 'rank')}" if line.ranks != 2 else ""),
             f"{format_bytes(line.first_bytes)} - {format_bytes(line.last_bytes)}",
             _with_arm(line.t0_ns, format_ns),
             _with_arm(line.r_inf_bytes_per_s, format_rate),
@@ -179,7 +179,7 @@ def _print_loggp(found: Sequence[Parameters]) -> None:
     holds = {True: "yes", False: "no", None: "not told"}
     rows = [
         (
-            f"{one.pattern} on {one.transport}" + (f", {one.ranks} ranks" if one.ranks != 2 else ""),
+            f"{one.pattern} on {one.transport}" + (f", {counted(one.ranks, 'rank')}" if one.ranks != 2 else ""),
             f"{format_bytes(one.loggp.first_bytes)} - {format_bytes(one.loggp.last_bytes)}",
             *(
                 _with_arm(value, format_ns)

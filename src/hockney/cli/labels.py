@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hockney.cli.streams import remark
+from hockney.errors import UsageError
 
 if TYPE_CHECKING:
     from hockney.cli.progress import Display
     from hockney.store import Store
+
+_LABEL_MAX = 40  # characters
+
+
+def check_label(label: str | None) -> None:
+    """A label must be able to name its run. Raises UsageError."""
+    if label is None:
+        return
+    if not label.strip() or label.isdecimal() or label == "last" or "~" in label:
+        raise UsageError(f"'{label}' cannot be a label: a number, 'last' and '~' already mean something; name it else")
+    if not label.isprintable() or label.startswith("-") or len(label) > _LABEL_MAX:
+        raise UsageError(f"a label is a line of {_LABEL_MAX} characters at most, and does not begin with '-'")
 
 
 def find_run(results: Store, reference: str) -> int:
@@ -27,6 +41,38 @@ def tell_of_label(label: str | None, results: Store, display: Display) -> None:
     older = [] if label is None else _runs_labelled(label, results)
     if older:
         display.say(f"run {older[-1]} has the label '{label}' too: it now names the new run, and {label}~1 the old one")
+
+
+def relabel(results: Store, reference: str, label: str | None) -> int:
+    """Give a run another label, or none; gives its number. Says which run the label names where several have it."""
+    check_label(label)
+    run_id = find_run(results, reference)
+    results.label_run(run_id, label)
+    same = [] if label is None else _runs_labelled(label, results)
+    if len(same) > 1:
+        remark(f"{len(same)} runs have the label '{label}': it names the newest of them, run {same[-1]}")
+    return run_id
+
+
+def delete(results: Store, words: Sequence[str]) -> list[int]:
+    """Take runs away, named by their numbers; gives these. Says which run a label of them names from now on.
+
+    Raises UsageError, before anything is deleted, for a run that there is not or that is named by another word.
+    """
+    numbers = [results.find_run(word) for word in words]
+    for word, number in zip(words, numbers, strict=True):
+        if not word.isdecimal():
+            raise UsageError(
+                f"--delete takes a run's number, since '{word}' does not always name the same: it is {number}"
+            )
+    labels = {run.id: run.label for run in results.runs()}
+    for number in dict.fromkeys(numbers):
+        results.delete_run(number)
+    for label in dict.fromkeys(label for number in numbers for label in [labels[number]] if label is not None):
+        same = _runs_labelled(label, results)
+        if same:
+            remark(f"the label '{label}' names run {same[-1]} now")
+    return list(dict.fromkeys(numbers))
 
 
 def _runs_labelled(label: str, results: Store) -> list[int]:

@@ -33,8 +33,8 @@ def list_command(kind: str | None, files: Sequence[str], *, as_json: bool, store
 
     KIND is suites, patterns, transports, launchers or machines; without it, all of these. Machines are those of the
     archive, whose published figures the suites of the classic reports show beside this machine's. `list matrix` shows
-    which pattern runs on which transport. FILEs are suites of your own, to be listed with those that come with
-    hockney; it ends with 2 if one of them can't be measured.
+    which pattern runs on which transport. FILEs are suites of your own, to be listed in place of those that come
+    with hockney; it ends with 2 if one of them can't be measured.
     """
     if kind is not None and kind not in (*_KINDS, _MATRIX):
         raise unknown("kind of list", kind, (*_KINDS, _MATRIX))
@@ -44,7 +44,7 @@ def list_command(kind: str | None, files: Sequence[str], *, as_json: bool, store
     from hockney.machine import usable_cpus
 
     inventory = take_inventory(files, cpus=len(usable_cpus()))
-    code = 0 if all(item.ready for item in inventory.suites[len(inventory.suites) - len(files) :]) else 2
+    code = 0 if not files or all(item.ready for item in inventory.suites) else 2
     kinds = [kind] if kind else list(_KINDS)
     if as_json:
         render.print_json("list", {**{name: _as_json(name, inventory) for name in kinds}, "fault": inventory.fault})

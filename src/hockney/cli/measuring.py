@@ -13,12 +13,11 @@ from types import FrameType
 from hockney import run as running
 from hockney.cli import render
 from hockney.cli.classic import print_report, report_as_json
-from hockney.cli.labels import tell_of_label
+from hockney.cli.labels import check_label, tell_of_label
 from hockney.cli.pairs import pairs_as_json, print_pairs
 from hockney.cli.progress import Display
 from hockney.cli.sheet import print_sheet, sheet_as_json
 from hockney.cli.streams import remark
-from hockney.errors import UsageError
 from hockney.explain.pairs import pair_matrices
 from hockney.library import Run
 from hockney.machine import usable_cpus
@@ -30,10 +29,10 @@ from hockney.report.sheet import make_sheet
 from hockney.run import Outcome
 from hockney.store import Store
 from hockney.suites import Suite
+from hockney.units import counted
 from hockney.worker.catalogue import Catalogue, load
 
 _DONE, _IN_PART = 0, 3
-_LABEL_MAX = 40
 
 
 def measure_and_show(
@@ -59,18 +58,8 @@ def measure_and_show(
         tell_of_label(label, results, display)
         return running.measure(plan, catalogue, results, display, command=command_line(command), label=label)
 
-    _check_label(label)
+    check_label(label)
     return _carry_out(command, begin, store, as_json, sheet, create=True)
-
-
-def _check_label(label: str | None) -> None:
-    """A label must be able to name its run."""
-    if label is None:
-        return
-    if not label.strip() or label.isdecimal() or label == "last" or "~" in label:
-        raise UsageError(f"'{label}' cannot be a label: a number, 'last' and '~' already mean something; name it else")
-    if not label.isprintable() or label.startswith("-") or len(label) > _LABEL_MAX:
-        raise UsageError(f"a label is a line of {_LABEL_MAX} characters at most, and does not begin with '-'")
 
 
 def resume_and_show(command: str, reference: str, *, store: Path | None, as_json: bool) -> int:
@@ -128,7 +117,10 @@ def measuring(store: Path | None, *, create: bool) -> Iterator[tuple[Catalogue, 
     catalogue = load()
     display = Display()
     with Store.open(store, create=create) as results, _stop_on_sigterm(), contextlib.closing(display):
-        yield catalogue, results, display
+        try:
+            yield catalogue, results, display
+        except KeyboardInterrupt as interrupt:
+            raise KeyboardInterrupt("whatever had been measured is stored (see: hockney runs)") from interrupt
 
 
 def _say_more(run: Run) -> None:
@@ -158,8 +150,7 @@ def _say_ending(outcome: Outcome, path: Path) -> None:
     elif outcome.status is RunStatus.PARTIAL and not outcome.failed:
         words.append("nothing could be measured; `hockney show` says why")
     elif outcome.status is RunStatus.PARTIAL:
-        points = f"{outcome.failed} point{'s' if outcome.failed > 1 else ''}"
-        words.append(f"{points} failed; what else could be measured is")
+        words.append(f"{counted(outcome.failed, 'point')} failed; what else could be measured is")
     else:
         words.append(f"`hockney explain {outcome.run_id}` says what it shows")
     remark(f"\n{'; '.join(words)}")

@@ -10,7 +10,7 @@ from hockney.cli import render
 from hockney.cli.render import Column
 from hockney.explain.pairs import PairClass, PairMatrix, outlier_text
 from hockney.stats import Interval
-from hockney.units import format_bytes, format_ns
+from hockney.units import counted, format_bytes, format_ns
 
 _SHOWN_MAX = 16  # ranks; a larger matrix is nothing to read, and stands in --json
 _UNITS = ((1e3, "ns", 1.0), (1e6, "us", 1e3), (float("inf"), "ms", 1e6))
@@ -58,7 +58,7 @@ def _print_matrix(matrix: PairMatrix) -> None:
     else:
         render.note(f"A matrix of {matrix.ranks} ranks is nothing to read: it stands in --json.")
     if matrix.missing:
-        render.note(f"{matrix.missing} pairs have no figure in this state.")
+        render.note(f"{counted(matrix.missing, 'pair')} without a figure in this state.")
     for one in matrix.classes:
         render.note(_class_sentence(one))
     for outlier in matrix.outliers:
@@ -77,6 +77,6 @@ def _print_cells(matrix: PairMatrix) -> None:
 
 
 def _class_sentence(one: PairClass) -> str:
-    count = f"{len(one.pairs)} pairs" if len(one.pairs) > 1 else "1 pair"
+    count = counted(len(one.pairs), "pair")
     spread = "" if len(one.pairs) == 1 else f", from {format_ns(one.fastest_ns)} to {format_ns(one.slowest_ns)}"
     return f"{one.name}: {format_ns(one.median_ns)} ({count}{spread})"

@@ -19,7 +19,7 @@ from hockney.estimate import FIRST_ROUNDS_MIN, first_rounds_s
 from hockney.model import Launch, Point, PointStatus, Visit
 from hockney.plan import Plan
 from hockney.sampler import Progress
-from hockney.units import format_duration_s, format_ns
+from hockney.units import counted, format_duration_s, format_ns
 
 _REDRAW_S = 0.25
 _ENOUGH = 6  # as long as the first round, for intervals: later rounds are shorter, and ten visits wanted
@@ -43,9 +43,9 @@ class Display:
         self._unseen: set[Point] = set()  # points that the first round of this launch has still to visit
         self._deadline_s = math.inf
 
-    def begun(self, run_id: int, plan: Plan, *, goes_on: bool) -> None:
+    def begun(self, run_id: int, plan: Plan, *, goes_on: bool, several: bool) -> None:
         """Says what comes; of more launches of the same run only how many points they are of."""
-        points = f"{len(plan.points)} point{'s' if len(plan.points) > 1 else ''}"
+        points = counted(len(plan.points), "point")
         if run_id == self._run_id:
             if points != self._again:
                 self.say(f"measured again in new launches: {points}")
@@ -57,12 +57,12 @@ class Display:
                 least = "one whole round is made" if goes_on else "each is measured once"
             transports = len({point.transport for point in plan.points})
             self.say(
-                f"run {run_id}{' goes on' if goes_on else ''}: {points} on {transports} "
-                f"transport{'s' if transports > 1 else ''}, until all are precise; after "
+                f"run {run_id}{' goes on' if goes_on else ''}: {points} on "
+                f"{counted(transports, 'transport')}, until all are precise; after "
                 f"{format_duration_s(plan.time_s)} it ends, but {least}; "
                 "Ctrl-C keeps what is measured"
             )
-            if not goes_on or plan.launches > 1:  # of one launch that may go on, how much is left isn't known
+            if not goes_on or several:  # of a launch that goes on, how much is left isn't known
                 self._say_whether_short(plan, goes_on=goes_on)
         self._run_id = run_id
         self._plan = plan
@@ -113,7 +113,7 @@ class Display:
         """A first round that is made whole takes longer than was asked for: said once, when the time is up."""
         if self._unseen and self._plan is not None and time.monotonic() > self._deadline_s:
             count = len(self._unseen)
-            points = f"{count} points are" if count > 1 else "1 point is"
+            points = f"{counted(count, 'point')} {'is' if count == 1 else 'are'}"
             time_text = format_duration_s(self._plan.time_s)
             self.say(f"{time_text} are over: {points} still to be measured in this round, which takes longer")
             self._deadline_s = math.inf

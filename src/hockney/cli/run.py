@@ -23,7 +23,7 @@ hockney run --resume"""
     "-t",
     "--transport",
     metavar="NAME,…",
-    help="Transports: tcp, tcp:spin, mpi, mpi@openmpi, 'tcp:*' …; a suite's own, or shm and every MPI.",
+    help="Transports: tcp, tcp:spin, 'tcp*' (all of them), mpi, mpi@openmpi …; a suite's own, or shm and every MPI.",
     shell_complete=complete.transports,
 )
 @click.option("-n", "--ranks", metavar="N,…", help="Numbers of ranks.")
@@ -40,7 +40,9 @@ hockney run --resume"""
 )
 @click.option("--hosts", metavar="HOST,…", help="Ranks on these hosts (MPI; tcp and udp through ssh).")
 @click.option(
-    "--limit", metavar="DURATION", help="Time limit of one measurement; if not said as --time, but 20s to 60s."
+    "--limit",
+    metavar="DURATION",
+    help="Limit of one measurement, if not said as --time, but 20s to 60s; and of a start: 10s at least, else 60s",
 )
 @click.option(
     "--refine/--no-refine",

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hockney.cli import render
+import click
+
+from hockney.cli import complete, render
 from hockney.cli.common import command
 from hockney.cli.render import Column
 from hockney.cli.times import local_time
@@ -18,18 +21,42 @@ if TYPE_CHECKING:
 _ENDED = (PointStatus.PRECISE, PointStatus.BUDGET, PointStatus.STOPPED)
 
 
-@command("runs", example="hockney runs")
-def runs(*, as_json: bool, store: Path | None) -> None:
+@command(
+    "runs",
+    example="""hockney runs
+    hockney runs --label 12 nightly
+    hockney runs --delete 12""",
+)
+@click.option(
+    "--label",
+    nargs=2,
+    metavar="RUN NAME",
+    help="Give a run this label in place of its own; '' takes it away.",
+    shell_complete=complete.runs,
+)
+@click.option(
+    "--delete",
+    "doomed",
+    multiple=True,
+    metavar="NUMBER",
+    help="Take a run away with all that was measured in it; its number is not given again.",
+    shell_complete=complete.run_numbers,
+)
+def runs(label: tuple[str, str] | None, doomed: Sequence[str], *, as_json: bool, store: Path | None) -> None:
     """List the runs that are stored.
 
     A run is named by its number, by its label (the newest that has it; LABEL~1 is the one before), by `last`, or by
-    `last~1` for the one before. `measured` is how long each was, without the time before it was resumed.
+    `last~1` for the one before. `measured` is how long each was, without the time before it was resumed; of one that
+    was killed, until its last measurement that is stored. With --label or --delete runs are changed and not listed.
     """
     from hockney.store import Store, default_path
     from hockney.store.opening import refuse_mistyped
 
     path = store or default_path()
     refuse_mistyped(path)
+    if label is not None or doomed:
+        _change(path, label, doomed, as_json=as_json)
+        return
     if store is None and not path.exists():
         found: list[RunSummary] = []  # nothing is wrong yet; a file that was named and isn't there is
     else:
@@ -47,6 +74,23 @@ def runs(*, as_json: bool, store: Path | None) -> None:
         render.say("There are no runs yet: hockney quick makes one.")
 
 
+def _change(path: Path, label: tuple[str, str] | None, doomed: Sequence[str], *, as_json: bool) -> None:
+    from hockney.cli.labels import delete, relabel
+    from hockney.store import Store
+
+    with Store.open(path, create=False) as results:
+        labelled = None if label is None else relabel(results, label[0], label[1] or None)
+        deleted = delete(results, doomed)
+    if as_json:
+        render.print_json("runs", {"store": str(path), "labelled": labelled, "deleted": deleted})
+        return
+    if label is not None:
+        words = f"the label '{label[1]}'" if label[1] else "no label"
+        render.say(f"run {labelled} has {words} now")
+    for number in deleted:
+        render.say(f"run {number} is deleted")
+
+
 def _row(run: RunSummary) -> list[str]:
     asked = sum(run.points.values()) - run.points.get(PointStatus.SKIPPED, 0)
     done = sum(run.points.get(status, 0) for status in _ENDED)
@@ -57,9 +101,15 @@ def _row(run: RunSummary) -> list[str]:
         local_time(run.started_unix_s),
         run.status.value,
         f"{done}/{asked}",
-        "-" if run.measured_s is None else format_duration_s(run.measured_s),
+        _measured(run),
         " ".join(run.transports),
     ]
+
+
+def _measured(run: RunSummary) -> str:
+    if run.measured_least_s is None:
+        return "-"
+    return format_duration_s(run.measured_least_s) + (" or more" if run.measured_s is None else "")
 
 
 def _as_json(run: RunSummary) -> dict[str, object]:
@@ -71,6 +121,7 @@ def _as_json(run: RunSummary) -> dict[str, object]:
         "started_unix_s": run.started_unix_s,
         "finished_unix_s": run.finished_unix_s,
         "measured_s": run.measured_s,
+        "measured_least_s": run.measured_least_s,
         "status": run.status.value,
         "rounds": run.rounds,
         "transports": list(run.transports),

@@ -12,7 +12,7 @@ from hockney.cli.render import Column
 from hockney.explain.finding import relative
 from hockney.model import PointStatus
 from hockney.report.sheet import Failure, Row, Sheet, Value
-from hockney.units import format_bytes, format_ns, format_rate
+from hockney.units import counted, format_bytes, format_ns, format_rate
 from hockney.worker.catalogue import Missing
 
 _VAGUE = 10.0  # an interval ten times as wide as its value says nothing more
@@ -144,6 +144,6 @@ def _failure_lines(failures: Iterable[Failure]) -> Iterable[str]:
     for failure in failures:
         alike.setdefault((failure.points, failure.status, failure.reason), []).append(failure.transport)
     for (count, status, reason), transports in alike.items():
-        points = f"{count} point{'s' if count > 1 else ''}{' each' if len(transports) > 1 else ''}"
+        points = f"{counted(count, 'point')}{' each' if len(transports) > 1 else ''}"
         end = "not shown" if status is PointStatus.BUDGET else status.value
         yield f"{', '.join(transports)}: {points} {end}, because {reason}"

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hockney.cli import complete, render
+from hockney.cli import complete, fold, render
 from hockney.cli.common import command, run_argument
 from hockney.cli.curves import Curve, curves_of, definition_text, endings_of, figure_row, figures_in, why_no_intervals
 from hockney.cli.render import Column
 from hockney.cli.times import local_time
 from hockney.errors import UsageError, unknown
 from hockney.model import RunStatus
+from hockney.units import counted
 
 if TYPE_CHECKING:
     from hockney.library import Run, Series
@@ -117,11 +118,11 @@ def print_run(
     no_matrix = why_no_matrix((one.point.pattern, one.point.ranks) for one in shown)
     if no_matrix is not None:
         render.say()
-        render.say(no_matrix)
+        render.note(no_matrix)
     endings = endings_of(shown, stopped=run.status is RunStatus.INTERRUPTED)
     if endings:
         render.title("Failed, skipped, not reached")
-        render.table(["what", "status", Column("why", wrap=True)], endings)
+        fold.table([Column("what", wrap=True), "status", Column("why", wrap=True)], [fold.Group(endings)])
     render.limits(run.warnings)
 
 
@@ -160,6 +161,11 @@ def _print_head(run: Run) -> None:
     libraries = {launch.transport: launch.library for launch in run.launches.values()}
     for transport, library in libraries.items():
         render.note(f"{transport}: {library}")
+    if run.status is RunStatus.KILLED:
+        render.note(
+            f"It was killed after {counted(run.rounds, 'round')}; `hockney run --resume {run.id}` goes on with it.",
+            style="yellow",
+        )
     why = why_no_intervals(run)
     if why:
         render.note(why, style="yellow")

@@ -14,19 +14,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from hockney.errors import unknown
 from hockney.explain.pairs import PAIR_CLASSES, classes_of, pair_of
 from hockney.library import Run, Series
 from hockney.model import NOT_MEASURED, Point
-from hockney.plan import as_pairs, check_words
+from hockney.plan import as_pairs, check_words, filled
 from hockney.stats import MIXED, Figure, State, figures_of
 from hockney.stats.states import is_state, parse_state
-from hockney.suites import Fraction, Launches, Names, Options, Ranks, Seconds, Suite, read_sizes
+from hockney.suites import Fraction, Launches, Names, Options, Ranks, Seconds, Sizes, Suite, read_sizes
 from hockney.suites import Series as SuiteSeries
-from hockney.suites.forms import read_model, said, some
-from hockney.units import format_bytes, ordinal, parse_rate_bytes_per_s, parse_time_ns
+from hockney.suites.forms import read_model, said, some, well_formed
+from hockney.units import counted, format_bytes, ordinal, parse_rate_bytes_per_s, parse_time_ns
 from hockney.worker.catalogue import Catalogue, matches
 
 
@@ -61,7 +61,8 @@ class Expectation(BaseModel):
 
     `latency` is an upper limit of the pattern's time, `bandwidth` a lower one of its rate. With `state`, figures of
     other states of the machine don't count; else each does. With `pair_class` the limits are for every pair of ranks
-    of that class, as placed, and for no other; of a pattern between two ranks that are chosen.
+    of that class, as placed, and for no other; of a pattern between two ranks that are chosen. Ranks and sizes that
+    are not given are the pattern's own.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -77,14 +78,6 @@ class Expectation(BaseModel):
     bandwidth_bytes_per_s: Annotated[float | None, _limit(">=", parse_rate_bytes_per_s, "2 GB/s")] = Field(
         default=None, alias="bandwidth"
     )
-
-    @model_validator(mode="after")
-    def _has_limits_to_look_at(self) -> Expectation:
-        if self.latency_ns is None and self.bandwidth_bytes_per_s is None:
-            raise ValueError('it has no limit: give latency = "<= 1.5 us" or bandwidth = ">= 2 GB/s"')
-        if self.bandwidth_bytes_per_s is not None and 0 in self.bytes:
-            raise ValueError("messages of 0 B have no bandwidth: leave 0 out of bytes, or give latency alone")
-        return self
 
 
 class Expectations(BaseModel):
@@ -122,28 +115,36 @@ class Expectations(BaseModel):
 
 def load_expectations(path: Path, catalogue: Catalogue) -> Expectations:
     """Raises UsageError: a file that can't be read, or all that is wrong in it, each with its path in the file."""
-    return read_model(
+    found = read_model(
         path,
         "file of expectations",
         Expectations,
         Expectation,
-        lambda content: [*check_words(content, catalogue, "expect"), *_idle_keys(content, catalogue)],
+        lambda content: [*check_words(content, catalogue, "expect"), *_check_limits(content, catalogue)],
     )
+    whole = tuple(filled(one, catalogue.pattern(one.pattern)) for one in found.expect)
+    return found.model_copy(update={"expect": whole})
 
 
-def _idle_keys(content: dict[str, Any], catalogue: Catalogue) -> Iterable[tuple[str, str]]:
-    """Keys that say nothing to their pattern; malformed tables are passed by."""
+def _check_limits(content: dict[str, Any], catalogue: Catalogue) -> Iterable[tuple[str, str]]:
+    """Tables without a limit, and keys that say nothing to their pattern; malformed tables are passed by."""
     listed = content.get("expect")
     for number, one in enumerate(listed if isinstance(listed, list) else ()):
-        name = one.get("pattern") if isinstance(one, dict) else None
+        if not isinstance(one, dict):
+            continue
+        place, name = f"expect[{number}]", one.get("pattern")
+        if not one.keys() & {"latency", "bandwidth"}:
+            yield place, 'it has no limit: give latency = "<= 1.5 us" or bandwidth = ">= 2 GB/s"'
+        if "bandwidth" in one and 0 in well_formed(Sizes, one.get("bytes")):
+            yield place, "messages of 0 B have no bandwidth: leave 0 out of bytes, or give latency alone"
         pattern = catalogue.patterns.get(name) if isinstance(name, str) else None
         if pattern is None:
             continue
         if "pair_class" in one and not {"source", "target"} <= {option.name for option in pattern.options}:
-            yield f"expect[{number}].pair_class", f"{name} has no source and target, so it has no pairs to choose"
+            yield f"{place}.pair_class", f"{name} has no source and target, so it has no pairs to choose"
         if "bandwidth" in one and not pattern.sized:
             remedy = 'give latency = "<= 1.5 us" in its place'
-            yield f"expect[{number}].bandwidth", f"{name} counts no bytes, so it has no bandwidth: {remedy}"
+            yield f"{place}.bandwidth", f"{name} counts no bytes, so it has no bandwidth: {remedy}"
 
 
 class Outcome(enum.Enum):
@@ -176,9 +177,9 @@ def judge(run: Run, expectations: Expectations, catalogue: Catalogue) -> list[Ju
         own = classes.get(one.pair_class, {})
         for word in one.transports:
             for ranks in one.ranks or sorted({series.point.ranks for series in own}) or (None,):
-                for size in _sizes(one, catalogue):
+                for size in one.bytes:
                     found = [series for series in own if _is_meant(series.point, word, ranks, size)]
-                    on_ranks = f", {ranks} ranks" if ranks else ""
+                    on_ranks = f", {counted(ranks, 'rank')}" if ranks else ""
                     lack = f"run {run.id} has no {one.pattern} of {format_bytes(size)} on {word}{on_ranks}"
                     if one.pair_class is not None:
                         seen = ", ".join(sorted(filter(None, classes))) or "none"
@@ -221,10 +222,6 @@ def _by_class(run: Run, one: Expectation, catalogue: Catalogue) -> dict[str | No
 def _launches_like(point: Point, run: Run) -> set[int]:
     kind = (point.transport, point.ranks)
     return {id_ for id_, launch in run.launches.items() if (launch.transport, launch.ranks) == kind}
-
-
-def _sizes(one: Expectation, catalogue: Catalogue) -> tuple[int, ...]:
-    return one.bytes if catalogue.pattern(one.pattern).sized else (0,)
 
 
 def _is_meant(point: Point, word: str, ranks: int | None, size: int) -> bool:

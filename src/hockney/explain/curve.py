@@ -23,6 +23,7 @@ from hockney.library import Run, Series
 from hockney.model import Point, PointStatus, Visit, Warning_
 from hockney.stats import MIXED, UNKNOWN, Interval, State, median, time_of
 from hockney.store import VisitSummary
+from hockney.units import counted
 
 Options = tuple[tuple[str, str], ...]
 Place = tuple[str, int]  # a transport and a number of ranks
@@ -414,4 +415,4 @@ def _notes(run: Run, unsure: Sequence[Point], curves: Sequence[Curve]) -> Iterab
 
 
 def _points(count: int) -> str:
-    return "1 point is" if count == 1 else f"{count} points are"
+    return f"{counted(count, 'point')} {'is' if count == 1 else 'are'}"

@@ -9,6 +9,7 @@ from hockney.explain.curve import ClassCurve, Curve, Reading
 from hockney.explain.finding import sizes_text
 from hockney.explain.shape import curves_of_shapes, segments_of
 from hockney.fit import Estimate, LogGP, NoFit, Segment, SegmentFit
+from hockney.units import counted
 
 # What moves messages from end to end. A transport's own curve is that of the first that it has (curves_of_shapes); the
 # others are fitted beside it where they have a curve, which takes as many sizes as a line does.
@@ -127,7 +128,7 @@ def parameters_of(reading: Reading) -> tuple[tuple[Parameters, ...], dict[str, s
     without: dict[str, str] = {}
     for one in reading.loggp:
         pattern = " ".join(["prtt", *(f"{name}={value}" for name, value in one.options)])
-        name = f"LogGP of {pattern} on {one.transport}, {one.ranks} ranks ({one.state})"
+        name = f"LogGP of {pattern} on {one.transport}, {counted(one.ranks, 'rank')} ({one.state})"
         if isinstance(one.found, NoFit):
             without[name] = one.found.reason
         else:

@@ -12,7 +12,7 @@ from hockney.explain.finding import Evidence, Finding, Found, Lacking, time_text
 from hockney.fit import Estimate
 from hockney.model import Visit
 from hockney.stats import median
-from hockney.units import format_ns
+from hockney.units import counted, format_ns
 
 # Slices and ticks of schedulers: powers of two of a transputer's 1 us, and Linux ticks 100 to 1000 times a second.
 _PERIODS_NS = tuple(1e3 * period for period in (64, 100, 128, 250, 256, 512, 1000, 1024, 2000, 3000, 4000, 10000))
@@ -70,7 +70,9 @@ def _locked(transport: str, figures: Sequence[tuple[Curve, Mark]]) -> Found:
                 "by chance: they end with a time slice, not with the work."
             ),
             effect=len(on) / able_count,
-            evidence=tuple(Evidence(f"{curve.name}, {curve.ranks} ranks", mark.time_ns, "ns") for curve, mark in on),
+            evidence=tuple(
+                Evidence(f"{curve.name}, {counted(curve.ranks, 'rank')}", mark.time_ns, "ns") for curve, mark in on
+            ),
         )
     ]
 

@@ -9,7 +9,7 @@ from hockney.explain.finding import Evidence, Finding, Found, Lacking, ratio, ra
 from hockney.explain.pairs import Outlier, outlier_text, why_no_matrix
 from hockney.fit import Estimate
 from hockney.stats import median
-from hockney.units import format_bytes, format_ns
+from hockney.units import counted, format_bytes, format_ns
 
 # Patterns in which all ranks do the same, or all of the first half (of an even number).
 _ALL = ("alltoall", "ring", "putring", "barrier")
@@ -59,7 +59,7 @@ def slow_ranks(reading: Reading) -> Found:
                     transport=transport,
                     sentence=(
                         f"Of {ranks} ranks that do the same, rank {rank} takes {ratio_text(estimate)} times as long as "
-                        f"the others, over {len(own)} visits."
+                        f"the others, over {counted(len(own), 'visit')}."
                     ),
                     effect=over.value - 1,
                     evidence=(Evidence("over the others", estimate, ""),),

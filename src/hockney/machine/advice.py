@@ -12,6 +12,7 @@ from hockney.machine.files import parse_cpus
 from hockney.machine.placement import choose_cpus
 from hockney.machine.topology import Topology
 from hockney.model import Warning_
+from hockney.units import counted
 
 _STEAL_MAX = 0.01
 _BUSY_CPUS_MAX = 0.2
@@ -52,10 +53,6 @@ def _get(facts: dict[str, Any], *names: str) -> Any:
     return value
 
 
-def _count(number: int, thing: str) -> str:
-    return f"{number} {thing}{'' if number == 1 else 's'}"
-
-
 def _list(words: Iterable[str]) -> str:
     *most, last = words
     return f"{', '.join(most)} and {last}" if most else last
@@ -80,8 +77,8 @@ def _too_few(facts: dict[str, Any], usable: tuple[int, ...], ranks: int) -> Iter
         yield Warning_(
             "oversubscription",
             "machine",
-            f"{ranks} ranks share {_count(len(usable), 'CPU')}, so every figure is a scheduling time.",
-            f"Use at most {_count(len(usable), 'rank')}, or allow this process more CPUs "
+            f"{ranks} ranks share {counted(len(usable), 'CPU')}, so every figure is a scheduling time.",
+            f"Use at most {counted(len(usable), 'rank')}, or allow this process more CPUs "
             "(taskset, --cpuset-cpus, the size of the job).",
         )
     quota = _get(facts, "limits", "quota_cpus")
@@ -106,8 +103,8 @@ def _placement(facts: dict[str, Any], usable: tuple[int, ...], ranks: int) -> It
         yield Warning_(
             "smt",
             "machine",
-            f"{ranks} ranks on {_count(cores, 'core')} share hardware threads, so each slows another down.",
-            f"Use at most {_count(cores, 'rank')}: each then has a core of its own.",
+            f"{ranks} ranks on {counted(cores, 'core')} share hardware threads, so each slows another down.",
+            f"Use at most {counted(cores, 'rank')}: each then has a core of its own.",
         )
     nodes = tuple(node.cpus for node in topology.nodes)
     for groups, what in (

@@ -14,6 +14,7 @@ import zlib
 from typing import TYPE_CHECKING
 
 from hockney.errors import StoreError
+from hockney.units import counted
 
 if TYPE_CHECKING:
     from hockney.model import Int64Array
@@ -53,7 +54,7 @@ def decode(blob: bytes) -> Int64Array:
         raise StoreError("samples are damaged: they end within their head")
     width, ranks, count = _HEAD.unpack_from(plain)
     if width not in (4, 8) or len(plain) != _HEAD.size + width * ranks * count:
-        raise StoreError(f"samples are damaged: {len(plain)} bytes can't hold {ranks} x {count} numbers")
+        raise StoreError(f"samples are damaged: {counted(len(plain), 'byte')} can't hold {ranks} x {count} numbers")
     lanes = np.frombuffer(plain, dtype=np.uint8, offset=_HEAD.size).reshape(width, ranks * count)
     zigzag = np.ascontiguousarray(lanes.T).reshape(-1).view(f"<u{width}").astype(np.uint64)
     delta = (zigzag >> np.uint64(1)).view(np.int64) ^ -(zigzag & np.uint64(1)).view(np.int64)

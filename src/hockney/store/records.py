@@ -14,7 +14,8 @@ from hockney.stats.states import Signs
 class RunSummary:
     """One line of the list of runs. `points` counts them by status; statuses without a point are absent.
 
-    `idle_s` is how long it lay between its end and its going on; None in a run stored before that was noted.
+    `seen_unix_s` is when it ended or, of one without an end, when it was last heard of; `idle_s` is how long it lay
+    between its end and its going on; None in a run stored before that was noted.
     """
 
     id: int
@@ -23,6 +24,7 @@ class RunSummary:
     suite: str
     started_unix_s: float
     finished_unix_s: float | None
+    seen_unix_s: float
     idle_s: float | None
     status: RunStatus
     rounds: int
@@ -32,9 +34,12 @@ class RunSummary:
     @property
     def measured_s(self) -> float | None:
         """How long it was measured, all told; None while it is, for one that was killed, and where it is not known."""
-        if self.finished_unix_s is None or self.idle_s is None:
-            return None
-        return self.finished_unix_s - self.started_unix_s - self.idle_s
+        return None if self.finished_unix_s is None else self.measured_least_s
+
+    @property
+    def measured_least_s(self) -> float | None:
+        """The same at the least: of one without an end until it was last heard of."""
+        return None if self.idle_s is None else self.seen_unix_s - self.started_unix_s - self.idle_s
 
 
 @dataclass(frozen=True)

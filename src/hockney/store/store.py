@@ -14,9 +14,22 @@ from hockney.errors import StoreError, UsageError, unknown
 from hockney.model import Launch, Point, PointStatus, RunInfo, RunStatus, Visit, Warning_
 from hockney.stats.states import State, classify
 from hockney.store import codec, opening, rows
-from hockney.store.lock import is_measured_now
+from hockney.store.lock import alone, is_measured_now
 from hockney.store.records import RunSummary, StoredPoint, StoredRun, VisitSummary
+from hockney.units import counted
 
+# When a run that has no end was last heard of: it began or went on, or a visit of it was stored.
+_SEEN = (
+    "max(started_unix_s, coalesce(resumed_unix_s, 0), coalesce((SELECT max(visit.started_unix_s) FROM visit JOIN point "
+    "ON point.id = point_id WHERE run_id = run.id), 0))"
+)
+# In this order nothing is left that names what is gone.
+_DELETIONS = (
+    "visit_samples WHERE visit_id IN (SELECT visit.id FROM visit JOIN point ON point.id = point_id WHERE run_id = ?)",
+    "visit WHERE point_id IN (SELECT id FROM point WHERE run_id = ?)",
+    *(f"{table} WHERE run_id = ?" for table in ("point", "launch", "warning")),
+    "run WHERE id = ?",
+)
 _REFERENCE = re.compile(r"(?P<name>.+?)(?:~(?P<back>\d+))?")
 
 
@@ -70,15 +83,13 @@ class Store:
     def resume_run(self, run_id: int) -> None:
         """Say that a run goes on: its status is "running" again. The time since it ended was not measured.
 
-        One that was killed ended with its last visit, as far as is known, or as it had begun or gone on.
+        One that was killed ended when it was last heard of, as far as is known.
         """
         now_s = time.time()
         with self._transaction():
             self._db.execute(
                 "UPDATE run SET status = ?, finished_unix_s = NULL, resumed_unix_s = ?, idle_s = idle_s + max(0, ? - "
-                "coalesce(finished_unix_s, max(started_unix_s, coalesce(resumed_unix_s, 0), coalesce((SELECT "
-                "max(visit.started_unix_s) FROM visit JOIN point ON point.id = point_id WHERE run_id = run.id), 0)))) "
-                "WHERE id = ?",
+                f"coalesce(finished_unix_s, {_SEEN})) WHERE id = ?",
                 (RunStatus.RUNNING.value, now_s, now_s, run_id),
             )
 
@@ -88,6 +99,22 @@ class Store:
             self._db.execute(
                 "UPDATE run SET status = ?, finished_unix_s = ? WHERE id = ?", (status.value, time.time(), run_id)
             )
+
+    def label_run(self, run_id: int, label: str | None) -> None:
+        """Give a run another label, or none."""
+        with self._transaction():
+            self._db.execute("UPDATE run SET label = ? WHERE id = ?", (label, run_id))
+
+    def delete_run(self, run_id: int) -> None:
+        """Take a run away with all that was measured in it. No later run gets its number, but the room it took.
+
+        Raises UsageError where another program measures it.
+        """
+        with alone(self.path, run_id), self._transaction():
+            for rows_of_run in _DELETIONS:
+                self._db.execute(f"DELETE FROM {rows_of_run}", (run_id,))
+        self._point_ids.pop(run_id, None)
+        self._launches_of.pop(run_id, None)
 
     def add_launch(self, run_id: int, launch: Launch) -> int:
         """Store one start of a job; gives the `launch_id` of its visits."""
@@ -151,8 +178,8 @@ class Store:
             of_run[PointStatus(status)] = of_run.get(PointStatus(status), 0) + count
             transports.setdefault(run_id, set()).add(transport)
         found = self._all(
-            "SELECT id, label, command, suite, started_unix_s, finished_unix_s, status, rounds, idle_s FROM run "
-            "ORDER BY id"
+            "SELECT id, label, command, suite, started_unix_s, finished_unix_s, status, rounds, idle_s, "
+            f"coalesce(finished_unix_s, {_SEEN}) FROM run ORDER BY id"
         )
         return [
             rows.summary_of_run(
@@ -184,7 +211,8 @@ class Store:
             return exact[0]
         if reference.isdecimal():
             nearest = min(numbers, key=lambda run_id: abs(run_id - int(reference)))
-            raise UsageError(f"there is no run {reference}: the nearest is {nearest}, the newest {numbers[0]}")
+            newest = "the newest" if nearest == numbers[0] else f"the newest {numbers[0]}"
+            raise UsageError(f"there is no run {reference}: the nearest is {nearest}, {newest}")
         match = _REFERENCE.fullmatch(reference)
         name, back = (match["name"], int(match["back"] or 0)) if match else (reference, 0)
         named = numbers if name == "last" else [run_id for run_id, label in known if label == name]
@@ -193,7 +221,7 @@ class Store:
             raise unknown("run", reference, ["last", *labels, *map(str, numbers)], listed_by="hockney runs")
         if back >= len(named):
             raise UsageError(
-                f"unknown run '{reference}': '{name}' names {len(named)} run{'s' if len(named) > 1 else ''}, "
+                f"unknown run '{reference}': '{name}' names {counted(len(named), 'run')}, "
                 f"the oldest is {name}~{len(named) - 1}, run {named[-1]}"
             )
         return named[back]
@@ -308,4 +336,4 @@ class Store:
             (rounds,) = self._db.execute("SELECT rounds FROM run WHERE id = ?", (run_id,)).fetchone()
         except (sqlite3.Error, TypeError):
             return ""
-        return f"; {rounds} rounds up to here are stored, and `hockney run --resume` goes on from them"
+        return f"; stored up to here: {counted(rounds, 'round')}, and `hockney run --resume` goes on from there"

@@ -93,6 +93,8 @@ Launches = Annotated[int, Field(ge=1, le=1000, strict=True)]
 class Series(BaseModel):
     """One curve: a pattern over sizes, for each number of ranks. `refine` adds sizes where the curve bends.
 
+    Ranks and sizes that are not given are the pattern's own: not every one runs on two, or takes 8 B.
+
     `pairs = "all"`: a curve for every source and target among the ranks; of a ring, for every distance; of rounds, for
     every round. `ranks = "cpus"`: as many as there are CPUs, unless the user says how many.
     """

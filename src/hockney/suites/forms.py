@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import sys
@@ -9,10 +10,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from hockney.errors import UsageError, unknown
-from hockney.units import ordinal
+from hockney.units import counted, ordinal
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -89,6 +90,16 @@ def some(value: tuple[Any, ...]) -> tuple[Any, ...]:
     return value
 
 
+def well_formed(kind: Any, value: Any) -> list[Any]:
+    """What a value, or each item of a list, gives that has the form of a tuple's type; the rest is told elsewhere."""
+    adapter = TypeAdapter[tuple[Any, ...]](kind)
+    found: list[Any] = []
+    for item in value if isinstance(value, list) else [value]:
+        with contextlib.suppress(ValidationError):
+            found += adapter.validate_python(item)
+    return found
+
+
 def read_model(path: Path, what: str, whole: type[Model], part: type[BaseModel], check: Check | None = None) -> Model:
     """A file as a model; `part` is the model of its tables, and `what` is what the file is called.
 
@@ -109,7 +120,7 @@ def read_model(path: Path, what: str, whole: type[Model], part: type[BaseModel],
     except ValidationError as error:
         wrong = _form_errors(error, whole, part) + wrong
     if wrong:
-        lines = [f"{path} has {len(wrong)} error{'s' if len(wrong) > 1 else ''}:"]
+        lines = [f"{path} has {counted(len(wrong), 'error')}:"]
         raise UsageError("\n".join([*lines, *(f"  {_for_people(place)}: {message}" for place, message in wrong)]))
     return model
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from hockney.errors import UsageError, unknown
-from hockney.units import format_bytes
+from hockney.units import counted, format_bytes
 from hockney.worker import mpi, pvm, shmem
 from hockney.worker.build import Recipe, build_worker
 from hockney.worker.errors import BuildError, ProtocolError
@@ -73,6 +73,34 @@ class PatternInfo:
         if not self.options:
             raise UsageError(f"{self.name} has no options, so no '{name}'")
         raise unknown(f"option of {self.name}", name, [option.name for option in self.options])
+
+    @property
+    def ranks_default(self) -> int:
+        """On how many ranks it runs where nobody says it: on two, if it can."""
+        least, most, _ = self.ranks
+        return least if least == most else max(2, least)
+
+    @property
+    def bytes_default(self) -> int:
+        """The size of its messages where nobody says it: 8 B, if it takes them; 0 where it has no sizes."""
+        return max(8, self.grain_bytes) if self.sized else 0
+
+    def ranks_obstacle(self, ranks: int, options: Sequence[tuple[str, str]] = ()) -> str | None:
+        """Why it never runs on so many ranks with these options; None where it may."""
+        if self.senders is not None:
+            senders = int(dict(options).get(self.senders, self.option(self.senders).default))
+            if senders >= ranks - 1:
+                given = f"{self.name} with {self.senders}={senders} on {counted(ranks, 'rank')}"
+                return f"{given} has no receivers: it needs {senders + 2} ranks or more"
+        least, most, step = self.ranks
+        if ranks < least or (most and ranks > most) or ranks % step:
+            rule = counted(least, "rank") if least == most else f"{least} or more ranks"
+            return f"{self.name} runs on {rule}{f', a multiple of {step}' if step > 1 else ''}, not on {ranks}"
+        return None
+
+    def sizes_obstacle(self, sizes_bytes: Iterable[int]) -> str | None:
+        """Why it never takes some of these sizes, which are named; None where it may."""
+        return _grain_obstacle(self.name, self.grain_bytes, sizes_bytes)
 
     def options_obstacle(self, ranks: int, options: Sequence[tuple[str, str]]) -> str | None:
         """Why there is no rank for what the options say of ends, distance or round; None where there is."""
@@ -177,19 +205,11 @@ class Catalogue:
         lack = _what_it_lacks(pattern, transport, size_bytes, options)
         if lack is not None:
             return lack
-        if pattern.senders is not None:
-            senders = int(dict(options).get(pattern.senders, pattern.option(pattern.senders).default))
-            if senders >= ranks - 1:
-                given = f"{pattern.name} with {pattern.senders}={senders} on {ranks} ranks"
-                return f"{given} has no receivers: it needs {senders + 2} ranks or more"
-        least, most, step = pattern.ranks
-        if ranks < least or (most and ranks > most) or ranks % step:
-            rule = f"{least}" if least == most else f"{least} or more"
-            return f"{pattern.name} runs on {rule} ranks{f', a multiple of {step}' if step > 1 else ''}, not on {ranks}"
-        alone = pattern.options_obstacle(ranks, options)
-        if alone is not None:
-            return alone
-        unfit = _grain_obstacle(pattern.name, size_bytes, pattern.grain_bytes)
+        unfit = (
+            pattern.ranks_obstacle(ranks, options)
+            or pattern.options_obstacle(ranks, options)
+            or pattern.sizes_obstacle([size_bytes])
+        )
         if unfit is not None:
             return unfit
         if transport.max_bytes and size_bytes > transport.max_bytes:
@@ -220,14 +240,17 @@ def _what_it_lacks(
         hint = "; algorithm=native does without" if own else ""
         return f"{pattern.name} needs {_WORDS.get(need, need)}, which {transport.name} does not offer{hint}"
     if native and pattern.sized:
-        return _grain_obstacle(f"{collective} of {transport.name}", size_bytes, transport.grain_bytes)
+        return _grain_obstacle(f"{collective} of {transport.name}", transport.grain_bytes, [size_bytes])
     return None
 
 
-def _grain_obstacle(who: str, size_bytes: int, grain_bytes: int) -> str | None:
-    if grain_bytes and (size_bytes == 0 or size_bytes % grain_bytes):
-        return f"{who} takes sizes that are multiples of {format_bytes(grain_bytes)}, not {format_bytes(size_bytes)}"
-    return None
+def _grain_obstacle(who: str, grain_bytes: int, sizes_bytes: Iterable[int]) -> str | None:
+    unfit = [format_bytes(size) for size in sizes_bytes if grain_bytes and (size == 0 or size % grain_bytes)]
+    return (
+        f"{who} takes sizes that are multiples of {format_bytes(grain_bytes)}, not {', '.join(unfit)}"
+        if unfit
+        else None
+    )
 
 
 def split_name(name: str) -> tuple[str, str, str]:

@@ -17,6 +17,9 @@ from hockney.errors import UsageError
 from hockney.worker.errors import LaunchFailed
 from hockney.worker.libraries import Library
 
+START_LIMIT_S = 60
+"""How long a job may take to start where nobody says it: a batch system or a slow network may need some of it."""
+
 JOIN_ADDRESS = "@ADDRESS@"
 """Stands in the command lines of joining ranks for HOST:PORT, which rank 0 tells when it listens."""
 
@@ -45,6 +48,7 @@ class Job:
     mpi: str = ""
     is_wheel: bool = False
     remote_shell: tuple[str, ...] = DEFAULT_REMOTE_SHELL
+    start_limit_s: int = START_LIMIT_S
 
 
 @dataclass(frozen=True)
@@ -110,6 +114,7 @@ def _worker(job: Job, *more: str, cpus: tuple[int, ...] | None = None) -> tuple[
         *("-t", job.transport, "-n", str(job.ranks)),
         *(("--bind", ",".join(map(str, pinned))) if pinned else ()),
         *(("--oversubscribed",) if job.oversubscribed else ()),
+        *(("--start-limit", str(job.start_limit_s)) if job.start_limit_s != START_LIMIT_S else ()),
         *more,
     )
 

@@ -35,11 +35,10 @@ from hockney.worker.errors import (
     WorkerRefused,
     WorkerTimedOut,
 )
-from hockney.worker.launch import JOIN_ADDRESS, Launch
+from hockney.worker.launch import JOIN_ADDRESS, START_LIMIT_S, Launch
 
 Answer = TypeVar("Answer")
 
-START_LIMIT_S = 60.0
 # The worker ends itself when a command's limit passes; only when it can't, this much later, we do.
 _GRACE_S = 4.0
 _LAST_WORDS_S = 3.0
@@ -250,7 +249,7 @@ class WorkerSession:
     def _timed_out(self, doing: str, limit_s: float) -> WorkerError:
         self.kill()
         if not self._greeted:
-            return self._not_started(f"no answer within {self._start_limit_s:g} s")
+            return self._not_started(f"no answer within {self._start_limit_s:g} s (`hockney run --limit` gives longer)")
         return WorkerTimedOut(doing, limit_s, self._reason())
 
     def _died(self, doing: str, limit_s: float) -> WorkerError:

@@ -10,7 +10,7 @@ from hockney.library import Run
 from hockney.machine.files import format_cpus
 from hockney.report.classic.layout import contents
 from hockney.report.classic.values import Column, Table
-from hockney.units import format_bytes, format_ns
+from hockney.units import counted, format_bytes, format_ns
 
 _UNKNOWN = "unknown"
 
@@ -49,7 +49,7 @@ def scabench_descriptions(run: Run) -> tuple[Table, Table]:
     hardware = {
         "Operating system": _system(facts),
         "Network interface": _interfaces(facts, len(hosts)),
-        "Network topology": f"{len(hosts)} host{'s' if len(hosts) != 1 else ''}: {_joined(hosts)}" if hosts else None,
+        "Network topology": f"{counted(len(hosts), 'host')}: {_joined(hosts)}" if hosts else None,
         "Mother board": _joined(
             text
             for text in (

@@ -17,7 +17,7 @@ from hockney.library import Series
 from hockney.report.classic.layout import contents
 from hockney.report.classic.reading import NOT_PLANNED, QUANTITIES, Reading, blank, surest
 from hockney.report.classic.values import Cell, Column, Measured, Table
-from hockney.units import format_bytes
+from hockney.units import counted, format_bytes
 
 JUMP = 0.2
 _PVM = "pvm"
@@ -262,7 +262,7 @@ def _left_out(name: str, curve: Sequence[Series], measured: int, known: int, rea
         (len(curve) - figures, "without a figure"),
     )
     told = ", ".join(f"{number} {why}" for number, why in counts if number)
-    return [f"{method_of(name)}: of {len(curve)} sizes, left out: {told}."] if told else []
+    return [f"{method_of(name)}: of {counted(len(curve), 'size')}, left out: {told}."] if told else []
 
 
 # ---- latency beside bandwidth --------------------------------------------------------------------------------------

@@ -87,7 +87,7 @@ def _groups(spec: Mapping[str, Any], reading: Reading) -> list[_Group]:
     for series in reading.series(*spec["patterns"]):
         point = series.point
         told = options_text(pair for pair in point.options if pair[0] not in spec["places"])
-        parts = (point.transport, f"{point.pattern} {told}".strip(), f"{point.ranks} ranks")
+        parts = (point.transport, f"{point.pattern} {told}".strip(), point.ranks_text)
         found.setdefault(parts, []).append(series)
     return [_Group(parts, tuple(members)) for parts, members in found.items()]
 
@@ -322,7 +322,7 @@ def _gets(
     several = len({one.point.ranks for one in gets}) > 1
     for series in gets:
         if wanted_bytes in (0, series.point.bytes) and series.point.bytes > 0:
-            ranks = f", {series.point.ranks} ranks" if several else ""
+            ranks = f", {series.point.ranks_text}" if several else ""
             found.setdefault(f"{series.point.transport}{ranks}", []).append(series)
     rows = []
     for where, members in found.items():

@@ -17,6 +17,7 @@ typedef struct hk_args {
     int rank;           /* --rank: a job over several hosts; -1: a local job */
     const char *listen; /* --listen HOST: rank 0 of such a job */
     const char *join;   /* --join HOST:PORT: every other rank */
+    int start_limit_s;  /* --start-limit: how long ranks wait for each other when they start */
 } hk_args_t;
 
 typedef struct hk_family {

@@ -10,8 +10,6 @@
 
 #include "control.h"
 
-enum { START_LIMIT_S = 60 };
-
 /* Slurm's comes last but one: a batch shell hands its own 0 down to everything that an mpiexec starts in it. */
 static int told_local_rank(void)
 {
@@ -91,8 +89,8 @@ static hk_status_t listen_for_others(const hk_world_t *world, int *listener_p, h
 
 /* The control star, bootstrapped by one broadcast of the library: a waiting rank then sleeps in a read, which few
  * libraries let it do. */
-static hk_status_t join_star(const hk_world_t *world, hk_status_t (*broadcast)(int, void *, size_t),
-                             hk_control_t *control_p)
+static hk_status_t join_star(const hk_args_t *args, const hk_world_t *world,
+                             hk_status_t (*broadcast)(int, void *, size_t), hk_control_t *control_p)
 {
     hk_address_t address = {0};
     int listener = -1;
@@ -103,8 +101,8 @@ static hk_status_t join_star(const hk_world_t *world, hk_status_t (*broadcast)(i
     if (status != HK_OK) {
         return status;
     }
-    return world->rank == 0 ? hk_control_accept(listener, &address, world->size, START_LIMIT_S, control_p)
-                            : hk_control_connect(&address, world->rank, world->size, START_LIMIT_S, control_p);
+    return world->rank == 0 ? hk_control_accept(listener, &address, world->size, args->start_limit_s, control_p)
+                            : hk_control_connect(&address, world->rank, world->size, args->start_limit_s, control_p);
 }
 
 int hk_launched_run(const hk_args_t *args, const hk_world_t *world, bool pinned,
@@ -121,7 +119,7 @@ int hk_launched_run(const hk_args_t *args, const hk_world_t *world, bool pinned,
     if (!pinned && hk_pin(args, world->local_rank) != HK_OK) {
         return HK_EXIT_FAILED;
     }
-    if (join_star(world, broadcast, &control) != HK_OK) {
+    if (join_star(args, world, broadcast, &control) != HK_OK) {
         return HK_EXIT_FAILED;
     }
     const hk_job_t job = {

@@ -16,7 +16,7 @@
 #include "control.h"
 #include "family.h"
 
-enum { JOIN_LIMIT_S = 30, RANKS_MAX = 4096 };
+enum { RANKS_MAX = 4096 };
 
 /* The star of control sockets before it is handed out: hub[r] is rank 0's end, rim[r] is rank r's. */
 typedef struct star {
@@ -344,13 +344,13 @@ static int start_remote(const hk_args_t *args)
         if (status == HK_OK) {
             memcpy(address.token, token, sizeof token);
             tell_address(&address);
-            status = hk_control_accept(listener, &address, args->size, JOIN_LIMIT_S, &control);
+            status = hk_control_accept(listener, &address, args->size, args->start_limit_s, &control);
         }
     } else if (status == HK_OK) {
         status = parse_address(args->join, &address);
         if (status == HK_OK) {
             memcpy(address.token, token, sizeof token);
-            status = hk_control_connect(&address, args->rank, args->size, JOIN_LIMIT_S, &control);
+            status = hk_control_connect(&address, args->rank, args->size, args->start_limit_s, &control);
         }
     }
     if (status != HK_OK) {

@@ -11,10 +11,10 @@
 #include "registry.h"
 #include "version.h"
 
-enum { CPUS_MAX = 4096 };
+enum { CPUS_MAX = 4096, START_LIMIT_S = 60, START_LIMIT_MAX_S = 86400 };
 
 static const char usage[] =
-    "usage: worker [-t TRANSPORT] [-n RANKS] [--bind CPU,CPU,…] [--oversubscribed]\n"
+    "usage: worker [-t TRANSPORT] [-n RANKS] [--bind CPU,CPU,…] [--oversubscribed] [--start-limit SECONDS]\n"
     "       worker -t tcp -n RANKS --rank 0 --listen HOST | --rank R --join HOST:PORT\n"
     "       worker --describe | --version\n"
     "Commands are read from standard input, one a line: hello, measure, floor, quit (docs/protocol.md).\n";
@@ -67,6 +67,10 @@ static int take_value(hk_args_t *args, const char *option, char *value, int *cpu
         args->cpus = cpus;
         return parse_cpus(value, cpus, &args->cpus_count) == 0 ? 0 : refuse_start("not a list of CPUs:", value);
     }
+    if (strcmp(option, "--start-limit") == 0) {
+        args->start_limit_s = parse_number(value, START_LIMIT_MAX_S);
+        return args->start_limit_s > 0 ? 0 : refuse_start("not a number of seconds:", value);
+    }
     if (strcmp(option, "--listen") == 0) {
         args->listen = value;
         return 0;
@@ -81,7 +85,7 @@ static int take_value(hk_args_t *args, const char *option, char *value, int *cpu
 int main(int argc, char **argv)
 {
     int cpus[CPUS_MAX];
-    hk_args_t args = {.tp = hk_transports[0], .rank = -1};
+    hk_args_t args = {.tp = hk_transports[0], .rank = -1, .start_limit_s = START_LIMIT_S};
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--describe") == 0) {
             return hk_describe(STDOUT_FILENO) == HK_OK ? HK_EXIT_OK : HK_EXIT_FAILED;
