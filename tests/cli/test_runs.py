@@ -44,14 +44,21 @@ def test_a_run_is_deleted_with_all_that_hangs_on_it(cli: Cli, path: Path) -> Non
         launch_id = max(store.run(kept).launches)
         store.write_round(kept, [make_visit(make_point(8), launch_id=launch_id)])
         store.finish_run(kept, RunStatus.DONE)
-    ended = cli("runs", "--delete", "2")
-    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "run 2 is deleted\n", "")
+    before = rows(path)
+    asked = cli("runs", "--delete", "2")
+    assert (asked.returncode, asked.stdout) == (2, "")
+    assert "run 2 (mine, " in asked.stderr
+    assert f"would be deleted from {path} for good: --yes does it" in " ".join(asked.stderr.split())
+    assert rows(path) == before
+    ended = cli("runs", "--delete", "2", "--yes")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert " ".join(ended.stdout.split()) == f"run 2 is deleted from {path}"
     assert rows(path) == {"run": 2, "launch": 1, "point": 1, "visit": 1, "visit_samples": 1, "warning": 0}
     with Store.open(path) as store:
         assert [one.id for one in store.runs()] == [1, kept]
         assert len(store.visits(store.points(kept)[0])) == 1
         assert store.find_run("last~1") == 1
-    assert cli("runs", "--delete", str(kept)).returncode == 0
+    assert cli("runs", "--delete", str(kept), "--yes").returncode == 0
     with Store.open(path) as store:
         assert store.find_run("last") == 1
         assert store.create_run(make_info()) == kept + 1  # no number is given twice
@@ -69,13 +76,15 @@ def test_only_a_number_deletes_and_a_wrong_one_deletes_nothing(cli: Cli, path: P
         assert (ended.returncode, ended.stdout) == (2, "")
         assert said in ended.stderr
     assert rows(path) == before
-    assert cli("runs", "--delete", "1", "--store", "missing.db").returncode == 3
+    assert cli("runs", "--delete", "1", "--yes", "--store", "missing.db").returncode == 3
 
 
 def test_several_are_deleted_at_once_and_what_their_label_names_now_is_said(cli: Cli, path: Path) -> None:
     with Store.open(path) as store:
         newer = [store.create_run(make_info("base")) for _ in range(2)]
-    ended = cli("runs", "--json", *(word for number in (*newer, newer[0]) for word in ("--delete", str(number))))
+    ended = cli(
+        "runs", "--json", "--yes", *(word for number in (*newer, newer[0]) for word in ("--delete", str(number)))
+    )
     assert (ended.returncode, ended.stderr) == (0, "the label 'base' names run 1 now\n")
     assert json.loads(ended.stdout)["deleted"] == newer
 
@@ -89,7 +98,7 @@ def test_a_run_that_another_program_measures_is_not_deleted(cli: Cli, tmp_path: 
     )
     try:
         wait_for_a_round(tmp_path / "results.db")
-        refused = cli("runs", "--delete", "1")
+        refused = cli("runs", "--delete", "1", "--yes")
         named = cli("runs", "--label", "1", "live")
         shown = cli("runs").stdout.splitlines()[-1]
     finally:
@@ -104,7 +113,7 @@ def test_a_run_that_another_program_measures_is_not_deleted(cli: Cli, tmp_path: 
     assert "killed" in killed
     assert killed[-3:] == ["or", "more", "shm"]  # measured until its last visit, at the least
     assert "`hockney run --resume 1` goes on with it" in cli("show", "live").stdout
-    assert cli("runs", "--delete", "1").returncode == 0
+    assert cli("runs", "--delete", "1", "--yes").returncode == 0
     assert [one.name for one in tmp_path.glob("results.db-run*")] == []
 
 

@@ -54,10 +54,10 @@ def relabel(results: Store, reference: str, label: str | None) -> int:
     return run_id
 
 
-def delete(results: Store, words: Sequence[str]) -> list[int]:
-    """Take runs away, named by their numbers; gives these. Says which run a label of them names from now on.
+def numbers_of(results: Store, words: Sequence[str]) -> list[int]:
+    """The numbers by which runs are named for good, each once.
 
-    Raises UsageError, before anything is deleted, for a run that there is not or that is named by another word.
+    Raises UsageError for a run that there is not or that is named by another word.
     """
     numbers = [results.find_run(word) for word in words]
     for word, number in zip(words, numbers, strict=True):
@@ -65,14 +65,19 @@ def delete(results: Store, words: Sequence[str]) -> list[int]:
             raise UsageError(
                 f"--delete takes a run's number, since '{word}' does not always name the same: it is {number}"
             )
+    return list(dict.fromkeys(numbers))
+
+
+def delete(results: Store, numbers: Sequence[int]) -> list[int]:
+    """Take these runs away; gives their numbers. Says which run a label of them names from now on."""
     labels = {run.id: run.label for run in results.runs()}
-    for number in dict.fromkeys(numbers):
+    for number in numbers:
         results.delete_run(number)
     for label in dict.fromkeys(label for number in numbers for label in [labels[number]] if label is not None):
         same = _runs_labelled(label, results)
         if same:
             remark(f"the label '{label}' names run {same[-1]} now")
-    return list(dict.fromkeys(numbers))
+    return list(numbers)
 
 
 def _runs_labelled(label: str, results: Store) -> list[int]:

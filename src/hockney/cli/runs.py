@@ -12,11 +12,12 @@ from hockney.cli import complete, render
 from hockney.cli.common import command
 from hockney.cli.render import Column
 from hockney.cli.times import local_time
+from hockney.errors import UsageError
 from hockney.model import PointStatus
 from hockney.units import format_duration_s
 
 if TYPE_CHECKING:
-    from hockney.store import RunSummary
+    from hockney.store import RunSummary, Store
 
 _ENDED = (PointStatus.PRECISE, PointStatus.BUDGET, PointStatus.STOPPED)
 
@@ -25,7 +26,7 @@ _ENDED = (PointStatus.PRECISE, PointStatus.BUDGET, PointStatus.STOPPED)
     "runs",
     example="""hockney runs
     hockney runs --label 12 nightly
-    hockney runs --delete 12""",
+    hockney runs --delete 12 --yes""",
 )
 @click.option(
     "--label",
@@ -42,7 +43,10 @@ _ENDED = (PointStatus.PRECISE, PointStatus.BUDGET, PointStatus.STOPPED)
     help="Take a run away with all that was measured in it; its number is not given again.",
     shell_complete=complete.run_numbers,
 )
-def runs(label: tuple[str, str] | None, doomed: Sequence[str], *, as_json: bool, store: Path | None) -> None:
+@click.option("--yes", "is_sure", is_flag=True, help="Really delete: without it, what would be is said.")
+def runs(
+    label: tuple[str, str] | None, doomed: Sequence[str], is_sure: bool, *, as_json: bool, store: Path | None
+) -> None:
     """List the runs that are stored.
 
     A run is named by its number, by its label (the newest that has it; LABEL~1 is the one before), by `last`, or by
@@ -55,7 +59,7 @@ def runs(label: tuple[str, str] | None, doomed: Sequence[str], *, as_json: bool,
     path = store or default_path()
     refuse_mistyped(path)
     if label is not None or doomed:
-        _change(path, label, doomed, as_json=as_json)
+        _change(path, label, doomed, is_sure=is_sure, as_json=as_json)
         return
     if store is None and not path.exists():
         found: list[RunSummary] = []  # nothing is wrong yet; a file that was named and isn't there is
@@ -74,13 +78,16 @@ def runs(label: tuple[str, str] | None, doomed: Sequence[str], *, as_json: bool,
         render.say("There are no runs yet: hockney quick makes one.")
 
 
-def _change(path: Path, label: tuple[str, str] | None, doomed: Sequence[str], *, as_json: bool) -> None:
-    from hockney.cli.labels import delete, relabel
+def _change(path: Path, label: tuple[str, str] | None, doomed: Sequence[str], *, is_sure: bool, as_json: bool) -> None:
+    from hockney.cli.labels import delete, numbers_of, relabel
     from hockney.store import Store
 
     with Store.open(path, create=False) as results:
+        numbers = numbers_of(results, doomed)
+        if numbers and not is_sure:
+            raise UsageError(f"{_named(results, numbers)} would be deleted from {path} for good: --yes does it")
         labelled = None if label is None else relabel(results, label[0], label[1] or None)
-        deleted = delete(results, doomed)
+        deleted = delete(results, numbers)
     if as_json:
         render.print_json("runs", {"store": str(path), "labelled": labelled, "deleted": deleted})
         return
@@ -88,7 +95,15 @@ def _change(path: Path, label: tuple[str, str] | None, doomed: Sequence[str], *,
         words = f"the label '{label[1]}'" if label[1] else "no label"
         render.say(f"run {labelled} has {words} now")
     for number in deleted:
-        render.say(f"run {number} is deleted")
+        render.say(f"run {number} is deleted from {path}")
+
+
+def _named(results: Store, numbers: Sequence[int]) -> str:
+    """`run 3 (quick, 2026-11-21 04:43), run 4 (…)`."""
+    runs = {run.id: run for run in results.runs()}
+    return ", ".join(
+        f"run {number} ({runs[number].suite}, {local_time(runs[number].started_unix_s)})" for number in numbers
+    )
 
 
 def _row(run: RunSummary) -> list[str]:
