@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -180,10 +179,11 @@ def _against_bare(place: Place, name: str, transport: str, size: int, before: Se
 
 def _with_fixed_buffers(place: Place, size: int) -> Series:
     name = "tcp, receive buffers of one size"
-    tried = subprocess.run([*_BUFFERS_FIXED, "true"], capture_output=True, text=True, check=False)
-    if tried.returncode != 0:
+    try:
+        bare.run([*_BUFFERS_FIXED, "true"])
+    except (OSError, bare.BareFailed) as error:
         what = f"{name}: half round trip, {format_bytes(size)}"
-        return Absent(name, what, _SOCKET_TARGET, f"no network of its own: {tried.stderr.strip()[:200]}")
+        return Absent(name, what, _SOCKET_TARGET, f"no network of its own: {error}")
     return _against_bare(place, name, "tcp", size, _BUFFERS_FIXED)
 
 

@@ -14,6 +14,9 @@ from hockney.archive import machines
 from hockney.cli import explain as cli_explain
 from hockney.cli import run
 from hockney.explain import Explanation, Finding
+from hockney.explain.finding import Evidence
+from hockney.explain.gathered import gather
+from hockney.fit import Estimate
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +68,25 @@ def test_what_is_printed_says_the_same(real_store: Path, capsys: pytest.CaptureF
     unfolded = " ".join(printed.split())
     for finding in told["findings"]:
         assert finding["sentence"] in unfolded
+
+
+def test_a_fall_is_not_gathered_with_a_jump_and_states_are_gathered() -> None:
+    def switch(transport: str, state: str, jump_ns: float, effect: float) -> Finding:
+        jump = Evidence("jump", Estimate(jump_ns, jump_ns - 1, jump_ns + 1), "ns")
+        return Finding("protocol switch", transport, "", effect, state=state, evidence=(jump,))
+
+    gathered = gather(
+        [
+            switch("tcp", "near", 400.0, 0.5),
+            switch("unix", "near", -300.0, 0.4),
+            switch("tcp", "far", 500.0, 0.3),
+            switch("shm", "near", 50.0, 0.2),
+        ]
+    )
+    assert [(one.strongest.transport, one.also) for one in gathered] == [
+        ("tcp", "Also on tcp (far), shm."),
+        ("unix", ""),
+    ]
 
 
 def test_the_strongest_are_told_once_for_all_their_transports(

@@ -53,8 +53,8 @@ def test_the_remedy_measures_the_same_curve_as_closely_as_its_sizes_lie() -> Non
 def test_a_run_that_looked_for_the_place_in_vain_is_told_to_take_longer() -> None:
     (switch,) = found("protocol switches", reading(stepped(2048, 1500.0), refined_s=25.0))
     assert switch.remedy == (
-        "This run ended before it had found the place: "
-        "`hockney run pingpong -t mpi@openmpi-4.1.4 -n 2 --refine --time 50s` has more time."
+        "This run has not found the place: "
+        "`hockney run pingpong -t mpi@openmpi-4.1.4 -n 2 --refine --time 50s` has twice its time."
     )
 
 

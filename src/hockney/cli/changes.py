@@ -33,6 +33,8 @@ def verdict_sentence(found: Comparison) -> str:
     text = ", ".join(f"{counts[verdict]} {word}" for verdict, word in words.items() if counts[verdict])
     reasons = Counter(change.reason for change in found.changes if change.verdict is Verdict.UNDECIDED)
     for reason, count in reasons.most_common(1):
+        if 2 * count <= counts[Verdict.UNDECIDED]:
+            break  # no reason is that of most
         most = "all" if count == counts[Verdict.UNDECIDED] else f"{count} of them"
         text += f", {most} because {reason}"
     return f"Verdict: {text}"

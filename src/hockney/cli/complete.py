@@ -31,11 +31,6 @@ def states(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[
     return _beginning(incomplete, (word for word in words if " " not in word))
 
 
-def run_numbers(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Numbers of runs, the newest first."""
-    return _beginning(incomplete, [str(run.id) for run in reversed(_stored(ctx))])
-
-
 def _stored(ctx: click.Context) -> list[RunSummary]:
     with _quietly():
         from hockney.store import Store

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hockney.cli.streams import remark
@@ -44,40 +43,22 @@ def tell_of_label(label: str | None, results: Store, display: Display) -> None:
 
 
 def relabel(results: Store, reference: str, label: str | None) -> int:
-    """Give a run another label, or none; gives its number. Says which run the label names where several have it."""
+    """Give a run another label, or none; gives its number.
+
+    Says which run the old label names now, and which one the new label where several have it.
+    """
     check_label(label)
     run_id = find_run(results, reference)
+    old = next(run.label for run in results.runs() if run.id == run_id)
     results.label_run(run_id, label)
+    if old is not None and old != label:
+        left = _runs_labelled(old, results)
+        if left:
+            remark(f"the label '{old}' names run {left[-1]} now")
     same = [] if label is None else _runs_labelled(label, results)
     if len(same) > 1:
         remark(f"{len(same)} runs have the label '{label}': it names the newest of them, run {same[-1]}")
     return run_id
-
-
-def numbers_of(results: Store, words: Sequence[str]) -> list[int]:
-    """The numbers by which runs are named for good, each once.
-
-    Raises UsageError for a run that there is not or that is named by another word.
-    """
-    numbers = [results.find_run(word) for word in words]
-    for word, number in zip(words, numbers, strict=True):
-        if not word.isdecimal():
-            raise UsageError(
-                f"--delete takes a run's number, since '{word}' does not always name the same: it is {number}"
-            )
-    return list(dict.fromkeys(numbers))
-
-
-def delete(results: Store, numbers: Sequence[int]) -> list[int]:
-    """Take these runs away; gives their numbers. Says which run a label of them names from now on."""
-    labels = {run.id: run.label for run in results.runs()}
-    for number in numbers:
-        results.delete_run(number)
-    for label in dict.fromkeys(label for number in numbers for label in [labels[number]] if label is not None):
-        same = _runs_labelled(label, results)
-        if same:
-            remark(f"the label '{label}' names run {same[-1]} now")
-    return list(numbers)
 
 
 def _runs_labelled(label: str, results: Store) -> list[int]:

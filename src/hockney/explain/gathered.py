@@ -11,7 +11,7 @@ from hockney.explain.finding import Finding, sizes_text
 
 @dataclass(frozen=True)
 class Gathered:
-    """A finding, and those of its kind on other transports: none is stronger, the strongest comes first."""
+    """A finding, and those of its kind on other transports or in other states, the stronger ones first."""
 
     strongest: Finding
     others: tuple[Finding, ...]
@@ -38,11 +38,12 @@ class Gathered:
 
 
 def gather(findings: Iterable[Finding]) -> list[Gathered]:
-    """All of them, by effect. What one transport shows twice of a kind are two things, each with its own company."""
-    groups: dict[tuple[str, int], list[Finding]] = {}
-    seen: Counter[tuple[str, str]] = Counter()
+    """All of them, by effect. A rise and a fall are two things, and so is what one transport shows twice in a state."""
+    groups: dict[tuple[str, bool, int], list[Finding]] = {}
+    seen: Counter[tuple[str, bool, str, str]] = Counter()
     for finding in sorted(findings, key=lambda one: -one.effect):
-        own = (finding.kind, finding.transport)
-        groups.setdefault((finding.kind, seen[own]), []).append(finding)
+        falls = any(one.value.value < 0 for one in finding.evidence[:1])  # the figure that the sentence is about
+        own = (finding.kind, falls, finding.transport, finding.state)
+        groups.setdefault((finding.kind, falls, seen[own]), []).append(finding)
         seen[own] += 1
     return [Gathered(group[0], tuple(group[1:])) for group in groups.values()]

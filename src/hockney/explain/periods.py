@@ -108,13 +108,17 @@ def _tail(n: int, p: float, k: int) -> float:
 
 @dataclass(frozen=True)
 class _Slow:
-    """The outliers of a transport: how many of how many samples, how far apart, and how much longer they are."""
+    """The outliers of a transport: how many of how many samples, how far apart, and how much longer they are.
+
+    `share` is what they take more than the others, as a part of the time of all samples.
+    """
 
     transport: str
     count: int
     samples: int
     gaps_ns: list[float]
     excess_ns: Estimate
+    share: float
 
 
 def outliers(reading: Reading) -> Found:
@@ -137,25 +141,27 @@ def _slow(transport: str, visits: Sequence[Visit]) -> _Slow | None:
     """None where they are too few to speak of."""
     import numpy as np
 
-    slow, samples, gaps_ns, excess_ns = 0, 0, [], []
+    slow, samples, gaps_ns, excess_ns, whole_ns = 0, 0, [], [], 0.0
     for visit in visits:
         times_ns = visit.times_ns()
         middle = float(np.median(times_ns))
         where = np.flatnonzero(times_ns > _SLOW * middle)
         slow, samples = slow + len(where), samples + len(times_ns)
+        scale = visit.batch * visit.definition.divisor
+        whole_ns += float(times_ns.sum()) * scale
         if len(where):
             # A sample's place in time: barriers lie between samples, so the mean of the visit is what it takes.
             # Neighbours are one disturbance.
             starts = where[np.diff(where, prepend=-2) > 1]
             gaps_ns += (np.diff(starts) * visit.wall_ns[0] / len(times_ns)).tolist()
-            scale = visit.batch * visit.definition.divisor
             excess_ns += ((times_ns[where] - middle) * scale).tolist()
     if samples == 0 or slow < 6 or slow < _SHARE * samples:
         return None
     typical = median(excess_ns)
     if typical.low is None or typical.high is None:
         return None
-    return _Slow(transport, slow, samples, gaps_ns, Estimate(typical.value, typical.low, typical.high))
+    excess = Estimate(typical.value, typical.low, typical.high)
+    return _Slow(transport, slow, samples, gaps_ns, excess, sum(excess_ns) / whole_ns)
 
 
 def _alike(slow: Sequence[_Slow]) -> list[_Slow]:
@@ -195,7 +201,7 @@ def _outliers(slow: Sequence[_Slow], transport: str) -> Finding:
             f"{count / samples:.2%} of the samples looked at ({count:,} of {samples:,}) take more than twice their "
             f"visit's median, {when}; {longer}"
         ),
-        effect=count / samples,
+        effect=max(one.share for one in slow),
         evidence=tuple(evidence),
         remedy="`hockney doctor` says what else runs on these CPUs." if period_ns else None,
     )

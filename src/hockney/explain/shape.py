@@ -134,8 +134,8 @@ def _refine(curve: Curve, steps: Sequence[tuple[int, int]], reading: Reading) ->
     options = "".join(f" -o {name}={value}" for name, value in curve.options)
     command = f"hockney run {curve.pattern} -t {curve.transport} -n {curve.ranks}{options} --refine"
     if reading.refined_s is not None:
-        longer = f"{command} --time {2 * reading.refined_s:g}s"
-        return f"This run ended before it had found the place: `{longer}` has more time."
+        longer = f"{command} --time {2 * reading.refined_s:.15g}s"
+        return f"This run has not found the place: `{longer}` has twice its time."
     known = "to a byte" if grain_bytes == 1 else f"to {format_bytes(grain_bytes)}, as closely as its sizes lie"
     return f"`{command}` finds the place {known}."
 

@@ -14,7 +14,7 @@ from hockney.errors import StoreError, UsageError, unknown
 from hockney.model import Launch, Point, PointStatus, RunInfo, RunStatus, Visit, Warning_
 from hockney.stats.states import State, classify
 from hockney.store import codec, opening, rows
-from hockney.store.lock import alone, is_measured_now
+from hockney.store.lock import is_measured_now
 from hockney.store.records import RunSummary, StoredPoint, StoredRun, VisitSummary
 from hockney.units import counted
 
@@ -22,13 +22,6 @@ from hockney.units import counted
 _SEEN = (
     "max(started_unix_s, coalesce(resumed_unix_s, 0), coalesce((SELECT max(visit.started_unix_s) FROM visit JOIN point "
     "ON point.id = point_id WHERE run_id = run.id), 0))"
-)
-# In this order nothing is left that names what is gone.
-_DELETIONS = (
-    "visit_samples WHERE visit_id IN (SELECT visit.id FROM visit JOIN point ON point.id = point_id WHERE run_id = ?)",
-    "visit WHERE point_id IN (SELECT id FROM point WHERE run_id = ?)",
-    *(f"{table} WHERE run_id = ?" for table in ("point", "launch", "warning")),
-    "run WHERE id = ?",
 )
 _REFERENCE = re.compile(r"(?P<name>.+?)(?:~(?P<back>\d+))?")
 
@@ -104,17 +97,6 @@ class Store:
         """Give a run another label, or none."""
         with self._transaction():
             self._db.execute("UPDATE run SET label = ? WHERE id = ?", (label, run_id))
-
-    def delete_run(self, run_id: int) -> None:
-        """Take a run away with all that was measured in it. No later run gets its number, but the room it took.
-
-        Raises UsageError where another program measures it.
-        """
-        with alone(self.path, run_id), self._transaction():
-            for rows_of_run in _DELETIONS:
-                self._db.execute(f"DELETE FROM {rows_of_run}", (run_id,))
-        self._point_ids.pop(run_id, None)
-        self._launches_of.pop(run_id, None)
 
     def add_launch(self, run_id: int, launch: Launch) -> int:
         """Store one start of a job; gives the `launch_id` of its visits."""
