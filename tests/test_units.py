@@ -260,3 +260,9 @@ def test_parse_rate_refuses(text: str) -> None:
 )  # fmt: skip
 def test_counted(count: int, noun: str, expected: str) -> None:
     assert units.counted(count, noun) == expected
+
+
+@pytest.mark.parametrize(("count", "word"), [(0, "0"), (8, "8"), (1000, "1000"), (1 << 16, "64K"), (3 << 20, "3M")])
+def test_a_size_as_options_take_it(count: int, word: str) -> None:
+    assert units.bytes_word(count) == word
+    assert units.parse_bytes(word) == count

@@ -120,6 +120,11 @@ def format_bytes(count: int) -> str:
     return f"{count:,} B"
 
 
+def bytes_word(count: int) -> str:
+    """65536 -> `64K`: a size as options take it."""
+    return format_bytes(count).replace("iB", "").replace(" B", "").replace(",", "").replace(" ", "")
+
+
 def percent_digits(fraction: float) -> str:
     """0.05 -> `5`, 10000.0 -> `1000000`: up to six decimals, no idle zeros, never an exponent."""
     return f"{100 * fraction:.6f}".rstrip("0").rstrip(".")

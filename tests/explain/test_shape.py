@@ -33,15 +33,18 @@ def test_a_jump_is_a_switch_with_its_place_its_height_and_what_the_library_docum
     assert jump.low <= 1500 <= jump.high
     assert "btl_vader_eager_limit, 4 KiB" in switch.sentence
     assert [one.rpartition("/")[2] for one in switch.sources] == ["btl_vader_component.c"]
-    remedy = "`hockney run pingpong -t mpi@openmpi-4.1.4 -n 2 --refine` finds the place to a byte."
-    assert switch.remedy == remedy
+    assert switch.remedy == (
+        "`hockney run pingpong -t mpi@openmpi-4.1.4 -n 2 --bytes 256:32K --refine --launches 1` finds the place to a "
+        "byte."
+    )
 
 
 def test_the_remedy_measures_the_same_curve_as_closely_as_its_sizes_lie() -> None:
     made = curve(lambda size: 500 + 0.1 * size + (1500.0 if size > 2048 else 0), "putpong", ranks=4, options={"x": "y"})
     (switch,) = found("protocol switches", reading(made, grains={"putpong": 8}))
     assert switch.remedy == (
-        "`hockney run putpong -t shm -n 4 -o x=y --refine` finds the place to 8 B, as closely as its sizes lie."
+        "`hockney run putpong -t shm -n 4 -o x=y --bytes 256:32K --refine --launches 1` finds the place to 8 B, as "
+        "closely as its sizes lie."
     )
     sizes = sorted({*SIZES, 2056})
     close = curve(lambda size: 500 + 0.1 * size + (1500.0 if size > 2048 else 0), "putpong", sizes=sizes)
@@ -53,8 +56,8 @@ def test_the_remedy_measures_the_same_curve_as_closely_as_its_sizes_lie() -> Non
 def test_a_run_that_looked_for_the_place_in_vain_is_told_to_take_longer() -> None:
     (switch,) = found("protocol switches", reading(stepped(2048, 1500.0), refined_s=25.0))
     assert switch.remedy == (
-        "This run has not found the place: "
-        "`hockney run pingpong -t mpi@openmpi-4.1.4 -n 2 --refine --time 50s` has twice its time."
+        "This run has not found the place: `hockney run pingpong -t mpi@openmpi-4.1.4 -n 2 --bytes 256:32K --refine "
+        "--launches 1 --time 50s` has twice its time for it."
     )
 
 
@@ -201,6 +204,12 @@ def test_nothing_seen_needs_two_sizes_on_either_side_of_the_change() -> None:
     assert found(name, reading(begun)) == []
     ended = curve(line(), transport="pipe", sizes=[size for size in sizes if size <= 131072])
     assert found(name, reading(ended)) == []
+
+
+def test_a_size_off_its_line_beside_a_documented_size_is_not_nothing() -> None:
+    name, sizes = "nothing at a documented size", [*SIZES, 131072, 262144, 524288, 1 << 20]
+    spiked = curve(lambda size: (500 + 0.1 * size) * (1.7 if size == 65536 else 1), transport="pipe", sizes=sizes)
+    assert found(name, reading(spiked)) == []
 
 
 def test_nothing_is_said_of_sizes_that_only_some_builds_have() -> None:

@@ -351,17 +351,22 @@ def _estimate(interval: Interval) -> Estimate | None:
 
 def _floors(summarized: Iterable[tuple[Series, Summarized]], states: Mapping[Place, State]) -> dict[Place, Estimate]:
     """The floor beside each place's shortest messages with its interval: the very visits that it is the floor of."""
-    found: dict[Place, list[float]] = {}
-    for series, visits in summarized:
-        place = _place(series)
-        if series.point.pattern == "pingpong" and series.point.bytes <= 64:
-            found.setdefault(place, []).extend(
-                sum(visit.signs.floor_ns) / 2
-                for visit, state in visits
-                if visit.signs.floor_ns is not None and visit.signs.reference is None and state == states.get(place)
-            )
-    floors = {place: _estimate(median(values_ns)) for place, values_ns in found.items() if values_ns}
-    return {place: floor for place, floor in floors.items() if floor is not None}
+    short = [
+        (_place(series), series.point.bytes, visits)
+        for series, visits in summarized
+        if series.point.pattern == "pingpong" and 0 < series.point.bytes <= 64
+    ]
+    floors = {}
+    for place, size, visits in sorted(short, key=lambda one: -one[1]):  # the shortest comes last, and stays
+        values_ns = [
+            sum(visit.signs.floor_ns) / 2
+            for visit, state in visits
+            if visit.signs.floor_ns is not None and visit.signs.reference is None and state == states.get(place)
+        ]
+        floor = _estimate(median(values_ns)) if values_ns else None
+        if floor is not None:
+            floors[place] = floor
+    return floors
 
 
 def _samples(

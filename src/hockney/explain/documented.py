@@ -29,12 +29,14 @@ def _unseen(curve: Curve, thresholds: list[Threshold]) -> Finding | None:
     if not isinstance(fit, SegmentFit):
         return None
     straight = [segment for segment in fit.segments if segment.relative_rms <= JUMP]
+    off = {fit.sizes_bytes[at] for at in fit.outliers}
     unseen = [
         (one, around)
         for one in thresholds
         if not one.is_of_build
         and not any(one.lies_between(switch.below_bytes, switch.above_bytes) for switch in fit.switches)
         and (around := _around(curve, one)) is not None
+        and off.isdisjoint(around)  # a size beside it that lies on no line is something to be seen
         # With one size alone on its side of the change, a line follows that size.
         and any(segment.first_bytes < around[0] and around[1] < segment.last_bytes for segment in straight)
     ]

@@ -21,7 +21,7 @@ from hockney.explain.finding import (
 )
 from hockney.explain.thresholds import Threshold, sources_of, thresholds_of
 from hockney.fit import Estimate, NoFit, Segment, SegmentFit, Switch, fit_line, fit_segments
-from hockney.units import format_bytes, format_ns, format_rate
+from hockney.units import BYTES_MAX, bytes_word, format_bytes, format_ns, format_rate
 
 # A curve's shape is that of its transport, so of each transport the first of these that it has is looked at.
 _SHAPES = ("pingpong", "putpong", "oneway", "pairs", "put", "get", "putring")
@@ -76,7 +76,7 @@ def _switch(curve: Curve, fit: SegmentFit, number: int, reading: Reading) -> Fin
         effect=least,
         sizes_bytes=(switch.below_bytes, switch.above_bytes),
         evidence=(Evidence("jump", jump, "ns"), *_sides(fit, number)),
-        remedy=_refine(curve, fit.steps_at(switch), reading),
+        remedy=_refine(curve, switch, fit.steps_at(switch), reading),
         sources=sources_of(known),
     )
 
@@ -126,18 +126,28 @@ def _documented(known: Sequence[Threshold], switch: Switch) -> str:
     return f"In that range lies {texts}; whether it is the switch, sizes so far apart don't tell."
 
 
-def _refine(curve: Curve, steps: Sequence[tuple[int, int]], reading: Reading) -> str | None:
+def _refine(curve: Curve, switch: Switch, steps: Sequence[tuple[int, int]], reading: Reading) -> str | None:
     """How to find the place; None where it is known: where no wider step is left that `--refine` would look into."""
     grain_bytes = reading.grains.get(curve.pattern, 1)
     if all(above - below <= grain_bytes for below, above in steps):
         return None
     options = "".join(f" -o {name}={value}" for name, value in curve.options)
-    command = f"hockney run {curve.pattern} -t {curve.transport} -n {curve.ranks}{options} --refine"
+    command = (
+        f"hockney run {curve.pattern} -t {curve.transport} -n {curve.ranks}{options} "
+        f"--bytes {_reach(switch, grain_bytes)} --refine --launches 1"
+    )
     if reading.refined_s is not None:
         longer = f"{command} --time {2 * reading.refined_s:.15g}s"
-        return f"This run has not found the place: `{longer}` has twice its time."
+        return f"This run has not found the place: `{longer}` has twice its time for it."
     known = "to a byte" if grain_bytes == 1 else f"to {format_bytes(grain_bytes)}, as closely as its sizes lie"
     return f"`{command}` finds the place {known}."
+
+
+def _reach(switch: Switch, grain_bytes: int) -> str:
+    """Doubling sizes around a switch, as --bytes takes them: enough of them on either side for a line."""
+    low = max(grain_bytes, 1 << max(0, switch.below_bytes.bit_length() - 4)) if switch.below_bytes else 0
+    high = 1 << ((switch.above_bytes - 1).bit_length() + 3)
+    return f"{bytes_word(low)}:{bytes_word(min(high, BYTES_MAX))}"
 
 
 def _sides(fit: SegmentFit, number: int) -> tuple[Evidence, ...]:
