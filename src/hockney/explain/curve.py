@@ -357,7 +357,7 @@ def _floors(summarized: Iterable[tuple[Series, Summarized]], states: Mapping[Pla
         if series.point.pattern == "pingpong" and 0 < series.point.bytes <= 64
     ]
     floors = {}
-    for place, size, visits in sorted(short, key=lambda one: -one[1]):  # the shortest comes last, and stays
+    for place, _, visits in sorted(short, key=lambda one: -one[1]):  # the shortest comes last, and stays
         values_ns = [
             sum(visit.signs.floor_ns) / 2
             for visit, state in visits

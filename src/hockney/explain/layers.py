@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import statistics
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hockney.explain.curve import Curve, Reading
 from hockney.explain.finding import Bounded, difference, of_all
@@ -22,7 +22,8 @@ _BYTES_MAX = 1 << 16  # longer messages cost what their bytes do, and layers the
 class Layer:
     """What a transport adds to the half round trip of the one below it (or to the floor), in one state.
 
-    It holds for the sizes from `first_bytes` to `last_bytes`; the interval encloses those of all of them, but for sizes
+    `floor_ns` is the floor in the very visits of the upper one, where that is what it stands on. It holds for the
+    sizes from `first_bytes` to `last_bytes`; the interval encloses those of all of them, but for sizes
     whose own can't tell what is added from nothing.
     """
 
@@ -34,6 +35,7 @@ class Layer:
     high_ns: float
     first_bytes: int
     last_bytes: int
+    floor_ns: float | None = None
 
     @property
     def is_seen(self) -> bool:
@@ -50,7 +52,7 @@ class Layer:
         low, high = sorted((abs(self.low_ns), abs(self.high_ns)))
         return (
             f"{self.upper} {verb} {format_ns(abs(self.added_ns))} ({format_ns(low)} to {format_ns(high)}) {word} "
-            f"{self.lower}"
+            f"{self.lower}" + (f" of {format_ns(self.floor_ns)} beside it" if self.floor_ns is not None else "")
         )
 
     @property
@@ -73,6 +75,11 @@ def layer_at(size_bytes: int, upper: str, lower: str, state: str, own: Bounded, 
     return _layer(upper, lower, state, [(size_bytes, difference(*times))])
 
 
+def over_floor(size_bytes: int, state: str, own: Bounded, floor: Bounded) -> Layer:
+    """What shm adds to the floor of the same visits."""
+    return replace(layer_at(size_bytes, "shm", "the floor", state, own, floor), floor_ns=floor.value)
+
+
 def layers_of(reading: Reading) -> list[Layer]:
     """Every layer by ranges of sizes in which it adds the same, as far as that can be told."""
     curves = [curve for curve in reading.of("pingpong") if not curve.options]
@@ -81,7 +88,7 @@ def layers_of(reading: Reading) -> list[Layer]:
         floor = reading.floors.get(upper.place)
         short = [mark for mark in upper.marks if 0 < mark.bytes <= 64]
         if upper.transport == "shm" and floor is not None and short:
-            found.append(layer_at(short[0].bytes, "shm", "the floor", upper.state, short[0].time_ns, floor))
+            found.append(over_floor(short[0].bytes, upper.state, short[0].time_ns, floor))
         for below in layers_below(upper.transport):
             for lower in curves:
                 if (lower.transport, lower.ranks, lower.state) == (below, upper.ranks, upper.state):

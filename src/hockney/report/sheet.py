@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hockney.explain.finding import relative
-from hockney.explain.layers import Layer, layer_at, layers_below
+from hockney.explain.layers import Layer, layer_at, layers_below, over_floor
 from hockney.fit import Estimate, Segment, SegmentFit, fit_segments
 from hockney.library import Run, Series
 from hockney.model import Launch, PointStatus, Warning_
@@ -231,7 +231,7 @@ def _layers(rows: Sequence[Row], floors: Mapping[str, Value]) -> Iterable[Layer]
         assert own is not None
         floor = floors.get(state)
         if transport == "shm" and floor is not None:
-            yield layer_at(LATENCY_BYTES, transport, "the floor", state, own, floor)
+            yield over_floor(LATENCY_BYTES, state, own, floor)
         for lower in layers_below(transport):
             base = latency.get((lower, state))
             if base is not None and base.latency_ns is not None:
