@@ -71,6 +71,14 @@ def test_only_the_state_that_most_visits_saw_is_looked_at(tmp_path: Path) -> Non
     assert only.marks[0].time_ns.value == pytest.approx(500, rel=0.01)
 
 
+def test_the_state_that_knows_most_sizes_is_looked_at_though_another_has_more_visits(tmp_path: Path) -> None:
+    """As where the machine changes while --refine measures a few sizes over and over."""
+    slow = Made(Point("shm", "pingpong", 2, 8), 2000.0, divisor=2, visits=90, floor_ns=200.0)
+    points = [*pingpongs(sizes=SIZES[1:]), Made(Point("shm", "pingpong", 2, 8), 500.8, divisor=2, then=slow)]
+    (only,) = read(tmp_path / "r.db", points).curves
+    assert (only.state, only.sizes) == ("near", SIZES)
+
+
 def test_a_switch_is_found_in_a_stored_run(tmp_path: Path) -> None:
     of = explained(tmp_path / "r.db", pingpongs("mpi@openmpi-4.1.4", jump_ns=2000.0))
     (switch,) = [each for each in of.findings if each.kind == "protocol switch"]

@@ -1,8 +1,8 @@
 """What detectors look at: the curves of a run, or of a machine of the archive, and what is known beside them.
 
 A run is read once and without its samples: the medians of its visits are stored. Of each transport (at each number of
-ranks) only the state of the machine that most visits saw is looked at, because figures of different states can't be
-set beside each other. A point without an interval in that state is not part of any curve.
+ranks) only the state of the machine in which most points have an interval is looked at, because figures of different
+states can't be set beside each other. A point without an interval in that state is not part of any curve.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from hockney.units import counted
 Options = tuple[tuple[str, str], ...]
 Place = tuple[str, int]  # a transport and a number of ranks
 Summarized = list[tuple[VisitSummary, State]]
+_INTERVAL_MIN = 6  # visits; fewer give no 95 % interval of a median
 
 
 @dataclass(frozen=True)
@@ -243,12 +244,20 @@ def _why_empty(run: Run) -> str:
 
 
 def _states(summarized: Iterable[tuple[Series, Summarized]]) -> dict[Place, State]:
-    """The state of each place that most visits saw; unknown only where there is no other, and mixed is no state."""
+    """The state of each place in which most points have an interval, of several such the one that most visits saw.
+
+    Unknown only where there is no other, and mixed is no state.
+    """
     count: dict[Place, Counter[State]] = {}
+    known: dict[Place, Counter[State]] = {}
     for series, visits in summarized:
-        count.setdefault(_place(series), Counter()).update(state for _, state in visits if state != MIXED)
+        place, seen = _place(series), Counter(state for _, state in visits if state != MIXED)
+        count.setdefault(place, Counter()).update(seen)
+        known.setdefault(place, Counter()).update(state for state in seen if seen[state] >= _INTERVAL_MIN)
     return {
-        place: max(seen, key=lambda state: (state != UNKNOWN, seen[state])) for place, seen in count.items() if seen
+        place: max(seen, key=lambda state: (state != UNKNOWN, known[place][state], seen[state]))
+        for place, seen in count.items()
+        if seen
     }
 
 
