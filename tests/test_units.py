@@ -255,8 +255,16 @@ def test_parse_rate_refuses(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("count", "noun", "expected"),
-    [(0, "point", "0 points"), (1, "point", "1 point"), (2, "rank", "2 ranks"), (1, "launch", "1 launch"),
-     (3, "launch", "3 launches")],
+    [(0, "point", "0 points"), (1, "point", "1 point"), (2, "rank", "2 ranks"), (1, "epoch", "1 epoch"),
+     (3, "epoch", "3 epochs")],
 )  # fmt: skip
 def test_counted(count: int, noun: str, expected: str) -> None:
     assert units.counted(count, noun) == expected
+
+
+def test_counted_with_a_plural_of_its_own() -> None:
+    assert [units.counted(count, "launch", "launches") for count in (0, 1, 3)] == [
+        "0 launches",
+        "1 launch",
+        "3 launches",
+    ]

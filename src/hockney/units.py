@@ -158,9 +158,9 @@ def format_duration_s(value_s: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
-def counted(count: int, noun: str) -> str:
-    """(1, "launch") -> `1 launch`, (2, "launch") -> `2 launches`."""
-    return f"{count} {noun}" + ("" if count == 1 else "es" if noun.endswith("ch") else "s")
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """(1, "rank") -> `1 rank`, (2, "rank") -> `2 ranks`; `plural` where an s alone does not make it."""
+    return f"{count} {noun if count == 1 else plural or f'{noun}s'}"
 
 
 def ordinal(number: int) -> str:

@@ -69,7 +69,7 @@ def test_only_a_number_deletes_and_a_wrong_one_deletes_nothing(cli: Cli, path: P
     for words, said in (
         (["last"], "'last' does not always name the same: it is 2"),
         (["base"], "'base' does not always name the same: it is 1"),
-        (["7"], "there is no run 7: the nearest is 2, the newest"),
+        (["7"], "there is no run 7: the nearest is 2, the newest\n"),
         (["1", "nosuch"], "unknown run 'nosuch'"),
     ):
         ended = cli("runs", *(part for word in words for part in ("--delete", word)))
