@@ -254,17 +254,9 @@ def test_parse_rate_refuses(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "noun", "expected"),
-    [(0, "point", "0 points"), (1, "point", "1 point"), (2, "rank", "2 ranks"), (1, "epoch", "1 epoch"),
-     (3, "epoch", "3 epochs")],
+    ("count", "words", "expected"),
+    [(0, ["point"], "0 points"), (1, ["point"], "1 point"), (2, ["epoch"], "2 epochs"),
+     (1, ["launch", "launches"], "1 launch"), (3, ["launch", "launches"], "3 launches")],
 )  # fmt: skip
-def test_counted(count: int, noun: str, expected: str) -> None:
-    assert units.counted(count, noun) == expected
-
-
-def test_counted_with_a_plural_of_its_own() -> None:
-    assert [units.counted(count, "launch", "launches") for count in (0, 1, 3)] == [
-        "0 launches",
-        "1 launch",
-        "3 launches",
-    ]
+def test_counted(count: int, words: list[str], expected: str) -> None:
+    assert units.counted(count, *words) == expected

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from hockney.errors import UsageError
 
 BYTES_MAX = 1 << 40  # as the workers' protocol has it
+RANKS_MAX = 4096  # likewise
 
 _SCALE = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _SIZE = re.compile(r"(\d+)\s*([KMG]?)(?:i?B)?", re.IGNORECASE)

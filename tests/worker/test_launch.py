@@ -94,7 +94,7 @@ def test_a_remote_shell_gets_words_that_it_cannot_misread() -> None:
 
 
 def test_without_cpus_nothing_is_pinned() -> None:
-    assert LAUNCHERS["local"](Job(Path("/w"), "T", 2)).argv == tuple("/w -t T -n 2 --start-limit 60".split())
+    assert LAUNCHERS["local"](Job(Path("/w"), "T", 2)).argv == words("/w -t T -n 2 --start-limit 60")
 
 
 def test_more_hosts_than_ranks_leaves_the_last_ones_out() -> None:

@@ -54,8 +54,8 @@ _WORD = re.compile(r"[!-<>-~]+=[!-~]+")
 class WorkerSession:
     """One job from its start to its end. Not for use by several threads at once.
 
-    `start_limit_s` is how long the job may take from its start to its first answer, in s: the limit that the launch gives
-    its ranks, who have a moment more to say which of them didn't come.
+    `start_limit_s` is how long the job may take from its start to its first answer, in s: as the launch tells its
+    ranks, who have a moment more to say which of them didn't come.
     """
 
     def __init__(self, launch: Launch, *, start_limit_s: float = START_LIMIT_S) -> None:
