@@ -42,7 +42,7 @@ hockney run --resume"""
 @click.option(
     "--limit",
     metavar="DURATION",
-    help="Time limit of one measurement (else as --time, within 20s to 60s) and of a job's start (10s at least; else 60s).",
+    help="Time limit of a measurement (else as --time, from 20s to 60s) and of a job's start (10s at least, else 60s).",
 )
 @click.option(
     "--refine/--no-refine",
