@@ -133,7 +133,7 @@ def test_run_by_reference(results: hockney.Results, reference: str | int, label:
 
 
 def test_unknown_run(results: hockney.Results) -> None:
-    with pytest.raises(UsageError, match="there is no run 7: the nearest is 2"):
+    with pytest.raises(UsageError, match=r"there is no run 7: the nearest is 2, the newest$"):
         results.run(7)
 
 

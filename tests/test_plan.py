@@ -329,11 +329,15 @@ def test_what_a_pattern_never_takes_is_refused_with_all_else_that_is_wrong() -> 
         "transports": "shn",
         "series": [
             {"pattern": "oneway", "ranks": 1},
-            {"pattern": "pairs", "ranks": [2, 3, "many"]},
+            {"pattern": "pairs", "ranks": [3, 1, 3, "many"]},
             {"pattern": "barrier", "bytes": 8},
-            {"pattern": "memload", "bytes": [8, 64, "1K", 100]},
+            {"pattern": "memload", "bytes": [8, 100]},
             {"pattern": "put", "options": {"source": 1}},
             {"pattern": "put", "options": {"target": "first"}, "ranks": 1},
+            {"pattern": "put", "options": {"target": 3}, "ranks": [1, 2, 3]},
+            {"pattern": "oneway", "ranks": [1, 1, 1]},
+            {"pattern": "put", "options": {"target": 3}, "ranks": "cpus", "bytes": "L1"},
+            {"pattern": "barrier", "bytes": [0, "L1"]},
         ],
     }
     wrong = check_words(content, CATALOGUE)
@@ -341,11 +345,61 @@ def test_what_a_pattern_never_takes_is_refused_with_all_else_that_is_wrong() -> 
     assert wrong[1:] == [
         ("series[0].ranks", "oneway runs on 2 or more ranks, not on 1"),
         ("series[1].ranks", "pairs runs on 2 or more ranks, a multiple of 2, not on 3"),
+        ("series[1].ranks", "pairs runs on 2 or more ranks, a multiple of 2, not on 1"),
         ("series[2].bytes", "barrier has no message sizes to choose: leave bytes out"),
         ("series[3].bytes", "memload takes sizes that are multiples of 64 B, not 8 B, 100 B"),
         ("series[4].options", "source and target are both rank 1 and must be two ranks"),
         ("series[5].options.target", "option target of put must be a whole number from 0 to 4095, not 'first'"),
         ("series[5].ranks", "put runs on 2 or more ranks, not on 1"),
+        ("series[6].ranks", "put runs on 2 or more ranks, not on 1"),
+        ("series[6].options", "target is rank 3, and the last of 2 ranks is 1"),
+        ("series[6].options", "target is rank 3, and the last of 3 ranks is 2"),
+        ("series[7].ranks", "oneway runs on 2 or more ranks, not on 1"),
+        ("series[9].bytes", "barrier has no message sizes to choose: leave bytes out"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("series", "asked", "measured", "skipped"),
+    [
+        ({"pattern": "ring", "options": {"distance": 3}}, (4,), {(4, 8)}, set()),
+        ({"pattern": "put", "options": {"target": 3}}, (4,), {(4, 8)}, set()),
+        ({"pattern": "put", "options": {"target": 3}, "ranks": [2, 4]}, (), {(4, 8)}, {(2, 8)}),
+        ({"pattern": "pairs", "ranks": [2, 3, 4]}, (), {(2, 8), (4, 8)}, {(3, 8)}),
+        ({"pattern": "rounds", "options": {"round": 3}, "ranks": [2, 4]}, (), {(4, 8)}, {(2, 8)}),
+        ({"pattern": "barrier", "bytes": 0}, (), {(2, 0)}, set()),
+        ({"pattern": "memload", "bytes": "0:128"}, (), {(1, 64), (1, 128)}, {(1, 1 << n) for n in range(6)} | {(1, 0)}),
+        ({"pattern": "memload", "bytes": [8, "L1"]}, (), {(1, 32 << 10)}, {(1, 8)}),
+    ],
+)
+def test_what_fits_among_others_is_measured_and_the_rest_skipped(
+    series: dict[str, object], asked: tuple[int, ...], measured: set[tuple[int, int]], skipped: set[tuple[int, int]]
+) -> None:
+    assert not check_words({"series": [series]}, CATALOGUE)
+    plan = make_plan(suite(**series), Wishes(ranks=asked), CATALOGUE, 4, lambda: {1: 32 << 10})
+    assert {(point.ranks, point.bytes) for point in plan.points} == measured
+    assert {(one.point.ranks, one.point.bytes) for one in plan.skipped} == skipped
+    assert all(one.reason for one in plan.skipped)
+
+
+def test_only_to_a_suite_ranks_may_be_given_later() -> None:
+    content = {"pattern": "ring", "options": {"distance": 3}}
+    assert check_words({"expect": [content]}, CATALOGUE, "expect") == [
+        ("expect[0].options", "a distance among 2 ranks is at most 1, not 3")
+    ]
+    for ranks in ("cpus", [2, 4]):
+        assert not check_words({"expect": [{**content, "ranks": ranks}]}, CATALOGUE, "expect")
+
+
+def test_how_many_only_send_may_depend_on_ranks_that_are_asked_for_later() -> None:
+    senders = OptionInfo("senders", (), "1", 1, 4095, "")
+    farm = PatternInfo("farm", "", SEND, (3, 0, 1), "root", True, (senders,), senders="senders")
+    catalogue = replace(CATALOGUE, patterns={"farm": farm})
+    series: dict[str, object] = {"pattern": "farm", "options": {"senders": 3}}
+    assert not check_words({"series": [series]}, catalogue)
+    assert [place for place, _ in check_words({"series": [{**series, "ranks": [3, 4]}]}, catalogue)] == [
+        "series[0].ranks",
+        "series[0].ranks",
     ]
 
 

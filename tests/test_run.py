@@ -102,7 +102,8 @@ def test_a_job_that_does_not_start_ends_after_the_limit_of_the_plan(catalogue: C
     outcome = measure(slow, tmp_path / "r.db", Point("shm", "pingpong", 2, 8), start_limit_s=1)
     ((status, reason),) = statuses(tmp_path / "r.db", outcome.run_id).values()
     assert status is PointStatus.FAILED
-    assert reason == "worker did not start the worker: no answer within 1 s (`hockney run --limit` gives longer)"
+    remedy = "a new `hockney run` with `--limit` above 1 s waits longer"
+    assert reason == f"worker did not start the worker: no answer within 1 s ({remedy})"
     assert not children()
 
 
@@ -116,7 +117,10 @@ def test_no_points_is_the_users_mistake(catalogue: Catalogue, tmp_path: Path) ->
     [
         ("corrupt 1 17", "rank 1 got a corrupted message of 64 B from rank 0: byte 17"),
         ("kill 1 64", "rank 1 was killed by SIGKILL"),
-        ("hang 1 64", "no end after 2 s in pingpong of 64 B"),
+        (
+            "hang 1 64",
+            "no end after 2 s in pingpong of 64 B (a new `hockney run` with `--limit` above 2 s waits longer)",
+        ),
         ("fail 0 64", "receive failed on purpose"),
     ],
 )

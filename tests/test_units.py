@@ -254,12 +254,12 @@ def test_parse_rate_refuses(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "noun", "expected"),
-    [(0, "point", "0 points"), (1, "point", "1 point"), (2, "rank", "2 ranks"), (1, "launch", "1 launch"),
-     (3, "launch", "3 launches")],
+    ("count", "words", "expected"),
+    [(0, ["point"], "0 points"), (1, ["point"], "1 point"), (2, ["epoch"], "2 epochs"),
+     (1, ["launch", "launches"], "1 launch"), (3, ["launch", "launches"], "3 launches")],
 )  # fmt: skip
-def test_counted(count: int, noun: str, expected: str) -> None:
-    assert units.counted(count, noun) == expected
+def test_counted(count: int, words: list[str], expected: str) -> None:
+    assert units.counted(count, *words) == expected
 
 
 @pytest.mark.parametrize(("count", "word"), [(0, "0"), (8, "8"), (1000, "1000"), (1 << 16, "64K"), (3 << 20, "3M")])

@@ -26,6 +26,7 @@ from hockney.worker.errors import (
     WorkerError,
     WorkerRefused,
     WorkerTimedOut,
+    how_to_wait_longer,
 )
 from hockney.worker.launch import Job, launch
 from hockney.worker.session import WorkerSession
@@ -117,7 +118,7 @@ class WorkerPool:
             raise PointFailed(str(fault)) from fault
         except (WorkerDied, WorkerTimedOut, ProtocolError) as end:
             self._bury(point, end)
-            remedy = " (`hockney run --limit` gives longer)" if isinstance(end, WorkerTimedOut) else ""
+            remedy = f" ({how_to_wait_longer(end.limit_s)})" if isinstance(end, WorkerTimedOut) else ""
             raise PointFailed(f"{end}{remedy}") from end
         return _visit(point, live, round_, started_unix_s, answer, self._steal())
 

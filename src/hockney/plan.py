@@ -279,26 +279,39 @@ def check_words(content: dict[str, Any], catalogue: Catalogue, tables: str = "se
         given = {key: str(value) for key, value in options.items()} if isinstance(options, dict) else {}
         for key, value in given.items():
             _note(wrong, f"{tables}[{number}].options.{key}", _checked, pattern, key, value)
-        wrong += ((f"{tables}[{number}].{key}", message) for key, message in _unfit(series, pattern, given))
+        own = [] if tables == "series" else [pattern.ranks_default]  # a suite's ranks may be asked for with it
+        asked = well_formed(Ranks, series["ranks"]) if "ranks" in series else own
+        unfit = _unfit(series, pattern, given, asked or [pattern.ranks_most])
+        wrong += ((f"{tables}[{number}].{key}", message) for key, message in unfit)
     return wrong
 
 
-def _unfit(series: dict[str, Any], pattern: PatternInfo, options: Mapping[str, str]) -> Iterable[tuple[str, str]]:
-    """Ranks, sizes and options with which the pattern runs on no transport: the key, and why."""
+def _unfit(
+    series: dict[str, Any], pattern: PatternInfo, options: Mapping[str, str], asked: Sequence[int]
+) -> Iterable[tuple[str, str]]:
+    """Ranks, sizes and options of which no point comes, on whatever transport: the key, and why.
+
+    Where some fit they are measured, and the others skipped with the reason.
+    """
     known = {option.name: option for option in pattern.options}
     given = [(name, value) for name, value in options.items() if name in known and known[name].check(value) is None]
-    for ranks in well_formed(Ranks, series["ranks"]) if "ranks" in series else [pattern.ranks_default]:
+    ends_follow = bool(series.keys() & {"pairs", "pair_class"})  # from the ranks, and not from the options
+
+    def obstacle(ranks: int) -> tuple[str, str] | None:
         why = pattern.ranks_obstacle(ranks, given)
         if why is not None:
-            yield "ranks", why
-        elif not series.keys() & {"pairs", "pair_class"}:  # which choose the ends
-            why = pattern.options_obstacle(ranks, given)
-            if why is not None:
-                yield "options", why
-    if "bytes" in series and not pattern.sized:
-        yield "bytes", f"{pattern.name} {_NO_SIZES}: leave bytes out"
-    elif "bytes" in series:
-        sizes = [size for size in well_formed(Sizes, series["bytes"]) if not isinstance(size, CacheShare)]
+            return "ranks", why
+        why = None if ends_follow else pattern.options_obstacle(ranks, given)
+        return None if why is None else ("options", why)
+
+    obstacles = [obstacle(ranks) for ranks in asked]
+    if None not in obstacles:
+        yield from dict.fromkeys(filter(None, obstacles))
+    sizes = dict.fromkeys(well_formed(Sizes, series["bytes"]) if "bytes" in series else ())
+    if not pattern.sized:
+        if sizes.keys() - {0}:
+            yield "bytes", f"{pattern.name} {_NO_SIZES}: leave bytes out"
+    elif not any(isinstance(size, CacheShare) or pattern.sizes_obstacle([size]) is None for size in sizes):
         why = pattern.sizes_obstacle(sizes)
         if why is not None:
             yield "bytes", why

@@ -415,7 +415,7 @@ def _end_over_launches(
     count = len({visit.launch_id for visit, _ in visits})
     return (
         PointStatus.BUDGET,
-        f"all launches were made: {reached_text(time, len(visits), over)} in {counted(count, 'launch')}",
+        f"all launches were made: {reached_text(time, len(visits), over)} in {counted(count, 'launch', 'launches')}",
     )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from hockney.errors import UsageError
 
 BYTES_MAX = 1 << 40  # as the workers' protocol has it
+RANKS_MAX = 4096  # likewise
 
 _SCALE = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _SIZE = re.compile(r"(\d+)\s*([KMG]?)(?:i?B)?", re.IGNORECASE)
@@ -163,9 +164,9 @@ def format_duration_s(value_s: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
-def counted(count: int, noun: str) -> str:
-    """(1, "launch") -> `1 launch`, (2, "launch") -> `2 launches`."""
-    return f"{count} {noun}" + ("" if count == 1 else "es" if noun.endswith("ch") else "s")
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """(1, "rank") -> `1 rank`, (2, "rank") -> `2 ranks`; `plural` where an s alone does not make it."""
+    return f"{count} {noun if count == 1 else plural or f'{noun}s'}"
 
 
 def ordinal(number: int) -> str:

@@ -13,8 +13,8 @@ from hockney.worker.pvm import Pvm
 
 JOB = Job(Path("/w"), "T", 3, cpus=(0, 2))
 SPREAD = Job(Path("/w"), "T", 3, cpus=(0, 2), hosts=("a", "b"), oversubscribed=True)
-WORKER = "/w -t T -n 3 --bind 0,2"
-CROWDED = "/w -t T -n 3 --bind 0,2 --oversubscribed"
+WORKER = "/w -t T -n 3 --bind 0,2 --start-limit 60"
+CROWDED = "/w -t T -n 3 --bind 0,2 --oversubscribed --start-limit 60"
 ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 SSH = "ssh -o BatchMode=yes -o ConnectTimeout=10"
 OPENMPI = "mpiexec -np 3 --oversubscribe --bind-to none --mca mpi_yield_when_idle"
@@ -36,7 +36,7 @@ EXPECTED_ARGV: dict[str, tuple[str | None, str | None]] = {
         f"srun --ntasks 3 --mpi=pmi2 {SRUN} {WORKER}",
         f"srun --ntasks 3 --nodes 2 --nodelist a,b --distribution=block --mpi=pmi2 {SRUN} --overcommit {CROWDED}",
     ),
-    "ssh": (None, f"{SSH} a|/w -t T -n 3 --bind 0 --oversubscribed --rank 0 --listen a"),
+    "ssh": (None, f"{SSH} a|/w -t T -n 3 --bind 0 --oversubscribed --start-limit 60 --rank 0 --listen a"),
 }
 EXPECTED_ENVIRONMENT: dict[str, dict[str, str]] = {
     "openmpi": ROOT,
@@ -81,8 +81,8 @@ def test_ranks_that_join() -> None:
     launched = LAUNCHERS["ssh"](SPREAD)
     common = "/w -t T -n 3 --bind"
     assert launched.joins == (
-        words(f"{SSH} a|{common} 2 --oversubscribed --rank 1 --join {JOIN_ADDRESS}"),
-        words(f"{SSH} b|{common} 0 --oversubscribed --rank 2 --join {JOIN_ADDRESS}"),
+        words(f"{SSH} a|{common} 2 --oversubscribed --start-limit 60 --rank 1 --join {JOIN_ADDRESS}"),
+        words(f"{SSH} b|{common} 0 --oversubscribed --start-limit 60 --rank 2 --join {JOIN_ADDRESS}"),
     )
     assert launched.needs_token
     assert launched.launcher == "ssh"
@@ -94,7 +94,7 @@ def test_a_remote_shell_gets_words_that_it_cannot_misread() -> None:
 
 
 def test_without_cpus_nothing_is_pinned() -> None:
-    assert LAUNCHERS["local"](Job(Path("/w"), "T", 2)).argv == ("/w", "-t", "T", "-n", "2")
+    assert LAUNCHERS["local"](Job(Path("/w"), "T", 2)).argv == words("/w -t T -n 2 --start-limit 60")
 
 
 def test_more_hosts_than_ranks_leaves_the_last_ones_out() -> None:

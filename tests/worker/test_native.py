@@ -351,7 +351,7 @@ def test_who_waits_for_other_ranks_has_the_limit_that_is_given() -> None:
         (["-n", "0"], "'0'"),
         (["--bind", "a"], "'a'"),
         (["--wrong"], "--wrong"),
-        (["--start-limit", "0"], "'0'"),
+        *((["--start-limit", limit], f"'{limit}'") for limit in ("0", "-1", "1x", "86401")),
         (["--rank", "1"], "--join"),
         (["--join", "localhost:1"], "--rank"),
         (["--listen", "localhost"], "--rank"),

@@ -26,7 +26,7 @@ from hockney.worker.errors import (
     WorkerRefused,
     WorkerTimedOut,
 )
-from hockney.worker.launch import Job, Launch, launch
+from hockney.worker.launch import START_LIMIT_S, Job, Launch, launch
 from hockney.worker.mpi import Mpi, find_mpis
 from hockney.worker.processes import MARK, find_members
 from hockney.worker.session import WorkerSession
@@ -359,19 +359,20 @@ def test_a_session_that_never_said_hello_closes() -> None:
 
 @pytest.fixture
 def agent(tmp_path: Path) -> Path:
-    """Takes the place of ssh: runs the command here, and fails for the host `nowhere`."""
+    """Takes the place of ssh: runs the command here, fails for the host `nowhere`, never answers for `silent`."""
     path = tmp_path / "agent"
     path.write_text(
         "#!/bin/sh\nhost=$1\nshift\n"
         'if [ "$host" = nowhere ]; then echo "agent: connection refused" >&2; exit 255; fi\n'
+        'if [ "$host" = silent ]; then exec sleep 600; fi\n'
         'exec sh -c "$*"\n'
     )
     path.chmod(0o755)
     return path
 
 
-def remote_job(agent: Path, hosts: tuple[str, ...], ranks: int) -> Launch:
-    spread = Job(build_worker(), "tcp", ranks, hosts=hosts, oversubscribed=True)
+def remote_job(agent: Path, hosts: tuple[str, ...], ranks: int, start_limit_s: int = START_LIMIT_S) -> Launch:
+    spread = Job(build_worker(), "tcp", ranks, hosts=hosts, oversubscribed=True, start_limit_s=start_limit_s)
     return launch(spread, environment={"HOCKNEY_RSH": str(agent)})
 
 
@@ -393,6 +394,13 @@ def test_a_host_that_cannot_be_reached_is_told_at_once(agent: Path) -> None:
     session = WorkerSession(remote_job(agent, ("nowhere", "127.0.0.1"), 2))
     with pytest.raises(LaunchFailed, match="agent: connection refused"):
         session.start()
+
+
+def test_a_rank_that_never_comes_is_named(agent: Path) -> None:
+    session = WorkerSession(remote_job(agent, ("127.0.0.1", "silent"), 2, start_limit_s=2), start_limit_s=2)
+    with pytest.raises(LaunchFailed, match="1 of 1 ranks haven't come in time, rank 1 among them") as error, session:
+        session.hello()
+    assert "no answer within" not in str(error.value)
 
 
 def test_a_rank_killed_on_another_host_ends_the_job(agent: Path) -> None:

@@ -252,8 +252,10 @@ def test_a_launcher_that_fails_is_quoted(stub: Stub) -> None:
 @pytest.mark.parametrize("body", ["time.sleep(600)", "while True: print('.', flush=True)"])
 def test_a_start_that_does_not_end_is_ended(stub: Stub, body: str) -> None:
     session = WorkerSession(stub.launch(body), start_limit_s=1)
-    with pytest.raises(LaunchFailed, match="no answer within 1 s"), session:
+    with pytest.raises(LaunchFailed) as error, session:
         session.hello()
+    remedy = "a new `hockney run` with `--limit` above 1 s waits longer"
+    assert f"stub did not start the worker: no answer within 1 s ({remedy})" in str(error.value)
     assert not psutil.pid_exists(session.pids[0])
 
 

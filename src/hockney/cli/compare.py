@@ -58,7 +58,7 @@ def compare(base: str, new: str, everything: bool, margin: str | None, *, as_jso
 def _print(found: Comparison, *, everything: bool) -> None:
     from hockney.compare import Verdict
 
-    launches = " against ".join(counted(count, "launch") for count in found.launches)
+    launches = " against ".join(counted(count, "launch", "launches") for count in found.launches)
     render.title(f"Run {found.base} -> run {found.new}: {len(found.changes)} series, {launches}", first=True)
     _print_differences(found.differences)
     render.say(verdict_sentence(found))

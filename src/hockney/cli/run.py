@@ -42,7 +42,7 @@ hockney run --resume"""
 @click.option(
     "--limit",
     metavar="DURATION",
-    help="Limit of one measurement, if not said as --time, but 20s to 60s; and of a start: 10s at least, else 60s",
+    help="Time limit of a measurement (else as --time, from 20s to 60s) and of a job's start (10s at least, else 60s).",
 )
 @click.option(
     "--refine/--no-refine",

@@ -9,10 +9,9 @@ from typing import Any
 from hockney.errors import UsageError, unknown
 from hockney.plan import Wishes, check_words, pattern_suite
 from hockney.suites import Suite, builtin_names, load_suite
-from hockney.units import parse_duration_s, parse_fraction, parse_sizes
+from hockney.units import RANKS_MAX, parse_duration_s, parse_fraction, parse_sizes
 from hockney.worker.catalogue import load, native_patterns
 
-_RANKS_MAX = 4096
 _LIMIT_MAX_S = 86400
 
 
@@ -57,8 +56,8 @@ def _names(option: str, text: str | None) -> tuple[str, ...]:
 
 
 def _ranks(word: str) -> int:
-    if not (word.isascii() and word.isdigit() and 1 <= int(word) <= _RANKS_MAX):
-        raise UsageError(f"'{word}' is not a number of ranks: write 2, or several as 2,4,8 (at most {_RANKS_MAX})")
+    if not (word.isascii() and word.isdigit() and 1 <= int(word) <= RANKS_MAX):
+        raise UsageError(f"'{word}' is not a number of ranks: write 2, or several as 2,4,8 (at most {RANKS_MAX})")
     return int(word)
 
 

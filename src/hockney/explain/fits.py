@@ -75,18 +75,17 @@ def lines_of(reading: Reading) -> tuple[tuple[Line, ...], dict[str, str]]:
 
 
 def _curves(reading: Reading) -> list[ClassCurve]:
-    """Of each place the curves of the first pattern that it has, the state that is looked at first; then others."""
+    """Of each place the curves of the first pattern that it has, the state that most visits saw first; then others."""
     shapes = curves_of_shapes(reading)
     first = {curve.place: curve.pattern for curve in shapes}
     beside = [curve for curve in reading.of(*_BESIDE) if curve.pattern != first.get(curve.place)]
     states = {curve.place: curve.state for curve in (*shapes, *beside)}
     places = list(states)
 
-    def order(one: ClassCurve) -> tuple[int, int, bool, int]:
+    def order(one: ClassCurve) -> tuple[int, int, int]:
         pattern = one.curve.pattern
         is_first = pattern == first.get(one.curve.place)
-        is_other = one.curve.state != states[one.curve.place]
-        return places.index(one.curve.place), -1 if is_first else _BESIDE.index(pattern), is_other, -one.visits
+        return places.index(one.curve.place), -1 if is_first else _BESIDE.index(pattern), -one.visits
 
     def is_fitted(curve: Curve) -> bool:
         if curve.pattern == first.get(curve.place):

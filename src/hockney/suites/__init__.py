@@ -16,7 +16,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from hockney.errors import unknown
 from hockney.suites.forms import Check, read_model, said, said_of_all, some
-from hockney.units import parse_bytes, parse_duration_s, parse_fraction, parse_sizes
+from hockney.units import RANKS_MAX, parse_bytes, parse_duration_s, parse_fraction, parse_sizes
 
 _FOLDER = Path(__file__).parent
 _CACHE_SHARE = re.compile(r"(?:([1-9]\d{0,3})\*)?L([1-9])(?:/([1-9]\d{0,3}))?")
@@ -68,7 +68,7 @@ def _texts(value: Any) -> Any:
 
 
 Sizes = Annotated[tuple[int | CacheShare, ...], BeforeValidator(read_sizes), AfterValidator(some)]
-_Number = Annotated[int, Field(ge=1, le=4096, strict=True)]
+_Number = Annotated[int, Field(ge=1, le=RANKS_MAX, strict=True)]
 Ranks = Annotated[  # () for "cpus": as many as there are
     tuple[_Number, ...],
     BeforeValidator(_listed),

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from hockney.errors import UsageError, unknown
-from hockney.units import counted, format_bytes
+from hockney.units import RANKS_MAX, counted, format_bytes
 from hockney.worker import mpi, pvm, shmem
 from hockney.worker.build import Recipe, build_worker
 from hockney.worker.errors import BuildError, ProtocolError
@@ -79,6 +79,12 @@ class PatternInfo:
         """On how many ranks it runs where nobody says it: on two, if it can."""
         least, most, _ = self.ranks
         return least if least == most else max(2, least)
+
+    @property
+    def ranks_most(self) -> int:
+        """On how many ranks it runs at the most."""
+        _, most, step = self.ranks
+        return most or RANKS_MAX // step * step
 
     @property
     def bytes_default(self) -> int:

@@ -119,6 +119,11 @@ class ProtocolError(WorkerError):
     """What came back is not the line protocol of this version; the job has been ended."""
 
 
+def how_to_wait_longer(limit_s: float) -> str:
+    """What to do about a time limit that passed; a stored run that is gone on with keeps its own."""
+    return f"a new `hockney run` with `--limit` above {limit_s:g} s waits longer"
+
+
 def _signal_name(number: int) -> str:
     try:
         return signals.Signals(number).name

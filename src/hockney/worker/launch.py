@@ -114,7 +114,7 @@ def _worker(job: Job, *more: str, cpus: tuple[int, ...] | None = None) -> tuple[
         *("-t", job.transport, "-n", str(job.ranks)),
         *(("--bind", ",".join(map(str, pinned))) if pinned else ()),
         *(("--oversubscribed",) if job.oversubscribed else ()),
-        *(("--start-limit", str(job.start_limit_s)) if job.start_limit_s != START_LIMIT_S else ()),
+        *("--start-limit", str(job.start_limit_s)),
         *more,
     )
 

@@ -34,12 +34,14 @@ from hockney.worker.errors import (
     WorkerError,
     WorkerRefused,
     WorkerTimedOut,
+    how_to_wait_longer,
 )
 from hockney.worker.launch import JOIN_ADDRESS, START_LIMIT_S, Launch
 
 Answer = TypeVar("Answer")
 
-# The worker ends itself when a command's limit passes; only when it can't, this much later, we do.
+# The worker ends itself when the limit of a command or of its start passes, and says what it waited for; only when it
+# can't, this much later, we do.
 _GRACE_S = 4.0
 _LAST_WORDS_S = 3.0
 _DRAIN_S = 0.2
@@ -52,7 +54,8 @@ _WORD = re.compile(r"[!-<>-~]+=[!-~]+")
 class WorkerSession:
     """One job from its start to its end. Not for use by several threads at once.
 
-    `start_limit_s` is how long the job may take from its start to its first answer, in s.
+    `start_limit_s` is how long the job may take from its start to its first answer, in s: as the launch tells its
+    ranks, who have a moment more to say which of them didn't come.
     """
 
     def __init__(self, launch: Launch, *, start_limit_s: float = START_LIMIT_S) -> None:
@@ -204,7 +207,7 @@ class WorkerSession:
         self._id += 1
         self._heard = self._channel.said_so_far()
         line = " ".join([verb, *words, f"id={self._id}"])
-        deadline_s = time.monotonic() + limit_s + (_GRACE_S if self._greeted else 0.0)
+        deadline_s = time.monotonic() + limit_s + _GRACE_S
         try:
             self._channel.write(line.encode() + b"\n", deadline_s)  # if nobody reads, the end below tells why
             return read(self._answer(verb, deadline_s, doing, limit_s))
@@ -249,7 +252,8 @@ class WorkerSession:
     def _timed_out(self, doing: str, limit_s: float) -> WorkerError:
         self.kill()
         if not self._greeted:
-            return self._not_started(f"no answer within {self._start_limit_s:g} s (`hockney run --limit` gives longer)")
+            remedy = how_to_wait_longer(self._start_limit_s)
+            return self._not_started(f"no answer within {self._start_limit_s:g} s ({remedy})")
         return WorkerTimedOut(doing, limit_s, self._reason())
 
     def _died(self, doing: str, limit_s: float) -> WorkerError:
