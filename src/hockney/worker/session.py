@@ -267,8 +267,9 @@ class WorkerSession:
             how = "" if exit_code is None else f" with exit code {exit_code}"
             return self._not_started(f"it ended{how}")
         death = self._death(join, exit_code)
-        # A launcher that ends the others after a rank's time was up may name one of those first.
-        ended_by_launcher = death is not self._lost and death.signal == signal.SIGKILL
+        # A launcher that ends the others after a rank's time was up may name one of those first; the kernel hangs up on
+        # ranks that stand still when their launcher goes.
+        ended_by_launcher = death is not self._lost and death.signal in (signal.SIGKILL, signal.SIGHUP)
         late = ended_by_launcher and "no end after" in self._channel.said(self._heard)
         if late or _TIMED_OUT_EXIT in (exit_code, death.status):
             return WorkerTimedOut(doing, limit_s, self._reason())
