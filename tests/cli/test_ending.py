@@ -160,6 +160,19 @@ def test_output_that_cannot_be_written_is_said(tmp_path: Path, filled_store: Pat
     assert done.stderr == "hockney: cannot write the output: no space left on device\n"
 
 
+def test_results_for_a_closed_standard_output_are_an_error(tmp_path: Path, filled_store: Path) -> None:
+    for command in ("show", "export"):
+        done = subprocess.run(
+            ["sh", "-c", '"$@" >&-', "-", *command_line(command, "last")],
+            env=environment(tmp_path, HOCKNEY_STORE=str(filled_store)),
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (3, "hockney: cannot write the output: bad file descriptor\n")
+
+
 def test_ctrl_c_is_a_sentence(tmp_path: Path) -> None:
     """Doctor watches for seconds; it is stopped as soon as its process reads commands of this program."""
     process = subprocess.Popen(

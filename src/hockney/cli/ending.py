@@ -18,7 +18,7 @@ from hockney.cli.streams import holds_document, is_reader_gone, silence
 from hockney.errors import HockneyError
 
 _DONE, _NOT_MEASURED = 0, 3
-_OF_OUTPUT = (errno.ENOSPC, errno.EIO, errno.EPIPE)
+_OF_OUTPUT = (errno.ENOSPC, errno.EIO, errno.EPIPE, errno.EBADF)
 
 
 def explain(error: BaseException, arguments: Sequence[str]) -> int:

@@ -12,12 +12,15 @@ holds_document = ContextVar("holds_document", default=False)  # whether a JSON d
 
 
 def open_closed() -> None:
-    """Standard streams that the caller has closed (`2>&-`) lead nowhere, instead of into the next file opened."""
+    """Standard streams that the caller has closed (`2>&-`) lead nowhere, instead of into the next file opened.
+
+    Results that nobody can get are an error, so standard output can't be written then.
+    """
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         try:
             os.fstat(number)
         except OSError:
-            null = os.open(os.devnull, os.O_RDWR)
+            null = os.open(os.devnull, os.O_RDONLY if name == "stdout" else os.O_RDWR)
             if null != number:
                 os.dup2(null, number)
                 os.close(null)
