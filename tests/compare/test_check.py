@@ -19,7 +19,9 @@ from tests.compare.made import add_run, curve
 from tests.test_run import Silent
 
 from hockney.check import Checked, _plan, _Suspect
-from hockney.compare import SeriesChange, Verdict
+from hockney.cli import check as cli_check
+from hockney.cli.junit import write_junit
+from hockney.compare import Comparison, SeriesChange, Verdict
 from hockney.errors import HockneyError, UsageError
 from hockney.library import Run
 from hockney.model import Launch, RunStatus
@@ -245,6 +247,48 @@ def test_ctrl_c_decides_nothing(catalogue: Catalogue, store: Store) -> None:
     with pytest.raises(HockneyError, match="stopped, so nothing is decided") as caught:
         slowed.check_again(catalogue, store, base, display=Silent(stop_after_rounds=1))
     assert caught.value.exit_code == 3
+
+
+# ---- what it says ---------------------------------------------------------------------------------------------------
+
+
+def found_fine(*highs: float) -> Checked:
+    """A check in which nothing is slower, with intervals that end at these ratios, one a size from 1 KiB on."""
+    changes = tuple(
+        SeriesChange(make_point(1024 << i, "tcp"), Verdict.SAME, None, ("near",), Shift(1.0, 0.9, high, 0.993, 5, 6), 1.0)
+        for i, high in enumerate(highs)
+    )
+    comparison = Comparison(3, 7, (5, 6), 1.05, 0.993, (), changes, (), ())
+    return Checked(7, comparison, 0)
+
+
+def say(checked: Checked) -> None:
+    cli_check._print(checked, checked.comparison.ranges, 0.05)
+
+
+def test_ok_says_how_large_a_slowdown_it_may_hide(capsys: pytest.CaptureFixture[str]) -> None:
+    say(found_fine(1.2, 1.302, 1.04))
+    assert capsys.readouterr().out == (
+        "ok: 3 of 3 series not seen to be slower than run 3 by more than 5 %; the widest interval reaches +30.2 %: "
+        "pingpong on tcp, 2 ranks, 2 KiB; the check is run 7\n"
+    )
+
+
+def test_ok_says_no_more_where_every_interval_ends_within_the_limit(capsys: pytest.CaptureFixture[str]) -> None:
+    say(found_fine(1.02, 1.05))
+    assert "interval" not in capsys.readouterr().out
+    assert cli_check._hidden_json(found_fine(1.02, 1.05).comparison) is None
+
+
+def test_documents_say_how_large_a_slowdown_may_be_hidden(tmp_path: Path) -> None:
+    comparison = found_fine(1.2, 1.302).comparison
+    hidden = cli_check._hidden_json(comparison)
+    assert hidden is not None
+    assert (hidden["ratio"], hidden["point"]["bytes"]) == (1.302, 2048)
+    for made, is_remarked in ((comparison, True), (found_fine(1.02).comparison, False)):
+        write_junit(tmp_path / "j.xml", "title", [cli_check._case(one, made) for one in made.ranges], 0)
+        texts = [element.text or "" for element in ET.parse(tmp_path / "j.xml").getroot().iter("system-out")]
+        assert ["to +30.2 %" in text for text in texts] == ([True] if is_remarked else [])
 
 
 # ---- the command ----------------------------------------------------------------------------------------------------

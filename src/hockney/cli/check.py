@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,7 +15,7 @@ from hockney.errors import UsageError
 if TYPE_CHECKING:
     from hockney.check import Checked
     from hockney.cli.junit import Case
-    from hockney.compare import Range
+    from hockney.compare import Comparison, Range, SeriesChange
 
 
 @command(
@@ -120,15 +120,19 @@ def _check_baseline(
     ranges = checked.comparison.ranges
     code = exit_code(checked)
     if as_json:
-        document = comparison_json(checked.comparison)
-        render.print_json(
-            "check", {"run": checked.run_id, "exit_code": code, "remeasured": checked.remeasured, **document}
-        )
+        document = {
+            "run": checked.run_id,
+            "exit_code": code,
+            "remeasured": checked.remeasured,
+            "may_hide": _hidden_json(checked.comparison),
+            **comparison_json(checked.comparison),
+        }
+        render.print_json("check", document)
     else:
         _print(checked, ranges, slowdown)
     if junit is not None:  # last, so that nothing keeps the verdict back
         title = f"hockney check against run {checked.comparison.base}"
-        code = write_junit(junit, title, [_case(one, checked.comparison.confidence) for one in ranges], code)
+        code = write_junit(junit, title, [_case(one, checked.comparison) for one in ranges], code)
     return code
 
 
@@ -154,22 +158,47 @@ def _print(checked: Checked, ranges: Sequence[Range], slowdown: float) -> None:
     if found.only_base:
         render.say(f"undecided: {alone_sentence(found.base, found.only_base)}")
     fine = len(found.changes) - sum(found.counts[verdict] for verdict in words)
-    again = f"; {checked.remeasured} measured again" if checked.remeasured else ""
-    render.say(
+    hidden = found.widest
+    parts = [
         f"ok: {fine} of {len(found.changes)} series not seen to be slower than run {found.base} by more than "
-        f"{percent_digits(slowdown)} %{again}; the check is run {checked.run_id}"
-    )
+        f"{percent_digits(slowdown)} %",
+        *([_hidden_sentence(hidden)] if hidden else []),
+        *([f"{checked.remeasured} measured again"] if checked.remeasured else []),
+        f"the check is run {checked.run_id}",
+    ]
+    render.say("; ".join(parts))
 
 
-def _case(found: Range, confidence: float) -> Case:
+def _hidden_sentence(change: SeriesChange) -> str:
+    """`the widest interval reaches +30.2 %: pingpong on tcp, 2 ranks, 1 MiB`: so large a slowdown was not seen."""
+    from hockney.cli.changes import change_text, curve_name
+    from hockney.units import format_bytes
+
+    assert change.shift is not None and change.shift.high is not None
+    where = f"{curve_name(change)}, {format_bytes(change.point.bytes)}"
+    return f"the widest interval reaches {change_text(change.shift.high)}: {where}"
+
+
+def _hidden_json(found: Comparison) -> dict[str, Any] | None:
+    """The largest slowdown that what is called fine may still hide; None where all intervals end within the limit."""
+    from hockney.cli.changes import point_json
+
+    hidden = found.widest
+    if hidden is None or hidden.shift is None:
+        return None
+    return {"sentence": _hidden_sentence(hidden), "ratio": hidden.shift.high, "point": point_json(hidden.point)}
+
+
+def _case(one: Range, found: Comparison) -> Case:
     from hockney.cli.changes import curve_name, range_sentence, sizes_text
     from hockney.cli.junit import Case
     from hockney.compare import Verdict
 
-    sentence = range_sentence(found, confidence)
+    sentence = range_sentence(one, found.confidence)
     return Case(
-        curve_name(found.first),
-        sizes_text(found),
-        missed=sentence if found.verdict is Verdict.SLOWER else None,
-        undecided=sentence if found.verdict is Verdict.UNDECIDED else None,
+        curve_name(one.first),
+        sizes_text(one),
+        missed=sentence if one.verdict is Verdict.SLOWER else None,
+        undecided=sentence if one.verdict is Verdict.UNDECIDED else None,
+        remark=sentence if any(map(found.may_hide, one.changes)) else None,
     )

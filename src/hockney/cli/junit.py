@@ -16,12 +16,15 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]") 
 
 @dataclass(frozen=True)
 class Case:
-    """One test case: `group` is what CI systems call a class. `missed` and `undecided` are sentences, at most one."""
+    """One test case: `group` is what CI systems call a class. `missed`, `undecided` and, of what is fine, `remark` are
+    sentences, at most one of them.
+    """
 
     group: str
     name: str
     missed: str | None = None
     undecided: str | None = None
+    remark: str | None = None
 
 
 def write_junit(path: Path, title: str, cases: Sequence[Case], code: int) -> int:
@@ -44,6 +47,8 @@ def write_junit(path: Path, title: str, cases: Sequence[Case], code: int) -> int
             ET.SubElement(element, "failure", message=_text(case.missed))
         elif case.undecided is not None:
             ET.SubElement(element, "skipped", message=_text(case.undecided))
+        elif case.remark is not None:
+            ET.SubElement(element, "system-out").text = _text(case.remark)
     try:
         ET.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)
     except OSError as error:

@@ -122,6 +122,15 @@ class Comparison:
         )
 
     @property
+    def widest(self) -> SeriesChange | None:
+        """Of the series not called slower that whose interval reaches farthest beyond the margin; None: none does."""
+        return max((change for change in self.changes if self.may_hide(change)), key=_reach, default=None)
+
+    def may_hide(self, change: SeriesChange) -> bool:
+        """Whether a series without a difference seen may still be slower by more than the margin."""
+        return change.verdict is Verdict.SAME and _reach(change) > self.margin
+
+    @property
     def ranges(self) -> list[Range]:
         """All series, neighbouring sizes of a kind together; curves in the order of the plan."""
         curves: dict[CurveKey, list[SeriesChange]] = {}
@@ -136,6 +145,11 @@ class Comparison:
                     found.append(Range(tuple(members[begun:place]), self.switches.get(curve, ())))
                     begun = place
         return found
+
+
+def _reach(change: SeriesChange) -> float:
+    """The upper end of a series' interval, as a ratio of times; 0 without one."""
+    return 0.0 if change.shift is None or change.shift.high is None else change.shift.high
 
 
 def _kind(change: SeriesChange) -> tuple[Verdict, str | None]:
