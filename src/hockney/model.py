@@ -108,6 +108,12 @@ class Visit:
     places: tuple[Place, ...] = ()
 
     @property
+    def has_payload(self) -> bool:
+        """Whether bytes arrive that can be checked: a barrier has none, memload sends none, null carries none."""
+        carries = self.point.transport != "null" and self.point.pattern != "memload"
+        return carries and self.definition.bytes_per_rep > 0
+
+    @property
     def reference(self) -> str | None:
         """The transport whose own round trip is the floor; None where the floor is a cache line's or there is none."""
         return self.point.transport if self.floor_kind == "transport" else None

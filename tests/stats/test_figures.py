@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from tests.builders import HALF_ROUND_TRIP, SLOWEST, make_visit, visits_with_medians
+from tests.builders import HALF_ROUND_TRIP, SLOWEST, make_point, make_visit, visits_with_medians
 
 from hockney.model import Definition
 from hockney.stats import State, classify, figures_of, signs_of
@@ -142,8 +142,18 @@ def test_slowest_rank_is_named() -> None:
     assert figures_of([make_visit(elapsed_ns=elapsed_ns)])[0].slowest_rank is None
 
 
-def test_one_unverified_visit_makes_the_figure_so() -> None:
-    assert not figures_of([make_visit(), make_visit(verified=False)])[0].verified
+def test_a_point_is_verified_if_any_of_its_visits_was_in_whatever_state() -> None:
+    """A long payload is checked in the first visit alone."""
+    first, later = make_visit(floor_ns=(27.0, 28.0)), make_visit(verified=False, floor_ns=(184.0, 186.0))
+    assert [figure.verified for figure in figures_of([first, later, later])] == [True, True]
+    assert [figure.verified for figure in figures_of([later, later])] == [False]
+
+
+def test_where_nothing_arrives_nothing_is_said_of_its_being_verified() -> None:
+    barrier = make_visit(make_point(0, pattern="barrier"), definition=SLOWEST, verified=False)
+    harness = make_visit(make_point(8, "null"), verified=False)
+    loads = make_visit(make_point(64, pattern="memload"), verified=False)
+    assert [figures_of([visit])[0].verified for visit in (barrier, harness, loads)] == [None, None, None]
 
 
 def test_interval_over_visits_covers_where_samples_share_their_visits_luck() -> None:

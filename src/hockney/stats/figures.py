@@ -48,7 +48,7 @@ class Figure:
     rate_high_bytes_per_s: float | None
     slowest_rank: int | None
     slowest_share: float | None
-    verified: bool  # payloads of every visit were checked
+    verified: bool | None  # whether any visit's payload was checked, in whatever state; None: no payload
     definition: Definition
 
     @property
@@ -72,7 +72,8 @@ def figures_of(
         if visit.elapsed_ns.size:
             groups.setdefault((state, visit.definition), []).append(visit)
     ordered = sorted(groups, key=lambda key: place(key[0].name, key[0].floor_ns))
-    return [_figure(state, groups[state, definition], confidence) for state, definition in ordered]
+    verified = _verified(visits)
+    return [_figure(state, groups[state, definition], verified, confidence) for state, definition in ordered]
 
 
 def signs_of(visit: Visit) -> Signs:
@@ -80,7 +81,14 @@ def signs_of(visit: Visit) -> Signs:
     return Signs(visit.floor_ns, visit.pace_ns, visit.solo_ns, visit.reference, visit.places)
 
 
-def _figure(state: State, visits: list[Visit], confidence: float) -> Figure:
+def _verified(visits: Sequence[Visit]) -> bool | None:
+    """Of a whole point: a long payload is checked in its first visit alone, whatever the state was then."""
+    if any(visit.verified for visit in visits):
+        return True
+    return False if any(visit.has_payload for visit in visits) else None
+
+
+def _figure(state: State, visits: list[Visit], verified: bool | None, confidence: float) -> Figure:
     import numpy as np
 
     definition = visits[0].definition
@@ -108,7 +116,7 @@ def _figure(state: State, visits: list[Visit], confidence: float) -> Figure:
         rate_high_bytes_per_s=rate_bytes_per_s(definition, time.low),
         slowest_rank=slowest_rank,
         slowest_share=slowest_share,
-        verified=all(visit.verified for visit in visits),
+        verified=verified,
         definition=definition,
     )
 
