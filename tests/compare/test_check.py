@@ -255,7 +255,7 @@ def test_ctrl_c_decides_nothing(catalogue: Catalogue, store: Store) -> None:
 def found_fine(*highs: float) -> Checked:
     """A check in which nothing is slower, with intervals that end at these ratios, one a size from 1 KiB on."""
     changes = tuple(
-        SeriesChange(make_point(1024 << i, "tcp"), Verdict.SAME, None, ("near",), Shift(1.0, 0.9, high, 0.993, 5, 6), 1.0)
+        SeriesChange(make_point(1024 << i, "tcp"), Verdict.SAME, None, ("near",), Shift(1.0, 0.9, high, 0.993, 5, 6))
         for i, high in enumerate(highs)
     )
     comparison = Comparison(3, 7, (5, 6), 1.05, 0.993, (), changes, (), ())

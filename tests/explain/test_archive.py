@@ -42,6 +42,16 @@ def test_sizes_have_units_in_sentences_and_evidence() -> None:
     assert not [text for text in texts if re.search(r"\b\d{4,} B\b", text)]
 
 
+def test_no_interval_without_width_and_no_bound_as_a_value_within() -> None:
+    """Printed digits leave some figures no room, and of half a best rate a time is known as a bound."""
+    sentences = [finding.sentence for machine in machines() for finding in explained(machine).findings]
+    spans = [span for text in sentences for span in re.findall(r"([\d.,]+(?: [num]?s)?) \((.+?) to (.+?)\)", text)]
+    assert spans
+    assert not [span for span in spans if span[1] == span[2]]
+    assert "can't save 192 ns, so" in one("t3d", "loaded faster than idle", "874 ns").sentence
+    assert "237 ns to 364 ns is a step" in one("t3d", "protocol switch", "176 B").sentence
+
+
 def test_1_the_funnel_of_4_senders_is_that_of_8() -> None:
     same = one("gpmimd", "two rows of a grid identical", "funnel among 5", "among 9")
     assert same.sizes_bytes == (4, 64, 256, 1024)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -157,6 +160,17 @@ def test_json_holds_every_sample_if_asked(store: Store, full: int) -> None:
     pingpong, barrier, _ = json_of(store, full, samples=True)["series"]
     assert barrier["visits"][0]["elapsed_ns"] == [[10, 30], [20, 20]]
     assert pingpong["visits"][0]["elapsed_ns"] == [[180, 200, 220]] * 2
+
+
+def test_every_name_in_the_exports_is_explained(store: Store, full: int) -> None:
+    page = (Path(__file__).parents[2] / "docs/metrics.md").read_text(encoding="utf-8")
+    section = page.partition("\n## What the exports hold\n")[2].partition("\n### ")[0]
+    explained = set(re.findall("`([^`]+)`", section))
+    document = json_of(store, full, samples=True)
+    series = document["series"][0]
+    parts = [document, document["run"], document["launches"][0], document["warnings"][0], series]
+    parts += [series["figures"][0], series["figures"][0]["definition"], series["visits"][0]]
+    assert {*CSV_COLUMNS, *itertools.chain(*parts)} - explained == set()
 
 
 def test_run_without_points(store: Store) -> None:

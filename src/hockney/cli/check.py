@@ -174,7 +174,8 @@ def _hidden_sentence(change: SeriesChange) -> str:
     from hockney.cli.changes import change_text, curve_name
     from hockney.units import format_bytes
 
-    assert change.shift is not None and change.shift.high is not None
+    assert change.shift is not None
+    assert change.shift.high is not None
     where = f"{curve_name(change)}, {format_bytes(change.point.bytes)}"
     return f"the widest interval reaches {change_text(change.shift.high)}: {where}"
 

@@ -16,15 +16,13 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]") 
 
 @dataclass(frozen=True)
 class Case:
-    """One test case: `group` is what CI systems call a class. `missed`, `undecided` and, of what is fine, `remark` are
-    sentences, at most one of them.
-    """
+    """One test case: `group` is what CI systems call a class. At most one of the others is there, a sentence."""
 
     group: str
     name: str
     missed: str | None = None
     undecided: str | None = None
-    remark: str | None = None
+    remark: str | None = None  # of what is fine
 
 
 def write_junit(path: Path, title: str, cases: Sequence[Case], code: int) -> int:

@@ -7,12 +7,14 @@ ones: wider than 95 %, never narrower.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from hockney.fit import Estimate
 from hockney.units import format_bytes, format_ns
+
+_BOUND = 0.1  # a value with one arm so much shorter than the other stands at the end of its interval
 
 
 class Bounded(Protocol):
@@ -107,12 +109,22 @@ def relative(value: Bounded) -> float:
 
 def time_text(value: Estimate) -> str:
     """`1.90 us (1.72 us to 2.05 us)`."""
-    return f"{format_ns(value.value)} ({format_ns(value.low)} to {format_ns(value.high)})"
+    return _interval_text(value, format_ns)
 
 
 def ratio_text(value: Estimate) -> str:
     """`1.10 (1.09 to 1.12)`."""
-    return f"{_three_digits(value.value)} ({_three_digits(value.low)} to {_three_digits(value.high)})"
+    return _interval_text(value, _three_digits)
+
+
+def _interval_text(value: Estimate, text: Callable[[float], str]) -> str:
+    """The value alone where its digits leave nothing open; where it is a bound itself, both: `237 ns to 364 ns`."""
+    own, low, high = map(text, (value.value, value.low, value.high))
+    if low == high:
+        return own
+    short, long = sorted((value.value - value.low, value.high - value.value))
+    is_bound = own in (low, high) and short < _BOUND * long
+    return f"{low} to {high}" if is_bound else f"{own} ({low} to {high})"
 
 
 def _three_digits(ratio: float) -> str:
