@@ -158,15 +158,12 @@ def _print(checked: Checked, ranges: Sequence[Range], slowdown: float) -> None:
     if found.only_base:
         render.say(f"undecided: {alone_sentence(found.base, found.only_base)}")
     fine = len(found.changes) - sum(found.counts[verdict] for verdict in words)
-    hidden = found.widest
-    parts = [
+    hidden = f"; {_hidden_sentence(found.widest)}" if found.widest else ""
+    again = f"; {checked.remeasured} measured again" if checked.remeasured else ""
+    render.say(
         f"ok: {fine} of {len(found.changes)} series not seen to be slower than run {found.base} by more than "
-        f"{percent_digits(slowdown)} %",
-        *([_hidden_sentence(hidden)] if hidden else []),
-        *([f"{checked.remeasured} measured again"] if checked.remeasured else []),
-        f"the check is run {checked.run_id}",
-    ]
-    render.say("; ".join(parts))
+        f"{percent_digits(slowdown)} %{hidden}{again}; the check is run {checked.run_id}"
+    )
 
 
 def _hidden_sentence(change: SeriesChange) -> str:
