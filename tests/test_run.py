@@ -16,19 +16,18 @@ from typing import Any
 
 import psutil
 import pytest
-from tests.builders import make_info, make_launch, make_point, make_visit, visits_with_medians
+from tests.builders import make_info, make_launch, make_point, visits_with_medians
 
 from hockney import run as running
 from hockney.errors import StoreError, UsageError
 from hockney.library import Run
 from hockney.machine import facts
-from hockney.model import Launch, Point, PointStatus, RunStatus, Visit, Warning_
+from hockney.model import Launch, Point, PointStatus, RunStatus, Visit
 from hockney.plan import Plan, curve_of
 from hockney.sampler import Progress
 from hockney.store import Store
 from hockney.worker.build import Recipe
-from hockney.worker.catalogue import Catalogue, TransportInfo, load
-from hockney.worker.mpi import Mpi
+from hockney.worker.catalogue import Catalogue, load
 
 FAULT = Path(__file__).parent / "worker" / "fault.c"
 SMALL = Point("fault", "pingpong", 2, 8)
@@ -395,54 +394,6 @@ def test_ctrl_c_while_a_round_is_written_loses_nothing(
     assert outcome.status is RunStatus.INTERRUPTED
     with Store.open(path, readonly=True) as store:
         assert [len(store.visits(row)) for row in store.points(outcome.run_id)] == [1, 1]
-
-
-def test_ctrl_c_before_the_first_measurement_is_an_interruption_that_can_go_on(
-    catalogue: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "r.db"
-    with monkeypatch.context() as patched:  # it comes while other programs are watched
-        patched.setattr(running, "warnings_before", lambda *_, **__: os.kill(os.getpid(), signal.SIGINT))
-        outcome = measure(catalogue, path, SMALL, LARGE)
-    assert (outcome.status, outcome.failed) == (RunStatus.INTERRUPTED, 0)
-    with Store.open(path) as store:
-        assert store.run(outcome.run_id).status is RunStatus.INTERRUPTED
-        assert running.resume("last", catalogue, store, Silent()).status is RunStatus.DONE
-
-
-@pytest.mark.parametrize(
-    ("transport", "hosts", "warned"), [("tcp", (), True), ("shm", (), False), ("tcp", ("no.such.invalid",) * 2, False)]
-)
-def test_what_disturbs_the_loopback_is_said_of_what_uses_it(
-    catalogue: Catalogue,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    transport: str,
-    hosts: tuple[str, ...],
-    warned: bool,
-) -> None:
-    of_bbr = Warning_("congestion", "tcp", "It is bbr.", "Take another.")
-    monkeypatch.setattr(running, "warnings_before", lambda *_, **__: [of_bbr])
-    measure(catalogue, tmp_path / "r.db", Point(transport, "pingpong", 2, 8), hosts=hosts)
-    with Store.open(tmp_path / "r.db", readonly=True) as store:
-        assert (of_bbr in store.run(1).warnings) is warned
-
-
-def test_who_has_another_mpi_is_told_to_compare_with_it_not_to_install_one(catalogue: Catalogue) -> None:
-    def mpi(name: str, kind: str, *, is_wheel: bool) -> TransportInfo:
-        library = Mpi(name, kind, "1", Path("mpicc"), Path("mpiexec"), is_wheel)
-        return replace(catalogue.transports["shm"], name=name, library=library)
-
-    wheel, other = mpi("mpi@mpich-5", "mpich", is_wheel=True), mpi("mpi@openmpi-4", "openmpi", is_wheel=False)
-    visit = make_visit(make_point(transport=wheel.name))
-    share = running._KernelShare()
-    share.add(replace(visit, cpu_system_ns=(10**9, 0), wall_ns=(10**9, 10**9)))
-    alone, both = (
-        next(iter(share.warnings(replace(catalogue, transports={one.name: one for one in here})))).remedy
-        for here in ((wheel,), (wheel, other))
-    )
-    assert alone.endswith("install another MPI to compare (apt install libopenmpi-dev openmpi-bin).")
-    assert both == "No setting of the PyPI wheel of MPICH changes this; compare with mpi@openmpi-4."
 
 
 def test_a_full_disk_stops_the_run_and_keeps_what_is_stored(catalogue: Catalogue, tmp_path: Path) -> None:

@@ -261,6 +261,9 @@ def check_words(content: dict[str, Any], catalogue: Catalogue, tables: str = "se
     wrong: list[tuple[str, str]] = []
     listed = content.get(tables)
     every = [series for series in listed if isinstance(series, dict)] if isinstance(listed, list) else []
+    name = content.get("name")
+    if isinstance(name, str) and name in catalogue.patterns:
+        wrong.append(("name", f"'{name}' is a pattern's name: give the suite another one"))
     places = [("transports", content), *((f"{tables}[{n}].transports", series) for n, series in enumerate(every))]
     for place, table in places:
         words = table.get("transports")
