@@ -110,6 +110,9 @@ def test_own_suites_are_listed_with_their_faults(tmp_path: Path) -> None:
     why = take_inventory([str(bad)], cpus=2).suites[-1].why or ""
     assert "pingpog" in why
     assert "smh" in why
+    bad.write_text('name = "twoway"\ntitle = "Bad"\n[[series]]\npattern = "pingpong"\n')
+    why = take_inventory([str(bad)], cpus=2).suites[-1].why or ""
+    assert "name: 'twoway' is a pattern's name: give the suite another one" in why
     assert "cannot read" in (gone.why or "")
 
 

@@ -146,7 +146,7 @@ def _plan(store: Store, base_id: int, catalogue: Catalogue) -> Plan:
     if base_launches < _BASE_MIN:
         raise UsageError(
             f"run {base_id} can't be a baseline: it has one launch, so what differs from launch to launch can't be "
-            "told from what got slower; measure one with `hockney run --launches 5` or more"
+            "told from what got slower; measure one with `hockney run … --launches 5` or more"
         )
     # Only what has come since may stand in for what is gone: a library that was there was another one all the time.
     names = renamed(stored.info.facts.get("transports") or (), catalogue.transports)

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     FloatArray = NDArray[np.float64]
     BoolArray = NDArray[np.bool_]
 
+_UNSIZED = ("barrier", "ft")  # patterns without message sizes, also in stored runs, where no worker can be asked
+
 
 @dataclass(frozen=True, order=True)
 class Point:
@@ -41,12 +43,18 @@ class Point:
 
     def __str__(self) -> str:
         """`pingpong of 64 KiB on shm, 2 ranks`, for messages."""
-        return self.text(format_bytes(self.bytes))
+        return self.text(format_bytes(self.bytes) if self.is_sized else "")
 
     def text(self, size: str) -> str:
-        """The same with other words for the size."""
+        """The same with other words for the size, or without one."""
+        of = f" of {size}" if size else ""
         options = "".join(f" {name}={value}" for name, value in self.options)
-        return f"{self.pattern}{options} of {size} on {self.transport}, {self.ranks_text}"
+        return f"{self.pattern}{options}{of} on {self.transport}, {self.ranks_text}"
+
+    @property
+    def is_sized(self) -> bool:
+        """Whether its pattern has a size at all: 0 B of a barrier are none."""
+        return self.pattern not in _UNSIZED
 
     @property
     def ranks_text(self) -> str:

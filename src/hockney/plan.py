@@ -214,7 +214,7 @@ def _why_not(point: Point, catalogue: Catalogue, cpus: int, *, oversubscribe: bo
     if reason is None and point.ranks > cpus and not (oversubscribe or hosts):
         reason = (
             f"{point.ranks} ranks on {counted(cpus, 'CPU')} would measure the scheduler; "
-            "`hockney run --oversubscribe` runs them"
+            "`hockney run … --oversubscribe` runs them"
         )
     if reason is None and hosts and "hosts" not in transport.caps:
         able = {split_name(name)[0]: None for name, info in catalogue.transports.items() if "hosts" in info.caps}
@@ -261,6 +261,9 @@ def check_words(content: dict[str, Any], catalogue: Catalogue, tables: str = "se
     wrong: list[tuple[str, str]] = []
     listed = content.get(tables)
     every = [series for series in listed if isinstance(series, dict)] if isinstance(listed, list) else []
+    name = content.get("name")
+    if isinstance(name, str) and name in catalogue.patterns:
+        wrong.append(("name", f"'{name}' is a pattern's name: give the suite another one"))
     places = [("transports", content), *((f"{tables}[{n}].transports", series) for n, series in enumerate(every))]
     for place, table in places:
         words = table.get("transports")

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from types import FrameType
-from typing import Protocol
+from typing import Any, Protocol
 
 from hockney import __version__
 from hockney.errors import HockneyError, UsageError
@@ -182,19 +182,23 @@ class _KernelShare:
                 name,
                 f"{name} spends {share:.0%} of its time in the kernel while it waits for short messages: it yields the "
                 "CPU in its progress loop, so its latency is that of system calls.",
-                _spinning(info),
+                _spinning(info, catalogue),
             )
 
 
-def _spinning(info: TransportInfo) -> str:
+def _spinning(info: TransportInfo, catalogue: Catalogue) -> str:
     """What makes the waits of a transport spin."""
     if info.library is None:
         return "It does that only where there are more ranks than CPUs: ask for fewer ranks."
     if info.library.is_wheel:
-        return (
-            "No setting of the PyPI wheel of MPICH changes this; install another MPI to compare "
-            "(apt install libopenmpi-dev openmpi-bin)."
+        others = (one.library.id for one in catalogue.transports.values() if one.library and not one.library.is_wheel)
+        other = next((name for name in others if name.startswith("mpi@")), None)
+        advice = (
+            f"compare with {other}"
+            if other
+            else "install another MPI to compare (apt install libopenmpi-dev openmpi-bin)"
         )
+        return f"No setting of the PyPI wheel of MPICH changes this; {advice}."
     return "Look for the library's setting that makes waits spin (Open MPI: mpi_yield_when_idle)."
 
 
@@ -244,16 +248,25 @@ def measure(
     )
     run_id = store.create_run(info)
     with alone(store.path, run_id):
-        store.add_points(run_id, [*plan.points, *(skipped.point for skipped in plan.skipped)])
-        for skipped in plan.skipped:
-            store.set_status(run_id, skipped.point, PointStatus.SKIPPED, skipped.reason)
-        ranks_here = max(point.ranks for point in plan.points) if not plan.hosts else 1
-        over_tcp = bool(plan.hosts) or any(point.transport.startswith("tcp") for point in plan.points)
-        for warning in warnings_before(known, ranks=ranks_here):
-            if warning.kind == "congestion" and not over_tcp:
-                continue
-            store.add_warning(run_id, warning)
+        try:
+            with _interrupts_wait():  # a run that lacks points could not go on
+                store.add_points(run_id, [*plan.points, *(skipped.point for skipped in plan.skipped)])
+                for skipped in plan.skipped:
+                    store.set_status(run_id, skipped.point, PointStatus.SKIPPED, skipped.reason)
+            _warn_before(plan, known, store, run_id)
+        except KeyboardInterrupt:
+            store.finish_run(run_id, RunStatus.INTERRUPTED)
+            return Outcome(run_id, RunStatus.INTERRUPTED, 0)
         return _carry_out(plan, catalogue, store, display, run_id, _Start(info.seed, several=plan.launches > 1))
+
+
+def _warn_before(plan: Plan, known: dict[str, Any], store: Store, run_id: int) -> None:
+    """What of the machine disturbs this plan; it watches other programs for a moment."""
+    ranks_here = max(point.ranks for point in plan.points) if not plan.hosts else 1
+    over_loopback = not plan.hosts and any(point.transport.startswith("tcp") for point in plan.points)
+    for warning in warnings_before(known, ranks=ranks_here):
+        if warning.kind != "congestion" or over_loopback:
+            store.add_warning(run_id, warning)
 
 
 def resume(reference: str, catalogue: Catalogue, store: Store, display: Display) -> Outcome:
@@ -336,12 +349,12 @@ def add_launches(
 
 
 def _carry_out(plan: Plan, catalogue: Catalogue, store: Store, display: Display, run_id: int, start: _Start) -> Outcome:
-    display.begun(run_id, plan, goes_on=start.round > 0, several=start.several)
     shares = _KernelShare()
     losses = _Losses()
     recorder = _Recorder(store, run_id, display, shares, losses)
     status = RunStatus.DONE
     try:
+        display.begun(run_id, plan, goes_on=start.round > 0, several=start.several)
         _make_launches(plan, catalogue, recorder, start)
         if start.several:
             judge_over_launches(store, run_id, plan.precision)

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -49,6 +50,20 @@ def test_command_has_help_with_an_example(name: str) -> None:
     examples = result.output.partition("Example")[2].splitlines()[1:]
     assert examples
     assert all(line.startswith(f"  hockney {name}") for line in examples)
+
+
+def test_the_examples_of_completion_work_in_a_new_home(tmp_path: Path) -> None:
+    help_text = CliRunner().invoke(hockney, ["completion", "--help"], prog_name="hockney").output
+    examples = [line.strip() for line in help_text.splitlines() if re.match(r"  hockney completion (bash|fish) ", line)]
+    assert len(examples) == 2
+    program = tmp_path / "hockney"
+    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m hockney "$@"\n')
+    program.chmod(0o755)
+    there = environment(tmp_path, HOME=str(tmp_path), PATH=f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    for example in examples:
+        subprocess.run(["sh", "-c", example], env=there, check=True)
+        written = tmp_path / example.partition("~/")[2]
+        assert "_HOCKNEY_COMPLETE" in written.read_text()
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -15,7 +15,10 @@ from tests.cli.support import Cli, command_line, environment
 
 from hockney.cli import commands, ending, render, run
 from hockney.cli.measuring import measuring
+from hockney.cli.progress import Display
 from hockney.errors import StoreError, UsageError
+from hockney.model import Point
+from hockney.plan import Plan
 
 
 def test_unknown_command_says_what_was_meant(cli: Cli) -> None:
@@ -35,6 +38,10 @@ def test_unknown_command_says_what_was_meant(cli: Cli) -> None:
         (["completion", "tcsh"], "'tcsh' is not one of"),
         (["completion"], "Choose from: bash, zsh, fish (see: "),
         (["run", "nosuch"], " …; `hockney list` lists all"),
+        (["run", "shm"], "shm is a transport: hockney run pingpong -t shm"),
+        (["run", "tcp:spin"], "tcp:spin is a transport: hockney run pingpong -t tcp:spin"),
+        (["run", "udp"], "udp is a transport: hockney run pingpong -t udp"),
+        (["run", "mpi@nosuch"], "no library here is called 'mpi@nosuch'"),
         (["run", "pingpong", "-t", "nosuch"], "…; `hockney list transports` lists all"),
         (["list", "patern"], "unknown kind of list 'patern': did you mean 'patterns'?"),
         (["list", "patterns", "x.toml"], "files can be given to 'list suites' only"),
@@ -195,8 +202,20 @@ def test_ctrl_c_is_a_sentence(tmp_path: Path) -> None:
 
 
 def test_only_who_measures_says_that_something_is_stored(tmp_path: Path) -> None:
+    def stop(display: Display) -> None:
+        display.begun(1, Plan("test", (Point("shm", "pingpong", 2, 8),)), goes_on=False, several=False)
+        raise KeyboardInterrupt
+
     with (
         pytest.raises(KeyboardInterrupt, match="whatever had been measured is stored"),
+        measuring(tmp_path / "results.db", create=True) as (_, _, display),
+    ):
+        stop(display)
+
+
+def test_a_stop_before_any_run_has_begun_says_that_nothing_was_measured(tmp_path: Path) -> None:
+    with (
+        pytest.raises(KeyboardInterrupt, match="nothing was measured yet"),
         measuring(tmp_path / "results.db", create=True),
     ):
         raise KeyboardInterrupt

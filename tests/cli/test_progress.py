@@ -97,3 +97,18 @@ def test_a_label_goes_to_the_newest_run_and_that_is_said(cli: Cli, tmp_path: Pat
     assert second[0] == "run 1 has the label 'monday' too: it now names the new run, and monday~1 the old one"
     with Store.open(tmp_path / "results.db", readonly=True) as store:
         assert [store.find_run(name) for name in ("monday", "monday~1")] == [2, 1]
+
+
+def test_what_fails_alike_is_said_once_with_its_sizes_and_that_nothing_was_measured(cli: Cli) -> None:
+    words = ("run", "pingpong", "-t", "tcp", "--hosts", "no.such.host.invalid,other", "--bytes", "8,64,1K")
+    ended = cli(*words, "--launches", "2")
+    assert ended.returncode == 3
+    (failed,) = [line for line in sentences(ended.stderr) if line.startswith("failed: ")]
+    assert failed.startswith("failed: pingpong of 8 B, 64 B, 1 KiB on tcp, 2 ranks: ")
+    assert ended.stderr.splitlines()[-1].endswith("; 3 points failed, as `hockney show 1` says; nothing was measured")
+
+
+def test_a_barrier_has_no_size_to_be_said(cli: Cli) -> None:
+    ended = cli("run", "barrier", "-t", "shm", "--time", "10ms", "--launches", "1")
+    assert any(line.startswith("  first look: barrier on shm: ") for line in sentences(ended.stderr))
+    assert "0 B" not in ended.stdout

@@ -13,7 +13,7 @@ from tests.builders import HALF_ROUND_TRIP, SLOWEST, make_point
 from tests.cli.support import call, command_line, environment
 from tests.compare.made import SIZES, add_run, curve, slower
 
-from hockney.cli.changes import range_sentence
+from hockney.cli.changes import gathered_sentences, range_sentence
 from hockney.compare import Verdict, compare_runs
 from hockney.compare.comparison import _strata
 from hockney.errors import UsageError
@@ -112,8 +112,16 @@ def test_too_few_launches_in_several_states_are_named_for_each(store: Store) -> 
     (reason,) = reasons(store, base, new)
     assert reason == (
         "too few launches in each state: 1 against 2 in near; 1 against 1 in far; in one state it takes 4 beside 4 "
-        "(`hockney run --launches`)"
+        "(`hockney run … --launches 4`)"
     )
+
+
+def test_a_pattern_without_sizes_is_named_without_one(store: Store) -> None:
+    barriers = {make_point(0, pattern="barrier", transport=name): 200.0 for name in ("shm", "tcp")}
+    base, new = (add_run(store, barriers, launches=1, seed=seed, definition=SLOWEST) for seed in (1, 2))
+    found = compare_runs(store, base, new).ranges
+    assert range_sentence(found[0]).startswith("barrier on shm, 2 ranks: undecided, because too few launches")
+    assert list(gathered_sentences(found))[1:] == ["  barrier on shm, tcp, 2 ranks"]
 
 
 def test_levels_are_those_of_both_runs_together(store: Store) -> None:
@@ -382,7 +390,7 @@ def test_command_says_the_verdict_before_the_series_and_gathers_what_is_undecide
     assert done.returncode == 3
     lines = done.stdout.splitlines()
     few = "too few launches in one state (near): 1 against 1; beside 1 it takes 39, and 4 beside 4 "
-    few += "(`hockney run --launches`)"
+    few += "(`hockney run … --launches 4`)"
     assert lines[1] == "Surroundings: no difference known."
     assert lines[2] == f"Verdict: 14 undecided, 13 of them because {few}"
     assert lines[-5:] == [

@@ -222,6 +222,28 @@ def test_what_a_pattern_never_does_is_told_beside_all_else(catalogue: Catalogue,
     assert not (tmp_path / "results.db").exists()  # nothing was measured
 
 
+def test_a_suite_in_place_of_expectations_is_told_apart(catalogue: Catalogue, tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text('name = "mine"\ntitle = "Mine"\n[[series]]\npattern = "pingpong"\n')
+    with pytest.raises(UsageError) as caught:
+        load_expectations(path, catalogue)
+    said = str(caught.value)
+    assert "mine.toml is a suite, which says what to measure, not what is expected" in said
+    keys = said.partition("below it ")[2].replace(", ", "\n")  # what it advises is such a file
+    path.write_text(f"[[expect]]\n{keys}\n")
+    assert load_expectations(path, catalogue).expect[0].pattern == "pingpong"
+
+
+def test_a_barrier_that_is_not_there_is_named_without_a_size(catalogue: Catalogue, store: Store) -> None:
+    text = "[[expect]]\ntransports = 'shm'\npattern = 'barrier'\nlatency = '<= 1 s'\n"
+    (lacking,) = judged(catalogue, store, add_run(store, curve()), text)
+    assert lacking.reason == "run 1 has no barrier on shm, 2 ranks"
+    assert str(make_point(0, pattern="barrier")) == "barrier on shm, 2 ranks"
+    assert {name for name, one in catalogue.patterns.items() if not one.sized} == {
+        name for name in catalogue.patterns if not make_point(0, pattern=name).is_sized
+    }
+
+
 def test_ranks_and_size_that_are_not_given_are_those_that_are_measured(catalogue: Catalogue, tmp_path: Path) -> None:
     path = tmp_path / "expect.toml"
     text = "[[expect]]\ntransports = 'shm'\npattern = '{}'\nlatency = '<= 1 s'\n"

@@ -245,9 +245,9 @@ def test_who_has_one_pair_is_told_how_to_get_a_matrix(tmp_path: Path, capsys: py
         print_run(results.run())
         lacking = dict(explain_run(results.run()).lacking)["pairs that stand out"]
     said = " ".join(capsys.readouterr().out.split())
-    assert "Two ranks are one pair: a matrix of all pairs needs three or more (`hockney run -n 4`, for one)" in said
+    assert "Two ranks are one pair: a matrix of all pairs needs three or more (`hockney run … -n 4`, for one)" in said
     assert lacking.startswith(
-        "two ranks are one pair: a matrix of all pairs needs three or more (`hockney run -n 4`, for one)"
+        "two ranks are one pair: a matrix of all pairs needs three or more (`hockney run … -n 4`, for one)"
     )
 
 

@@ -106,7 +106,9 @@ def test_one_asked_for_that_is_not_there(only: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("HOCKNEY_MPICC", str(only / "mpicc"))
     found, (unusable,) = find(only)
     assert found == ()
-    assert "is not on PATH" in unusable.reason
+    assert unusable.wrapper == only / "mpicc"
+    assert unusable.reason == "HOCKNEY_MPICC names it, and no such program is there"
+    assert unusable.how == "correct HOCKNEY_MPICC or unset it"
 
 
 def test_each_gets_the_mpiexec_of_its_own_name(only: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,7 +51,9 @@ def _curve_text(point: Point, transports: str) -> str:
 
 
 def sizes_text(found: Range) -> str:
-    """`at 8 B`, `from 8 KiB to 32 KiB`."""
+    """`at 8 B`, `from 8 KiB to 32 KiB`; empty for a pattern without sizes."""
+    if not found.first.point.is_sized:
+        return ""
     first, last = found.changes[0].point.bytes, found.changes[-1].point.bytes
     return f"at {format_bytes(first)}" if first == last else f"from {format_bytes(first)} to {format_bytes(last)}"
 
@@ -67,7 +69,8 @@ def range_sentence(found: Range, confidence: float = CONFIDENCE) -> str:
     known = f" ({' and '.join(found.states)}; {_interval(shifts, confidence)} over launches)" if shifts else ""
     reason = f", because {found.first.reason}" if found.first.reason else ""
     protocol = f", {found.protocol}" if moved and found.protocol else ""
-    return f"{curve_name(found.first)}: {found.verdict.value}{effect} {sizes_text(found)}{protocol}{known}{reason}"
+    sizes = f" {sizes_text(found)}".rstrip()
+    return f"{curve_name(found.first)}: {found.verdict.value}{effect}{sizes}{protocol}{known}{reason}"
 
 
 def gathered_sentences(ranges: Sequence[Range]) -> Iterator[str]:
@@ -99,7 +102,8 @@ def _curve_lines(ranges: Sequence[Range]) -> Iterator[str]:
         point, sizes = own[0].first.point, ", ".join(sizes_text(one) for one in own)
         alike.setdefault((point.pattern, point.options, point.ranks, sizes), []).append(point)
     for (*_, sizes), points in alike.items():
-        yield f"{_curve_text(points[0], ', '.join(point.transport for point in points))}: {sizes}"
+        name = _curve_text(points[0], ", ".join(point.transport for point in points))
+        yield f"{name}: {sizes}" if sizes else name
 
 
 def _effect(ratios: list[float]) -> str:

@@ -195,7 +195,7 @@ def _case(one: Range, found: Comparison) -> Case:
     sentence = range_sentence(one, found.confidence)
     return Case(
         curve_name(one.first),
-        sizes_text(one),
+        sizes_text(one) or one.first.point.pattern,
         missed=sentence if one.verdict is Verdict.SLOWER else None,
         undecided=sentence if one.verdict is Verdict.UNDECIDED else None,
         remark=sentence if any(map(found.may_hide, one.changes)) else None,

@@ -50,7 +50,7 @@ COMMANDS = {
     "completion": Entry(
         "hockney.cli.completion:completion",
         "Print the script that completes commands in a shell.",
-        "completion bash > ~/.local/share/bash-completion/completions/hockney",
+        "completion bash",
     ),
 }
 

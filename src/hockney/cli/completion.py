@@ -14,9 +14,9 @@ _SHELLS = ("bash", "zsh", "fish")
 
 @command(
     "completion",
-    example="""hockney completion bash > ~/.local/share/bash-completion/completions/hockney
+    example="""hockney completion bash | install -Dm644 /dev/stdin ~/.local/share/bash-completion/completions/hockney
     hockney completion zsh > "${fpath[1]}/_hockney"
-    hockney completion fish > ~/.config/fish/completions/hockney.fish""",
+    hockney completion fish | install -Dm644 /dev/stdin ~/.config/fish/completions/hockney.fish""",
 )
 @click.argument("shell", type=click.Choice(_SHELLS))
 def completion(shell: str, *, as_json: bool, store: Path | None) -> None:

@@ -72,9 +72,11 @@ def _name(series: Series) -> str:
 
 
 def size_text(point: Point) -> str:
-    """The size of the messages, or what stands for it."""
+    """The size of the messages, or what stands for it; empty where nothing does."""
     class_ = ft_class(point)
-    return format_bytes(point.bytes) if class_ is None else f"class {class_}"
+    if class_ is not None:
+        return f"class {class_}"
+    return format_bytes(point.bytes) if point.is_sized else ""
 
 
 def figure_row(series: Series, figure: Figure, asked_precision: float | None) -> list[str]:
@@ -159,9 +161,11 @@ def endings_of(series: Iterable[Series], *, stopped: bool) -> list[list[str]]:
         if one.status in (PointStatus.FAILED, PointStatus.SKIPPED, PointStatus.PENDING):
             reason = one.reason or (not_reached if one.status is PointStatus.PENDING else "no reason was stored")
             found.setdefault((_name(one), one.status.value, reason), []).append(one.point)
-    return [[f"{name}: {_sizes_text(points)}", *rest] for (name, *rest), points in found.items()]
+    named = ((name, sizes_text(points), rest) for (name, *rest), points in found.items())
+    return [[f"{name}: {sizes}" if sizes else name, *rest] for name, sizes, rest in named]
 
 
-def _sizes_text(points: Iterable[Point]) -> str:
+def sizes_text(points: Iterable[Point]) -> str:
+    """Those of one curve: the least four."""
     ordered = sorted(points, key=lambda point: point.bytes)
     return ", ".join(size_text(point) for point in ordered[:4]) + ("…" if len(ordered) > 4 else "")

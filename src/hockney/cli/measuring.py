@@ -95,7 +95,7 @@ def _carry_out(
             made = make_sheet(run)
             print_sheet(made, catalogue.missing)
             if not made.rows:
-                _say_ending(outcome, results.path)
+                _say_ending(outcome, results)
                 return _IN_PART
         elif report is not None:
             print_report(report, run, catalogue.missing)
@@ -107,7 +107,7 @@ def _carry_out(
             from hockney.cli.show import print_run
 
             print_run(run)
-        _say_ending(outcome, results.path)
+        _say_ending(outcome, results)
     return _DONE if outcome.status is RunStatus.DONE else _IN_PART
 
 
@@ -120,7 +120,7 @@ def measuring(store: Path | None, *, create: bool) -> Iterator[tuple[Catalogue, 
         try:
             yield catalogue, results, display
         except KeyboardInterrupt as interrupt:
-            raise KeyboardInterrupt("whatever had been measured is stored (see: hockney runs)") from interrupt
+            raise KeyboardInterrupt(display.kept()) from interrupt
 
 
 def _say_more(run: Run) -> None:
@@ -142,15 +142,17 @@ def _ending_json(outcome: Outcome, path: Path) -> dict[str, object]:
     return {"run": outcome.run_id, "status": outcome.status.value, "failed_points": outcome.failed, "store": str(path)}
 
 
-def _say_ending(outcome: Outcome, path: Path) -> None:
+def _say_ending(outcome: Outcome, results: Store) -> None:
     """On standard error: what is on standard output is the result alone."""
+    path, measured = results.path, any(visit.samples for visit in results.summaries(outcome.run_id))
     words = [f"run {outcome.run_id} is stored in {path}"]
     if outcome.status is RunStatus.INTERRUPTED:
         words.append("it was stopped early: `hockney run --resume` goes on with it")
     elif outcome.status is RunStatus.PARTIAL and not outcome.failed:
         words.append("nothing could be measured; `hockney show` says why")
     elif outcome.status is RunStatus.PARTIAL:
-        words.append(f"{counted(outcome.failed, 'point')} failed; what else could be measured is")
+        failed = f"{counted(outcome.failed, 'point')} failed, as `hockney show {outcome.run_id}` says"
+        words.append(f"{failed}; {'all else that can be measured here was' if measured else 'nothing was measured'}")
     else:
         words.append(f"`hockney explain {outcome.run_id}` says what it shows")
     remark(f"\n{'; '.join(words)}")

@@ -12,12 +12,12 @@ import shutil
 import sys
 import time
 
-from hockney.cli.curves import size_text
+from hockney.cli.curves import size_text, sizes_text
 from hockney.cli.render import wrapped
 from hockney.cli.streams import silence
 from hockney.estimate import FIRST_ROUNDS_MIN, first_rounds_s
 from hockney.model import Launch, Point, PointStatus, Visit
-from hockney.plan import Plan
+from hockney.plan import CurveKey, Plan, curve_of
 from hockney.sampler import Progress
 from hockney.units import counted, format_duration_s, format_ns
 
@@ -40,6 +40,8 @@ class Display:
         self._again = ""
         self._jobs: set[str] = set()
         self._launch: int | None = None
+        self._failed: dict[tuple[CurveKey, str | None], list[Point]] = {}  # and not yet said
+        self._told: set[str] = set()
         self._unseen: set[Point] = set()  # points that the first round of this launch has still to visit
         self._deadline_s = math.inf
 
@@ -87,6 +89,7 @@ class Display:
 
     def launched(self, launch: Launch) -> None:
         """Says what really carries the bytes, and where the ranks are, once for all launches in which that is so."""
+        self._say_failed()
         if self._plan is not None and self._launch not in (None, launch.index):
             self._unseen = set(self._plan.points)
         self._launch = launch.index
@@ -98,9 +101,10 @@ class Display:
 
     def visited(self, visit: Visit) -> None:
         """The first figure of each transport is said at once; it is one visit's, so it has no interval yet."""
-        point = visit.point
+        self._say_failed()
+        point, size = visit.point, size_text(visit.point)
         times_ns = sorted(visit.times_ns().tolist())
-        seen = f"{point.pattern} {size_text(point)} on {point.transport}"
+        seen = f"{point.pattern}{f' {size}' if size else ''} on {point.transport}"
         now = f"{seen}: {format_ns(times_ns[len(times_ns) // 2])}"
         if point.transport not in self._shown:
             self._shown.add(point.transport)
@@ -121,16 +125,36 @@ class Display:
     def progressed(self, progress: Progress) -> None:
         """Remembers how far it is for the next line."""
         self._progress = progress
+        self._say_failed()
         self._draw("")
 
     def point_ended(self, point: Point, status: PointStatus, reason: str | None) -> None:
-        """Failures are said at once; the rest is in the figures."""
+        """Failures are said with the next event, or at the end; the rest is in the figures."""
         self._unseen.discard(point)
         if status is PointStatus.FAILED:
-            self.say(f"failed: {point.text(size_text(point))}: {reason}")
+            self._failed.setdefault((curve_of(point), reason), []).append(point)
+
+    def kept(self) -> str:
+        """What a stop leaves: for who presses Ctrl-C."""
+        if self._run_id is None:
+            return "nothing was measured yet"
+        return "whatever had been measured is stored (see: hockney runs)"
+
+    def _say_failed(self) -> None:
+        """What failed alike since the last event, sizes of one curve in one line, once for all launches."""
+        failed, self._failed = self._failed, {}
+        for (_, reason), points in failed.items():
+            line = f"failed: {points[0].text(sizes_text(points))}: {reason}"
+            if line not in self._told:
+                self._told.add(line)
+                self.say(line)
 
     def close(self) -> None:
-        """Takes the rewritten line away."""
+        """Takes the rewritten line away, after what is still to be said."""
+        self._say_failed()
+        self._clear()
+
+    def _clear(self) -> None:
         if self._line:
             self._write(f"\r{' ' * len(self._line)}\r")
             self._line = ""
@@ -152,7 +176,7 @@ class Display:
         """A sentence; what is too long for a line goes on below, set in."""
         if self._quiet:
             return
-        self.close()
+        self._clear()
         self._write("".join(f"{line}\n" for line in wrapped(text, rest="    ")))
 
     def _write(self, text: str) -> None:

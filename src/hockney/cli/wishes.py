@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from hockney.errors import UsageError, unknown
 from hockney.plan import Wishes, check_words, pattern_suite
 from hockney.suites import Suite, builtin_names, load_suite
 from hockney.units import RANKS_MAX, parse_duration_s, parse_fraction, parse_sizes
-from hockney.worker.catalogue import load, native_patterns
+from hockney.worker.catalogue import load, matches, native_patterns
 
 _LIMIT_MAX_S = 86400
 
@@ -24,7 +25,22 @@ def find_suite(what: str) -> Suite:
         return pattern_suite(what)
     if Path(what).exists():
         raise UsageError(f"{what} is no suite: the name of a suite's file ends in .toml")
+    _refuse_transport(what)
     raise unknown("suite or pattern", what, [*builtin_names(), *patterns], listed_by="hockney list")
+
+
+def _refuse_transport(what: str) -> None:
+    """Raises UsageError for the name of a transport, with the command that was meant."""
+    catalogue = load()
+    if "@" not in what and catalogue.lack(what) is None and not any(matches(what, one) for one in catalogue.transports):
+        return
+    transport = catalogue.select([what])[0]
+    runs = (
+        name
+        for name, pattern in catalogue.patterns.items()
+        if catalogue.obstacle(pattern, transport, pattern.ranks_default, pattern.bytes_default) is None
+    )
+    raise UsageError(f"{what} is a transport: hockney run {next(runs)} -t {shlex.quote(what)}")
 
 
 def read_wishes(words: Mapping[str, Any]) -> Wishes:

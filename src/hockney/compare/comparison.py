@@ -277,12 +277,12 @@ def _too_few(strata: Sequence[_Stratum], confidence: float) -> str:
         seen = "; ".join(f"{one.sizes[0]} against {one.sizes[1]} in {one.state}" for one in strata)
         return (
             f"too few launches in each state: {seen}; in one state it takes {enough} beside {enough} "
-            "(`hockney run --launches`)"
+            f"(`hockney run … --launches {enough}`)"
         )
     n_base, n_new = strata[0].sizes
     return (
         f"too few launches in one state ({strata[0].state}): {n_base} against {n_new}; beside {n_base} it takes "
-        f"{launches_needed(n_base, confidence)}, and {enough} beside {enough} (`hockney run --launches`)"
+        f"{launches_needed(n_base, confidence)}, and {enough} beside {enough} (`hockney run … --launches {enough}`)"
     )
 
 

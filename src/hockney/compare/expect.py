@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from hockney.errors import unknown
+from hockney.errors import UsageError, unknown
 from hockney.explain.pairs import PAIR_CLASSES, classes_of, pair_of
 from hockney.library import Run, Series
 from hockney.model import NOT_MEASURED, Point
@@ -115,13 +115,16 @@ class Expectations(BaseModel):
 
 def load_expectations(path: Path, catalogue: Catalogue) -> Expectations:
     """Raises UsageError: a file that can't be read, or all that is wrong in it, each with its path in the file."""
-    found = read_model(
-        path,
-        "file of expectations",
-        Expectations,
-        Expectation,
-        lambda content: [*check_words(content, catalogue, "expect"), *_check_limits(content, catalogue)],
-    )
+
+    def check(content: dict[str, Any]) -> list[tuple[str, str]]:
+        if "series" in content and "expect" not in content:
+            raise UsageError(
+                f"{path} is a suite, which says what to measure, not what is expected: a file of expectations has "
+                '[[expect]], and below it pattern = "pingpong", transports = "shm", latency = "<= 1.5 us"'
+            )
+        return [*check_words(content, catalogue, "expect"), *_check_limits(content, catalogue)]
+
+    found = read_model(path, "file of expectations", Expectations, Expectation, check)
     whole = tuple(filled(one, catalogue.pattern(one.pattern)) for one in found.expect)
     return found.model_copy(update={"expect": whole})
 
@@ -180,7 +183,8 @@ def judge(run: Run, expectations: Expectations, catalogue: Catalogue) -> list[Ju
                 for size in one.bytes:
                     found = [series for series in own if _is_meant(series.point, word, ranks, size)]
                     on_ranks = f", {counted(ranks, 'rank')}" if ranks else ""
-                    lack = f"run {run.id} has no {one.pattern} of {format_bytes(size)} on {word}{on_ranks}"
+                    of = f" of {format_bytes(size)}" if catalogue.pattern(one.pattern).sized else ""
+                    lack = f"run {run.id} has no {one.pattern}{of} on {word}{on_ranks}"
                     if one.pair_class is not None:
                         seen = ", ".join(sorted(filter(None, classes))) or "none"
                         lack += f" between ranks of the class '{one.pair_class}'; of its classes there are: {seen}"

@@ -20,10 +20,9 @@ from hockney.units import RANKS_MAX, counted, format_bytes
 from hockney.worker import mpi, pvm, shmem
 from hockney.worker.build import Recipe, build_worker
 from hockney.worker.errors import BuildError, ProtocolError
-from hockney.worker.libraries import Library, Unusable
+from hockney.worker.libraries import REPAIR, Library, Unusable
 
 _DESCRIBE_LIMIT_S = 20
-_REPAIR = "repair or remove this library"
 
 
 @dataclass(frozen=True)
@@ -319,7 +318,7 @@ def load(*, recipe: Recipe | None = None, libraries: Sequence[Library] | None = 
     for family in _FAMILIES if libraries is None else ():
         usable, unusable = family.search()
         found += usable
-        missing += [Missing(str(one.wrapper), one.reason, _REPAIR) for one in unusable]
+        missing += [Missing(str(one.wrapper), one.reason, one.how) for one in unusable]
         if not usable:
             missing.append(Missing(family.name, family.why, family.how))
     for library in found:
@@ -327,7 +326,7 @@ def load(*, recipe: Recipe | None = None, libraries: Sequence[Library] | None = 
             executable = build_worker(library.recipe)
             rows = describe(executable, is_wheel=library.is_wheel)["transports"]
         except (BuildError, ProtocolError) as error:
-            missing.append(Missing(library.id, str(error), _REPAIR))
+            missing.append(Missing(library.id, str(error), REPAIR))
             continue
         for row in rows:
             variant = row["name"].partition(":")[2]

@@ -13,6 +13,8 @@ from typing import Protocol
 
 from hockney.worker.build import Recipe
 
+REPAIR = "repair or remove this library"
+
 
 class Library(Protocol):
     """One library. `id` names it in transports: `mpi@openmpi-4.1.4`; `name` is for people: `Open MPI 4.1.4`.
@@ -59,7 +61,8 @@ def unique_id(plain: str, taken: Container[str]) -> str:
 
 @dataclass(frozen=True)
 class Unusable:
-    """A compiler wrapper that is there and can't be used; `reason` is a sentence."""
+    """A compiler wrapper that can't be used: why, and what to do."""
 
     wrapper: Path
     reason: str
+    how: str = REPAIR

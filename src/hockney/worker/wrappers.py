@@ -12,6 +12,7 @@ import itertools
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -70,6 +71,10 @@ class Search(Generic[Found]):
         seen: set[str] = set()
         working: set[Path] = set()
         for wrapper in candidates(self.variable, self.wrappers):
+            if shutil.which(str(wrapper)) is None:  # only the one in the variable was not looked for
+                lack = f"{self.variable} names it, and no such program is there"
+                broken.append(Unusable(wrapper, lack, f"correct {self.variable} or unset it"))
+                continue
             try:
                 kind, version, library = self._identify(wrapper, probes)
             except (CompileFailed, NoCompiler) as error:
