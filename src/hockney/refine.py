@@ -8,11 +8,13 @@ that a switch lies in is halved until its place is known well enough.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
-from hockney.fit import NoFit, SegmentFit, fit_segments
+from hockney.fit import JUMP, NoFit, SegmentFit, fit_segments
 from hockney.stats.interval import Interval
 
 _MISS = 0.08  # smaller misses are not looked at
+_STEEP = 3.0  # times the growth of the size: a time that grows more leaps
 _RATIO = 1.12  # neighbours closer than this are near enough, unless the exact place is asked for
 _ROUND = (64, 8)  # other lengths cost extra for reasons of their own
 
@@ -31,10 +33,29 @@ def sizes_to_add(curve: Sequence[tuple[int, Interval]], *, grain_bytes: int = 1,
     for switch in fit.switches:
         inside = (_inside(*step, grain_bytes, exact=exact and not switch.bend) for step in fit.steps_at(switch))
         found |= next((sizes for sizes in inside if sizes), set())
+    if exact:
+        for low, high in _leaps(curve):
+            found |= _inside(low, high, grain_bytes, exact=True)
     for at in _missed(fit, [time.precision or 0.0 for time in times]):
         for low, high in zip(fit.sizes_bytes[max(0, at - 1) : at + 1], fit.sizes_bytes[at : at + 2], strict=False):
             found |= _inside(low, high, grain_bytes, exact=False)
     return sorted(found - set(sizes))
+
+
+def _leaps(curve: Sequence[tuple[int, Interval]]) -> list[tuple[int, int]]:
+    """Neighbours between which no line goes, whatever the fit makes of three sizes on a steep slope.
+
+    On a line that begins above zero the time grows no faster than the size; above a bend it may, but not by far, and
+    it never falls.
+    """
+    ordered = sorted(curve, key=lambda one: one[0])
+    found = []
+    for (low, before), (high, after) in pairwise(ordered):
+        sure = 1 + JUMP + (before.precision or 0.0) + (after.precision or 0.0)
+        rise = after.value / before.value
+        if low > 0 and (rise > sure + _STEEP * (high / low - 1) or rise < 1 / sure):
+            found.append((low, high))
+    return found
 
 
 def _missed(fit: SegmentFit, precisions: Sequence[float]) -> list[int]:
