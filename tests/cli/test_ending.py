@@ -215,7 +215,7 @@ def test_only_who_measures_says_that_something_is_stored(tmp_path: Path) -> None
 
 def test_a_stop_before_any_run_has_begun_says_that_nothing_was_measured(tmp_path: Path) -> None:
     with (
-        pytest.raises(KeyboardInterrupt, match="nothing was measured yet"),
+        pytest.raises(KeyboardInterrupt, match="nothing new was measured yet"),
         measuring(tmp_path / "results.db", create=True),
     ):
         raise KeyboardInterrupt

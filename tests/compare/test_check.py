@@ -269,9 +269,17 @@ def say(checked: Checked) -> None:
 def test_ok_says_how_large_a_slowdown_it_may_hide(capsys: pytest.CaptureFixture[str]) -> None:
     say(found_fine(1.2, 1.302, 1.04))
     assert capsys.readouterr().out == (
-        "ok: 3 of 3 series not seen to be slower than run 3 by more than 5 %; the widest interval reaches +30.2 %: "
+        "ok: 3 of 3 series not seen to be slower than run 3 by more than 5 %; an interval reaches as far as +30.2 %: "
         "pingpong on tcp, 2 ranks, 2 KiB; the check is run 7\n"
     )
+
+
+def test_ok_names_no_size_of_a_pattern_that_has_none(capsys: pytest.CaptureFixture[str]) -> None:
+    checked = found_fine(1.302)
+    (change,) = checked.comparison.changes
+    barrier = replace(change, point=make_point(0, "tcp", pattern="barrier"))
+    say(replace(checked, comparison=replace(checked.comparison, changes=(barrier,))))
+    assert "+30.2 %: barrier on tcp, 2 ranks; the check" in capsys.readouterr().out
 
 
 def test_ok_says_no_more_where_every_interval_ends_within_the_limit(capsys: pytest.CaptureFixture[str]) -> None:

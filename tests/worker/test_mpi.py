@@ -107,7 +107,7 @@ def test_one_asked_for_that_is_not_there(only: Path, monkeypatch: pytest.MonkeyP
     found, (unusable,) = find(only)
     assert found == ()
     assert unusable.wrapper == only / "mpicc"
-    assert unusable.reason == "HOCKNEY_MPICC names it, and no such program is there"
+    assert unusable.reason == "HOCKNEY_MPICC names it, and no program that can be run is there"
     assert unusable.how == "correct HOCKNEY_MPICC or unset it"
 
 

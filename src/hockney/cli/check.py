@@ -167,14 +167,14 @@ def _print(checked: Checked, ranges: Sequence[Range], slowdown: float) -> None:
 
 
 def _hidden_sentence(change: SeriesChange) -> str:
-    """`the widest interval reaches +30.2 %: pingpong on tcp, 2 ranks, 1 MiB`: so large a slowdown was not seen."""
+    """`an interval reaches as far as +30.2 %: pingpong on tcp, 2 ranks, 1 MiB`: so large a slowdown could hide."""
     from hockney.cli.changes import change_text, curve_name
     from hockney.units import format_bytes
 
     assert change.shift is not None
     assert change.shift.high is not None
-    where = f"{curve_name(change)}, {format_bytes(change.point.bytes)}"
-    return f"the widest interval reaches {change_text(change.shift.high)}: {where}"
+    where = curve_name(change) + (f", {format_bytes(change.point.bytes)}" if change.point.is_sized else "")
+    return f"an interval reaches as far as {change_text(change.shift.high)}: {where}"
 
 
 def _hidden_json(found: Comparison) -> dict[str, Any] | None:

@@ -137,7 +137,7 @@ class Display:
     def kept(self) -> str:
         """What a stop leaves: for who presses Ctrl-C."""
         if self._run_id is None:
-            return "nothing was measured yet"
+            return "nothing new was measured yet"
         return "whatever had been measured is stored (see: hockney runs)"
 
     def _say_failed(self) -> None:

@@ -361,12 +361,12 @@ def _estimate(interval: Interval) -> Estimate | None:
 def _floors(summarized: Iterable[tuple[Series, Summarized]], states: Mapping[Place, State]) -> dict[Place, Estimate]:
     """The floor beside each place's shortest messages with its interval: the very visits that it is the floor of."""
     short = [
-        (_place(series), series.point.bytes, visits)
+        (-series.point.bytes, not series.point.options, _place(series), visits)
         for series, visits in summarized
         if series.point.pattern == "pingpong" and 0 < series.point.bytes <= 64
     ]
     floors = {}
-    for place, _, visits in sorted(short, key=lambda one: -one[1]):  # the shortest comes last, and stays
+    for _, _, place, visits in sorted(short, key=lambda one: one[:2]):  # the shortest plain one comes last, and stays
         values_ns = [
             sum(visit.signs.floor_ns) / 2
             for visit, state in visits

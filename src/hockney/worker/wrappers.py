@@ -72,7 +72,7 @@ class Search(Generic[Found]):
         working: set[Path] = set()
         for wrapper in candidates(self.variable, self.wrappers):
             if shutil.which(str(wrapper)) is None:  # only the one in the variable was not looked for
-                lack = f"{self.variable} names it, and no such program is there"
+                lack = f"{self.variable} names it, and no program that can be run is there"
                 broken.append(Unusable(wrapper, lack, f"correct {self.variable} or unset it"))
                 continue
             try:
