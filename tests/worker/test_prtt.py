@@ -79,7 +79,10 @@ def round_trips(session: WorkerSession, sizes: Sequence[int], of: Callable[[Sequ
 
 @EVERY_TRANSPORT
 def test_loggp_from_four_times_of_each_size(where: str | Mpi) -> None:
-    """Whatever a loaded machine measures: parameters of all sizes, or a reason why not."""
+    """Whatever a loaded machine measures: parameters of all sizes, or a reason why not.
+
+    A size that was disturbed may lie on no line, also the first or the last.
+    """
     with session_on(where) as session:
         session.hello()
         trips = round_trips(session, SIZES, median)
@@ -88,7 +91,8 @@ def test_loggp_from_four_times_of_each_size(where: str | Mpi) -> None:
     if isinstance(found, NoFit):
         assert any(row.one_ns > row.delay_ns for row in trips), found.reason
         return
-    assert (found[0].first_bytes, found[-1].last_bytes) == (SIZES[0], SIZES[-1])
+    assert found[0].first_bytes in SIZES[:2]
+    assert found[-1].last_bytes in SIZES[-2:]
 
 
 def least(first: RoundTrips, second: RoundTrips) -> RoundTrips:
