@@ -144,13 +144,14 @@ def _ending_json(outcome: Outcome, path: Path) -> dict[str, object]:
 
 def _say_ending(outcome: Outcome, results: Store) -> None:
     """On standard error: what is on standard output is the result alone."""
-    path, measured = results.path, any(visit.samples for visit in results.summaries(outcome.run_id))
+    path = results.path
     words = [f"run {outcome.run_id} is stored in {path}"]
     if outcome.status is RunStatus.INTERRUPTED:
         words.append("it was stopped early: `hockney run --resume` goes on with it")
     elif outcome.status is RunStatus.PARTIAL and not outcome.failed:
         words.append("nothing could be measured; `hockney show` says why")
     elif outcome.status is RunStatus.PARTIAL:
+        measured = any(visit.samples for visit in results.summaries(outcome.run_id))
         failed = f"{counted(outcome.failed, 'point')} failed, as `hockney show {outcome.run_id}` says"
         words.append(f"{failed}; {'all else that can be measured here was' if measured else 'nothing was measured'}")
     else:
