@@ -13,8 +13,9 @@ tested with a clock and a machine made up for the purpose.
 from __future__ import annotations
 
 import random
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -79,7 +80,7 @@ class Observer(Protocol):
         ...
 
     def point_ended(self, point: Point, status: PointStatus, reason: str | None) -> None:
-        """A point is finished, one way or another."""
+        """A point is finished, one way or another. A precise one goes on beside an added size, and ends again."""
         ...
 
     def points_added(self, points: Sequence[Point]) -> None:
@@ -113,6 +114,8 @@ class _Work:
     first_s: float | None = None  # when its first visit was over
     time: Interval | None = None  # in the state with most visits, as of the last look
     calm: int = 0  # looks in a row at which the interval was narrow enough
+    precise: bool = False  # it ended so, though it may be measured again beside another
+    anew: int = 0  # visits that it had when it was last asked for more, beside a new neighbour
 
     def add(self, visit: Visit) -> None:
         times_ns = sorted(visit.times_ns().tolist())
@@ -124,6 +127,15 @@ class _Work:
     def precision(self) -> float | None:
         """The interval's longer arm as a fraction of the value."""
         return None if self.time is None else self.time.precision
+
+    def begin_anew(self) -> None:
+        """As many visits again as a point needs, and over as long a time."""
+        self.anew, self.first_s, self.calm = len(self.signs), None, 0
+
+    @property
+    def own_visits(self) -> int:
+        """Visits since it was last asked for more; those of no state give no figure, and count only if all do."""
+        return sum(state != MIXED for state in self.states[self.anew :]) if self.anew else len(self.signs)
 
     @property
     def reached(self) -> str:
@@ -188,13 +200,13 @@ class Sampler:
                 self._tell_round(active, start_s, budget_s)
             for work in active:
                 if work.signs:
-                    self._end(work, PointStatus.STOPPED, f"the run was stopped: {work.reached}")
+                    self._end_early(work, PointStatus.STOPPED, "the run was stopped")
             raise
         finally:
             if self._pending:
                 self._tell_round(active, start_s, budget_s)
         for work in active:
-            self._end(work, PointStatus.BUDGET, f"the time was up: {work.reached}")
+            self._end_early(work, PointStatus.BUDGET, "the time was up")
 
     @property
     def rounds(self) -> int:
@@ -288,9 +300,9 @@ class Sampler:
         now_s = self._clock()
         going_on = []
         for work in active:
-            narrow = work.precision is not None and work.precision <= self._plan.precision
+            narrow = self._is_narrow(work)
             spread = work.first_s is not None and now_s - work.first_s >= self._span_s
-            enough = spread and len(work.signs) >= MIN_VISITS
+            enough = spread and work.own_visits >= MIN_VISITS
             work.calm = work.calm + 1 if narrow and enough else 0
             if work.calm >= _CALM_LOOKS:
                 self._end(work, PointStatus.PRECISE, None)
@@ -298,9 +310,13 @@ class Sampler:
                 going_on.append(work)
         return going_on + (self._refine({work.point for work in going_on}) if refine else [])
 
+    def _is_narrow(self, work: _Work) -> bool:
+        return work.precision is not None and work.precision <= self._plan.precision
+
     def _refine(self, unfinished: set[Point]) -> list[_Work]:
-        """Sizes where a curve leaves its line, once all its points are known well enough."""
+        """Sizes where a curve leaves its line, once all its points are known well enough, and their neighbours."""
         added: list[_Work] = []
+        beside: dict[Point, _Work] = {}
         room_at_most = _EXACT_MAX if self._plan.exact else _REFINED_MAX
         for curve in sorted(self._plan.refine):
             works = [work for point, work in self._work.items() if curve_of(point) == curve]
@@ -318,13 +334,27 @@ class Sampler:
                 replace(works[0].point, bytes=size, role="refined")
                 for size in sizes_to_add(times, grain_bytes=grain, exact=self._plan.exact)
             ]
-            for point in [point for point in points if point not in self._work][:room]:
-                self._work[point] = _Work(point)
-                added.append(self._work[point])
-                self._refined[curve] += 1
+            new = [_Work(point) for point in [point for point in points if point not in self._work][:room]]
+            self._work.update({work.point: work for work in new})
+            self._refined[curve] += len(new)
+            added += new
+            beside.update({work.point: work for work in _neighbours(works, new)})
         if added:
             self._observer.points_added([work.point for work in added])
-        return added
+        return added + self._measure_again(beside.values(), unfinished)
+
+    def _measure_again(self, works: Iterable[_Work], unfinished: set[Point]) -> list[_Work]:
+        """Sizes that a new one is compared with need the same rounds, or what the machine does in between is counted.
+
+        Gives those that had ended.
+        """
+        rejoined = []
+        for work in works:
+            work.begin_anew()
+            if work.point not in unfinished:
+                self._finished -= 1
+                rejoined.append(work)
+        return rejoined
 
     def _is_news(self, curve: CurveKey, works: Sequence[_Work], unfinished: set[Point]) -> bool:
         """Whether a curve has enough new visits for another look, or its last ones."""
@@ -335,8 +365,16 @@ class Sampler:
         self._looked[curve] = visits
         return True
 
+    def _end_early(self, work: _Work, status: PointStatus, why: str) -> None:
+        """A point that was precise already stays so where more visits have left it so."""
+        if work.precise and self._is_narrow(work):
+            self._end(work, PointStatus.PRECISE, None)
+        else:
+            self._end(work, status, f"{why}: {work.reached}")
+
     def _end(self, work: _Work, status: PointStatus, reason: str | None) -> None:
         self._finished += 1
+        work.precise = status is PointStatus.PRECISE
         self._observer.point_ended(work.point, status, reason)
 
     def _tell_round(self, active: list[_Work], start_s: float, budget_s: float) -> None:
@@ -351,9 +389,10 @@ class Sampler:
     def _visits_wanted(self, work: _Work) -> float:
         """An interval narrows with the root of the number of visits."""
         done = len(work.signs)
+        least = max(1, MIN_VISITS - work.own_visits)
         if work.precision is None:
-            return max(1, MIN_VISITS - done)
-        return max(1.0, done * ((work.precision / self._plan.precision) ** 2 - 1))
+            return least
+        return max(least, done * ((work.precision / self._plan.precision) ** 2 - 1))
 
 
 def _by_state(work: _Work) -> dict[State, list[float]]:
@@ -369,6 +408,13 @@ def _time_in_main_state(work: _Work) -> Interval | None:
     """The median over visits in the state in which most of them were made; None without visits."""
     most = max(_by_state(work).values(), key=len, default=None)
     return None if most is None else median(most)
+
+
+def _neighbours(works: Sequence[_Work], new: Sequence[_Work]) -> list[_Work]:
+    """The measured sizes next to each new one; `works` ascend."""
+    sizes = [work.point.bytes for work in works]
+    places = [bisect_left(sizes, work.point.bytes) for work in new]
+    return [works[at] for place in places for at in (place - 1, place) if 0 <= at < len(works)]
 
 
 def _curve_in_one_state(works: Sequence[_Work]) -> list[tuple[Point, Interval]]:

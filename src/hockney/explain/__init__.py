@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from hockney.archive import Machine
-from hockney.explain import beside, derived, documented, grid, guidelines, periods, ranks, shape
+from hockney.explain import beside, derived, documented, grid, guidelines, periods, ranks, shape, switches
 from hockney.explain.curve import Reading, read_run
 from hockney.explain.finding import Evidence, Finding, Found, Lacking
 from hockney.explain.fits import Line, Parameters, by_reason, lines_of, parameters_of
@@ -33,7 +33,7 @@ __all__ = [
 
 # What it looks for, as docs/explain.md calls it -> what does it.
 DETECTORS: dict[str, Callable[[Reading], Found]] = {
-    "protocol switches": shape.switches,
+    "protocol switches": switches.switches,
     "nothing at a documented size": documented.without_trace,
     "a blip at the page size": shape.page_blip,
     "a bandwidth that falls beyond a cache": shape.cache_falls,

@@ -35,12 +35,14 @@ _INTERVAL_MIN = 6  # visits; fewer give no 95 % interval of a median
 class Mark:
     """A figure of a curve: the pattern's time, by its definition, at one message size.
 
-    The time stands for so many payload bytes; None where the pattern counts none.
+    The time stands for so many payload bytes; None where the pattern counts none. `visits` are those that it is of:
+    none of a figure that was printed, or that is of several pairs of ranks.
     """
 
     bytes: int
     time_ns: Estimate
     payload_bytes: float | None = None
+    visits: Sequence[VisitSummary] = field(default=(), compare=False, repr=False)
 
     @property
     def rate_bytes_per_s(self) -> Estimate | None:
@@ -330,7 +332,9 @@ _PairMark = tuple[Mark, int]  # with how many visits
 def _of_class(members: Sequence[_PairMark]) -> Mark:
     """The median of the pairs; the interval encloses those of all of them."""
     marks = [mark for mark, _ in members]
-    return replace(marks[0], time_ns=of_all([mark.time_ns for mark in marks]))
+    if len(marks) == 1:
+        return marks[0]
+    return replace(marks[0], time_ns=of_all([mark.time_ns for mark in marks]), visits=())
 
 
 def _mark(size_bytes: int, visits: Sequence[VisitSummary]) -> Mark | None:
@@ -340,7 +344,8 @@ def _mark(size_bytes: int, visits: Sequence[VisitSummary]) -> Mark | None:
     medians_ns = [visit.median_ns for visit in visits if visit.median_ns is not None]
     time = _estimate(time_of(medians_ns, [visit.launch_id for visit in visits])[0])
     definition = visits[0].definition
-    return None if time is None else Mark(size_bytes, time, definition.bytes_per_rep / definition.divisor or None)
+    payload_bytes = definition.bytes_per_rep / definition.divisor or None
+    return None if time is None else Mark(size_bytes, time, payload_bytes, visits)
 
 
 def _count(sums: dict[str, tuple[float, ...]], visits: Iterable[VisitSummary]) -> None:

@@ -73,6 +73,7 @@ class VisitSummary(NamedTuple):
 
     point_id: int
     launch_id: int
+    round: int
     samples: int
     definition: Definition
     median_ns: float | None

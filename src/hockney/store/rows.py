@@ -27,7 +27,7 @@ LAUNCH = "launch_index, transport, library, ranks, started_unix_s, argv, cpus, h
 POINT = "transport, pattern, ranks, bytes, options, role"
 WARNING = "kind, subject, cause, remedy"
 SUMMARY = (
-    "visit.point_id, launch_id, samples, timed, divisor, bytes_per_rep, messages_per_rep, algorithm, median_ns, "
+    "visit.point_id, launch_id, round, samples, timed, divisor, bytes_per_rep, messages_per_rep, algorithm, median_ns, "
     "min_ns, max_ns, steal, floor_before_ns, floor_after_ns, solo_before_ns, solo_after_ns, "
     "CASE WHEN floor_kind = 'transport' THEN point.transport END, pace_ns, counters"
 )
@@ -197,9 +197,9 @@ def summaries_of(found: Sequence[Row], launches: Mapping[int, Launch]) -> list[V
     definitions: dict[Row, Definition] = {}
     summaries = []
     for row, pace in zip(found, paces, strict=True):
-        point_id, launch_id, samples, *_ = row
-        median_ns, min_ns, max_ns, steal, floor_ns, floor_too_ns, solo_ns, solo_too_ns, reference, _, counters = row[8:]
-        words = row[3:8]
+        point_id, launch_id, round_, samples, *_ = row
+        median_ns, min_ns, max_ns, steal, floor_ns, floor_too_ns, solo_ns, solo_too_ns, reference, _, counters = row[9:]
+        words = row[4:9]
         definition = definitions.get(words) or definitions.setdefault(words, Definition(*words))
         signs = Signs(
             _pair(floor_ns, floor_too_ns),
@@ -210,7 +210,7 @@ def summaries_of(found: Sequence[Row], launches: Mapping[int, Launch]) -> list[V
         )
         times = median_ns, min_ns, max_ns
         summaries.append(
-            VisitSummary(point_id, launch_id, samples, definition, *times, steal, signs, _counters(counters))
+            VisitSummary(point_id, launch_id, round_, samples, definition, *times, steal, signs, _counters(counters))
         )
     return summaries
 
