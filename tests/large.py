@@ -82,9 +82,8 @@ def store_large_run(path: Path, kind: str, launches: int = 1, transports: Sequen
     points = [Point(transport, *one) for transport in transports for one in KINDS[kind]()]
     places = sorted({(point.transport, point.ranks) for point in points})
     with Store.open(path) as store:
-        run = store.create_run(make_info(facts={"memory": {"page_bytes": 4096}}))
+        run = store.create_run(make_info(facts={"memory": {"page_bytes": 4096}}), points)
         random = np.random.default_rng(run)
-        store.add_points(run, points)
         for round_ in range(VISITS):
             if round_ * launches % VISITS < launches:
                 started = {

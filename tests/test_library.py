@@ -34,11 +34,10 @@ def path(tmp_path: Path) -> Path:
     """A store with two runs; the second one has visits in two states of the machine."""
     where = tmp_path / "results.db"
     with Store.open(where) as store:
-        store.create_run(make_info("old"))
-        run_id = store.create_run(make_info("new"))
+        store.create_run(make_info("old"), POINTS[:1])
+        run_id = store.create_run(make_info("new"), POINTS)
         launch_id = store.add_launch(run_id, make_launch())
         other_id = store.add_launch(run_id, make_launch("mpi@mpich-4.3", oversubscribed=True))
-        store.add_points(run_id, POINTS)
         for round_, floor_ns in enumerate([(27.0, 28.0), (184.0, 190.0)]):
             scale = 1 + 2 * round_
             visits = [

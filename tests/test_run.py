@@ -182,8 +182,7 @@ def test_a_point_of_several_launches_is_judged_over_all_of_them(catalogue: Catal
 def test_launches_that_differ_are_not_precise_together(tmp_path: Path) -> None:
     """Each launch is as narrow as asked, but they are twice apart."""
     with Store.open(tmp_path / "r.db") as store:
-        run_id = store.create_run(make_info())
-        store.add_points(run_id, [make_point(8), make_point(64)])
+        run_id = store.create_run(make_info(), [make_point(8), make_point(64)])
         for index in range(2):
             store.add_launch(run_id, make_launch(index=index))
             apart = visits_with_medians([100 * (1 + index)] * 10, make_point(8), launch_id=index + 1)
@@ -218,8 +217,7 @@ def test_launches_are_judged_by_the_state_of_most_visits(
     tmp_path: Path, of_each_launch: list[tuple[list[float], dict[str, Any]]], end: PointStatus
 ) -> None:
     with Store.open(tmp_path / "r.db") as store:
-        run_id = store.create_run(make_info())
-        store.add_points(run_id, [make_point(8)])
+        run_id = store.create_run(make_info(), [make_point(8)])
         for index in range(2):
             launch_id = store.add_launch(run_id, make_launch(index=index))
             for medians_ns, state in of_each_launch:
@@ -231,8 +229,7 @@ def test_launches_are_judged_by_the_state_of_most_visits(
 
 def test_one_launch_is_called_one(tmp_path: Path) -> None:
     with Store.open(tmp_path / "r.db") as store:
-        run_id = store.create_run(make_info())
-        store.add_points(run_id, [make_point(8)])
+        run_id = store.create_run(make_info(), [make_point(8)])
         store.write_round(run_id, visits_with_medians(WIDE, launch_id=store.add_launch(run_id, make_launch())))
         store.set_status(run_id, make_point(8), PointStatus.BUDGET, "the time was up")
         running.judge_over_launches(store, run_id, 0.01)

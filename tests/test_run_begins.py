@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
+import subprocess
+import sys
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.builders import make_point, make_visit
+from tests.builders import make_info, make_point, make_visit
 
 from hockney import run as running
+from hockney.cli import run as run_command
 from hockney.cli.progress import Display
-from hockney.model import RunStatus, Warning_
-from hockney.plan import Plan
+from hockney.errors import UsageError
+from hockney.machine import facts
+from hockney.model import Point, RunStatus, Warning_
+from hockney.plan import Plan, Skipped
 from hockney.store import Store
+from hockney.store.lock import alone
 from hockney.worker.catalogue import Catalogue, TransportInfo, load
 from hockney.worker.mpi import Mpi
 
@@ -72,3 +80,97 @@ def test_ctrl_c_before_the_first_measurement_is_an_interruption_that_can_go_on(
     with Store.open(path) as store:
         assert store.run(outcome.run_id).status is RunStatus.INTERRUPTED
         assert running.resume("last", catalogue, store, Display(quiet=True)).status is RunStatus.DONE
+
+
+BEGINS = """
+import os, signal, sys
+from pathlib import Path
+from hockney import run as running
+from hockney.cli.progress import Display
+from hockney.store import Store
+from tests.test_run_begins import PLAN, load
+path, last_word = sys.argv[1:]
+with Store.open(path) as store:
+    store._db.set_trace_callback(lambda sql: sql.startswith(last_word) and os.kill(os.getpid(), signal.SIGKILL))
+    running.measure(PLAN, load(libraries=()), store, Display(quiet=True), command="test")
+"""
+PLAN = Plan(
+    "test", (make_point(8), make_point(64)), (Skipped(make_point(128), "as a test"),), precision=0.9, time_s=0.3
+)
+
+
+@pytest.mark.parametrize(
+    ("statement", "runs"),
+    [("INSERT INTO run", 0), ("INSERT OR IGNORE INTO point", 0), ("COMMIT", 0), ("INSERT INTO launch", 1)],
+)
+def test_a_kill_as_a_run_begins_leaves_one_that_can_go_on_or_none(
+    catalogue: Catalogue, tmp_path: Path, statement: str, runs: int
+) -> None:
+    """Killed just before this statement is carried out."""
+    path = tmp_path / "r.db"
+    killed = subprocess.run([sys.executable, "-c", BEGINS, path, statement], check=False, timeout=60)
+    assert killed.returncode == -signal.SIGKILL
+    with Store.open(path) as store:
+        assert [(run.id, run.status) for run in store.runs()] == [(1, RunStatus.KILLED)] * runs
+        if runs:
+            assert len(store.points(1)) == 3
+            assert running.resume("last", catalogue, store, Display(quiet=True)).status is RunStatus.DONE
+
+
+def test_ctrl_c_as_a_run_is_stored_leaves_none(
+    catalogue: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    insert = Store._insert_points
+
+    def interrupted(self: Store, run_id: int, points: Iterable[Point], *more: object) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        insert(self, run_id, points)
+
+    monkeypatch.setattr(Store, "_insert_points", interrupted)
+    with Store.open(tmp_path / "r.db") as store:
+        with pytest.raises(KeyboardInterrupt):
+            running.measure(PLAN, catalogue, store, Display(quiet=True), command="test")
+        assert store.runs() == []
+    assert [file.name for file in tmp_path.iterdir()] == ["r.db"]
+
+
+def test_no_other_program_takes_a_run_that_begins_for_killed(
+    catalogue: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "r.db"
+    seen: list[RunStatus] = []
+
+    def look_and_lock(store: Path, run_id: int) -> contextlib.AbstractContextManager[None]:
+        with Store.open(path, readonly=True) as other:
+            seen.extend(run.status for run in other.runs())
+        return alone(store, run_id)
+
+    def try_to_resume(*_: object, **__: object) -> list[Warning_]:
+        with Store.open(path) as other, pytest.raises(UsageError, match="is being measured by another hockney"):
+            running.resume("last", catalogue, other, Display(quiet=True))
+        return []
+
+    monkeypatch.setattr(running, "alone", look_and_lock)
+    monkeypatch.setattr(running, "warnings_before", try_to_resume)
+    with Store.open(path) as store:
+        running.measure(PLAN, catalogue, store, Display(quiet=True), command="test")
+    assert seen == [RunStatus.RUNNING]  # by who tried to resume; before it was locked nobody saw it
+
+
+@pytest.mark.parametrize("status", [None, RunStatus.INTERRUPTED, RunStatus.PARTIAL])
+def test_a_run_without_points_of_an_earlier_version_cannot_go_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, status: RunStatus | None
+) -> None:
+    monkeypatch.setenv("HOCKNEY_STORE", str(tmp_path / "r.db"))
+    with Store.open(tmp_path / "r.db") as store:
+        run_id = store.create_run(make_info(facts=facts()), [])
+        if status is not None:
+            store.finish_run(run_id, status)
+    assert run_command(["run", "--resume"]) == 2
+    assert capsys.readouterr().err == (
+        "hockney: run 1 was stopped before its points were stored and cannot go on: begin a new one\n"
+    )
+    assert run_command(["show", "last"]) == 0
+    shown = capsys.readouterr().out
+    assert "It was stopped before its points were stored: begin a new one." in shown
+    assert "--resume" not in shown

@@ -246,13 +246,12 @@ def measure(
         facts=known,
         plan=plan.as_json(),
     )
-    run_id = store.create_run(info)
-    with alone(store.path, run_id):
+    skipped = {one.point: one.reason for one in plan.skipped}
+    with contextlib.ExitStack() as held:
+        run_id = store.create_run(
+            info, plan.points, skipped, lock=lambda number: held.enter_context(alone(store.path, number))
+        )
         try:
-            with _interrupts_wait():  # a run that lacks points could not go on
-                store.add_points(run_id, [*plan.points, *(skipped.point for skipped in plan.skipped)])
-                for skipped in plan.skipped:
-                    store.set_status(run_id, skipped.point, PointStatus.SKIPPED, skipped.reason)
             _warn_before(plan, known, store, run_id)
         except KeyboardInterrupt:
             store.finish_run(run_id, RunStatus.INTERRUPTED)
@@ -286,7 +285,10 @@ def _resume(run_id: int, catalogue: Catalogue, store: Store, display: Display) -
     changed = another_machine(stored.info.facts, facts())
     if changed is not None:
         raise UsageError(f"run {run_id} cannot go on here, for {changed}: begin a new one")
-    measurable = [row for row in store.points(run_id) if row.status not in (PointStatus.FAILED, PointStatus.SKIPPED)]
+    points = store.points(run_id)
+    if not points:
+        raise UsageError(f"run {run_id} was stopped before its points were stored and cannot go on: begin a new one")
+    measurable = [row for row in points if row.status not in (PointStatus.FAILED, PointStatus.SKIPPED)]
     try:
         plan = Plan.from_json(stored.info.suite, (row.point for row in measurable), stored.info.plan)
     except (KeyError, TypeError, ValueError) as error:
@@ -299,7 +301,7 @@ def _resume(run_id: int, catalogue: Catalogue, store: Store, display: Display) -
     if not (launches_left > 0 and plan.launches > 1) and all(row.status is PointStatus.PRECISE for row in measurable):
         raise UsageError(
             f"run {run_id} has nothing left to measure: what is not precise failed or was skipped; begin a new run"
-            if len(measurable) < len(store.points(run_id))
+            if len(measurable) < len(points)
             else f"run {run_id} is complete: there is nothing to resume"
         )
     gone = sorted({row.point.transport for row in measurable} - set(catalogue.transports))

@@ -91,12 +91,12 @@ def fill(path: Path) -> None:
     """Two runs: one with a label, then one with figures in two states, a failed and a skipped point, a warning."""
     with Store.open(path) as store:
         first = store.create_run(
-            RunInfo("hockney quick", "quick", "base", 1_750_000_000.0, 1, "0.1.0", FACTS, {"launches": 1})
+            RunInfo("hockney quick", "quick", "base", 1_750_000_000.0, 1, "0.1.0", FACTS, {"launches": 1}),
+            [PINGPONG],
         )
         store.finish_run(first, RunStatus.DONE)
         info = RunInfo("hockney run mine", "mine", None, 1_760_000_000.0, 2, "0.1.0", FACTS, {"launches": 1})
-        run = store.create_run(info)
-        store.add_points(run, [PINGPONG, LARGE, BARRIER, MPI, SKIPPED, FAILED])
+        run = store.create_run(info, [PINGPONG, LARGE, BARRIER, MPI, SKIPPED, FAILED])
         launches = {
             name: store.add_launch(
                 run,

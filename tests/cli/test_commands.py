@@ -222,8 +222,7 @@ def test_show_gives_reasons_warnings_and_scheduling_times(
 def test_show_says_that_a_run_was_stopped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "r.db"
     with Store.open(path) as store:
-        number = store.create_run(make_info())
-        store.add_points(number, [PINGPONG, LARGE])
+        number = store.create_run(make_info(), [PINGPONG, LARGE])
         store.write_round(number, [make_visit(PINGPONG, store.add_launch(number, make_launch()), 0, 40.0, 27.0)])
         store.set_status(number, PINGPONG, PointStatus.STOPPED, "the run was stopped: no interval yet, 1 visits")
         store.finish_run(number, RunStatus.INTERRUPTED)
@@ -241,8 +240,7 @@ def test_show_says_over_how_many_launches_a_figure_is(
 ) -> None:
     path = tmp_path / "r.db"
     with Store.open(path) as store:
-        number = store.create_run(make_info())
-        store.add_points(number, [PINGPONG])
+        number = store.create_run(make_info(), [PINGPONG])
         for index in range(launches):
             launch = store.add_launch(number, make_launch(index=index))
             for _ in range(3):
@@ -260,8 +258,7 @@ def test_show_names_the_class_of_ft_and_no_state_of_a_single_rank(
     path = tmp_path / "r.db"
     alone, both = Point("shm", "ft", 1, 0), Point("shm", "ft", 2, 0, (("class", "W"),))
     with Store.open(path) as store:
-        number = store.create_run(make_info())
-        store.add_points(number, [alone, both, Point("shm", "ft", 4, 0)])
+        number = store.create_run(make_info(), [alone, both, Point("shm", "ft", 4, 0)])
         launch = store.add_launch(number, make_launch())
         store.write_round(number, [make_visit(point, launch, 0, 1e6, None) for point in (alone, both)])
         store.set_status(number, Point("shm", "ft", 4, 0), PointStatus.SKIPPED, "there are two CPUs")
@@ -280,8 +277,7 @@ def test_show_says_how_precise_a_figure_is_that_is_not_what_was_asked(
     """Also where it is the only one of a point that was called precise."""
     path = tmp_path / "r.db"
     with Store.open(path) as store:
-        number = store.create_run(make_info())
-        store.add_points(number, [PINGPONG])
+        number = store.create_run(make_info(), [PINGPONG])
         launch = store.add_launch(number, make_launch())
         for round_ in range(16):
             store.write_round(number, [make_visit(PINGPONG, launch, round_, 40.0 + round_ % 3, 27.0)])

@@ -51,8 +51,7 @@ def add_run(
     in the first launch alone.
     """
     rng = np.random.default_rng(seed)
-    run = store.create_run(make_info(**info))
-    store.add_points(run, [*times_ns, *(failed or {})])
+    run = store.create_run(make_info(**info), [*times_ns, *(failed or {})])
     for index in range(launches):
         used = cpus_far if cpus_far is not None and index in far else cpus
         started = {

@@ -49,8 +49,9 @@ def store(
     """
     every = [(floors, visits, list(times)) for floors, visits, times in told]
     with Store.open(path) as results:
-        run_id = results.create_run(make_info())
-        results.add_points(run_id, list(dict.fromkeys(point for *_, times in every for point, _ in times)))
+        run_id = results.create_run(
+            make_info(), list(dict.fromkeys(point for *_, times in every for point, _ in times))
+        )
         launches: dict[tuple[int, int], int] = {}
         made: list[Visit] = []
         for part, (floors, visits, times) in enumerate(every):

@@ -245,8 +245,7 @@ def test_a_run_without_an_interval(tmp_path: Path) -> None:
 
 def test_a_run_without_a_figure(tmp_path: Path) -> None:
     with Store.open(tmp_path / "r.db") as store:
-        run = store.create_run(make_info())
-        store.add_points(run, [Point("shm", "pingpong", 2, 8)])
+        run = store.create_run(make_info(), [Point("shm", "pingpong", 2, 8)])
         store.set_status(run, Point("shm", "pingpong", 2, 8), PointStatus.SKIPPED, "there is no compiler")
         with pytest.raises(HockneyError, match=r"no figures.*there is no compiler"):
             explain_run(stored(store))

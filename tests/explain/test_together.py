@@ -30,8 +30,7 @@ def told(path: Path, visits: list[Visit]) -> list[Finding]:
     """What explain says of the switches of a run of these visits."""
     points = list(dict.fromkeys(visit.point for visit in visits))
     with Store.open(path) as store:
-        run = store.create_run(make_info())
-        store.add_points(run, points)
+        run = store.create_run(make_info(), points)
         launch = store.add_launch(run, make_launch(transport="mpi"))
         store.write_round(run, [replace(visit, launch_id=launch) for visit in visits])
         return found("protocol switches", read_run(Run(store, run)))

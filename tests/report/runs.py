@@ -87,8 +87,7 @@ def store_run(
     `launches` says of each launch what is its own; rounds are spread over them evenly, one launch after the other.
     """
     with Store.open(path) as store:
-        run = store.create_run(make_info(suite=suite, facts=dict(facts), **info))
-        store.add_points(run, [one.point for one in made])
+        run = store.create_run(make_info(suite=suite, facts=dict(facts), **info), [one.point for one in made])
         started: dict[tuple[str, int], list[int]] = {}
         for one in made:
             key = (one.point.transport, one.point.ranks)

@@ -26,9 +26,8 @@ def store(path: Path) -> Iterator[Store]:
 @pytest.fixture
 def run_id(store: Store) -> int:
     """A run with launch 1 and the points of 8 and 64 B."""
-    number = store.create_run(make_info())
+    number = store.create_run(make_info(), [make_point(8), make_point(64)])
     assert store.add_launch(number, make_launch()) == 1
-    store.add_points(number, [make_point(8), make_point(64)])
     return number
 
 

@@ -25,9 +25,8 @@ SKIPPED = make_point(8, "udp")
 @pytest.fixture
 def full(store: Store) -> int:
     """A run with two states in one series, a barrier, and a point that was skipped."""
-    run_id = store.create_run(make_info('a, "quoted"\nlabel'))
+    run_id = store.create_run(make_info('a, "quoted"\nlabel'), [make_point(8), BARRIER, SKIPPED])
     store.add_launch(run_id, make_launch())
-    store.add_points(run_id, [make_point(8), BARRIER, SKIPPED])
     store.write_round(
         run_id,
         [
@@ -174,7 +173,7 @@ def test_every_name_in_the_exports_is_explained(store: Store, full: int) -> None
 
 
 def test_run_without_points(store: Store) -> None:
-    run_id = store.create_run(make_info())
+    run_id = store.create_run(make_info(), [])
     assert csv_of(store, run_id) == []
     assert json_of(store, run_id)["series"] == []
 

@@ -31,9 +31,8 @@ def samples_of(round_: int, point: Point) -> np.ndarray[tuple[int, int], np.dtyp
 
 
 def begin(store: Store) -> int:
-    run_id = store.create_run(make_info())
+    run_id = store.create_run(make_info(), POINTS)
     store.add_launch(run_id, make_launch())
-    store.add_points(run_id, POINTS)
     return run_id
 
 

@@ -46,7 +46,7 @@ def shared() -> Iterator[Path]:
 
 def fill(path: Path, label: str = "kept") -> None:
     with Store.open(path) as store:
-        store.create_run(make_info(label))
+        store.create_run(make_info(label), [])
 
 
 def refused(path: Path, *, readonly: bool = False, create: bool = True) -> str:
@@ -198,7 +198,7 @@ def test_how_long_a_run_of_an_earlier_version_was_measured_is_not_known(
         assert [run.measured_s for run in store.runs()] == [None]
         store.resume_run(1)
         store.finish_run(1, RunStatus.DONE)
-        new = store.create_run(make_info())
+        new = store.create_run(make_info(), [])
         store.finish_run(new, RunStatus.DONE)
         old, fresh = store.runs()
         assert old.measured_s is None
@@ -274,7 +274,7 @@ def test_folder_that_may_not_be_made(shared: Path, monkeypatch: pytest.MonkeyPat
 def test_store_opened_to_read_can_not_be_written(path: Path) -> None:
     fill(path)
     with Store.open(path, readonly=True) as store, pytest.raises(StoreError, match="it may not be written"):
-        store.create_run(make_info())
+        store.create_run(make_info(), [])
 
 
 def test_waiting_for_a_lock_ends_with_a_sentence(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -284,17 +284,16 @@ def test_waiting_for_a_lock_ends_with_a_sentence(path: Path, monkeypatch: pytest
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(StoreError, match="another program has kept it locked"):
-        store.create_run(make_info())
+        store.create_run(make_info(), [])
     other.execute("ROLLBACK")
-    assert store.create_run(make_info()) == 2
+    assert store.create_run(make_info(), []) == 2
     other.close()
     store.close()
 
 
 def test_reader_does_not_wait_for_a_writer(path: Path) -> None:
     with Store.open(path) as store:
-        run_id = store.create_run(make_info())
-        store.add_points(run_id, [make_point()])
+        run_id = store.create_run(make_info(), [make_point()])
         other = sqlite3.connect(path, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
         with Store.open(path, readonly=True) as reader:
@@ -311,7 +310,7 @@ from hockney.store import Store
 from tests.builders import make_info
 sys.stdin.readline()
 with Store.open() as store:
-    store.create_run(make_info())
+    store.create_run(make_info(), [])
 """
 
 

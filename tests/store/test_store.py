@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import sqlite3
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 import pytest
@@ -14,7 +18,7 @@ from tests.builders import HALF_ROUND_TRIP, SLOWEST, make_info, make_launch, mak
 from hockney.errors import StoreError, UsageError
 from hockney.model import Definition, Launch, PointStatus, RunStatus, Visit, Warning_
 from hockney.store import Store, StoredPoint, rows
-from hockney.store.lock import alone
+from hockney.store.lock import alone, is_measured_now
 
 
 def same(one: Visit, other: Visit) -> bool:
@@ -25,11 +29,48 @@ def same(one: Visit, other: Visit) -> bool:
 
 def test_run_comes_back(store: Store) -> None:
     info = make_info(label="before upgrade")
-    run_id = store.create_run(info)
+    run_id = store.create_run(info, [])
     stored = store.run(run_id)
     assert stored.info == info
     assert (stored.status, stored.finished_unix_s, stored.rounds) == (RunStatus.KILLED, None, 0)
     assert (dict(stored.launches), stored.warnings) == ({}, ())
+
+
+def test_a_run_comes_with_its_points_and_the_lock_of_who_measures_it(store: Store, path: Path) -> None:
+    def lock(run_id: int) -> None:
+        held.enter_context(alone(path, run_id))
+        with Store.open(path, readonly=True) as other:
+            assert other.runs() == []  # nobody sees a run that has no lock yet
+
+    with contextlib.ExitStack() as held:
+        run_id = store.create_run(make_info(), [make_point(8)], {make_point(16): "there is no such size"}, lock=lock)
+        with Store.open(path, readonly=True) as other:
+            assert other.run(run_id).status is RunStatus.RUNNING
+            assert [(row.point, row.status, row.reason) for row in other.points(run_id)] == [
+                (make_point(8), PointStatus.PENDING, None),
+                (make_point(16), PointStatus.SKIPPED, "there is no such size"),
+            ]
+    assert store.run(run_id).status is RunStatus.KILLED
+
+
+def test_who_waits_for_a_lock_gets_one_that_keeps_others_out(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who measured the run takes its file away while another waits for the lock of that very file."""
+    with contextlib.ExitStack() as first, contextlib.ExitStack() as second:
+        first.enter_context(alone(path, 1))
+        monkeypatch.setattr("fcntl.flock", _then(first.close, fcntl.flock))
+        second.enter_context(alone(path, 1))
+        monkeypatch.undo()
+        assert is_measured_now(path, 1)
+        with pytest.raises(UsageError, match="being measured"), alone(path, 1):
+            pass
+
+
+def _then(end: Callable[[], None], flock: Callable[[IO[str], int], None]) -> Callable[[IO[str], int], None]:
+    def locks(file: IO[str], how: int) -> None:
+        end()
+        flock(file, how)
+
+    return locks
 
 
 def test_launches_come_back_by_id(store: Store, run_id: int) -> None:
@@ -152,10 +193,8 @@ def test_unknown_is_null(store: Store, run_id: int, path: Path) -> None:
 
 def test_text_is_data_never_sql(store: Store) -> None:
     nasty = "x'); DROP TABLE run; --"
-    run_id = store.create_run(make_info(label=nasty, command=nasty))
     point = make_point(transport=nasty, options=((nasty, nasty),))
-    store.add_points(run_id, [point])
-    store.set_status(run_id, point, PointStatus.SKIPPED, nasty)
+    run_id = store.create_run(make_info(label=nasty, command=nasty), [], {point: nasty})
     assert store.find_run(nasty) == run_id
     assert [(each.point, each.reason) for each in store.points(run_id)] == [(point, nasty)]
 
@@ -176,9 +215,9 @@ def test_round_of_an_unknown_launch_is_refused_whole(store: Store, run_id: int) 
 
 
 def test_seed_that_does_not_fit_is_refused(store: Store) -> None:
-    assert store.run(store.create_run(make_info(seed=2**63 - 1))).info.seed == 2**63 - 1
+    assert store.run(store.create_run(make_info(seed=2**63 - 1), [])).info.seed == 2**63 - 1
     with pytest.raises(ValueError, match="seed"):
-        store.create_run(make_info(seed=2**63))
+        store.create_run(make_info(seed=2**63), [])
 
 
 def test_warnings_are_stored_once(store: Store, run_id: int) -> None:
@@ -235,9 +274,8 @@ def test_a_run_killed_as_soon_as_it_went_on_was_not_idle_twice(
     def at(now_s: float) -> None:
         monkeypatch.setattr("hockney.store.store.time.time", lambda: now_s)
 
-    run_id = store.create_run(replace(make_info(), started_unix_s=1000.0))
+    run_id = store.create_run(replace(make_info(), started_unix_s=1000.0), [make_point(8)])
     assert store.add_launch(run_id, make_launch()) == 1
-    store.add_points(run_id, [make_point(8)])
     store.write_round(run_id, [replace(make_visit(make_point(8)), started_unix_s=1005.0)])
     at(1010)
     store.finish_run(run_id, RunStatus.INTERRUPTED)
@@ -254,7 +292,7 @@ def test_a_run_killed_as_soon_as_it_went_on_was_not_idle_twice(
 
 def test_an_unknown_run_among_many_names_the_newest(store: Store) -> None:
     for number in range(40):
-        store.create_run(make_info(f"a{number:02}"))
+        store.create_run(make_info(f"a{number:02}"), [])
     with pytest.raises(UsageError) as caught:
         store.find_run("zzz")
     assert str(caught.value) == (
@@ -275,9 +313,8 @@ def test_killed_run_goes_on_in_another_program(store: Store, run_id: int, path: 
 
 def test_runs_are_listed_oldest_first(store: Store) -> None:
     assert store.runs() == []
-    first, second = store.create_run(make_info("a")), store.create_run(make_info())
     points = [make_point(8, "tcp"), make_point(16, "tcp"), make_point(8, "shm")]
-    store.add_points(first, points)
+    first, second = store.create_run(make_info("a"), points), store.create_run(make_info(), [])
     store.set_status(first, points[0], PointStatus.PRECISE)
     store.set_status(first, points[2], PointStatus.PRECISE)
     listed = store.runs()
@@ -308,7 +345,7 @@ def test_unknown_run_number_is_a_usage_error(store: Store) -> None:
 )
 def test_run_is_found(store: Store, reference: str, expected: int) -> None:
     for label in ("2026", "nightly", "a~1", "nightly", "last"):
-        store.create_run(make_info(label))
+        store.create_run(make_info(label), [])
     assert store.find_run(reference) == expected
 
 
@@ -328,7 +365,7 @@ def test_run_is_found(store: Store, reference: str, expected: int) -> None:
 )
 def test_run_that_is_not_there(store: Store, reference: str, text: str) -> None:
     for label in (None, "nightly", None):
-        store.create_run(make_info(label))
+        store.create_run(make_info(label), [])
     with pytest.raises(UsageError) as caught:
         store.find_run(reference)
     assert str(caught.value) == text

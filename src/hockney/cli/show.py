@@ -161,7 +161,9 @@ def _print_head(run: Run) -> None:
     libraries = {launch.transport: launch.library for launch in run.launches.values()}
     for transport, library in libraries.items():
         render.note(f"{transport}: {library}")
-    if run.status is RunStatus.KILLED:
+    if not run.series:  # of an earlier version: now a run is stored with its points
+        render.note("It was stopped before its points were stored: begin a new one.", style="yellow")
+    elif run.status is RunStatus.KILLED:
         render.note(
             f"It was killed after {counted(run.rounds, 'round')}; `hockney run --resume {run.id}` goes on with it.",
             style="yellow",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,8 +25,7 @@ def alone(store: Path, run_id: int) -> Iterator[None]:
     path = _path(store, run_id)
     with contextlib.ExitStack() as stack:
         try:
-            file = stack.enter_context(path.open("w"))
-            _lock(file)
+            stack.enter_context(_locked(path))
             stack.callback(path.unlink, missing_ok=True)
         except OSError as error:
             if error.errno == errno.EWOULDBLOCK:
@@ -35,14 +35,21 @@ def alone(store: Path, run_id: int) -> Iterator[None]:
         yield
 
 
-def _lock(file: IO[str]) -> None:
-    """Who only asks whether a run is measured holds its lock for some microseconds: that is waited for."""
+def _locked(path: Path) -> IO[str]:
+    """Who only asks whether a run is measured holds its lock for some microseconds: that is waited for.
+
+    Who has measured it takes the file away; the lock of a file that nobody else can find any more keeps nobody out.
+    """
     for _ in range(_TRIES):
-        with contextlib.suppress(BlockingIOError):
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
+        with contextlib.ExitStack() as closing:
+            file = closing.enter_context(path.open("w"))
+            with contextlib.suppress(BlockingIOError, FileNotFoundError):
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                    closing.pop_all()
+                    return file
         time.sleep(_PAUSE_S)
-    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    raise BlockingIOError(errno.EWOULDBLOCK, "the run has a lock")
 
 
 def is_measured_now(store: Path, run_id: int) -> bool:

@@ -6,7 +6,7 @@ import contextlib
 import re
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -67,11 +67,26 @@ class Store:
 
     # ---- writing -------------------------------------------------------------------------------------------------
 
-    def create_run(self, info: RunInfo) -> int:
-        """Store a run that starts now (status "running"); gives its number."""
+    def create_run(
+        self,
+        info: RunInfo,
+        points: Iterable[Point],
+        skipped: Mapping[Point, str] | None = None,
+        *,
+        lock: Callable[[int], object] | None = None,
+    ) -> int:
+        """Store a run that starts now (status "running") with its points, or nothing; gives its number.
+
+        `skipped` are points that can't be measured, and why. `lock` is called with the number before anyone else can
+        see the run: who measures it takes its lock there, or others could take it for killed and go on with it.
+        """
         row = rows.run_row(info)
         with self._transaction():
-            return self._insert("run", f"{rows.RUN}, status, idle_s", (*row, RunStatus.RUNNING.value, 0.0))
+            run_id = self._insert("run", f"{rows.RUN}, status, idle_s", (*row, RunStatus.RUNNING.value, 0.0))
+            self._insert_points(run_id, points, skipped)
+            if lock is not None:
+                lock(run_id)
+        return run_id
 
     def resume_run(self, run_id: int) -> None:
         """Say that a run goes on: its status is "running" again. The time since it ended was not measured.
@@ -105,12 +120,8 @@ class Store:
 
     def add_points(self, run_id: int, points: Sequence[Point]) -> dict[Point, int]:
         """Store points as "pending"; gives their ids. Points that the run has already keep their status and role."""
-        columns = f"run_id, status, {rows.POINT}"
         with self._transaction(run_id):
-            self._db.executemany(
-                f"INSERT OR IGNORE INTO point ({columns}) VALUES ({rows.holes(columns)})",
-                [(run_id, PointStatus.PENDING.value, *rows.point_row(point)) for point in points],
-            )
+            self._insert_points(run_id, points)
         ids = self._point_ids[run_id] = {stored.point: stored.id for stored in self.points(run_id)}
         return {point: ids[point] for point in points}
 
@@ -291,6 +302,22 @@ class Store:
         cursor = self._db.execute(f"INSERT INTO {table} ({columns}) VALUES ({rows.holes(columns)})", row)
         assert cursor.lastrowid is not None
         return cursor.lastrowid
+
+    def _insert_points(self, run_id: int, points: Iterable[Point], skipped: Mapping[Point, str] | None = None) -> None:
+        reasons = skipped or {}
+        columns = f"run_id, status, reason, {rows.POINT}"
+        self._db.executemany(
+            f"INSERT OR IGNORE INTO point ({columns}) VALUES ({rows.holes(columns)})",
+            [
+                (
+                    run_id,
+                    (PointStatus.SKIPPED if point in reasons else PointStatus.PENDING).value,
+                    reasons.get(point),
+                    *rows.point_row(point),
+                )
+                for point in (*points, *reasons)
+            ],
+        )
 
     def _all(self, query: str, *values: object) -> list[rows.Row]:
         with self._border():
