@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -19,9 +20,9 @@ from hockney.cli import run as run_command
 from hockney.cli.progress import Display
 from hockney.errors import UsageError
 from hockney.machine import facts
-from hockney.model import Point, RunStatus, Warning_
+from hockney.model import Point, RunStatus, Visit, Warning_
 from hockney.plan import Plan, Skipped
-from hockney.store import Store
+from hockney.store import Store, StoredPoint
 from hockney.store.lock import alone
 from hockney.worker.catalogue import Catalogue, TransportInfo, load
 from hockney.worker.mpi import Mpi
@@ -174,3 +175,47 @@ def test_a_run_without_points_of_an_earlier_version_cannot_go_on(
     shown = capsys.readouterr().out
     assert "It was stopped before its points were stored: begin a new one." in shown
     assert "--resume" not in shown
+
+
+def test_ctrl_c_while_earlier_visits_are_read_says_what_is_kept(
+    catalogue: Catalogue, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "r.db"
+    monkeypatch.setenv("HOCKNEY_STORE", str(path))
+    with Store.open(path) as store:
+        running.measure(replace(PLAN, precision=1e-9), catalogue, store, Display(quiet=True), command="test")
+        before = store.run(1)
+    read = Store.visits
+
+    def interrupted(self: Store, stored: StoredPoint) -> list[Visit]:
+        os.kill(os.getpid(), signal.SIGINT)
+        return read(self, stored)
+
+    monkeypatch.setattr(Store, "visits", interrupted)
+    assert run_command(["run", "--resume"]) == 3
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        f"hockney: stopped by Ctrl-C; nothing new was measured yet, and run 1 keeps its {before.rounds} rounds: "
+        "`hockney run --resume 1` goes on with it"
+    )
+    with Store.open(path) as store:
+        assert store.run(1) == before
+
+
+@pytest.mark.parametrize("command", ["quick", "show"])
+def test_a_run_stopped_before_its_first_figure_explains_no_table_that_is_not_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setenv("HOCKNEY_STORE", str(tmp_path / "r.db"))
+    monkeypatch.setattr(running, "warnings_before", lambda *_, **__: os.kill(os.getpid(), signal.SIGINT))
+    assert run_command(["quick"]) == 3
+    ended = capsys.readouterr()
+    assert ended.err.endswith("; it was stopped early: `hockney run --resume` goes on with it\n")
+    if command == "show":
+        assert run_command(["show", "last"]) == 0
+        shown = capsys.readouterr().out
+        assert "pending  the run was stopped before it was reached" in shown
+        assert "too few visits" not in shown
+    else:
+        shown = ended.out
+        assert shown.startswith("Nothing was measured.\n")
+    assert not re.search(r"Visits by state|r_inf|Time:|95 %", shown)

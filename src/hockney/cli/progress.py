@@ -36,6 +36,7 @@ class Display:
         self._shown: set[str] = set()
         self._progress: Progress | None = None
         self._run_id: int | None = None
+        self._stored = ""  # what to say of the run that is to go on
         self._plan: Plan | None = None
         self._again = ""
         self._jobs: set[str] = set()
@@ -134,10 +135,16 @@ class Display:
         if status is PointStatus.FAILED:
             self._failed.setdefault((curve_of(point), reason), []).append(point)
 
+    def reads(self, run_id: int, rounds: int) -> None:
+        """Before `begun` of a run that goes on: what is stored of it is read, which may take a while."""
+        self._stored = (
+            f", and run {run_id} keeps its {counted(rounds, 'round')}: `hockney run --resume {run_id}` goes on with it"
+        )
+
     def kept(self) -> str:
         """What a stop leaves: for who presses Ctrl-C."""
         if self._run_id is None:
-            return "nothing new was measured yet"
+            return f"nothing new was measured yet{self._stored}"
         return "whatever had been measured is stored (see: hockney runs)"
 
     def _say_failed(self) -> None:

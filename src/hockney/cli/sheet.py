@@ -31,18 +31,20 @@ def print_sheet(sheet: Sheet, missing: Sequence[Missing]) -> None:
         Column("r_inf", right=True),
         Column("n_1/2", right=True),
     ]
-    render.title("Two ranks; median, and the longer arm of its 95 % interval; per state of the machine")
     if sheet.rows:
+        render.title("Two ranks; median, and the longer arm of its 95 % interval; per state of the machine")
         render.table(columns, [_cells(row) for row in sheet.rows])
-    else:
+        if any(row.oversubscribed for row in sheet.rows):
+            render.note("* more ranks than CPUs: a scheduling time, not the transport's own")
+        render.note(_legend(sheet))
+    elif sheet.states:
         render.note(
             "No point was visited often enough for an interval: measure longer (--time), or go on with "
             "`hockney run --resume`; `hockney show` has the medians so far.",
             style="yellow",
         )
-    if any(row.oversubscribed for row in sheet.rows):
-        render.note("* more ranks than CPUs: a scheduling time, not the transport's own")
-    render.note(_legend(sheet))
+    else:
+        render.note("Nothing was measured.", style="yellow")
     if sheet.layers:
         render.title("What each layer adds to the half round trip of 8 B")
         for layer in sheet.layers:
