@@ -401,6 +401,7 @@ def test_a_rank_that_never_comes_is_named(agent: Path) -> None:
     with pytest.raises(LaunchFailed, match="1 of 1 ranks haven't come in time, rank 1 among them") as error, session:
         session.hello()
     assert "no answer within" not in str(error.value)
+    assert "(a new `hockney run` with `--limit` above 2 s waits longer)" in str(error.value)
 
 
 def test_a_rank_killed_on_another_host_ends_the_job(agent: Path) -> None:

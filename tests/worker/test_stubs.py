@@ -259,6 +259,21 @@ def test_a_start_that_does_not_end_is_ended(stub: Stub, body: str) -> None:
     assert not psutil.pid_exists(session.pids[0])
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        # What the ranks of tcp say when they can't meet, though all of them had started.
+        'print("hockney worker: rank 0: rendezvous: 1 of 1 ranks haven\'t come in time", file=sys.stderr); sys.exit(3)',
+        "time.sleep(1.5); print('no such interface', file=sys.stderr); sys.exit(3)",
+    ],
+)
+def test_who_would_wait_in_vain_is_not_told_to_wait_longer(stub: Stub, body: str) -> None:
+    session = WorkerSession(stub.launch(body), start_limit_s=1)
+    with pytest.raises(LaunchFailed, match="it ended with exit code 3; stub said: ") as error, session:
+        session.hello()
+    assert "--limit" not in str(error.value)
+
+
 def test_an_answer_that_does_not_come(stub: Stub) -> None:
     with pytest.raises(WorkerTimedOut, match="no end after 1 s in pingpong of 8 B"):
         ask(stub.launch("hear(); tell(HELLO); hear(); time.sleep(600)"))

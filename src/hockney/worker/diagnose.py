@@ -16,6 +16,7 @@ _MOST_LINES = 4
 _MOST_CHARACTERS = 600
 # What ranks say when another one has failed, or when they have waited for it in vain.
 _CONSEQUENCES = re.compile(r"hockney worker: rank \d+: (control: |rendezvous: \d+ of |no end after )")
+_MISSING = "ranks haven't come in time"
 _DECORATION = re.compile(r"[-=*+#~_\s|]*$")
 
 _OPENMPI_SIGNAL = re.compile(r"process rank (\d+) with PID \d+ on node \S+ exited on\s+signal (\d+)")
@@ -77,6 +78,11 @@ def summary(said: str) -> str:
     ours = [line for line in lines if line.startswith(_OURS) and not _CONSEQUENCES.match(line)]
     text = " ".join(list(dict.fromkeys(ours or lines))[:_MOST_LINES])
     return text if len(text) <= _MOST_CHARACTERS else text[: _MOST_CHARACTERS - 1] + "…"
+
+
+def is_a_rank_missing(said: str) -> bool:
+    """Whether ranks have waited in vain for another one when they started."""
+    return _MISSING in said
 
 
 def reason(said: str) -> str:

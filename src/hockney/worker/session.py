@@ -265,7 +265,10 @@ class WorkerSession:
             exit_code = join[1]
         if not self._greeted:
             how = "" if exit_code is None else f" with exit code {exit_code}"
-            return self._not_started(f"it ended{how}")
+            waited = time.monotonic() - self._started_s >= self._start_limit_s
+            late = waited and diagnose.is_a_rank_missing(self.said)
+            remedy = f" ({how_to_wait_longer(self._start_limit_s)})" if late else ""
+            return self._not_started(f"it ended{how}{remedy}")
         death = self._death(join, exit_code)
         # A launcher that ends the others after a rank's time was up may name one of those first; the kernel hangs up on
         # ranks that stand still when their launcher goes.
