@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -125,6 +126,23 @@ def test_a_grid() -> None:
 )
 def test_transports_are_selected_by_words(words: tuple[str, ...], names: list[str]) -> None:
     assert [info.name for info in CATALOGUE.select(words)] == names
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        (
+            "mpi@foo",
+            "no library here is called 'mpi@foo': found are mpi@openmpi-4.1.4, mpi@mpich-4.0.2, mpi@mpich-5.0.2;",
+        ),
+        ("foo@bar", "no library here is called 'foo@bar': found are mpi@…, shmem@…;"),
+        ("mpi@mpich:snc", "unknown transport 'mpi@mpich:snc': did you mean 'mpi@mpich-5.0.2:sync'?"),
+    ],
+)
+def test_a_library_that_is_not_here_is_answered_with_those_of_its_family(word: str, said: str) -> None:
+    here = replace(CATALOGUE, transports=CATALOGUE.transports | {"shmem@sos-1": transport("shmem@sos-1")})
+    with pytest.raises(UsageError, match=f"^{re.escape(said)}"):
+        here.select([word])
 
 
 @pytest.mark.parametrize(

@@ -178,15 +178,22 @@ class Catalogue:
             lack = None if meant else self.lack(word)
             if lack is not None:
                 raise UsageError(f"{word} is not here: {lack.why}; {lack.how}")
-            if not meant and "@" in word:
-                here = ", ".join(info.name for info in self.transports.values() if info.library is not None) or "none"
+            if not meant and "@" in word and not any(matches(word.partition(":")[0], name) for name in self.transports):
                 raise UsageError(
-                    f"no library here is called '{word}': found are {here}; `hockney list` says how to get more"
+                    f"no library here is called '{word}': found are {self._libraries_like(word)}; "
+                    "`hockney list` says how to get more"
                 )
             if not meant:
                 raise unknown("transport", word, ["mpi", *self.transports], listed_by="hockney list transports")
             found.update((info.name, info) for info in meant)
         return list(found.values())
+
+    def _libraries_like(self, word: str) -> str:
+        """Those of the family that a word names, without their variants; where there are none, the families."""
+        here = dict.fromkeys(name.partition(":")[0] for name in self.transports if "@" in name)
+        family = word.partition("@")[0] + "@"
+        like = [name for name in here if name.startswith(family)]
+        return ", ".join(like or dict.fromkeys(f"{name.partition('@')[0]}@…" for name in here)) or "none"
 
     def lack(self, word: str) -> Missing | None:
         """What is missing here and keeps `word` from naming a transport: itself, or the whole family of `pvm:raw`."""
