@@ -248,10 +248,11 @@ def measure(
     )
     skipped = {one.point: one.reason for one in plan.skipped}
     with contextlib.ExitStack() as held:
-        run_id = store.create_run(
-            info, plan.points, skipped, lock=lambda number: held.enter_context(alone(store.path, number))
-        )
         try:
+            with _interrupts_wait():  # a run that is stored and has no number here could not be said to have stopped
+                run_id = store.create_run(
+                    info, plan.points, skipped, lock=lambda number: held.enter_context(alone(store.path, number))
+                )
             _warn_before(plan, known, store, run_id)
         except KeyboardInterrupt:
             store.finish_run(run_id, RunStatus.INTERRUPTED)

@@ -13,10 +13,10 @@ tested with a clock and a machine made up for the purpose.
 from __future__ import annotations
 
 import random
-from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Protocol
 
 from hockney.errors import HockneyError
@@ -31,6 +31,7 @@ from hockney.stats.states import MIXED, Signs, State, classify
 MIN_VISITS = 10  # to be called precise; fewer than six give no 95 % interval of a median at all
 _SPAN_S = 1.0  # of all launches: what slows a machine for a tenth of a second is then over, and shows in the interval
 _CALM_LOOKS = 2  # who stops at the first narrow interval stops at the lucky ones
+_PATIENCE = 3  # times MIN_VISITS
 _LOOK_GROWTH = 1.02  # a look goes through all visits, so the next waits for 2 % more: else long runs only look
 _BATCH_NS = 20_000  # a batch this long makes a clock of 25 ns cost well below 1 %
 _VISIT_NS = 4_000_000  # how long the samples of one visit may take, if a repetition is shorter than that
@@ -115,7 +116,7 @@ class _Work:
     time: Interval | None = None  # in the state with most visits, as of the last look
     calm: int = 0  # looks in a row at which the interval was narrow enough
     precise: bool = False  # it ended so, though it may be measured again beside another
-    anew: int = 0  # visits that it had when it was last asked for more, beside a new neighbour
+    asked_at: int = 0  # how many visits it had when more were asked for, beside a new neighbour
 
     def add(self, visit: Visit) -> None:
         times_ns = sorted(visit.times_ns().tolist())
@@ -130,12 +131,21 @@ class _Work:
 
     def begin_anew(self) -> None:
         """As many visits again as a point needs, and over as long a time."""
-        self.anew, self.first_s, self.calm = len(self.signs), None, 0
+        self.asked_at, self.first_s, self.calm = len(self.signs), None, 0
 
     @property
-    def own_visits(self) -> int:
-        """Visits since it was last asked for more; those of no state give no figure, and count only if all do."""
-        return sum(state != MIXED for state in self.states[self.anew :]) if self.anew else len(self.signs)
+    def visits_since(self) -> int:
+        """Visits since it was last asked for more."""
+        return len(self.signs) - self.asked_at
+
+    def has_enough(self) -> bool:
+        """Whether it has as many visits as a point needs; beside a new neighbour of a state, which not every one is of.
+
+        That is waited for only so long: where the state changes all the time there is no end to it.
+        """
+        if self.asked_at == 0 or self.visits_since >= _PATIENCE * MIN_VISITS:
+            return self.visits_since >= MIN_VISITS
+        return sum(state != MIXED for state in self.states[self.asked_at :]) >= MIN_VISITS
 
     @property
     def reached(self) -> str:
@@ -187,6 +197,7 @@ class Sampler:
                     work.calm = _CALM_LOOKS - 1
                     work.first_s = self._clock() - self._span_s
             active = self._judge(active)  # what was precise already stays so
+            active += self._measure_again([work for work in active if work.point.role == "refined"], active)
         start_s = self._clock()  # only now: to judge many earlier visits may take longer than a short budget
         try:
             while active and self._clock() - start_s < budget_s:
@@ -302,25 +313,23 @@ class Sampler:
         for work in active:
             narrow = self._is_narrow(work)
             spread = work.first_s is not None and now_s - work.first_s >= self._span_s
-            enough = spread and work.own_visits >= MIN_VISITS
-            work.calm = work.calm + 1 if narrow and enough else 0
+            work.calm = work.calm + 1 if narrow and spread and work.has_enough() else 0
             if work.calm >= _CALM_LOOKS:
                 self._end(work, PointStatus.PRECISE, None)
             else:
                 going_on.append(work)
-        return going_on + (self._refine({work.point for work in going_on}) if refine else [])
+        added = self._refine({work.point for work in going_on}) if refine else []
+        return going_on + added + self._measure_again(added, going_on)
 
     def _is_narrow(self, work: _Work) -> bool:
         return work.precision is not None and work.precision <= self._plan.precision
 
     def _refine(self, unfinished: set[Point]) -> list[_Work]:
-        """Sizes where a curve leaves its line, once all its points are known well enough, and their neighbours."""
+        """Sizes where a curve leaves its line, once all its points are known well enough."""
         added: list[_Work] = []
-        beside: dict[Point, _Work] = {}
         room_at_most = _EXACT_MAX if self._plan.exact else _REFINED_MAX
         for curve in sorted(self._plan.refine):
-            works = [work for point, work in self._work.items() if curve_of(point) == curve]
-            works = sorted((w for w in works if w.point not in self._given_up), key=lambda w: w.point.bytes)
+            works = self._measured(curve)
             known = _curve_in_one_state(works)
             unknown = {work.point for work in works} - {point for point, _ in known}
             room = room_at_most - self._refined[curve]
@@ -338,22 +347,34 @@ class Sampler:
             self._work.update({work.point: work for work in new})
             self._refined[curve] += len(new)
             added += new
-            beside.update({work.point: work for work in _neighbours(works, new)})
         if added:
             self._observer.points_added([work.point for work in added])
-        return added + self._measure_again(beside.values(), unfinished)
+        return added
 
-    def _measure_again(self, works: Iterable[_Work], unfinished: set[Point]) -> list[_Work]:
-        """Sizes that a new one is compared with need the same rounds, or what the machine does in between is counted.
+    def _measured(self, curve: CurveKey) -> list[_Work]:
+        """A curve's points by size, without those that can't be measured."""
+        works = [work for point, work in self._work.items() if curve_of(point) == curve]
+        return sorted((work for work in works if work.point not in self._given_up), key=lambda work: work.point.bytes)
 
-        Gives those that had ended.
+    def _measure_again(self, added: Sequence[_Work], active: Sequence[_Work]) -> list[_Work]:
+        """Beside each added size its neighbours: what is compared needs the same rounds, or drift counts as well.
+
+        Gives those that had ended and now go on.
         """
-        rejoined = []
-        for work in works:
+        new = {work.point for work in added}
+        under_way = {work.point for work in active}
+        beside = {
+            one.point: one
+            for curve in {curve_of(point) for point in new}
+            for pair in pairwise(self._measured(curve))
+            if any(one.point in new for one in pair)
+            for one in pair
+            if one.point not in new
+        }
+        for work in beside.values():
             work.begin_anew()
-            if work.point not in unfinished:
-                self._finished -= 1
-                rejoined.append(work)
+        rejoined = [work for point, work in beside.items() if point not in under_way]
+        self._finished -= len(rejoined)
         return rejoined
 
     def _is_news(self, curve: CurveKey, works: Sequence[_Work], unfinished: set[Point]) -> bool:
@@ -389,7 +410,7 @@ class Sampler:
     def _visits_wanted(self, work: _Work) -> float:
         """An interval narrows with the root of the number of visits."""
         done = len(work.signs)
-        least = max(1, MIN_VISITS - work.own_visits)
+        least = max(1, MIN_VISITS - work.visits_since)
         if work.precision is None:
             return least
         return max(least, done * ((work.precision / self._plan.precision) ** 2 - 1))
@@ -408,13 +429,6 @@ def _time_in_main_state(work: _Work) -> Interval | None:
     """The median over visits in the state in which most of them were made; None without visits."""
     most = max(_by_state(work).values(), key=len, default=None)
     return None if most is None else median(most)
-
-
-def _neighbours(works: Sequence[_Work], new: Sequence[_Work]) -> list[_Work]:
-    """The measured sizes next to each new one; `works` ascend."""
-    sizes = [work.point.bytes for work in works]
-    places = [bisect_left(sizes, work.point.bytes) for work in new]
-    return [works[at] for place in places for at in (place - 1, place) if 0 <= at < len(works)]
 
 
 def _curve_in_one_state(works: Sequence[_Work]) -> list[tuple[Point, Interval]]:

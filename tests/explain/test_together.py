@@ -107,4 +107,4 @@ def test_what_the_same_rounds_do_not_show_is_no_jump_whatever_all_visits_say(tmp
         visits += [machine.measure(one, round_=round_, batch=10, samples=3, warmup=0, verify=True) for one in part]
     (doubtful,) = told(tmp_path / "r.db", visits)
     assert doubtful.kind == "a jump that may be drift"
-    assert "in the 7 rounds that measured both" in doubtful.sentence
+    assert "in the 7 rounds that measured 16 KiB and 32 KiB it is anything from" in doubtful.sentence

@@ -68,7 +68,7 @@ def resume_and_show(command: str, reference: str, *, store: Path | None, as_json
     def begin(catalogue: Catalogue, results: Store, display: Display) -> Outcome:
         run_id = results.find_run(reference)
         display.reads(run_id, results.run(run_id).rounds)
-        return running.resume(reference, catalogue, results, display)
+        return running.resume(str(run_id), catalogue, results, display)
 
     return _carry_out(command, begin, store, as_json, sheet=False, create=False)
 

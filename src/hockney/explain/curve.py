@@ -332,8 +332,6 @@ _PairMark = tuple[Mark, int]  # with how many visits
 def _of_class(members: Sequence[_PairMark]) -> Mark:
     """The median of the pairs; the interval encloses those of all of them."""
     marks = [mark for mark, _ in members]
-    if len(marks) == 1:
-        return marks[0]
     return replace(marks[0], time_ns=of_all([mark.time_ns for mark in marks]), visits=())
 
 

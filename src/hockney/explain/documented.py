@@ -6,8 +6,8 @@ from bisect import bisect_left
 
 from hockney.explain.curve import Curve, Reading, finding_about
 from hockney.explain.finding import Finding, Found, Lacking
-from hockney.explain.shape import curves_of_shapes
-from hockney.explain.switches import documented_of, segments_of
+from hockney.explain.shape import curves_of_shapes, segments_of
+from hockney.explain.switches import documented_of
 from hockney.explain.thresholds import Threshold, sources_of
 from hockney.fit import JUMP, SegmentFit
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from hockney.explain.curve import ClassCurve, Curve, Reading
 from hockney.explain.finding import sizes_text
-from hockney.explain.shape import curves_of_shapes
-from hockney.explain.switches import segments_of
+from hockney.explain.shape import curves_of_shapes, segments_of
 from hockney.fit import Estimate, LogGP, NoFit, Segment, SegmentFit
 from hockney.units import counted
 

@@ -17,7 +17,7 @@ from hockney.explain.finding import (
     sizes_text,
     time_text,
 )
-from hockney.fit import Estimate, Segment, fit_line
+from hockney.fit import Estimate, NoFit, Segment, SegmentFit, fit_line, fit_segments
 from hockney.units import format_bytes, format_ns, format_rate
 
 # A curve's shape is that of its transport, so of each transport the first of these that it has is looked at.
@@ -251,3 +251,9 @@ def curves_of_shapes(reading: Reading) -> list[Curve]:
 def _first_pattern(found: Sequence[Curve]) -> Iterator[Curve]:
     first = min(found, key=lambda curve: _SHAPES.index(curve.pattern)).pattern
     return (curve for curve in found if curve.pattern == first and curve.marks)
+
+
+def segments_of(curve: Curve) -> SegmentFit | NoFit:
+    """The straight segments of a curve, its times known as well as their intervals say."""
+    errors = [relative(mark.time_ns) for mark in curve.marks]
+    return fit_segments(curve.sizes, [mark.time_ns.value for mark in curve.marks], errors)

@@ -14,13 +14,12 @@ from hockney.explain.finding import (
     negative,
     ratio,
     ratio_text,
-    relative,
     time_text,
 )
-from hockney.explain.shape import curves_of_shapes
+from hockney.explain.shape import curves_of_shapes, segments_of
 from hockney.explain.thresholds import Threshold, sources_of, thresholds_of
-from hockney.explain.together import Together, together
-from hockney.fit import NoFit, SegmentFit, Switch, fit_segments
+from hockney.explain.together import Judgement, judge
+from hockney.fit import JUMP, SegmentFit, Switch
 from hockney.units import BYTES_MAX, bytes_word, counted, format_bytes, format_ns
 
 _SIZES_MIN = 6
@@ -43,31 +42,23 @@ def switches(reading: Reading) -> Found:
     ]
 
 
-def segments_of(curve: Curve) -> SegmentFit | NoFit:
-    """The straight segments of a curve, its times known as well as their intervals say."""
-    errors = [relative(mark.time_ns) for mark in curve.marks]
-    return fit_segments(curve.sizes, [mark.time_ns.value for mark in curve.marks], errors)
-
-
 def _found(curve: Curve, fit: SegmentFit, number: int, reading: Reading) -> Finding | None:
     """What the rounds that measured both sizes show stands, whatever the lines through all visits say."""
     fitted = fit.switches[number]
-    judged = together(curve, fit, number)
-    if judged is None:
-        jump = fitted if fitted.is_jump else None
-    else:
-        jump = judged.switch if judged.switch is not None and _bears_out(judged.switch, fitted) else None
-    if jump is not None:
-        return _switch(curve, fit, number, jump, reading)
-    if judged is not None and fitted.is_jump:
-        return _doubtful(curve, fitted, judged, reading)
+    judgement = judge(curve, fit, number)
+    if judgement is None:
+        return _switch(curve, fit, number, fitted, reading) if fitted.is_jump else _bend(curve, fit, number, reading)
+    if judgement.switch is not None and _is_borne_out(judgement.switch, fitted):
+        return _switch(curve, fit, number, judgement.switch, reading)
+    if fitted.is_jump:
+        return _doubtful(curve, fit, number, judgement, reading)
     return _bend(curve, fit, number, reading)
 
 
-def _bears_out(judged: Switch, fitted: Switch) -> bool:
-    """Whether there is a jump for sure, and by the one or the other it is one of a size that counts."""
-    same_way = judged.jump_ns.value * fitted.jump_ns.value > 0
-    return judged.is_jump or (fitted.is_jump and same_way and not judged.bend)
+def _is_borne_out(judged: Switch, fitted: Switch) -> bool:
+    """A jump of JUMP for sure; or one for sure, of about JUMP, where all visits together say that it is one of JUMP."""
+    same_way = judged.relative.value * fitted.relative.value > 0
+    return judged.is_jump or (fitted.is_jump and same_way and not judged.bend and abs(judged.relative.value) >= JUMP)
 
 
 def _switch(curve: Curve, fit: SegmentFit, number: int, switch: Switch, reading: Reading) -> Finding:
@@ -91,27 +82,42 @@ def _switch(curve: Curve, fit: SegmentFit, number: int, switch: Switch, reading:
     )
 
 
-def _doubtful(curve: Curve, switch: Switch, judged: Together, reading: Reading) -> Finding:
+def _doubtful(curve: Curve, fit: SegmentFit, number: int, judgement: Judgement, reading: Reading) -> Finding:
     """What two sizes differ by may be what the machine changed by between the visits to one and to the other."""
-    rounds = f"only {counted(judged.rounds, 'round')}" if judged.rounds else "no round"
-    seen = f"{rounds} measured both sizes"
-    if judged.switch is not None:
-        seen = (
-            f"in the {judged.rounds} rounds that measured both by {time_text(judged.switch.jump_ns)}, not surely at all"
-        )
+    fitted = fit.switches[number]
+    known = _known(curve, fitted, reading)
     return finding_about(
         curve,
         "a jump that may be drift",
         sentence=(
-            f"Between {format_bytes(switch.below_bytes)} and {format_bytes(switch.above_bytes)} the time of "
-            f"{curve.name} {_height(switch)}, as the medians of all visits have it, but {seen}: the machine may have "
-            "changed between the visits to one and to the other."
+            f"Between {format_bytes(fitted.below_bytes)} and {format_bytes(fitted.above_bytes)} the time of "
+            f"{curve.name} {_height(fitted)}, as the medians of all visits have it, but {_seen_together(judgement)}. "
+            f"{_documented(known, fitted)}".rstrip()
         ),
         effect=0.0,
-        sizes_bytes=(switch.below_bytes, switch.above_bytes),
-        evidence=(Evidence("jump over all visits", switch.jump_ns, "ns"),),
-        remedy=f"`{_command(curve, switch, reading)}` measures them beside each other.",
+        sizes_bytes=(fitted.below_bytes, fitted.above_bytes),
+        evidence=(Evidence("jump over all visits", fitted.jump_ns, "ns"),),
+        remedy=None if _is_settled(judgement) else _together(curve, fitted, reading),
+        sources=sources_of(known),
     )
+
+
+def _is_settled(judgement: Judgement) -> bool:
+    """Whether the rounds that measured both sizes know how far it goes: more of them would say the same."""
+    return judgement.switch is not None and not judgement.switch.bend
+
+
+def _seen_together(judgement: Judgement) -> str:
+    judged = judgement.switch
+    if judged is None:
+        rounds = f"only {counted(judgement.rounds, 'round')}" if judgement.rounds else "no round"
+        return f"{rounds} measured both sizes: it may be what the machine changed by in between"
+    sizes = f"{format_bytes(judged.below_bytes)} and {format_bytes(judged.above_bytes)}"
+    both = f"in the {judgement.rounds} rounds that measured {sizes}"
+    if judged.bend:
+        low, high = map(format_ns, (judged.jump_ns.low, judged.jump_ns.high))
+        return f"{both} it is anything from {low} to {high}: it may be what the machine changed by in between"
+    return f"{both} it {_height(judged)}: the rest is what the machine changed by in between"
 
 
 def _undocumented(switch: Switch, reading: Reading) -> str:
@@ -166,18 +172,23 @@ def _refine(curve: Curve, switch: Switch, steps: Sequence[tuple[int, int]], read
         return None
     command = _command(curve, switch, reading)
     if reading.refined_s is not None:
-        longer = f"{command} --time {2 * reading.refined_s:.15g}s"
-        return f"This run has not found the place: `{longer}` has twice its time for it."
+        return f"This run has not found the place: `{command}` has twice its time for it."
     known = "to a byte" if grain_bytes == 1 else f"to {format_bytes(grain_bytes)}, as closely as its sizes lie"
     return f"`{command}` finds the place {known}."
 
 
 def _command(curve: Curve, switch: Switch, reading: Reading) -> str:
-    """What looks closer at the sizes around a switch."""
+    """What looks closer at the sizes around a switch; twice as long where this run did that already."""
     options = "".join(f" -o {name}={value}" for name, value in curve.options)
     reach = _reach(switch, reading.grains.get(curve.pattern, 1))
     what = f"{curve.pattern} -t {curve.transport} -n {curve.ranks}{options}"
-    return f"hockney run {what} --bytes {reach} --refine --launches 1"
+    longer = "" if reading.refined_s is None else f" --time {2 * reading.refined_s:.15g}s"
+    return f"hockney run {what} --bytes {reach} --refine --launches 1{longer}"
+
+
+def _together(curve: Curve, switch: Switch, reading: Reading) -> str:
+    """How to have two sizes measured in the same rounds, and often enough."""
+    return f"`{_command(curve, switch, reading)}` measures them together{' for longer' if reading.refined_s else ''}."
 
 
 def _reach(switch: Switch, grain_bytes: int) -> str:
