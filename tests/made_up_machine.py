@@ -69,6 +69,7 @@ class Notes:
     rounds: list[list[Visit]] = field(default_factory=list)
     progress: list[Progress] = field(default_factory=list)
     ends: dict[Point, tuple[PointStatus, str | None]] = field(default_factory=dict)
+    history: list[tuple[int, Point]] = field(default_factory=list)  # of ends: after how many rounds
     added: list[Point] = field(default_factory=list)
 
     def visited(self, visit: Visit) -> None:
@@ -81,6 +82,7 @@ class Notes:
     def point_ended(self, point: Point, status: PointStatus, reason: str | None) -> None:
         assert self.ends.get(point, (PointStatus.PRECISE, None)) == (PointStatus.PRECISE, None)
         self.ends[point] = (status, reason)
+        self.history.append((len(self.rounds), point))
 
     def points_added(self, points: Sequence[Point]) -> None:
         self.added.extend(points)

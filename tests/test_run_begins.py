@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from hockney.cli import run as run_command
 from hockney.cli.progress import Display
 from hockney.errors import UsageError
 from hockney.machine import facts
-from hockney.model import Point, RunStatus, Visit, Warning_
+from hockney.model import RunStatus, Visit, Warning_
 from hockney.plan import Plan, Skipped
 from hockney.store import Store, StoredPoint
 from hockney.store.lock import alone
@@ -118,20 +117,22 @@ def test_a_kill_as_a_run_begins_leaves_one_that_can_go_on_or_none(
             assert running.resume("last", catalogue, store, Display(quiet=True)).status is RunStatus.DONE
 
 
-def test_ctrl_c_as_a_run_is_stored_leaves_none(
-    catalogue: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("statement", ["INSERT INTO run", "INSERT OR IGNORE INTO point", "COMMIT"])
+def test_ctrl_c_as_a_run_is_stored_leaves_one_that_can_go_on(
+    catalogue: Catalogue, tmp_path: Path, statement: str
 ) -> None:
-    insert = Store._insert_points
-
-    def interrupted(self: Store, run_id: int, points: Iterable[Point], *more: object) -> None:
-        os.kill(os.getpid(), signal.SIGINT)
-        insert(self, run_id, points)
-
-    monkeypatch.setattr(Store, "_insert_points", interrupted)
     with Store.open(tmp_path / "r.db") as store:
-        with pytest.raises(KeyboardInterrupt):
-            running.measure(PLAN, catalogue, store, Display(quiet=True), command="test")
-        assert store.runs() == []
+
+        def press(sql: str) -> None:
+            if sql.startswith(statement):
+                os.kill(os.getpid(), signal.SIGINT)
+
+        store._db.set_trace_callback(press)
+        outcome = running.measure(PLAN, catalogue, store, Display(quiet=True), command="test")
+        store._db.set_trace_callback(None)
+        assert outcome.status is RunStatus.INTERRUPTED
+        assert store.run(outcome.run_id).status is RunStatus.INTERRUPTED
+        assert running.resume("last", catalogue, store, Display(quiet=True)).status is RunStatus.DONE
     assert [file.name for file in tmp_path.iterdir()] == ["r.db"]
 
 

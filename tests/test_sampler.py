@@ -6,12 +6,13 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from tests.made_up_machine import Machine, Notes, jumping_after, plan_of, sample
 
-from hockney.model import Point, PointStatus
-from hockney.sampler import Sampler
+from hockney.model import Point, PointStatus, Visit
+from hockney.sampler import PointFailed, Sampler
 from hockney.stats.states import Signs, State, classify
 
 SHM = Point("shm", "pingpong", 2, 8)
@@ -300,3 +301,139 @@ def test_a_stopped_point_says_how_far_it_got() -> None:
     assert status is PointStatus.STOPPED
     assert reason is not None
     assert reason.startswith("the run was stopped: the interval is")
+
+
+def test_repetitions_that_were_counted_on_a_cold_path_are_counted_again() -> None:
+    """The first messages of a connection may take a hundred times as long as all later ones."""
+
+    class Cold(Machine):
+        calls = 0
+
+        def measure(self, point: Point, **more: Any) -> Visit:
+            self.calls += 1
+            self.drift = lambda now_s: 100.0 if self.calls <= 3 else 1.0
+            return super().measure(point, **more)
+
+    machine = Cold(lambda point: 300.0)
+    notes = sample(machine, plan_of(SHM))
+    batches_ns = [visit.elapsed_ns[0, 0] for visits in notes.rounds for visit in visits]
+    assert min(batches_ns) >= 10_000
+    assert notes.ends[SHM][0] is PointStatus.PRECISE
+
+
+def shared_rounds(visits: Sequence[Visit], *sizes: int) -> int:
+    """In how many rounds all of these sizes were visited."""
+    return len(set.intersection(*({visit.round for visit in visits if visit.point.bytes == size} for size in sizes)))
+
+
+def all_visits(notes: Notes) -> list[Visit]:
+    return [visit for visits in notes.rounds for visit in visits]
+
+
+def refined(machine: Machine, budget_s: float = 1000, **more: Any) -> Notes:
+    points = [Point("mpi", "pingpong", 2, size) for size in POWERS]
+    return sample(machine, replace(plan_of(*points, refine=True), exact=True), budget_s=budget_s, **more)
+
+
+def test_an_added_size_and_its_neighbours_are_measured_together() -> None:
+    notes = refined(Machine(jumping_after(5001), pause_s=0.05))
+    assert shared_rounds(all_visits(notes), 5001, 5002) >= 10
+    assert [progress.points for progress in notes.progress if progress.finished > progress.points] == []
+    assert notes.progress[-1].finished == notes.progress[-1].points == len(notes.ends)
+
+
+def test_sizes_are_measured_together_for_no_less_than_a_second() -> None:
+    visits = all_visits(refined(Machine(jumping_after(5001))))
+    rounds = set.intersection(*({one.round for one in visits if one.point.bytes == size} for size in (5001, 5002)))
+    times_s = [visit.started_unix_s for visit in visits if visit.round in rounds and visit.point.bytes == 5001]
+    assert max(times_s) - min(times_s) > 0.9
+
+
+def test_a_resumed_run_measures_added_sizes_and_their_neighbours_together() -> None:
+    machine = Machine(jumping_after(5001), pause_s=0.05)
+    whole = refined(Machine(jumping_after(5001), pause_s=0.05))
+    just_added_s = next(progress.elapsed_s for progress in whole.progress if progress.points > len(POWERS))
+    first = refined(machine, budget_s=just_added_s + 0.1)  # so much that one more round is made
+    begun = [*(Point("mpi", "pingpong", 2, size) for size in POWERS), *first.added]
+    assert first.added
+    plan = replace(plan_of(*begun, refine=True), exact=True)
+    rounds = len(first.rounds)
+    second = Notes()
+    earlier = all_visits(first)
+    Sampler(plan, machine, second, seed=2, clock=machine.clock, earlier=earlier, start_round=rounds).run(1000)
+    assert shared_rounds([*earlier, *all_visits(second)], 5001, 5002) >= 10
+    late = [point.bytes for point in first.added if first.ends[point][0] is not PointStatus.PRECISE]
+    assert late
+    for size in late:
+        sizes = sorted(point.bytes for point in begun)
+        at = sizes.index(size)
+        assert shared_rounds(all_visits(second), *sizes[at - 1 : at + 2]) >= 9
+
+
+@pytest.mark.parametrize("how", ["time", "Ctrl-C"])
+def test_a_precise_point_that_was_measured_again_stays_precise_however_the_run_ends(how: str) -> None:
+    model = Machine(jumping_after(5001), pause_s=0.05)
+    whole = refined(model)
+    # A round soon after a point ended that is measured again all the same, for the sake of an added one.
+    begin, twice = next(
+        one for at, one in enumerate(whole.history) if one[1] in {point for _, point in whole.history[at + 1 :]}
+    )
+    number = begin + 2
+    again = whole.rounds[number]
+    machine = Machine(jumping_after(5001), pause_s=0.05)
+    points = [Point("mpi", "pingpong", 2, size) for size in POWERS]
+    plan = replace(plan_of(*points, refine=True), exact=True)
+    notes = Notes()
+    sampler = Sampler(plan, machine, notes, seed=1, clock=machine.clock)
+    if how == "time":
+        sampler.run(whole.progress[number].elapsed_s)
+    else:
+        machine.interrupt_after = next(at for at, visit in enumerate(model.visits) if visit is again[-1])
+        with pytest.raises(KeyboardInterrupt):
+            sampler.run(1000)
+    assert notes.rounds[-1][0].round == again[0].round, "it ended in that very round"
+    assert notes.ends[twice] == (PointStatus.PRECISE, None)
+    unfinished = PointStatus.BUDGET if how == "time" else PointStatus.STOPPED
+    assert unfinished in {notes.ends[point][0] for point in notes.added if point in notes.ends}
+
+
+def test_a_size_that_fails_when_it_is_measured_again_has_failed() -> None:
+    class Breaking(Machine):
+        def measure(self, point: Point, **more: Any) -> Visit:
+            if point.bytes == 4096 and any(visit.point.role == "refined" for visit in self.visits):
+                raise PointFailed("rank 1 died")
+            return super().measure(point, **more)
+
+    notes = refined(Breaking(jumping_after(5001), pause_s=0.05))
+    assert notes.ends[Point("mpi", "pingpong", 2, 4096)] == (PointStatus.FAILED, "rank 1 died")
+    assert notes.progress[-1].finished == notes.progress[-1].points
+
+
+def test_where_no_state_lasts_sizes_that_are_measured_again_end_all_the_same() -> None:
+    """Floors that differ before and after each visit: none of those that follow is of a state."""
+
+    class Unsteady(Machine):
+        def measure(self, point: Point, **more: Any) -> Visit:
+            visit = super().measure(point, **more)
+            if any(one.point.role == "refined" for one in self.visits):
+                visit = replace(visit, floor_ns=(27.0, 184.0))
+            return visit
+
+    machine = Unsteady(jumping_after(5001), pause_s=0.05)
+    notes = refined(machine, budget_s=500)
+    assert notes.ends[Point("mpi", "pingpong", 2, 4096)][0] is PointStatus.PRECISE
+    last = {visit.point.bytes for visit in notes.rounds[-1]}
+    assert last <= {point.bytes for point in notes.added}, "those have no figure, and are tried while there is time"
+
+
+def test_a_size_that_was_measured_in_another_state_than_the_rest_is_measured_again() -> None:
+    """The machine is far while the first added sizes are measured, and near before and after that."""
+    machine = Machine(jumping_after(5001), pause_s=0.05)
+    machine.floor_ns = lambda now_s: (
+        184.0 if any(one.point.role == "refined" for one in machine.visits) and now_s < 60 else 27.0
+    )
+    notes = refined(machine, budget_s=300)
+    near = {visit.point.bytes for visit in all_visits(notes) if visit.floor_ns == (27.0, 27.0)}
+    assert {point.bytes for point in notes.added} <= near
+    assert {5001, 5002} <= near
+    assert notes.progress[-1].finished == notes.progress[-1].points

@@ -108,6 +108,7 @@ class _Work:
     signs: list[Signs] = field(default_factory=list)  # of the machine's state, one a visit
     medians_ns: list[float] = field(default_factory=list)  # one a visit
     states: list[State] = field(default_factory=list)  # one a visit, as of the last look
+    wanted_ns: float = 0.0  # of a batch
     batch: int = 0  # 0: not calibrated
     samples: int = 0
     warmup: int = 1
@@ -128,6 +129,12 @@ class _Work:
     def precision(self) -> float | None:
         """The interval's longer arm as a fraction of the value."""
         return None if self.time is None else self.time.precision
+
+    def set_batch(self, batch: int, repetition_ns: float) -> None:
+        """How a visit is made: so many samples of so many repetitions as its time allows."""
+        self.batch = batch
+        self.samples = int(min(_SAMPLES_MAX, max(SAMPLES_MIN, _VISIT_NS / (batch * repetition_ns))))
+        self.warmup = max(1, batch // 4)
 
     def begin_anew(self) -> None:
         """As many visits again as a point needs, and over as long a time."""
@@ -244,7 +251,7 @@ class Sampler:
                 if work.batch == 0:
                     self._calibrate(work)
                     begin_s = self._clock()
-                visit = self._visit(work, work.batch, work.samples, work.warmup)
+                visit = self._visit(work)
             except PointFailed as failure:
                 active.remove(work)
                 self._given_up.add(work.point)
@@ -258,9 +265,23 @@ class Sampler:
             self._observer.visited(visit)
         self._round += 1
 
-    def _visit(self, work: _Work, batch: int, samples: int, warmup: int) -> Visit:
+    def _visit(self, work: _Work) -> Visit:
+        """A visit whose batches are long enough.
+
+        Repetitions may have been counted on a cold path, or while the machine was slower. One that shows it is not
+        kept: reading the clock, and coming together before each batch, would be a part of its times.
+        """
         # Checking a long payload takes longer than sending it: once per point, and always where it is short.
         verify = not work.signs or work.point.bytes <= 1 << 16
+        for _ in range(_CALIBRATIONS_MAX):
+            visit = self._measure(work, work.batch, samples=work.samples, warmup=work.warmup, verify=verify)
+            batch_ns = _batch_ns(visit)
+            if batch_ns >= work.wanted_ns / 2:
+                break
+            work.set_batch(_grown(work.batch, batch_ns, work.wanted_ns), batch_ns / work.batch)
+        return visit
+
+    def _measure(self, work: _Work, batch: int, *, samples: int, warmup: int, verify: bool = False) -> Visit:
         return self._instrument.measure(
             work.point, round_=self._round, batch=batch, samples=samples, warmup=warmup, verify=verify
         )
@@ -270,29 +291,20 @@ class Sampler:
 
         These samples only warm up; they are not kept.
         """
-        clock_ns = self._instrument.clock_ns(work.point)
-        wanted_ns = max(_BATCH_NS, 200 * clock_ns)
+        work.wanted_ns = max(_BATCH_NS, 200 * self._instrument.clock_ns(work.point))
         batch = 1
         # By itself, so that a long repetition need not come twice within the limit; the first may be long as the first.
         # On a transport that keeps requests, mpi:persistent, it does come twice, at every visit (docs/protocol.md).
-        if all(self._batch_ns(work, 1, samples=1, warmup=0) >= LONG_NS for _ in range(2)):
+        if all(_batch_ns(self._measure(work, 1, samples=1, warmup=0)) >= LONG_NS for _ in range(2)):
             work.batch, work.samples, work.warmup = 1, 1, 0
             return
         for _ in range(_CALIBRATIONS_MAX):
-            batch_ns = self._batch_ns(work, batch, samples=SAMPLES_MIN, warmup=1)
-            if batch_ns >= wanted_ns / 2:
+            batch_ns = _batch_ns(self._measure(work, batch, samples=SAMPLES_MIN, warmup=1))
+            repetition_ns = batch_ns / batch
+            if batch_ns >= work.wanted_ns / 2:
                 break
-            batch = max(batch + 1, min(int(batch * wanted_ns / batch_ns) + 1, batch * 100))
-        work.batch = batch
-        work.samples = int(min(_SAMPLES_MAX, max(SAMPLES_MIN, _VISIT_NS / batch_ns)))
-        work.warmup = max(1, batch // 4)
-
-    def _batch_ns(self, work: _Work, batch: int, *, samples: int, warmup: int) -> float:
-        """How long a batch takes, on the slowest rank: the median of an odd number of samples."""
-        visit = self._instrument.measure(
-            work.point, round_=self._round, batch=batch, samples=samples, warmup=warmup, verify=False
-        )
-        return max(1.0, sorted(float(visit.elapsed_ns[:, i].max()) for i in range(samples))[samples // 2])
+            batch = _grown(batch, batch_ns, work.wanted_ns)
+        work.set_batch(batch, repetition_ns)
 
     # ---- a look, after a round ---------------------------------------------------------------------------------------
 
@@ -325,8 +337,12 @@ class Sampler:
         return work.precision is not None and work.precision <= self._plan.precision
 
     def _refine(self, unfinished: set[Point]) -> list[_Work]:
-        """Sizes where a curve leaves its line, once all its points are known well enough."""
+        """Sizes where a curve leaves its line, once all its points are known well enough.
+
+        Also one that was added before and is known in another state of the machine than the rest.
+        """
         added: list[_Work] = []
+        known_elsewhere: list[_Work] = []
         room_at_most = _EXACT_MAX if self._plan.exact else _REFINED_MAX
         for curve in sorted(self._plan.refine):
             works = self._measured(curve)
@@ -344,12 +360,16 @@ class Sampler:
                 for size in sizes_to_add(times, grain_bytes=grain, exact=self._plan.exact)
             ]
             new = [_Work(point) for point in [point for point in points if point not in self._work][:room]]
-            self._work.update({work.point: work for work in new})
             self._refined[curve] += len(new)
             added += new
+            known_elsewhere += [self._work[point] for point in points if point in unknown]
         if added:
+            self._work.update({work.point: work for work in added})
             self._observer.points_added([work.point for work in added])
-        return added
+        for work in known_elsewhere:
+            work.begin_anew()
+        self._finished -= len(known_elsewhere)
+        return added + known_elsewhere
 
     def _measured(self, curve: CurveKey) -> list[_Work]:
         """A curve's points by size, without those that can't be measured."""
@@ -414,6 +434,17 @@ class Sampler:
         if work.precision is None:
             return least
         return max(least, done * ((work.precision / self._plan.precision) ** 2 - 1))
+
+
+def _batch_ns(visit: Visit) -> float:
+    """How long a batch took, on the slowest rank: the middle one of its samples."""
+    slowest_ns = sorted(visit.elapsed_ns.max(axis=0).tolist())
+    return max(1.0, float(slowest_ns[len(slowest_ns) // 2]))
+
+
+def _grown(batch: int, batch_ns: float, wanted_ns: float) -> int:
+    """So many repetitions that they take as long as wanted; not too many at once, where the first one was quick."""
+    return max(batch + 1, min(int(batch * wanted_ns / batch_ns) + 1, batch * 100))
 
 
 def _by_state(work: _Work) -> dict[State, list[float]]:

@@ -227,7 +227,7 @@ def test_what_differs_in_options_alone_stands_once_and_what_differs_in_ranks_eac
         return curve(lambda size: 500 + 0.1 * size + (900 if size > 512 else 0), "pairs", ranks=ranks, options=options)
 
     of = explain(reading(jumps(2), jumps(4), jumps(4, window=16)))
-    found = [each for each in of.findings if each.kind == "protocol switch"]
+    found = [each for each in of.findings if each.kind == "jump"]
     assert sorted((each.ranks, each.more_alike) for each in found) == [(2, 0), (4, 1)]
 
 

@@ -3,74 +3,33 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
-from tests.builders import make_info, make_launch
-from tests.explain.readings import found
-from tests.made_up_machine import Machine, jumping_after, plan_of, sample
+from tests.explain.drift import POWERS, drifts, false_switches, measured, places, straight, told
+from tests.made_up_machine import Machine, jumping_after
 
-from hockney.explain import Finding
-from hockney.explain.curve import read_run
-from hockney.library import Run
 from hockney.model import Point, Visit
-from hockney.store import Store
-
-POWERS = [0, *(1 << n for n in range(3, 21))]
 
 
-def straight(point: Point) -> float:
-    return 200 + point.bytes / 10
-
-
-def told(path: Path, visits: list[Visit]) -> list[Finding]:
-    """What explain says of the switches of a run of these visits."""
-    points = list(dict.fromkeys(visit.point for visit in visits))
-    with Store.open(path) as store:
-        run = store.create_run(make_info(), points)
-        launch = store.add_launch(run, make_launch(transport="mpi"))
-        store.write_round(run, [replace(visit, launch_id=launch) for visit in visits])
-        return found("protocol switches", read_run(Run(store, run)))
-
-
-def measured(machine: Machine) -> list[Visit]:
-    """As the sampler would measure it with --refine."""
-    points = [Point("mpi", "pingpong", 2, size) for size in POWERS]
-    notes = sample(machine, replace(plan_of(*points, refine=True), exact=True), budget_s=600)
-    return [visit for visits in notes.rounds for visit in visits]
-
-
-def drifts(every_s: float, by: float) -> Callable[[float], float]:
-    """A machine that goes at two speeds, for so long each, and no floor shows it."""
-    return lambda now_s: 1 + by * (int(now_s / every_s) % 2)
-
-
-class Uneven(Machine):
-    """Long messages scatter more, so they are measured for longer."""
-
-    def measure(self, point: Point, **more: Any) -> Visit:
-        self.noise = 0.002 if point.bytes <= 4096 else 0.03
-        return super().measure(point, **more)
-
-
-@pytest.mark.parametrize("every_s", [15.0, 25.0])
+@pytest.mark.parametrize("every_s", [15.0, 31.0])
 @pytest.mark.parametrize("by", [0.1, 0.3])
-def test_a_machine_that_drifts_has_no_protocol_switch(tmp_path: Path, every_s: float, by: float) -> None:
-    visits = measured(Uneven(straight, pause_s=0.05, drift=drifts(every_s, by)))
-    assert [one.sentence for one in told(tmp_path / "r.db", visits) if one.kind == "protocol switch"] == []
+def test_a_machine_that_drifts_has_no_protocol_switch(every_s: float, by: float) -> None:
+    assert false_switches(every_s, by, seed=7) == []
 
 
-@pytest.mark.parametrize("every_s", [7.0, 23.0, 31.0])
-@pytest.mark.parametrize("last_bytes", [4040, 8255])
-def test_a_jump_on_a_machine_that_drifts_is_found_to_a_byte(tmp_path: Path, every_s: float, last_bytes: int) -> None:
-    machine = Machine(jumping_after(last_bytes), noise=0.003, pause_s=0.05, drift=drifts(every_s, 0.2))
-    switches = [one for one in told(tmp_path / "r.db", measured(machine)) if one.kind == "protocol switch"]
-    assert [one.sizes_bytes for one in switches] == [(last_bytes, last_bytes + 1)]
-    (jump,) = [one.value for one in switches[0].evidence if one.what == "jump"]
-    height_ns = (200 + (last_bytes + 1) / 10) * 0.5
+@pytest.mark.parametrize("every_s", [7.0, 15.0, 31.0])
+@pytest.mark.parametrize("last_bytes", [1000, 4040])
+def test_a_jump_on_a_machine_that_drifts_is_found_to_a_byte(every_s: float, last_bytes: int) -> None:
+    assert places(every_s, 0.3, 7, last_bytes) == [(last_bytes, last_bytes + 1)]
+
+
+def test_the_height_of_a_jump_is_that_of_one_speed(tmp_path: Path) -> None:
+    machine = Machine(jumping_after(4040), noise=0.003, pause_s=0.05, drift=drifts(23.0, 0.2))
+    (switch,) = (one for one in told(tmp_path / "r.db", measured(machine)) if one.kind == "protocol switch")
+    (jump,) = [one.value for one in switch.evidence if one.what == "jump"]
+    height_ns = (200 + 4041 / 10) * 0.5
     assert jump.low <= 1.2 * height_ns
     assert jump.high >= height_ns
 

@@ -62,13 +62,16 @@ def _is_borne_out(judged: Switch, fitted: Switch) -> bool:
 
 
 def _switch(curve: Curve, fit: SegmentFit, number: int, switch: Switch, reading: Reading) -> Finding:
-    """A jump: another protocol begins with more work, or with less. Where the lines may meet there is none."""
+    """A jump: another protocol begins with more work, or with less.
+
+    It is not called so where other sizes are documented of the transport, and none there.
+    """
     jump = switch.jump_ns
     least = min(abs(switch.relative.low), abs(switch.relative.high))
     known = _known(curve, switch, reading)
     return finding_about(
         curve,
-        "protocol switch",
+        "protocol switch" if known or not documented_of(curve, reading) else "jump",
         sentence=(
             f"Between {format_bytes(switch.below_bytes)} and {format_bytes(switch.above_bytes)} the time of "
             f"{curve.name} {_height(switch)}. "
@@ -174,7 +177,7 @@ def _refine(curve: Curve, switch: Switch, steps: Sequence[tuple[int, int]], read
     if reading.refined_s is not None:
         return f"This run has not found the place: `{command}` has twice its time for it."
     known = "to a byte" if grain_bytes == 1 else f"to {format_bytes(grain_bytes)}, as closely as its sizes lie"
-    return f"`{command}` finds the place {known}."
+    return f"`{command}` looks for the place, {known}."
 
 
 def _command(curve: Curve, switch: Switch, reading: Reading) -> str:
