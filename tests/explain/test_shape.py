@@ -34,8 +34,8 @@ def test_a_jump_is_a_switch_with_its_place_its_height_and_what_the_library_docum
     assert "btl_vader_eager_limit, 4 KiB" in switch.sentence
     assert [one.rpartition("/")[2] for one in switch.sources] == ["btl_vader_component.c"]
     assert switch.remedy == (
-        "`hockney run pingpong -t mpi@openmpi-4.1.4 -n 2 --bytes 256:32K --refine --launches 1` looks for the place, to "
-        "a byte."
+        "`hockney run pingpong -t mpi@openmpi-4.1.4 -n 2 --bytes 256:32K --refine --launches 1` looks for the place, "
+        "to a byte."
     )
 
 
