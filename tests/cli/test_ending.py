@@ -26,7 +26,7 @@ def test_unknown_command_says_what_was_meant(cli: Cli) -> None:
     assert ended.returncode == 2
     assert ended.stdout == ""
     assert ended.stderr == "hockney: unknown command 'runz': did you mean 'run'?\n"
-    assert cli("allpairs").stderr == "hockney: 'allpairs' is a suite: hockney run allpairs\n"
+    assert cli("allpairs").stderr == "hockney: 'allpairs' is a suite: `hockney run allpairs`\n"
 
 
 @pytest.mark.parametrize(
@@ -38,9 +38,9 @@ def test_unknown_command_says_what_was_meant(cli: Cli) -> None:
         (["completion", "tcsh"], "'tcsh' is not one of"),
         (["completion"], "Choose from: bash, zsh, fish (see: "),
         (["run", "nosuch"], " …; `hockney list` lists all"),
-        (["run", "shm"], "shm is a transport: hockney run pingpong -t shm"),
-        (["run", "tcp:spin"], "tcp:spin is a transport: hockney run pingpong -t tcp:spin"),
-        (["run", "udp"], "udp is a transport: hockney run pingpong -t udp"),
+        (["run", "shm"], "shm is a transport: `hockney run pingpong -t shm`"),
+        (["run", "tcp:spin"], "tcp:spin is a transport: `hockney run pingpong -t tcp:spin`"),
+        (["run", "udp"], "udp is a transport: `hockney run pingpong -t udp`"),
         (["run", "mpi@nosuch"], "no library here is called 'mpi@nosuch'"),
         (["run", "pingpong", "-t", "nosuch"], "…; `hockney list transports` lists all"),
         (["list", "patern"], "unknown kind of list 'patern': did you mean 'patterns'?"),

@@ -113,6 +113,15 @@ def test_a_command_that_may_be_copied_stays_on_one_line() -> None:
     ]
 
 
+@pytest.mark.parametrize(("number", "rest"), [("1", "MiB, too"), ("47.9", "ns."), ("95", "% of it"), ("2", "min 20 s")])
+def test_a_number_is_not_parted_from_its_unit(number: str, rest: str) -> None:
+    unit = rest.split()[0]
+    for width in range(12, 40):
+        lines = render.wrapped(f"so it is up to {number} {rest} and more of it", width)
+        assert any(f"{number} {unit}" in line for line in lines), width
+    assert render.wrapped("there are 2 birds", 11) == ["there are 2", "birds"]
+
+
 def test_json_says_what_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     render.print_json("show", {"values": np.array([1, 2]), "value": np.float64(0.5), "names": {"b", "a"}})
     document = json.loads(capsys.readouterr().out)

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from hockney.cli import streams
+from hockney.cli import copying, streams
 
 
 def main() -> NoReturn:
@@ -35,6 +35,8 @@ def run(arguments: Sequence[str]) -> int:
         code = _carry_out(arguments)
     except BaseException as error:  # noqa: BLE001 - this is where all of them end
         code = ending.explain(error, arguments)
+    finally:
+        copying.named_store.set(None)
     return ending.flush(code)
 
 

@@ -72,7 +72,7 @@ def check(
     if baseline is None and expect is None:
         raise UsageError("say what to check against: --baseline RUN, or --expect FILE.toml")
     if baseline is not None and reference is not None:
-        raise UsageError("--baseline measures anew, so it takes no RUN; to look at two stored runs: hockney compare")
+        raise UsageError("--baseline measures anew, so it takes no RUN; to look at two stored runs: `hockney compare`")
     if expect is not None and max_slowdown is not None:
         raise UsageError("--max-slowdown goes with --baseline; the limits of --expect stand in its file")
     if expect is not None and patience is not None:

@@ -76,7 +76,7 @@ class Commands(click.Group):
             from hockney.suites import builtin_names
 
             if args[0] in builtin_names():
-                raise UsageError(f"'{args[0]}' is a suite: hockney run {args[0]}")
+                raise UsageError(f"'{args[0]}' is a suite: `hockney run {args[0]}`")
             raise unknown("command", args[0], COMMANDS)
         return super().resolve_command(ctx, args)
 

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from hockney.cli import complete
+from hockney.cli.copying import named_store
 from hockney.errors import UsageError
 
 Function = Callable[..., Any]
@@ -47,9 +48,9 @@ def common_options(function: Function) -> Function:
     @functools.wraps(function)
     def with_common(*args: Any, as_json: bool, store: Path | None, **rest: Any) -> Any:
         before = click.get_current_context().find_root().params
-        return function(
-            *args, as_json=as_json or bool(before.get("as_json")), store=store or before.get("store"), **rest
-        )
+        store = store or before.get("store")
+        named_store.set(None if store is None else str(store))
+        return function(*args, as_json=as_json or bool(before.get("as_json")), store=store, **rest)
 
     return with_common
 

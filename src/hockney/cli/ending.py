@@ -14,6 +14,7 @@ from pathlib import Path
 
 import click
 
+from hockney.cli.copying import copyable
 from hockney.cli.streams import holds_document, is_reader_gone, silence
 from hockney.errors import HockneyError
 
@@ -70,7 +71,7 @@ def flush(code: int) -> int:
 
 def _say(sentence: str, code: int) -> int:
     with contextlib.suppress(OSError, ValueError):
-        print(f"hockney: {sentence}", file=sys.stderr)
+        print(copyable(f"hockney: {sentence}"), file=sys.stderr)
     return code
 
 

@@ -56,8 +56,8 @@ def _print_part(columns: Sequence[Column], groups: Iterable[Group], places: Sequ
 
 def _least_width(column: Column, cells: Sequence[str]) -> int:
     """Titles are broken between words; cells too where they may be, down to what is still easy to read."""
-    words = max((len(word) for text in ([column.title, *cells] if column.wrap else [column.title]) for word in
-                 text.split()), default=0)  # fmt: skip
+    texts = [column.title, *cells] if column.wrap else [column.title]
+    words = max((len(word) for text in texts for word in render.keep_units(text).split(" ")), default=0)
     natural = max(map(len, cells), default=0)
     return max(words, min(_WRAP_MIN, natural) if column.wrap else natural)
 

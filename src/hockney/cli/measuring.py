@@ -129,7 +129,7 @@ def _say_more(run: Run) -> None:
     """Below tables: what limits them, and where all the figures are."""
     render.limits(run.warnings)
     render.say()
-    render.say(f"hockney show {run.id} has every figure, with what failed or was skipped and why")
+    render.say(f"`hockney show {run.id}` has every figure, with what failed or was skipped and why")
 
 
 def _series_json(run: Run, sheet: bool) -> dict[str, object]:

@@ -145,7 +145,7 @@ class Display:
         """What a stop leaves: for who presses Ctrl-C."""
         if self._run_id is None:
             return f"nothing new was measured yet{self._stored}"
-        return "whatever had been measured is stored (see: hockney runs)"
+        return "whatever had been measured is stored (see: `hockney runs`)"
 
     def _say_failed(self) -> None:
         """What failed alike since the last event, sizes of one curve in one line, once for all launches."""

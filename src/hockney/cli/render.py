@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from hockney.cli.copying import copyable
 from hockney.cli.streams import holds_document, print_line
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 JSON_VERSION = 1
 _COMMAND = re.compile("`[^`]*`")
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:[num]?s|min|h|[KMG]iB|[kMG]?B|%)(?!\w))")
 _HARD_BLANK = "\N{NO-BREAK SPACE}"
 GAP = 2  # blanks between columns
 _WIDTH = 100  # of a line, where neither a terminal nor COLUMNS says it
@@ -63,7 +65,7 @@ def print_json(command: str, data: Mapping[str, Any]) -> None:
     document = {"format": f"hockney-{command}", "version": JSON_VERSION, **data}
     text = json.dumps(document, indent=2, allow_nan=False, default=_as_json)
     holds_document.set(True)
-    print_line(text)
+    print_line(copyable(text, in_json=True))
 
 
 def _as_json(value: Any) -> Any:
@@ -97,9 +99,13 @@ def line_width() -> int:
 
 
 def wrapped(text: str, width: int | None = None, *, first: str = "", rest: str = "") -> list[str]:
-    """The lines of a paragraph; `first` and `rest` stand before them. No word is broken, and no command in `…`."""
+    """The lines of a paragraph; `first` and `rest` stand before them.
+
+    No word is broken, no command in `…`, and no number is parted from its unit.
+    """
+    joined = _COMMAND.sub(lambda match: match[0].replace(" ", _HARD_BLANK), copyable(text))
     lines = textwrap.wrap(
-        _COMMAND.sub(lambda match: match[0].replace(" ", _HARD_BLANK), text),
+        keep_units(joined),
         max(1, line_width() if width is None else width),
         initial_indent=first,
         subsequent_indent=rest,
@@ -109,9 +115,14 @@ def wrapped(text: str, width: int | None = None, *, first: str = "", rest: str =
     return [line.replace(_HARD_BLANK, " ") for line in lines] or [""]
 
 
+def keep_units(text: str) -> str:
+    """With a blank at which no line ends between each number and its unit."""
+    return _BEFORE_UNIT.sub(_HARD_BLANK, text)
+
+
 def say(text: str = "", *, style: str | None = None) -> None:
     """A sentence that somebody may search a log for: one line in a pipe."""
-    _print_lines(wrapped(text) if is_terminal() else [text], style)
+    _print_lines(wrapped(text) if is_terminal() else [copyable(text)], style)
 
 
 def note(text: str, *, style: str | None = None) -> None:

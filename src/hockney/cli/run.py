@@ -80,7 +80,7 @@ def run(*, as_json: bool, store: Path | None, what: str | None, resume: str | No
             raise UsageError("--resume goes on with a run as it was begun: it takes no suite and no other wishes")
         return resume_and_show("run", resume, store=store, as_json=as_json)
     if what is None:
-        raise UsageError("say what to run: a pattern, a suite or a file, for example: hockney run pingpong")
+        raise UsageError("say what to run: a pattern, a suite or a file, for example: `hockney run pingpong`")
     label = wishes.pop("label")
     assert label is None or isinstance(label, str)
     return measure_and_show(

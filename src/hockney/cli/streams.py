@@ -8,6 +8,8 @@ import select
 import sys
 from contextvars import ContextVar
 
+from hockney.cli.copying import copyable
+
 holds_document = ContextVar("holds_document", default=False)  # whether a JSON document was begun on standard output
 
 
@@ -48,7 +50,7 @@ def remark(text: str) -> None:
     with contextlib.suppress(OSError):  # said at the end
         sys.stdout.flush()  # or it stands in the middle of a table where both go to one file
     try:
-        print(text, file=sys.stderr, flush=True)
+        print(copyable(text), file=sys.stderr, flush=True)
     except OSError:
         silence(sys.stderr.fileno())
 

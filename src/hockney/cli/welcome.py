@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from hockney.cli.commands import COMMANDS
+from hockney.cli.copying import copyable
 from hockney.errors import HockneyError
 
 
@@ -29,13 +30,13 @@ def welcome(*, as_json: bool, store: Path | None) -> None:
         click.echo(f"      {COMMANDS[name].summary}")
     click.echo("\nAll commands: hockney --help. Each one with its options: hockney COMMAND --help.")
     if last is None:
-        click.echo("Nothing is stored here yet: hockney quick is the one to begin with.")
+        end = "Nothing is stored here yet: `hockney quick` is the one to begin with."
     elif "number" in last:
         name = f"{last['number']}" + (f" ({last['label']})" if last["label"] else "")
-        click.echo(f"Last run: {name}, {last['suite']}, {last['started']}, {last['status']}.")
-        click.echo("See it: hockney show last")
+        end = f"Last run: {name}, {last['suite']}, {last['started']}, {last['status']}.\nSee it: `hockney show last`"
     else:
-        click.echo(f"The results can't be read: {last['error']}")
+        end = f"The results can't be read: {last['error']}"
+    click.echo(copyable(end))
 
 
 def _last_run(path: Path | None) -> dict[str, Any] | None:

@@ -40,7 +40,7 @@ def _refuse_transport(what: str) -> None:
         for name, pattern in catalogue.patterns.items()
         if catalogue.obstacle(pattern, transport, pattern.ranks_default, pattern.bytes_default) is None
     )
-    raise UsageError(f"{what} is a transport: hockney run {next(runs)} -t {shlex.quote(what)}")
+    raise UsageError(f"{what} is a transport: `hockney run {next(runs)} -t {shlex.quote(what)}`")
 
 
 def read_wishes(words: Mapping[str, Any]) -> Wishes:

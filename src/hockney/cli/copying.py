@@ -1,0 +1,27 @@
+"""Commands in what is printed do the same where they are copied: with the results file that this one was given.
+
+That of the environment is left out: it still holds for whoever copies.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from contextvars import ContextVar
+
+named_store: ContextVar[str | None] = ContextVar("named_store", default=None)  # as --store has it
+
+_READS_A_STORE = re.compile(r"`hockney (?:run|show|explain|compare|check|export|runs|quick)\b[^`\n]*(?=`)")
+
+
+def copyable(text: str, *, in_json: bool = False) -> str:
+    """A text whose commands in `…` name the results file, if --store did; `in_json`: the text is a JSON document."""
+    store = named_store.get()
+    if store is None:
+        return text
+    option = f" --store {shlex.quote(store)}"
+    if in_json:
+        import json
+
+        option = json.dumps(option)[1:-1]
+    return _READS_A_STORE.sub(lambda match: match[0] + ("" if " --store" in match[0] else option), text)

@@ -1,0 +1,77 @@
+"""Commands in what is printed name the results file that --store named, and no other."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from tests.cli.support import Cli
+
+from hockney.cli import run
+from hockney.cli.copying import copyable, named_store
+
+COMMAND = re.compile("`hockney ([^`]*)`")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("`hockney run --resume` goes on", "`hockney run --resume --store 'my runs.db'` goes on"),
+        (
+            "`hockney show 3`, `hockney explain`",
+            "`hockney show 3 --store 'my runs.db'`, `hockney explain --store 'my runs.db'`",
+        ),
+        ("`hockney compare 1 2 --store other.db` does", "`hockney compare 1 2 --store other.db` does"),
+        ("`hockney doctor`, `--all`, hockney show", "`hockney doctor`, `--all`, hockney show"),
+        ("`hockney runsome`", "`hockney runsome`"),
+    ],
+)
+def test_only_commands_that_read_a_results_file_are_given_one_and_only_once(text: str, said: str) -> None:
+    assert copyable(text) == text
+    reset = named_store.set("my runs.db")
+    try:
+        assert copyable(text) == said
+        assert copyable(said) == said
+        assert json.loads(copyable(json.dumps([text], indent=2), in_json=True)) == [said]
+    finally:
+        named_store.reset(reset)
+
+
+def test_the_ending_of_a_run_names_its_results_file_and_can_be_copied(cli: Cli) -> None:
+    point = ("run", "pingpong", "-t", "shm", "--bytes", "8", "--time", "1s")
+    elsewhere = cli(*point, "--store", "my $runs.db")
+    assert elsewhere.returncode == 0
+    (command,) = COMMAND.findall(elsewhere.stderr)
+    assert command == "explain 1 --store 'my $runs.db'"
+    assert cli(*shlex.split(command)).returncode == 0
+    by_default = cli(*point)
+    assert COMMAND.findall(by_default.stderr) == ["explain 1"]  # the environment's still holds when it is copied
+
+
+def test_notes_errors_and_documents_carry_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOCKNEY_STORE", str(tmp_path / "none.db"))
+    path = tmp_path / 'the "new".db'
+    words = f"`hockney quick --store {shlex.quote(str(path))}`"
+    assert run(["--store", str(path), "show"]) == 3
+    assert words in capsys.readouterr().err
+    assert run(["show", "--json", "--store", str(path)]) == 3
+    assert words in json.loads(capsys.readouterr().out)["error"]
+    assert run(["--store", str(path)]) == 0
+    assert words in capsys.readouterr().out
+    assert run(["show"]) == 3  # the next command line of this process names none
+    assert "`hockney quick`" in capsys.readouterr().err
+
+
+def test_findings_carry_it(filled_store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["explain", "--store", str(filled_store)]) == 0
+    option = f"--store {shlex.quote(str(filled_store))}"
+    commands = COMMAND.findall(capsys.readouterr().out)
+    assert commands
+    assert all(option in command for command in commands if not command.startswith(("doctor", "list")))
+    assert run(["explain", "--json", "--store", str(filled_store)]) == 0
+    assert f"`hockney run … --launches 6 {option}`" in json.loads(capsys.readouterr().out)["notes"][0]
