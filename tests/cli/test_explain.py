@@ -89,6 +89,17 @@ def test_a_fall_is_not_gathered_with_a_jump_and_states_are_gathered() -> None:
     ]
 
 
+def test_what_is_of_several_transports_together_is_gathered_with_nothing() -> None:
+    of = (("", "near"), ("tcp", "near"), ("", "far"), ("", "far"), ("unix", "near"))
+    gathered = gather(Finding("outliers", transport, "", 0.1, state=state) for transport, state in of)
+    assert sorted((one.strongest.transport, one.also) for one in gathered) == [
+        ("", ""),
+        ("", ""),
+        ("", ""),
+        ("tcp", "Also on unix."),
+    ]
+
+
 def test_the_strongest_are_told_once_for_all_their_transports(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -34,16 +34,20 @@ class Gathered:
             )
             if own and own != of_first
         ]
-        return (other.transport or "several") + (f" ({', '.join(differs)})" if differs else "")
+        return other.transport + (f" ({', '.join(differs)})" if differs else "")
 
 
 def gather(findings: Iterable[Finding]) -> list[Gathered]:
-    """All of them, by effect. A rise and a fall are two things, and so is what one transport shows twice in a state."""
-    groups: dict[tuple[str, bool, int], list[Finding]] = {}
+    """All of them, by effect. A rise and a fall are two things, and so is what one transport shows twice in a state.
+
+    What is found of several transports together is gathered with nothing: it is on no one transport.
+    """
+    groups: dict[tuple[str, bool, bool, int], list[Finding]] = {}
     seen: Counter[tuple[str, bool, str, str]] = Counter()
     for finding in sorted(findings, key=lambda one: -one.effect):
         falls = any(one.value.value < 0 for one in finding.evidence[:1])  # the figure that the sentence is about
-        own = (finding.kind, falls, finding.transport, finding.state)
-        groups.setdefault((finding.kind, falls, seen[own]), []).append(finding)
+        is_of_several = not finding.transport
+        own = (finding.kind, falls, finding.transport, "" if is_of_several else finding.state)
+        groups.setdefault((finding.kind, falls, is_of_several, seen[own]), []).append(finding)
         seen[own] += 1
     return [Gathered(group[0], tuple(group[1:])) for group in groups.values()]
