@@ -30,10 +30,15 @@ def test_parse_bytes(text: str, expected: int) -> None:
     assert units.parse_bytes(text) == expected
 
 
-@pytest.mark.parametrize("text", ["", "K", "-1", "1.5K", "8X", "8 8", "1T", "1e3", "0x10", "8BB"])
+@pytest.mark.parametrize("text", ["", "K", "-1", "1.5K", "8X", "8 8", "1T", "1e3", "0x10", "8BB", "1E"])
 def test_parse_bytes_refuses(text: str) -> None:
-    with pytest.raises(UsageError, match="is not a size: write a number of bytes such as 8, 64K or 4M"):
+    with pytest.raises(UsageError) as refused:
         units.parse_bytes(text)
+    assert str(refused.value) == (
+        f"'{text}' is not a size: write a number of bytes such as 8, 64K or 4M (units: K, M and G, powers of 1024; the "
+        "largest size is 1024G)"
+    )
+    assert units.parse_bytes("1024G") == units.BYTES_MAX
 
 
 @pytest.mark.parametrize(
@@ -57,10 +62,11 @@ def test_parse_sizes(text: str, expected: tuple[int, ...]) -> None:
     ("text", "said"),
     [
         ("", "'' is not a size"),
-        ("8,", "'' is not a size"),
-        ("8:", "'' is not a size"),
-        (":8", "'' is not a size"),
-        ("1:2:4", "'2:4' is not a size"),
+        ("8,", "'8,' lacks a size beside ',': write a list such as 8,64K"),
+        ("8:", "'8:' lacks a size beside ':': write a range such as 8:64K"),
+        ("1K,:8", "'1K,:8' lacks a size beside ':'"),
+        ("1:2:4", "'1:2:4' has a range of 3 sizes"),
+        ("8:1E", "'1E' is not a size"),
         ("1M:1K", "'1M:1K' runs backwards: write 1K:1M"),
     ],
 )

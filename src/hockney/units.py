@@ -35,7 +35,10 @@ def parse_bytes(text: str) -> int:
     """`64`, `64K`, `4MiB` -> bytes. Raises UsageError."""
     match = _SIZE.fullmatch(text.strip())
     if match is None:
-        raise UsageError(f"'{text}' is not a size: write a number of bytes such as 8, 64K or 4M")
+        raise UsageError(
+            f"'{text}' is not a size: write a number of bytes such as 8, 64K or 4M (units: K, M and G, powers of 1024; "
+            f"the largest size is {BYTES_MAX >> 30}G)"
+        )
     size = int(match[1]) * _SCALE[match[2].upper()]
     if size > BYTES_MAX:
         raise UsageError(f"'{text}' is too large a message: at most {BYTES_MAX >> 30}G")
@@ -49,15 +52,17 @@ def parse_sizes(text: str) -> tuple[int, ...]:
     """
     sizes: set[int] = set()
     for part in text.split(","):
-        low, colon, high = part.partition(":")
-        first = parse_bytes(low)
-        sizes.add(first)
-        if colon:
-            last = parse_bytes(high)
-            if last < first:
-                raise UsageError(f"'{part}' runs backwards: write {high}:{low}")
-            sizes.add(last)
-            sizes.update(size for size in (1 << n for n in range(41)) if first < size < last)
+        ends = part.split(":")
+        if text.strip() and not all(end.strip() for end in ends):
+            beside, example = (":", "a range such as 8:64K") if len(ends) > 1 else (",", "a list such as 8,64K")
+            raise UsageError(f"'{text}' lacks a size beside '{beside}': write {example}")
+        if len(ends) > 2:
+            raise UsageError(f"'{text}' has a range of {len(ends)} sizes: write its first and its last, such as 8:64K")
+        first, last = parse_bytes(ends[0]), parse_bytes(ends[-1])
+        if last < first:
+            raise UsageError(f"'{part}' runs backwards: write {ends[-1]}:{ends[0]}")
+        sizes |= {first, last}
+        sizes.update(size for size in (1 << n for n in range(41)) if first < size < last)
     return tuple(sorted(sizes))
 
 
