@@ -166,6 +166,8 @@ def test_a_size_of_a_device_is_that_of_all_builds_whose_device_begins_with_it(
     ("transport", "name", "first_bytes"),
     [
         ("pipe", "capacity of a pipe", 65537),
+        ("shm", "hockney's own word beside the number", 9),
+        ("threads", "hockney's own first cache line", 49),
         ("threads", "hockney's own single copy", 257),
         ("mpi@openmpi-4.1.4", "btl_vader_eager_limit", 4041),  # with its header, 4,096 B hold 4,040
         ("mpi@mpich-4.0.2", "UCX_POSIX_SEG_SIZE", 8256),

@@ -15,6 +15,9 @@
 
 extern const hk_transport_t hk_transport_shm, hk_transport_threads;
 
+_Static_assert(HK_INLINE_BYTES == 48 && HK_EAGER_BYTES == 256 && HK_RING_SLOTS == 64 && sizeof(hk_slot_t) == 320,
+               "docs/transports.md and explain/thresholds.toml tell these numbers");
+
 enum {
     RANKS_MAX = 6,
     ROOM_BYTES = 1 << 20, /* of each of a rank's two buffers */
