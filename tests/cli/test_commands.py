@@ -164,7 +164,7 @@ def test_runs(filled_store: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_no_runs_are_no_error_but_a_wrong_file_is(cli: Cli) -> None:
     ended = cli("runs")
     assert (ended.returncode, ended.stderr) == (0, "")
-    assert "There are no runs yet: hockney quick makes one." in ended.stdout
+    assert "There are no runs yet: `hockney quick` makes one." in ended.stdout
     assert json.loads(cli("runs", "--json").stdout)["runs"] == []
     wrong = cli("runs", "--store", "missing.db")
     assert wrong.returncode == 3
@@ -250,6 +250,14 @@ def test_show_says_over_how_many_launches_a_figure_is(
     output = capsys.readouterr().out
     assert re.search(rf"^ *8 B .*  {visits}  ", output, re.MULTILINE)
     assert ("over the launches'" in output) is (launches == 6)
+    assert "started once" not in output
+
+
+def test_show_says_that_what_changes_from_start_to_start_is_in_no_interval(
+    filled_store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["--store", str(filled_store), "show", "last"]) == 0
+    assert "Every job was started once: what changes from start to start" in capsys.readouterr().out
 
 
 def test_show_names_the_class_of_ft_and_no_state_of_a_single_rank(

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.report.runs import Made, options, store_run
 
 from hockney.cli.sheet import print_sheet
+from hockney.explain.curve import started_once
 from hockney.library import open_results
 from hockney.model import Point
-from hockney.report.sheet import Row, make_sheet
+from hockney.report.sheet import Row, Sheet, make_sheet
 
 
 def row(path: Path, *made: Made) -> Row:
@@ -77,7 +79,29 @@ def test_the_sheet_says_from_which_size_to_which_its_lines_go(
         sheet = make_sheet(results.run())
     assert (sheet.rows[0].fit_from_bytes, sheet.rows[0].fit_to_bytes) == (8, 1 << 18)
     print_sheet(sheet, ())
-    assert "the ping-pong's longest messages, from 8 B to 256 KiB on shm." in " ".join(capsys.readouterr().out.split())
+    said = " ".join(capsys.readouterr().out.split())
+    assert "of the last straight line through the ping-pong's times, from 8 B to 256 KiB on shm." in said
+
+
+def test_the_sheet_says_that_its_intervals_are_of_one_start_and_which_floor_shm_adds_to(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store_run(tmp_path / "r.db", "quick", [LATENCY])
+    with open_results(tmp_path / "r.db") as results:
+        once = started_once(results.run())
+        sheet = make_sheet(results.run())
+
+    def said(of: Sheet) -> str:
+        print_sheet(of, ())
+        return " ".join(capsys.readouterr().out.split())
+
+    text = said(sheet)
+    assert "is in no interval" in once
+    assert once in text
+    assert "what shm adds to it, below, is to that beside its own 8 B alone" in text
+    several = said(replace(sheet, started_once="", layers=()))
+    assert "started once" not in several
+    assert "what shm adds" not in several
 
 
 @pytest.mark.parametrize(

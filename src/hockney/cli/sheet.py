@@ -37,6 +37,8 @@ def print_sheet(sheet: Sheet, missing: Sequence[Missing]) -> None:
         if any(row.oversubscribed for row in sheet.rows):
             render.note("* more ranks than CPUs: a scheduling time, not the transport's own")
         render.note(_legend(sheet))
+        if sheet.started_once:
+            render.note(sheet.started_once)
     elif sheet.states:
         render.note(
             "No point was visited often enough for an interval: measure longer (--time), or go on with "
@@ -99,7 +101,7 @@ def _legend(sheet: Sheet) -> str:
     parts = [
         *_floor_words(sheet),
         "stream, two-way: best of 64 KiB and 1 MiB, 16 messages under way; two-way counts both directions.",
-        f"r_inf, n_1/2: of the straight line through the ping-pong's longest messages{_line_sizes(sheet.rows)}.",
+        f"r_inf, n_1/2: of the last straight line through the ping-pong's times{_line_sizes(sheet.rows)}.",
         "explain says more of these lines.",
         "-: too few visits in that state for an interval, or a line that does not tell it.",
         f"Visits by state: {seen}.",
@@ -130,7 +132,9 @@ def _floor_words(sheet: Sheet) -> list[str]:
     names = [name for name, _, _ in sheet.states]
     words = []
     if not all(name.startswith("reference") for name in names):
-        words.append("floor: one cache line between the two CPUs, half a round trip.")
+        paired = any(layer.floor_ns is not None for layer in sheet.layers)
+        below = "; what shm adds to it, below, is to that beside its own 8 B alone" if paired else ""
+        words.append(f"floor: one cache line between the two CPUs, half a round trip, of all visits{below}.")
     if any(name.startswith("reference") for name in names):
         words.append("reference: no line between hosts; the floor is the transport's own 8 B, half a round trip.")
     if any(name.endswith(" slowed") for name in names):

@@ -153,6 +153,8 @@ def _refuse_unseen(state: str, series: Sequence[Series]) -> None:
 
 
 def _print_head(run: Run) -> None:
+    from hockney.explain.curve import started_once
+
     info, facts = run.info, run.facts
     name = f"Run {run.id}" + (f" ({run.label})" if run.label else "")
     render.title(f"{name}: {info.suite}, {local_time(info.started_unix_s)}, {run.status.value}", first=True)
@@ -169,8 +171,11 @@ def _print_head(run: Run) -> None:
             style="yellow",
         )
     why = why_no_intervals(run)
+    once = started_once(run)
     if why:
         render.note(why, style="yellow")
+    elif once:
+        render.note(once, style="dim")
 
 
 def _print_curve(curve: Curve, asked_precision: float | None) -> None:

@@ -402,6 +402,16 @@ def _samples(
     ]
 
 
+def started_once(run: Run) -> str:
+    """What the intervals of a run of one launch do not hold, and how to see it; "" of a run of several."""
+    if len({launch.index for launch in run.launches.values()}) != 1:
+        return ""
+    return (
+        "Every job was started once: what changes from start to start (where memory lies, which path a library "
+        "takes) is in no interval. `hockney run … --launches 6` or more shows it."
+    )
+
+
 def _notes(run: Run, unsure: Sequence[Point], curves: Sequence[Curve]) -> Iterable[str]:
     """What limits the findings, a sentence each."""
     from hockney import __version__
@@ -411,11 +421,9 @@ def _notes(run: Run, unsure: Sequence[Point], curves: Sequence[Curve]) -> Iterab
             f"The run was measured by hockney {run.info.version} and is read by {__version__}: definitions may have "
             "changed in between."
         )
-    if len({launch.index for launch in run.launches.values()}) == 1:
-        yield (
-            "Every job was started once: what changes from start to start (where memory lies, which path a library "
-            "takes) is in no interval. `--launches 6` or more shows it."
-        )
+    once = started_once(run)
+    if once:
+        yield once
     if unsure:
         yield (
             f"{_points(len(unsure))} left out, for want of visits in one state: measure longer ({unsure[0]}, for one)."

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from hockney.explain.curve import started_once
 from hockney.explain.finding import relative
 from hockney.explain.layers import Layer, layer_at, layers_below, over_floor
 from hockney.fit import Estimate, Segment, SegmentFit, fit_segments
@@ -68,13 +69,17 @@ class Failure:
 
 @dataclass(frozen=True)
 class Sheet:
-    """All of it. `harness_ns` is what the loop itself costs per repetition. `states` are in order of their floor."""
+    """All of it. `harness_ns` is what the loop itself costs per repetition. `states` are in order of their floor.
+
+    `started_once` says what the intervals do not hold where every job was started once; else it is empty.
+    """
 
     run_id: int
     rows: tuple[Row, ...]
     layers: tuple[Layer, ...]
     harness_ns: Value | None
     clock_ns: float | None
+    started_once: str
     states: tuple[tuple[str, float | None, int], ...]  # name, floor, visits
     warnings: tuple[Warning_, ...]
     failures: tuple[Failure, ...]
@@ -103,6 +108,7 @@ def make_sheet(run: Run) -> Sheet:
         layers=tuple(_layers(rows, _floors(run.series))),
         harness_ns=_harness(harness),
         clock_ns=min(clocks, default=None),
+        started_once=started_once(run),
         states=tuple(_visits_by_state(run.series)),
         warnings=run.warnings,
         failures=(*_failures(run.series), *_too_short(run.series, rows)),
