@@ -80,7 +80,7 @@ def check_up(duration_s: float = 1.5, *, clock: Callable[[], float] = time.monot
     if shutil.which("lstopo-no-graphics") is None:
         how = "install it, for example: apt-get install hwloc-nox"
         missing.append(Missing("lstopo", "hwloc is not here, so the topology is the kernel's word alone", how))
-    found = (*warnings_before(known, moment=moment), *_warnings_after(measured))
+    found = (*warnings_before(known, moment=moment, when="A moment ago"), *_warnings_after(measured))
     return Checkup(known, moment, measured, found, tuple(missing))
 
 

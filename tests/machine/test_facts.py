@@ -298,19 +298,25 @@ def test_what_is_warned_of(
 @pytest.mark.parametrize(
     ("moment", "kind", "said"),
     [
-        (Moment(0.3, steal=0.05, busy_cpus=0.0), "steal", "took 5% of the CPU time"),
+        (Moment(0.3, steal=0.05, busy_cpus=0.0), "steal", "When the run began, the hypervisor took 5% of the CPU time"),
         (
             Moment(0.3, steal=0.0, busy_cpus=1.3, programs=(Program("cc1", 12, 1.0), Program("make", 3, 0.2))),
             "load",
-            "keep 1.3 CPUs busy, above all cc1 (12) and make (3).",
+            "When the run began, other programs kept 1.3 CPUs busy, above all cc1 (12) and make (3).",
         ),
-        (Moment(0.3, steal=0.0, busy_cpus=2.0), "load", "keep 2.0 CPUs busy."),
+        (Moment(0.3, steal=0.0, busy_cpus=2.0), "load", "kept 2.0 CPUs busy."),
     ],
 )
 def test_what_a_moment_shows(moment: Moment, kind: str, said: str, facts: dict[str, Any]) -> None:
     (warning,) = machine.warnings_before(facts, moment=moment)
     assert warning.kind == kind
     assert said in warning.cause
+
+
+def test_a_moment_is_named_for_who_reads_of_it(facts: dict[str, Any]) -> None:
+    moment = Moment(0.3, steal=0.05, busy_cpus=2.0)
+    found = machine.warnings_before(facts, moment=moment, when="A moment ago")
+    assert [warning.cause.split(",")[0] for warning in found] == ["A moment ago"] * 2
 
 
 def test_without_a_moment_it_looks_itself(facts: dict[str, Any]) -> None:

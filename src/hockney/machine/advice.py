@@ -23,12 +23,17 @@ _FAIR_CLOCKS = ("kvm-clock", "hyperv_clocksource_tsc_page")
 
 
 def warnings_before(
-    facts: dict[str, Any], *, ranks: int = 2, moment: Moment | None = None, look: Callable[..., Moment] = observe
+    facts: dict[str, Any],
+    *,
+    ranks: int = 2,
+    moment: Moment | None = None,
+    look: Callable[..., Moment] = observe,
+    when: str = "When the run began",
 ) -> list[Warning_]:
     """What is known to be wrong before `ranks` ranks are started, from `facts()` and a moment of watching.
 
-    Without a `moment` it watches for 0.3 s itself (`look`). Never raises for facts of an older hockney: what they lack
-    is not warned of.
+    Without a `moment` it watches for 0.3 s itself (`look`). `when` that was is said, for it is read later. Never
+    raises for facts of an older hockney: what they lack is not warned of.
     """
     usable = parse_cpus(_get(facts, "limits", "usable_cpus"))
     moment = moment or look(cpus=usable or None)
@@ -37,8 +42,8 @@ def warnings_before(
         *_too_few(facts, usable, ranks),
         *_placement(facts, usable, ranks),
         *_governor(facts),
-        *_steal(moment),
-        *_load(moment),
+        *_steal(moment, when),
+        *_load(moment, when),
         *_clock(facts),
         *_congestion(facts),
         *_surroundings(facts),
@@ -138,24 +143,25 @@ def _governor(facts: dict[str, Any]) -> Iterator[Warning_]:
         )
 
 
-def _steal(moment: Moment) -> Iterator[Warning_]:
+def _steal(moment: Moment, when: str) -> Iterator[Warning_]:
     if moment.steal is not None and moment.steal > _STEAL_MAX:
         yield Warning_(
             "steal",
             "machine",
-            f"The hypervisor took {moment.steal:.0%} of the CPU time: other virtual machines share these cores.",
+            f"{when}, the hypervisor took {moment.steal:.0%} of the CPU time: other virtual machines share these "
+            "cores.",
             "Measure when they are idle, or on an instance with cores of its own.",
         )
 
 
-def _load(moment: Moment) -> Iterator[Warning_]:
+def _load(moment: Moment, when: str) -> Iterator[Warning_]:
     if moment.busy_cpus is None or moment.busy_cpus < _BUSY_CPUS_MAX:
         return
     who = _list(f"{_called(program.name)} ({program.pid})" for program in moment.programs) if moment.programs else None
     yield Warning_(
         "load",
         "machine",
-        f"Other programs keep {moment.busy_cpus:.1f} CPUs busy{f', above all {who}' if who else ''}.",
+        f"{when}, other programs kept {moment.busy_cpus:.1f} CPUs busy{f', above all {who}' if who else ''}.",
         "Stop them, or wait until they are done, and measure again."
         if who
         else "They come and go, or can't be seen from here: look with top, also on the host; measure when it is idle.",
