@@ -185,6 +185,16 @@ def test_a_store_that_was_mistyped_is_wrong_usage_and_makes_nothing(cli: Cli, tm
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
 
+def test_a_store_that_can_be_nowhere_is_said_where_nothing_is_made(cli: Cli) -> None:
+    for ended in (cli("runs", "--store", ""), cli("--store", "", "runs"), cli("run", "barrier", "--store", "")):
+        assert (ended.returncode, ended.stdout) == (2, "")
+        assert "--store names no file" in ended.stderr
+    for ended in (cli("runs", HOCKNEY_STORE="/proc/x"), cli("runs", "--store", "/proc/x")):
+        assert (ended.returncode, ended.stdout) == (2, "")
+        assert "/proc/x: there is none, and its folder can't hold one" in ended.stderr
+    assert "/proc/x: there is none" in cli(HOCKNEY_STORE="/proc/x").stdout
+
+
 def test_runs_as_json(filled_store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     read = document(capsys, "runs", "--json", "--store", str(filled_store))
     assert [entry["number"] for entry in read["runs"]] == [1, 2]

@@ -90,6 +90,11 @@ def test_only_the_users_own_folder_is_made(tmp_path: Path, monkeypatch: pytest.M
     assert not mistyped.parent.exists()
 
 
+@pytest.mark.parametrize("how", [{"readonly": True}, {"create": False}, {}])
+def test_a_folder_that_can_hold_no_file(how: dict[str, bool]) -> None:
+    assert "there is none, and its folder can't hold one" in refused(Path("/proc/results.db"), **how)
+
+
 def test_names_with_unusual_characters(tmp_path: Path) -> None:
     path = tmp_path / "a b" / "100%?#" / "results.db"
     path.parent.mkdir(parents=True)
@@ -223,7 +228,7 @@ def test_failed_migration_changes_nothing(path: Path, monkeypatch: pytest.Monkey
 
 
 def test_folder_in_place_of_the_file(tmp_path: Path) -> None:
-    assert "it can't be opened" in refused(tmp_path)
+    assert "it is a folder; name a file" in refused(tmp_path)
 
 
 def test_file_in_place_of_the_folder(tmp_path: Path) -> None:
@@ -268,7 +273,7 @@ def test_folder_that_may_not_be_made(shared: Path, monkeypatch: pytest.MonkeyPat
     shared.chmod(0o555)
     with without_root():
         assert "its folder can't be made (Permission denied)" in refused(default_path())
-        assert "it can't be opened" in refused(shared / "results.db")
+        assert "its folder can't hold one (Permission denied)" in refused(shared / "results.db")
 
 
 def test_store_opened_to_read_can_not_be_written(path: Path) -> None:

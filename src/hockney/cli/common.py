@@ -32,6 +32,13 @@ class _Command(click.Command):
                 formatter.write(f"  {line.strip()}\n")
 
 
+def _refuse_empty(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
+    """A path without characters would be the folder one is in."""
+    if path == Path():
+        raise UsageError("--store names no file: leave it out, or give the name of one")
+    return path
+
+
 def common_options(function: Function) -> Function:
     """Adds --json and --store, given to the function as `as_json` and `store`.
 
@@ -43,6 +50,7 @@ def common_options(function: Function) -> Function:
         "--store",
         type=click.Path(dir_okay=False, path_type=Path),
         metavar="FILE",
+        callback=_refuse_empty,
         help="The results file; also HOCKNEY_STORE.",
     )
     @functools.wraps(function)

@@ -42,10 +42,13 @@ def welcome(*, as_json: bool, store: Path | None) -> None:
 def _last_run(path: Path | None) -> dict[str, Any] | None:
     """None if nothing is stored. A store that can't be read is said, but is no reason to say nothing else."""
     from hockney.store import Store, default_path
+    from hockney.store.opening import refuse_mistyped
 
-    if not (path or default_path()).exists():
-        return None
+    where = path or default_path()
     try:
+        refuse_mistyped(where)
+        if not where.exists():
+            return None
         with Store.open(path, readonly=True) as store:
             runs = store.runs()
     except HockneyError as error:

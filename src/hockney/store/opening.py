@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -153,11 +154,29 @@ def _closed_on_error(db: sqlite3.Connection) -> Iterator[None]:
 
 
 def refuse_mistyped(path: Path) -> None:
-    """Raises WrongStoreError where there is no folder for the file, unless that is the user's data folder."""
-    if not path.parent.is_dir() and path != _users_path():
+    """Raises WrongStoreError where no such file can be: only the user's data folder will be made."""
+    if not path.parent.is_dir():
+        if path != _users_path():
+            raise WrongStoreError(
+                f"results file {path}: there is no folder {path.parent}; make it first, or name another file with "
+                "--store"
+            )
+    elif path.is_dir():
+        raise WrongStoreError(f"results file {path}: it is a folder; name a file with --store or HOCKNEY_STORE")
+    elif not os.path.exists(path):  # noqa: PTH110 - Path.exists raises where the folder may not be searched
+        _refuse_folder(path)
+
+
+def _refuse_folder(path: Path) -> None:
+    """Permissions alone don't tell: nobody can make a file in /proc, where root has all of them."""
+    try:
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
         raise WrongStoreError(
-            f"results file {path}: there is no folder {path.parent}; make it first, or name another file with --store"
-        )
+            f"results file {path}: there is none, and its folder can't hold one ({error.strerror}); name another file "
+            "with --store or HOCKNEY_STORE"
+        ) from error
 
 
 def _need_folder(path: Path) -> None:
