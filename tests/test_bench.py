@@ -238,6 +238,21 @@ def test_what_is_not_here_has_a_row_with_the_reason() -> None:
     assert (row.measured, row.met) == ("not measured: no MPI is here", UNKNOWN)
 
 
+# ---- states of one level ---------------------------------------------------------------------------------------------
+
+
+def test_states_of_a_level_are_one_row_where_paces_are_not_asked_for() -> None:
+    """Their floors differ a little; the row has that of all."""
+    slowed = (2 * ALONE[0], ALONE[1])
+    pairs = [pair(100.0, 100.0, NEAR)] * 8 + [pair(150.0, 150.0, 1.1 * NEAR, paces=(slowed,))] * 8
+    (found,), left_out = by_state(pairs)
+    assert (found.state.name, found.ratio.n, left_out) == ("near", 16, 0)
+    assert found.state.floor_ns == pytest.approx(1.05 * NEAR)
+    apart, _ = by_state(pairs, paces_apart=True)
+    floors_ns = {one.state.name: one.state.floor_ns for one in apart}
+    assert floors_ns == {"near": NEAR, "near, one slowed": pytest.approx(1.1 * NEAR)}
+
+
 # ---- scatter between runs -------------------------------------------------------------------------------------------
 
 

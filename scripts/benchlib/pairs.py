@@ -90,13 +90,15 @@ class Question:
 
 def by_state(pairs: Sequence[Pair], *, speeds: bool = False, paces_apart: bool = False) -> tuple[list[Compared], int]:
     """The pairs of each state in ascending order of the floor, and how many pairs lie in no single state."""
-    states = iter(classify([taken.signs for pair in pairs for taken in (pair.ours, pair.theirs)]))
+    signs = [taken.signs for pair in pairs for taken in (pair.ours, pair.theirs)]
+    states = iter(classify(signs))
+    levels = iter(classify(signs if paces_apart else [one._replace(pace_ns=None) for one in signs]))
     groups: dict[State, list[Pair]] = {}
     for pair in pairs:
         first, second = next(states), next(states)
+        level, _ = next(levels), next(levels)
         if first == second and first not in (MIXED, NO_STATE):
-            state = first if paces_apart else State(first.level, first.floor_ns)
-            groups.setdefault(state, []).append(pair)
+            groups.setdefault(level, []).append(pair)
     left_out = len(pairs) - sum(map(len, groups.values()))
     order = sorted(groups, key=lambda state: place(state.name, state.floor_ns))
     return [_compare(state, paces_apart, groups[state], speeds) for state in order], left_out

@@ -34,6 +34,7 @@ def add_run(
     scatter: float = 0.01,
     seed: int = 1,
     floor_ns: float = 30.0,
+    odd_ns: float | None = None,
     definition: Definition = HALF_ROUND_TRIP,
     libraries: Mapping[str, str] | None = None,
     failed: Mapping[Point, str] | None = None,
@@ -46,7 +47,8 @@ def add_run(
     """A run with a visit for each of `visits`, a part of the time, in each launch of each point.
 
     Launches scatter by the given part, visits hardly. During those of `unsteady` the state of the machine changed. In
-    the launches `far` the floor is that of CPUs far apart, and all takes four times as long.
+    the launches `far` the floor is that of CPUs far apart, and all takes four times as long. `odd_ns` is the floor of
+    the first visit alone.
     There is a rank on each of `cpus`, in those launches on each of `cpus_far`. What has a time and `failed` was visited
     in the first launch alone.
     """
@@ -84,6 +86,8 @@ def add_run(
                     floor_ns=(before_ns, before_ns * (20 if point in unsteady else 1.01)),
                 )
             ]
+        if odd_ns is not None and index == 0:
+            of_round[0] = replace(of_round[0], floor_ns=(odd_ns, odd_ns))
         store.write_round(run, of_round)
     for point, reason in (failed or {}).items():
         store.set_status(run, point, PointStatus.FAILED, reason)

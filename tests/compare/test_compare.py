@@ -82,7 +82,7 @@ def test_single_launches_are_never_called_different(store: Store, times: float) 
 def test_another_state_is_no_slowdown(store: Store) -> None:
     base = add_run(store, curve(), floor_ns=30)
     new = add_run(store, slower(curve(), 4.0, 0, 1 << 20), floor_ns=180, seed=2)
-    assert reasons(store, base, new) == {"no state of the machine in common: near against far"}
+    assert reasons(store, base, new) == {"no state of the machine in common: run 1 saw near; run 2 saw far"}
 
 
 def test_launches_in_several_states_decide_together(store: Store) -> None:
@@ -130,7 +130,34 @@ def test_levels_are_those_of_both_runs_together(store: Store) -> None:
     new = add_run(store, slower(curve(), 1.8, 0, 1 << 20), floor_ns=60, seed=2)
     (reason,) = reasons(store, base, new)
     assert reason is not None
-    assert "no state of the machine in common: near 30" in reason
+    assert "no state of the machine in common: run 1 saw near 30.1 ns; run 2 saw near 60.3 ns" in reason
+
+
+@pytest.mark.parametrize("visits", [2, 30])
+@pytest.mark.parametrize("is_reversed", [False, True])
+def test_an_odd_floor_between_two_states_lets_nothing_be_compared_across_them(
+    store: Store, visits: int, is_reversed: bool
+) -> None:
+    """One visit, of a floor nearer than the gap to both levels, held six launches in one to a launch in the other."""
+    point = {make_point(8): 196.0}
+    far = add_run(store, point, launches=6, visits=(1.0,) * visits, floor_ns=120.0)
+    near = add_run(store, {make_point(8): 47.9}, launches=1, visits=(1.0,) * 7 * visits, floor_ns=60.0, odd_ns=84.0)
+    found = compare_runs(store, near, far) if is_reversed else compare_runs(store, far, near)
+    (change,) = found.changes
+    assert (change.shift, change.states) == (None, ())
+    assert change.reason is not None
+    saw = [part.split(" saw ")[1].split()[0] for part in change.reason.split("; ")]
+    assert saw == (["near", "far"] if is_reversed else ["far", "near"])
+
+
+def test_states_that_differ_are_listed_in_one_order(store: Store) -> None:
+    """However a point came upon them, so that one reason is one."""
+    points = {make_point(8): 1000.0, make_point(64): 1000.0}
+    base = add_run(store, points, launches=2, far={0}, floor_ns=30)
+    new = add_run(store, points, launches=2, floor_ns=5000, seed=2)
+    for other in (base, add_run(store, points, launches=2, far={1}, floor_ns=30, seed=3)):
+        number = f"run {other} saw near / far; run {new} saw time-sliced"
+        assert reasons(store, other, new) == {f"no state of the machine in common: {number}"}
 
 
 def test_machines_of_two_models_have_levels_of_their_own(store: Store) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hockney.stats import MIXED, UNKNOWN, Signs, State, classify, place
+from hockney.stats import MIXED, UNKNOWN, Signs, State, classify, classify_both, place
 from hockney.stats.states import Floor
 
 
@@ -205,11 +205,85 @@ def test_a_slower_kind_of_cpu_is_not_slowed(hosts: tuple[str, str]) -> None:
     assert classify(swapped) != classify(seen), "by rank alone the slower CPU counts as slowed"
 
 
-def test_states_sort_by_floor_then_by_pace() -> None:
-    names = ["near", "near, one slowed", "near, all slowed", "far", "mixed", "unknown"]
-    floors = [30.0, 30.0, 30.0, 184.0, None, None]
-    places = [place(*pair) for pair in zip(names, floors, strict=True)]
+def test_states_sort_by_level_then_by_pace() -> None:
+    names = ["near", "near, one slowed", "near, all slowed", "near, same core"]
+    names += ["far 90.0 ns", "far 90.0 ns, one slowed", "far 184 ns", "reference 9.00 us", "reference 12.0 us"]
+    names += ["mixed", "unknown"]
+    places = [place(name) for name in names]
     assert places == sorted(set(places))
+    assert place("near", 40.0) < place("near, same core", 31.0), "the two threads of a core are nearer to each other"
+    assert place("reference", 9e3) < place("reference", 12e3), "of two transports"
+
+
+def test_the_floor_of_a_state_is_that_of_its_own_visits() -> None:
+    """The two threads of a core share more than a cache: their floor was 31.6 ns where the level's was 40.3 ns."""
+    cores = [Signs((40.0, 40.6), ((ALONE,) * 2,) * 2, (ALONE,) * 2)] * 9
+    threads = [Signs((31.4, 31.8), ((1.5 * ALONE,) * 2,) * 2, (ALONE,) * 2)] * 3
+    found = classify([*cores, *threads])
+    assert [state.name for state in found] == ["near"] * 9 + ["near, same core"] * 3
+    assert [state.floor_ns for state in found] == pytest.approx([40.3] * 9 + [31.6] * 3)
+
+
+def test_levels_of_one_name_keep_it_whatever_the_floors_of_their_states() -> None:
+    slowed = ((ALONE, SHARED),) * 2
+    quick = ((ALONE, ALONE),) * 2
+    found = classify([*[Signs((90.0, 91.0), quick)] * 9, *[Signs((100.0, 101.0), slowed)] * 9, Signs((184.0, 184.0))])
+    assert {(state.level, state.slowed, state.floor_ns) for state in found} == {
+        ("far 95.5 ns", "", 90.5),
+        ("far 95.5 ns", "one slowed", 100.5),
+        ("far 184 ns", "", 184.0),
+    }
+
+
+# ---- odd floors -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("odd", [1, 2, 4])
+def test_few_odd_floors_do_not_bridge_two_levels(odd: int) -> None:
+    """Steady visits between them have a neighbour nearer than the gap on either side."""
+    near = [(floor, floor) for floor in np.linspace(38, 61, 200).tolist()]
+    far = [(floor, floor) for floor in np.linspace(131, 190, 30).tolist()]
+    bridge: Sequence[Floor] = [(89.0, 90.0)] * odd
+    assert names([*near, *far, *bridge])[: len(near) + len(far)] == ["near"] * len(near) + ["far"] * len(far)
+
+
+def test_runs_that_a_visit_holds_together_have_levels_of_their_own() -> None:
+    """Too few visits to tell which of them is the odd one."""
+    paces = ((ALONE, ALONE),) * 2
+    far = [Signs((131.0, 132.0), paces), Signs((150.0, 151.0), paces)]
+    near = [Signs((60.0, 61.0), paces), Signs((89.0, 90.0), paces), *[Signs((55.0, 56.0), paces)] * 2]
+    assert len(set(classify([*far, *near]))) == 1
+    for base, new in ((far, near), (near, far)):
+        found = classify_both(base, new)
+        assert [{state.level for state in of_run} for of_run in found] == [
+            {"far 141 ns" if one is far else "near 58.0 ns"} for one in (base, new)
+        ]
+
+
+def test_runs_of_one_level_have_the_same_names() -> None:
+    base, new = [Signs((40.0, 41.0))] * 5, [Signs((44.0, 45.0))] * 5 + [Signs((184.0, 184.0))]
+    assert [[state.name for state in of_run] for of_run in classify_both(base, new)] == [
+        ["near"] * 5,
+        ["near"] * 5 + ["far"],
+    ]
+    sliced = [Signs((1500.0, 1500.0))] * 5, [Signs((4e6, 4e6))] * 5
+    assert [{state.name for state in of_run} for of_run in classify_both(*sliced)] == [{"time-sliced"}] * 2
+
+
+@pytest.mark.parametrize("spread", [0.05, 0.2, 0.5])
+@pytest.mark.parametrize("kind", ["normal", "even", "heavy"])
+def test_one_level_however_wide_stays_one(kind: str, spread: float) -> None:
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        drawn = {
+            "normal": rng.standard_normal(400),
+            "even": rng.uniform(-2, 2, 400),
+            "heavy": rng.standard_t(5, 400).clip(-4, 4),
+        }[kind]
+        floors = 20e3 * np.exp(spread * drawn)
+        found = classify([Signs((floor, floor), reference="tcp") for floor in floors.tolist()])
+        share = max(sum(state == one for state in found) for one in set(found)) / len(found)
+        assert share > 0.98, "a few at the ends may stand alone"
 
 
 # ---- between hosts --------------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from hockney.compare.values import Comparison, SeriesChange, Verdict
 from hockney.errors import UsageError
 from hockney.model import NOT_MEASURED, Definition, Point, PointStatus
 from hockney.plan import CurveKey, curve_of
-from hockney.stats import CONFIDENCE, MIXED, State, classify
+from hockney.stats import CONFIDENCE, MIXED, State, classify, classify_both, place
 from hockney.stats.shift import can_decide, can_decide_over, family_p, launches_needed, share_longer, shift_over
 from hockney.store import Store, StoredPoint, StoredRun, VisitSummary
 
@@ -117,8 +117,7 @@ def _states(
     models = [(run.info.facts.get("cpu") or {}).get("model") for run in runs]
     if models[0] != models[1]:
         return classify(signs[0]), classify(signs[1])
-    together = classify(signs[0] + signs[1])
-    return together[: len(signs[0])], together[len(signs[0]) :]
+    return classify_both(signs[0], signs[1])
 
 
 def _side(
@@ -216,7 +215,8 @@ def _compared(point: Point, base: _Side, new: _Side, confidence: float) -> _Pair
     before, after = base.visits_ns[point], new.visits_ns[point]
     strata = _strata(before, after)
     if not strata:
-        return _Pair(point, reason=_why_apart(before, after), is_open=not _share_a_state(before, after))
+        why = _why_apart((base.run.id, new.run.id), before, after)
+        return _Pair(point, reason=why, is_open=not _share_a_state(before, after))
     if not can_decide_over([stratum.sizes for stratum in strata], confidence):
         return _Pair(point, strata, _too_few(strata, confidence), is_open=True)
     return _Pair(point, strata)
@@ -260,11 +260,15 @@ def _absence(point: Point, side: _Side) -> str | None:
     return None
 
 
-def _why_apart(before: Iterable[_Condition], after: Iterable[_Condition]) -> str:
+def _why_apart(runs: tuple[int, int], before: Iterable[_Condition], after: Iterable[_Condition]) -> str:
     if not _share_a_state(before, after):
-        seen = " against ".join("; ".join(dict.fromkeys(name for name, _ in side)) for side in (before, after))
-        return f"no state of the machine in common: {seen}"
+        seen = (f"run {run} saw {_listed(side)}" for run, side in zip(runs, (before, after), strict=True))
+        return f"no state of the machine in common: {'; '.join(seen)}"
     return "its times are defined otherwise in the two runs (docs/metrics.md)"
+
+
+def _listed(conditions: Iterable[_Condition]) -> str:
+    return " / ".join(sorted({name for name, _ in conditions}, key=place))
 
 
 def _share_a_state(before: Iterable[_Condition], after: Iterable[_Condition]) -> bool:
@@ -274,7 +278,8 @@ def _share_a_state(before: Iterable[_Condition], after: Iterable[_Condition]) ->
 def _too_few(strata: Sequence[_Stratum], confidence: float) -> str:
     enough = next(n for n in itertools.count(1) if can_decide(n, n, confidence))
     if len(strata) > 1:
-        seen = "; ".join(f"{one.sizes[0]} against {one.sizes[1]} in {one.state}" for one in strata)
+        ordered = sorted(strata, key=lambda one: place(one.state))
+        seen = "; ".join(f"{one.sizes[0]} against {one.sizes[1]} in {one.state}" for one in ordered)
         return (
             f"too few launches in each state: {seen}; in one state it takes {enough} beside {enough} "
             f"(`hockney run … --launches {enough}`)"

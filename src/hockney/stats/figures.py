@@ -60,7 +60,7 @@ class Figure:
 def figures_of(
     visits: Sequence[Visit], states: Sequence[State] | None = None, confidence: float = CONFIDENCE
 ) -> list[Figure]:
-    """The figures of one point: per state in ascending order of its floor, then "mixed", then "unknown".
+    """The figures of one point: per state from the nearest level on, then "mixed", then "unknown".
 
     `states` holds the state of each visit, best classified over the whole run; else the given visits alone decide.
     Visits without samples are left out; visits of different definitions (a run resumed by a later version) are never

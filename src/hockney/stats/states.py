@@ -4,14 +4,17 @@ On shared and virtual machines the cost of moving one cache line between the sam
 minutes and then jumps by a factor of several, and every latency jumps with it. Levels are found on the log scale,
 where their spread does not depend on the level: the floors of all *steady* visits (before and after within a ratio of
 1.5) are sorted, and a ratio of 1.5 or more between neighbours parts two levels. A floor that was disturbed once (a
-clock tick, a stolen slice) makes its visit unsteady, so it can neither found a level nor bridge two. An unsteady
-visit is "mixed", unless both of its floors lie in or next to the same level.
+clock tick, a stolen slice) makes its visit unsteady, so it can neither found a level nor bridge two. Nor can a few
+steady floors at odd places: a stretch of a ratio of 1.5 parts two levels too where it holds a fifth at most of what
+lies on either side; floors in it belong to the nearer one. An unsteady visit is "mixed", unless both of its floors lie
+in or next to the same level.
 
 Names tell what a floor means on today's machines, for cache lines between CPUs of one host: "near" below 80 ns (a
 shared cache), "far" below 1 us (another cache, socket or hypervisor mood), "time-sliced" above (two ranks take turns
 on a CPU; the floor is then a scheduler's choice, so everything above counts as one level). Between hosts the floor is
 the transport's own short round trip, and its levels are called "reference", for each transport apart. Two levels of one
-name carry their floor. Visits without a floor are "unknown".
+name carry their floor. Visits without a floor are "unknown". The floor of a state is that of its own visits: the two
+threads of a core are nearer to each other than two cores of the same level.
 
 Within a level of the floor a CPU is slower while the other hardware thread of its core works for somebody else, and no
 floor shows that. The *pace* does: what a fixed loop of independent additions takes, 1.4 to 2 times as long then. So a
@@ -30,8 +33,10 @@ floors and paces.
 
 Method: one-dimensional single-linkage clustering (J. A. Hartigan, Clustering Algorithms, Wiley 1975) with its cut at
 a fixed ratio for floors. 1.5 has room on both sides: a level was seen to spread by 1.2 (27 to 33 ns), the next to lie
-at 184 ns. Two classes of least squares for paces (W. D. Fisher, On Grouping for Maximum Homogeneity, JASA 53, 1958);
-a spread is 1.48 median absolute deviations.
+at 184 ns. A stretch with a fifth is no accident of one level: floors spread evenly on the log scale have one only if
+they span a factor of 86, those of a bell shape only if its standard deviation is a factor of 6. Two classes of least
+squares for paces (W. D. Fisher, On Grouping for Maximum Homogeneity, JASA 53, 1958); a spread is 1.48 median absolute
+deviations.
 """
 
 from __future__ import annotations
@@ -42,15 +47,16 @@ import operator
 import statistics
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from hockney.errors import UsageError, unknown
 from hockney.model import Place
-from hockney.units import format_ns
+from hockney.units import format_ns, parse_time_ns
 
 GAP = 1.5
+_ODD = 0.2  # of the floors of a level, that may lie between it and the next one
 FAR_NS = 80.0
 TIME_SLICED_NS = 1000.0
 SAME_CORE = 1.3
@@ -86,7 +92,7 @@ class Signs(NamedTuple):
 
 @dataclass(frozen=True)
 class State:
-    """A state of the machine; `floor_ns` is the median floor of its level, None where there is not one floor."""
+    """A state of the machine; `floor_ns` is the median floor of its own visits, None where there is not one floor."""
 
     name: str
     floor_ns: float | None
@@ -105,13 +111,19 @@ class State:
 LEVELS = ("near", "far", "time-sliced", "reference", "unknown")
 MIXED = State("mixed", None)
 UNKNOWN = State("unknown", None)
+_PLACES = (*LEVELS[:-1], MIXED.name, UNKNOWN.name)
 
 
-def place(name: str, floor_ns: float | None) -> tuple[int, float, int]:
-    """To sort states by: by floor, then the less slowed first; "mixed" and "unknown" last."""
-    slowed = name.partition(", ")[2]
-    rank = _SLOWED.index(slowed) if slowed in _SLOWED else len(_SLOWED)
-    return {MIXED.name: 1, UNKNOWN.name: 2}.get(name.partition(", ")[0], 0), floor_ns or 0.0, rank
+def place(name: str, floor_ns: float | None = None) -> tuple[int, float, int, float]:
+    """To sort states by: level by level from the nearest, in each the less slowed first; "mixed" and "unknown" last.
+
+    Levels of one name without a floor in it, as transports between hosts have, are sorted by the floor given.
+    """
+    state = State(name, None)
+    level, _, floor = state.level.partition(" ")
+    kind = _PLACES.index(level) if level in _PLACES else len(_PLACES)
+    slowed = _SLOWED.index(state.slowed) if state.slowed in _SLOWED else len(_SLOWED)
+    return kind, parse_time_ns(floor) if floor else 0.0, slowed, floor_ns or 0.0
 
 
 def parse_state(text: str) -> State:
@@ -139,18 +151,55 @@ def classify(seen: Sequence[Signs]) -> list[State]:
     """
     scales = {key: _Scale(key, floors) for key, floors in _by_reference(seen).items()}
     limits = _pace_limits(seen)
-    states: dict[tuple[State, str], State] = {}
     found: list[State] = []
-    for signs in seen:
-        level = scales[signs.reference].state(signs.floor_ns)
+    members: dict[tuple[str | None, str, str], list[int]] = {}
+    for number, signs in enumerate(seen):
+        level = scales[signs.reference].level(signs.floor_ns)
         slowed = _slowed(signs, limits)
-        if slowed is None and level is not UNKNOWN:
-            found.append(MIXED)
-        elif not slowed or level is MIXED or level is UNKNOWN:
-            found.append(level)
-        else:
-            found.append(states.setdefault((level, slowed), State(f"{level.name}, {slowed}", level.floor_ns)))
+        if level is None:
+            found.append(UNKNOWN)
+            continue
+        found.append(MIXED)
+        if level != MIXED.name and slowed is not None:
+            members.setdefault((signs.reference, level, slowed), []).append(number)
+    for (_, level, slowed), numbers in members.items():
+        floors_ns = itertools.chain.from_iterable(seen[number].floor_ns or () for number in numbers)
+        state = State(f"{level}, {slowed}" if slowed else level, statistics.median(floors_ns))
+        for number in numbers:
+            found[number] = state
     return found
+
+
+def classify_both(base: Sequence[Signs], new: Sequence[Signs]) -> tuple[list[State], list[State]]:
+    """The states of the visits of two runs, found among those of both, so that a name means the same in both.
+
+    Where runs have few visits, one between two levels may still hold them together. A level in which the floors of the
+    runs lie apart by the gap of two levels is therefore not one: each run has its own, with its floor in the name.
+    """
+    found = classify([*base, *new])
+    states = found[: len(base)], found[len(base) :]
+    floors_ns = [_floors_of_levels(*of_run) for of_run in zip((base, new), states, strict=True)]
+    apart = {
+        key
+        for key in floors_ns[0].keys() & floors_ns[1].keys()
+        if key[1] != "time-sliced" and not 1 / GAP < floors_ns[0][key] / floors_ns[1][key] < GAP
+    }
+    for of_run, seen, own_ns in zip(states, (base, new), floors_ns, strict=True):
+        for number, (state, signs) in enumerate(zip(of_run, seen, strict=True)):
+            key = signs.reference, state.level
+            if key in apart:
+                level = f"{_word(own_ns[key], signs.reference)} {format_ns(own_ns[key])}"
+                of_run[number] = State(f"{level}, {state.slowed}" if state.slowed else level, state.floor_ns)
+    return states
+
+
+def _floors_of_levels(seen: Iterable[Signs], states: Iterable[State]) -> dict[tuple[str | None, str], float]:
+    """The median floor of the visits in each level, by reference and name."""
+    floors_ns: dict[tuple[str | None, str], list[float]] = {}
+    for signs, state in zip(seen, states, strict=True):
+        if state.floor_ns is not None:
+            floors_ns.setdefault((signs.reference, state.level), []).extend(signs.floor_ns or ())
+    return {key: statistics.median(of_level) for key, of_level in floors_ns.items()}
 
 
 def _by_reference(seen: Iterable[Signs]) -> dict[str | None, list[tuple[float, float]]]:
@@ -183,32 +232,32 @@ class _Scale:
         self._sliced_ns = TIME_SLICED_NS if reference is None else math.inf
         self._levels = self._found(sorted(value for floor in floors if self._is_steady(floor) for value in floor))
         self._lows_ns = [level.low_ns for level in self._levels]
-        self._states = _named(self._levels, reference)
+        self._names = _named(self._levels, reference)
 
-    def state(self, floor: Floor) -> State:
+    def level(self, floor: Floor) -> str | None:
+        """The name of the level, or "mixed"; None where no floor is known."""
         if floor is None or not _is_known(floor):
-            return UNKNOWN
+            return None
         before, after = self._owner(floor[0]), self._owner(floor[1])
-        return before if before is not None and before is after else MIXED
+        return self._names[before] if before is not None and before == after else MIXED.name
 
-    def _owner(self, value_ns: float) -> State | None:
-        """Of the nearest level, if nearer than the gap that parts levels."""
+    def _owner(self, value_ns: float) -> int | None:
+        """Which level is the nearest, if nearer than the gap that parts levels."""
         above = bisect_right(self._lows_ns, value_ns)
         if above and value_ns <= self._levels[above - 1].high_ns:
-            return self._states[above - 1]
+            return above - 1
         below_ratio = value_ns / self._levels[above - 1].high_ns if above else math.inf
         above_ratio = self._lows_ns[above] / value_ns if above < len(self._levels) else math.inf
         if min(below_ratio, above_ratio) >= GAP:
             return None
-        return self._states[above - 1 if below_ratio <= above_ratio else above]
+        return above - 1 if below_ratio <= above_ratio else above
 
     def _is_steady(self, floor: tuple[float, float]) -> bool:
         low, high = floor if floor[0] < floor[1] else (floor[1], floor[0])
         return high < low * GAP or low >= self._sliced_ns
 
     def _found(self, ordered: Sequence[float]) -> list[_Level]:
-        starts = [n for n, (below, value) in enumerate(itertools.pairwise(ordered), 1) if value >= below * GAP]
-        groups = [ordered[begin:end] for begin, end in itertools.pairwise([0, *starts, len(ordered)]) if begin < end]
+        groups = list(_parted(ordered))
         levels = [_Level(group[0], group[-1], statistics.median(group)) for group in groups]
         sliced = [group for group, level in zip(groups, levels, strict=True) if level.median_ns >= self._sliced_ns]
         if len(sliced) > 1:
@@ -217,19 +266,39 @@ class _Scale:
         return levels
 
 
-def _named(levels: Sequence[_Level], reference: str | None) -> list[State]:
-    if reference is not None:
-        names = ["reference"] * len(levels)
-    else:
-        names = [
-            "near" if level.median_ns < FAR_NS else "far" if level.median_ns < TIME_SLICED_NS else "time-sliced"
-            for level in levels
-        ]
+def _parted(ordered: Sequence[float]) -> Iterator[Sequence[float]]:
+    """The floors of each level, without the odd ones in between. Floors and levels ascend."""
+    best: tuple[int, int, int] | None = None  # how many lie in a stretch; the first and the end of them
+    end = 0
+    for begin, value in enumerate(ordered, 1):
+        while end < len(ordered) and ordered[end] < value * GAP:
+            end += 1
+        if end == len(ordered):
+            break
+        odd = end - begin
+        if odd <= _ODD * begin and odd <= _ODD * (len(ordered) - end) and (best is None or odd < best[0]):
+            best = odd, begin, end
+    if best is None:
+        if ordered:
+            yield ordered
+        return
+    yield from _parted(ordered[: best[1]])
+    yield from _parted(ordered[best[2] :])
+
+
+def _named(levels: Sequence[_Level], reference: str | None) -> list[str]:
+    names = [_word(level.median_ns, reference) for level in levels]
     count = Counter(names)
     return [
-        State(name if count[name] == 1 else f"{name} {format_ns(level.median_ns)}", level.median_ns)
+        name if count[name] == 1 else f"{name} {format_ns(level.median_ns)}"
         for name, level in zip(names, levels, strict=True)
     ]
+
+
+def _word(floor_ns: float, reference: str | None) -> str:
+    if reference is not None:
+        return "reference"
+    return "near" if floor_ns < FAR_NS else "far" if floor_ns < TIME_SLICED_NS else "time-sliced"
 
 
 # ---- paces ----------------------------------------------------------------------------------------------------------
