@@ -184,7 +184,7 @@ def classify_both(base: Sequence[Signs], new: Sequence[Signs]) -> tuple[list[Sta
         for key in floors_ns[0].keys() & floors_ns[1].keys()
         if key[1] != "time-sliced" and not 1 / GAP < floors_ns[0][key] / floors_ns[1][key] < GAP
     }
-    for of_run, seen, own_ns in zip(states, (base, new), floors_ns, strict=True):
+    for of_run, seen, own_ns in zip(states, (base, new), floors_ns, strict=True) if apart else ():
         for number, (state, signs) in enumerate(zip(of_run, seen, strict=True)):
             key = signs.reference, state.level
             if key in apart:
@@ -195,11 +195,14 @@ def classify_both(base: Sequence[Signs], new: Sequence[Signs]) -> tuple[list[Sta
 
 def _floors_of_levels(seen: Iterable[Signs], states: Iterable[State]) -> dict[tuple[str | None, str], float]:
     """The median floor of the visits in each level, by reference and name."""
-    floors_ns: dict[tuple[str | None, str], list[float]] = {}
+    of_states: dict[tuple[str | None, str], list[float]] = {}
     for signs, state in zip(seen, states, strict=True):
-        if state.floor_ns is not None:
-            floors_ns.setdefault((signs.reference, state.level), []).extend(signs.floor_ns or ())
-    return {key: statistics.median(of_level) for key, of_level in floors_ns.items()}
+        if signs.floor_ns is not None and state is not MIXED:
+            of_states.setdefault((signs.reference, state.name), []).extend(signs.floor_ns)
+    of_levels: dict[tuple[str | None, str], list[float]] = {}
+    for (reference, name), floors_ns in of_states.items():
+        of_levels.setdefault((reference, State(name, None).level), []).extend(floors_ns)
+    return {key: statistics.median(floors_ns) for key, floors_ns in of_levels.items()}
 
 
 def _by_reference(seen: Iterable[Signs]) -> dict[str | None, list[tuple[float, float]]]:
@@ -268,22 +271,19 @@ class _Scale:
 
 def _parted(ordered: Sequence[float]) -> Iterator[Sequence[float]]:
     """The floors of each level, without the odd ones in between. Floors and levels ascend."""
-    best: tuple[int, int, int] | None = None  # how many lie in a stretch; the first and the end of them
-    end = 0
-    for begin, value in enumerate(ordered, 1):
-        while end < len(ordered) and ordered[end] < value * GAP:
-            end += 1
-        if end == len(ordered):
-            break
-        odd = end - begin
-        if odd <= _ODD * begin and odd <= _ODD * (len(ordered) - end) and (best is None or odd < best[0]):
-            best = odd, begin, end
-    if best is None:
-        if ordered:
-            yield ordered
-        return
-    yield from _parted(ordered[: best[1]])
-    yield from _parted(ordered[best[2] :])
+    import numpy as np
+
+    values = np.asarray(ordered, dtype=float)
+    begins = np.arange(1, len(values) + 1)
+    ends = np.searchsorted(values, values * GAP)  # a stretch begins after each floor
+    odd = ends - begins
+    parts = (ends < len(values)) & (odd <= _ODD * begins) & (odd <= _ODD * (len(values) - ends))
+    if parts.any():
+        best = int(np.argmin(np.where(parts, odd, len(values))))
+        yield from _parted(ordered[: begins[best]])
+        yield from _parted(ordered[ends[best] :])
+    elif ordered:
+        yield ordered
 
 
 def _named(levels: Sequence[_Level], reference: str | None) -> list[str]:
