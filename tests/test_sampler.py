@@ -426,14 +426,30 @@ def test_where_no_state_lasts_sizes_that_are_measured_again_end_all_the_same() -
     assert last <= {point.bytes for point in notes.added}, "those have no figure, and are tried while there is time"
 
 
-def test_a_size_that_was_measured_in_another_state_than_the_rest_is_measured_again() -> None:
-    """The machine is far while the first added sizes are measured, and near before and after that."""
+def changing_when_refined(lasts_s: float) -> Machine:
+    """Near, but far from when the first added size is visited, for so long."""
+    begun_s: list[float] = []
     machine = Machine(jumping_after(5001), pause_s=0.05)
-    machine.floor_ns = lambda now_s: (
-        184.0 if any(one.point.role == "refined" for one in machine.visits) and now_s < 60 else 27.0
-    )
-    notes = refined(machine, budget_s=300)
+
+    def floor_ns(now_s: float) -> float:
+        if any(visit.point.role == "refined" for visit in machine.visits[-3:]) and not begun_s:
+            begun_s.append(now_s)
+        return 184.0 if begun_s and now_s < begun_s[0] + lasts_s else 27.0
+
+    machine.floor_ns = floor_ns
+    return machine
+
+
+def test_a_size_that_was_measured_in_another_state_than_the_rest_is_measured_again() -> None:
+    notes = refined(changing_when_refined(lasts_s=6), budget_s=300)
     near = {visit.point.bytes for visit in all_visits(notes) if visit.floor_ns == (27.0, 27.0)}
     assert {point.bytes for point in notes.added} <= near
     assert {5001, 5002} <= near
     assert notes.progress[-1].finished == notes.progress[-1].points
+
+
+def test_a_state_that_does_not_come_back_is_waited_for_only_so_long() -> None:
+    notes = refined(changing_when_refined(lasts_s=1e9), budget_s=300)
+    assert notes.added
+    assert notes.progress[-1].elapsed_s < 100
+    assert all(point in notes.ends for point in notes.added)

@@ -32,6 +32,7 @@ MIN_VISITS = 10  # to be called precise; fewer than six give no 95 % interval of
 _SPAN_S = 1.0  # of all launches: what slows a machine for a tenth of a second is then over, and shows in the interval
 _CALM_LOOKS = 2  # who stops at the first narrow interval stops at the lucky ones
 _PATIENCE = 3  # times MIN_VISITS
+_RETRIES_MAX = 10  # of a size that was seen in another state than its curve: some seconds, for the state to come back
 _LOOK_GROWTH = 1.02  # a look goes through all visits, so the next waits for 2 % more: else long runs only look
 _BATCH_NS = 20_000  # a batch this long makes a clock of 25 ns cost well below 1 %
 _VISIT_NS = 4_000_000  # how long the samples of one visit may take, if a repetition is shorter than that
@@ -117,6 +118,7 @@ class _Work:
     time: Interval | None = None  # in the state with most visits, as of the last look
     calm: int = 0  # looks in a row at which the interval was narrow enough
     precise: bool = False  # it ended so, though it may be measured again beside another
+    retries: int = 0  # how often it was measured again for want of visits in the state of its curve
     asked_at: int = 0  # how many visits it had when more were asked for, beside a new neighbour
 
     def add(self, visit: Visit) -> None:
@@ -268,8 +270,8 @@ class Sampler:
     def _visit(self, work: _Work) -> Visit:
         """A visit whose batches are long enough.
 
-        Repetitions may have been counted on a cold path, or while the machine was slower. One that shows it is not
-        kept: reading the clock, and coming together before each batch, would be a part of its times.
+        Repetitions may have been counted on a cold path, or while the machine was slower. One that shows it is made
+        again, with more: reading the clock, and coming together before each batch, would be a part of its times.
         """
         # Checking a long payload takes longer than sending it: once per point, and always where it is short.
         verify = not work.signs or work.point.bytes <= 1 << 16
@@ -339,7 +341,7 @@ class Sampler:
     def _refine(self, unfinished: set[Point]) -> list[_Work]:
         """Sizes where a curve leaves its line, once all its points are known well enough.
 
-        Also one that was added before and is known in another state of the machine than the rest.
+        Also one that is there already, but known in another state of the machine than the rest.
         """
         added: list[_Work] = []
         known_elsewhere: list[_Work] = []
@@ -362,11 +364,13 @@ class Sampler:
             new = [_Work(point) for point in [point for point in points if point not in self._work][:room]]
             self._refined[curve] += len(new)
             added += new
-            known_elsewhere += [self._work[point] for point in points if point in unknown]
+            elsewhere = [self._work[point] for point in points if point in unknown]
+            known_elsewhere += [work for work in elsewhere if work.retries < _RETRIES_MAX]
         if added:
             self._work.update({work.point: work for work in added})
             self._observer.points_added([work.point for work in added])
         for work in known_elsewhere:
+            work.retries += 1
             work.begin_anew()
         self._finished -= len(known_elsewhere)
         return added + known_elsewhere

@@ -302,3 +302,15 @@ def test_round_trips_of_transports_are_levels_of_their_own() -> None:
         MIXED,
         UNKNOWN,
     ]
+
+
+def test_floors_that_no_clock_gives_part_no_levels_of_two_runs() -> None:
+    for floor in (0.0, math.inf, math.nan):
+        odd = Signs((floor, floor))
+        assert classify_both([odd], [odd]) == ([UNKNOWN], [UNKNOWN])
+
+
+def test_a_level_that_two_runs_do_not_share_has_the_floor_of_each() -> None:
+    base, new = classify_both([Signs((20.0, 20.0))] * 2 + [Signs((26.0, 26.0))], [Signs((35.0, 35.0))] * 2)
+    assert {(state.name, state.floor_ns) for state in base} == {("near 20.0 ns", 20.0)}
+    assert {(state.name, state.floor_ns) for state in new} == {("near 35.0 ns", 35.0)}

@@ -73,8 +73,10 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in COMMANDS:
+            from hockney.cli.copying import named_store
             from hockney.suites import builtin_names
 
+            named_store.set(None if (store := ctx.params.get("store")) is None else str(store))
             if args[0] in builtin_names():
                 raise UsageError(f"'{args[0]}' is a suite: `hockney run {args[0]}`")
             raise unknown("command", args[0], COMMANDS)

@@ -92,7 +92,10 @@ class Signs(NamedTuple):
 
 @dataclass(frozen=True)
 class State:
-    """A state of the machine; `floor_ns` is the median floor of its own visits, None where there is not one floor."""
+    """A state of the machine; `floor_ns` is the median floor of its own visits, None where there is not one floor.
+
+    Where two runs are classified together, the visits are those of both.
+    """
 
     name: str
     floor_ns: float | None
@@ -189,7 +192,7 @@ def classify_both(base: Sequence[Signs], new: Sequence[Signs]) -> tuple[list[Sta
             key = signs.reference, state.level
             if key in apart:
                 level = f"{_word(own_ns[key], signs.reference)} {format_ns(own_ns[key])}"
-                of_run[number] = State(f"{level}, {state.slowed}" if state.slowed else level, state.floor_ns)
+                of_run[number] = State(f"{level}, {state.slowed}" if state.slowed else level, own_ns[key])
     return states
 
 
@@ -197,7 +200,7 @@ def _floors_of_levels(seen: Iterable[Signs], states: Iterable[State]) -> dict[tu
     """The median floor of the visits in each level, by reference and name."""
     of_states: dict[tuple[str | None, str], list[float]] = {}
     for signs, state in zip(seen, states, strict=True):
-        if signs.floor_ns is not None and state is not MIXED:
+        if signs.floor_ns is not None and state is not MIXED and state is not UNKNOWN:
             of_states.setdefault((signs.reference, state.name), []).extend(signs.floor_ns)
     of_levels: dict[tuple[str | None, str], list[float]] = {}
     for (reference, name), floors_ns in of_states.items():

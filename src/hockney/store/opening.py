@@ -155,15 +155,16 @@ def _closed_on_error(db: sqlite3.Connection) -> Iterator[None]:
 
 def refuse_mistyped(path: Path) -> None:
     """Raises WrongStoreError where no such file can be: only the user's data folder will be made."""
-    if not path.parent.is_dir():
+    # Those of Path raise where the folder may not be searched.
+    if not os.path.isdir(path.parent):  # noqa: PTH112
         if path != _users_path():
             raise WrongStoreError(
                 f"results file {path}: there is no folder {path.parent}; make it first, or name another file with "
                 "--store"
             )
-    elif path.is_dir():
+    elif os.path.isdir(path):  # noqa: PTH112
         raise WrongStoreError(f"results file {path}: it is a folder; name a file with --store or HOCKNEY_STORE")
-    elif not os.path.exists(path):  # noqa: PTH110 - Path.exists raises where the folder may not be searched
+    elif not os.path.exists(path):  # noqa: PTH110
         _refuse_folder(path)
 
 
