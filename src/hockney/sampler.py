@@ -148,9 +148,10 @@ class _Work:
         return len(self.signs) - self.asked_at
 
     def has_enough(self) -> bool:
-        """Whether it has as many visits as a point needs; beside a new neighbour of a state, which not every one is of.
+        """Whether it has as many visits as a point needs.
 
-        That is waited for only so long: where the state changes all the time there is no end to it.
+        Beside a new neighbour only those count in which the state lasted, for others are in no figure; but where it
+        changes all the time there would be no end, so that is waited for only so long.
         """
         if self.asked_at == 0 or self.visits_since >= _PATIENCE * MIN_VISITS:
             return self.visits_since >= MIN_VISITS
