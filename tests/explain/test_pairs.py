@@ -56,8 +56,48 @@ def test_pairs_that_are_alike_are_one_class_without_outliers(tmp_path: Path) -> 
 def test_a_slow_pair_is_named(tmp_path: Path) -> None:
     (matrix,) = matrices(tmp_path, idle(4, {(1, 3): 1300.0}, 1000.0))
     assert [outlier.ranks for outlier in matrix.outliers] == [(1, 3)]
+    assert matrix.undecided == ()
     assert matrix.outliers[0].of_pairs == 6
     assert matrix.outliers[0].factor == pytest.approx(1.3, rel=0.01)
+
+
+def test_whether_a_pair_of_few_visits_is_slow_is_undecided(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = idle(4, {(1, 3): 1300.0}, 1000.0)
+    few = [dataclasses.replace(one, visits=2) if one.time_ns > 1200 else one for one in made]
+    (matrix,) = matrices(tmp_path, few)
+    assert matrix.outliers == ()
+    assert [(pair.ranks, pair.time.n, pair.time.low) for pair in matrix.undecided] == [((1, 3), 4, None)]
+    print_pairs([matrix])
+    assert (
+        "? whether ranks 1 and 3 are slow is undecided: 1.30 us, where their class (one host) takes 1.00 us, but 4 of "
+        "its visits in this state are too few for an interval; more time (--time) tells"
+    ) in " ".join(capsys.readouterr().out.split())
+    assert [pair["ranks"] for pair in pairs_as_json([matrix])["matrices"][0]["undecided"]] == [(1, 3)]
+
+
+def test_whether_a_pair_is_slow_that_was_slow_in_half_of_its_launches_is_undecided(tmp_path: Path) -> None:
+    """Pair (1, 3) is slow in the first three of six launches."""
+    slow = idle(4, {(1, 3): 1300.0}, 1000.0)
+    made = [
+        dataclasses.replace(one, then=dataclasses.replace(one, time_ns=1000.0)) if one.time_ns > 1200 else one
+        for one in slow
+    ]
+    (matrix,) = matrices(tmp_path, made, launches=[{}] * 6)
+    assert matrix.outliers == ()
+    (pair,) = matrix.undecided
+    assert pair.ranks == (1, 3)
+    assert pair.time.low == pytest.approx(1000.0, rel=0.01)
+
+
+def test_a_matrix_is_of_the_state_in_which_most_pairs_have_an_interval(tmp_path: Path) -> None:
+    """Every pair was seen twice while the CPUs were near; all but one often while they were far."""
+    rare, *rest = idle(4, {}, 1000.0, visits=2)
+    often = [
+        dataclasses.replace(one, then=dataclasses.replace(one, time_ns=6000.0, visits=9, floor_ns=184.0))
+        for one in rest
+    ]
+    (matrix,) = matrices(tmp_path, [rare, *often])
+    assert (matrix.state, matrix.missing) == ("far", 1)
 
 
 def test_a_slow_rank_is_named_and_not_each_of_its_pairs(tmp_path: Path) -> None:

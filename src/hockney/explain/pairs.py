@@ -6,8 +6,9 @@ once, at the median of both. Pairs are put into classes by what their two ranks 
 cache, a package, the host; what lies between hosts, where nothing is known of the network, is told apart by its times.
 A pair stands out from its class where its interval lies above 1.1 times the class's median, and its value further from
 it than four of the class's spreads (1.48 median absolute deviations; P. J. Rousseeuw, C. Croux, Alternatives to the
-Median Absolute Deviation, JASA 88, 1993). A class of fewer than four pairs has no outliers: nobody can say which one
-is odd.
+Median Absolute Deviation, JASA 88, 1993). One whose value does, but whose interval does not lie there or could not be
+told from so few visits, is undecided. A class of fewer than four pairs has no outliers: nobody can say which one is
+odd.
 
 All launches of a run make one matrix. Ranks may lie elsewhere in each: a pair is of the farthest class that it had in
 the launches that saw it in the matrix's state, and for classes and outliers its times in launches of that class count.
@@ -17,7 +18,6 @@ from __future__ import annotations
 
 import functools
 import statistics
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -77,6 +77,16 @@ class Outlier:
 
 
 @dataclass(frozen=True)
+class Undecided:
+    """A pair whose value stands out from its class as an outlier's does, without an interval that bears it out."""
+
+    ranks: Pair
+    time: Interval
+    class_name: str
+    class_ns: float
+
+
+@dataclass(frozen=True)
 class PairMatrix:
     """Half round trips between all pairs, in one state of the machine. `missing` pairs have no figure in that state.
 
@@ -99,6 +109,7 @@ class PairMatrix:
     missing: int
     classes: tuple[PairClass, ...]
     outliers: tuple[Outlier, ...]
+    undecided: tuple[Undecided, ...]
 
     def time(self, a: int, b: int) -> Interval | None:
         """That of a pair, whichever way it was measured."""
@@ -107,8 +118,7 @@ class PairMatrix:
 
 def outlier_text(outlier: Outlier, hosts: Sequence[str]) -> str:
     """`ranks 1 and 3 take 1.30 us, 1.30 times the 1.00 us of their class (one host)`."""
-    several = len(set(hosts)) > 1
-    names = [f"{rank} ({hosts[rank]})" if several else str(rank) for rank in outlier.ranks]
+    names = _names(outlier.ranks, hosts)
     who = (
         f"ranks {' and '.join(names)} take"
         if len(names) > 1
@@ -118,6 +128,24 @@ def outlier_text(outlier: Outlier, hosts: Sequence[str]) -> str:
         f"{who} {format_ns(outlier.time.value)}, {outlier.factor:.2f} times the {format_ns(outlier.class_ns)} of "
         f"{'their' if len(names) > 1 else 'its'} class ({outlier.class_name})"
     )
+
+
+def undecided_text(pair: Undecided, hosts: Sequence[str]) -> str:
+    """`whether ranks 1 and 3 are slow is undecided: 1.30 us, where their class (one host) takes 1.00 us, but …`."""
+    low_ns, high_ns, n = pair.time.low, pair.time.high, pair.time.n
+    but = (
+        f"{n} of its visits in this state are too few for an interval"
+        if low_ns is None or high_ns is None
+        else f"its interval is {format_ns(low_ns)} to {format_ns(high_ns)}"
+    )
+    return (
+        f"whether ranks {' and '.join(_names(pair.ranks, hosts))} are slow is undecided: {format_ns(pair.time.value)}, "
+        f"where their class ({pair.class_name}) takes {format_ns(pair.class_ns)}, but {but}; more time (--time) tells"
+    )
+
+
+def _names(ranks: Iterable[int], hosts: Sequence[str]) -> list[str]:
+    return [f"{rank} ({hosts[rank]})" if len(set(hosts)) > 1 else str(rank) for rank in ranks]
 
 
 def why_no_matrix(points: Iterable[tuple[str, int]]) -> str | None:
@@ -176,7 +204,7 @@ def _of_pairs(run: Run) -> dict[_Key, _Measured]:
 
 
 def _matrix(run: Run, key: _Key, measured: _Measured, class_of: ClassOf) -> PairMatrix | None:
-    """In the state in which most pairs have a figure; None where nothing was measured."""
+    """In the state in which most pairs have an interval, of these most a figure; None where nothing was measured."""
     transport, ranks, size, pattern, others = key
     idle = pattern == "pingpong"
     cells = [
@@ -184,11 +212,13 @@ def _matrix(run: Run, key: _Key, measured: _Measured, class_of: ClassOf) -> Pair
         for series, visits, own in measured
         for pair in own
     ]
-    seen = Counter(state for _, by_state in cells for state in by_state)
-    if not seen:
+    in_state: dict[State, dict[Pair, Interval]] = {}
+    for pair, by_state in cells:
+        for state, medians in by_state.items():
+            in_state.setdefault(state, {})[pair] = _time(medians)
+    if not in_state:
         return None
-    state = seen.most_common(1)[0][0]
-    times = {pair: _time(by_state[state]) for pair, by_state in cells if state in by_state}
+    state, times = max(in_state.items(), key=lambda own: (sum(t.low is not None for t in own[1].values()), len(own[1])))
     both: dict[Pair, _OfVisits] = {}
     for (a, b), by_state in cells:
         both.setdefault((min(a, b), max(a, b)), []).extend(by_state.get(state, ()))
@@ -212,6 +242,7 @@ def _matrix(run: Run, key: _Key, measured: _Measured, class_of: ClassOf) -> Pair
         missing=len(cells) - len(times),
         classes=classes,
         outliers=tuple(_outliers(once, classes)),
+        undecided=tuple(_undecided(once, classes)),
     )
 
 
@@ -369,12 +400,24 @@ def _estimate(time: Interval) -> Estimate:
     return Estimate(time.value, time.low, time.high)
 
 
+def _undecided(times: Mapping[Pair, Interval], classes: Iterable[PairClass]) -> Iterable[Undecided]:
+    for one in classes:
+        if len(one.pairs) >= _CLUSTER_MIN:
+            slow = _slow_pairs(one, times)
+            for pair in _far_off(one, times):
+                if pair not in slow:
+                    yield Undecided(pair, times[pair], one.name, one.median_ns)
+
+
 def _slow_pairs(one: PairClass, times: Mapping[Pair, Interval]) -> list[Pair]:
+    return [pair for pair in _far_off(one, times) if (times[pair].low or 0.0) > _SLOW * one.median_ns]
+
+
+def _far_off(one: PairClass, times: Mapping[Pair, Interval]) -> list[Pair]:
+    """Pairs with values that stand out, whatever their intervals."""
     spread_ns = 1.4826 * statistics.median(abs(times[pair].value - one.median_ns) for pair in one.pairs)
     limit_ns = max(_SLOW * one.median_ns, one.median_ns + _SPREADS * spread_ns)
-    return [
-        pair for pair in one.pairs if (times[pair].low or 0.0) > _SLOW * one.median_ns and times[pair].value > limit_ns
-    ]
+    return [pair for pair in one.pairs if times[pair].value > limit_ns]
 
 
 def _slow_ranks(one: PairClass, slow: Sequence[Pair]) -> dict[int, list[Pair]]:
