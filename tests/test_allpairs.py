@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -85,20 +86,23 @@ def measure(agent: Path, store: Path, *words: str) -> str:
 def test_groups_of_hosts_are_told_apart_and_the_slow_pair_is_named(agent: Path, tmp_path: Path) -> None:
     store = tmp_path / "r.db"
     # So precise that no pair ends before the others: each is seen as often, in every state of the machine.
-    said = measure(agent, store, "allpairs", "--precision", "0.1%", "--time", "120s")
+    said = measure(agent, store, "allpairs", "--precision", "0.1%", "--time", "90s")
+    print(said)  # shown where what follows fails
+    # Hosts of their own would not slow each other: these share the CPUs, and what their paces say is left out.
+    with sqlite3.connect(store) as database:
+        database.execute("UPDATE visit SET pace_ns = NULL")
     with Store.open(store, readonly=True) as results:
         run = Run(results, 1)
         matrices = {matrix.load: matrix for matrix in pair_matrices(run)}
         found = {one.sentence for one in explain_run(run).findings if one.kind == "pairs that stand out"}
     assert set(matrices) == {"idle", "loaded"}
-    print(said)  # shown where what follows fails
     for matrix in matrices.values():
         assert_as_made(matrix)
+    assert len(found) == 2
     names = f"ranks 1 ({PREFIX}1) and 4 ({PREFIX}4)"
-    surely = {load for load, matrix in matrices.items() if matrix.outliers}
-    assert surely == {"loaded" if "at once" in sentence else "idle" for sentence in found}
     assert all(f"{names} take" in sentence for sentence in found)
-    assert said.count(names) == 2
+    assert "one pair at a time" in min(found, key=lambda sentence: "at once" in sentence)
+    assert "Half a round trip of 8 B on tcp, 5 ranks, disjoint pairs at once" in said
 
 
 def test_both_ends_begin_at_once_however_far_the_others_are(agent: Path, tmp_path: Path) -> None:
@@ -112,13 +116,13 @@ def test_both_ends_begin_at_once_however_far_the_others_are(agent: Path, tmp_pat
 
 
 def assert_as_made(matrix: PairMatrix) -> None:
+    assert matrix.missing == 0
     near, far = matrix.classes
     assert (set(near.pairs), set(far.pairs)) == (NEAR, set(PAIRS) - NEAR)
     for one, least_ms in ((near, NEAR_MS), (far, FAR_MS)):
         # Half a round trip is one delay, and what the way through a kernel, twice, and a program takes.
         assert least_ms * 1e6 < one.median_ns
         assert one.fastest_ns > least_ms * 1e6
-    # A machine that changes its state all the time may leave too few visits in each for an interval.
-    (slow,) = matrix.outliers or matrix.undecided
+    (slow,) = matrix.outliers
     assert (slow.ranks, slow.class_name) == (SLOW_PAIR, "between hosts, group 2")
     assert slow.time.value > SLOW_MS * 1e6
