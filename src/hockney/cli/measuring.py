@@ -7,25 +7,23 @@ import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
 
 from hockney import run as running
 from hockney.cli import render
-from hockney.cli.classic import print_report, report_as_json
 from hockney.cli.labels import check_label, tell_of_label
-from hockney.cli.pairs import pairs_as_json, print_pairs
 from hockney.cli.progress import Display
-from hockney.cli.sheet import print_sheet, sheet_as_json
+from hockney.cli.show import print_run, run_as_json
 from hockney.cli.streams import remark
-from hockney.explain.pairs import pair_matrices
+from hockney.cli.tables import print_tables, tables_as_json, tables_of
 from hockney.library import Run
 from hockney.machine import usable_cpus
 from hockney.machine.topology import read_topology
 from hockney.model import RunStatus
 from hockney.plan import Wishes, make_plan
-from hockney.report.classic import make_report
-from hockney.report.sheet import make_sheet
+from hockney.report.sheet import Sheet
 from hockney.run import Outcome
 from hockney.store import Store
 from hockney.suites import Suite
@@ -43,12 +41,11 @@ def measure_and_show(
     store: Path | None,
     label: str | None,
     as_json: bool,
-    sheet: bool,
 ) -> int:
     """Measure a suite and show what came out; gives the exit code.
 
-    A suite of a classic report ends with that report's tables, one of all pairs of ranks with their matrix, any other
-    with the data sheet or a table of all series.
+    `quick` ends with the data sheet, a suite of a classic report with that report's tables, one of all pairs of ranks
+    with their matrix, any other with a table of all series.
 
     Raises UsageError for words that nothing here knows, before anything is measured; StoreError, BuildError.
     """
@@ -59,7 +56,7 @@ def measure_and_show(
         return running.measure(plan, catalogue, results, display, command=command_line(command), label=label)
 
     check_label(label)
-    return _carry_out(command, begin, store, as_json, sheet, create=True)
+    return _carry_out(command, begin, store, as_json, create=True)
 
 
 def resume_and_show(command: str, reference: str, *, store: Path | None, as_json: bool) -> int:
@@ -70,7 +67,7 @@ def resume_and_show(command: str, reference: str, *, store: Path | None, as_json
         display.reads(run_id, results.run(run_id).rounds)
         return running.resume(str(run_id), catalogue, results, display)
 
-    return _carry_out(command, begin, store, as_json, sheet=False, create=False)
+    return _carry_out(command, begin, store, as_json, create=False)
 
 
 def _carry_out(
@@ -78,7 +75,6 @@ def _carry_out(
     begin: Callable[[Catalogue, Store, Display], Outcome],
     store: Path | None,
     as_json: bool,
-    sheet: bool,
     *,
     create: bool,
 ) -> int:
@@ -86,31 +82,20 @@ def _carry_out(
         outcome = begin(catalogue, results, display)
         display.close()  # before anything is shown
         run = Run(results, outcome.run_id)
-        report = None if sheet else make_report(run)
-        matrices = [] if sheet or report else pair_matrices(run)
+        tables = tables_of(run)
         if as_json:
-            document = sheet_as_json(make_sheet(run), catalogue.missing) if sheet else {}
-            tables = report_as_json(report) if report else pairs_as_json(matrices) if matrices else {}
             ending = _ending_json(outcome, results.path)
-            render.print_json(command, {**ending, **document, **_series_json(run, sheet), **tables})
-        elif sheet:
-            made = make_sheet(run)
-            print_sheet(made, catalogue.missing)
-            if not made.rows:
-                _say_ending(outcome, results)
-                return _IN_PART
-        elif report is not None:
-            print_report(report, run, catalogue.missing)
-            _say_more(run)
-        elif matrices:
-            print_pairs(matrices)
-            _say_more(run)
+            missing = [asdict(one) for one in catalogue.missing]
+            render.print_json(command, {**ending, **run_as_json(run), **tables_as_json(tables), "missing": missing})
+        elif tables:
+            print_tables(tables, run, catalogue.missing)
+            if not isinstance(tables, Sheet):
+                _say_more(run)
         else:
-            from hockney.cli.show import print_run
-
             print_run(run)
         _say_ending(outcome, results)
-    return _DONE if outcome.status is RunStatus.DONE else _IN_PART
+    is_empty = isinstance(tables, Sheet) and not tables.rows
+    return _DONE if outcome.status is RunStatus.DONE and not is_empty else _IN_PART
 
 
 @contextlib.contextmanager
@@ -130,14 +115,6 @@ def _say_more(run: Run) -> None:
     render.limits(run.warnings)
     render.say()
     render.say(f"`hockney show {run.id}` has every figure, with what failed or was skipped and why")
-
-
-def _series_json(run: Run, sheet: bool) -> dict[str, object]:
-    if sheet:
-        return {}
-    from hockney.cli.show import run_as_json
-
-    return run_as_json(run)
 
 
 def _ending_json(outcome: Outcome, path: Path) -> dict[str, object]:

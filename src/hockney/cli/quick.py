@@ -21,7 +21,8 @@ def quick(*, as_json: bool, store: Path | None, time_: str | None, label: str | 
     """Measure this machine in about a minute, and print its data sheet.
 
     Measured are latency, bandwidth in one and in both directions, and barriers between two ranks, over every
-    transport that can run here. The results are stored; `hockney show last` has all of them.
+    transport that can run here. The results are stored: `hockney show last` has all of them,
+    and with --tables the sheet again.
     """
     from hockney.cli.measuring import measure_and_show
     from hockney.plan import Wishes
@@ -30,4 +31,4 @@ def quick(*, as_json: bool, store: Path | None, time_: str | None, label: str | 
 
     # On one CPU scheduling times are all there is; the sheet marks them.
     wishes = Wishes(time_s=None if time_ is None else parse_duration_s(time_), oversubscribe=True)
-    return measure_and_show("quick", load_suite("quick"), wishes, store=store, label=label, as_json=as_json, sheet=True)
+    return measure_and_show("quick", load_suite("quick"), wishes, store=store, label=label, as_json=as_json)

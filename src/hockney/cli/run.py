@@ -83,6 +83,4 @@ def run(*, as_json: bool, store: Path | None, what: str | None, resume: str | No
         raise UsageError("say what to run: a pattern, a suite or a file, for example: `hockney run pingpong`")
     label = wishes.pop("label")
     assert label is None or isinstance(label, str)
-    return measure_and_show(
-        "run", find_suite(what), read_wishes(wishes), store=store, label=label, as_json=as_json, sheet=what == "quick"
-    )
+    return measure_and_show("run", find_suite(what), read_wishes(wishes), store=store, label=label, as_json=as_json)

@@ -18,7 +18,7 @@ from hockney.worker.catalogue import Missing
 _VAGUE = 10.0  # an interval ten times as wide as its value says nothing more
 
 
-def print_sheet(sheet: Sheet, missing: Sequence[Missing]) -> None:
+def print_sheet(sheet: Sheet, missing: Sequence[Missing] = ()) -> None:
     """The whole sheet: figures, layers, what limits them, what is not there."""
     columns: list[Column | str] = [
         Column("transport", style="bold", key=True),
@@ -59,7 +59,7 @@ def print_sheet(sheet: Sheet, missing: Sequence[Missing]) -> None:
             render.item(note)
 
 
-def sheet_as_json(sheet: Sheet, missing: Sequence[Missing]) -> dict[str, Any]:
+def sheet_as_json(sheet: Sheet) -> dict[str, Any]:
     """For --json: the same values, with units in their names."""
 
     def plain(value: Any) -> Any:
@@ -67,7 +67,7 @@ def sheet_as_json(sheet: Sheet, missing: Sequence[Missing]) -> dict[str, Any]:
 
     document = asdict(sheet, dict_factory=lambda pairs: {name: plain(value) for name, value in pairs})
     document["states"] = [dict(zip(("name", "floor_ns", "visits"), state, strict=True)) for state in sheet.states]
-    return {**document, "missing": [asdict(one) for one in missing]}
+    return document
 
 
 def _cells(row: Row) -> list[str]:

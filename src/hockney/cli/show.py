@@ -45,7 +45,9 @@ _COLUMNS: list[Column | str] = [
 @click.option("--state", metavar="STATE", help="Only figures of this state.", shell_complete=complete.states)
 @click.option("--states", is_flag=True, help="Also figures with too few visits in their state.")
 @click.option(
-    "--tables", is_flag=True, help="The tables of the classic report that the suite is of, or the matrix of all pairs."
+    "--tables",
+    is_flag=True,
+    help="The data sheet of quick, the tables of the classic report that the suite is of, or the matrix of all pairs.",
 )
 def show(
     reference: str,
@@ -61,8 +63,9 @@ def show(
     """Show the figures of a run.
 
     Each with its interval, the state of the machine it holds for, and the floor then; below them what failed or was
-    skipped, with the reason. With --tables, a run of atlas, scabench, t3d, ancor or paragon is shown as the tables of
-    that report, beside the published figures, and one of allpairs as the matrix of its pairs. RUN is a number, a label,
+    skipped, with the reason. With --tables, a run of quick is shown as its data sheet, one of atlas, scabench, t3d,
+    ancor or paragon as the tables of that report, beside the published figures, and one of allpairs as the matrix of
+    its pairs. RUN is a number, a label,
     `last` (if none is named), or `last~1` for the one before.
     """
     from hockney.library import open_results
@@ -83,26 +86,20 @@ def show(
 
 
 def _show_tables(run: Run, *, as_json: bool) -> None:
-    from hockney.cli.classic import print_report, report_as_json
-    from hockney.cli.pairs import pairs_as_json, print_pairs
-    from hockney.explain.pairs import pair_matrices
-    from hockney.report.classic import classic_names, make_report
+    from hockney.cli.tables import print_tables, tables_as_json, tables_of
+    from hockney.report.classic import classic_names
 
-    report = make_report(run)
-    matrices = [] if report else pair_matrices(run)
-    if report is None and not matrices:
+    tables = tables_of(run)
+    if not tables:
         names = ", ".join(classic_names())
         raise UsageError(
-            f"run {run.id} is of {run.info.suite}, which has no report's tables and no matrix of pairs; these have: "
-            f"{names}, and allpairs on three ranks or more"
+            f"run {run.id} is of {run.info.suite}, which has no data sheet, no report's tables and no matrix of pairs; "
+            f"these have: quick, {names}, and allpairs on three ranks or more"
         )
     if as_json:
-        tables = report_as_json(report) if report else pairs_as_json(matrices)
-        render.print_json("show", {**run_as_json(run), **tables})
-    elif report:
-        print_report(report, run)
+        render.print_json("show", {**run_as_json(run), **tables_as_json(tables)})
     else:
-        print_pairs(matrices)
+        print_tables(tables, run)
 
 
 def print_run(

@@ -1,0 +1,45 @@
+"""What a run is shown as besides its series: quick's data sheet, a classic report's tables, the matrix of all pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from hockney.cli.classic import print_report, report_as_json
+from hockney.cli.pairs import pairs_as_json, print_pairs
+from hockney.cli.sheet import print_sheet, sheet_as_json
+from hockney.explain.pairs import PairMatrix, pair_matrices
+from hockney.library import Run
+from hockney.report.classic import make_report
+from hockney.report.classic.values import ClassicReport
+from hockney.report.sheet import Sheet, make_sheet
+from hockney.worker.catalogue import Missing
+
+Tables = Sheet | ClassicReport | list[PairMatrix]
+
+
+def tables_of(run: Run) -> Tables:
+    """What the run's suite has; an empty list of matrices where that is nothing."""
+    return make_sheet(run) if run.info.suite == "quick" else make_report(run) or pair_matrices(run)
+
+
+def print_tables(tables: Tables, run: Run, missing: Sequence[Missing] = ()) -> None:
+    """`missing` is what the machine lacks that measured, where that is known."""
+    match tables:
+        case Sheet():
+            print_sheet(tables, missing)
+        case ClassicReport():
+            print_report(tables, run, missing)
+        case _:
+            print_pairs(tables)
+
+
+def tables_as_json(tables: Tables) -> dict[str, Any]:
+    """The same values; {} where there are no tables."""
+    match tables:
+        case Sheet():
+            return sheet_as_json(tables)
+        case ClassicReport():
+            return report_as_json(tables)
+        case _:
+            return pairs_as_json(tables) if tables else {}
