@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -35,6 +36,37 @@ def test_stream_is_of_long_messages_sixteen_under_way(tmp_path: Path) -> None:
     assert found.stream_bytes_per_s is not None
     assert found.stream_bytes_per_s.value == pytest.approx(65536 / 1e-6, rel=0.01)
     assert found.stream_bytes_per_s.at_bytes == 1 << 16
+
+
+def test_the_best_rate_is_of_all_lengths_or_none(tmp_path: Path) -> None:
+    """While the CPUs were near, messages of 1 MiB were seen too seldom to say that those of 64 KiB are best."""
+    longer = replace(oneway(1 << 20, 16), visits=3, then=replace(oneway(1 << 20, 16), floor_ns=160.0))
+    shorter = replace(oneway(1 << 16, 16), then=replace(oneway(1 << 16, 16), floor_ns=160.0))
+    store_run(tmp_path / "r.db", "quick", [LATENCY, shorter, longer])
+    with open_results(tmp_path / "r.db") as results:
+        near, far = make_sheet(results.run()).rows
+    assert (near.state, near.stream_bytes_per_s) == ("near", None)
+    assert far.stream_bytes_per_s is not None
+    assert far.stream_bytes_per_s.at_bytes == 1 << 20
+
+
+def test_in_a_run_of_several_starts_the_sheet_marks_intervals_over_visits(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Six starts: the first five saw the CPUs near, the last far; of threads, all six saw them near."""
+    often = replace(LATENCY, visits=18)
+    threads = replace(often, point=Point("threads", "pingpong", 2, 8, ()))
+    shm = replace(LATENCY, visits=15, then=replace(LATENCY, visits=3, floor_ns=160.0))
+    store_run(tmp_path / "r.db", "quick", [shm, threads], launches=[{"index": index} for index in range(6)])
+    with open_results(tmp_path / "r.db") as results:
+        sheet = make_sheet(results.run())
+    overs = {row.transport: row.latency_ns.over for row in sheet.rows if row.latency_ns is not None}
+    assert overs == {"shm": "visits", "threads": "launches"}
+    print_sheet(sheet)
+    said = capsys.readouterr().out
+    assert re.search(r"^shm .* 50\.0 ns \(±\d", said, re.MULTILINE)
+    assert re.search(r"^threads .* 50\.0 ns ±\d", said, re.MULTILINE)
+    assert "(±): over the visits of the few starts that saw this state" in said
 
 
 @pytest.mark.parametrize("other", [oneway(7, 16), oneway(1 << 16, 3)])

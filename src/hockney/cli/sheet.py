@@ -15,6 +15,10 @@ from hockney.report.sheet import Failure, Row, Sheet, Value
 from hockney.units import counted, format_bytes, format_ns, format_rate
 from hockney.worker.catalogue import Missing
 
+_OVER_VISITS = (
+    "(±): over the visits of the few starts that saw this state, so not all that changes from start to start is in it; "
+    "without brackets over the starts, six or more."
+)
 _VAGUE = 10.0  # an interval ten times as wide as its value says nothing more
 
 
@@ -33,12 +37,16 @@ def print_sheet(sheet: Sheet, missing: Sequence[Missing] = ()) -> None:
     ]
     if sheet.rows:
         render.title("Two ranks; median, and the longer arm of its 95 % interval; per state of the machine")
-        render.table(columns, [_cells(row) for row in sheet.rows])
+        rows = [_cells(row, bracketed=sheet.launches > 1) for row in sheet.rows]
+        render.table(columns, rows)
         if any(row.oversubscribed for row in sheet.rows):
             render.note("* more ranks than CPUs: a scheduling time, not the transport's own")
-        render.note(_legend(sheet))
+        for words in _legend(sheet):
+            render.note(words)
         if sheet.started_once:
             render.note(sheet.started_once)
+        elif any("(±" in cell for cells in rows for cell in cells):
+            render.note(_OVER_VISITS)
     elif sheet.states:
         render.note(
             "No point was visited often enough for an interval: measure longer (--time), or go on with "
@@ -70,45 +78,46 @@ def sheet_as_json(sheet: Sheet) -> dict[str, Any]:
     return document
 
 
-def _cells(row: Row) -> list[str]:
+def _cells(row: Row, *, bracketed: bool) -> list[str]:
+    def cell(value: Value | None, form: Callable[[float], str]) -> str:
+        return _cell(value, form, bracketed=bracketed)
+
     mark = "*" if row.oversubscribed else ""
     return [
         row.transport,
         row.state,
         format_ns(row.floor_ns) if row.floor_ns is not None else "-",
-        _cell(row.latency_ns, format_ns) + mark,
-        _cell(row.stream_bytes_per_s, format_rate),
-        _cell(row.twoway_bytes_per_s, format_rate),
-        _cell(row.barrier_ns, format_ns) + mark,
-        _cell(row.r_inf_bytes_per_s, format_rate),
-        _cell(row.n_half_bytes, lambda size: format_bytes(round(size))),
+        cell(row.latency_ns, format_ns) + mark,
+        cell(row.stream_bytes_per_s, format_rate),
+        cell(row.twoway_bytes_per_s, format_rate),
+        cell(row.barrier_ns, format_ns) + mark,
+        cell(row.r_inf_bytes_per_s, format_rate),
+        cell(row.n_half_bytes, lambda size: format_bytes(round(size))),
     ]
 
 
-def _cell(value: Value | None, form: Callable[[float], str]) -> str:
+def _cell(value: Value | None, form: Callable[[float], str], *, bracketed: bool) -> str:
+    """`47.9 ns ±0.9%`; in a run of several starts the ± of an interval over visits stands in brackets."""
     if value is None:
         return "-"
     arm = relative(value)
     # Never "±0.0%": nothing is known that well.
     spread = f"{max(0.001, arm):.1%}" if arm < 0.0995 else f"{arm:.0%}"
-    return f"{form(value.value)} ±{spread if arm < _VAGUE else '>1000%'}"
+    spread = f"±{spread if arm < _VAGUE else '>1000%'}"
+    return f"{form(value.value)} {f'({spread})' if bracketed and value.over == 'visits' else spread}"
 
 
-def _legend(sheet: Sheet) -> str:
+def _legend(sheet: Sheet) -> Iterable[str]:
+    yield from _floor_words(sheet)
+    yield "stream, two-way: best of 64 KiB and 1 MiB, 16 messages under way; two-way counts both directions."
+    yield f"r_inf, n_1/2: of the last straight line through the ping-pong's times{_line_sizes(sheet.rows)}."
+    yield "-: too few visits in that state for an interval, or a line that does not tell it."
     seen = ", ".join(
         f"{name}{f' ({format_ns(floor_ns)})' if floor_ns else ''} {visits}" for name, floor_ns, visits in sheet.states
     )
-    parts = [
-        *_floor_words(sheet),
-        "stream, two-way: best of 64 KiB and 1 MiB, 16 messages under way; two-way counts both directions.",
-        f"r_inf, n_1/2: of the last straight line through the ping-pong's times{_line_sizes(sheet.rows)}.",
-        "explain says more of these lines.",
-        "-: too few visits in that state for an interval, or a line that does not tell it.",
-        f"Visits by state: {seen}.",
-    ]
+    yield f"Visits by state: {seen}."
     if sheet.harness_ns is not None:
-        parts.append(f"The harness itself costs {_cell(sheet.harness_ns, format_ns)} per repetition.")
-    return " ".join(parts)
+        yield f"The harness itself costs {_cell(sheet.harness_ns, format_ns, bracketed=False)} per repetition."
 
 
 def _line_sizes(rows: Sequence[Row]) -> str:

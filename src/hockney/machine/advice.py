@@ -208,7 +208,8 @@ def _surroundings(facts: dict[str, Any]) -> Iterator[Warning_]:
             "virtual",
             "machine",
             f"This is a virtual machine ({name}): its CPUs may move between cores, and every figure moves with them.",
-            "Compare figures within one state of the floor only.",
+            "Compare figures within one state of the floor only, and those of two runs with `hockney compare`: a CPU "
+            "that was slowed during the whole of a run counts as quick in its names.",
         )
     elif container:
         yield Warning_(

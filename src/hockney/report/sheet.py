@@ -14,7 +14,7 @@ from hockney.explain.finding import relative
 from hockney.explain.layers import Layer, layer_at, layers_below, over_floor
 from hockney.fit import Estimate, Segment, SegmentFit, fit_segments
 from hockney.library import Run, Series
-from hockney.model import Launch, PointStatus, Warning_
+from hockney.model import NOT_MEASURED, Launch, Point, PointStatus, Warning_
 from hockney.stats import Figure, median, place
 
 LATENCY_BYTES = 8
@@ -25,11 +25,15 @@ _STREAM_OPTIONS = (("window", "16"),)
 
 @dataclass(frozen=True)
 class Value:
-    """One figure of the sheet: `low` and `high` enclose it at 95 %. In ns, bytes/s or bytes, as the column says."""
+    """One figure of the sheet: `low` and `high` enclose it at 95 %. In ns, bytes/s or bytes, as the column says.
+
+    `over` is what the interval is over: "launches", or "visits" where that state was seen by too few launches.
+    """
 
     value: float
     low: float
     high: float
+    over: str
     at_bytes: int | None = None  # the message size at which a best rate was found
 
 
@@ -71,7 +75,8 @@ class Failure:
 class Sheet:
     """All of it. `harness_ns` is what the loop itself costs per repetition. `states` are in order of their floor.
 
-    `started_once` says what the intervals do not hold where every job was started once; else it is empty.
+    `started_once` says what the intervals do not hold where every job was started once; else it is empty, and
+    `launches` is how often they were.
     """
 
     run_id: int
@@ -80,6 +85,7 @@ class Sheet:
     harness_ns: Value | None
     clock_ns: float | None
     started_once: str
+    launches: int
     states: tuple[tuple[str, float | None, int], ...]  # name, floor, visits
     warnings: tuple[Warning_, ...]
     failures: tuple[Failure, ...]
@@ -109,6 +115,7 @@ def make_sheet(run: Run) -> Sheet:
         harness_ns=_harness(harness),
         clock_ns=min(clocks, default=None),
         started_once=started_once(run),
+        launches=len({launch.index for launch in run.launches.values()}),
         states=tuple(_visits_by_state(run.series)),
         warnings=run.warnings,
         failures=(*_failures(run.series), *_too_short(run.series, rows)),
@@ -118,7 +125,7 @@ def make_sheet(run: Run) -> Sheet:
 def _harness(found: Sequence[Value | None]) -> Value | None:
     """A whole repetition: the ping-pong's figure is half of one. The harness waits for nobody, so any state will do."""
     half = next((value for value in found if value is not None), None)
-    return None if half is None else Value(2 * half.value, 2 * half.low, 2 * half.high)
+    return None if half is None else Value(2 * half.value, 2 * half.low, 2 * half.high, half.over)
 
 
 def _states_of(found: Iterable[Sequence[Figure]]) -> list[tuple[str, float | None]]:
@@ -146,7 +153,7 @@ def _row(
     own: Mapping[Series, Sequence[Figure]],
 ) -> Row:
     curve: dict[int, Value] = {}
-    best: dict[str, Value] = {}
+    rates: dict[str, dict[int, Value]] = {}
     latency: Value | None = None
     barrier: Value | None = None
     for series, figures in own.items():
@@ -159,30 +166,37 @@ def _row(
             latency = time if series.point.bytes == LATENCY_BYTES else latency
         elif series.point.pattern == "barrier":
             barrier = time
-        if series.point.bytes not in _STREAM_BYTES or series.point.options != _STREAM_OPTIONS:
-            continue
-        rate = _rate(figure, series.point.bytes)
-        before = best.get(series.point.pattern)
-        if rate is not None and (before is None or rate.value > before.value):
-            best[series.point.pattern] = rate
-    known = {one.point.bytes for one, figures in own.items() if one.point.pattern == "pingpong" and figures}
-    line = _last_line(curve, known)
+        elif _is_stream(series.point) and (rate := _rate(figure, series.point.bytes)) is not None:
+            rates.setdefault(series.point.pattern, {})[series.point.bytes] = rate
+    measured = [series.point for series in own if series.status not in NOT_MEASURED]
+    line = _last_line(curve, {point.bytes for point in measured if point.pattern == "pingpong"})
+    streams = [point for point in measured if _is_stream(point)]
     return Row(
         transport=transport,
         library=launch.library if launch else "",
         state=state,
         floor_ns=floor_ns,
         latency_ns=latency,
-        stream_bytes_per_s=best.get("oneway"),
-        twoway_bytes_per_s=best.get("twoway"),
+        stream_bytes_per_s=_best(rates.get("oneway", {}), "oneway", streams),
+        twoway_bytes_per_s=_best(rates.get("twoway", {}), "twoway", streams),
         barrier_ns=barrier,
-        r_inf_bytes_per_s=_fitted(line.r_inf_bytes_per_s) if line else None,
-        n_half_bytes=_fitted(line.n_half_bytes) if line else None,
+        r_inf_bytes_per_s=_fitted(line.r_inf_bytes_per_s, line, curve) if line else None,
+        n_half_bytes=_fitted(line.n_half_bytes, line, curve) if line else None,
         fit_from_bytes=line.first_bytes if line else None,
         fit_to_bytes=line.last_bytes if line else None,
         fit_rms=line.relative_rms if line else None,
         oversubscribed=launch is not None and launch.oversubscribed,
     )
+
+
+def _is_stream(point: Point) -> bool:
+    return point.bytes in _STREAM_BYTES and point.options == _STREAM_OPTIONS
+
+
+def _best(rates: Mapping[int, Value], pattern: str, streams: Iterable[Point]) -> Value | None:
+    """The best of the sizes that were measured; None where this state lacks one of them, which may be the best."""
+    sizes = {point.bytes for point in streams if point.pattern == pattern}
+    return max(rates.values(), key=lambda rate: rate.value) if sizes and sizes == rates.keys() else None
 
 
 def _last_line(curve: Mapping[int, Value], measured_bytes: Collection[int]) -> Segment | None:
@@ -200,17 +214,22 @@ def _last_line(curve: Mapping[int, Value], measured_bytes: Collection[int]) -> S
 def _value(figure: Figure) -> Value | None:
     if figure.low_ns is None or figure.high_ns is None:
         return None
-    return Value(figure.value_ns, figure.low_ns, figure.high_ns)
+    return Value(figure.value_ns, figure.low_ns, figure.high_ns, figure.interval_over)
 
 
 def _rate(figure: Figure, at_bytes: int) -> Value | None:
     rate, low, high = figure.rate_bytes_per_s, figure.rate_low_bytes_per_s, figure.rate_high_bytes_per_s
-    return None if rate is None or low is None or high is None else Value(rate, low, high, at_bytes)
+    if rate is None or low is None or high is None:
+        return None
+    return Value(rate, low, high, figure.interval_over, at_bytes)
 
 
-def _fitted(estimate: Estimate | None) -> Value | None:
-    """None where the interval holds zero: it tells nothing."""
-    return None if estimate is None or estimate.low <= 0 else Value(estimate.value, estimate.low, estimate.high)
+def _fitted(estimate: Estimate | None, line: Segment, curve: Mapping[int, Value]) -> Value | None:
+    """Of a line through times of these sizes; None where the interval holds zero: it tells nothing."""
+    if estimate is None or estimate.low <= 0:
+        return None
+    overs = {time.over for size, time in curve.items() if line.first_bytes <= size <= line.last_bytes}
+    return Value(estimate.value, estimate.low, estimate.high, "launches" if overs == {"launches"} else "visits")
 
 
 def _floors(series: Iterable[Series]) -> dict[str, Value]:
@@ -225,7 +244,7 @@ def _floors(series: Iterable[Series]) -> dict[str, Value]:
     for name, values_ns in found.items():
         floor = median(values_ns)
         if floor.low is not None and floor.high is not None:
-            floors[name] = Value(floor.value, floor.low, floor.high)
+            floors[name] = Value(floor.value, floor.low, floor.high, "visits")
     return floors
 
 
