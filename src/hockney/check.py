@@ -1,10 +1,12 @@
 """Has anything become slower? A baseline's plan is measured again, and what looks suspicious once more.
 
 Most of what looks slower is not: among many series some are unlucky, and some launches meet a disturbed machine. So a
-suspicion only chooses what is measured again, in new launches, and those alone give the verdict: who judges by the
-values that raised the suspicion judges the unlucky ones. What those can't decide, because the machine was in another
-state or scattered too much, is measured on until a time is over. (A limit of a file is no suspicion of chance: what
-misses one is measured once more and judged by all its visits.) A series is worse if all of its interval over
+suspicion only chooses what is judged again, by new launches, and those alone give the verdict: who judges by the
+values that raised the suspicion judges the unlucky ones. The whole plan runs in them, as in the baseline: what else
+runs between the visits of a series is a part of its times, above all where its ranks sleep while they wait. What those
+can't decide, because the machine was in another state or scattered too much, is measured on until a time is over. (A
+limit of a file is no suspicion of chance: what misses one is measured once more and judged by all its visits.) A
+series is worse if all of its interval over
 launches lies beyond the slowdown allowed and it stands out among all series (stats/shift.py): the baseline is not
 measured again, and of many series some have an unlucky one.
 """
@@ -90,11 +92,12 @@ def check(
         point: _Suspect() for point in _measured(store, outcome.run_id, _suspicious(found.changes, found.margin))
     }
     left = list(suspects)
-    cost_s = plan.time_s / (plan.launches * len(plan.points))  # of a point in a launch
+    everything = _measured(store, outcome.run_id, plan.points)
     until_s = clock() + patience_s
     while left:
-        budget_s = cost_s * plan.launches * len(left)
-        _refuse_stopped(running.add_launches(outcome.run_id, left, plan.launches, budget_s, catalogue, store, display))
+        _refuse_stopped(
+            running.add_launches(outcome.run_id, everything, plan.launches, plan.time_s, catalogue, store, display)
+        )
         fresh = compared(again=suspects, first_launch=plan.launches)
         found = replace(found, switches={**found.switches, **fresh.switches})
         for change in fresh.changes:
