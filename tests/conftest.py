@@ -12,6 +12,8 @@ ALL_RUNTIMES = os.environ.get("HOCKNEY_ALL_RUNTIMES") == "1"
 
 # A shell starts what it puts into the background with Ctrl-C ignored, and many a test presses it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+# Where it is exported, tables are folded to it in a pipe too.
+os.environ.pop("COLUMNS", None)
 
 
 def _skipped(config: pytest.Config) -> list[str]:

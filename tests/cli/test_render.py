@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 
 import numpy as np
@@ -37,21 +38,21 @@ def test_a_table_without_titles_has_no_line_for_them(capsys: pytest.CaptureFixtu
 @pytest.mark.parametrize(
     ("width", "tables"),
     [
-        (60, [[0, 1, 2, 3]]),
-        (49, [[0, 1, 3]]),  # without the optional one
-        (37, [[0, 1], [0, 3]]),  # in two parts, each with the key
-        (10, [[0, 1], [0, 3]]),  # narrower than anything: what can't fit is not cut
+        (44, [[0, 1, 2, 3]]),
+        (43, [[0, 1, 3]]),  # without the optional one, where that is enough
+        (35, [[0, 1, 2], [0, 3]]),  # in two parts, each with the key: all of it
+        (10, [[0, 1], [0, 2], [0, 3]]),  # narrower than anything: what can't fit is not cut
     ],
 )
 def test_what_a_narrow_terminal_gets(width: int, tables: list[list[int]]) -> None:
     rows = [["transport", "12.5 us", "a note", "a reason that is long enough to be broken into lines"]]
-    assert render.fitting_places(COLUMNS, rows, width) == tables
+    assert render.places_of_tables(COLUMNS, render.least_widths(COLUMNS, rows), width) == tables
 
 
 def test_a_ratio_stays_with_its_figure() -> None:
     columns = [Column("size"), Column("a"), Column("ratio", beside=True), Column("b"), Column("ratio", beside=True)]
     rows = [["8 B", "12345678", "0.5", "12345678", "0.5"]]
-    assert render.fitting_places(columns, rows, 25) == [[0, 1, 2], [0, 3, 4]]
+    assert render.places_of_tables(columns, render.least_widths(columns, rows), 25) == [[0, 1, 2], [0, 3, 4]]
 
 
 @pytest.mark.parametrize(
@@ -74,6 +75,50 @@ def test_a_folded_table(
     columns = [Column("what ranks", key=True), Column("ratio", right=True), Column("time there", right=True)]
     fold.table(columns, [fold.Group([["  long name", "0.5", "12.5"]], "2, 4")])
     assert capsys.readouterr().out.splitlines() == lines
+
+
+@pytest.mark.parametrize("columns", [None, "", "0", "wide"])
+def test_in_a_pipe_a_row_is_a_line_however_long(
+    columns: str | None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if columns is not None:
+        monkeypatch.setenv("COLUMNS", columns)
+    assert render.table(COLUMNS, [["shm", "1", "2", "word " * 40 + "end"]]) == []
+    head, row = capsys.readouterr().out.splitlines()
+    assert head.split() == ["name", "a", "b", "why"]
+    assert row.split() == ["shm", "1", "2", *["word"] * 40, "end"]
+
+
+def test_in_a_pipe_a_table_is_as_wide_as_columns_says(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the optional column that makes it fit, and with a line that says so; without a line for no titles."""
+    rows = [["transport", "12.5 us", "a note", "a reason that is long"]]
+    monkeypatch.setenv("COLUMNS", "43")
+    assert render.table(COLUMNS, rows) == ["b"]
+    assert capsys.readouterr().out.splitlines() == [
+        "name             a  why",
+        "transport  12.5 us  a reason that is long",
+        "Left out for want of width: b; a larger",
+        "  COLUMNS or --json shows it.",
+    ]
+    assert render.table(COLUMNS[:3], [rows[0][:3]]) == []
+    assert "Left out" not in capsys.readouterr().out
+    assert render.table(["", Column("", wrap=True)], [["CPU", "fast " * 10]]) == []
+    assert capsys.readouterr().out.splitlines()[0].startswith("CPU  fast fast")
+
+
+def test_a_terminal_that_is_too_narrow_gets_whole_figures(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "12")
+    columns: list[Column | str] = [Column("size", key=True), Column("state", key=True), "a", "b"]
+    render.table(columns, [["64 KiB", "near", "12.5 us", "1 ms"]])
+    lines = [line.split() for line in re.sub("\x1b\\[[0-9;]*m", "", capsys.readouterr().out).splitlines()]
+    assert ["64", "KiB", "near", "12.5", "us"] in lines
+    assert ["64", "KiB", "near", "1", "ms"] in lines
 
 
 def test_titles_and_warnings_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:

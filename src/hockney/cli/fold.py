@@ -1,6 +1,7 @@
 """Tables that are never wider than a line may be, the same on a terminal and in a pipe.
 
-For those with a column or more for each transport: in a pipe they would be several hundred columns wide.
+For those with a column or more for each transport, which would be several hundred columns wide in a pipe, and there for
+every table if COLUMNS asks for a width.
 """
 
 from __future__ import annotations
@@ -24,22 +25,28 @@ class Group:
     heading: str = ""
 
 
-def table(columns: Sequence[Column | str], groups: Iterable[Group]) -> None:
-    """As many tables as it takes, each with the key columns; titles and the cells of `wrap` columns become lines."""
+def table(columns: Sequence[Column | str], groups: Iterable[Group]) -> list[str]:
+    """As many tables as it takes, each with the key columns; titles and the cells of `wrap` columns become lines.
+
+    Gives the titles of the columns left out.
+    """
     described = render.described_columns(columns)
     found = list(groups)
     rows = [row for group in found for row in group.rows]
     least = [_least_width(column, [row[place] for row in rows]) for place, column in enumerate(described)]
-    for part, places in enumerate(render.places_of_tables(described, least, render.line_width())):
+    tables = render.places_of_tables(described, least, render.line_width())
+    for part, places in enumerate(tables):
         if part:
             print_line("")
         _print_part(described, found, places, _grown(described, rows, places, least))
+    return render.left_out(described, tables)
 
 
 def _print_part(columns: Sequence[Column], groups: Iterable[Group], places: Sequence[int], widths: list[int]) -> None:
     shown = [columns[place] for place in places]
-    titles = [render.wrapped(column.title, width) for column, width in zip(shown, widths, strict=True)]
-    height = max(map(len, titles))
+    is_titled = any(column.title for column in shown)
+    titles = [render.wrapped(column.title, width) for column, width in zip(shown, widths, strict=True) if is_titled]
+    height = max(map(len, titles), default=0)
     for line in zip(*([""] * (height - len(one)) + one for one in titles), strict=True):
         render.bold(render.aligned(line, shown, widths))
     for group in groups:

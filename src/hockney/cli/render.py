@@ -1,7 +1,8 @@
 """How results look: tables and colours on a terminal, aligned plain text in a pipe, one JSON document with --json.
 
-Plain text has no box characters and no escape codes. One record is one line, so that grep and awk can read it; what
-would be too wide for that is folded (fold.py), and notes, warnings and findings are wrapped as on a terminal.
+Plain text has no box characters and no escape codes. One record is one line, so that grep and awk can read it, unless
+COLUMNS asks for a width; what would be too wide for that is folded (fold.py), and notes, warnings and findings are
+wrapped as on a terminal.
 """
 
 from __future__ import annotations
@@ -29,16 +30,18 @@ _BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:[num]?s|min|h|[KMG]iB|[kMG]?B|%)(?!\w)
 _HARD_BLANK = "\N{NO-BREAK SPACE}"
 GAP = 2  # blanks between columns
 _WIDTH = 100  # of a line, where neither a terminal nor COLUMNS says it
-_WRAP_MIN = 24  # a column that wraps may become as narrow as this
+_WRAP_MIN = 16  # a column that wraps may become as narrow as this,
+_WORD_MAX = 24  # or as its longest word, up to this: longer ones are broken
 
 
 @dataclass(frozen=True)
 class Column:
     """A column of a table; `style` as rich writes it.
 
-    What a terminal does that is too narrow: it breaks the cells of `wrap` columns into lines, leaves out `optional`
-    columns, and at last makes several tables of one, each beginning with the `key` columns (the first, if none is).
-    A figure is never cut, and a column that stands `beside` the one before it is not parted from it.
+    What is done where a line is too narrow: the cells of `wrap` columns are broken into lines; `optional` columns are
+    left out, from the left, where that is enough, and named below; else several tables are made of one, each beginning
+    with the `key` columns (the first, if none is), which tell its rows apart. A figure is never cut, though a line be
+    too long, and a column that stands `beside` the one before it is not parted from it.
     """
 
     title: str
@@ -98,6 +101,12 @@ def line_width() -> int:
     return shutil.get_terminal_size((_WIDTH, 24)).columns
 
 
+def _is_width_asked() -> bool:
+    """Whether COLUMNS says how wide a line may be; a shell keeps its own to itself unless it is exported."""
+    text = os.environ.get("COLUMNS", "")
+    return text.isdecimal() and int(text) > 0
+
+
 def wrapped(text: str, width: int | None = None, *, first: str = "", rest: str = "") -> list[str]:
     """The lines of a paragraph; `first` and `rest` stand before them.
 
@@ -150,15 +159,30 @@ def _print_lines(lines: Sequence[str], style: str | None, *, head_to: int = 0, h
     _console().print(text, style=style, soft_wrap=True)
 
 
-def table(columns: Sequence[Column | str], rows: Iterable[Sequence[str]]) -> None:
-    """Cells are text as it shall be read; a row may be shorter than the list of columns."""
+def table(columns: Sequence[Column | str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Cells are text as it shall be read; a row may be shorter than the list of columns. Gives the titles left out."""
     described = described_columns(columns)
     filled = [[*row, *[""] * (len(described) - len(row))] for row in rows]
     if is_terminal():
-        _print_rich(described, filled)
-    else:
-        for line in plain_lines(described, filled):
-            print_line(line)
+        return _print_rich(described, filled)
+    if _is_width_asked():
+        from hockney.cli import fold  # which prints by means of this module
+
+        return fold.table(described, [fold.Group(filled)])
+    for line in plain_lines(described, filled):
+        print_line(line)
+    return []
+
+
+def left_out(columns: Sequence[Column], tables: Iterable[Sequence[int]]) -> list[str]:
+    """The titles of the columns that are in none of these tables, which is said, and how to see them."""
+    shown = {place for places in tables for place in places}
+    titles = [column.title for place, column in enumerate(columns) if place not in shown]
+    if titles:
+        wider = "a larger COLUMNS" if _is_width_asked() else "a wider terminal, a pipe"
+        them = "them" if len(titles) > 1 else "it"
+        note(f"Left out for want of width: {', '.join(titles)}; {wider} or --json shows {them}.", style="dim")
+    return titles
 
 
 def described_columns(columns: Iterable[Column | str]) -> list[Column]:
@@ -214,11 +238,11 @@ def warning_json(warning: Warning_) -> dict[str, str]:
 # ---- rich -----------------------------------------------------------------------------------------------------------
 
 
-def _console() -> Console:
+def _console(width: int | None = None) -> Console:
     """One for each use: it holds nothing, and standard output may be another one in a test."""
     from rich.console import Console
 
-    return Console(highlight=False)
+    return Console(highlight=False, width=width)
 
 
 def _escaped(text: str) -> str:
@@ -227,12 +251,14 @@ def _escaped(text: str) -> str:
     return escape(text)
 
 
-def _print_rich(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
+def _print_rich(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> list[str]:
     from rich import box
     from rich.table import Table
 
     console = _console()
-    for part, places in enumerate(fitting_places(columns, rows, console.width)):
+    widths = least_widths(columns, rows)
+    tables = places_of_tables(columns, widths, console.width)
+    for part, places in enumerate(tables):
         if part:
             console.print()
         shown = Table(
@@ -254,24 +280,30 @@ def _print_rich(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> Non
             )
         for row in rows:
             shown.add_row(*(_escaped(row[place]) for place in places))
-        console.print(shown)
+        _console(max(console.width, total_width(places, widths))).print(shown)
+    return left_out(columns, tables)
 
 
-def fitting_places(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> list[list[int]]:
-    """The places of the columns of each table that is to be shown, so that none is wider than `width` if it can."""
-    natural = [max(len(row[place]) for row in [_titles(columns), *rows]) for place in range(len(columns))]
-    widths = [min(_WRAP_MIN, one) if column.wrap else one for one, column in zip(natural, columns, strict=True)]
-    return places_of_tables(columns, widths, width)
+def least_widths(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> list[int]:
+    """As narrow as each column may become."""
+    texts = [[column.title, *(row[place] for row in rows)] for place, column in enumerate(columns)]
+    natural = [max(map(len, own)) for own in texts]
+    words = [max(len(word) for text in own for word in text.split(" ")) for own in texts]
+    return [
+        min(one, max(_WRAP_MIN, min(word, _WORD_MAX))) if column.wrap else one
+        for one, word, column in zip(natural, words, columns, strict=True)
+    ]
 
 
 def places_of_tables(columns: Sequence[Column], widths: Sequence[int], width: int) -> list[list[int]]:
-    """As fitting_places, for columns of these widths."""
+    """The places of the columns of each table that is to be shown, so that none is wider than `width` if it can."""
     places = list(range(len(columns)))
-    for place in reversed(places[:]):
-        if total_width(places, widths) > width and columns[place].optional:
-            places.remove(place)
-    if total_width(places, widths) <= width:
-        return [places]
+    needed = places[:]
+    for place in places:
+        if total_width(needed, widths) > width and columns[place].optional:
+            needed.remove(place)
+    if total_width(needed, widths) <= width:
+        return [needed]
     keys = [place for place in places if columns[place].key] or places[:1]
     tables = [keys[:]]
     for unit in _units(columns, [place for place in places if place not in keys]):
