@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import json
 import os
@@ -244,23 +245,100 @@ def test_show_says_that_a_run_was_stopped(tmp_path: Path, capsys: pytest.Capture
     assert "1/2" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("launches", "visits"), [(5, "15"), (6, "18 in 6")])
+@pytest.mark.parametrize(
+    ("launches", "visits", "over", "note"),
+    [
+        ((1, 0), ["3"], "visits", ""),
+        ((5, 0), ["15 in 5"], "visits", "the median and its interval are over visits, because over launches"),
+        ((6, 0), ["18 in 6"], "launches", "the median and its interval are over the launches'."),
+        ((6, 2), ["18 in 6", "6 in 2"], "launches or visits", "from six on the median and its interval are over"),
+    ],
+)
 def test_show_says_over_how_many_launches_a_figure_is(
-    launches: int, visits: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    launches: tuple[int, int],
+    visits: list[str],
+    over: str,
+    note: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """`launches`: so many near, and so many far."""
+    path = tmp_path / "r.db"
+    with Store.open(path) as store:
+        number = store.create_run(make_info(), [PINGPONG])
+        for index, floor_ns in enumerate([27.0] * launches[0] + [184.0] * launches[1]):
+            launch = store.add_launch(number, make_launch(index=index))
+            for _ in range(3):
+                store.write_round(number, [make_visit(PINGPONG, launch, index, 40.0, floor_ns)])
+        store.finish_run(number, RunStatus.DONE)
+    assert run(["--store", str(path), "show", "last", "--states"]) == 0
+    output = capsys.readouterr().out
+    assert re.findall(r"^ *8 B .* ns +(\d+(?: in \d+)?)  ", output, re.MULTILINE) == visits
+    assert f"median over {over}." in output
+    assert "started once" not in output or launches == (1, 0)
+    assert ("Visits in so many launches:" in output) is bool(note)
+    assert note in output
+
+
+def narrow(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: int, *arguments: str) -> str:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert run(list(arguments)) == 0
+    return capsys.readouterr().out
+
+
+def test_a_narrow_table_says_what_it_leaves_out_or_is_divided(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What tells the rows of a part apart stands in each; nothing is said of visits where they are not shown."""
+    path = tmp_path / "r.db"
+    with Store.open(path) as store:
+        number = store.create_run(make_info(), [PINGPONG])
+        for index in range(12):
+            launch = store.add_launch(number, make_launch(index=index))
+            store.write_round(number, [make_visit(PINGPONG, launch, index, 40.0, 27.0 if index < 6 else 184.0)])
+        store.finish_run(number, RunStatus.DONE)
+    arguments = ("--store", str(path), "show", "last")
+    whole = narrow(capsys, monkeypatch, 200, *arguments)
+    assert "minimum" in whole
+    assert "Left out" not in whole
+    few = narrow(capsys, monkeypatch, 65, *arguments)
+    assert "Left out for want of width: minimum, visits; a larger COLUMNS or\n  --json shows them." in few
+    assert "Visits in so many" not in few
+    divided = narrow(capsys, monkeypatch, 50, *arguments)
+    assert "Left out" not in divided
+    assert "Visits in so many" in divided
+    assert re.findall(r"^ *8 B +(\w+)", divided, re.MULTILINE) == ["near", "far"] * 2
+
+
+def test_show_calls_nothing_precise_that_is_of_no_state(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "r.db"
+    with Store.open(path) as store:
+        number = store.create_run(make_info(), [PINGPONG])
+        launch = store.add_launch(number, make_launch())
+        for round_ in range(30):
+            visit = make_visit(PINGPONG, launch, round_, 40.0, 27.0 if round_ % 3 else 184.0)
+            mixed = dataclasses.replace(visit, floor_ns=(27.0, 184.0)) if round_ % 3 == 1 else visit
+            store.write_round(number, [mixed])
+        store.set_status(number, PINGPONG, PointStatus.PRECISE)
+        store.finish_run(number, RunStatus.DONE)
+    assert run(["--store", str(path), "show", "last"]) == 0
+    rows = re.findall(r"^ *8 B .*(near|far|mixed) .* (\S+)$", capsys.readouterr().out, re.MULTILINE)
+    assert rows == [("near", "precise"), ("far", "precise"), ("mixed", "-")]
+
+
+def test_show_says_nothing_of_intervals_where_there_is_no_figure(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "r.db"
     with Store.open(path) as store:
         number = store.create_run(make_info(), [PINGPONG])
-        for index in range(launches):
-            launch = store.add_launch(number, make_launch(index=index))
-            for _ in range(3):
-                store.write_round(number, [make_visit(PINGPONG, launch, index, 40.0, 27.0)])
-        store.finish_run(number, RunStatus.DONE)
+        store.add_launch(number, make_launch())
+        store.set_status(number, PINGPONG, PointStatus.FAILED, "rank 1 was killed by SIGKILL")
+        store.finish_run(number, RunStatus.PARTIAL)
     assert run(["--store", str(path), "show", "last"]) == 0
     output = capsys.readouterr().out
-    assert re.search(rf"^ *8 B .*  {visits}  ", output, re.MULTILINE)
-    assert ("over the launches'" in output) is (launches == 6)
-    assert "started once" not in output
+    assert "killed by SIGKILL" in output
+    assert "interval" not in output
 
 
 def test_show_says_that_what_changes_from_start_to_start_is_in_no_interval(

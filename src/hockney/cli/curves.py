@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hockney.model import Definition, Launch, Point, PointStatus, RunStatus
 from hockney.stats.npb import ft_class
-from hockney.stats.states import UNKNOWN
+from hockney.stats.states import MIXED, UNKNOWN
 from hockney.units import format_bytes, format_duration_s, format_ns, format_rate
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class Curve:
 
     name: str
     figures: tuple[tuple[Series, Figure], ...]
+    launches: int  # of its job in the run
     oversubscribed: bool
     hidden: int  # figures of states with too few visits, where another state of the same point has enough
 
@@ -42,7 +44,9 @@ def curves_of(
     A point's figures without an interval stand back behind one that has it, unless `every_state` is asked for. Where
     one `state` is, its figures alone.
     """
-    crowded = {(launch.transport, launch.ranks) for launch in launches if launch.oversubscribed}
+    started = [((launch.transport, launch.ranks), launch.oversubscribed) for launch in launches]
+    starts = Counter(job for job, _ in started)
+    crowded = {job for job, oversubscribed in started if oversubscribed}
     groups: dict[tuple[object, ...], list[Series]] = {}
     for one in series:
         point = one.point
@@ -54,9 +58,9 @@ def curves_of(
         known = {one for one, figure in figures if figure.low_ns is not None}
         shown = [pair for pair in figures if every_state or pair[1].low_ns is not None or pair[0] not in known]
         if figures:
-            point = members[0].point
-            crowd = (point.transport, point.ranks) in crowded
-            curves.append(Curve(_name(members[0]), tuple(shown), crowd, len(figures) - len(shown)))
+            job = (members[0].point.transport, members[0].point.ranks)
+            hidden = len(figures) - len(shown)
+            curves.append(Curve(_name(members[0]), tuple(shown), starts[job], job in crowded, hidden))
     return curves
 
 
@@ -79,11 +83,11 @@ def size_text(point: Point) -> str:
     return format_bytes(point.bytes) if point.is_sized else ""
 
 
-def figure_row(series: Series, figure: Figure, asked_precision: float | None) -> list[str]:
+def figure_row(series: Series, figure: Figure, launches: int, asked_precision: float | None) -> list[str]:
     """Size, time, interval, rate, minimum, state, floor, visits, status.
 
-    Visits say in how many launches they were made where the figure is over launches. A rank alone has no floor, so
-    nothing is unknown of its state.
+    Visits say in how many launches they were made where the job had several. A rank alone has no floor, so nothing is
+    unknown of its state.
     """
     return [
         size_text(series.point),
@@ -93,19 +97,20 @@ def figure_row(series: Series, figure: Figure, asked_precision: float | None) ->
         format_ns(figure.minimum_ns),
         "-" if series.point.ranks == 1 and figure.state == UNKNOWN.name else figure.state,
         format_ns(figure.floor_ns) if figure.floor_ns is not None else "",
-        f"{figure.n_visits} in {figure.n_launches}" if figure.interval_over == "launches" else str(figure.n_visits),
-        _status_text(series.status, figure.precision, asked_precision),
+        f"{figure.n_visits} in {figure.n_launches}" if launches > 1 else str(figure.n_visits),
+        _status_text(series.status, figure, asked_precision),
     ]
 
 
-def _status_text(status: PointStatus, precision: float | None, asked_precision: float | None) -> str:
+def _status_text(status: PointStatus, figure: Figure, asked_precision: float | None) -> str:
     """A point is precise as soon as its figure in one state is; of a figure that is not so, how precise it is itself.
 
-    Rounded up, so that it never reads as what was asked.
+    Rounded up, so that it never reads as what was asked. What is of no state has no part in that.
     """
+    precision = figure.precision
     if status is not PointStatus.PRECISE or asked_precision is None:
         return status.value
-    if precision is None:
+    if precision is None or figure.state == MIXED.name:
         return "-"
     return status.value if precision <= asked_precision else f"±{math.ceil(1000 * precision) / 10}%"
 
@@ -138,11 +143,11 @@ def why_no_intervals(run: Run) -> str | None:
     )
 
 
-def definition_text(definition: Definition) -> str:
-    """How the samples became the time and the rate, as a sentence."""
+def definition_text(definition: Definition, over: Collection[str] = ("visits",)) -> str:
+    """How the samples became the time and the rate, as a sentence; medians are `over` visits, launches, or both."""
     divided = f", divided by {definition.divisor}" if definition.divisor > 1 else ""
     whose = _WHOSE.get(definition.timed, f"{definition.timed}'s time")
-    text = f"Time: {whose} for one repetition{divided}; median over visits."
+    text = f"Time: {whose} for one repetition{divided}; median over {' or '.join(sorted(over))}."
     if definition.algorithm:
         text += f" Algorithm: {definition.algorithm}."
     return f"{text} Rate: payload bytes of one repetition over its whole time." if definition.bytes_per_rep else text

@@ -22,9 +22,16 @@ if TYPE_CHECKING:
 
 _COLUMNS: list[Column | str] = [
     Column("size", right=True, key=True, style="bold"), Column("time", right=True), Column("95 % interval", right=True),
-    Column("rate", right=True), Column("minimum", right=True, optional=True), "state", Column("floor", right=True),
-    Column("visits", right=True, optional=True), "status",
+    Column("rate", right=True), Column("minimum", right=True, optional=True), Column("state", key=True),
+    Column("floor", right=True), Column("visits", right=True, optional=True), "status",
 ]  # fmt: skip
+_OVER = {  # what visits in several launches mean, by what the figures of a table are over
+    frozenset({"launches"}): "the median and its interval are over the launches'",
+    frozenset({"visits"}): "the median and its interval are over visits, because over launches they take six",
+    frozenset(
+        {"launches", "visits"}
+    ): "from six on the median and its interval are over the launches', else the visits'",
+}
 
 
 @command(
@@ -109,8 +116,9 @@ def print_run(
     from hockney.explain.pairs import why_no_matrix
 
     shown = run.series if series is None else series
-    _print_head(run)
-    for curve in curves_of(shown, run.launches.values(), every_state=every_state, state=state):
+    curves = curves_of(shown, run.launches.values(), every_state=every_state, state=state)
+    _print_head(run, has_figures=bool(curves))
+    for curve in curves:
         _print_curve(curve, run.info.plan.get("precision"))
     no_matrix = why_no_matrix((one.point.pattern, one.point.ranks) for one in shown)
     if no_matrix is not None:
@@ -149,7 +157,7 @@ def _refuse_unseen(state: str, series: Sequence[Series]) -> None:
         raise UsageError(f"no figure of state '{state}': there are {'; '.join(sorted(seen)) or 'none of any state'}")
 
 
-def _print_head(run: Run) -> None:
+def _print_head(run: Run, *, has_figures: bool) -> None:
     from hockney.explain.curve import started_once
 
     info, facts = run.info, run.facts
@@ -171,20 +179,22 @@ def _print_head(run: Run) -> None:
     once = started_once(run)
     if why:
         render.note(why, style="yellow")
-    elif once:
+    elif once and has_figures:
         render.note(once, style="dim")
 
 
 def _print_curve(curve: Curve, asked_precision: float | None) -> None:
     render.title(curve.name)
-    render.table(_COLUMNS, [figure_row(series, figure, asked_precision) for series, figure in curve.figures])
-    texts = {definition_text(figure.definition) for _, figure in curve.figures}
+    rows = [figure_row(series, figure, curve.launches, asked_precision) for series, figure in curve.figures]
+    left_out = render.table(_COLUMNS, rows)
+    over = frozenset(figure.interval_over for _, figure in curve.figures)
+    texts = {definition_text(figure.definition, over) for _, figure in curve.figures}
     for text in sorted(texts):
         # A size of 0 B has no rate: what is said of its time is said with the others'.
         if not any(other.startswith(text) and other != text for other in texts):
             render.note(text, style="dim")
-    if any(figure.interval_over == "launches" for _, figure in curve.figures):
-        render.note("Visits in so many launches: the median and its interval are over the launches'.", style="dim")
+    if curve.launches > 1 and "visits" not in left_out:
+        render.note(f"Visits in so many launches: {_OVER[over]}.", style="dim")
     if curve.hidden:
         render.note(f"Left out: {curve.hidden} with too few visits in their state; --states shows them.", style="dim")
     if curve.oversubscribed:
