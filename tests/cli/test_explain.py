@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,11 @@ from tests.cli.support import Cli
 from hockney.archive import machines
 from hockney.cli import explain as cli_explain
 from hockney.cli import run
-from hockney.explain import Explanation, Finding
+from hockney.explain import DETECTORS, Explanation, Finding, Line
 from hockney.explain.finding import Evidence
 from hockney.explain.gathered import gather
 from hockney.fit import Estimate
+from hockney.suites import builtin_names
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +119,7 @@ def test_the_strongest_are_told_once_for_all_their_transports(
         made("last", "", 0.05),
     )
     explained = Explanation("run 3", findings, (), (), (), (), ())
-    monkeypatch.setattr(cli_explain, "_of_run", lambda *_: explained)
+    monkeypatch.setattr(cli_explain, "_of_run", lambda *_: (explained, "mine"))
     assert run(["explain"]) == 0
     lines = [line for line in capsys.readouterr().out.splitlines() if line]
     assert lines == [
@@ -139,6 +141,25 @@ def test_the_strongest_are_told_once_for_all_their_transports(
     assert len(document(capsys)["findings"]) == len(findings)
 
 
+def test_each_part_of_a_table_of_lines_says_of_which_sizes_and_state_it_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known = Estimate(1000.0, 990.0, 1010.0)
+    lines = tuple(
+        Line("mpi@openmpi-4.1.4", "pingpong", 2, "one package", state, 0, size, 4, known, known, known, 0.01)
+        for state in ("near", "far")
+        for size in (1024, 4096)
+    )
+    explained = Explanation("run 3", (), lines, (), (), (), ())
+    monkeypatch.setattr(cli_explain, "_of_run", lambda *_: (explained, "mine"))
+    monkeypatch.setenv("COLUMNS", "60")
+    assert run(["explain"]) == 0
+    rows = re.findall(r"0 B - (\d) KiB +(\w+)", capsys.readouterr().out)
+    parts, left_over = divmod(len(rows), len(lines))
+    assert (parts > 1, left_over) == (True, 0)
+    assert rows == [("1", "near"), ("4", "near"), ("1", "far"), ("4", "far")] * parts
+
+
 @pytest.mark.parametrize(
     ("machine", "kind", "detector"),
     [
@@ -157,13 +178,48 @@ def test_what_was_found_is_not_said_to_lack(
 def test_what_lacks_is_named_and_explained_where_that_is_asked_for(
     real_store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Else it is counted, with the runs that have some of it."""
     lacking = document(capsys, "last", "--store", str(real_store))["lacking"]
-    for option in ((), ("--lacking",)):
+    for option in ((), ("--lacking",), ("--all",)):
         assert run(["explain", "last", "--store", str(real_store), *option]) == 0
         unfolded = " ".join(capsys.readouterr().out.split())
         for name, reason in lacking:
-            assert name in unfolded
             assert (f"{name}: {reason}" in unfolded) is bool(option)
+        counted = f"{len(dict(lacking))} things in all: `--lacking` says which"
+        assert (counted in unfolded) is (not option)
+
+
+@pytest.mark.parametrize(
+    ("suite", "told"),
+    [
+        ("pingpong", ["For the duplex ratio: `hockney run quick`.", "`hockney run allpairs` on three CPUs or more."]),
+        ("quick", ["`hockney run allpairs` on three CPUs or more."]),
+        ("allpairs", ["For the duplex ratio: `hockney run quick`."]),
+    ],
+)
+def test_what_another_run_has_is_said(
+    suite: str, told: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Not where it lacks for another reason, nor that the same run once more had it."""
+    lacking = {
+        "protocol switches": "a reason of another kind",
+        "the duplex ratio": "needs twoway",
+        "pairs that stand out": "needs all pairs",
+        "the share of the own block": "needs an all-to-all",
+    }
+    explained = Explanation("run 3", (), (), (), (), tuple(lacking.items()), ())
+    monkeypatch.setattr(cli_explain, "_of_run", lambda *_: (explained, suite))
+    assert run(["explain"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.count("`hockney run ") == len(told)
+    assert all(line in printed for line in told)
+    assert "own block" not in printed
+    assert "4 things in all" in printed
+
+
+def test_runs_that_have_what_lacks_are_named_as_they_are_called() -> None:
+    assert {name for _, _, names in cli_explain.GOT_BY for name in names} <= set(DETECTORS)
+    assert {suite for suite, _, _ in cli_explain.GOT_BY} <= set(builtin_names())
 
 
 @pytest.mark.parametrize("machine", machines())

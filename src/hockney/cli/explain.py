@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 _ARM_MAX = 0.5  # a longer arm, as a fraction of the value, makes no centre worth a word
 _FEW = 5  # findings that are told where not all are asked for
 _VAGUE = 10.0  # an interval whose ends differ so much has no upper end worth a word
+# What may lack and another run has: the suite that has it, and where; the most useful first.
+GOT_BY = (
+    ("quick", "", ("protocol switches", "a bandwidth that falls beyond a cache", "the duplex ratio")),
+    ("guidelines", "", ("operations slower than their parts", "allreduce slower than reduce and broadcast")),
+    ("allpairs", " on three CPUs or more", ("pairs that stand out",)),
+)
 
 
 @command("explain", example="hockney explain last\nhockney explain --machine t3d")
@@ -33,8 +39,8 @@ _VAGUE = 10.0  # an interval whose ends differ so much has no upper end worth a 
     help="A machine of the archive in place of a run: its published figures.",
     shell_complete=complete.machines,
 )
-@click.option("--all", "everything", is_flag=True, help="Every finding, by transport, with its sources.")
-@click.option("--lacking", is_flag=True, help="Say what each thing needs that could not be looked for.")
+@click.option("--all", "everything", is_flag=True, help="Every finding, by transport, with its sources; and --lacking.")
+@click.option("--lacking", is_flag=True, help="All that could not be looked for, and what each thing needs.")
 def explain(
     reference: str | None, machine: str | None, everything: bool, lacking: bool, *, as_json: bool, store: Path | None
 ) -> None:
@@ -42,25 +48,27 @@ def explain(
 
     Protocol switches with the thresholds that the library documents, caches, ratios and laws that are not as they
     should be, time slices, slow ranks, and operations slower than their parts: the strongest findings, each once for
-    all transports that show it, or with --all every one. Then what each layer adds, and what could not be looked for,
-    with --lacking why. RUN is a number, a label, `last` (if none is named), or `last~1` for the one before;
-    docs/explain.md tells what each finding means.
+    all transports that show it, or with --all every one. Then what each layer adds, how much could not be looked for,
+    and which runs have some of it; with --lacking what, and why. RUN is a number, a label, `last` (if none is named),
+    or `last~1` for the one before; docs/explain.md tells what each finding means.
     """
     if reference is not None and machine is not None:
         raise UsageError("explain takes a run or a machine of the archive (--machine NAME): give one of them, not both")
-    found = _of_machine(machine) if machine is not None else _of_run(reference, store)
+    found, suite = (_of_machine(machine), None) if machine is not None else _of_run(reference, store)
     if as_json:
         render.print_json("explain", asdict(found))
     else:
-        _print(found, everything=everything, lacking=lacking)
+        _print(found, everything=everything, lacking=lacking, suite=suite)
 
 
-def _of_run(reference: str | None, store: Path | None) -> Explanation:
+def _of_run(reference: str | None, store: Path | None) -> tuple[Explanation, str]:
+    """With the suite that the run is of."""
     from hockney.explain import explain_run
     from hockney.library import open_results
 
     with open_results(store) as results:
-        return explain_run(results.run("last" if reference is None else reference))
+        run = results.run("last" if reference is None else reference)
+        return explain_run(run), run.info.suite
 
 
 def _of_machine(name: str) -> Explanation:
@@ -72,7 +80,8 @@ def _of_machine(name: str) -> Explanation:
     return explain_machine(machines()[name])
 
 
-def _print(found: Explanation, *, everything: bool, lacking: bool) -> None:
+def _print(found: Explanation, *, everything: bool, lacking: bool, suite: str | None = None) -> None:
+    """`suite`: that of the run; None where nothing can be measured any more."""
     count = len(found.findings)
     render.title(f"{found.subject}: {counted(count, 'finding') if count else 'no findings'}", first=True)
     for note in found.notes:
@@ -86,11 +95,20 @@ def _print(found: Explanation, *, everything: bool, lacking: bool) -> None:
     _print_layers(found.layers)
     if found.lacking:
         render.title("What could not be looked for")
-        for name, reason in found.lacking if lacking else ():
-            render.item(f"{name}: {reason}", style="dim")
-        if not lacking:
-            names = "; ".join(dict.fromkeys(name for name, _ in found.lacking))
-            render.item(f"{names}. `--lacking` says what each needs.", style="dim")
+        if everything or lacking:
+            for name, reason in found.lacking:
+                render.item(f"{name}: {reason}", style="dim")
+        else:
+            _print_how_to_get(dict(found.lacking), suite)
+
+
+def _print_how_to_get(lacking: Mapping[str, str], suite: str | None) -> None:
+    """How much lacks, and which other runs have some of it that needs no more than a measurement."""
+    for other, where, possible in GOT_BY:
+        names = [name for name in possible if lacking.get(name, "").startswith("needs ")]
+        if names and suite not in (None, other):
+            render.item(f"For {', '.join(names)}: `hockney run {other}`{where}.", style="dim")
+    render.item(f"{counted(len(lacking), 'thing')} in all: `--lacking` says which, and what each needs.", style="dim")
 
 
 def _print_by_transport(findings: Sequence[Finding]) -> None:
@@ -137,13 +155,7 @@ def _print_lines(lines: Sequence[Line]) -> None:
     if not lines:
         return
     render.title("Straight lines through the times (t_0 + size / r_inf), by segment")
-    titles = ("sizes", "t_0", "r_inf", "n_1/2", "misses")
-    columns = [
-        Column("of", key=True),
-        *(Column(title, right=True) for title in titles),
-        Column("state"),
-        Column("ranks share"),
-    ]
+    columns = _fit_columns("t_0", "r_inf", "n_1/2", "misses")
     rows = [
         (
             f"{line.pattern} on {line.transport}" + (f", {counted(line.ranks, 'rank')}" if line.ranks != 2 else ""),
@@ -168,14 +180,7 @@ def _print_loggp(found: Sequence[Parameters]) -> None:
     if not found:
         return
     render.title("LogGP by segment of the half round trip")
-    titles = ("sizes", "L", "o_s", "o_r", "g", "1/G")
-    columns = [
-        Column("of", key=True),
-        *(Column(title, right=True) for title in titles),
-        Column("holds"),
-        Column("state"),
-        Column("ranks share"),
-    ]
+    columns = _fit_columns("L", "o_s", "o_r", "g", "1/G", "holds")
     holds = {True: "yes", False: "no", None: "not told"}
     rows = [
         (
@@ -197,6 +202,17 @@ def _print_loggp(found: Sequence[Parameters]) -> None:
         "holds: whether L, o_s and o_r are all above zero. Where one is below, both ends work on a message at once, "
         f"and LogGP does not describe the transport (docs/methods.md).{share}"
     )
+
+
+def _fit_columns(*titles: str) -> list[Column]:
+    """Of a table of what was fitted to curves: of what, its values, and where it holds."""
+    return [
+        Column("of", wrap=True, key=True),
+        Column("sizes", right=True, key=True),
+        *(Column(title, right=True) for title in titles),
+        Column("state", key=True),
+        Column("ranks share", key=True),
+    ]
 
 
 def _print_classed(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> str:
