@@ -540,7 +540,7 @@ def test_an_oversubscribed_figure_is_marked(tmp_path: Path, capsys: pytest.Captu
 
 def test_a_run_of_something_else_has_no_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "r.db"
-    store_run(path, "quick", [ONE_OF_EACH["atlas"]])
+    store_run(path, "oneway", [ONE_OF_EACH["atlas"]])
     assert call(["--store", str(path), "show", "last", "--tables"]) == 2
     assert "atlas, scabench, t3d, ancor, paragon" in capsys.readouterr().err
     store_run(path, "atlas", [ONE_OF_EACH["atlas"]])
