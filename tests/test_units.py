@@ -89,7 +89,7 @@ def test_parse_duration_refuses(text: str) -> None:
         units.parse_duration_s(text)
 
 
-@pytest.mark.parametrize(("text", "expected"), [("1%", 0.01), ("0.5 %", 0.005), (" 0.01 ", 0.01), ("99%", 0.99)])
+@pytest.mark.parametrize(("text", "expected"), [("1%", 0.01), ("0.5 %", 0.005), (" .1% ", 0.001), ("99%", 0.99)])
 def test_parse_fraction(text: str, expected: float) -> None:
     assert units.parse_fraction(text) == pytest.approx(expected)
 
@@ -100,7 +100,7 @@ def test_parse_fraction(text: str, expected: float) -> None:
         "",
         "%",
         "0",
-        "1",
+        "100",
         "100%",
         "-1%",
         "x",
@@ -115,7 +115,23 @@ def test_parse_fraction_refuses(text: str) -> None:
         units.parse_fraction(text)
 
 
-@pytest.mark.parametrize(("text", "expected"), [("5%", 0.05), ("0.05", 0.05), ("100%", 1.0), (" 250 % ", 2.5)])
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("0.5", "'0.5' could mean two things: write 0.5%, or 50%"),
+        (".9", "'.9' could mean two things: write .9%, or 90%"),
+        ("0.01", "'0.01' could mean two things: write 0.01%, or 1%"),
+        ("1", "'1' lacks its unit: write 1%"),
+        ("5", "'5' lacks its unit: write 5%"),
+        ("99.9", "'99.9' lacks its unit: write 99.9%"),
+    ],
+)
+def test_a_precision_without_its_unit_is_refused(text: str, said: str) -> None:
+    with pytest.raises(UsageError, match=f"^{said}$"):
+        units.parse_fraction(text)
+
+
+@pytest.mark.parametrize(("text", "expected"), [("5%", 0.05), (".5%", 0.005), ("100%", 1.0), (" 250 % ", 2.5)])
 def test_parse_increase(text: str, expected: float) -> None:
     assert units.parse_increase(text) == pytest.approx(expected)
 
@@ -126,6 +142,7 @@ def test_parse_increase(text: str, expected: float) -> None:
         ("", "is not a percentage above 0: write for example 1%"),
         ("0%", "is not a percentage above 0: write for example 1%"),
         ("-5%", "is not a percentage above 0: write for example 1%"),
+        ("0.5", "'0.5' could mean two things: write 0.5%, or 50%"),
         ("5", "'5' could mean two things: write 5%, or 500%"),
         ("1", "'1' could mean two things: write 1%, or 100%"),
         ("10000", "'10000' could mean two things: write 10000%, or 1000000%"),

@@ -6,6 +6,7 @@ any unit that people write.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 
@@ -16,7 +17,7 @@ RANKS_MAX = 4096  # likewise
 
 _SCALE = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _SIZE = re.compile(r"(\d+)\s*([KMG]?)(?:i?B)?", re.IGNORECASE)
-_FRACTION = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*(%?)")
+_PERCENTAGE = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*(%?)")
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|min|h)?")
 _QUANTITY = re.compile(r"(\d+(?:\.\d+)?)\s*([a-zA-Z/]+)")
 _MU = str.maketrans("\N{MICRO SIGN}\N{GREEK SMALL LETTER MU}", "uu")  # two characters that look the same
@@ -75,26 +76,32 @@ def parse_duration_s(text: str) -> float:
 
 
 def parse_fraction(text: str) -> float:
-    """`1%`, `0.5 %` or `0.01` -> a fraction between 0 and 1. Raises UsageError."""
-    value = _part(text)
+    """`1%` or `0.5 %` -> a fraction between 0 and 1. Raises UsageError."""
+    value = _part(text, below=1.0)
     if not 0 < value < 1:
         raise UsageError(f"'{text}' is not a precision, above 0 % and below 100 %: write for example 1%")
     return value
 
 
 def parse_increase(text: str) -> float:
-    """`5%`, `150 %` or `0.05` -> a part of what was, above 0. A plain 5 may mean either. Raises UsageError."""
-    value = _part(text)
-    if value >= 1 and "%" not in text:
-        raise UsageError(f"'{text}' could mean two things: write {text.strip()}%, or {percent_digits(value)}%")
+    """`5%` or `150 %` -> a part of what was, above 0. Raises UsageError."""
+    value = _part(text, below=math.inf)
     if value <= 0:
         raise UsageError(f"'{text}' is not a percentage above 0: write for example 1%")
     return value
 
 
-def _part(text: str) -> float:
-    match = _FRACTION.fullmatch(text.strip())
-    return float(match[1]) / (100 if match[2] else 1) if match else 0.0
+def _part(text: str, *, below: float) -> float:
+    """A percentage as a part of 1; of what is none 0. A number alone may mean a part or per cent: UsageError."""
+    match = _PERCENTAGE.fullmatch(text.strip())
+    if match is None:
+        return 0.0
+    number = float(match[1])
+    if match[2] or not 0 < number / 100 < below:
+        return number / 100
+    if number < below:
+        raise UsageError(f"'{text}' could mean two things: write {match[1]}%, or {percent_digits(number)}%")
+    raise UsageError(f"'{text}' lacks its unit: write {match[1]}%")
 
 
 def parse_time_ns(text: str) -> float:

@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from tests.cli.support import Cli
+import pytest
+from tests.cli.support import FACTS, PINGPONG, Cli, make_visit
 
+from hockney.cli.curves import why_no_intervals
+from hockney.cli.progress import Display
 from hockney.estimate import first_rounds_s
-from hockney.model import Point
+from hockney.library import Run
+from hockney.model import Launch, Point, PointStatus, RunInfo, RunStatus
 from hockney.store import Store
 
 
@@ -112,3 +116,46 @@ def test_a_barrier_has_no_size_to_be_said(cli: Cli) -> None:
     ended = cli("run", "barrier", "-t", "shm", "--time", "10ms", "--launches", "1")
     assert any(line.startswith("  first look: barrier on shm: ") for line in sentences(ended.stderr))
     assert "0 B" not in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("ranks", "cpus", "said"),
+    [
+        (1, (0,), "null: nothing; rank on CPU 0"),
+        (2, (3, 3), "null: nothing; ranks on CPU 3"),
+        (2, (0, 1), "null: nothing; ranks on CPUs 0, 1"),
+        (9, tuple(range(9)), "null: nothing; ranks on CPUs 0, 1, 2, 3, 4, 5, 6, 7, …"),
+    ],
+)
+def test_where_the_ranks_are(ranks: int, cpus: tuple[int, ...], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Display().launched(Launch("null", "nothing", ranks, 0.0, (), cpus, ("h",) * ranks, False, 20.0))
+    assert capsys.readouterr().err == f"{said}\n"
+
+
+def test_the_precision_that_was_asked_for_is_said(cli: Cli) -> None:
+    ended = cli("run", "barrier", "-t", "shm", "--time", "10ms", "--precision", "0.5%")
+    assert "1 point on 1 transport, until all are known to 0.5 %; after 10 ms" in sentences(ended.stderr)[0]
+
+
+@pytest.mark.parametrize(
+    ("status", "until", "advice"),
+    [
+        (RunStatus.INTERRUPTED, "", ""),
+        (RunStatus.DONE, " within --time 30 s", "; a new run needs a longer --time"),
+    ],
+)
+def test_of_a_run_that_was_stopped_early_is_said_what_was_not_reached(
+    tmp_path: Path, status: RunStatus, until: str, advice: str
+) -> None:
+    points = [replace(PINGPONG, bytes=size) for size in (8, 64, 1024)]
+    with Store.open(tmp_path / "r.db") as store:
+        info = RunInfo("hockney run mine", "mine", None, 1_760_000_000.0, 2, "0.1.0", FACTS, {"time_s": 30.0})
+        number = store.create_run(info, points)
+        launch = Launch("shm", "shared memory", 2, 1_760_000_000.0, ("worker",), (0, 1), ("h", "h"), False, 20.0)
+        store.write_round(number, [make_visit(points[0], store.add_launch(number, launch), 0, 50.0, 30.0)])
+        store.set_status(number, points[0], PointStatus.STOPPED)
+        store.finish_run(number, status)
+        assert why_no_intervals(Run(store, number)) == (
+            f"2 of 3 points were not reached, and 1 was measured only once{until}: too few visits for an interval. "
+            f"`hockney run --resume 1` goes on with it{advice}."
+        )

@@ -333,7 +333,7 @@ def test_command_on_an_unchanged_machine(tmp_path: Path) -> None:
         "--json",
     )
     assert done.stderr.count("ranks on CPUs") == 1  # said once, however many launches
-    assert done.stderr.count("until all are precise") == 1
+    assert done.stderr.count("until all are known to ") == 1
     document = json.loads(done.stdout)
     assert document["format"] == "hockney-check"
     assert document["exit_code"] == done.returncode

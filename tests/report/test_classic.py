@@ -155,7 +155,7 @@ def test_configuration_is_this_machines(tmp_path: Path) -> None:
     assert list(here) == list(contents("atlas")["configuration"])
     there, here_too = table.notes
     assert there.startswith("There: nodes of 20 MHz")
-    assert here_too == "Here: 2 ranks on CPUs 0. Within a host a message crosses no switch."
+    assert here_too == "Here: 2 ranks on CPU 0. Within a host a message crosses no switch."
 
 
 def test_every_published_atlas_figure_has_one_row(tmp_path: Path) -> None:

@@ -128,18 +128,24 @@ def why_no_intervals(run: Run) -> str | None:
     """Where most points were measured too seldom for an interval: how often, and the remedy. Else None."""
     from hockney.stats.interval import CONFIDENCE, order_ranks
 
-    made = [len(visits) for _, visits in run.summaries() if visits]
+    visited = run.summaries()
+    made = [len(visits) for _, visits in visited if visits]
     few = [visits for visits in made if order_ranks(visits, 0.5, CONFIDENCE) is None]
     if 2 * len(few) <= len(made):
         return None
     points = "Each point was" if len(few) == len(made) else f"{len(few)} of {len(made)} points were"
+    left = sum(series.status is PointStatus.PENDING and not visits for series, visits in visited)
+    if left:
+        not_reached = f"{left} of {left + len(made)} points {'was' if left == 1 else 'were'} not reached"
+        points = f"{not_reached}, and {len(few)} {'was' if len(few) == 1 else 'were'}"
     most = max(few)
     often = "once" if most == 1 else f"{most} times" + (" at most" if min(few) < most else "")
     time_s = run.info.plan.get("time_s")
-    until = f" within --time {format_duration_s(time_s)}" if time_s and run.status is RunStatus.DONE else ""
+    is_time_up = run.status in (RunStatus.DONE, RunStatus.PARTIAL)
+    until = f" within --time {format_duration_s(time_s)}" if time_s and is_time_up else ""
     return (
         f"{points} measured only {often}{until}: too few visits for an interval. "
-        f"`hockney run --resume {run.id}` goes on with it; a new run needs a longer --time."
+        f"`hockney run --resume {run.id}` goes on with it{'; a new run needs a longer --time' if is_time_up else ''}."
     )
 
 

@@ -19,10 +19,18 @@ from hockney.estimate import FIRST_ROUNDS_MIN, first_rounds_s
 from hockney.model import Launch, Point, PointStatus, Visit
 from hockney.plan import CurveKey, Plan, curve_of
 from hockney.sampler import Progress
-from hockney.units import counted, format_duration_s, format_ns
+from hockney.units import counted, format_duration_s, format_ns, percent_digits
 
 _REDRAW_S = 0.25
 _ENOUGH = 6  # as long as the first round, for intervals: later rounds are shorter, and ten visits wanted
+
+
+def _places(launch: Launch) -> str:
+    """The CPU of each rank; one that all are on is said once."""
+    ranks = "rank" if launch.ranks == 1 else "ranks"
+    if len(set(launch.cpus)) == 1:
+        return f"{ranks} on CPU {launch.cpus[0]}"
+    return f"{ranks} on CPUs {', '.join(map(str, launch.cpus[:8]))}{', …' if len(launch.cpus) > 8 else ''}"
 
 
 class Display:
@@ -61,7 +69,7 @@ class Display:
             transports = len({point.transport for point in plan.points})
             self.say(
                 f"run {run_id}{' goes on' if goes_on else ''}: {points} on "
-                f"{counted(transports, 'transport')}, until all are precise; after "
+                f"{counted(transports, 'transport')}, until all are known to {percent_digits(plan.precision)} %; after "
                 f"{format_duration_s(plan.time_s)} it ends, but {least}; "
                 "Ctrl-C keeps what is measured"
             )
@@ -94,8 +102,7 @@ class Display:
         if self._plan is not None and self._launch not in (None, launch.index):
             self._unseen = set(self._plan.points)
         self._launch = launch.index
-        cpus = ", ".join(str(cpu) for cpu in launch.cpus[:8]) + (", …" if len(launch.cpus) > 8 else "")
-        job = f"{launch.transport}: {launch.library}; ranks on CPUs {cpus}"
+        job = f"{launch.transport}: {launch.library}; {_places(launch)}"
         if job not in self._jobs:
             self._jobs.add(job)
             self.say(job)

@@ -44,3 +44,8 @@ def format_cpus(cpus: Iterable[int]) -> str:
         else:
             spans.append([cpu, cpu])
     return ",".join(f"{low}-{high}" if high > low else f"{low}" for low, high in spans)
+
+
+def named_cpus(text: str) -> str:
+    """`0-2,8`, as Linux writes them -> `CPUs 0-2,8`; `8` -> `CPU 8`."""
+    return f"CPU{'' if text.isdecimal() else 's'} {text}"

@@ -12,11 +12,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, WrapValidator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+)
+from pydantic_core import PydanticCustomError
 
 from hockney.errors import unknown
-from hockney.suites.forms import Check, read_model, said, said_of_all, some
+from hockney.suites.forms import FROM_FILE, Check, read_model, said, said_of_all, some
 from hockney.units import RANKS_MAX, parse_bytes, parse_duration_s, parse_fraction, parse_sizes
+
+LAUNCHES_MAX = 1000
 
 _FOLDER = Path(__file__).parent
 _CACHE_SHARE = re.compile(r"(?:([1-9]\d{0,3})\*)?L([1-9])(?:/([1-9]\d{0,3}))?")
@@ -59,6 +72,14 @@ def read_sizes(value: Any) -> Any:
     return (said(parse_bytes, str(value)),) if isinstance(value, int) else value
 
 
+def _read_fraction(value: Any, check: ValidatorFunctionWrapHandler, info: ValidationInfo) -> float:
+    """Of a number alone in a file nobody knows whether it is a part or per cent, as on the command line."""
+    fraction: float = check(said(parse_fraction, value) if isinstance(value, str) else value)
+    if info.context == FROM_FILE and not isinstance(value, str):
+        raise PydanticCustomError("bare_number", "")
+    return fraction
+
+
 def _listed(value: Any) -> Any:
     return (value,) if isinstance(value, (int, str)) else value
 
@@ -84,10 +105,10 @@ Seconds = Annotated[
 Options = Annotated[dict[str, str], BeforeValidator(_texts)]
 Fraction = Annotated[
     float,
-    Field(strict=True, gt=0, lt=1, allow_inf_nan=False),
-    BeforeValidator(lambda v: said(parse_fraction, v) if isinstance(v, str) else v),
+    Field(strict=True, gt=0, allow_inf_nan=False),
+    WrapValidator(_read_fraction),
 ]
-Launches = Annotated[int, Field(ge=1, le=1000, strict=True)]
+Launches = Annotated[int, Field(ge=1, le=LAUNCHES_MAX, strict=True)]
 
 
 class Series(BaseModel):

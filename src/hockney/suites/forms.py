@@ -20,6 +20,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+FROM_FILE = "file"  # the context of what a person wrote, which may mean two things; code means what it says
 _SHOWN_MAX = 40  # characters of a wrong value
 Model = TypeVar("Model", bound=BaseModel)
 Check = Callable[[dict[str, Any]], list[tuple[str, str]]]
@@ -39,6 +40,7 @@ _WRONG = {
     "dict_type": "is not a table",
     "model_type": "is not a table",
     "tuple_type": "is not a list",
+    "bare_number": "lacks its unit, %",
 }
 # How a key is written where it is right.
 _EXAMPLES = {
@@ -116,7 +118,7 @@ def read_model(path: Path, what: str, whole: type[Model], part: type[BaseModel],
         raise UsageError(f"{path} is not TOML: {error}") from error
     wrong = check(content) if check is not None else []
     try:
-        model = whole.model_validate(content)
+        model = whole.model_validate(content, context=FROM_FILE)
     except ValidationError as error:
         wrong = _form_errors(error, whole, part) + wrong
     if wrong:

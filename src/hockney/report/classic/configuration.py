@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hockney.library import Run
-from hockney.machine.files import format_cpus
+from hockney.machine.files import format_cpus, named_cpus
 from hockney.report.classic.layout import contents
 from hockney.report.classic.values import Column, Table
 from hockney.units import counted, format_bytes, format_ns
@@ -116,7 +116,8 @@ def _placements(run: Run) -> list[str]:
             cpus = format_cpus(tuple(sorted({cpu for cpu in launch.cpus if cpu >= 0}))) or "unknown"
             placed.setdefault((cpus, tuple(dict.fromkeys(launch.hosts))), set()).add(launch.ranks)
     words = [
-        f"{', '.join(map(str, sorted(ranks)))} ranks on CPUs {cpus}{f' of {_joined(hosts)}' if len(hosts) > 1 else ''}"
+        f"{', '.join(map(str, sorted(ranks)))} ranks on {named_cpus(cpus)}"
+        + (f" of {_joined(hosts)}" if len(hosts) > 1 else "")
         for (cpus, hosts), ranks in sorted(placed.items())
     ]
     return [f"Here: {'; '.join(words)}. Within a host a message crosses no switch."] if words else []
