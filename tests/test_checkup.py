@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from hockney import checkup
 from hockney.checkup import Checkup, FloorSeen, Measured, check_up, summarize_floor
 from hockney.cli import run
-from hockney.machine import Moment
+from hockney.machine import Moment, facts
 from hockney.worker.catalogue import Catalogue
 from hockney.worker.errors import NoCompiler
 
@@ -60,6 +61,34 @@ def test_without_a_compiler_it_says_so_and_goes_on(
     assert "not measured: no C compiler found" in output
     assert "What is missing" in output
     assert "apt-get install gcc" in output
+
+
+def test_why_there_is_no_worker_and_what_to_do_stand_apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    missing = next(one for one in check_up(0.1).missing if one.name == "worker")
+    assert missing.why.startswith(f"cannot keep built workers in {tmp_path / 'file'}")
+    assert missing.how == "let XDG_CACHE_HOME name a folder that can be written"
+
+
+@pytest.mark.parametrize(
+    ("cpus", "said"),
+    [
+        (["0-1"], "one, CPUs 0-1"),
+        (["0"], "one, CPU 0"),
+        (["0-3,8-11", "4-7", ""], "3, CPUs 0-3,8-11 | CPUs 4-7 | memory only"),
+        ([], "unknown"),
+    ],
+)
+def test_nodes_are_counted_and_their_cpus_named(
+    cpus: list[str], said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known = facts()
+    known["topology"]["nodes"] = [{"cpus": one, "memory_bytes": None} for one in cpus]
+    monkeypatch.setattr(checkup, "check_up", lambda: Checkup(known, Moment(0.5), Measured(), (), ()))
+    assert run(["doctor"]) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("NUMA nodes")]
+    assert line.removeprefix("NUMA nodes").strip() == said
 
 
 def test_the_screen_without_facts(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -75,7 +75,7 @@ def check_up(duration_s: float = 1.5, *, clock: Callable[[], float] = time.monot
         missing += catalogue.missing
         measured = _measure(catalogue, duration_s, clock)
     except WorkerError as error:
-        missing.append(Missing("worker", "none could be built or started", str(error)))
+        missing.append(Missing("worker", error.reason, error.remedy or "mend that, or let CC name another compiler"))
         measured = Measured(why=str(error))
     if shutil.which("lstopo-no-graphics") is None:
         how = "install it, for example: apt-get install hwloc-nox"

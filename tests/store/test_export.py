@@ -119,7 +119,7 @@ def test_csv_says_unknown_by_an_empty_field(store: Store, full: int) -> None:
 
 def test_json_says_what_it_is_and_what_was_asked(store: Store, full: int) -> None:
     found = json_of(store, full)
-    assert (found["format"], found["version"]) == ("hockney-run", 1)
+    assert (found["format"], found["version"]) == ("hockney-export", 1)
     assert set(found) == {"format", "version", "run", "facts", "launches", "warnings", "series"}
     info = make_info()
     assert found["run"] == {

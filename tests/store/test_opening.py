@@ -95,6 +95,14 @@ def test_a_folder_that_can_hold_no_file(how: dict[str, bool]) -> None:
     assert "there is none, and its folder can't hold one" in refused(Path("/proc/results.db"), **how)
 
 
+@pytest.mark.parametrize("how", [{"readonly": True}, {"create": False}, {}])
+def test_what_keeps_nothing(path: Path, how: dict[str, bool]) -> None:
+    os.mkfifo(path)
+    for one in (Path("/dev/null"), path):
+        with pytest.raises(WrongStoreError, match=f"results file {one}: it is a device, a pipe or a socket, which "):
+            Store.open(one, **how)
+
+
 def test_names_with_unusual_characters(tmp_path: Path) -> None:
     path = tmp_path / "a b" / "100%?#" / "results.db"
     path.parent.mkdir(parents=True)

@@ -360,6 +360,8 @@ def test_run_is_found(store: Store, reference: str, expected: int) -> None:
         ("nightly~1", "unknown run 'nightly~1': 'nightly' names 1 run, the oldest is nightly~0, run 2"),
         ("zzz", "unknown run 'zzz': known are last, nightly, 3, 2, 1"),
         ("", "unknown run '': known are last, nightly, 3, 2, 1"),
+        ("~1", "unknown run '~1': did you mean 'last~1'?"),
+        ("~", "unknown run '~': did you mean 'last~1'?"),
         ("-1", "unknown run '-1': did you mean '1'?"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ import click
 from hockney.cli import render
 from hockney.cli.common import command
 from hockney.cli.render import Column
+from hockney.machine.files import named_cpus
 from hockney.units import format_bytes, format_ns
 
 if TYPE_CHECKING:
@@ -69,13 +71,19 @@ def _machine_rows(facts: dict[str, Any]) -> list[list[str]]:
         ["CPU", f"{cpu['model'] or 'unknown'}{frequency}"],
         ["cores", f"{cpu['cores']}{threads}, packages: {cpu['packages'] or '?'}, usable CPUs: {_usable(facts)}"],
         ["caches", caches or "unknown"],
-        ["NUMA nodes", " | ".join(node["cpus"] or "memory only" for node in facts["topology"]["nodes"]) or "unknown"],
+        ["NUMA nodes", _nodes([node["cpus"] for node in facts["topology"]["nodes"]])],
         ["memory", f"{memory['total_bytes'] / 2**30:.1f} GiB" if memory["total_bytes"] else "unknown"],
         ["governor, boost", f"{', '.join(cpu['governors']) or 'not in our hands'}, boost {boost}"],
         ["clock", facts["clock"]["source"] or "unknown"],
         ["system", f"{facts['os']['name'] or '?'}, {facts['os']['kernel']}{f', {inside}' if inside else ''}"],
         ["compiler", facts["software"]["c_compiler"] or "none"],
     ]
+
+
+def _nodes(cpus_of: Sequence[str]) -> str:
+    """How many there are, and the CPUs of each as Linux writes them; one of memory alone has none."""
+    each = [named_cpus(cpus) if cpus else "memory only" for cpus in cpus_of]
+    return f"{'one' if len(each) == 1 else len(each)}, {' | '.join(each)}" if each else "unknown"
 
 
 def _usable(facts: dict[str, Any]) -> str:

@@ -126,9 +126,9 @@ def _say_ending(outcome: Outcome, results: Store) -> None:
     path = results.path
     words = [f"run {outcome.run_id} is stored in {path}"]
     if outcome.status is RunStatus.INTERRUPTED:
-        words.append("it was stopped early: `hockney run --resume` goes on with it")
+        words.append(f"it was stopped early: `hockney run --resume {outcome.run_id}` goes on with it")
     elif outcome.status is RunStatus.PARTIAL and not outcome.failed:
-        words.append("nothing could be measured; `hockney show` says why")
+        words.append(f"nothing could be measured; `hockney show {outcome.run_id}` says why")
     elif outcome.status is RunStatus.PARTIAL:
         measured = any(visit.samples for visit in results.summaries(outcome.run_id))
         failed = f"{counted(outcome.failed, 'point')} failed, as `hockney show {outcome.run_id}` says"

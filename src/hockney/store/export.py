@@ -1,6 +1,6 @@
 """A run as CSV (a row per series and state of the machine) or JSON (everything), written to a text stream.
 
-The JSON has `"format": "hockney-run"` and `"version": 1`. The version grows when a name changes its meaning or goes;
+The JSON has `"format": "hockney-export"` and `"version": 1`. The version grows when a name changes its meaning or goes;
 new names may come at any time. Its parts: `run` (what was asked and how it ended), `facts` (the machine), `launches`,
 `warnings`, and `series`, each with its point, status, `figures` and `visits`; a visit carries `elapsed_ns`, per rank
 a list of samples, where they were asked for. Unknown is null. Names of quantities end in their unit.
@@ -19,7 +19,7 @@ from hockney.stats import UNKNOWN, Figure, State, figures_of
 from hockney.store.records import StoredPoint, StoredRun
 from hockney.store.store import Store
 
-FORMAT = "hockney-run"
+FORMAT = "hockney-export"
 VERSION = 1
 
 CSV_COLUMNS = (

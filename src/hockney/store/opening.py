@@ -166,6 +166,11 @@ def refuse_mistyped(path: Path) -> None:
         raise WrongStoreError(f"results file {path}: it is a folder; name a file with --store or HOCKNEY_STORE")
     elif not os.path.exists(path):  # noqa: PTH110
         _refuse_folder(path)
+    elif not os.path.isfile(path):  # noqa: PTH113
+        raise WrongStoreError(
+            f"results file {path}: it is a device, a pipe or a socket, which keeps nothing; name a file with "
+            "--store or HOCKNEY_STORE"
+        )
 
 
 def _refuse_folder(path: Path) -> None:

@@ -206,6 +206,8 @@ class Store:
             nearest = min(numbers, key=lambda run_id: abs(run_id - int(reference)))
             newest = "the newest" if nearest == numbers[0] else f"the newest {numbers[0]}"
             raise UsageError(f"there is no run {reference}: the nearest is {nearest}, {newest}")
+        if reference.startswith("~"):
+            raise UsageError(f"unknown run '{reference}': did you mean 'last{reference if reference[1:] else '~1'}'?")
         match = _REFERENCE.fullmatch(reference)
         name, back = (match["name"], int(match["back"] or 0)) if match else (reference, 0)
         named = numbers if name == "last" else [run_id for run_id, label in known if label == name]
@@ -345,4 +347,5 @@ class Store:
             (rounds,) = self._db.execute("SELECT rounds FROM run WHERE id = ?", (run_id,)).fetchone()
         except (sqlite3.Error, TypeError):
             return ""
-        return f"; stored up to here: {counted(rounds, 'round')}, and `hockney run --resume` goes on from there"
+        kept = counted(rounds, "round")
+        return f"; stored up to here: {kept}, and `hockney run --resume {run_id}` goes on from there"

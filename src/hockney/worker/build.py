@@ -257,7 +257,7 @@ def _run(plan: _Plan, room: Path, what: str, argv: Sequence[str], text: str = ""
         return
     said = done.stdout.decode(errors="replace")
     if "No space left on device" in said or "Disk quota exceeded" in said:
-        raise CacheUnusable(plan.folder, "the disk is full")
+        raise CacheUnusable(plan.folder)
     raise CompileFailed(name, what, said or f"no message from: {shlex.join(argv)}")
 
 

@@ -51,7 +51,7 @@ def scratch(folder: Path) -> Iterator[Path]:
 def unusable(folder: Path, error: OSError) -> CacheUnusable:
     """The system's error as one that says what to do."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return CacheUnusable(folder, "the disk is full")
+        return CacheUnusable(folder)
     return CacheUnusable(folder, error.strerror or str(error))
 
 

@@ -333,7 +333,7 @@ def load(*, recipe: Recipe | None = None, libraries: Sequence[Library] | None = 
             executable = build_worker(library.recipe)
             rows = describe(executable, is_wheel=library.is_wheel)["transports"]
         except (BuildError, ProtocolError) as error:
-            missing.append(Missing(library.id, str(error), REPAIR))
+            missing.append(Missing(library.id, error.reason, error.remedy or REPAIR))
             continue
         for row in rows:
             variant = row["name"].partition(":")[2]

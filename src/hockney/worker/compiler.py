@@ -58,12 +58,12 @@ def find_c_compiler() -> tuple[str, ...]:
     asked = shlex.split(os.environ.get("CC", ""))
     if asked:
         if shutil.which(asked[0]) is None:
-            raise NoCompiler(f"no C compiler found: CC names '{asked[0]}', which is not here; install it or unset CC")
+            raise NoCompiler(f"no C compiler found: CC names '{asked[0]}', which is not here", "install it or unset CC")
         return tuple(asked)
     for name in ("cc", "gcc", "clang"):
         if shutil.which(name):
             return (name,)
-    raise NoCompiler(f"no C compiler found: cc, gcc and clang are not on PATH; install one with: {_how_to_install()}")
+    raise NoCompiler("no C compiler found: cc, gcc and clang are not on PATH", f"install one with: {_how_to_install()}")
 
 
 def identify(argv: Sequence[str], probes: Probes, *, wrapper: bool) -> Compiler:
@@ -73,7 +73,7 @@ def identify(argv: Sequence[str], probes: Probes, *, wrapper: bool) -> Compiler:
     """
     path = shutil.which(argv[0])
     if path is None:
-        raise NoCompiler(f"no C compiler found: '{argv[0]}' is not on PATH; install one with: {_how_to_install()}")
+        raise NoCompiler(f"no C compiler found: '{argv[0]}' is not on PATH", f"install one with: {_how_to_install()}")
     kind = "wrapper" if wrapper else "compiler"
     key = [kind, path, *argv[1:], *(os.environ.get(name, "") for name in _WRAPPED_COMPILER)]
     known = probes.get(key)

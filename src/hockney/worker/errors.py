@@ -22,7 +22,15 @@ from hockney.errors import HockneyError
 
 
 class WorkerError(HockneyError):
-    """Base of everything that can happen to a worker: to build, start, ask or end it."""
+    """Base of everything that can happen to a worker: to build, start, ask or end it.
+
+    The text is the `reason`, followed by the `remedy` where one is known.
+    """
+
+    def __init__(self, reason: str, remedy: str = "") -> None:
+        self.reason = reason
+        self.remedy = remedy
+        super().__init__(f"{reason}; {remedy}" if remedy else reason)
 
 
 class BuildError(WorkerError):
@@ -43,13 +51,13 @@ class CompileFailed(BuildError):
 
 
 class CacheUnusable(BuildError):
-    """The folder for built workers can't be used; the text names it and the remedy."""
+    """The folder for built workers can't be used; the text names it and the remedy. No `reason`: its disk is full."""
 
-    def __init__(self, folder: Path, reason: str) -> None:
+    def __init__(self, folder: Path, reason: str | None = None) -> None:
         self.folder = folder
         super().__init__(
-            f"cannot keep built workers in {folder}: {reason}; "
-            "make room there, or let XDG_CACHE_HOME name a folder that can be written"
+            f"cannot keep built workers in {folder}: {reason or 'the disk is full'}",
+            f"{'' if reason else 'make room there, or '}let XDG_CACHE_HOME name a folder that can be written",
         )
 
 
