@@ -18,7 +18,6 @@ from hockney.cli.commands import COMMANDS, hockney
 from hockney.compare.expect import load_expectations
 from hockney.inventory import take_inventory
 from hockney.stats.shift import launches_needed
-from hockney.units import parse_sizes
 from hockney.worker.build import build_worker
 from hockney.worker.catalogue import describe, load, split_name
 
@@ -122,9 +121,7 @@ def test_command_lines_in_the_documents_are_understood() -> None:
         words = dict(context.params)
         if words["what"] and not words["what"].endswith(".toml"):
             find_suite(words["what"])
-        read_wishes(words)
-        if words["sizes"]:
-            assert parse_sizes(words["sizes"])
+        assert bool(read_wishes(words).sizes) == bool(words["sizes"])
 
 
 def test_no_page_names_a_place_of_somebodys_machine() -> None:
@@ -190,7 +187,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_tutorials_commands_work(place: Path) -> None:
     assert (place / "first.csv").read_text().count("\n") > 3
-    assert json.loads((place / "first.json").read_text())["format"] == "hockney-run"
+    assert json.loads((place / "first.json").read_text())["format"] == "hockney-export"
 
 
 def test_the_tutorials_program_works(place: Path) -> None:

@@ -411,8 +411,43 @@ def test_show_filters(filled_store: Path, capsys: pytest.CaptureFixture[str]) ->
 
 
 @pytest.mark.parametrize(
+    ("arguments", "found"),
+    [
+        (["-t", "mpi@openmpi"], {"mpi@openmpi-4.1.4"}),
+        (["-t", "mpi,tcp"], {"mpi@openmpi-4.1.4", "tcp"}),
+        (["-t", "shm", "-t", "tcp"], {"shm", "tcp"}),
+        (["-t", "t*", "--pattern", "pingpong,barrier"], {"tcp"}),
+        (["--pattern", "alltoall", "--pattern", "barrier"], {"null", "shm"}),
+    ],
+)
+def test_show_names_transports_as_run_does(
+    arguments: list[str], found: set[str], filled_store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = document(capsys, "show", "last", "--json", "--store", str(filled_store), *arguments)
+    assert {series["transport"] for series in shown["series"]} == found
+
+
+@pytest.mark.parametrize(
     ("arguments", "said"),
     [
+        (["show", "last", "-t", "shm,tpc"], "unknown transport in this run 'tpc': did you mean 'tcp'?"),
+        (["show", "last", "-t", "tcp", "--pattern", "barrier"], "run 2 has no barrier on tcp"),
+        (["show", "last", "-t", ","], "--transport names nothing: leave it out, or say what"),
+        (["show", "~1"], "unknown run '~1': did you mean 'last~1'?"),
+        (
+            ["runs", "--label", "1"],
+            "--label takes RUN NAME, which is not all given: for example `hockney runs --label ",
+        ),
+        (["export", "-o"], "-o takes FILE, which is not given: for example `hockney export last --csv -o figures.csv"),
+        (["run", "pingpong", "--precision", "0.5"], "'0.5' could mean two things: write 0.5%, or 50%"),
+        (["run", "pingpong", "--launches", "abc"], "'abc' is not a number of launches: write 1 to 1000, for example "),
+        (["run", "pingpong", "--launches", "0"], "'0' is not a number of launches: write 1 to 1000, for example "),
+        (["run", "pingpong", "-t", "tpc", "-t", "shm"], "unknown transport 'tpc'"),
+        (["run", "pingpong", "--bytes", "8x", "--bytes", "8"], "'8x' is not a size"),
+        (
+            ["quick", "--label", ""],
+            "the label is empty: leave --label out, or give a name, for example --label before-",
+        ),
         (["show", "last", "--pattern", "pong"], "did you mean 'pingpong'?"),
         (["show", "last", "-t", "tpc"], "did you mean 'tcp'?"),
         (["show", "basse"], "did you mean 'base'?"),
@@ -420,10 +455,10 @@ def test_show_filters(filled_store: Path, capsys: pytest.CaptureFixture[str]) ->
         (["export", "77"], "no run 77"),
     ],
 )
-def test_names_that_are_not_there(
+def test_words_that_mean_nothing(
     arguments: list[str], said: str, filled_store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run([*arguments, "--store", str(filled_store)]) == 2
+    assert run(["--store", str(filled_store), *arguments]) == 2
     assert said in capsys.readouterr().err
 
 
@@ -484,7 +519,7 @@ def test_export_json_into_a_file(filled_store: Path, tmp_path: Path, capsys: pyt
     path = tmp_path / "run.json"
     assert run(["export", "2", "--json", "--samples", "-o", str(path), "--store", str(filled_store)]) == 0
     assert capsys.readouterr().out == ""
-    assert json.loads(path.read_text())["format"] == "hockney-run"
+    assert json.loads(path.read_text())["format"] == "hockney-export"
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -547,23 +582,24 @@ def test_a_pipe_gets_plain_text(arguments: tuple[str, ...], cli: Cli, filled_sto
     assert all(line == line.rstrip() for line in ended.stdout.splitlines())
 
 
-def test_a_terminal_gets_a_table(tmp_path: Path, filled_store: Path) -> None:
-    """With colours, and with lines that fit it."""
+@pytest.mark.parametrize("no_color", ["", "1"])
+def test_a_terminal_gets_a_table(tmp_path: Path, filled_store: Path, no_color: str) -> None:
+    """With colours and bold type unless NO_COLOR is set, and with lines that fit it."""
     code = (
         "import pty, sys; status = pty.spawn([sys.executable, '-m', 'hockney', 'show', 'last']); sys.exit(status >> 8)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
-        env=environment(tmp_path, HOCKNEY_STORE=str(filled_store), TERM="xterm", COLUMNS="120"),
+        env=environment(tmp_path, HOCKNEY_STORE=str(filled_store), TERM="xterm", COLUMNS="120", NO_COLOR=no_color),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         timeout=60,
         check=False,
     )
     assert done.returncode == 0
-    assert b"\x1b[1m" in done.stdout
+    assert (b"\x1b" in done.stdout) == (not no_color)
     assert "─".encode() in done.stdout
-    assert "NO_COLOR" in os.environ or b"95 % interval" in done.stdout
+    assert b"95 % interval" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,20 @@ class _Command(click.Command):
     """A command whose help ends with an example."""
 
     example = ""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click does; of an option without its value is said what it takes, with an example where there is one."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.BadOptionUsage as error:
+            name = error.option_name
+            option = next(option for option in self.params if name in option.opts)
+            if option.metavar is None:
+                raise  # a flag, which takes none
+            given = "is not given" if option.nargs == 1 else "is not all given"
+            line = next((line.strip() for line in self.example.splitlines() if f" {name} " in line), None)
+            more = f"for example `{line}`" if line else f"`{ctx.command_path} --help` says more"
+            raise UsageError(f"{name} takes {option.metavar}, which {given}: {more}") from error
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write_paragraph()
@@ -84,6 +98,14 @@ def run_argument(function: Function) -> Function:
     Where none is named it is the last: what is shown has its number.
     """
     return click.argument("reference", metavar="[RUN]", default="last", shell_complete=complete.runs)(function)
+
+
+def names(option: str, texts: Sequence[str]) -> tuple[str, ...]:
+    """Words between commas, of each time that the option was given; none where it was not."""
+    found = tuple(word.strip() for text in texts for word in text.split(",") if word.strip())
+    if texts and not found:
+        raise UsageError(f"{option} names nothing: leave it out, or say what")
+    return found
 
 
 def refuse_unwritable(path: Path) -> None:

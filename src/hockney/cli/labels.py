@@ -18,7 +18,9 @@ def check_label(label: str | None) -> None:
     """A label must be able to name its run. Raises UsageError."""
     if label is None:
         return
-    if not label.strip() or label.isdecimal() or label == "last" or "~" in label:
+    if not label.strip():
+        raise UsageError("the label is empty: leave --label out, or give a name, for example --label before-upgrade")
+    if label.isdecimal() or label == "last" or "~" in label:
         raise UsageError(f"'{label}' cannot be a label: a number, 'last' and '~' already mean something; name it else")
     if not label.isprintable() or label.startswith("-") or len(label) > _LABEL_MAX:
         raise UsageError(f"a label is a line of {_LABEL_MAX} characters at most, and does not begin with '-'")

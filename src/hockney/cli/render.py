@@ -239,10 +239,13 @@ def warning_json(warning: Warning_) -> dict[str, str]:
 
 
 def _console(width: int | None = None) -> Console:
-    """One for each use: it holds nothing, and standard output may be another one in a test."""
+    """One for each use: it holds nothing, and standard output may be another one in a test.
+
+    With NO_COLOR rich would still write bold and dim.
+    """
     from rich.console import Console
 
-    return Console(highlight=False, width=width)
+    return Console(highlight=False, width=width, color_system=None if os.environ.get("NO_COLOR") else "auto")
 
 
 def _escaped(text: str) -> str:

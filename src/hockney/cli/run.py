@@ -22,12 +22,19 @@ hockney run --resume"""
 @click.option(
     "-t",
     "--transport",
+    multiple=True,
     metavar="NAME,…",
     help="Transports: tcp, tcp:spin, 'tcp*' (all of them), mpi, mpi@openmpi …; a suite's own, or shm and every MPI.",
     shell_complete=complete.transports,
 )
-@click.option("-n", "--ranks", metavar="N,…", help="Numbers of ranks.")
-@click.option("--bytes", "sizes", metavar="SIZES", help="Message sizes: 8, 0,8,1K or 1:1M for its powers of two.")
+@click.option("-n", "--ranks", multiple=True, metavar="N,…", help="Numbers of ranks.")
+@click.option(
+    "--bytes",
+    "sizes",
+    multiple=True,
+    metavar="SIZES",
+    help="Message sizes: 8, 0,8,1K or 1:1M for its powers of two.",
+)
 @click.option("-o", "--option", "options", multiple=True, metavar="NAME=VALUE", help="An option of the pattern.")
 @click.option(
     "--precision", metavar="PERCENT", help="End a point when its 95 % interval is within this; 1% if not said."
@@ -35,10 +42,10 @@ hockney run --resume"""
 @click.option("--time", "time_", metavar="DURATION", help="Stop measuring after this long.")
 @click.option(
     "--launches",
-    type=click.IntRange(1, 1000),
+    metavar="NUMBER",
     help="Start every job so often; a pattern alone: 6 times if there is time.",
 )
-@click.option("--hosts", metavar="HOST,…", help="Ranks on these hosts (MPI; tcp and udp through ssh).")
+@click.option("--hosts", multiple=True, metavar="HOST,…", help="Ranks on these hosts (MPI; tcp and udp through ssh).")
 @click.option(
     "--limit",
     metavar="DURATION",

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from hockney.cli import complete, fold, render
-from hockney.cli.common import command, run_argument
+from hockney.cli.common import command, names, run_argument
 from hockney.cli.curves import Curve, curves_of, definition_text, endings_of, figure_row, figures_in, why_no_intervals
 from hockney.cli.render import Column
 from hockney.cli.times import local_time
@@ -41,12 +41,15 @@ _OVER = {  # what visits in several launches mean, by what the figures of a tabl
     hockney show 12 --pattern pingpong --transport mpi""",
 )
 @run_argument
-@click.option("--pattern", metavar="NAME", help="Only this pattern.", shell_complete=complete.patterns)
+@click.option(
+    "--pattern", multiple=True, metavar="NAME,…", help="Only these patterns.", shell_complete=complete.patterns
+)
 @click.option(
     "-t",
     "--transport",
-    metavar="NAME",
-    help="Only this transport; mpi stands for every MPI.",
+    multiple=True,
+    metavar="NAME,…",
+    help="Only these transports, named as for `hockney run`: tcp, 'tcp*', mpi, mpi@openmpi …",
     shell_complete=complete.transports,
 )
 @click.option("--state", metavar="STATE", help="Only figures of this state.", shell_complete=complete.states)
@@ -58,8 +61,8 @@ _OVER = {  # what visits in several launches mean, by what the figures of a tabl
 )
 def show(
     reference: str,
-    pattern: str | None,
-    transport: str | None,
+    pattern: tuple[str, ...],
+    transport: tuple[str, ...],
     state: str | None,
     states: bool,
     tables: bool,
@@ -139,15 +142,30 @@ def run_as_json(run: Run, series: Sequence[Series] | None = None, *, state: str 
     return {**_run_json(run), "series": [series_json(one, figures_in(one, state)) for one in shown]}
 
 
-def _select(run: Run, pattern: str | None, transport: str | None) -> list[Series]:
-    found = run.find(pattern=pattern, transport=transport)
-    if not found:
-        points = [series.point for series in run.series]
-        if pattern is not None and pattern not in {point.pattern for point in points}:
-            raise unknown("pattern in this run", pattern, dict.fromkeys(point.pattern for point in points))
-        if transport is not None:
-            raise unknown("transport in this run", transport, dict.fromkeys(point.transport for point in points))
+def _select(run: Run, pattern: Sequence[str], transport: Sequence[str]) -> Sequence[Series]:
+    """The series of these patterns on these transports, which are named as for `run`; none named: of all."""
+    patterns = _meant("pattern", names("--pattern", pattern), (one.point.pattern for one in run.series), str.__eq__)
+    words = names("--transport", transport)
+    transports = _meant("transport", words, (one.point.transport for one in run.series), _names_transport)
+    found = [one for one in run.series if one.point.pattern in patterns and one.point.transport in transports]
+    if not found and run.series:
+        raise UsageError(f"run {run.id} has no {' or '.join(patterns)} on {' or '.join(transports)}")
     return found
+
+
+def _names_transport(word: str, name: str) -> bool:
+    from hockney.worker.catalogue import matches  # 25 ms, and only who names one waits for it
+
+    return matches(word, name)
+
+
+def _meant(kind: str, words: Sequence[str], there: Iterable[str], matches: Callable[[str, str], bool]) -> list[str]:
+    """The names there that words mean; without any word all. Raises UsageError for a word that means none."""
+    known = list(dict.fromkeys(there))
+    for word in words:
+        if not any(matches(word, name) for name in known):
+            raise unknown(f"{kind} in this run", word, known)
+    return [name for name in known if not words or any(matches(word, name) for word in words)]
 
 
 def _refuse_unseen(state: str, series: Sequence[Series]) -> None:

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from hockney.cli.common import names
 from hockney.errors import UsageError, unknown
 from hockney.plan import Wishes, check_words, pattern_suite
-from hockney.suites import Suite, builtin_names, load_suite
+from hockney.suites import LAUNCHES_MAX, Suite, builtin_names, load_suite
 from hockney.units import RANKS_MAX, parse_duration_s, parse_fraction, parse_sizes
 from hockney.worker.catalogue import load, matches, native_patterns
 
@@ -49,31 +50,29 @@ def read_wishes(words: Mapping[str, Any]) -> Wishes:
     if limit_s is not None and not 1 <= limit_s <= _LIMIT_MAX_S:
         raise UsageError(f"a time limit is 1s to 24h, not {words['limit']}")
     return Wishes(
-        transports=_names("--transport", words["transport"]),
-        ranks=tuple(_ranks(word) for word in _names("--ranks", words["ranks"])),
-        sizes=() if words["sizes"] is None else parse_sizes(words["sizes"]),
+        transports=names("--transport", words["transport"]),
+        ranks=tuple(_ranks(word) for word in names("--ranks", words["ranks"])),
+        sizes=parse_sizes(",".join(words["sizes"])) if words["sizes"] else (),
         options=tuple(_pair(word) for word in words["options"]),
         precision=None if words["precision"] is None else parse_fraction(words["precision"]),
         time_s=None if words["time_"] is None else parse_duration_s(words["time_"]),
-        launches=words["launches"],
+        launches=None if words["launches"] is None else _launches(words["launches"]),
         oversubscribe=words["oversubscribe"],
-        hosts=_names("--hosts", words["hosts"]),
+        hosts=names("--hosts", words["hosts"]),
         timeout_s=None if limit_s is None else round(limit_s),
         refine=words["refine"],
     )
 
 
-def _names(option: str, text: str | None) -> tuple[str, ...]:
-    """Words between commas; none where the option was not given."""
-    names = tuple(word.strip() for word in (text or "").split(",") if word.strip())
-    if text is not None and not names:
-        raise UsageError(f"{option} names nothing: leave it out, or say what")
-    return names
-
-
 def _ranks(word: str) -> int:
     if not (word.isascii() and word.isdigit() and 1 <= int(word) <= RANKS_MAX):
         raise UsageError(f"'{word}' is not a number of ranks: write 2, or several as 2,4,8 (at most {RANKS_MAX})")
+    return int(word)
+
+
+def _launches(word: str) -> int:
+    if not (word.isascii() and word.isdigit() and 1 <= int(word) <= LAUNCHES_MAX):
+        raise UsageError(f"'{word}' is not a number of launches: write 1 to {LAUNCHES_MAX}, for example --launches 6")
     return int(word)
 
 
