@@ -50,7 +50,7 @@ def print_sheet(sheet: Sheet, missing: Sequence[Missing] = ()) -> None:
     elif sheet.states:
         render.note(
             "No point was visited often enough for an interval: measure longer (--time), or go on with "
-            "`hockney run --resume`; `hockney show` has the medians so far.",
+            f"`hockney run --resume {sheet.run_id}`; `hockney show` has the medians so far.",
             style="yellow",
         )
     else:

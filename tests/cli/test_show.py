@@ -1,0 +1,235 @@
+"""`hockney show`: the figures of a run, what has none, and how both look."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from pathlib import Path
+
+import pytest
+from tests.builders import make_info, make_launch
+from tests.cli.support import LARGE, PINGPONG, Cli, make_visit
+
+from hockney.cli import run
+from hockney.model import Point, PointStatus, RunStatus
+from hockney.store import Store
+
+
+def test_show_gives_figures_per_state_with_definition(filled_store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["show", "last", "--store", str(filled_store)]) == 0
+    output = capsys.readouterr().out
+    assert "pingpong on shm, 2 ranks" in output
+    near = next(line for line in output.splitlines() if " near " in line)
+    assert near.split()[:4] == ["8", "B", "41.0", "ns"]
+    assert "40.0 - 42.0 ns" in near
+    assert any(" far " in line for line in output.splitlines())
+    assert "Time: rank 0's time for one repetition, divided by 2; median over visits." in output
+    assert "shm: shared memory" in output
+
+
+def test_show_gives_reasons_warnings_and_scheduling_times(
+    filled_store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["show", "2", "--store", str(filled_store)]) == 0
+    output = capsys.readouterr().out
+    assert "rank 1 was killed by SIGKILL" in output
+    assert "null has no native alltoall" in output
+    assert "What limits precision\n! The governor is powersave. Change it." in output  # as on the data sheet
+    assert output.count("these are scheduling times") == 1
+
+
+def test_show_says_that_a_run_was_stopped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "r.db"
+    with Store.open(path) as store:
+        number = store.create_run(make_info(), [PINGPONG, LARGE])
+        store.write_round(number, [make_visit(PINGPONG, store.add_launch(number, make_launch()), 0, 40.0, 27.0)])
+        store.set_status(number, PINGPONG, PointStatus.STOPPED, "the run was stopped: no interval yet, 1 visits")
+        store.finish_run(number, RunStatus.INTERRUPTED)
+    assert run(["--store", str(path), "show", "last"]) == 0
+    output = capsys.readouterr().out
+    assert re.search(r"^ +8 B .* stopped$", output, re.MULTILINE)
+    assert re.search(r"64 KiB +pending +the run was stopped before it was reached$", output, re.MULTILINE)
+    assert run(["--store", str(path), "runs"]) == 0
+    assert "1/2" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("launches", "visits", "over", "note"),
+    [
+        ((1, 0), ["3"], "visits", ""),
+        ((5, 0), ["15 in 5"], "visits", "the median and its interval are over visits, because over launches"),
+        ((6, 0), ["18 in 6"], "launches", "the median and its interval are over the launches'."),
+        ((6, 2), ["18 in 6", "6 in 2"], "launches or visits", "from six on the median and its interval are over"),
+    ],
+)
+def test_show_says_over_how_many_launches_a_figure_is(
+    launches: tuple[int, int],
+    visits: list[str],
+    over: str,
+    note: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """`launches`: so many near, and so many far."""
+    path = tmp_path / "r.db"
+    with Store.open(path) as store:
+        number = store.create_run(make_info(), [PINGPONG])
+        for index, floor_ns in enumerate([27.0] * launches[0] + [184.0] * launches[1]):
+            launch = store.add_launch(number, make_launch(index=index))
+            for _ in range(3):
+                store.write_round(number, [make_visit(PINGPONG, launch, index, 40.0, floor_ns)])
+        store.finish_run(number, RunStatus.DONE)
+    assert run(["--store", str(path), "show", "last", "--states"]) == 0
+    output = capsys.readouterr().out
+    assert re.findall(r"^ *8 B .* ns +(\d+(?: in \d+)?)  ", output, re.MULTILINE) == visits
+    assert f"median over {over}." in output
+    assert "started once" not in output or launches == (1, 0)
+    assert ("Visits in so many launches:" in output) is bool(note)
+    assert note in output
+
+
+def narrow(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: int, *arguments: str) -> str:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert run(list(arguments)) == 0
+    return capsys.readouterr().out
+
+
+def test_a_narrow_table_says_what_it_leaves_out_or_is_divided(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What tells the rows of a part apart stands in each; nothing is said of visits where they are not shown."""
+    path = tmp_path / "r.db"
+    with Store.open(path) as store:
+        number = store.create_run(make_info(), [PINGPONG])
+        for index in range(12):
+            launch = store.add_launch(number, make_launch(index=index))
+            store.write_round(number, [make_visit(PINGPONG, launch, index, 40.0, 27.0 if index < 6 else 184.0)])
+        store.finish_run(number, RunStatus.DONE)
+    arguments = ("--store", str(path), "show", "last")
+    whole = narrow(capsys, monkeypatch, 200, *arguments)
+    assert "minimum" in whole
+    assert "Left out" not in whole
+    few = narrow(capsys, monkeypatch, 65, *arguments)
+    assert "Left out for want of width: minimum, visits; a larger COLUMNS or\n  --json shows them." in few
+    assert "Visits in so many" not in few
+    divided = narrow(capsys, monkeypatch, 50, *arguments)
+    assert "Left out" not in divided
+    assert "Visits in so many" in divided
+    assert re.findall(r"^ *8 B +(\w+)", divided, re.MULTILINE) == ["near", "far"] * 2
+
+
+def test_show_calls_nothing_precise_that_is_of_no_state(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "r.db"
+    with Store.open(path) as store:
+        number = store.create_run(make_info(), [PINGPONG])
+        launch = store.add_launch(number, make_launch())
+        for round_ in range(30):
+            visit = make_visit(PINGPONG, launch, round_, 40.0, 27.0 if round_ % 3 else 184.0)
+            mixed = dataclasses.replace(visit, floor_ns=(27.0, 184.0)) if round_ % 3 == 1 else visit
+            store.write_round(number, [mixed])
+        store.set_status(number, PINGPONG, PointStatus.PRECISE)
+        store.finish_run(number, RunStatus.DONE)
+    assert run(["--store", str(path), "show", "last"]) == 0
+    rows = re.findall(r"^ *8 B .*(near|far|mixed) .* (\S+)$", capsys.readouterr().out, re.MULTILINE)
+    assert rows == [("near", "precise"), ("far", "precise"), ("mixed", "-")]
+
+
+def test_show_says_nothing_of_intervals_where_there_is_no_figure(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "r.db"
+    with Store.open(path) as store:
+        number = store.create_run(make_info(), [PINGPONG])
+        store.add_launch(number, make_launch())
+        store.set_status(number, PINGPONG, PointStatus.FAILED, "rank 1 was killed by SIGKILL")
+        store.finish_run(number, RunStatus.PARTIAL)
+    assert run(["--store", str(path), "show", "last"]) == 0
+    output = capsys.readouterr().out
+    assert "killed by SIGKILL" in output
+    assert "interval" not in output
+
+
+def test_show_says_that_what_changes_from_start_to_start_is_in_no_interval(
+    filled_store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["--store", str(filled_store), "show", "last"]) == 0
+    assert "Every job was started once: what changes from start to start" in capsys.readouterr().out
+
+
+def test_show_names_the_class_of_ft_and_no_state_of_a_single_rank(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "r.db"
+    alone, both = Point("shm", "ft", 1, 0), Point("shm", "ft", 2, 0, (("class", "W"),))
+    with Store.open(path) as store:
+        number = store.create_run(make_info(), [alone, both, Point("shm", "ft", 4, 0)])
+        launch = store.add_launch(number, make_launch())
+        store.write_round(number, [make_visit(point, launch, 0, 1e6, None) for point in (alone, both)])
+        store.set_status(number, Point("shm", "ft", 4, 0), PointStatus.SKIPPED, "there are two CPUs")
+        store.finish_run(number, RunStatus.DONE)
+    assert run(["--store", str(path), "show", "last"]) == 0
+    output = capsys.readouterr().out
+    assert re.search(r"^ft on shm, 1 rank\n.*\nclass S .* -  ", output, re.MULTILINE)
+    assert re.search(r"^ft class=W on shm, 2 ranks\n.*\nclass W .* unknown  ", output, re.MULTILINE)
+    assert re.search(r"ft on shm, 4 ranks: class S +skipped", output)
+    assert "0 B" not in output
+
+
+def test_show_says_how_precise_a_figure_is_that_is_not_what_was_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also where it is the only one of a point that was called precise."""
+    path = tmp_path / "r.db"
+    with Store.open(path) as store:
+        number = store.create_run(make_info(), [PINGPONG])
+        launch = store.add_launch(number, make_launch())
+        for round_ in range(16):
+            store.write_round(number, [make_visit(PINGPONG, launch, round_, 40.0 + round_ % 3, 27.0)])
+        store.set_status(number, PINGPONG, PointStatus.PRECISE)
+        store.finish_run(number, RunStatus.DONE)
+    assert run(["--store", str(path), "show", "last"]) == 0
+    assert re.search(r"^ *8 B .* near .* 16  ±2\.5%$", capsys.readouterr().out, re.MULTILINE)
+
+
+def test_show_of_one_state(filled_store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["show", "last", "--store", str(filled_store), "--state"]
+    assert run([*arguments, "far"]) == 0
+    output = capsys.readouterr().out
+    assert re.search(r"^ *8 B .* far ", output, re.MULTILINE)
+    assert not re.search(r"^ *8 B .* near ", output, re.MULTILINE)
+    series = document(capsys, *arguments, "far", "--json")["series"]
+    assert {figure["state"] for one in series for figure in one["figures"]} == {"far"}
+    assert run([*arguments, "faar"]) == 2
+    assert capsys.readouterr().err == "hockney: no figure of state 'faar': there are far; near; unknown\n"
+    assert run([*arguments, "far", "--tables"]) == 2
+    assert "leave out --pattern, --transport and --state" in capsys.readouterr().err
+
+
+def test_states_are_completed(cli: Cli, filled_store: Path) -> None:
+    asked = {"_HOCKNEY_COMPLETE": "bash_complete", "HOCKNEY_STORE": str(filled_store)}
+    done = cli(**asked, COMP_WORDS="hockney show 2 --state f", COMP_CWORD="4")
+    assert done.stdout == "plain,far\n"
+
+
+def test_show_filters(filled_store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["show", "last", "--json", "--store", str(filled_store), "--transport", "mpi", "--pattern", "pingpong"]
+    (series,) = document(capsys, *arguments)["series"]
+    assert series["transport"] == "mpi@openmpi-4.1.4"
+    assert [figure["state"] for figure in series["figures"]] == ["near", "far"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "found"),
+    [
+        (["-t", "mpi@openmpi"], {"mpi@openmpi-4.1.4"}),
+        (["-t", "mpi,tcp"], {"mpi@openmpi-4.1.4", "tcp"}),
+        (["-t", "shm", "-t", "tcp"], {"shm", "tcp"}),
+        (["-t", "t*", "--pattern", "pingpong,barrier"], {"tcp"}),
+        (["--pattern", "alltoall", "--pattern", "barrier"], {"null", "shm"}),
+    ],
+)
+def test_show_names_transports_as_run_does(
+    arguments: list[str], found: set[str], filled_store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = document(capsys, "show", "last", "--json", "--store", str(filled_store), *arguments)
+    assert {series["transport"] for series in shown["series"]} == found
