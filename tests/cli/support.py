@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -10,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
+from hockney.cli import run
 from hockney.model import (
     Definition,
     Launch,
@@ -64,6 +67,16 @@ def call(folder: Path, *arguments: str, **variables: str) -> Ended:
         timeout=120,
         check=False,
     )
+
+
+def document(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    """What a command prints with --json among its arguments, where all goes well."""
+    assert run(arguments) == 0
+    output = capsys.readouterr()
+    assert output.err == ""
+    read: dict[str, Any] = json.loads(output.out)
+    assert read["version"] == 1
+    return read
 
 
 def make_visit(point: Point, launch_id: int, round_: int, time_ns: float, floor_ns: float | None) -> Visit:

@@ -11,12 +11,11 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import click
 import pytest
 from click.testing import CliRunner
-from tests.cli.support import Cli, environment
+from tests.cli.support import Cli, document, environment
 
 from hockney.cli import run
 from hockney.cli.commands import COMMANDS, hockney
@@ -28,15 +27,6 @@ def command(name: str) -> click.Command:
     found = hockney.get_command(click.Context(hockney), name)
     assert found is not None
     return found
-
-
-def document(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
-    assert run(arguments) == 0
-    output = capsys.readouterr()
-    assert output.err == ""
-    read: dict[str, Any] = json.loads(output.out)
-    assert read["version"] == 1
-    return read
 
 
 @pytest.mark.parametrize("name", COMMANDS)

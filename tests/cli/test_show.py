@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.builders import make_info, make_launch
-from tests.cli.support import LARGE, PINGPONG, Cli, make_visit
+from tests.cli.support import LARGE, PINGPONG, Cli, document, make_visit
 
 from hockney.cli import run
 from hockney.model import Point, PointStatus, RunStatus
