@@ -10,11 +10,11 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.builders import make_point
+from tests.builders import make_info, make_launch, make_point, make_visit
 from tests.cli.support import Cli, command_line, environment
 
 from hockney.cli import run
-from hockney.model import PointStatus
+from hockney.model import PointStatus, RunStatus
 from hockney.store import Store
 
 
@@ -45,6 +45,27 @@ def test_a_run_is_labelled_while_it_is_measured_and_a_killed_one_says_how_long_i
     assert "killed" in killed
     assert killed[-3:] == ["or", "more", "shm"]  # measured until its last visit, at the least
     assert "`hockney run --resume 1` goes on with it" in cli("show", "live").stdout
+
+
+def test_points_are_counted_alike_however_a_run_ends(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "results.db"
+    points = [make_point(size) for size in (8, 16, 32)]
+    with Store.open(path) as store:
+        for status in (RunStatus.DONE, RunStatus.INTERRUPTED, RunStatus.KILLED):
+            run_id = store.create_run(make_info(), points, {make_point(64): "too long"})
+            launch_id = store.add_launch(run_id, make_launch())
+            for round_ in range(2):
+                visits = [make_visit(point, launch_id=launch_id, round_=round_) for point in points[:2]]
+                store.write_round(run_id, visits)
+            store.set_status(run_id, points[0], PointStatus.PRECISE)
+            if status is RunStatus.DONE:
+                store.set_status(run_id, points[2], PointStatus.FAILED, "rank 1 was killed")
+            if status is not RunStatus.KILLED:
+                store.finish_run(run_id, status)
+    listed = cli("runs").stdout.splitlines()[-3:]
+    assert ["2/3" in line.split() for line in listed] == [True] * 3
+    runs = json.loads(cli("runs", "--json").stdout)["runs"]
+    assert [(one["visited_points"], one["planned_points"]) for one in runs] == [(2, 3)] * 3
 
 
 def wait_for_a_round(path: Path) -> None:

@@ -11,13 +11,10 @@ from hockney.cli import complete, render
 from hockney.cli.common import command
 from hockney.cli.render import Column
 from hockney.cli.times import local_time
-from hockney.model import PointStatus
 from hockney.units import format_duration_s
 
 if TYPE_CHECKING:
     from hockney.store import RunSummary
-
-_ENDED = (PointStatus.PRECISE, PointStatus.BUDGET, PointStatus.STOPPED)
 
 
 @command(
@@ -36,8 +33,9 @@ def runs(label: tuple[str, str] | None, *, as_json: bool, store: Path | None) ->
     """List the runs that are stored.
 
     A run is named by its number, by its label (the newest that has it; LABEL~1 is the one before), by `last`, or by
-    `last~1` for the one before. `measured` is how long each was, without the time before it was resumed; of one that
-    was killed, until its last measurement that is stored. With --label nothing is listed.
+    `last~1` for the one before. `points` counts those that were measured once at least, of all that were not skipped;
+    `show` says how each ended. `measured` is how long each run was, without the time before it was resumed; of one
+    that was killed, until its last measurement that is stored. With --label nothing is listed.
     """
     from hockney.store import Store, default_path
     from hockney.store.opening import refuse_mistyped
@@ -78,15 +76,13 @@ def _relabel(path: Path, reference: str, label: str, *, as_json: bool) -> None:
 
 
 def _row(run: RunSummary) -> list[str]:
-    asked = sum(run.points.values()) - run.points.get(PointStatus.SKIPPED, 0)
-    done = sum(run.points.get(status, 0) for status in _ENDED)
     return [
         str(run.id),
         run.label or "",
         run.suite,
         local_time(run.started_unix_s),
         run.status.value,
-        f"{done}/{asked}",
+        f"{run.visited}/{run.planned}",
         _measured(run),
         " ".join(run.transports),
     ]
@@ -111,5 +107,7 @@ def _as_json(run: RunSummary) -> dict[str, object]:
         "status": run.status.value,
         "rounds": run.rounds,
         "transports": list(run.transports),
+        "planned_points": run.planned,
+        "visited_points": run.visited,
         "points": {status.value: count for status, count in run.points.items()},
     }

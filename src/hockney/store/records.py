@@ -14,6 +14,7 @@ from hockney.stats.states import Signs
 class RunSummary:
     """One line of the list of runs. `points` counts them by status; statuses without a point are absent.
 
+    `planned` counts them without those that were skipped, `visited` those of these that were measured once at least.
     `seen_unix_s` is when it ended or, of one without an end, when it was last heard of; `idle_s` is how long it lay
     between its end and its going on; None in a run stored before that was noted.
     """
@@ -30,6 +31,11 @@ class RunSummary:
     rounds: int
     transports: tuple[str, ...]
     points: Mapping[PointStatus, int]
+    visited: int
+
+    @property
+    def planned(self) -> int:
+        return sum(self.points.values()) - self.points.get(PointStatus.SKIPPED, 0)
 
     @property
     def measured_s(self) -> float | None:

@@ -78,12 +78,13 @@ def run_of(row: Row, status: RunStatus, launches: Mapping[int, Launch], warnings
 
 
 def summary_of_run(
-    row: Row, status: RunStatus, transports: tuple[str, ...], points: Mapping[PointStatus, int]
+    row: Row, status: RunStatus, transports: tuple[str, ...], points: Mapping[PointStatus, int], visited: int
 ) -> RunSummary:
     """Row: id, label, command, suite, started, finished (unix_s), the stored status, rounds, idle_s, seen_unix_s."""
     run_id, label, command, suite, started_s, finished_s, _, rounds, idle_s, seen_s = row
     return RunSummary(
-        *(run_id, label, command, suite, started_s, finished_s, seen_s, idle_s, status, rounds), transports, points
+        *(run_id, label, command, suite, started_s, finished_s, seen_s, idle_s, status, rounds),
+        *(transports, points, visited),
     )
 
 

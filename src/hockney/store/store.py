@@ -170,13 +170,23 @@ class Store:
             of_run = points.setdefault(run_id, {})
             of_run[PointStatus(status)] = of_run.get(PointStatus(status), 0) + count
             transports.setdefault(run_id, set()).add(transport)
+        visited = self._all(
+            "SELECT run_id, count(*) FROM point WHERE status != ? AND EXISTS (SELECT 1 FROM visit WHERE point_id = "
+            "point.id) GROUP BY run_id",
+            PointStatus.SKIPPED.value,
+        )
+        visited_of = {int(run_id): int(count) for run_id, count in visited}
         found = self._all(
             "SELECT id, label, command, suite, started_unix_s, finished_unix_s, status, rounds, idle_s, "
             f"coalesce(finished_unix_s, {_SEEN}) FROM run ORDER BY id"
         )
         return [
             rows.summary_of_run(
-                row, self._status(row[0], row[6]), tuple(sorted(transports.get(row[0], ()))), points.get(row[0], {})
+                row,
+                self._status(row[0], row[6]),
+                tuple(sorted(transports.get(row[0], ()))),
+                points.get(row[0], {}),
+                visited_of.get(row[0], 0),
             )
             for row in found
         ]
