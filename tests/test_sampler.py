@@ -62,6 +62,27 @@ def test_a_first_repetition_that_is_long_only_because_it_is_the_first() -> None:
     assert notes.rounds[0][0].batch > 100
 
 
+def test_where_the_time_is_short_a_long_repetition_is_a_visit_earlier() -> None:
+    machine = Machine(lambda point: 0.1e9)
+    notes = sample(machine, plan_of(TCP), budget_s=5)
+    assert {(visit.batch, visit.elapsed_ns.shape[1]) for visit in machine.visits} == {(1, 1)}
+    assert len(notes.rounds) > 10, "with several samples there were too few visits"
+    plenty = sample(Machine(lambda point: 0.1e9), plan_of(TCP), budget_s=50)
+    assert plenty.rounds[0][0].elapsed_ns.shape[1] == 3
+
+
+def test_when_the_time_is_over_nothing_long_is_calibrated_twice() -> None:
+    machine = Machine(lambda point: 0.5e9)
+    sample(machine, plan_of(TCP), budget_s=1e-3)
+    assert len(machine.visits) == 2
+
+
+def test_what_was_long_only_as_the_first_is_no_visit_when_the_time_is_over_either() -> None:
+    machine = Machine(lambda point: 1.5e9 if not machine.visits else 30.0)
+    notes = sample(machine, plan_of(TCP), budget_s=1e-3)
+    assert notes.rounds[0][0].batch > 100
+
+
 def test_rounds_visit_every_unfinished_point_once_in_random_order() -> None:
     points = [Point("shm", "pingpong", 2, size) for size in range(20)]
     machine = Machine(lambda point: 100.0, noise=0.2)
@@ -135,9 +156,17 @@ def test_earlier_visits_of_a_resumed_run_count() -> None:
 def test_time_to_go_is_never_above_the_budget_and_ends_at_zero() -> None:
     machine = Machine(lambda point: 30.0)
     notes = sample(machine, plan_of(SHM, TCP), budget_s=50)
-    assert all(0 <= p.left_s <= 50 - p.elapsed_s for p in notes.progress)
-    assert notes.progress[-1].left_s == 0
+    assert all(0 <= p.left_s <= p.left_most_s == 50 - p.elapsed_s for p in notes.progress[:-1])
+    assert notes.progress[-1].left_s == notes.progress[-1].left_most_s == 0
     assert notes.progress[-1].finished == 2
+
+
+@pytest.mark.parametrize("budget_s", [0.8, 50])
+def test_time_to_go_is_no_less_than_a_point_must_be_watched(budget_s: float) -> None:
+    """However narrow its interval, and however quick its visits: it ends when they span a second."""
+    notes = sample(Machine(lambda point: 30.0), plan_of(SHM), budget_s=budget_s)
+    end_s = notes.progress[-1].elapsed_s
+    assert all(p.left_s >= end_s - p.elapsed_s - 0.05 for p in notes.progress)
 
 
 def test_sizes_are_added_around_a_jump_and_nowhere_else() -> None:

@@ -1,34 +1,66 @@
-"""How long a plan takes at the least, roughly, before anything of it is measured."""
+"""How long the first round of a plan takes, roughly, before anything of it is measured."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from hockney.model import Point
 from hockney.stats.npb import ft_class, ft_operations
 
+MIN_VISITS = 10  # to be called precise; fewer than six give no 95 % interval of a median at all
 SAMPLES_MIN = 3  # of a visit, unless a single one is long
-LONG_NS = 500_000_000  # a sample this long is a visit by itself, and what a warm-up would save is lost in it
+_LONG_NS = 500_000_000  # a sample this long is a visit by itself, and what a warm-up would save is lost in it
+_LONG_LEAST_NS = 50_000_000  # a tenth of it is so too, where the time is short
 FIRST_ROUNDS_MIN = 3  # in the time of fewer there are too few visits for any interval
+SPAN_S = 1.0  # of all launches: what slows a machine for a tenth of a second is then over, and shows in the interval
+_ENOUGH = 6  # as long as the first round, for intervals: later rounds are shorter, and ten visits wanted
 _FIRST_POINT_S = 0.015  # of the first round, seen with sockets and MPIs on two virtual CPUs
-_FIRST_START_S = 0.1  # likewise, of a job
+_FIRST_START_S = 0.02  # likewise, of a job,
+_FIRST_LIBRARY_START_S = 0.2  # and of one that a library's launcher starts
+_FIRST_BYTE_NS = 10.0  # likewise, of a long message: memory is touched, filled and verified, each message sent 8 times
+_NEXT_BYTE_NS = 3.0  # of every other message of its window
 _FT_PER_S = 2e9  # likewise, operations of FT on each rank
 
 
-def first_rounds_s(points: Sequence[Point], launches: int) -> float:
-    """What the first round of every launch takes: it is made whole, whatever the budget.
+def long_ns(points: int, time_s: float) -> float:
+    """How long a repetition is that makes a visit by itself, where so many points have this time for a launch.
 
-    Of long repetitions only those of FT are known beforehand.
+    Less where a point's share of the time has no room for enough visits of several samples and a warm-up.
     """
-    jobs = len({(point.transport, point.ranks) for point in points})
-    points_s = sum(_FIRST_POINT_S + _first_ft_s(point) for point in points)
-    return launches * (jobs * _FIRST_START_S + points_s)
+    share_ns = 1e9 * time_s / max(1, points)
+    return min(_LONG_NS, max(_LONG_LEAST_NS, share_ns / (MIN_VISITS * (SAMPLES_MIN + 1))))
 
 
-def _first_ft_s(point: Point) -> float:
+def first_rounds_s(points: Sequence[Point], launches: int, time_s: float) -> float:
+    """What the first round of every launch takes, of a run of time_s: it is made whole, whatever the budget.
+
+    Of long repetitions only those of long messages and of FT are known beforehand.
+    """
+    is_long_ns = long_ns(len(points), time_s / launches)
+    jobs = {(point.transport, point.ranks) for point in points}
+    starts_s = sum(_FIRST_LIBRARY_START_S if "@" in transport else _FIRST_START_S for transport, _ in jobs)
+    points_s = sum(_FIRST_POINT_S + _first_bytes_s(point) + _first_ft_s(point, is_long_ns) for point in points)
+    return launches * (starts_s + points_s)
+
+
+def enough_text(first_s: float, least_s: float = 0.0) -> str:
+    """A --time in which intervals can be had, where first rounds take first_s; no less than least_s."""
+    enough_s = max(_ENOUGH * first_s, 2 * SPAN_S, least_s)
+    return f"{math.ceil(enough_s)}s" if enough_s <= 120 else f"{math.ceil(enough_s / 60)}m"
+
+
+def _first_bytes_s(point: Point) -> float:
+    """Ranks are taken for as quick beside each other as two are, each as many times slower as they are more."""
+    window = int(dict(point.options).get("window", 1))
+    message_ns = _FIRST_BYTE_NS + _NEXT_BYTE_NS * (window - 1)
+    return point.bytes * message_ns * max(1.0, point.ranks / 2) / 1e9
+
+
+def _first_ft_s(point: Point, is_long_ns: float) -> float:
     class_ = ft_class(point)
     if class_ is None:
         return 0.0
     repetition_s = ft_operations(class_) / (_FT_PER_S * point.ranks)
     # Calibrated and measured: see Sampler._calibrate.
-    return repetition_s * (3 if repetition_s * 1e9 >= LONG_NS else 2 + 2 * (SAMPLES_MIN + 1))
+    return repetition_s * (3 if repetition_s * 1e9 >= is_long_ns else 2 + 2 * (SAMPLES_MIN + 1))

@@ -194,7 +194,7 @@ def _launches(points: Sequence[Point], time_s: float) -> int:
     A start decides where memory lies, and with it some per cent of a latency: a few starts are more than none only if
     they are enough to tell.
     """
-    least_s = max(_LAUNCHES * len(points) * _POINT_S, FIRST_ROUNDS_MIN * first_rounds_s(points, _LAUNCHES))
+    least_s = max(_LAUNCHES * len(points) * _POINT_S, FIRST_ROUNDS_MIN * first_rounds_s(points, _LAUNCHES, time_s))
     return _LAUNCHES if time_s >= least_s else 1
 
 

@@ -19,12 +19,13 @@ from typing import Any, Protocol
 
 from hockney import __version__
 from hockney.errors import HockneyError, UsageError
+from hockney.estimate import MIN_VISITS
 from hockney.instrument import WorkerPool
 from hockney.library import Run
 from hockney.machine import StealMeter, another_machine, choose_cpus, facts, usable_cpus, warnings_before
 from hockney.model import Definition, Launch, Point, PointStatus, RunInfo, RunStatus, Visit, Warning_
 from hockney.plan import Plan
-from hockney.sampler import MIN_VISITS, Progress, Sampler, reached_text
+from hockney.sampler import Progress, Sampler, reached_text
 from hockney.stats import MIXED, State, time_of
 from hockney.store import Store, VisitSummary
 from hockney.store.lock import alone
@@ -42,11 +43,11 @@ _WORST_FIRST = (
 class Display(Protocol):
     """Who shows a run while it goes on. Called between measurements only, so it may take some ms."""
 
-    def begun(self, run_id: int, plan: Plan, *, goes_on: bool, several: bool) -> None:
+    def begun(self, run_id: int, plan: Plan, *, goes_on: bool, several: bool, precise: int) -> None:
         """The run has a number; nothing is started yet.
 
         `goes_on`: rounds of it were measured before. `several`: it is of several launches, and each of the plan's is
-        made whole.
+        made whole. So many points are `precise` already, and are not measured unless beside others.
         """
         ...
 
@@ -71,7 +72,7 @@ class Display(Protocol):
 class _Start:
     """Where a run begins or goes on: the next round and launch, and the earlier visits that count.
 
-    `several`: it is judged over all its launches, these and those before.
+    `several`: it is judged over all its launches, these and those before. `precise`: so many points are it already.
     """
 
     seed: int
@@ -79,6 +80,7 @@ class _Start:
     round: int = 0
     launch: int = 0
     earlier: Sequence[Visit] = ()
+    precise: int = 0
 
 
 @dataclass(frozen=True)
@@ -117,8 +119,11 @@ class _Recorder:
             with _interrupts_wait():
                 self._store.write_round(self._run_id, visits)
         # Launches still to come will take about as long as this one.
-        later_s = self.launches_left * (progress.elapsed_s + progress.left_s)
-        self._display.progressed(replace(progress, left_s=progress.left_s + later_s))
+        left_s, most_s = (
+            one_s + self.launches_left * (progress.elapsed_s + one_s)
+            for one_s in (progress.left_s, progress.left_most_s)
+        )
+        self._display.progressed(replace(progress, left_s=left_s, left_most_s=most_s))
 
     def points_added(self, points: Sequence[Point]) -> None:
         self._store.add_points(self._run_id, points)
@@ -309,7 +314,8 @@ def _resume(run_id: int, catalogue: Catalogue, store: Store, display: Display) -
     if gone:
         raise UsageError(f"run {run_id} cannot go on: {', '.join(gone)} is not here any more")
     # A launch is judged by its own visits alone.
-    earlier = [visit for row in measurable for visit in store.visits(row)] if plan.launches == 1 else []
+    counts = plan.launches == 1
+    earlier = [visit for row in measurable for visit in store.visits(row)] if counts else []
     store.resume_run(run_id)
     start = _Start(
         seed=stored.info.seed + stored.rounds,
@@ -317,6 +323,7 @@ def _resume(run_id: int, catalogue: Catalogue, store: Store, display: Display) -
         round=stored.rounds,
         launch=begun,
         earlier=earlier,
+        precise=sum(row.status is PointStatus.PRECISE for row in measurable) if counts else 0,
     )
     return _carry_out(replace(plan, launches=max(1, launches_left)), catalogue, store, display, run_id, start)
 
@@ -357,7 +364,7 @@ def _carry_out(plan: Plan, catalogue: Catalogue, store: Store, display: Display,
     recorder = _Recorder(store, run_id, display, shares, losses)
     status = RunStatus.DONE
     try:
-        display.begun(run_id, plan, goes_on=start.round > 0, several=start.several)
+        display.begun(run_id, plan, goes_on=start.round > 0, several=start.several, precise=start.precise)
         _make_launches(plan, catalogue, recorder, start)
         if start.several:
             judge_over_launches(store, run_id, plan.precision)

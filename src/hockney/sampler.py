@@ -12,6 +12,7 @@ tested with a clock and a machine made up for the purpose.
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -20,7 +21,7 @@ from itertools import pairwise
 from typing import Protocol
 
 from hockney.errors import HockneyError
-from hockney.estimate import LONG_NS, SAMPLES_MIN
+from hockney.estimate import MIN_VISITS, SAMPLES_MIN, SPAN_S, long_ns
 from hockney.model import Point, PointStatus, Visit
 from hockney.plan import CurveKey, Plan, curve_of
 from hockney.refine import sizes_to_add
@@ -28,8 +29,6 @@ from hockney.stats.figures import signs_of
 from hockney.stats.interval import Interval, median
 from hockney.stats.states import MIXED, Signs, State, classify
 
-MIN_VISITS = 10  # to be called precise; fewer than six give no 95 % interval of a median at all
-_SPAN_S = 1.0  # of all launches: what slows a machine for a tenth of a second is then over, and shows in the interval
 _CALM_LOOKS = 2  # who stops at the first narrow interval stops at the lucky ones
 _PATIENCE = 3  # times MIN_VISITS
 _RETRIES_MAX = 10  # of a size that was seen in another state than its curve: some seconds, for the state to come back
@@ -92,13 +91,17 @@ class Observer(Protocol):
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run is. `left_s` is an estimate from what the unfinished points still need, never above the budget."""
+    """How far a run is. `left_most_s` is the rest of its budget, which it has to end in.
+
+    `left_s` estimates what the unfinished points still need if all goes well: intervals narrow, nothing is added.
+    """
 
     round: int
     points: int
     finished: int
     elapsed_s: float
     left_s: float
+    left_most_s: float
 
 
 @dataclass
@@ -182,7 +185,8 @@ class Sampler:
         self._observer = observer
         self._random = random.Random(seed)
         self._clock = clock
-        self._span_s = _SPAN_S / plan.launches
+        self._span_s = SPAN_S / plan.launches
+        self._deadline_s = math.inf
         self._round = self._first_round = start_round
         self._work = {point: _Work(point) for point in plan.points}
         self._pending: list[Visit] = []
@@ -209,10 +213,12 @@ class Sampler:
             active = self._judge(active)  # what was precise already stays so
             active += self._measure_again([work for work in active if work.point.role == "refined"], active)
         start_s = self._clock()  # only now: to judge many earlier visits may take longer than a short budget
+        self._deadline_s = start_s + budget_s
+        self._long_ns = long_ns(len(active), budget_s)
         try:
-            while active and self._clock() - start_s < budget_s:
-                self._one_round(active, start_s + budget_s)
-                over = self._clock() - start_s >= budget_s
+            while active and not self._is_over():
+                self._one_round(active)
+                over = self._is_over()
                 if over or self._visits_made() >= _LOOK_GROWTH * self._looked_at:
                     active = self._judge(active, refine=not over)
                 self._tell_round(active, start_s, budget_s)
@@ -239,15 +245,18 @@ class Sampler:
         """The plan's and those that were added."""
         return tuple(self._work)
 
+    def _is_over(self) -> bool:
+        return self._clock() >= self._deadline_s
+
     # ---- one round ---------------------------------------------------------------------------------------------------
 
-    def _one_round(self, active: list[_Work], deadline_s: float) -> None:
+    def _one_round(self, active: list[_Work]) -> None:
         order = active[:]
         if self._round > 0:  # the first goes through the plan as written, so that a first figure comes soon
             self._random.shuffle(order)
         for work in order:
             # The first round of a launch is always made whole: a figure with few visits is worth more than none.
-            if self._round > self._first_round and self._clock() >= deadline_s:
+            if self._round > self._first_round and self._is_over():
                 break
             begin_s = self._clock()
             try:
@@ -295,12 +304,10 @@ class Sampler:
         These samples only warm up; they are not kept.
         """
         work.wanted_ns = max(_BATCH_NS, 200 * self._instrument.clock_ns(work.point))
-        batch = 1
-        # By itself, so that a long repetition need not come twice within the limit; the first may be long as the first.
-        # On a transport that keeps requests, mpi:persistent, it does come twice, at every visit (docs/protocol.md).
-        if all(_batch_ns(self._measure(work, 1, samples=1, warmup=0)) >= LONG_NS for _ in range(2)):
+        if self._is_long(work):
             work.batch, work.samples, work.warmup = 1, 1, 0
             return
+        batch = 1
         for _ in range(_CALIBRATIONS_MAX):
             batch_ns = _batch_ns(self._measure(work, batch, samples=SAMPLES_MIN, warmup=1))
             repetition_ns = batch_ns / batch
@@ -308,6 +315,19 @@ class Sampler:
                 break
             batch = _grown(batch, batch_ns, work.wanted_ns)
         work.set_batch(batch, repetition_ns)
+
+    def _is_long(self, work: _Work) -> bool:
+        """Whether a repetition is a visit by itself. The first may be long as the first: a second one tells, in time.
+
+        By itself, so that a long one need not come twice within the limit. On a transport that keeps requests,
+        mpi:persistent, it does come twice, at every visit (docs/protocol.md).
+        """
+        for _ in range(2):
+            if _batch_ns(self._measure(work, 1, samples=1, warmup=0)) < self._long_ns:
+                return False
+            if self._is_over():
+                break
+        return True
 
     # ---- a look, after a round ---------------------------------------------------------------------------------------
 
@@ -425,17 +445,26 @@ class Sampler:
 
     def _tell_round(self, active: list[_Work], start_s: float, budget_s: float) -> None:
         elapsed_s = self._clock() - start_s
-        wanted_s = sum(work.cost_s * self._visits_wanted(work) for work in active)
-        left_s = min(wanted_s, max(0.0, budget_s - elapsed_s))
-        progress = Progress(self._round, len(self._work), self._finished, elapsed_s, left_s)
+        most_s = max(0.0, budget_s - elapsed_s) if active else 0.0
+        left_s = min(self._wanted_s(active), most_s)
+        progress = Progress(self._round, len(self._work), self._finished, elapsed_s, left_s, most_s)
         # Last, and let go of before they are told: an interrupt must neither lose a round nor tell it twice.
         visits, self._pending = self._pending, []
         self._observer.round_done(visits, progress)
 
+    def _wanted_s(self, active: Sequence[_Work]) -> float:
+        """For the visits that points still need, and no less than until the last may end: see `_judge`."""
+        known_s = [work.cost_s for work in active if work.cost_s]
+        usual_s = sum(known_s) / max(1, len(known_s))  # of one that was just added
+        visits_s = sum((work.cost_s or usual_s) * self._visits_wanted(work) for work in active)
+        now_s = self._clock()
+        begun_s = max((now_s if work.first_s is None else work.first_s for work in active), default=-math.inf)
+        return max(visits_s, begun_s + self._span_s - now_s)
+
     def _visits_wanted(self, work: _Work) -> float:
         """An interval narrows with the root of the number of visits."""
         done = len(work.signs)
-        least = max(1, MIN_VISITS - work.visits_since)
+        least = max(1, MIN_VISITS - work.visits_since, _CALM_LOOKS - work.calm)
         if work.precision is None:
             return least
         return max(least, done * ((work.precision / self._plan.precision) ** 2 - 1))

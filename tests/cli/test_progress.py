@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
+import threading
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.builders import make_launch
 from tests.cli.support import FACTS, PINGPONG, Cli, make_visit
 
 from hockney.cli.curves import why_no_intervals
-from hockney.cli.progress import Display
+from hockney.cli.progress import Display, _to_go
 from hockney.estimate import first_rounds_s
 from hockney.library import Run
 from hockney.model import Launch, Point, PointStatus, RunInfo, RunStatus
+from hockney.plan import Plan
+from hockney.sampler import Progress
 from hockney.store import Store
 
 
@@ -35,7 +40,7 @@ def test_too_short_a_time_is_said_before_anything_is_measured(cli: Cli) -> None:
 def test_a_first_round_that_takes_longer_than_asked_is_told_and_so_is_why_nothing_has_an_interval(cli: Cli) -> None:
     ended = cli("run", "pingpong", "-t", "shm", "--bytes", "8,64,1K", "--time", "1ms")
     said = sentences(ended.stderr)
-    assert said.count("1 ms are over: 2 points are still to be measured in this round, which takes longer") == 1
+    assert said.count("1 ms are over: 3 points are still to be measured in this round, which takes longer") == 1
     assert sum("are over" in line for line in said) == 1
     shown = ended.stdout.replace("\n  ", " ")
     assert shown.count("Each point was measured only once within --time 1 ms: too few visits for an interval.") == 1
@@ -49,7 +54,7 @@ def test_of_a_run_that_goes_on_only_what_is_left_is_said_to_be_measured_and_as_a
     again = sentences(cli("run", "--resume").stderr)
     assert again[0].startswith("run 1 goes on: 3 points on 1 transport, ")
     assert "after 1 ms it ends, but one whole round is made" in again[0]
-    assert "1 ms are over: 2 points are still to be measured in this round, which takes longer" in again
+    assert "1 ms are over: 3 points are still to be measured in this round, which takes longer" in again
     assert not any("--time" in line or "measured once" in line for line in again)
     with Store.open(tmp_path / "results.db") as store:
         done, *_ = store.points(1)
@@ -57,7 +62,10 @@ def test_of_a_run_that_goes_on_only_what_is_left_is_said_to_be_measured_and_as_a
         store.write_round(1, visits)
         store._db.execute("UPDATE run SET plan = json_set(plan, '$.precision', 0.9)")
     precise = sentences(cli("run", "--resume").stderr)
-    assert "1 ms are over: 1 point is still to be measured in this round, which takes longer" in precise
+    assert precise[0].startswith("run 1 goes on: 3 points on 1 transport, "), "none was precise so far"
+    assert "1 ms are over: 2 points are still to be measured in this round, which takes longer" in precise
+    again = sentences(cli("run", "--resume").stderr)
+    assert again[0].startswith("run 1 goes on: 2 of its 3 points on 1 transport, ")
 
 
 def test_of_several_launches_a_round_of_each_is_said_to_be_made_and_a_short_time_to_be_short(
@@ -86,12 +94,53 @@ def test_of_the_last_of_several_launches_a_short_time_is_said_to_be_short(cli: C
     assert again[1].endswith("; intervals take several times that")
 
 
-def test_ft_is_known_to_take_long() -> None:
-    def first_s(class_: str) -> float:
-        return first_rounds_s([Point("shm", "ft", 2, 0, (("class", class_),))], 1)
+def test_a_measurement_that_is_under_way_when_the_time_is_over_does_not_hide_it(tmp_path: Path) -> None:
+    display = Display()
+    said: list[str] = []
+    told = threading.Event()
+    display.say = lambda text: (said.append(text), told.set() if "over" in text else None)  # type: ignore[method-assign, assignment, func-returns-value]
+    points = (Point("shm", "pingpong", 2, 8), Point("shm", "pingpong", 2, 16))
+    plan = Plan("test", points, time_s=0.01, launches=3)
+    display.begun(1, plan, goes_on=True, several=False, precise=1)
+    display.point_ended(points[0], PointStatus.PRECISE, None)
+    display.launched(make_launch())
+    assert told.wait(10), "nothing comes back from a measurement, and nothing is said"
+    display.close()
+    assert said[-1] == (
+        "10 ms are over: 1 point is still to be measured in this round, which takes longer; 2 launches are to come"
+    )
 
-    assert first_s("S") < first_s("W") < first_s("A")
-    assert first_s("A") > 1
+
+def test_when_a_run_may_end_and_when_it_does_are_both_said() -> None:
+    progress = Progress(round=80, points=1, finished=0, elapsed_s=0.5, left_s=0.25, left_most_s=3)
+    assert _to_go(progress) == "250 ms to 3 s to go"
+    assert _to_go(replace(progress, left_s=3)) == "about 3 s to go"
+
+
+def test_long_messages_and_ft_are_known_to_take_long() -> None:
+    def first_s(*points: Point, launches: int = 1, time_s: float = 60) -> float:
+        return first_rounds_s(points, launches, time_s)
+
+    def ft(class_: str) -> Point:
+        return Point("shm", "ft", 2, 0, (("class", class_),))
+
+    assert first_s(ft("S")) < first_s(ft("W")) < first_s(ft("A"))
+    assert first_s(ft("A")) > 1
+    assert first_s(ft("W"), time_s=1) < first_s(ft("W")), "where the time is short fewer samples are taken"
+    short, long = Point("shm", "oneway", 2, 8), Point("shm", "oneway", 2, 1 << 30)
+    windowed = replace(long, options=(("window", "16"),))
+    assert first_s(short) < 0.1 < 5 < first_s(long) < first_s(windowed)
+    assert first_s(short, launches=1000) > 10
+    assert first_s(short) < first_s(replace(short, transport="mpi@openmpi-4.1.4"))
+
+
+def test_a_time_that_is_too_short_for_a_long_message_is_said_and_one_that_would_do(cli: Cli) -> None:
+    ended = cli("run", "pingpong", "-t", "shm", "--bytes", "32M", "--time", "50ms", "--launches", "1")
+    said = sentences(ended.stderr)
+    assert said[1].startswith("the time is too short: the first round takes about ")
+    assert " or more" not in said[1]
+    shown = ended.stdout.replace("\n  ", " ")
+    assert re.search(r"a new run needs a longer --time, for example --time [3-9]s\.", shown)
 
 
 def test_a_label_goes_to_the_newest_run_and_that_is_said(cli: Cli, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from hockney.estimate import MIN_VISITS, enough_text, first_rounds_s
 from hockney.model import Definition, Launch, Point, PointStatus, RunStatus
 from hockney.stats.npb import ft_class
 from hockney.stats.states import MIXED, UNKNOWN
@@ -141,11 +142,17 @@ def why_no_intervals(run: Run) -> str | None:
     most = max(few)
     often = "once" if most == 1 else f"{most} times" + (" at most" if min(few) < most else "")
     time_s = run.info.plan.get("time_s")
-    is_time_up = run.status in (RunStatus.DONE, RunStatus.PARTIAL)
-    until = f" within --time {format_duration_s(time_s)}" if time_s and is_time_up else ""
+    until = longer = ""
+    if run.status in (RunStatus.DONE, RunStatus.PARTIAL):
+        longer = "; a new run needs a longer --time"
+        if time_s:
+            until = f" within --time {format_duration_s(time_s)}"
+            measured = [series.point for series, visits in run.summaries() if visits]
+            first_s = first_rounds_s(measured, run.info.plan.get("launches", 1), time_s)
+            longer += f", for example --time {enough_text(first_s, time_s * MIN_VISITS / most)}"
     return (
         f"{points} measured only {often}{until}: too few visits for an interval. "
-        f"`hockney run --resume {run.id}` goes on with it{'; a new run needs a longer --time' if is_time_up else ''}."
+        f"`hockney run --resume {run.id}` goes on with it{longer}."
     )
 
 

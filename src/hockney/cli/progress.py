@@ -2,7 +2,7 @@
 
 On a terminal one line is rewritten at most a few times a second, and only between measurements: on a small machine the
 display would disturb what it shows. In a pipe there is a line for each job that comes up, its first figure, and each
-failure.
+failure. Only that the time is over is said at once, whatever is being measured.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ from __future__ import annotations
 import math
 import shutil
 import sys
+import threading
 import time
 
 from hockney.cli.curves import size_text, sizes_text
 from hockney.cli.render import wrapped
 from hockney.cli.streams import silence
-from hockney.estimate import FIRST_ROUNDS_MIN, first_rounds_s
+from hockney.estimate import FIRST_ROUNDS_MIN, enough_text, first_rounds_s
 from hockney.model import Launch, Point, PointStatus, Visit
 from hockney.plan import CurveKey, Plan, curve_of
 from hockney.sampler import Progress
 from hockney.units import counted, format_duration_s, format_ns, percent_digits
 
 _REDRAW_S = 0.25
-_ENOUGH = 6  # as long as the first round, for intervals: later rounds are shorter, and ten visits wanted
 
 
 def _places(launch: Launch) -> str:
@@ -52,9 +52,12 @@ class Display:
         self._failed: dict[tuple[CurveKey, str | None], list[Point]] = {}  # and not yet said
         self._told: set[str] = set()
         self._unseen: set[Point] = set()  # points that the first round of this launch has still to visit
+        self._launches_left = 0  # after the one under way
         self._deadline_s = math.inf
+        self._alarm: threading.Timer | None = None  # when the time is over, a measurement may be under way for long
+        self._writing = threading.RLock()
 
-    def begun(self, run_id: int, plan: Plan, *, goes_on: bool, several: bool) -> None:
+    def begun(self, run_id: int, plan: Plan, *, goes_on: bool, several: bool, precise: int) -> None:
         """Says what comes; of more launches of the same run only how many points they are of."""
         points = counted(len(plan.points), "point")
         if run_id == self._run_id:
@@ -67,8 +70,9 @@ class Display:
             else:
                 least = "one whole round is made" if goes_on else "each is measured once"
             transports = len({point.transport for point in plan.points})
+            left = f"{len(plan.points) - precise} of its {points}" if precise else points
             self.say(
-                f"run {run_id}{' goes on' if goes_on else ''}: {points} on "
+                f"run {run_id}{' goes on' if goes_on else ''}: {left} on "
                 f"{counted(transports, 'transport')}, until all are known to {percent_digits(plan.precision)} %; after "
                 f"{format_duration_s(plan.time_s)} it ends, but {least}; "
                 "Ctrl-C keeps what is measured"
@@ -78,21 +82,27 @@ class Display:
         self._run_id = run_id
         self._plan = plan
         self._launch = None
-        self._deadline_s = math.inf if self._again else time.monotonic() + plan.time_s
+        self._launches_left = plan.launches - 1
         self._unseen = set(plan.points)
+        self._deadline_s = math.inf if self._again else time.monotonic() + plan.time_s
+
+    def _set_alarm(self) -> None:
+        left_s = self._deadline_s - time.monotonic()
+        if self._alarm is None and left_s < threading.TIMEOUT_MAX:
+            self._alarm = threading.Timer(max(0.0, left_s), self._say_late)
+            self._alarm.daemon = True
+            self._alarm.start()
 
     def _say_whether_short(self, plan: Plan, *, goes_on: bool) -> None:
         """How long a whole measurement takes, roughly, where the time is less; a run that goes on has no other."""
-        least_s = first_rounds_s(plan.points, plan.launches)
-        if plan.time_s >= FIRST_ROUNDS_MIN * least_s:
+        first_s = first_rounds_s(plan.points, plan.launches, plan.time_s)
+        if plan.time_s >= FIRST_ROUNDS_MIN * first_s:
             return
         rounds = "first round takes" if plan.launches == 1 else f"first rounds of {plan.launches} launches take"
-        made = " and will be made whole" if plan.time_s < least_s else ""
-        enough_s = _ENOUGH * least_s
-        enough = f"{math.ceil(enough_s)}s" if enough_s <= 120 else f"{math.ceil(enough_s / 60)}m"
-        advice = "" if goes_on else f", for example --time {enough}"
+        made = " and will be made whole" if plan.time_s < first_s else ""
+        advice = "" if goes_on else f", for example --time {enough_text(first_s)}"
         self.say(
-            f"the time is {'too ' if made else ''}short: the {rounds} {format_duration_s(least_s)} or more{made}; "
+            f"the time is {'too ' if made else ''}short: the {rounds} about {format_duration_s(first_s)}{made}; "
             f"intervals take several times that{advice}"
         )
 
@@ -101,11 +111,13 @@ class Display:
         self._say_failed()
         if self._plan is not None and self._launch not in (None, launch.index):
             self._unseen = set(self._plan.points)
+            self._launches_left -= 1
         self._launch = launch.index
         job = f"{launch.transport}: {launch.library}; {_places(launch)}"
         if job not in self._jobs:
             self._jobs.add(job)
             self.say(job)
+        self._set_alarm()  # only now: what is precise already has been told
 
     def visited(self, visit: Visit) -> None:
         """The first figure of each transport is said at once; it is one visit's, so it has no interval yet."""
@@ -122,13 +134,23 @@ class Display:
         self._draw(now)
 
     def _say_when_late(self) -> None:
+        if time.monotonic() > self._deadline_s:
+            self._say_late()
+
+    def _say_late(self) -> None:
         """A first round that is made whole takes longer than was asked for: said once, when the time is up."""
-        if self._unseen and self._plan is not None and time.monotonic() > self._deadline_s:
+        with self._writing:
             count = len(self._unseen)
-            points = f"{counted(count, 'point')} {'is' if count == 1 else 'are'}"
-            time_text = format_duration_s(self._plan.time_s)
-            self.say(f"{time_text} are over: {points} still to be measured in this round, which takes longer")
+            if count == 0 or self._plan is None or self._deadline_s == math.inf:
+                return
             self._deadline_s = math.inf
+            points = f"{counted(count, 'point')} {'is' if count == 1 else 'are'}"
+            more = counted(self._launches_left, "launch", "launches")
+            later = f"; {more} {'is' if self._launches_left == 1 else 'are'} to come" if self._launches_left else ""
+            self.say(
+                f"{format_duration_s(self._plan.time_s)} are over: {points} still to be measured in this round, "
+                f"which takes longer{later}"
+            )
 
     def progressed(self, progress: Progress) -> None:
         """Remembers how far it is for the next line."""
@@ -165,6 +187,8 @@ class Display:
 
     def close(self) -> None:
         """Takes the rewritten line away, after what is still to be said."""
+        if self._alarm is not None:
+            self._alarm.cancel()
         self._say_failed()
         self._clear()
 
@@ -181,17 +205,19 @@ class Display:
         if self._progress is not None:
             p = self._progress
             done = f"round {p.round}, {p.finished} of {p.points} points ended, "
-            done += f"about {format_duration_s(p.left_s)} to go  "
+            done += f"{_to_go(p)}  "
         line = f"{done}{now}"[: shutil.get_terminal_size().columns - 1]  # a line that wraps can't be rewritten
-        self._write(f"\r{line.ljust(len(self._line))}")
-        self._line = line
+        with self._writing:
+            self._write(f"\r{line.ljust(len(self._line))}")
+            self._line = line
 
     def say(self, text: str) -> None:
         """A sentence; what is too long for a line goes on below, set in."""
         if self._quiet:
             return
-        self._clear()
-        self._write("".join(f"{line}\n" for line in wrapped(text, rest="    ")))
+        with self._writing:
+            self._clear()
+            self._write("".join(f"{line}\n" for line in wrapped(text, rest="    ")))
 
     def _write(self, text: str) -> None:
         """Somebody who has stopped looking (`2>&1 | head`) does not stop the measuring."""
@@ -201,3 +227,9 @@ class Display:
         except OSError:
             self._quiet = True
             silence(sys.stderr.fileno())
+
+
+def _to_go(progress: Progress) -> str:
+    """How soon it may end, and when it does at the latest: nobody knows whether intervals will narrow as hoped."""
+    least, most = (format_duration_s(one_s) for one_s in (progress.left_s, progress.left_most_s))
+    return f"about {most} to go" if least == most else f"{least} to {most} to go"
