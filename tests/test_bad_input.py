@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import subprocess
 import threading
 from pathlib import Path
 
 import psutil
 import pytest
-from tests.test_run import FAULT, Silent, children
+from tests.test_run import FAULT, Silent, children, command
 
 from hockney import run as running
 from hockney.library import Run
-from hockney.model import Launch, PointStatus, RunStatus
-from hockney.plan import Wishes, make_plan
+from hockney.model import Launch, Point, PointStatus, RunStatus
+from hockney.plan import Plan, Wishes, make_plan, pattern_suite
 from hockney.store import Store
 from hockney.suites import Suite
 from hockney.worker.build import Recipe
@@ -69,6 +70,30 @@ def test_what_can_not_be_had_is_told_and_the_rest_goes_on(tmp_path: Path) -> Non
     assert all(status in (PointStatus.PRECISE, PointStatus.BUDGET) for status, _ in ended.values()), ended
     assert outcome.status is RunStatus.DONE
     assert not children()
+
+
+@pytest.mark.parametrize(("ranks", "divides"), [(2, True), (3, False), (64, False)])
+def test_a_grid_that_cannot_be_divided_is_known_beforehand_in_the_words_of_the_worker(
+    tmp_path: Path, ranks: int, divides: bool
+) -> None:
+    catalogue = load(libraries=())
+    point = Point("threads", "ft", ranks, 0, (("class", "W"),))
+    wishes = Wishes(transports=("threads",), ranks=(ranks,), options=point.options, oversubscribe=True)
+    skipped = make_plan(pattern_suite("ft"), wishes, catalogue, cpus=2).skipped
+    plan = Plan("test", (point,), time_s=0.1, oversubscribe=True)
+    with Store.open(tmp_path / "r.db") as store:
+        outcome = running.measure(plan, catalogue, store, Silent(), command="test")
+        (row,) = store.points(outcome.run_id)
+    assert (row.status is not PointStatus.SKIPPED) == divides
+    assert [one.reason for one in skipped] == ([] if divides else [row.reason])
+
+
+def test_a_run_of_a_grid_that_cannot_be_divided_is_refused_and_not_stored(tmp_path: Path) -> None:
+    arguments = command("run", "ft", "-t", "shm", "-n", "3", "--oversubscribe", store=tmp_path / "r.db")
+    done = subprocess.run(arguments, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "ft: class S, 64 x 64 x 64, can't be divided among 3 ranks" in done.stderr
+    assert "run 1" not in done.stderr
 
 
 class DaemonKiller(Silent):

@@ -125,6 +125,19 @@ def test_a_suite_that_has_nothing_to_measure(tmp_path: Path) -> None:
     assert "64 ranks on 2 CPUs" in (suite.why or "")
 
 
+def test_on_one_cpu_quick_is_ready_and_what_is_not_says_how_it_runs() -> None:
+    suites = {suite.name: suite for suite in take_inventory(cpus=1).suites}
+    assert suites["quick"].ready
+    assert suites["quick"].summary.endswith("; on 1 CPU its times are the scheduler's")
+    loggp = suites["loggp"]
+    assert (loggp.why, loggp.how) == (
+        "2 ranks on 1 CPU would measure the scheduler",
+        "`hockney run … --oversubscribe` runs them",
+    )
+    two = next(suite for suite in take_inventory(cpus=2).suites if suite.name == "quick")
+    assert "scheduler" not in two.summary
+
+
 def test_a_suite_of_all_pairs_says_where_there_are_too_few_cpus_for_several() -> None:
     summaries = {}
     for cpus in (2, 4):

@@ -191,6 +191,15 @@ def test_what_cannot_run_is_skipped_with_its_reason(series: dict[str, object], w
     assert [reason in skipped.reason for skipped in plan.skipped] == [True]
 
 
+def test_oversubscription_runs_when_asked_for_by_the_suite_too() -> None:
+    crowded = Suite.model_validate(
+        {"name": "s", "title": "S", "oversubscribe": True, "series": [{"pattern": "pingpong", "ranks": 4}]}
+    )
+    plan = make_plan(crowded, Wishes(), CATALOGUE, cpus=2)
+    assert plan.points
+    assert plan.oversubscribe
+
+
 def test_oversubscription_runs_when_asked_for() -> None:
     plan = make_plan(suite(pattern="pingpong", ranks=4), Wishes(oversubscribe=True), CATALOGUE, cpus=2)
     assert points(plan) == {("shm", "pingpong", 4, 8)}

@@ -551,7 +551,7 @@ def test_nothing_can_be_measured_is_said_with_the_reason(tmp_path: Path) -> None
 
 
 def test_a_run_of_which_every_point_is_refused_is_not_done(tmp_path: Path) -> None:
-    arguments = ["run", "ft", "-t", "shm", "-n", "3", "--oversubscribe", "-o", "class=S"]  # no grid divides by 3
+    arguments = ["run", "prtt", "-t", "shm", "--bytes", "8", "-o", "delay_ns=1"]  # no clock tells it
     done = subprocess.run(command(*arguments, store=tmp_path / "r.db"), capture_output=True, text=True, check=False)
     assert done.returncode == 3
     assert "nothing could be measured" in done.stderr
@@ -565,7 +565,7 @@ def test_a_run_that_measures_the_harness_alone_is_not_done(tmp_path: Path) -> No
 
 def test_what_was_refused_leaves_nothing_to_resume(tmp_path: Path) -> None:
     store = tmp_path / "r.db"
-    arguments = ["run", "ft", "-t", "shm", "-n", "3", "--oversubscribe", "-o", "class=S"]
+    arguments = ["run", "prtt", "-t", "shm", "--bytes", "8", "-o", "delay_ns=1"]
     subprocess.run(command(*arguments, store=store), capture_output=True, check=False)
     done = subprocess.run(command("run", "--resume", store=store), capture_output=True, text=True, check=False)
     assert done.returncode == 2

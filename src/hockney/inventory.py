@@ -117,10 +117,15 @@ def _suite(name: str, catalogue: Catalogue, fault: str | None, cpus: int) -> Ite
         return Item(Path(name).stem, "", str(error), how)
     more = {"points": len(plan.points), "skipped": len(plan.skipped)}
     if not plan.points:
-        why = plan.skipped[0].reason if plan.skipped else "it names no transport that is here"
-        return Item(suite.name, suite.title, why, "hockney list transports says how to get more", more)
+        if not plan.skipped:
+            why, how = "it names no transport that is here", "hockney list transports says how to get more"
+        else:
+            why, _, how = plan.skipped[0].reason.partition("; ")
+        return Item(suite.name, suite.title, why, how or "hockney list matrix says what runs where", more)
     skipped = f", {len(plan.skipped)} more can't run here" if plan.skipped else ""
     summary = f"{suite.title}: {counted(len(plan.points), 'point')}{skipped}"
+    if plan.oversubscribe and any(point.ranks > cpus for point in plan.points):
+        summary += f"; on {counted(cpus, 'CPU')} its times are the scheduler's"
     no_matrix = why_no_matrix((point.pattern, point.ranks) for point in plan.points)
     return Item(suite.name, f"{summary}. {no_matrix}" if no_matrix else summary, more=more)
 

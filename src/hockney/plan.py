@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from hockney.errors import UsageError
 from hockney.estimate import FIRST_ROUNDS_MIN, first_rounds_s
 from hockney.model import Point
+from hockney.stats.npb import ft_obstacle
 from hockney.suites import CacheShare, Ranks, Series, Sizes, Suite
 from hockney.suites.forms import well_formed
 from hockney.units import counted
@@ -140,15 +141,17 @@ def make_plan(
 ) -> Plan:
     """Every point of a suite on every transport that it names, or the reason why not.
 
-    `cpus` is how many CPUs ranks may have; points with more ranks are skipped unless oversubscription is asked for or
-    the ranks live on several hosts. `read_caches` gives the size of the cache of each level, and is asked only where a
-    suite wants sizes after the machine's caches. Raises UsageError for words that nothing here knows.
+    `cpus` is how many CPUs ranks may have; points with more ranks are skipped unless oversubscription is asked for, by
+    the suite or the user, or the ranks live on several hosts. `read_caches` gives the size of the cache of each level,
+    and is asked only where a suite wants sizes after the machine's caches. Raises UsageError for words that nothing
+    here knows.
     """
     points: dict[Point, None] = {}
     skipped: dict[Point, str] = {}
     refine = set()
     patterns = [catalogue.pattern(series.pattern) for series in suite.series]
     _refuse_idle_wishes(suite, wishes, patterns)
+    oversubscribe = suite.oversubscribe or wishes.oversubscribe
     named = any(isinstance(size, CacheShare) for series in suite.series for size in series.bytes)
     caches = read_caches() if named else {}
     for series, pattern in zip(suite.series, patterns, strict=True):
@@ -160,7 +163,7 @@ def make_plan(
                 for point in _points(series, pattern, transport, options, wishes, cpus, [0]):
                     skipped[point] = f"no size can be told for {words}: that cache is not known here"
             for point in _points(series, pattern, transport, options, wishes, cpus, known):
-                reason = _why_not(point, catalogue, cpus, oversubscribe=wishes.oversubscribe, hosts=wishes.hosts)
+                reason = _why_not(point, catalogue, cpus, oversubscribe=oversubscribe, hosts=wishes.hosts)
                 if reason is not None:
                     skipped[point] = reason
                     continue
@@ -178,7 +181,7 @@ def make_plan(
         precision=suite.precision if wishes.precision is None else wishes.precision,
         time_s=time_s,
         launches=wishes.launches or suite.launches or _launches(tuple(points), time_s),
-        oversubscribe=wishes.oversubscribe,
+        oversubscribe=oversubscribe,
         hosts=wishes.hosts,
         timeout_s=round(sorted((*_TIMEOUT_S, time_s))[1]) if wishes.timeout_s is None else wishes.timeout_s,
         start_limit_s=START_LIMIT_S if wishes.timeout_s is None else max(_START_LIMIT_MIN_S, wishes.timeout_s),
@@ -210,7 +213,7 @@ def _refuse_idle_wishes(suite: Suite, wishes: Wishes, patterns: Sequence[Pattern
 def _why_not(point: Point, catalogue: Catalogue, cpus: int, *, oversubscribe: bool, hosts: Sequence[str]) -> str | None:
     """Why a point, of a transport and a pattern that are here, can't be measured, as a sentence; or None."""
     pattern, transport = catalogue.patterns[point.pattern], catalogue.transports[point.transport]
-    reason = catalogue.obstacle(pattern, transport, point.ranks, point.bytes, point.options)
+    reason = catalogue.obstacle(pattern, transport, point.ranks, point.bytes, point.options) or ft_obstacle(point)
     if reason is None and point.ranks > cpus and not (oversubscribe or hosts):
         reason = (
             f"{point.ranks} ranks on {counted(cpus, 'CPU')} would measure the scheduler; "

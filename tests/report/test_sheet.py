@@ -12,7 +12,7 @@ from tests.report.runs import Made, options, store_run
 from hockney.cli.sheet import print_sheet
 from hockney.explain.curve import started_once
 from hockney.library import open_results
-from hockney.model import Point
+from hockney.model import Point, Warning_
 from hockney.report.sheet import Row, Sheet, make_sheet
 
 
@@ -134,6 +134,21 @@ def test_the_sheet_says_that_its_intervals_are_of_one_start_and_which_floor_shm_
     several = said(replace(sheet, started_once="", layers=()))
     assert "started once" not in several
     assert "what shm adds" not in several
+
+
+@pytest.mark.parametrize("crowded", [False, True])
+def test_where_nothing_has_an_interval_fewer_cpus_than_ranks_are_named_as_the_cause(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], crowded: bool
+) -> None:
+    store_run(tmp_path / "r.db", "quick", [LATENCY])
+    with open_results(tmp_path / "r.db") as results:
+        sheet = make_sheet(results.run())
+    shared = Warning_("oversubscription", "machine", "2 ranks share 1 CPU.", "Use at most 1 rank.")
+    print_sheet(replace(sheet, rows=(), warnings=(shared,) if crowded else ()))
+    said = " ".join(capsys.readouterr().out.split())
+    assert "No point was visited often enough for an interval" in said
+    assert ("each message waits for the scheduler: give this process more CPUs" in said) == crowded
+    assert "measure longer (--time)" in said
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,5 @@ def quick(*, as_json: bool, store: Path | None, time_: str | None, label: str | 
     from hockney.suites import load_suite
     from hockney.units import parse_duration_s
 
-    # On one CPU scheduling times are all there is; the sheet marks them.
-    wishes = Wishes(time_s=None if time_ is None else parse_duration_s(time_), oversubscribe=True)
+    wishes = Wishes(time_s=None if time_ is None else parse_duration_s(time_))
     return measure_and_show("quick", load_suite("quick"), wishes, store=store, label=label, as_json=as_json)

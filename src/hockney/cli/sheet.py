@@ -48,8 +48,11 @@ def print_sheet(sheet: Sheet, missing: Sequence[Missing] = ()) -> None:
         elif any("(±" in cell for cells in rows for cell in cells):
             render.note(_OVER_VISITS)
     elif sheet.states:
+        crowded = any(warning.kind == "oversubscription" for warning in sheet.warnings)
+        cause = ", for with fewer CPUs than ranks each message waits for the scheduler" if crowded else ""
+        more = "give this process more CPUs, measure longer" if crowded else "measure longer"
         render.note(
-            "No point was visited often enough for an interval: measure longer (--time), or go on with "
+            f"No point was visited often enough for an interval{cause}: {more} (--time), or go on with "
             f"`hockney run --resume {sheet.run_id}`; `hockney show` has the medians so far.",
             style="yellow",
         )

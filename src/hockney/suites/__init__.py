@@ -135,6 +135,7 @@ class Suite(BaseModel):
     """A whole suite. `time_s` is the budget for measuring; `precision` the half-width asked of each interval.
 
     `launches` None: as many as an interval over launches needs, where the time is enough for them; else one.
+    `oversubscribe`: points with more ranks than CPUs are measured too, as times of the scheduler.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
@@ -145,6 +146,7 @@ class Suite(BaseModel):
     precision: Fraction = 0.01
     time_s: Seconds = Field(default=120.0, alias="time")
     launches: Launches | None = 1
+    oversubscribe: StrictBool = False
     series: Annotated[tuple[Series, ...], AfterValidator(some)]
 
 

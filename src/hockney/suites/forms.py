@@ -50,6 +50,7 @@ _EXAMPLES = {
     "precision": '"1%"',
     "time": '"30s"',
     "launches": "4",
+    "oversubscribe": "true",
     "pattern": '"pingpong"',
     "ranks": "[2, 4]",
     "bytes": '[8, "64K"]',

@@ -211,8 +211,8 @@ class Catalogue:
         """Why this point can't be measured, as a sentence, or None where only the worker can tell.
 
         Told early: all that pattern and transport say of themselves in data, and ends, distances and rounds for which
-        there is no rank. Only by the worker, when it comes to the point: how ft's grid is divided, a delay that the
-        clock can't tell, and buffers above the memory.
+        there is no rank. Only by the worker, when it comes to the point: a delay that the clock can't tell, how long
+        the messages of ft are, and buffers above the memory.
         """
         lack = _what_it_lacks(pattern, transport, size_bytes, options)
         if lack is not None:

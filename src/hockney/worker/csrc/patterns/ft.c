@@ -422,7 +422,8 @@ static bool ft_fits(const hk_run_t *run, char *why, size_t len)
     const size_t size = (size_t)run->ctx->size;
     const size_t message_bytes = slab_bytes_of(run) / size;
     if ((size & (size - 1)) != 0 || grid->ny % size != 0 || grid->nz % size != 0) {
-        snprintf(why, len, "ft: class %s, %zu x %zu x %zu, can't be divided among %zu ranks: it takes 1, 2, 4, … %zu",
+        snprintf(why, len,
+                 "ft: class %s, %zu x %zu x %zu, can't be divided among %zu ranks: it takes a power of two up to %zu",
                  grid->name, grid->nx, grid->ny, grid->nz, size, grid->ny < grid->nz ? grid->ny : grid->nz);
         return false;
     }
