@@ -190,7 +190,7 @@ def test_the_precision_that_was_asked_for_is_said(cli: Cli) -> None:
     ("status", "until", "advice"),
     [
         (RunStatus.INTERRUPTED, "", ""),
-        (RunStatus.DONE, " within --time 30 s", "; a new run needs a longer --time"),
+        (RunStatus.DONE, " within --time 30 s", "; a new run needs a longer --time, for example --time 5m"),
     ],
 )
 def test_of_a_run_that_was_stopped_early_is_said_what_was_not_reached(
