@@ -515,7 +515,7 @@ def test_wrong_usage_is_one_sentence_and_exit_code_2(tmp_path: Path, arguments: 
 
 def test_without_a_store_there_is_nothing_to_resume_and_none_is_made(tmp_path: Path) -> None:
     done = subprocess.run(command("run", "--resume", "last", store=tmp_path / "r.db"), capture_output=True, check=False)
-    assert done.returncode == 3
+    assert done.returncode == 2
     assert b"there are no results in" in done.stderr
     assert not list(tmp_path.iterdir())
 

@@ -2,8 +2,8 @@
 
 HockneyError                exit code 3: measured in part, or not at all
 ├── UsageError              exit code 2: the command line or a file says something impossible
-├── StoreError              store/: no store yet, a newer store, a damaged one, a full disk
-│   └── WrongStoreError     exit code 2: the file that was named is no store and can't become one
+├── StoreError              store/: a full disk, a store that stays locked
+│   └── WrongStoreError     exit code 2: no results there yet, a damaged or a newer store, a file that is none
 └── WorkerError             worker/errors.py: no compiler, a rank died, a time limit passed, …
 
 Only `cli/` prints or exits.
@@ -35,7 +35,7 @@ class StoreError(HockneyError):
 
 
 class WrongStoreError(StoreError):
-    """What was named as the results file is none and can't become one: another one must be named."""
+    """What was named as the results file has no results that can be used: another one must be named."""
 
     exit_code = 2
 

@@ -230,7 +230,7 @@ def test_results_and_complaints_keep_apart(cli: Cli, filled_store: Path) -> None
     assert good.returncode == 0
     assert good.stderr == ""
     bad = cli("show", "last")
-    assert bad.returncode == 3
+    assert bad.returncode == 2
     assert bad.stdout == ""
     assert bad.stderr.startswith("hockney: there are no results in ")
 

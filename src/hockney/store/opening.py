@@ -21,6 +21,7 @@ _FULL = "database or disk is full"
 _READONLY = "attempt to write a readonly database"
 _CANT_OPEN = "unable to open database file"
 _NOT_A_DATABASE = "file is not a database"
+_DAMAGED = "malformed"
 _DATABASE_BYTES_MIN = 512  # one page of the smallest size
 
 # Part of SQLite's message -> what the user reads after "results file PATH: ", remedy included.
@@ -31,10 +32,11 @@ _SENTENCES = {
     _READONLY: "it may not be written; name another file with --store or HOCKNEY_STORE",
     "is locked": f"another program has kept it locked for {BUSY_S:.0f} s; wait for it, or name another with --store",
     _NOT_A_DATABASE: "not a results file of hockney; name another file with --store or HOCKNEY_STORE",
-    "malformed": "it is damaged; restore it from a copy, or name another file with --store",
+    _DAMAGED: "it is damaged; restore it from a copy, or name another file with --store",
     _CANT_OPEN: "it can't be opened; look at its permissions and its folder's, or name another file with --store",
 }
-_WRONG_FILE = (_READONLY, _NOT_A_DATABASE, _CANT_OPEN)  # said of a file that is being opened: another was meant
+# Where nothing is being measured: another file was meant, or this one can't be used before somebody mends it.
+_WRONG_FILE = (_READONLY, _NOT_A_DATABASE, _CANT_OPEN, _DAMAGED)
 
 
 def default_path() -> Path:
@@ -51,7 +53,7 @@ def _users_path() -> Path:
 
 @contextlib.contextmanager
 def border(path: Path, saved: Callable[[], str] | None = None) -> Iterator[None]:
-    """Turn SQLite's errors into StoreError; `saved` says what is stored nevertheless, for errors of an open store."""
+    """Turn SQLite's errors into StoreError; `saved` says what is stored nevertheless, for errors while a run is written."""
     try:
         yield
     except sqlite3.Error as error:
@@ -65,7 +67,7 @@ def border(path: Path, saved: Callable[[], str] | None = None) -> Iterator[None]
             f"results file {path}: a database, but not one of hockney; name another file with --store"
         ) from error
     except schema.NewerStore as error:
-        raise StoreError(
+        raise WrongStoreError(
             f"results file {path}: written by a newer hockney (its tables are version {error.version}, this one knows "
             f"up to {len(schema.MIGRATIONS)}); update hockney, or name another file with --store"
         ) from error
@@ -226,4 +228,4 @@ def _require(path: Path) -> None:
     except OSError as error:
         raise WrongStoreError(f"results file {path}: {error.strerror}; name another file with --store") from error
     if empty:
-        raise StoreError(f"there are no results in {path} yet; `hockney quick` makes some")
+        raise WrongStoreError(f"there are no results in {path} yet; `hockney quick` makes some")

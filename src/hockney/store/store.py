@@ -349,7 +349,7 @@ class Store:
                 raise
 
     def _border(self, run_id: int | None = None) -> contextlib.AbstractContextManager[None]:
-        return opening.border(self.path, lambda: "" if run_id is None else self._saved(run_id))
+        return opening.border(self.path, None if run_id is None else lambda: self._saved(run_id))
 
     def _saved(self, run_id: int) -> str:
         """What an error while writing adds; nothing where even reading fails."""
