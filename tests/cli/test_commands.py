@@ -154,7 +154,7 @@ def test_no_runs_are_no_error_but_a_wrong_file_is(cli: Cli) -> None:
     assert "There are no runs yet: `hockney quick` makes one." in ended.stdout
     assert json.loads(cli("runs", "--json").stdout)["runs"] == []
     wrong = cli("runs", "--store", "missing.db")
-    assert wrong.returncode == 3
+    assert wrong.returncode == 2
     assert "missing.db" in wrong.stderr
 
 

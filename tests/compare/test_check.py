@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import os
@@ -9,6 +10,7 @@ import subprocess
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -20,8 +22,8 @@ from tests.test_run import Silent
 
 from hockney.check import Checked, _plan, _Suspect
 from hockney.cli import check as cli_check
-from hockney.cli.junit import write_junit
-from hockney.compare import Comparison, SeriesChange, Verdict
+from hockney.cli.junit import reported, write_junit
+from hockney.compare import Comparison, Difference, SeriesChange, Verdict
 from hockney.errors import HockneyError, UsageError
 from hockney.library import Run
 from hockney.model import Launch, RunStatus
@@ -262,7 +264,7 @@ def found_fine(*highs: float) -> Checked:
 
 
 def say(checked: Checked) -> None:
-    cli_check._print(checked, checked.comparison.ranges, 0.05)
+    cli_check._print(checked, 0.05)
 
 
 def test_ok_says_how_large_a_slowdown_it_may_hide(capsys: pytest.CaptureFixture[str]) -> None:
@@ -293,9 +295,56 @@ def test_documents_say_how_large_a_slowdown_may_be_hidden(tmp_path: Path) -> Non
     assert hidden is not None
     assert (hidden["ratio"], hidden["point"]["bytes"]) == (1.302, 2048)
     for made, is_remarked in ((comparison, True), (found_fine(1.02).comparison, False)):
-        write_junit(tmp_path / "j.xml", "title", [cli_check._case(one, made) for one in made.ranges], 0)
+        write_junit(tmp_path / "j.xml", "title", cli_check._cases(made), 0)
         texts = [element.text or "" for element in ET.parse(tmp_path / "j.xml").getroot().iter("system-out")]
-        assert ["to +30.2 %" in text for text in texts] == ([True] if is_remarked else [])
+        assert ["to +30.2 %" in text for text in texts] == ([False, True] if is_remarked else [])
+
+
+def test_each_series_is_a_test_whose_name_no_verdict_changes(tmp_path: Path) -> None:
+    fine = found_fine(1.02, 1.03, 1.04).comparison
+    slow = tuple(replace(change, verdict=Verdict.SLOWER) for change in fine.changes[1:])
+    worse = replace(
+        fine, changes=(fine.changes[0], *slow), only_base=(make_point(8, "shm", options=(("window", "4"),)),)
+    )
+    names = []
+    for made in (fine, worse):
+        write_junit(tmp_path / "j.xml", "title", cli_check._cases(made), 0, [("changed: kernel", "6.1 -> 6.6")])
+        suite = ET.parse(tmp_path / "j.xml").getroot()
+        names.append([(case.get("classname"), case.get("name")) for case in suite.iter("testcase")])
+        assert [one.attrib for one in suite.iter("property")] == [{"name": "changed: kernel", "value": "6.1 -> 6.6"}]
+        assert datetime.fromisoformat(suite.get("timestamp") or "").tzinfo is not None
+    assert names[0] == [("pingpong on tcp", f"2 ranks, {size} KiB") for size in (1, 2, 4)]
+    assert names[1] == [*names[0], ("pingpong on shm", "2 ranks, window=4, 8 B")]
+    failures = list(suite.iter("failure"))
+    for failure, size in zip(failures, (2, 4), strict=True):
+        assert f"slower by 0.0 % at {size} KiB" in (failure.get("message") or "")
+    assert all("from 2 KiB to 4 KiB" in (one.text or "") for one in failures)
+
+
+def test_a_baseline_of_another_cpu_is_never_fine(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Another host alone may be the same kind of machine, as in CI."""
+    checked = found_fine(1.02)
+    host, cpu = Difference("host", "there", "here"), Difference("CPU", "Xeon", "EPYC")
+    of_host = replace(checked, comparison=replace(checked.comparison, differences=(host,)))
+    assert cli_check.exit_code(of_host) == 0
+    say(of_host)
+    assert "\nok: 1 of 1 series" in (said := capsys.readouterr().out)
+    assert "; run 3 was measured on another host, there;" in said
+    of_cpu = replace(checked, comparison=replace(checked.comparison, differences=(host, cpu)))
+    assert cli_check.exit_code(of_cpu) == 3
+    say(of_cpu)
+    said = capsys.readouterr().out
+    assert "undecided: run 3 was measured on another CPU (Xeon, and this is EPYC)" in said
+    assert "ok:" not in said
+    assert [case.undecided is not None for case in cli_check._cases(of_cpu.comparison)] == [False, True]
+
+
+def test_nothing_fine_is_not_called_ok(capsys: pytest.CaptureFixture[str]) -> None:
+    checked = found_fine(1.02)
+    (change,) = checked.comparison.changes
+    undecided = replace(change, verdict=Verdict.UNDECIDED, reason="too few")
+    say(replace(checked, comparison=replace(checked.comparison, changes=(undecided,))))
+    assert capsys.readouterr().out.splitlines()[-1].startswith("0 of 1 series not seen to be slower than run 3")
 
 
 # ---- the command ----------------------------------------------------------------------------------------------------
@@ -340,7 +389,7 @@ def test_command_on_an_unchanged_machine(tmp_path: Path) -> None:
     assert done.returncode == (3 if "undecided" in document["counts"] else 0)
     suite = ET.parse(tmp_path / "j.xml").getroot()
     assert suite.get("failures") == "0"
-    assert int(suite.get("tests") or 0) == len(list(suite.iter("testcase"))) == len(document["ranges"])
+    assert int(suite.get("tests") or 0) == len(list(suite.iter("testcase"))) == len(document["series"])
 
 
 def test_command_prints_what_the_baseline_could_not_tell(tmp_path: Path) -> None:
@@ -371,6 +420,43 @@ def test_command_refuses_what_can_be_no_baseline_in_a_sentence(tmp_path: Path) -
         assert (done.returncode, done.stdout) == (2, "")
         assert said in done.stderr
         assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("content", [None, b"", b"no database", b"SQLite format 3\0" + bytes(5000)])
+def test_command_without_a_usable_results_file_has_measured_nothing(tmp_path: Path, content: bytes | None) -> None:
+    """3 would look like noise to a script."""
+    if content is not None:
+        (tmp_path / "results.db").write_bytes(content)
+    done = call(tmp_path, "check", "--baseline", "base")
+    assert done.returncode == 2, done.stderr
+    assert "results.db" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [(["--baseline", "nope"], "unknown run 'nope'"), (["--baseline", "a", "--expect", "b"], "give one of them")],
+)
+def test_command_leaves_no_report_of_an_earlier_check(tmp_path: Path, arguments: list[str], said: str) -> None:
+    with Store.open(tmp_path / "results.db") as opened:
+        add_run(opened, curve(sizes=(8,)), label="base")
+    (tmp_path / "j.xml").write_text('<testsuite tests="1" errors="0"><testcase name="green"/></testsuite>')
+    assert call(tmp_path, "check", *arguments, "--junit", "j.xml").returncode == 2
+    suite = ET.parse(tmp_path / "j.xml").getroot()
+    assert (suite.get("tests"), suite.get("errors")) == ("1", "1")
+    (error,) = suite.iter("error")
+    assert said in (error.get("message") or "")
+
+
+def test_a_check_that_is_killed_leaves_a_report_that_says_so(tmp_path: Path) -> None:
+    def message() -> str:
+        (error,) = ET.parse(tmp_path / "j.xml").getroot().iter("error")
+        return error.get("message") or ""
+
+    with reported(tmp_path / "j.xml"):
+        assert "has not come to its end" in message()
+    with contextlib.suppress(KeyboardInterrupt), reported(tmp_path / "j.xml"):
+        raise KeyboardInterrupt
+    assert "broke off" in message()
 
 
 @pytest.mark.parametrize("words", [["x"], ["0"], ["5", "6"]])

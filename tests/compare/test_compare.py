@@ -6,18 +6,20 @@ import json
 import os
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.builders import HALF_ROUND_TRIP, SLOWEST, make_point
+from tests.builders import HALF_ROUND_TRIP, SLOWEST, make_info, make_point
 from tests.cli.support import call, command_line, environment
 from tests.compare.made import SIZES, add_run, curve, slower
 
-from hockney.cli.changes import gathered_sentences, range_sentence
-from hockney.compare import Verdict, compare_runs
+from hockney.cli.changes import gathered_sentences, range_sentence, surroundings_lines
+from hockney.compare import Difference, Verdict, compare_runs
+from hockney.compare.advice import launches_wanted, more_launches
 from hockney.compare.comparison import _strata
 from hockney.errors import UsageError
-from hockney.model import PointStatus
+from hockney.model import PointStatus, Warning_
 from hockney.store import Store
 
 
@@ -111,8 +113,7 @@ def test_too_few_launches_in_several_states_are_named_for_each(store: Store) -> 
     new = add_run(store, curve(), launches=3, far={1}, seed=2)
     (reason,) = reasons(store, base, new)
     assert reason == (
-        "too few launches in each state: 1 against 2 in near; 1 against 1 in far; in one state it takes 4 beside 4 "
-        "(`hockney run … --launches 4`)"
+        "too few launches in each state: 1 against 2 in near; 1 against 1 in far; in one state it takes 4 beside 4"
     )
 
 
@@ -347,8 +348,91 @@ def test_surroundings_that_changed_are_named(store: Store) -> None:
     assert found == {
         "governor": ("performance", "powersave"),
         "kernel": ("Linux 6.1", "Linux 6.6"),
-        "variable OMPI_MCA_btl": (None, "tcp"),
+        "variable OMPI_MCA_btl": ("not set", "tcp"),
     }
+
+
+def test_what_no_run_noted_of_its_environment_is_not_known(store: Store) -> None:
+    later = {"environment": {"OMPI_MCA_btl": "tcp", "OMPI_MCA_pml": ""}}
+    base, new = add_run(store, curve(), facts={}), add_run(store, curve(), facts=later, seed=2)
+    found = {one.what: (one.base, one.new) for one in compare_runs(store, base, new).differences}
+    assert found == {"variable OMPI_MCA_btl": (None, "tcp"), "variable OMPI_MCA_pml": (None, "empty")}
+
+
+def test_the_version_of_hockney_is_named(store: Store) -> None:
+    base, new = add_run(store, curve(), version="0.0.9"), add_run(store, curve(), version="0.1.0", seed=2)
+    (found,) = compare_runs(store, base, new).differences
+    assert found == Difference("hockney", "0.0.9", "0.1.0")
+
+
+def test_what_disturbed_a_run_is_told(store: Store) -> None:
+    base, new = add_run(store, curve()), add_run(store, curve(), seed=2)
+    store.add_warning(
+        new, Warning_("load", "machine", "When the run began, other programs kept 1.0 CPUs busy.", "Stop them.")
+    )
+    store.add_warning(new, Warning_("virtual", "machine", "This is a virtual machine.", "Nothing."))
+    found = compare_runs(store, base, new)
+    assert list(surroundings_lines(found)) == [
+        "disturbed: run 2: when the run began, other programs kept 1.0 CPUs busy"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("made", "strata", "wanted"),
+    [
+        ((5, 5), [(2, 5)], (10, 0)),  # in one state: that of the base were in others
+        ((5, 5), [(2, 2), (1, 1)], (10, 10)),
+        ((5, 2), [(5, 2)], (0, 4)),
+        ((1, 1), [(1, 1)], (4, 4)),
+    ],
+)
+def test_more_launches_are_wanted_than_there_were(
+    made: tuple[int, int], strata: list[tuple[int, int]], wanted: tuple[int, int]
+) -> None:
+    assert launches_wanted(made, strata, 0.95) == wanted
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (
+            "hockney run pingpong -t 'mpi@a b' --launches 5 --time 2m --label x --store r.db",
+            "measure run 1 anew: `hockney run pingpong -t 'mpi@a b' --time 2m --launches 10 --label now`",
+        ),
+        ("hockney quick --launches=5 -l x", "measure run 1 anew: `hockney quick --launches 10 --label now`"),
+        ("hockney check --baseline x", "measure run 1 anew with `--launches 10`"),
+        ("", "measure run 1 anew with `--launches 10`"),
+    ],
+)
+def test_more_launches_are_taken_by_the_command_of_the_run(command: str, said: str) -> None:
+    assert more_launches(1, replace(make_info("now"), command=command), 10) == said
+
+
+def test_an_interval_without_zero_among_what_shows_no_difference_is_explained(store: Store) -> None:
+    """One of two hundred series: by itself it would stand out, among them it does not."""
+    points = {make_point(size): 1000.0 for size in range(1, 201)}
+    base, new = (add_run(store, points, scatter=0.02, seed=seed, visits=(1.0,)) for seed in (1, 2))
+    found = compare_runs(store, base, new)
+    assert found.counts == {Verdict.SAME: 200}
+    assert 0 < found.by_chance == sum(change.is_beyond for change in found.changes)
+    sentence = range_sentence(found.ranges[0])
+    assert "outermost ends of the 95 % intervals over launches; that at " in sentence
+    assert sentence.endswith(" leaves out zero, but does not stand out among all series)")
+
+
+def test_a_difference_within_the_margin_needs_no_explanation(store: Store) -> None:
+    base = add_run(store, curve(), scatter=0.002)
+    new = add_run(store, slower(curve(), 1.03, 0, 1 << 20), scatter=0.002, seed=2)
+    found = compare_runs(store, base, new, margin=1.05)
+    assert found.by_chance == 0
+    assert "leaves out" not in range_sentence(found.ranges[0])
+
+
+def test_launches_of_some_series_alone_are_not_those_of_all(store: Store) -> None:
+    base = add_run(store, curve(), launches=4)
+    new = add_run(store, curve(), launches=5, failed={make_point(8): "rank 1 hung"}, seed=2)
+    found = compare_runs(store, base, new)
+    assert (found.launches_least, found.launches) == ((4, 1), (4, 5))
 
 
 # ---- the command ----------------------------------------------------------------------------------------------------
@@ -416,16 +500,17 @@ def test_command_says_the_verdict_before_the_series_and_gathers_what_is_undecide
     done = call(tmp_path, "compare", "1", "2")
     assert done.returncode == 3
     lines = done.stdout.splitlines()
-    few = "too few launches in one state (near): 1 against 1; beside 1 it takes 39, and 4 beside 4 "
-    few += "(`hockney run … --launches 4`)"
+    few = "too few launches in one state (near): 1 against 1; beside 1 it takes 39, and 4 beside 4"
     assert lines[1] == "Surroundings: no difference known."
     assert lines[2] == f"Verdict: 14 undecided, 13 of them because {few}"
-    assert lines[-5:] == [
+    assert lines[-7:] == [
         "Undecided: 14 series",
         f"13 series, because {few}:",
         "  pingpong on tcp, 2 ranks: from 64 B to 64 KiB",
         "  pingpong on unix, 2 ranks: from 8 B to 64 KiB",
         "pingpong on tcp, 2 ranks: undecided at 8 B, because failed in run 2: rank 1 hung",
+        "remedy: measure run 1 anew: `hockney quick --launches 4`",
+        "remedy: measure run 2 anew: `hockney quick --launches 4`",
     ]
     each = call(tmp_path, "compare", "1", "2", "--all").stdout
     assert f"pingpong on unix, 2 ranks: undecided from 8 B to 64 KiB, because {few}" in each

@@ -11,7 +11,7 @@ from hockney.stats import CONFIDENCE
 from hockney.units import format_bytes
 
 if TYPE_CHECKING:
-    from hockney.compare import Comparison, Range, SeriesChange
+    from hockney.compare import Comparison, Difference, Range, SeriesChange
     from hockney.model import Point
     from hockney.plan import CurveKey
     from hockney.stats.shift import Shift
@@ -61,16 +61,26 @@ def sizes_text(found: Range) -> str:
 def range_sentence(found: Range, confidence: float = CONFIDENCE) -> str:
     """`pingpong on tcp, 2 ranks: slower by 8-11 % from 8 KiB to 32 KiB (near; 95 % intervals 6 to 14 %)`.
 
-    What moved says also which protocol its sizes go by, where that is known.
+    What moved says also which protocol its sizes go by, where that is known; what did not, where an interval of its
+    own leaves out zero.
     """
     shifts = [shift for shift in found.shifts if shift.low is not None]
     moved = found.verdict.value in ("slower", "faster")
     effect = f" {_effect([shift.ratio for shift in shifts])}" if moved else ""
-    known = f" ({' and '.join(found.states)}; {_interval(shifts, confidence)} over launches)" if shifts else ""
+    known = f" ({' / '.join(found.states)}; {_interval(shifts, confidence)}{_apart(found)})" if shifts else ""
     reason = f", because {found.first.reason}" if found.first.reason else ""
     protocol = f", {found.protocol}" if moved and found.protocol else ""
     sizes = f" {sizes_text(found)}".rstrip()
     return f"{curve_name(found.first)}: {found.verdict.value}{effect}{sizes}{protocol}{known}{reason}"
+
+
+def _apart(found: Range) -> str:
+    """`; that at 32 KiB leaves out zero, but does not stand out among all series`, or it reads as a contradiction."""
+    apart = [change.point for change in found.changes if change.is_beyond]
+    if found.verdict.value != "no difference seen" or not apart:
+        return ""
+    which = "which" if len(found.changes) == 1 else f"that at {', '.join(format_bytes(point.bytes) for point in apart)}"
+    return f"; {which} leaves out zero, but does not stand out among all series"
 
 
 def gathered_sentences(ranges: Sequence[Range]) -> Iterator[str]:
@@ -122,16 +132,31 @@ def _span(low: str, high: str) -> str:
 
 
 def _interval(shifts: list[Shift], confidence: float) -> str:
-    """From the lowest end to the highest: `time -0.8 to +2.1 %, 95 % interval`."""
+    """`time -0.8 % to +2.1 %, 95 % interval over launches`; of several intervals the outermost ends."""
     lows = [shift.low for shift in shifts if shift.low is not None]
     highs = [shift.high for shift in shifts if shift.high is not None]
-    kind = f"{100 * confidence:.3g} % interval{'s' if len(shifts) > 1 else ''}"
-    return f"time {change_text(min(lows))} to {change_text(max(highs))}, {kind}"
+    kind = f"{100 * confidence:.3g} % interval"
+    kind = f"outermost ends of the {kind}s" if len(shifts) > 1 else kind
+    return f"time {change_text(min(lows))} to {change_text(max(highs))}, {kind} over launches"
 
 
 def change_text(ratio: float) -> str:
     """1.081 -> `+8.1 %`."""
     return f"{100 * (ratio - 1):+.1f} %"
+
+
+def surroundings_lines(found: Comparison) -> Iterator[str]:
+    """`changed: kernel: Linux 6.1 -> Linux 6.6`, `disturbed: run 3: when the run began, …`: before any series."""
+    for changed in found.differences:
+        yield f"changed: {changed.what}: {difference_text(changed)}"
+    for disturbed in found.disturbances:
+        cause = disturbed.cause.rstrip(".")
+        yield f"disturbed: run {disturbed.run}: {cause[:1].lower()}{cause[1:]}"
+
+
+def difference_text(difference: Difference) -> str:
+    """`Linux 6.1 -> Linux 6.6`."""
+    return f"{difference.base or 'not known'} -> {difference.new or 'not known'}"
 
 
 def alone_sentence(run: int, points: Sequence[Point]) -> str:
@@ -151,6 +176,7 @@ def comparison_json(found: Comparison) -> dict[str, Any]:
         "launches": {"base": found.launches[0], "new": found.launches[1]},
         "margin": found.margin,
         "differences": [asdict(difference) for difference in found.differences],
+        "disturbances": [asdict(disturbance) for disturbance in found.disturbances],
         "counts": {verdict.value: count for verdict, count in found.counts.items()},
         "explained_by_chance": found.by_chance,
         "confidence": found.confidence,
@@ -158,6 +184,7 @@ def comparison_json(found: Comparison) -> dict[str, Any]:
         "series": [_series_json(change) for change in found.changes],
         "only_base": [point_json(point) for point in found.only_base],
         "only_new": [point_json(point) for point in found.only_new],
+        "remedies": found.remedies,
     }
 
 

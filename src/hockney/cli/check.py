@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from hockney.cli import complete, render
-from hockney.cli.common import FINE, UNDECIDED, WORSE, command, refuse_unwritable
+from hockney.cli.common import FINE, UNDECIDED, WORSE, command
 from hockney.errors import UsageError
 
 if TYPE_CHECKING:
     from hockney.check import Checked
     from hockney.cli.junit import Case
     from hockney.compare import Comparison, Range, SeriesChange
+    from hockney.model import Point
 
 
 @command(
@@ -65,8 +66,25 @@ def check(
     missed, 3: something could not be decided or measured.
     """
     from hockney.check import PATIENCE_S
+    from hockney.cli.junit import reported
     from hockney.units import parse_duration_s, parse_increase
 
+    with reported(junit):
+        _refuse_contradictions(reference, baseline, max_slowdown, expect, patience)
+        time_s = None if time_ is None else parse_duration_s(time_)
+        slowdown = parse_increase("5%" if max_slowdown is None else max_slowdown)
+        patience_s = PATIENCE_S if patience is None else parse_duration_s(patience)
+        if baseline is not None:
+            return _check_baseline(baseline, slowdown, time_s, patience_s, junit, as_json=as_json, store=store)
+        assert expect is not None
+        from hockney.cli.expectations import check_expectations
+
+        return check_expectations(expect, reference, time_s, junit, as_json=as_json, store=store)
+
+
+def _refuse_contradictions(
+    reference: str | None, baseline: str | None, max_slowdown: str | None, expect: Path | None, patience: str | None
+) -> None:
     if baseline is not None and expect is not None:
         raise UsageError("check goes against a baseline or a file of expectations: give one of them, not both")
     if baseline is None and expect is None:
@@ -77,17 +95,6 @@ def check(
         raise UsageError("--max-slowdown goes with --baseline; the limits of --expect stand in its file")
     if expect is not None and patience is not None:
         raise UsageError("--patience goes with --baseline; --time says how long to measure for --expect")
-    time_s = None if time_ is None else parse_duration_s(time_)
-    if junit is not None:
-        refuse_unwritable(junit)
-    if baseline is not None:
-        slowdown = parse_increase("5%" if max_slowdown is None else max_slowdown)
-        patience_s = PATIENCE_S if patience is None else parse_duration_s(patience)
-        return _check_baseline(baseline, slowdown, time_s, patience_s, junit, as_json=as_json, store=store)
-    assert expect is not None
-    from hockney.cli.expectations import check_expectations
-
-    return check_expectations(expect, reference, time_s, junit, as_json=as_json, store=store)
 
 
 def _check_baseline(
@@ -101,7 +108,7 @@ def _check_baseline(
     store: Path | None,
 ) -> int:
     from hockney.check import check as look
-    from hockney.cli.changes import comparison_json
+    from hockney.cli.changes import comparison_json, difference_text
     from hockney.cli.junit import write_junit
     from hockney.cli.labels import find_run
     from hockney.cli.measuring import command_line, measuring
@@ -117,52 +124,68 @@ def _check_baseline(
             time_s=time_s,
             patience_s=patience_s,
         )
-    ranges = checked.comparison.ranges
+    found = checked.comparison
     code = exit_code(checked)
     if as_json:
         document = {
             "run": checked.run_id,
             "exit_code": code,
             "remeasured": checked.remeasured,
-            "may_hide": _hidden_json(checked.comparison),
-            **comparison_json(checked.comparison),
+            "may_hide": _hidden_json(found),
+            **comparison_json(found),
         }
         render.print_json("check", document)
     else:
-        _print(checked, ranges, slowdown)
+        _print(checked, slowdown)
     if junit is not None:  # last, so that nothing keeps the verdict back
-        title = f"hockney check against run {checked.comparison.base}"
-        code = write_junit(junit, title, [_case(one, checked.comparison) for one in ranges], code)
+        properties = [(f"changed: {one.what}", difference_text(one)) for one in found.differences]
+        properties += [(f"disturbed: run {one.run}", one.cause) for one in found.disturbances]
+        code = write_junit(junit, f"hockney check against run {found.base}", _cases(found), code, properties)
     return code
 
 
 def exit_code(checked: Checked) -> int:
     """What a check against a baseline ends with."""
-    return WORSE if checked.is_worse else FINE if checked.is_whole else UNDECIDED
+    is_fine = checked.is_whole and checked.comparison.other_cpu is None
+    return WORSE if checked.is_worse else FINE if is_fine else UNDECIDED
 
 
-def _print(checked: Checked, ranges: Sequence[Range], slowdown: float) -> None:
+def _print(checked: Checked, slowdown: float) -> None:
     """One line for each finding, then one for what is well: what a log is searched for stands at the beginning."""
-    from hockney.cli.changes import alone_sentence, range_sentence
-    from hockney.cli.compare import difference_text
+    from hockney.cli.changes import alone_sentence, range_sentence, surroundings_lines
     from hockney.compare import Verdict
     from hockney.units import percent_digits
 
     found = checked.comparison
     words = {Verdict.SLOWER: "worse", Verdict.UNDECIDED: "undecided"}
-    for difference in found.differences:
-        render.say(f"changed: {difference_text(difference)}")
-    for one in ranges:
+    for line in surroundings_lines(found):
+        render.say(line)
+    for one in found.ranges:
         if one.verdict in words:
             render.say(f"{words[one.verdict]}: {range_sentence(one, found.confidence)}")
     if found.only_base:
         render.say(f"undecided: {alone_sentence(found.base, found.only_base)}")
+    if found.other_cpu:
+        render.say(f"undecided: {_other_cpu_sentence(found)}")
+    for remedy in found.remedies:
+        render.say(f"remedy: {remedy}")
     fine = len(found.changes) - sum(found.counts[verdict] for verdict in words)
     hidden = f"; {_hidden_sentence(found.widest)}" if found.widest else ""
     again = f"; {checked.remeasured} measured again" if checked.remeasured else ""
+    host = f"; run {found.base} was measured on another host, {found.other_host.base}" if found.other_host else ""
     render.say(
-        f"ok: {fine} of {len(found.changes)} series not seen to be slower than run {found.base} by more than "
-        f"{percent_digits(slowdown)} %{hidden}{again}; the check is run {checked.run_id}"
+        f"{'ok: ' if fine and not found.other_cpu else ''}{fine} of {len(found.changes)} series not seen to be slower "
+        f"than run {found.base} by more than {percent_digits(slowdown)} %{hidden}{again}{host}; the check is run "
+        f"{checked.run_id}"
+    )
+
+
+def _other_cpu_sentence(found: Comparison) -> str:
+    cpu = found.other_cpu
+    assert cpu is not None
+    return (
+        f"run {found.base} was measured on another CPU ({cpu.base}, and this is {cpu.new}), so what differs may be the "
+        "machine, and what does not may be slower than it should be here; take a baseline on this machine"
     )
 
 
@@ -187,16 +210,37 @@ def _hidden_json(found: Comparison) -> dict[str, Any] | None:
     return {"sentence": _hidden_sentence(hidden), "ratio": hidden.shift.high, "point": point_json(hidden.point)}
 
 
-def _case(one: Range, found: Comparison) -> Case:
-    from hockney.cli.changes import curve_name, range_sentence, sizes_text
+def _cases(found: Comparison) -> list[Case]:
+    """One for each series, whatever became of it, so that a CI system can follow it from check to check."""
+    from hockney.cli.changes import alone_sentence
+    from hockney.cli.junit import Case
+
+    cases = [_case(change, one, found) for one in found.ranges for change in one.changes]
+    cases += [Case(*_case_name(point), undecided=alone_sentence(found.base, [point])) for point in found.only_base]
+    if found.other_cpu:
+        cases.append(Case("baseline", "CPU", undecided=_other_cpu_sentence(found)))
+    return cases
+
+
+def _case(change: SeriesChange, of: Range, found: Comparison) -> Case:
+    from hockney.cli.changes import range_sentence
     from hockney.cli.junit import Case
     from hockney.compare import Verdict
 
-    sentence = range_sentence(one, found.confidence)
+    sentence = range_sentence(replace(of, changes=(change,)), found.confidence)
     return Case(
-        curve_name(one.first),
-        sizes_text(one) or one.first.point.pattern,
-        missed=sentence if one.verdict is Verdict.SLOWER else None,
-        undecided=sentence if one.verdict is Verdict.UNDECIDED else None,
-        remark=sentence if any(map(found.may_hide, one.changes)) else None,
+        *_case_name(change.point),
+        missed=sentence if change.verdict is Verdict.SLOWER else None,
+        undecided=sentence if change.verdict is Verdict.UNDECIDED else None,
+        remark=sentence if found.may_hide(change) else None,
+        details=range_sentence(of, found.confidence) if len(of.changes) > 1 else None,
     )
+
+
+def _case_name(point: Point) -> tuple[str, str]:
+    """`pingpong on tcp` and `2 ranks, window=4, 8 KiB`."""
+    from hockney.units import format_bytes
+
+    options = [f"{name}={value}" for name, value in point.options]
+    size = [format_bytes(point.bytes)] if point.is_sized else []
+    return f"{point.pattern} on {point.transport}", ", ".join([point.ranks_text, *options, *size])

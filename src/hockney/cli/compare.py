@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from hockney.cli.changes import (
     comparison_json,
     gathered_sentences,
     range_sentence,
+    surroundings_lines,
     verdict_sentence,
 )
 from hockney.cli.common import FINE, UNDECIDED, command
@@ -21,7 +21,7 @@ from hockney.cli.labels import find_run
 from hockney.units import counted
 
 if TYPE_CHECKING:
-    from hockney.compare import Comparison, Difference
+    from hockney.compare import Comparison
 
 
 @command(
@@ -58,9 +58,13 @@ def compare(base: str, new: str, everything: bool, margin: str | None, *, as_jso
 def _print(found: Comparison, *, everything: bool) -> None:
     from hockney.compare import Verdict
 
-    launches = " against ".join(counted(count, "launch", "launches") for count in found.launches)
+    least = found.launches_least or found.launches
+    launches = " against ".join(map(_launches_text, least, found.launches))
     render.title(f"Run {found.base} -> run {found.new}: {len(found.changes)} series, {launches}", first=True)
-    _print_differences(found.differences)
+    if not found.differences:
+        render.say("Surroundings: no difference known.")
+    for line in surroundings_lines(found):
+        render.say(line)
     render.say(verdict_sentence(found))
     titles = {
         Verdict.SLOWER: "Slower",
@@ -76,11 +80,14 @@ def _print(found: Comparison, *, everything: bool) -> None:
             is_gathered = verdict is Verdict.UNDECIDED and not everything
             for line in gathered_sentences(own) if is_gathered else map(range_sentence, own):
                 render.say(line)
+        if verdict is Verdict.UNDECIDED:
+            for remedy in found.remedies:
+                render.say(f"remedy: {remedy}")
     if found.by_chance:
         render.say()
         render.say(
-            f"Without a difference, though an interval of its own leaves out zero: {found.by_chance}; among "
-            f"{len(found.changes)} series chance alone explains that.",
+            f"Without a difference, though an interval of its own leaves out zero: {found.by_chance}; "
+            f"among {len(found.changes)} series chance may explain that.",
             style="dim",
         )
     for run, points in ((found.base, found.only_base), (found.new, found.only_new)):
@@ -89,14 +96,6 @@ def _print(found: Comparison, *, everything: bool) -> None:
             render.say(alone_sentence(run, points))
 
 
-def _print_differences(differences: Sequence[Difference]) -> None:
-    """Before any series, because a difference of times may come from them."""
-    if not differences:
-        render.say("Surroundings: no difference known.")
-    for one in differences:
-        render.say(f"changed: {difference_text(one)}")
-
-
-def difference_text(difference: Difference) -> str:
-    """`kernel: Linux 6.1 -> Linux 6.6`."""
-    return f"{difference.what}: {difference.base or 'not known'} -> {difference.new or 'not known'}"
+def _launches_text(least: int, most: int) -> str:
+    """`5 launches`; `6 to 72 launches` where some series were measured again."""
+    return counted(most, "launch", "launches") if least == most else f"{least} to {most} launches"

@@ -2,57 +2,101 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from pathlib import Path
 
-from hockney.cli.common import UNDECIDED
+from hockney.cli.common import UNDECIDED, refuse_unwritable
 from hockney.cli.streams import remark
+from hockney.errors import HockneyError
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # 1.0, section 2.2
 
 
 @dataclass(frozen=True)
 class Case:
-    """One test case: `group` is what CI systems call a class. At most one of the others is there, a sentence."""
+    """One test case: `group` is what CI systems call a class. At most one of the next four is there, a sentence.
+
+    `details` go with what is missed or undecided.
+    """
 
     group: str
     name: str
     missed: str | None = None
     undecided: str | None = None
     remark: str | None = None  # of what is fine
+    error: str | None = None
+    details: str | None = None
 
 
-def write_junit(path: Path, title: str, cases: Sequence[Case], code: int) -> int:
+@contextlib.contextmanager
+def reported(path: Path | None) -> Iterator[None]:
+    """Inside, a check that writes this file when it is done: until then, and if it never is, the file says just that.
+
+    So nobody takes the report of an earlier check for that of this one. Raises UsageError where it can't be written.
+    """
+    if path is None:
+        yield
+        return
+    refuse_unwritable(path)
+    _write_unfinished(path, "the check has not come to its end: it is going on, or was killed")
+    try:
+        yield
+    except BaseException as error:
+        why = str(error) if isinstance(error, HockneyError) else "it broke off; what it printed says why"
+        _write_unfinished(path, why)
+        raise
+
+
+def _write_unfinished(path: Path, why: str) -> None:
+    """Where it can't be written nothing is said: whoever writes the report of the verdict says it."""
+    with contextlib.suppress(OSError):
+        _write(path, "hockney check", [Case("check", "came to its end", error=why)])
+
+
+def write_junit(
+    path: Path, title: str, cases: Sequence[Case], code: int, properties: Sequence[tuple[str, str]] = ()
+) -> int:
     """Undecided is a skipped test: the report shows it, and the exit code says it.
 
     Gives the exit code: the verdict's, which is told already, so that a file that can't be written is only remarked;
     but without it not all is well.
     """
-    suite = ET.Element(
-        "testsuite",
-        name=_text(title),
-        tests=str(len(cases)),
-        failures=str(sum(case.missed is not None for case in cases)),
-        skipped=str(sum(case.undecided is not None for case in cases)),
-        errors="0",
-    )
-    for case in cases:
-        element = ET.SubElement(suite, "testcase", classname=_text(case.group), name=_text(case.name))
-        if case.missed is not None:
-            ET.SubElement(element, "failure", message=_text(case.missed))
-        elif case.undecided is not None:
-            ET.SubElement(element, "skipped", message=_text(case.undecided))
-        elif case.remark is not None:
-            ET.SubElement(element, "system-out").text = _text(case.remark)
     try:
-        ET.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)
+        _write(path, title, cases, properties)
     except OSError as error:
         remark(f"hockney: cannot write {path}: {(error.strerror or str(error)).lower()}")
         return code or UNDECIDED
     return code
+
+
+def _write(path: Path, title: str, cases: Sequence[Case], properties: Sequence[tuple[str, str]] = ()) -> None:
+    suite = ET.Element(
+        "testsuite",
+        name=_text(title),
+        timestamp=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        tests=str(len(cases)),
+        failures=str(sum(case.missed is not None for case in cases)),
+        skipped=str(sum(case.undecided is not None for case in cases)),
+        errors=str(sum(case.error is not None for case in cases)),
+    )
+    if properties:
+        listed = ET.SubElement(suite, "properties")
+        for name, value in properties:
+            ET.SubElement(listed, "property", name=_text(name), value=_text(value))
+    for case in cases:
+        element = ET.SubElement(suite, "testcase", classname=_text(case.group), name=_text(case.name))
+        for kind, sentence in (("failure", case.missed), ("error", case.error), ("skipped", case.undecided)):
+            if sentence is not None:
+                found = ET.SubElement(element, kind, message=_text(sentence))
+                found.text = None if case.details is None else _text(case.details)
+        if case.remark is not None:
+            ET.SubElement(element, "system-out").text = _text(case.remark)
+    ET.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)
 
 
 def _text(text: str) -> str:

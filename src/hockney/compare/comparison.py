@@ -15,15 +15,16 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from hockney.compare.advice import launches_enough, launches_wanted
 from hockney.compare.kin import renamed
 from hockney.compare.protocols import KnownSwitch, known_switches
-from hockney.compare.surroundings import differences
+from hockney.compare.surroundings import differences, disturbances
 from hockney.compare.values import Comparison, SeriesChange, Verdict
 from hockney.errors import UsageError
 from hockney.model import NOT_MEASURED, Definition, Point, PointStatus
 from hockney.plan import CurveKey, curve_of
 from hockney.stats import CONFIDENCE, MIXED, State, classify, classify_both, place
-from hockney.stats.shift import can_decide, can_decide_over, family_p, launches_needed, share_longer, shift_over
+from hockney.stats.shift import can_decide_over, family_p, launches_needed, share_longer, shift_over
 from hockney.store import Store, StoredPoint, StoredRun, VisitSummary
 
 _Launches = Mapping[int, Sequence[float]]  # by number, the medians of a launch's visits, ns
@@ -37,18 +38,13 @@ _OVERLAP = "its launches differ, but its visits are of several kinds, and both r
 class _Side:
     """One run: its points by the name that the comparison uses, and each point's visits by condition and launch.
 
-    `sampled` are the points with samples, in whatever state of the machine.
+    `sampled` are the points with samples, in whatever state of the machine, each with its number of launches.
     """
 
     run: StoredRun
     points: Mapping[Point, StoredPoint]
-    sampled: Collection[Point]
+    sampled: Mapping[Point, int]
     visits_ns: Mapping[Point, Mapping[_Condition, _Launches]]
-
-    @property
-    def launches(self) -> list[int]:
-        """The numbers of the launches that have values."""
-        return sorted({n for of_point in self.visits_ns.values() for launches in of_point.values() for n in launches})
 
 
 def compare_runs(
@@ -80,7 +76,8 @@ def compare_runs(
     return Comparison(
         base=base_id,
         new=new_id,
-        launches=(len(base.launches), len(new.launches)),
+        launches=(max(base.sampled.values(), default=0), max(new.sampled.values(), default=0)),
+        launches_least=(min(base.sampled.values(), default=0), min(new.sampled.values(), default=0)),
         margin=margin,
         confidence=confidence,
         differences=differences(base.run, new.run, names),
@@ -88,6 +85,8 @@ def compare_runs(
         only_base=tuple(point for point in base.sampled if point not in new.points),
         only_new=tuple(point for point in new.sampled if point not in base.points),
         switches=_switches(changes, base),
+        disturbances=disturbances(base.run, new.run),
+        infos=(base.run.info, new.run.info),
     )
 
 
@@ -133,9 +132,11 @@ def _side(
     stale = {stored.id for point, stored in named.items() if point in again}
     numbers = {launch_id: launch.index for launch_id, launch in run.launches.items()}
     visits: dict[int, dict[_Condition, dict[int, list[float]]]] = {}
-    sampled = {visit.point_id for visit in summaries if visit.samples}
+    sampled: dict[int, set[int]] = {}
     for visit, state in zip(summaries, states, strict=True):
         number = numbers[visit.launch_id]
+        if visit.samples:
+            sampled.setdefault(visit.point_id, set()).add(number)
         counts = number >= first_launch or visit.point_id not in stale
         if counts and state is not MIXED and visit.median_ns:
             conditions = visits.setdefault(visit.point_id, {})
@@ -143,7 +144,7 @@ def _side(
     return _Side(
         run,
         named,
-        dict.fromkeys(point for point, stored in named.items() if stored.id in sampled),
+        {point: len(sampled[stored.id]) for point, stored in named.items() if stored.id in sampled},
         {point: visits[stored.id] for point, stored in named.items() if stored.id in visits},
     )
 
@@ -194,13 +195,14 @@ class _Stratum:
 class _Pair:
     """One series of both runs, in the states that both have; or why it can't be decided.
 
-    `is_open`: whether more launches of the new run may change that.
+    `is_open`: whether more launches of the new run may change that; `wanted`: how many each run should have.
     """
 
     point: Point
     strata: tuple[_Stratum, ...] = ()
     reason: str | None = None
     is_open: bool = False
+    wanted: tuple[int, int] = (0, 0)
 
     @property
     def states(self) -> tuple[str, ...]:
@@ -217,8 +219,10 @@ def _compared(point: Point, base: _Side, new: _Side, confidence: float) -> _Pair
     if not strata:
         why = _why_apart((base.run.id, new.run.id), before, after)
         return _Pair(point, reason=why, is_open=not _share_a_state(before, after))
-    if not can_decide_over([stratum.sizes for stratum in strata], confidence):
-        return _Pair(point, strata, _too_few(strata, confidence), is_open=True)
+    sizes = [stratum.sizes for stratum in strata]
+    if not can_decide_over(sizes, confidence):
+        wanted = launches_wanted((base.sampled[point], new.sampled[point]), sizes, confidence)
+        return _Pair(point, strata, _too_few(strata, confidence), is_open=True, wanted=wanted)
     return _Pair(point, strata)
 
 
@@ -276,18 +280,15 @@ def _share_a_state(before: Iterable[_Condition], after: Iterable[_Condition]) ->
 
 
 def _too_few(strata: Sequence[_Stratum], confidence: float) -> str:
-    enough = next(n for n in itertools.count(1) if can_decide(n, n, confidence))
+    enough = launches_enough(confidence)
     if len(strata) > 1:
         ordered = sorted(strata, key=lambda one: place(one.state))
         seen = "; ".join(f"{one.sizes[0]} against {one.sizes[1]} in {one.state}" for one in ordered)
-        return (
-            f"too few launches in each state: {seen}; in one state it takes {enough} beside {enough} "
-            f"(`hockney run … --launches {enough}`)"
-        )
+        return f"too few launches in each state: {seen}; in one state it takes {enough} beside {enough}"
     n_base, n_new = strata[0].sizes
     return (
         f"too few launches in one state ({strata[0].state}): {n_base} against {n_new}; beside {n_base} it takes "
-        f"{launches_needed(n_base, confidence)}, and {enough} beside {enough} (`hockney run … --launches {enough}`)"
+        f"{launches_needed(n_base, confidence)}, and {enough} beside {enough}"
     )
 
 
@@ -303,17 +304,22 @@ def _judged(pairs: Sequence[_Pair], margin: float, confidence: float) -> Iterabl
             found = shift_over([(_values(one.base_ns), _values(one.new_ns)) for one in pair.strata], confidence)
         chance = chances.get(pair.point)
         if chance is None or found is None or found.low is None or found.high is None:
-            yield SeriesChange(pair.point, Verdict.UNDECIDED, pair.reason, pair.states, found, is_open=pair.is_open)
+            yield SeriesChange(
+                *(pair.point, Verdict.UNDECIDED, pair.reason, pair.states, found),
+                is_open=pair.is_open,
+                wanted=pair.wanted,
+            )
             continue
         verdict = Verdict.SAME
-        if chance <= 1 - confidence and found.low > margin:
-            verdict = Verdict.SLOWER
-        elif chance <= 1 - confidence and found.high < 1 / margin:
-            verdict = Verdict.FASTER
+        is_slower, is_faster = found.low > margin, found.high < 1 / margin
+        if chance <= 1 - confidence and (is_slower or is_faster):
+            verdict = Verdict.SLOWER if is_slower else Verdict.FASTER
         reason = None
         if verdict is not Verdict.SAME and not _visits_agree(pair, verdict):
             verdict, reason = Verdict.UNDECIDED, _OVERLAP
-        yield SeriesChange(pair.point, verdict, reason, pair.states, found, chance, is_open=True)
+        yield SeriesChange(
+            *(pair.point, verdict, reason, pair.states, found, chance), is_open=True, is_beyond=is_slower or is_faster
+        )
 
 
 def _switches(changes: Iterable[SeriesChange], base: _Side) -> dict[CurveKey, tuple[KnownSwitch, ...]]:

@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from hockney.compare.values import Difference
+from hockney.compare.values import CPU, HOST, Difference, Disturbance
 from hockney.store import StoredRun
 
 # What a reader calls it -> where it stands in the facts (machine/facts.py), in the order in which it is shown.
 _FACTS = {
-    "host": "hostname",
-    "CPU": "cpu.model",
+    HOST: "hostname",
+    CPU: "cpu.model",
     "microcode": "cpu.microcode",
     "cores": "cpu.cores",
     "logical CPUs": "cpu.logical",
@@ -35,9 +35,10 @@ _FACTS = {
     "libc": "software.libc",
     "C compiler": "software.c_compiler",
     "C options": "software.c_options",
-    "hockney": "software.hockney",
     "commit of hockney": "software.commit",
 }
+
+_DISTURBING = ("load", "steal")  # kinds of warnings
 
 _DEVICE = re.compile(r" \(ch\d[^)]*\)")  # in a library's name: `MPICH 4.0.2 (ch4:ucx)`
 
@@ -46,13 +47,26 @@ def differences(base: StoredRun, new: StoredRun, renamed: Mapping[str, str]) -> 
     """The most telling first. `renamed`: a transport of base -> what new calls it."""
     return (
         *_of_launches(base, new, renamed),
+        *_of_version(base.info.version, new.info.version),
         *(
             Difference(what, _text(_look(base.info.facts, path)), _text(_look(new.info.facts, path)))
             for what, path in _FACTS.items()
             if _look(base.info.facts, path) != _look(new.info.facts, path)
         ),
-        *_of_variables(base.info.facts.get("environment") or {}, new.info.facts.get("environment") or {}),
+        *_of_variables(base.info.facts.get("environment"), new.info.facts.get("environment")),
     )
+
+
+def disturbances(*runs: StoredRun) -> tuple[Disturbance, ...]:
+    """What else ran on the machine of each: it may be different, or the same and yet disturb in another measure."""
+    return tuple(
+        Disturbance(run.id, warning.cause) for run in runs for warning in run.warnings if warning.kind in _DISTURBING
+    )
+
+
+def _of_version(base: str, new: str) -> Iterable[Difference]:
+    if base != new:
+        yield Difference("hockney", base, new)
 
 
 def _look(facts: Mapping[str, Any], path: str) -> Any:
@@ -70,10 +84,19 @@ def _text(value: Any) -> str | None:
     return None if value is None else str(value)
 
 
-def _of_variables(base: Mapping[str, Any], new: Mapping[str, Any]) -> Iterable[Difference]:
-    for name in sorted({*base, *new}):
-        if base.get(name) != new.get(name):
-            yield Difference(f"variable {name}", _text(base.get(name)), _text(new.get(name)))
+def _of_variables(base: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> Iterable[Difference]:
+    """Where a run knows its environment, what is not in it was not set."""
+    values = [{name: _variable(side, name) for name in sorted({*(base or {}), *(new or {})})} for side in (base, new)]
+    for name, before in values[0].items():
+        if before != values[1][name]:
+            yield Difference(f"variable {name}", before, values[1][name])
+
+
+def _variable(environment: Mapping[str, Any] | None, name: str) -> str | None:
+    if environment is None:
+        return None
+    value = environment.get(name)
+    return "not set" if value is None else _text(value) or "empty"
 
 
 def _of_launches(base: StoredRun, new: StoredRun, renamed: Mapping[str, str]) -> Iterable[Difference]:

@@ -7,10 +7,13 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from hockney.compare.advice import more_launches
 from hockney.compare.protocols import KnownSwitch, protocol_text
-from hockney.model import Point
+from hockney.model import Point, RunInfo
 from hockney.plan import CurveKey, curve_of
 from hockney.stats.shift import Shift
+
+CPU, HOST = "CPU", "host"  # as they are called in a difference
 
 
 class Verdict(enum.Enum):
@@ -24,11 +27,19 @@ class Verdict(enum.Enum):
 
 @dataclass(frozen=True)
 class Difference:
-    """One thing in which the surroundings of two runs differ; None: not known there, or absent."""
+    """One thing in which the surroundings of two runs differ; None: not known there."""
 
     what: str
     base: str | None
     new: str | None
+
+
+@dataclass(frozen=True)
+class Disturbance:
+    """What disturbed the machine while a run measured, or just before: a sentence that was stored with the run."""
+
+    run: int
+    cause: str
 
 
 @dataclass(frozen=True)
@@ -38,8 +49,10 @@ class SeriesChange:
     `shift` is the ratio of new times to base times, None where they have no state in common. `chance` is how often
     chance alone makes any of the series compared differ as much as this one; None where it can't be decided. `reason`
     is a sentence that says why a series is undecided. `is_open`: whether more launches of new may change the verdict,
-    be it decided or not; they can't where it failed, base has no samples, or the times are defined otherwise. `point`
-    is named as in the new run.
+    be it decided or not; they can't where it failed, base has no samples, or the times are defined otherwise.
+    `is_beyond`: its own interval lies beyond the margin, whatever became of it among the others. `wanted`: how many
+    launches a new run in place of base and of new should have, 0 where the run has enough. `point` is named as in the
+    new run.
     """
 
     point: Point
@@ -49,14 +62,8 @@ class SeriesChange:
     shift: Shift | None = None
     chance: float | None = None
     is_open: bool = False
-
-    @property
-    def is_beyond(self) -> bool:
-        """Whether its own interval leaves out "no difference", whatever became of it among the others."""
-        shift = self.shift
-        return (
-            shift is not None and shift.low is not None and shift.high is not None and not shift.low <= 1 <= shift.high
-        )
+    is_beyond: bool = False
+    wanted: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True)
@@ -93,9 +100,10 @@ class Range:
 class Comparison:
     """Two runs compared. `only_base` and `only_new` are points with samples that the other run's plan has not.
 
-    `launches` are those of base and new; `margin` is the ratio that a difference must exceed to count, `confidence`
-    that of each interval, and that no difference at all is there by chance alone. `switches` are those of the base's
-    curves in which something is slower or faster, by curve.
+    `launches` are those of base and new, of the series with most, `launches_least` of that with fewest; `margin` is the
+    ratio that a difference must exceed to count, `confidence` that of each interval, and that no difference at all is
+    there by chance alone. `switches` are those of the base's curves in which something is slower or faster, by curve.
+    `infos` are what is stored of base and new, `disturbances` what disturbed either.
     """
 
     base: int
@@ -108,6 +116,9 @@ class Comparison:
     only_base: tuple[Point, ...]
     only_new: tuple[Point, ...]
     switches: Mapping[CurveKey, tuple[KnownSwitch, ...]] = field(default_factory=dict)
+    launches_least: tuple[int, int] | None = None
+    disturbances: tuple[Disturbance, ...] = ()
+    infos: tuple[RunInfo, ...] = ()
 
     @property
     def counts(self) -> Counter[Verdict]:
@@ -116,10 +127,31 @@ class Comparison:
     @property
     def by_chance(self) -> int:
         """Series whose own interval leaves out "no difference", but which do not stand out among all."""
-        return sum(
-            change.verdict is Verdict.SAME and change.is_beyond and (change.chance or 0.0) > 1 - self.confidence
-            for change in self.changes
-        )
+        return sum(change.verdict is Verdict.SAME and change.is_beyond for change in self.changes)
+
+    @property
+    def other_cpu(self) -> Difference | None:
+        """The models of the CPUs, where the runs were measured on two."""
+        return self._known_difference(CPU)
+
+    @property
+    def other_host(self) -> Difference | None:
+        """The names of the hosts, where they differ."""
+        return self._known_difference(HOST)
+
+    def _known_difference(self, what: str) -> Difference | None:
+        return next((one for one in self.differences if one.what == what and one.base and one.new), None)
+
+    @property
+    def remedies(self) -> list[str]:
+        """What to measure again, for the series that are undecided for lack of launches."""
+        undecided = [change.wanted for change in self.changes if change.verdict is Verdict.UNDECIDED]
+        wanted = [max(of_run) for of_run in zip(*undecided, strict=True)] if undecided else []
+        return [
+            more_launches(run, info, launches)
+            for run, info, launches in zip((self.base, self.new), self.infos, wanted, strict=False)
+            if launches
+        ]
 
     @property
     def widest(self) -> SeriesChange | None:

@@ -53,7 +53,7 @@ def _users_path() -> Path:
 
 @contextlib.contextmanager
 def border(path: Path, saved: Callable[[], str] | None = None) -> Iterator[None]:
-    """Turn SQLite's errors into StoreError; `saved` says what is stored nevertheless, for errors while a run is written."""
+    """Turn SQLite's errors into StoreError; `saved` says what is stored nevertheless, while a run is written."""
     try:
         yield
     except sqlite3.Error as error:
