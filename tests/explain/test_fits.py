@@ -7,9 +7,9 @@ from tests.explain.readings import SIZES, curve, line, reading
 from tests.fit.test_loggp import SMALL
 from tests.fit.truth import sizes_of
 
-from hockney.cli.explain import _print_lines, _print_loggp, _with_arm
+from hockney.cli.explain import _print_lines, _print_loggp, _print_off_lines, _with_arm
 from hockney.explain.curve import ClassCurve
-from hockney.explain.fits import lines_of, parameters_of
+from hockney.explain.fits import lines_of, off_lines_of, parameters_of
 from hockney.explain.loggp import Fitted
 from hockney.fit import Estimate, NoFit, fit_loggp
 
@@ -23,12 +23,48 @@ def test_each_segment_is_a_line() -> None:
     assert (below.transport, below.pattern, below.ranks, below.state) == ("shm", "pingpong", 4, "near")
     assert (below.first_bytes, below.last_bytes, above.first_bytes, above.last_bytes) == (8, 2048, 4096, 65536)
     assert (below.sizes, above.sizes) == (9, 5)
+    assert below.t0_ns is not None
     assert below.t0_ns.value == pytest.approx(500)
     assert above.r_inf_bytes_per_s is not None
     assert above.r_inf_bytes_per_s.value == pytest.approx(2e10)
     assert below.n_half_bytes is not None
     assert below.n_half_bytes.value == pytest.approx(5000)
     assert below.relative_rms < 1e-6
+
+
+def test_a_line_between_sizes_close_together_is_a_transition_and_tells_no_rate(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """From 8,128 to 8,191 B the time climbs from one protocol to the next, by 20 ns a byte."""
+    rise = (8128, 8144, 8160, 8176, 8191)
+    sizes = sorted({*SIZES[:10], 5000, 6000, 7000, *rise, 12000, 24000, 36000, 48000, 65536})
+
+    def time_ns(size: int) -> float:
+        return 500 + 0.1 * size + 20 * min(max(0, size - 8112), 80)
+
+    lines, _ = lines_of(reading(curve(time_ns, sizes=sizes)))
+    (transition,) = [one for one in lines if one.last_bytes < 1.5 * one.first_bytes]
+    assert (transition.first_bytes, transition.last_bytes) == (8128, 8191)
+    assert (transition.t0_ns, transition.r_inf_bytes_per_s, transition.n_half_bytes) == (None, None, None)
+    assert all(one.r_inf_bytes_per_s is not None for one in lines if one is not transition)
+    _print_lines(lines)
+    (row,) = [row for row in capsys.readouterr().out.splitlines() if "8,128 B - 8,191 B" in row]
+    assert "below 0" not in row
+    assert "/s" not in row
+
+
+def test_sizes_on_no_line_are_named_with_their_times(capsys: pytest.CaptureFixture[str]) -> None:
+    of = reading(curve(lambda size: (200 if size <= 16 else 2500) + 0.1 * size))
+    lines, _ = lines_of(of)
+    off = list(off_lines_of(of))
+    assert [one.first_bytes for one in lines] == [32]
+    assert [(one.transport, one.pattern, one.state, one.bytes) for one in off] == [
+        ("shm", "pingpong", "near", 8),
+        ("shm", "pingpong", "near", 16),
+    ]
+    _print_off_lines(off)
+    assert capsys.readouterr().out.strip() == "On no line of pingpong on shm (near): 8 B (201 ns), 16 B (202 ns)."
+    assert list(off_lines_of(reading(curve()))) == []
 
 
 def test_patterns_beside_the_first_have_lines_of_their_own() -> None:
@@ -47,7 +83,7 @@ def test_patterns_beside_the_first_have_lines_of_their_own() -> None:
         ("pingpong", 2, "one core", "near"),
         ("oneway window=16", 2, "one core", "near"),
     ]
-    assert [one.t0_ns.value for one in lines] == pytest.approx([700, 500, 200])
+    assert [one.t0_ns and one.t0_ns.value for one in lines] == pytest.approx([700, 500, 200])
     assert without == {}
 
 
@@ -66,7 +102,7 @@ def test_the_state_that_most_visits_saw_stands_first_and_one_with_too_few_sizes_
     )
     lines, without = lines_of(of)
     assert [(one.state, one.pair_class) for one in lines] == [("near", "one core"), ("far", "one core")]
-    assert [one.t0_ns.value for one in lines] == pytest.approx([500, 900])
+    assert [one.t0_ns and one.t0_ns.value for one in lines] == pytest.approx([500, 900])
     assert without == {}
 
 

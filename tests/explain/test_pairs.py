@@ -233,7 +233,7 @@ def test_pairs_that_share_as_much_have_one_line_in_each_state(tmp_path: Path) ->
         ("pingpong", "one host", "near"),
         ("pingpong", "one host", "far"),
     ]
-    assert [line.t0_ns.value for line in of.lines] == pytest.approx([3000, 6000, 100, 200], rel=0.02)
+    assert [line.t0_ns and line.t0_ns.value for line in of.lines] == pytest.approx([3000, 6000, 100, 200], rel=0.02)
 
 
 def test_two_sizes_between_pairs_are_said_to_be_too_few_for_a_line(tmp_path: Path) -> None:

@@ -128,6 +128,22 @@ def test_a_layer_goes_on_through_sizes_that_can_not_tell() -> None:
     assert layers_between([unsure, unsure, sure, unsure, unsure]) == [(8, 16, False), (32, 32, True), (64, 128, False)]
 
 
+def test_a_layer_names_the_sizes_within_that_can_not_tell() -> None:
+    lower, upper = curve(line(1000, 0)), curve(line(1100, 0), transport="mpi@x-1", precision=0.01)
+    vague = replace(upper.marks[2], time_ns=near(1080.0, 0.2))
+    (layer,) = layers_of(reading(lower, replace(upper, marks=(*upper.marks[:2], vague, *upper.marks[3:5]))))
+    assert layer.sizes_text == "from 8 B to 128 B, but for 32 B, which can't tell"
+
+
+def test_a_small_difference_is_none_though_an_interval_misses_zero() -> None:
+    """Of a dozen sizes one or another misses by chance."""
+    added = [(20.0, 5.0), (25.0, 5.0), (50.0, 5.0)]
+    assert layers_between(added) == [(8, 16, False), (32, 32, True)]
+    lower, upper = curve(line(1000, 0), precision=0), curve(line(1020, 0), transport="mpi@x-1", precision=0.001)
+    (layer,) = layers_of(reading(lower, upper))
+    assert layer.text == "mpi@x-1: no difference of 3% or more seen to shm (19.0 ns to 21.0 ns)"
+
+
 def test_the_interval_of_a_layer_is_that_of_the_sizes_that_tell() -> None:
     upper = curve(line(1100, 0), transport="mpi@x-1", precision=0.01)
     vague = replace(upper.marks[1], time_ns=near(1080.0, 0.2))

@@ -67,3 +67,68 @@ def test_what_the_same_rounds_do_not_show_is_no_jump_whatever_all_visits_say(tmp
     (doubtful,) = told(tmp_path / "r.db", visits)
     assert doubtful.kind == "a jump that may be drift"
     assert "in the 7 rounds that measured 16 KiB and 32 KiB it is anything from" in doubtful.sentence
+
+
+def test_too_few_sizes_below_a_jump_for_a_line_are_told_with_their_jump(tmp_path: Path) -> None:
+    """From a start-up of 200 ns to one of 2.4 us after 512 B, of which two sizes are on its side."""
+    machine = Machine(lambda point: (200 if point.bytes <= 512 else 2400) + point.bytes / 10, noise=0.003)
+    sizes = [256 << n for n in range(9)]
+    (jump,) = told(tmp_path / "r.db", rounds_of(machine, sizes))
+    assert (jump.kind, jump.sizes_bytes) == ("protocol switch", (512, 1024))
+    assert "more than in proportion to the size: it jumps by" in jump.sentence
+    (height,) = [one.value for one in jump.evidence if one.what == "jump"]
+    assert height.low <= 2200 <= height.high
+
+
+def test_a_longer_message_that_takes_less_is_told_wherever_it_lies(tmp_path: Path) -> None:
+    """Two sizes beside a line that else goes straight: at 1.4 times its time none takes longer than the next one."""
+
+    def falls(by: float) -> list[tuple[int, ...]]:
+        machine = Machine(lambda point: straight(point) * (by if point.bytes in (8192, 16384) else 1), noise=0.003)
+        findings = told(tmp_path / f"{by}.db", rounds_of(machine, [256 << n for n in range(11)]))
+        return [one.sizes_bytes for one in findings if "less for a longer message: it falls by" in one.sentence]
+
+    assert falls(1.4) == []
+    assert falls(2.5) == [(16384, 32768)]
+
+
+def rounds_of(machine: Machine, sizes: list[int], count: int = 12) -> list[Visit]:
+    points = [Point("mpi", "pingpong", 2, size) for size in sizes]
+    return [
+        machine.measure(one, round_=round_, batch=10, samples=3, warmup=0, verify=True)
+        for round_ in range(count)
+        for one in points
+    ]
+
+
+@pytest.mark.parametrize("is_real", [True, False])
+def test_a_jump_that_the_rounds_of_another_state_show_is_no_drift(tmp_path: Path, is_real: bool) -> None:
+    """Near, only four rounds measured both of its sizes; far, all did, and none of the others."""
+    sizes = POWERS[8:]
+    half = len(sizes) // 2
+
+    def time_ns(point: Point) -> float:
+        return straight(point) * (1.3 if is_real and point.bytes >= sizes[half] else 1)
+
+    def visits(chosen: list[int], rounds: range, floor_ns: float, drift: float = 1.0) -> list[Visit]:
+        machine = Machine(time_ns, noise=0.001, floor_ns=lambda now_s: floor_ns, drift=lambda now_s: drift)
+        points = [Point("mpi", "pingpong", 2, size) for size in chosen]
+        return [
+            machine.measure(one, round_=round_, batch=10, samples=3, warmup=0, verify=True)
+            for round_ in rounds
+            for one in points
+        ]
+
+    later = 1.0 if is_real else 1.3
+    near = [*visits(sizes[:half], range(8), 27), *visits(sizes[half:], range(4, 12), 27, later)]
+    far = visits([sizes[half - 1], sizes[half]], range(20, 30), 270)
+    (alone,) = told(tmp_path / "alone.db", near)
+    assert alone.kind == "a jump that may be drift"
+    (seen,) = told(tmp_path / "both.db", [*near, *far])
+    assert seen.sizes_bytes == (sizes[half - 1], sizes[half])
+    assert seen.kind == ("protocol switch" if is_real else "a jump that may be drift")
+    assert ("the rounds of far have a jump there, too" in seen.sentence) is is_real
+    # As the line has it, which is narrower than the sizes: those stand beside it.
+    assert "the line through the medians of pingpong jumps by" in seen.sentence
+    assert "where the two sizes themselves take" in seen.sentence
+    assert seen.effect > 0.1

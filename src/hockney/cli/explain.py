@@ -16,7 +16,7 @@ from hockney.errors import UsageError, unknown
 from hockney.units import counted, format_bytes, format_ns, format_rate
 
 if TYPE_CHECKING:
-    from hockney.explain import Explanation, Finding, Layer, Line, Parameters
+    from hockney.explain import Explanation, Finding, Layer, Line, OffLine, Parameters
     from hockney.fit import Estimate
 
 _ARM_MAX = 0.5  # a longer arm, as a fraction of the value, makes no centre worth a word
@@ -91,6 +91,7 @@ def _print(found: Explanation, *, everything: bool, lacking: bool, suite: str | 
     else:
         _print_strongest(found)
     _print_lines(found.lines)
+    _print_off_lines(found.off_lines)
     _print_loggp(found.loggp)
     _print_layers(found.layers)
     if found.lacking:
@@ -174,6 +175,19 @@ def _print_lines(lines: Sequence[Line]) -> None:
         "misses: root mean square of what the line leaves, each size as it weighs. -: the figures don't tell it. The "
         f"state that most visits saw stands first.{share}"
     )
+
+
+def _print_off_lines(found: Sequence[OffLine]) -> None:
+    curves: dict[tuple[object, ...], list[OffLine]] = {}
+    is_classed = len({one.pair_class for one in found}) > 1
+    for one in found:
+        curves.setdefault((one.transport, one.pattern, one.ranks, one.pair_class, one.state), []).append(one)
+    for own in curves.values():
+        first = own[0]
+        ranks = f", {counted(first.ranks, 'rank')}" if first.ranks != 2 else ""
+        share = f", ranks share {first.pair_class}" if is_classed and first.pair_class else ""
+        sizes = ", ".join(f"{format_bytes(one.bytes)} ({format_ns(one.time_ns.value)})" for one in own)
+        render.note(f"On no line of {first.pattern} on {first.transport}{ranks} ({first.state}{share}): {sizes}.")
 
 
 def _print_loggp(found: Sequence[Parameters]) -> None:

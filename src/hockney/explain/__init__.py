@@ -12,7 +12,7 @@ from hockney.archive import Machine
 from hockney.explain import beside, derived, documented, grid, guidelines, periods, ranks, shape, switches
 from hockney.explain.curve import Reading, read_run
 from hockney.explain.finding import Evidence, Finding, Found, Lacking
-from hockney.explain.fits import Line, Parameters, by_reason, lines_of, parameters_of
+from hockney.explain.fits import Line, OffLine, Parameters, by_reason, lines_of, off_lines_of, parameters_of
 from hockney.explain.layers import Layer, layers_of
 from hockney.explain.printed import read_machine
 from hockney.library import Run
@@ -25,6 +25,7 @@ __all__ = [
     "Finding",
     "Layer",
     "Line",
+    "OffLine",
     "Parameters",
     "explain",
     "explain_machine",
@@ -79,8 +80,8 @@ class Explanation:
     """All that is said of a run or a machine.
 
     `findings` stand by transport, the one with the greatest effect first, and so within each; those of several
-    transports last. `lines` and `loggp` are what was fitted to the curves. `lacking` says of what could not be looked
-    for, or not be fitted, why not; `notes` what limits all of it.
+    transports last. `lines` and `loggp` are what was fitted to the curves, `off_lines` the sizes that no line explains.
+    `lacking` says of what could not be looked for, or not be fitted, why not; `notes` what limits all of it.
     """
 
     subject: str
@@ -90,6 +91,7 @@ class Explanation:
     layers: tuple[Layer, ...]
     lacking: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
+    off_lines: tuple[OffLine, ...] = ()
 
 
 def explain_run(run: Run) -> Explanation:
@@ -131,6 +133,7 @@ def explain(reading: Reading) -> Explanation:
         layers=tuple(layers_of(reading)),
         lacking=tuple(lacking),
         notes=reading.notes,
+        off_lines=tuple(off_lines_of(reading)),
     )
 
 

@@ -18,6 +18,7 @@ from hockney.errors import HockneyError
 from hockney.explain.finding import Evidence, Finding, of_all
 from hockney.explain.loggp import Fitted, loggp_of
 from hockney.explain.pairs import PAIR_PATTERNS, PairMatrix, classes_of, pair_matrices, pair_of
+from hockney.explain.thresholds import unreadable
 from hockney.fit import Estimate
 from hockney.library import Run, Series
 from hockney.model import Point, PointStatus, Visit, Warning_
@@ -330,8 +331,10 @@ _PairMark = tuple[Mark, int]  # with how many visits
 
 
 def _of_class(members: Sequence[_PairMark]) -> Mark:
-    """The median of the pairs; the interval encloses those of all of them."""
+    """The median of the pairs; the interval encloses those of all of them. No visits are of several."""
     marks = [mark for mark, _ in members]
+    if len(marks) == 1:
+        return marks[0]
     return replace(marks[0], time_ns=of_all([mark.time_ns for mark in marks]), visits=())
 
 
@@ -424,6 +427,13 @@ def _notes(run: Run, unsure: Sequence[Point], curves: Sequence[Curve]) -> Iterab
     once = started_once(run)
     if once:
         yield once
+    of_transport = {launch.transport: launch.library for launch in run.launches.values()}
+    yield from dict.fromkeys(
+        f"{setting.variable} was set to '{setting.value}', which can't be read as a size here: where {name} lies in "
+        "this run is not known."
+        for transport, library in of_transport.items()
+        for name, setting in unreadable(transport, run.facts, library)
+    )
     if unsure:
         yield (
             f"{_points(len(unsure))} left out, for want of visits in one state: measure longer ({unsure[0]}, for one)."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from hockney.explain.curve import ClassCurve, Curve, Reading
@@ -15,6 +15,7 @@ from hockney.units import counted
 # others are fitted beside it where they have a curve, which takes as many sizes as a line does.
 _BESIDE = ("pingpong", "oneway", "twoway", "pairs")
 _SIZES_MIN = 3
+_REACH = 1.5  # times its first size must a line's last one be: else size 0 lies farther off than twice what it spans
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,8 @@ class Line:
     """A segment of a curve: t_0 where its line meets size 0, the rate it approaches, and what it misses.
 
     `pair_class` is what the two ranks share, "" where that is not known. `relative_rms` is of (measured - fitted) /
-    fitted. r_inf and n_1/2 are None where the figures don't tell them.
+    fitted. t_0, r_inf and n_1/2 are None where the figures don't tell them: all three of a transition, whose sizes lie
+    so close together that its line tells the way from one segment to the next and nothing of size 0 or of endless ones.
     """
 
     transport: str
@@ -33,10 +35,23 @@ class Line:
     first_bytes: int
     last_bytes: int
     sizes: int
-    t0_ns: Estimate
+    t0_ns: Estimate | None
     r_inf_bytes_per_s: Estimate | None
     n_half_bytes: Estimate | None
     relative_rms: float
+
+
+@dataclass(frozen=True)
+class OffLine:
+    """A size of a curve that lies on none of its lines."""
+
+    transport: str
+    pattern: str
+    ranks: int
+    pair_class: str
+    state: str
+    bytes: int
+    time_ns: Estimate
 
 
 @dataclass(frozen=True)
@@ -106,6 +121,7 @@ def _tells(segment: Segment) -> bool:
 
 def _line(one: ClassCurve, segment: Segment) -> Line:
     curve = one.curve
+    tells = segment.last_bytes >= _REACH * segment.first_bytes
     return Line(
         curve.transport,
         curve.name,
@@ -115,11 +131,22 @@ def _line(one: ClassCurve, segment: Segment) -> Line:
         segment.first_bytes,
         segment.last_bytes,
         segment.sizes,
-        segment.t0_ns,
-        segment.r_inf_bytes_per_s,
-        segment.n_half_bytes,
+        segment.t0_ns if tells else None,
+        segment.r_inf_bytes_per_s if tells else None,
+        segment.n_half_bytes if tells else None,
         segment.relative_rms,
     )
+
+
+def off_lines_of(reading: Reading) -> Iterator[OffLine]:
+    """The sizes that no line of their curve explains, where it has lines: too few on their side of a jump, or odd."""
+    for one in _curves(reading):
+        curve, fit = one.curve, segments_of(one.curve)
+        for at in fit.outliers if isinstance(fit, SegmentFit) else ():
+            mark = curve.marks[at]
+            yield OffLine(
+                curve.transport, curve.name, curve.ranks, one.pair_class, curve.state, mark.bytes, mark.time_ns
+            )
 
 
 def parameters_of(reading: Reading) -> tuple[tuple[Parameters, ...], dict[str, str]]:

@@ -15,6 +15,7 @@ from hockney.units import format_bytes, format_ns
 # What stands on what: the upper adds its own cost to the lower one's. An @ stands for every library of that kind.
 _LAYERS = (("shm", "threads"), ("shm", "mpi@"), ("shm", "shmem@"), ("unix", "tcp"))
 _ALIKE = 0.25  # on either side: a layer that adds so little more or less adds about the same
+_SEEN = 0.03  # of the lower one's time: of so many sizes some intervals miss by chance
 _BYTES_MAX = 1 << 16  # longer messages cost what their bytes do, and layers then differ in rate
 
 
@@ -23,8 +24,8 @@ class Layer:
     """What a transport adds to the half round trip of the one below it (or to the floor), in one state.
 
     `floor_ns` is the floor in the very visits of the upper one, where that is what it stands on. It holds for the
-    sizes from `first_bytes` to `last_bytes`; the interval encloses those of all of them, but for sizes
-    whose own can't tell what is added from nothing.
+    sizes from `first_bytes` to `last_bytes` but for `unsure_bytes`, which can't tell what is added from nothing; the
+    interval encloses those of all others. `is_seen` says whether there is a difference.
     """
 
     upper: str
@@ -35,19 +36,17 @@ class Layer:
     high_ns: float
     first_bytes: int
     last_bytes: int
+    is_seen: bool
+    unsure_bytes: tuple[int, ...] = ()
     floor_ns: float | None = None
-
-    @property
-    def is_seen(self) -> bool:
-        """Whether there is a difference."""
-        return not self.low_ns <= 0 <= self.high_ns
 
     @property
     def text(self) -> str:
         """As a sentence without sizes and state."""
         if not self.is_seen:
             range_ = f"{format_ns(self.low_ns)} to {format_ns(self.high_ns)}"
-            return f"{self.upper}: no difference seen to {self.lower} ({range_})"
+            of_some_size = "" if self.low_ns <= 0 <= self.high_ns else f" of {_SEEN:.0%} or more"
+            return f"{self.upper}: no difference{of_some_size} seen to {self.lower} ({range_})"
         verb, word = ("adds", "to") if self.added_ns > 0 else ("saves", "against")
         low, high = sorted((abs(self.low_ns), abs(self.high_ns)))
         return (
@@ -59,7 +58,9 @@ class Layer:
     def sizes_text(self) -> str:
         if self.first_bytes == self.last_bytes:
             return f"at {format_bytes(self.first_bytes)}"
-        return f"from {format_bytes(self.first_bytes)} to {format_bytes(self.last_bytes)}"
+        unsure = " and ".join(map(format_bytes, self.unsure_bytes))
+        but = f", but for {unsure}, which can't tell" if unsure else ""
+        return f"from {format_bytes(self.first_bytes)} to {format_bytes(self.last_bytes)}{but}"
 
 
 def layers_below(transport: str) -> Iterator[str]:
@@ -72,7 +73,7 @@ def layers_below(transport: str) -> Iterator[str]:
 def layer_at(size_bytes: int, upper: str, lower: str, state: str, own: Bounded, under: Bounded) -> Layer:
     """From the times of both at one size, in ns."""
     times = [Estimate(time.value, time.low, time.high) for time in (own, under)]
-    return _layer(upper, lower, state, [(size_bytes, difference(*times))])
+    return _layer(upper, lower, state, [_added(size_bytes, *times)])
 
 
 def over_floor(size_bytes: int, state: str, own: Bounded, floor: Bounded) -> Layer:
@@ -96,52 +97,61 @@ def layers_of(reading: Reading) -> list[Layer]:
     return found
 
 
-_Range = list[tuple[int, Estimate]]  # sizes, and what is added there
+@dataclass(frozen=True)
+class _Added:
+    """What is added at a size, and whether that is told from nothing."""
+
+    bytes: int
+    time_ns: Estimate
+    is_told: bool
+
+
+def _added(size_bytes: int, own: Estimate, under: Estimate) -> _Added:
+    added = difference(own, under)
+    return _Added(size_bytes, added, not _holds(added, 0.0) and abs(added.value) >= _SEEN * under.value)
 
 
 def _ranges(upper: Curve, lower: Curve) -> Iterator[Layer]:
     """Neighbouring sizes belong to one range while some one value lies in all of their intervals, or nearly so."""
-    range_: _Range = []
+    range_: list[_Added] = []
     for mark in upper.marks:
         under = lower.at(mark.bytes)
         if under is None or mark.bytes > _BYTES_MAX:
             continue
-        added = difference(mark.time_ns, under)
-        if range_ and not _agree([*(one for _, one in range_), added]):
+        added = _added(mark.bytes, mark.time_ns, under)
+        if range_ and not _agree([*range_, added]):
             yield from _split(upper, lower, range_)
             range_ = []
-        range_.append((mark.bytes, added))
+        range_.append(added)
     if range_:
         yield from _split(upper, lower, range_)
 
 
-def _agree(added: Sequence[Estimate]) -> bool:
+def _agree(added: Sequence[_Added]) -> bool:
     """Too wide to tell is an interval that holds both zero and what is seen at the others; it agrees with them."""
-    seen = [one for one in added if not _holds(one, 0.0)]
-    alike = seen or added
+    alike = [one.time_ns for one in added if one.is_told] or [one.time_ns for one in added]
     lowest = max(one.low - _ALIKE * abs(one.value) for one in alike)
     highest = min(one.high + _ALIKE * abs(one.value) for one in alike)
     middle = statistics.median(one.value for one in alike)
-    return lowest <= highest and all(_holds(one, middle) for one in added if one not in alike)
+    return lowest <= highest and all(_holds(one.time_ns, middle) for one in added if one.time_ns not in alike)
 
 
 def _holds(interval: Estimate, value: float) -> bool:
     return interval.low <= value <= interval.high
 
 
-def _split(upper: Curve, lower: Curve, range_: _Range) -> Iterator[Layer]:
+def _split(upper: Curve, lower: Curve, range_: list[_Added]) -> Iterator[Layer]:
     """One layer, unless it is seen at fewer than half of the sizes: then those stand by themselves."""
-    told = [not _holds(one, 0.0) for _, one in range_]
     parts = [range_]
-    if 0 < 2 * sum(told) < len(told):
-        parts = [list(part) for _, part in itertools.groupby(range_, key=lambda one: _holds(one[1], 0.0))]
+    if 0 < 2 * sum(one.is_told for one in range_) < len(range_):
+        parts = [list(part) for _, part in itertools.groupby(range_, key=lambda one: one.is_told)]
     for part in parts:
         yield _layer(upper.transport, lower.transport, upper.state, part)
 
 
-def _layer(upper: str, lower: str, state: str, range_: _Range) -> Layer:
-    added = [one for _, one in range_]
-    over_all = of_all([one for one in added if not _holds(one, 0.0)] or added)
+def _layer(upper: str, lower: str, state: str, range_: Sequence[_Added]) -> Layer:
+    told = [one for one in range_ if one.is_told]
+    over_all = of_all([one.time_ns for one in told or range_])
     return Layer(
         upper,
         lower,
@@ -149,6 +159,8 @@ def _layer(upper: str, lower: str, state: str, range_: _Range) -> Layer:
         added_ns=over_all.value,
         low_ns=over_all.low,
         high_ns=over_all.high,
-        first_bytes=range_[0][0],
-        last_bytes=range_[-1][0],
+        first_bytes=range_[0].bytes,
+        last_bytes=range_[-1].bytes,
+        is_seen=bool(told),
+        unsure_bytes=tuple(one.bytes for one in range_ if told and not one.is_told),
     )

@@ -136,8 +136,8 @@ def above_floor(reading: Reading) -> Found:
                     "far above the floor",
                     sentence=(
                         f"Half a round trip of {format_bytes(short[0].bytes)} takes "
-                        f"{format_ns(short[0].time_ns.value)}, {ratio_text(times)} times the floor "
-                        f"({format_ns(floor.value)}); up to {usual:.0f} times is usual through memory."
+                        f"{format_ns(short[0].time_ns.value)}, {ratio_text(times)} times the floor of "
+                        f"its visits ({format_ns(floor.value)}); up to {usual:.0f} times is usual through memory."
                     ),
                     effect=times.value / usual - 1,
                     sizes_bytes=(short[0].bytes,),

@@ -18,7 +18,7 @@ from hockney.explain.finding import (
 )
 from hockney.explain.shape import curves_of_shapes, segments_of
 from hockney.explain.thresholds import Threshold, sources_of, thresholds_of
-from hockney.explain.together import Judgement, judge
+from hockney.explain.together import Judgement, judge, leaping_states, leaps
 from hockney.fit import JUMP, SegmentFit, Switch
 from hockney.units import BYTES_MAX, bytes_word, counted, format_bytes, format_ns
 
@@ -34,12 +34,13 @@ def switches(reading: Reading) -> Found:
     if not curves:
         return Lacking("needs a curve of six sizes or more: three on either side of a switch")
     fits = [(curve, fit) for curve in curves if isinstance(fit := segments_of(curve), SegmentFit)]
-    return [
+    between = [
         found
         for curve, fit in fits
         for number in range(len(fit.switches))
         if (found := _found(curve, fit, number, reading)) is not None
     ]
+    return [*between, *(_leap(curve, fit, leap, reading) for curve, fit in fits for leap in leaps(curve, fit))]
 
 
 def _found(curve: Curve, fit: SegmentFit, number: int, reading: Reading) -> Finding | None:
@@ -47,12 +48,19 @@ def _found(curve: Curve, fit: SegmentFit, number: int, reading: Reading) -> Find
     fitted = fit.switches[number]
     judgement = judge(curve, fit, number)
     if judgement is None:
-        return _switch(curve, fit, number, fitted, reading) if fitted.is_jump else _bend(curve, fit, number, reading)
-    if judgement.switch is not None and _is_borne_out(judgement.switch, fitted):
-        return _switch(curve, fit, number, judgement.switch, reading)
-    if fitted.is_jump:
-        return _doubtful(curve, fit, number, judgement, reading)
-    return _bend(curve, fit, number, reading)
+        if not fitted.is_jump:
+            return _bend(curve, fit, number, reading)
+        return _switch(curve, fit, fitted, _time_of(curve, fitted), _sides(fit, number), reading)
+    judged = judgement.switch
+    if judged is not None and _is_borne_out(judged, fitted):
+        return _switch(curve, fit, judged, _time_of(curve, judged), _sides(fit, number), reading)
+    if not fitted.is_jump:
+        return _bend(curve, fit, number, reading)
+    states = [] if _is_settled(judgement) else leaping_states(reading, curve, fitted)
+    if states:
+        jump = f"{_line_of(curve, fitted)}; the rounds of {' and of '.join(states)} have a jump there, too"
+        return _switch(curve, fit, fitted, jump, _sides(fit, number), reading)
+    return _doubtful(curve, fit, number, judgement, reading)
 
 
 def _is_borne_out(judged: Switch, fitted: Switch) -> bool:
@@ -61,25 +69,37 @@ def _is_borne_out(judged: Switch, fitted: Switch) -> bool:
     return judged.is_jump or (fitted.is_jump and same_way and not judged.bend and abs(judged.relative.value) >= JUMP)
 
 
-def _switch(curve: Curve, fit: SegmentFit, number: int, switch: Switch, reading: Reading) -> Finding:
+def _leap(curve: Curve, fit: SegmentFit, leap: Switch, reading: Reading) -> Finding:
+    """A jump beside a size that lies on no line, as where too few lie beyond it for a line of their own."""
+    below_ns, above_ns = (curve.at(size) for size in (leap.below_bytes, leap.above_bytes))
+    assert below_ns is not None
+    assert above_ns is not None
+    how = "less for a longer message" if leap.jump_ns.value < 0 else "more than in proportion to the size"
+    jump = (
+        f"the time of {curve.name} goes from {format_ns(below_ns.value)} to {format_ns(above_ns.value)}, {how}: it "
+        f"{_height(leap)}"
+    )
+    return _switch(curve, fit, leap, jump, (), reading)
+
+
+def _switch(
+    curve: Curve, fit: SegmentFit, switch: Switch, jump: str, sides: tuple[Evidence, ...], reading: Reading
+) -> Finding:
     """A jump: another protocol begins with more work, or with less.
 
     It is not called so where other sizes are documented of the transport, and none there.
     """
-    jump = switch.jump_ns
-    least = min(abs(switch.relative.low), abs(switch.relative.high))
     known = _known(curve, switch, reading)
     return finding_about(
         curve,
         "protocol switch" if known or not documented_of(curve, reading) else "jump",
         sentence=(
-            f"Between {format_bytes(switch.below_bytes)} and {format_bytes(switch.above_bytes)} the time of "
-            f"{curve.name} {_height(switch)}. "
+            f"Between {format_bytes(switch.below_bytes)} and {format_bytes(switch.above_bytes)} {jump}. "
             f"{_documented(known, switch) or _undocumented(switch, reading)}"
         ),
-        effect=least,
+        effect=_least(switch),
         sizes_bytes=(switch.below_bytes, switch.above_bytes),
-        evidence=(Evidence("jump", jump, "ns"), *_sides(fit, number)),
+        evidence=(Evidence("jump", switch.jump_ns, "ns"), *sides),
         remedy=_refine(curve, switch, fit.steps_at(switch), reading),
         sources=sources_of(known),
     )
@@ -93,16 +113,32 @@ def _doubtful(curve: Curve, fit: SegmentFit, number: int, judgement: Judgement, 
         curve,
         "a jump that may be drift",
         sentence=(
-            f"Between {format_bytes(fitted.below_bytes)} and {format_bytes(fitted.above_bytes)} the time of "
-            f"{curve.name} {_height(fitted)}, as the medians of all visits have it, but {_seen_together(judgement)}. "
-            f"{_documented(known, fitted)}".rstrip()
+            f"Between {format_bytes(fitted.below_bytes)} and {format_bytes(fitted.above_bytes)} "
+            f"{_line_of(curve, fitted)}, but {_seen_together(judgement)}. {_documented(known, fitted)}".rstrip()
         ),
-        effect=0.0,
+        effect=_least(judgement.switch or fitted),
         sizes_bytes=(fitted.below_bytes, fitted.above_bytes),
-        evidence=(Evidence("jump over all visits", fitted.jump_ns, "ns"),),
+        evidence=(Evidence("jump of the line through all visits", fitted.jump_ns, "ns"),),
         remedy=None if _is_settled(judgement) else _together(curve, fitted, reading),
         sources=sources_of(known),
     )
+
+
+def _time_of(curve: Curve, switch: Switch) -> str:
+    return f"the time of {curve.name} {_height(switch)}"
+
+
+def _line_of(curve: Curve, switch: Switch) -> str:
+    """As the lines have it, which know more sizes than the two: these are told beside it, with their own intervals."""
+    own = " and ".join(
+        time_text(mark.time_ns) for mark in curve.marks if mark.bytes in (switch.below_bytes, switch.above_bytes)
+    )
+    return f"the line through the medians of {curve.name} {_height(switch)}, where the two sizes themselves take {own}"
+
+
+def _least(switch: Switch) -> float:
+    """By which fraction the time jumps at the least."""
+    return 0.0 if switch.bend else min(abs(switch.relative.low), abs(switch.relative.high))
 
 
 def _is_settled(judgement: Judgement) -> bool:
@@ -221,6 +257,8 @@ def _bend(curve: Curve, fit: SegmentFit, number: int, reading: Reading) -> Findi
     quotient = ratio(above, below)
     if 1 - _BEND < quotient.value < 1 + _BEND:
         return None
+    last_bytes = fit.segments[number + 1].last_bytes
+    with_bend_ns, without_ns = (fit.segments[which].time_ns(last_bytes) for which in (number + 1, number))
     return finding_about(
         curve,
         "bend",
@@ -229,7 +267,7 @@ def _bend(curve: Curve, fit: SegmentFit, number: int, reading: Reading) -> Findi
             f"{format_bytes(switch.below_bytes)} {below.value:.3g} ns: {ratio_text(quotient)} times. "
             f"{_documented(known, switch)}".rstrip()
         ),
-        effect=0.0,
+        effect=abs(with_bend_ns / without_ns - 1),
         sizes_bytes=(switch.below_bytes, switch.above_bytes),
         evidence=_sides(fit, number),
         sources=sources_of(known),

@@ -3,35 +3,50 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
+from hockney.errors import UsageError
 from hockney.explain.data import rows_of
-from hockney.units import format_bytes
+from hockney.units import format_bytes, parse_bytes
 
 _VERSION = re.compile(r"-(\d+(?:\.\d+)*)")
 _DEVICE = re.compile(r"^MPICH \S+ \((.+)\)$")  # the worker's name of the library: `MPICH 4.0.2 (ch4:ucx)`
+# What is read as a size: MPICH reads the digits alone, and a number that begins with 0 is octal to Open MPI.
+_SIZE = re.compile(r"0|[1-9]\d*([KMG]B?)?", re.IGNORECASE)
+_DIGITS_ONLY = "MPIR_CVAR_"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A variable of the run's environment that sets a documented size; None where its value can't be read as one."""
+
+    variable: str
+    value: str
+    bytes: int | None
 
 
 @dataclass(frozen=True)
 class Threshold:
-    """A documented size; `ask` is how the library at hand tells its own.
+    """A documented size, or what the run had `set` in its place; `see` is where to learn more.
 
-    `first_bytes` is the shortest message that is sent in the other way. `is_of_machine` says that the size was read
-    from the machine, where other sizes are the library's defaults; `is_of_build`, that some builds only have it and it
-    is not known whether this is one.
+    `default_bytes` is the documented one. `first_bytes` is the shortest message that is sent in the other way.
+    `is_of_machine` says that the size was read from the machine, where other sizes are the library's defaults;
+    `is_of_build`, that some builds only have it and it is not known whether this is one.
     """
 
     name: str
-    bytes: int
+    default_bytes: int
     first_bytes: int
     is_of_machine: bool
     is_of_build: bool
     meaning: str
-    ask: str
+    see: str
     source: str
+    set: Setting | None = None
 
     def lies_between(self, below_bytes: int, above_bytes: int) -> bool:
         """Whether of these two sizes the greater one alone is sent in the other way."""
@@ -41,7 +56,10 @@ class Threshold:
     def text(self) -> str:
         is_own = self.source.startswith("docs/")  # hockney's, which nobody can set
         whose = " here" if self.is_of_machine else "" if is_own else " by default"
-        return f"{self.name}, {format_bytes(self.bytes)}{whose}: {self.meaning} (see {self.ask})"
+        size = f"{format_bytes(self.default_bytes)}{whose}"
+        if self.set is not None:
+            size = f"which this run had set to {self.set.value} ({self.set.variable}); {size}"
+        return f"{self.name}, {size}: {self.meaning} (see {self.see})"
 
 
 def thresholds_of(
@@ -50,26 +68,70 @@ def thresholds_of(
     """What is documented of a transport, in the version that its name carries.
 
     `facts` are those of the run, `library` is what the worker called the library, with the device of an MPICH (runs of
-    earlier versions don't tell it), and `launcher` what started its jobs.
+    earlier versions don't tell it), and `launcher` what started its jobs. A size that the run had set to what can't be
+    read is not known, so it is none.
     """
-    known = _DEVICE.match(library)
-    for row in rows_of("thresholds"):
-        size = row.get("bytes") or (facts.get("network") or {}).get(row["fact"])
+    for row in _rows(transport, library):
+        default_bytes = row.get("bytes") or (facts.get("network") or {}).get(row["fact"])
+        setting = _setting(row, facts)
+        size_bytes = default_bytes if setting is None else setting.bytes
         device = row.get("device")
-        if known and device is not None and not _begins_with(known[1], device):
-            continue
-        is_of_build = device is not None and known is None
-        if size and _is_meant(transport, row["transports"], *row["versions"]):
+        is_of_build = device is not None and _DEVICE.match(library) is None
+        if default_bytes and size_bytes:
             yield Threshold(
                 name=row["name"],
-                bytes=size,
-                first_bytes=size - row.get("header_bytes", 0) + (row["changes"] == "longer"),
+                default_bytes=default_bytes,
+                first_bytes=size_bytes - row.get("header_bytes", 0) + (row["changes"] == "longer"),
                 is_of_machine="fact" in row,
                 is_of_build=is_of_build,
                 meaning=f"in builds with {device}, {row['meaning']}" if is_of_build else row["meaning"],
-                ask=own_command(row["ask"], launcher),
+                see=_see(row, launcher),
                 source=row["source"],
+                set=setting,
             )
+
+
+def unreadable(transport: str, facts: Mapping[str, Any], library: str = "") -> Iterator[tuple[str, Setting]]:
+    """Documented sizes of a transport by name that the run had set to what is not read as a size."""
+    for row in _rows(transport, library):
+        setting = _setting(row, facts)
+        if setting is not None and setting.bytes is None:
+            yield row["name"], setting
+
+
+def _rows(transport: str, library: str) -> Iterator[dict[str, Any]]:
+    known = _DEVICE.match(library)
+    for row in rows_of("thresholds"):
+        device = row.get("device")
+        is_other = known and device is not None and not _begins_with(known[1], device)
+        if not is_other and _is_meant(transport, row["transports"], *row["versions"]):
+            yield row
+
+
+def _setting(row: Mapping[str, Any], facts: Mapping[str, Any]) -> Setting | None:
+    """The first of the variables that set a size which the run's environment had."""
+    environment = facts.get("environment") or {}
+    for variable in row.get("set_by", ()):
+        if variable in environment:
+            value: str = environment[variable]
+            return Setting(variable, value, _bytes_of(variable, value))
+    return None
+
+
+def _bytes_of(variable: str, value: str) -> int | None:
+    is_size = value.isdecimal() if variable.startswith(_DIGITS_ONLY) else _SIZE.fullmatch(value)
+    try:
+        return parse_bytes(value) if is_size else None
+    except UsageError:  # longer than any message
+        return None
+
+
+def _see(row: Mapping[str, Any], launcher: str) -> str:
+    """How to ask the library at hand, where its program is found here; else the documentation."""
+    command = own_command(row["ask"], launcher)
+    source: str = row["source"]
+    is_told = source.startswith("docs/") or shutil.which(command.partition(" ")[0]) is not None
+    return command if is_told else source
 
 
 def sources_of(thresholds: Iterable[Threshold]) -> tuple[str, ...]:

@@ -11,12 +11,13 @@ comparison of two things that a third one disturbs (R. A. Fisher, The Design of 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from hockney.explain.curve import Curve, Mark
-from hockney.fit import Estimate, SegmentFit, Switch
+from hockney.explain.curve import Curve, Mark, Reading
+from hockney.explain.finding import scaled
+from hockney.fit import JUMP, Estimate, Segment, SegmentFit, Switch
 from hockney.stats import time_of
 
 
@@ -38,7 +39,8 @@ def judge(curve: Curve, fit: SegmentFit, number: int) -> Judgement | None:
     marks = curve.marks[first : last + 1]
     if not all(mark.visits for mark in marks):
         return None
-    judged = [_judged(fit, number, lower, upper) for lower, upper in pairwise(marks)]
+    sides = fit.segments[number], fit.segments[number + 1]
+    judged = [_judged(*sides, lower, upper) for lower, upper in pairwise(marks)]
     known = [(one, one.switch) for one in judged if one.switch is not None]
     sign = math.copysign(1.0, fitted.relative.value)
     most = max(known, key=lambda one: sign * one[1].relative.value, default=None)
@@ -47,12 +49,60 @@ def judge(curve: Curve, fit: SegmentFit, number: int) -> Judgement | None:
     return min(judged, key=lambda one: one.rounds)  # it may be there, where too few rounds saw both
 
 
-def _judged(fit: SegmentFit, number: int, lower: Mark, upper: Mark) -> Judgement:
+def leaps(curve: Curve, fit: SegmentFit) -> Iterator[Switch]:
+    """Where no line leads from one size to the next, and none of the fit's switches lies: the lines leave that out."""
+    for lower, upper in pairwise(curve.marks):
+        if any(one.below_bytes <= lower.bytes and upper.bytes <= one.above_bytes for one in fit.switches):
+            continue
+        leap = _leap(lower, upper)
+        if leap is not None:
+            yield leap
+
+
+def leaping_states(reading: Reading, curve: Curve, switch: Switch) -> list[str]:
+    """The other states of the machine in which a curve leaps between the two sizes of a switch.
+
+    The machine's drift between two sizes is no leap of any state: each compares what the same rounds visited.
+    """
+    found = []
+    for other in (one.curve for one in reading.by_class):
+        own = other.place, other.pattern, other.options
+        if own != (curve.place, curve.pattern, curve.options) or other.state == curve.state:
+            continue
+        marks = {mark.bytes: mark for mark in other.marks}
+        lower, upper = marks.get(switch.below_bytes), marks.get(switch.above_bytes)
+        if lower is not None and upper is not None and _leap(lower, upper) is not None:
+            found.append(other.state)
+    return list(dict.fromkeys(found))
+
+
+def _leap(lower: Mark, upper: Mark) -> Switch | None:
+    """A jump between two sizes of which the longer one surely takes less, or more than in proportion.
+
+    A line with a start-up does neither, so none is needed to tell it. What the bytes between them cost is not known
+    then: of a fall nothing is taken off for it, of a rise anything up to the proportion.
+    """
+    ratio, _ = _ratio(lower, upper)
+    proportion = upper.bytes / lower.bytes if lower.bytes else math.inf
+    if ratio is None or not (ratio.high <= 1 - JUMP or ratio.low >= (1 + JUMP) * proportion):
+        return None
+    costs = (1.0,) if ratio.value < 1 else (1.0, proportion)
+    part = _either(*([bound - cost for bound in (ratio.value, ratio.low, ratio.high)] for cost in costs))
+    return Switch(lower.bytes, upper.bytes, scaled(part, lower.time_ns.value), part, bend=False)
+
+
+def _judged(before: Segment, after: Segment, lower: Mark, upper: Mark) -> Judgement:
+    ratio, rounds = _ratio(lower, upper)
+    return Judgement(rounds, None if ratio is None else _switch(before, after, lower, upper, ratio))
+
+
+def _ratio(lower: Mark, upper: Mark) -> tuple[Estimate | None, int]:
+    """The upper size's time over the lower one's in the rounds that visited both, and how many these are."""
     ratios, launch_ids = _ratios(lower, upper)
     ratio = time_of(ratios, launch_ids)[0] if ratios else None
     if ratio is None or ratio.low is None or ratio.high is None:
-        return Judgement(len(ratios), None)
-    return Judgement(len(ratios), _switch(fit, number, lower, upper, Estimate(ratio.value, ratio.low, ratio.high)))
+        return None, len(ratios)
+    return Estimate(ratio.value, ratio.low, ratio.high), len(ratios)
 
 
 def _ratios(lower: Mark, upper: Mark) -> tuple[list[float], list[int]]:
@@ -67,12 +117,11 @@ def _ratios(lower: Mark, upper: Mark) -> tuple[list[float], list[int]]:
     return ratios, launch_ids
 
 
-def _switch(fit: SegmentFit, number: int, lower: Mark, upper: Mark, ratio: Estimate) -> Switch:
+def _switch(before: Segment, after: Segment, lower: Mark, upper: Mark, ratio: Estimate) -> Switch:
     """What the ratio leaves when the lines have had their part of it, each as a fraction of what it starts from.
 
     The switch may lie at either size: at the lower one the line above it has led to the upper, and the other way round.
     """
-    before, after = fit.segments[number : number + 2]
     below_ns, above_ns = lower.time_ns.value, upper.time_ns.value
     gap_bytes = upper.bytes - lower.bytes
     led = [max(0.0, 1 - slope * gap_bytes / above_ns) for slope in _ends(after.ns_per_byte)]
@@ -90,7 +139,7 @@ def _ends(slope: Estimate) -> tuple[float, float, float]:
 
 
 def _either(*both: Iterable[float]) -> Estimate:
-    """Half way between two values, in an interval that encloses all bounds of either."""
+    """Half way between values, in an interval that encloses all bounds of each."""
     values = [tuple(one) for one in both]
     bounds = [bound for one in values for bound in one]
     return Estimate(sum(one[0] for one in values) / len(values), min(bounds), max(bounds))

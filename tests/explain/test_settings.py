@@ -1,0 +1,76 @@
+"""Documented sizes that the environment of a run had set otherwise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.explain.readings import FACTS, curve, found, reading
+from tests.explain.test_reading import explained, pingpongs
+
+from hockney.explain.thresholds import thresholds_of, unreadable
+
+OPENMPI, MPICH = "mpi@openmpi-4.1.4", "mpi@mpich-5.0.2"
+VADER, CELL = "OMPI_MCA_btl_vader_eager_limit", "MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_CELL_SIZE"
+
+
+def with_variables(**variables: str) -> dict[str, Any]:
+    return {**FACTS, "environment": variables}
+
+
+def test_a_size_that_the_run_had_set_stands_in_place_of_the_default() -> None:
+    def told(after_bytes: int, name: str = "protocol switches") -> str:
+        made = curve(lambda size: 500 + 0.1 * size + (9000 if size > after_bytes else 0), transport=OPENMPI)
+        return " ".join(one.sentence for one in found(name, reading(made, facts=with_variables(**{VADER: "16384"}))))
+
+    own = f"btl_vader_eager_limit, which this run had set to 16384 ({VADER}); 4 KiB by default: eager limit"
+    assert f"Documented there: {own}" in told(8192)
+    assert "No documented threshold" in told(2048)  # where it lies by default
+    assert own in told(2048, "nothing at a documented size")
+    assert "btl_vader_eager_limit" not in told(8192, "nothing at a documented size")
+
+
+@pytest.mark.parametrize(
+    ("transport", "variable", "value", "first_bytes"),
+    [
+        (OPENMPI, VADER, "1024", 1024 - 56 + 1),
+        (OPENMPI, VADER, "16k", 16384 - 56 + 1),
+        (MPICH, CELL, "16384", 16384 - 80 + 1),
+        (MPICH, "MPIR_CVAR_CH4_IPC_CMA_P2P_THRESHOLD", "32768", 32768),
+        ("mpi@mpich-4.0.2", "UCX_RNDV_THRESH", "2K", 2048),
+        ("mpi@mpich-4.0.2", "UCX_SYSV_SEG_SIZE", "4096", 4096),
+        ("mpi@openmpi-5.0.1", "OMPI_MCA_btl_sm_eager_limit", "8192", 8192 - 56 + 1),
+    ],
+)
+def test_what_a_variable_sets(transport: str, variable: str, value: str, first_bytes: int) -> None:
+    (own,) = [one for one in thresholds_of(transport, with_variables(**{variable: value})) if one.set is not None]
+    assert own.first_bytes == first_bytes
+    assert own.lies_between(first_bytes - 1, first_bytes)
+    assert not list(unreadable(transport, with_variables(**{variable: value})))
+
+
+@pytest.mark.parametrize(
+    ("transport", "variable", "value"),
+    [
+        (OPENMPI, VADER, "many"),
+        (OPENMPI, VADER, "-1"),
+        (OPENMPI, VADER, "010000"),  # octal, to Open MPI
+        (OPENMPI, VADER, "99999999999999"),
+        (MPICH, CELL, "16K"),  # of which MPICH knows no K
+        ("mpi@mpich-4.0.2", "UCX_RNDV_THRESH", "inf"),
+    ],
+)
+def test_a_value_that_is_no_size_leaves_the_size_unknown(transport: str, variable: str, value: str) -> None:
+    facts = with_variables(**{variable: value})
+    ((name, setting),) = unreadable(transport, facts)
+    assert (setting.variable, setting.value) == (variable, value)
+    assert name not in [one.name for one in thresholds_of(transport, facts)]
+    assert name in [one.name for one in thresholds_of(transport, {})]
+
+
+def test_a_value_that_is_no_size_is_said(tmp_path: Path) -> None:
+    of = explained(tmp_path / "r.db", pingpongs(OPENMPI, jump_ns=2000.0), facts=with_variables(**{VADER: "many"}))
+    assert any(f"{VADER} was set to 'many', which can't be read as a size here" in note for note in of.notes)
+    (switch,) = [each for each in of.findings if each.kind == "jump"]
+    assert "No documented threshold" in switch.sentence
