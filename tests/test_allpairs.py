@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from tests.test_hosts import ip, remote_shell
 
+from hockney.cli import run as run_command
 from hockney.explain import explain_run
 from hockney.explain.pairs import PairMatrix, pair_matrices
 from hockney.library import Run
@@ -83,11 +84,13 @@ def measure(agent: Path, store: Path, *words: str) -> str:
     return done.stdout
 
 
-def test_groups_of_hosts_are_told_apart_and_the_slow_pair_is_named(agent: Path, tmp_path: Path) -> None:
+def test_groups_of_hosts_are_told_apart_and_the_slow_pair_is_named(
+    agent: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     store = tmp_path / "r.db"
     # So precise that no pair ends before the others: each is seen as often, in every state of the machine.
-    said = measure(agent, store, "allpairs", "--precision", "0.1%", "--time", "90s")
-    print(said)  # shown where what follows fails
+    said = measure(agent, store, "allpairs", "--precision", "0.1%", "--time", "60s")
+    assert "Half a round trip of 8 B on tcp, 5 ranks, disjoint pairs at once" in said
     # Hosts of their own would not slow each other: these share the CPUs, and what their paces say is left out.
     with sqlite3.connect(store) as database:
         database.execute("UPDATE visit SET pace_ns = NULL")
@@ -96,13 +99,16 @@ def test_groups_of_hosts_are_told_apart_and_the_slow_pair_is_named(agent: Path, 
         matrices = {matrix.load: matrix for matrix in pair_matrices(run)}
         found = {one.sentence for one in explain_run(run).findings if one.kind == "pairs that stand out"}
     assert set(matrices) == {"idle", "loaded"}
+    assert run_command(["show", "1", "--tables", "--store", str(store)]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    print(said, shown)  # where what follows fails
     for matrix in matrices.values():
         assert_as_made(matrix)
     assert len(found) == 2
     names = f"ranks 1 ({PREFIX}1) and 4 ({PREFIX}4)"
     assert all(f"{names} take" in sentence for sentence in found)
     assert "one pair at a time" in min(found, key=lambda sentence: "at once" in sentence)
-    assert "Half a round trip of 8 B on tcp, 5 ranks, disjoint pairs at once" in said
+    assert shown.count(f"{names} take 15.") == 2
 
 
 def test_both_ends_begin_at_once_however_far_the_others_are(agent: Path, tmp_path: Path) -> None:

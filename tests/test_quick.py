@@ -17,6 +17,8 @@ def test_quick_prints_a_sheet_and_json(tmp_path: Path) -> None:
     sheet = json.loads(done.stdout)
     assert done.returncode == (0 if sheet["rows"] else 3), done.stderr  # as without --json
     assert (sheet["format"], sheet["version"], sheet["run"]) == ("hockney-quick", 1, 1)
+    assert sheet["starts"] == 1
+    assert {launch["transport"] for launch in sheet["launches"]} >= {"null", "shm", "tcp"}
     assert "first look: pingpong 8 B on null" in done.stderr
     shown = subprocess.run(command("show", "last", store=path), capture_output=True, text=True, check=True)
     assert "pingpong on shm, 2 ranks" in shown.stdout

@@ -99,7 +99,7 @@ def _is_slowed(size: int) -> bool:
 
 def _words(checked: Checked) -> str:
     counts = ", ".join(f"{count} {verdict.value}" for verdict, count in checked.comparison.counts.items())
-    return f"exit {exit_code(checked)}: {counts}; {checked.remeasured} measured again"
+    return f"exit {exit_code(checked)}: {counts}; {checked.judged_again} judged again"
 
 
 def _tell(what: str, outcomes: Sequence[bool]) -> None:

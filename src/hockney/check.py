@@ -1,14 +1,13 @@
-"""Has anything become slower? A baseline's plan is measured again, and what looks suspicious once more.
+"""Has anything become slower? A baseline's plan is measured again, and what looks suspicious judged by new launches.
 
 Most of what looks slower is not: among many series some are unlucky, and some launches meet a disturbed machine. So a
 suspicion only chooses what is judged again, by new launches, and those alone give the verdict: who judges by the
 values that raised the suspicion judges the unlucky ones. The whole plan runs in them, as in the baseline: what else
 runs between the visits of a series is a part of its times, above all where its ranks sleep while they wait. What those
-can't decide, because the machine was in another state or scattered too much, is measured on until a time is over. (A
+can't decide, because the machine was in another state or scattered too much, is measured on while a time lasts. (A
 limit of a file is no suspicion of chance: what misses one is measured once more and judged by all its visits.) A
-series is worse if all of its interval over
-launches lies beyond the slowdown allowed and it stands out among all series (stats/shift.py): the baseline is not
-measured again, and of many series some have an unlucky one.
+series is worse if all of its interval over launches lies beyond the slowdown allowed and it stands out among all series
+(stats/shift.py): the baseline is not measured again, and of many series some have an unlucky one.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ class Checked:
 
     run_id: int
     comparison: Comparison
-    remeasured: int  # series
+    judged_again: int  # series, by new launches alone
 
     @property
     def is_worse(self) -> bool:
@@ -73,9 +72,9 @@ def check(
     patience_s: float = PATIENCE_S,
     clock: Callable[[], float] = time.monotonic,
 ) -> Checked:
-    """Measure a run's plan again and compare. `max_slowdown` is a fraction; `time_s` that of the first look.
+    """Measure a run's plan again and compare. `max_slowdown` is a fraction; `time_s` that of a look (None: the base's).
 
-    What is undecided after its first new launches is measured on, as long as `patience_s` are not over. Raises
+    What is undecided after the first new launches is measured on, by looks that can end within `patience_s`. Raises
     UsageError for a baseline that nothing can be compared with, before anything is measured; HockneyError where it was
     stopped.
     """
@@ -99,11 +98,11 @@ def check(
             running.add_launches(outcome.run_id, everything, plan.launches, plan.time_s, catalogue, store, display)
         )
         fresh = compared(again=suspects, first_launch=plan.launches)
-        found = replace(found, switches={**found.switches, **fresh.switches})
+        found = replace(found, switches={**found.switches, **fresh.switches}, disturbances=fresh.disturbances)
         for change in fresh.changes:
             if change.point in left:
                 suspects[change.point].look(change, found.margin)
-        if clock() >= until_s:
+        if clock() + plan.time_s > until_s:
             break
         left = _measured(store, outcome.run_id, [point for point in left if suspects[point].is_open])
     changes = tuple(
@@ -114,7 +113,7 @@ def check(
 
 @dataclass
 class _Suspect:
-    """A series that is measured again: what its new launches say, in how many tests, and with how many in the last."""
+    """A series that is judged again: what its new launches say, in how many tests, and with how many in the last."""
 
     change: SeriesChange | None = None
     tests: int = 0

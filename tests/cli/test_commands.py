@@ -205,6 +205,7 @@ def test_common_options_may_stand_before_the_command(filled_store: Path, capsys:
             "--label takes RUN NAME, which is not all given: for example `hockney runs --label ",
         ),
         (["export", "-o"], "-o takes FILE, which is not given: for example `hockney export last --csv -o figures.csv"),
+        (["runs", "--help=x"], "--help"),
         (["run", "pingpong", "--precision", "0.5"], "'0.5' could mean two things: write 0.5%, or 50%"),
         (["run", "pingpong", "--launches", "abc"], "'abc' is not a number of launches: write 1 to 1000, for example "),
         (["run", "pingpong", "--launches", "0"], "'0' is not a number of launches: write 1 to 1000, for example "),

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import click
 import pytest
 from tests.builders import HALF_ROUND_TRIP, SLOWEST, make_info, make_point
 from tests.cli.support import call, command_line, environment
 from tests.compare.made import SIZES, add_run, curve, slower
 
 from hockney.cli.changes import gathered_sentences, range_sentence, surroundings_lines
+from hockney.cli.commands import hockney
 from hockney.compare import Difference, Verdict, compare_runs
 from hockney.compare.advice import launches_wanted, more_launches
 from hockney.compare.comparison import _strata
@@ -371,9 +374,12 @@ def test_what_disturbed_a_run_is_told(store: Store) -> None:
         new, Warning_("load", "machine", "When the run began, other programs kept 1.0 CPUs busy.", "Stop them.")
     )
     store.add_warning(new, Warning_("virtual", "machine", "This is a virtual machine.", "Nothing."))
+    for share in ("3 %", "5 %"):  # a run that goes on looks again
+        store.add_warning(new, Warning_("steal", "machine", f"The hypervisor took {share}.", "Use its host."))
     found = compare_runs(store, base, new)
     assert list(surroundings_lines(found)) == [
-        "disturbed: run 2: when the run began, other programs kept 1.0 CPUs busy"
+        "disturbed: run 2: when the run began, other programs kept 1.0 CPUs busy",
+        "disturbed: run 2: the hypervisor took 5 %",
     ]
 
 
@@ -397,15 +403,28 @@ def test_more_launches_are_wanted_than_there_were(
     [
         (
             "hockney run pingpong -t 'mpi@a b' --launches 5 --time 2m --label x --store r.db",
-            "measure run 1 anew: `hockney run pingpong -t 'mpi@a b' --time 2m --launches 10 --label now`",
+            "measure run 1 anew: `hockney run pingpong -t 'mpi@a b' --launches 10 --time 240s --label now`",
         ),
-        ("hockney quick --launches=5 -l x", "measure run 1 anew: `hockney quick --launches 10 --label now`"),
-        ("hockney check --baseline x", "measure run 1 anew with `--launches 10`"),
+        (
+            "hockney quick --time=2m -l x",
+            "measure run 1 anew: `hockney run quick --launches 10 --time 240s --label now`",
+        ),
+        (
+            "hockney check --baseline x",
+            "check again with a longer `--patience`, so that more launches than run 1 has fall into one state",
+        ),
+        ("hockney run --resume 1", "measure run 1 anew with `--launches 10`"),
         ("", "measure run 1 anew with `--launches 10`"),
     ],
 )
 def test_more_launches_are_taken_by_the_command_of_the_run(command: str, said: str) -> None:
-    assert more_launches(1, replace(make_info("now"), command=command), 10) == said
+    info = replace(make_info("now"), command=command, plan={"time_s": 120.0, "launches": 5})
+    assert more_launches(1, info, 10) == said
+    if "hockney run" in said:
+        _, name, *arguments = shlex.split(said.split("`")[1])
+        found = hockney.get_command(click.Context(hockney), name)
+        assert found is not None
+        assert found.make_context(name, arguments).params["launches"] == 10
 
 
 def test_an_interval_without_zero_among_what_shows_no_difference_is_explained(store: Store) -> None:
@@ -416,8 +435,8 @@ def test_an_interval_without_zero_among_what_shows_no_difference_is_explained(st
     assert found.counts == {Verdict.SAME: 200}
     assert 0 < found.by_chance == sum(change.is_beyond for change in found.changes)
     sentence = range_sentence(found.ranges[0])
-    assert "outermost ends of the 95 % intervals over launches; that at " in sentence
-    assert sentence.endswith(" leaves out zero, but does not stand out among all series)")
+    assert "outermost ends of the 95 % intervals over launches; " in sentence
+    assert sentence.endswith(" B would be a difference by itself, but does not stand out among all series)")
 
 
 def test_a_difference_within_the_margin_needs_no_explanation(store: Store) -> None:
@@ -509,8 +528,8 @@ def test_command_says_the_verdict_before_the_series_and_gathers_what_is_undecide
         "  pingpong on tcp, 2 ranks: from 64 B to 64 KiB",
         "  pingpong on unix, 2 ranks: from 8 B to 64 KiB",
         "pingpong on tcp, 2 ranks: undecided at 8 B, because failed in run 2: rank 1 hung",
-        "remedy: measure run 1 anew: `hockney quick --launches 4`",
-        "remedy: measure run 2 anew: `hockney quick --launches 4`",
+        "remedy: measure run 1 anew: `hockney run quick --launches 4`",
+        "remedy: measure run 2 anew: `hockney run quick --launches 4`",
     ]
     each = call(tmp_path, "compare", "1", "2", "--all").stdout
     assert f"pingpong on unix, 2 ranks: undecided from 8 B to 64 KiB, because {few}" in each

@@ -50,6 +50,11 @@ def test_the_best_rate_is_of_all_lengths_or_none(tmp_path: Path) -> None:
     assert far.stream_bytes_per_s.at_bytes == 1 << 20
 
 
+def test_there_is_no_best_rate_where_a_length_failed(tmp_path: Path) -> None:
+    longer = replace(oneway(1 << 20, 16), failed="rank 1 hung")
+    assert row(tmp_path, LATENCY, oneway(1 << 16, 16), longer).stream_bytes_per_s is None
+
+
 def test_in_a_run_of_several_starts_the_sheet_marks_intervals_over_visits(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,7 +1,8 @@
 """The command line. One file for each command: parse, call one library function that returns data, render.
 
-How a command ends is decided here, for all of them: 0 done, 1 a check says worse, 2 wrong usage, 3 measured in part or
-not at all. An error is one sentence on standard error; only HOCKNEY_DEBUG=1 shows a traceback.
+How a command ends is decided here, for all of them: 0 done, 1 a check says worse, 2 wrong usage or a file that is not
+usable, 3 measured in part or not at all. An error is one sentence on standard error; only HOCKNEY_DEBUG=1 shows a
+traceback.
 """
 
 from __future__ import annotations

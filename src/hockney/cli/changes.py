@@ -61,8 +61,8 @@ def sizes_text(found: Range) -> str:
 def range_sentence(found: Range, confidence: float = CONFIDENCE) -> str:
     """`pingpong on tcp, 2 ranks: slower by 8-11 % from 8 KiB to 32 KiB (near; 95 % intervals 6 to 14 %)`.
 
-    What moved says also which protocol its sizes go by, where that is known; what did not, where an interval of its
-    own leaves out zero.
+    What moved says also which protocol its sizes go by, where that is known; what did not, where it would
+    have by itself.
     """
     shifts = [shift for shift in found.shifts if shift.low is not None]
     moved = found.verdict.value in ("slower", "faster")
@@ -75,12 +75,12 @@ def range_sentence(found: Range, confidence: float = CONFIDENCE) -> str:
 
 
 def _apart(found: Range) -> str:
-    """`; that at 32 KiB leaves out zero, but does not stand out among all series`, or it reads as a contradiction."""
+    """`; 32 KiB would be a difference by itself, but does not stand out …`: else it reads as a contradiction."""
     apart = [change.point for change in found.changes if change.is_beyond]
     if found.verdict.value != "no difference seen" or not apart:
         return ""
-    which = "which" if len(found.changes) == 1 else f"that at {', '.join(format_bytes(point.bytes) for point in apart)}"
-    return f"; {which} leaves out zero, but does not stand out among all series"
+    which = "" if len(found.changes) == 1 else f"{', '.join(format_bytes(point.bytes) for point in apart)} "
+    return f"; {which}would be a difference by itself, but does not stand out among all series"
 
 
 def gathered_sentences(ranges: Sequence[Range]) -> Iterator[str]:

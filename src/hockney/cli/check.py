@@ -60,10 +60,11 @@ def check(
 ) -> int:
     """Measure again, and say whether anything got slower, or misses what is expected.
 
-    With --baseline a run's plan is measured again, in six launches beside a run of five, what looks slower once more in
-    as many new ones, what they leave undecided until --patience is over, and only what is surely slower than allowed is
-    worse. With --expect the thresholds of a file are looked at. Ends with 0: all is well, 1: something is worse or
-    missed, 3: something could not be decided or measured.
+    With --baseline a run's plan is measured again, in six launches beside a run of five. What looks slower is judged by
+    as many new ones, what they leave undecided by more while --patience lasts, and only what is surely slower than
+    allowed is worse. With --expect the thresholds of a file are looked at. Ends with 0: all is well, 1: something is
+    worse or missed, 2: the command line, a file or the baseline is not usable, 3: something could not be decided or
+    measured, or the baseline is of another CPU.
     """
     from hockney.check import PATIENCE_S
     from hockney.cli.junit import reported
@@ -130,7 +131,7 @@ def _check_baseline(
         document = {
             "run": checked.run_id,
             "exit_code": code,
-            "remeasured": checked.remeasured,
+            "judged_again": checked.judged_again,
             "may_hide": _hidden_json(found),
             **comparison_json(found),
         }
@@ -171,7 +172,7 @@ def _print(checked: Checked, slowdown: float) -> None:
         render.say(f"remedy: {remedy}")
     fine = len(found.changes) - sum(found.counts[verdict] for verdict in words)
     hidden = f"; {_hidden_sentence(found.widest)}" if found.widest else ""
-    again = f"; {checked.remeasured} measured again" if checked.remeasured else ""
+    again = f"; {checked.judged_again} judged again" if checked.judged_again else ""
     host = f"; run {found.base} was measured on another host, {found.other_host.base}" if found.other_host else ""
     render.say(
         f"{'ok: ' if fine and not found.other_cpu else ''}{fine} of {len(found.changes)} series not seen to be slower "

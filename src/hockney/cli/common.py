@@ -30,9 +30,9 @@ class _Command(click.Command):
             return super().parse_args(ctx, args)
         except click.BadOptionUsage as error:
             name = error.option_name
-            option = next(option for option in self.params if name in option.opts)
-            if option.metavar is None:
-                raise  # a flag, which takes none
+            option = next((option for option in self.params if name in option.opts), None)
+            if option is None or option.metavar is None:
+                raise  # a flag, which takes none, as --help
             given = "is not given" if option.nargs == 1 else "is not all given"
             line = next((line.strip() for line in self.example.splitlines() if f" {name} " in line), None)
             more = f"for example `{line}`" if line else f"`{ctx.command_path} --help` says more"

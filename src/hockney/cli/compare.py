@@ -85,8 +85,9 @@ def _print(found: Comparison, *, everything: bool) -> None:
                 render.say(f"remedy: {remedy}")
     if found.by_chance:
         render.say()
+        itself = "itself" if found.by_chance == 1 else "themselves"
         render.say(
-            f"Without a difference, though an interval of its own leaves out zero: {found.by_chance}; "
+            f"{found.by_chance} of these would be a difference by {itself}; "
             f"among {len(found.changes)} series chance may explain that.",
             style="dim",
         )
@@ -97,5 +98,5 @@ def _print(found: Comparison, *, everything: bool) -> None:
 
 
 def _launches_text(least: int, most: int) -> str:
-    """`5 launches`; `6 to 72 launches` where some series were measured again."""
+    """`5 launches`; `6 to 72 launches` where some were judged again."""
     return counted(most, "launch", "launches") if least == most else f"{least} to {most} launches"

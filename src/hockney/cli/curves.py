@@ -147,7 +147,7 @@ def why_no_intervals(run: Run) -> str | None:
         longer = "; a new run needs a longer --time"
         if time_s:
             until = f" within --time {format_duration_s(time_s)}"
-            measured = [series.point for series, visits in run.summaries() if visits]
+            measured = [series.point for series, visits in visited if visits]
             first_s = first_rounds_s(measured, run.info.plan.get("launches", 1), time_s)
             longer += f", for example --time {enough_text(first_s, time_s * MIN_VISITS / most)}"
     return (

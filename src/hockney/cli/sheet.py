@@ -37,7 +37,7 @@ def print_sheet(sheet: Sheet, missing: Sequence[Missing] = ()) -> None:
     ]
     if sheet.rows:
         render.title("Two ranks; median, and the longer arm of its 95 % interval; per state of the machine")
-        rows = [_cells(row, bracketed=sheet.launches > 1) for row in sheet.rows]
+        rows = [_cells(row, bracketed=sheet.starts > 1) for row in sheet.rows]
         render.table(columns, rows)
         if any(row.oversubscribed for row in sheet.rows):
             render.note("* more ranks than CPUs: a scheduling time, not the transport's own")
@@ -45,7 +45,7 @@ def print_sheet(sheet: Sheet, missing: Sequence[Missing] = ()) -> None:
             render.note(words)
         if sheet.started_once:
             render.note(sheet.started_once)
-        elif any("(±" in cell for cells in rows for cell in cells):
+        elif any(value is not None and value.over == "visits" for row in sheet.rows for value in row.values):
             render.note(_OVER_VISITS)
     elif sheet.states:
         crowded = any(warning.kind == "oversubscription" for warning in sheet.warnings)
@@ -53,7 +53,7 @@ def print_sheet(sheet: Sheet, missing: Sequence[Missing] = ()) -> None:
         more = "give this process more CPUs, measure longer" if crowded else "measure longer"
         render.note(
             f"No point was visited often enough for an interval{cause}: {more} (--time), or go on with "
-            f"`hockney run --resume {sheet.run_id}`; `hockney show` has the medians so far.",
+            f"`hockney run --resume {sheet.run_id}`; `hockney show {sheet.run_id}` has the medians so far.",
             style="yellow",
         )
     else:
@@ -114,7 +114,10 @@ def _legend(sheet: Sheet) -> Iterable[str]:
     yield from _floor_words(sheet)
     yield "stream, two-way: best of 64 KiB and 1 MiB, 16 messages under way; two-way counts both directions."
     yield f"r_inf, n_1/2: of the last straight line through the ping-pong's times{_line_sizes(sheet.rows)}."
-    yield "-: too few visits in that state for an interval, or a line that does not tell it."
+    yield (
+        "-: too few visits in that state for an interval, of either length for stream and two-way, or a line that does "
+        "not tell it."
+    )
     seen = ", ".join(
         f"{name}{f' ({format_ns(floor_ns)})' if floor_ns else ''} {visits}" for name, floor_ns, visits in sheet.states
     )

@@ -75,8 +75,7 @@ def show(
     Each with its interval, the state of the machine it holds for, and the floor then; below them what failed or was
     skipped, with the reason. With --tables, a run of quick is shown as its data sheet, one of atlas, scabench, t3d,
     ancor or paragon as the tables of that report, beside the published figures, and one of allpairs as the matrix of
-    its pairs. RUN is a number, a label,
-    `last` (if none is named), or `last~1` for the one before.
+    its pairs. RUN is a number, a label, `last` (if none is named), or `last~1` for the one before.
     """
     from hockney.library import open_results
 

@@ -58,10 +58,14 @@ def differences(base: StoredRun, new: StoredRun, renamed: Mapping[str, str]) -> 
 
 
 def disturbances(*runs: StoredRun) -> tuple[Disturbance, ...]:
-    """What else ran on the machine of each: it may be different, or the same and yet disturb in another measure."""
-    return tuple(
-        Disturbance(run.id, warning.cause) for run in runs for warning in run.warnings if warning.kind in _DISTURBING
-    )
+    """What else ran on the machine of each: it may be different, or the same and yet disturb in another measure.
+
+    Of each kind the last: a run that goes on looks again.
+    """
+    last = {
+        (run.id, warning.kind): warning.cause for run in runs for warning in run.warnings if warning.kind in _DISTURBING
+    }
+    return tuple(Disturbance(run_id, cause) for (run_id, _), cause in last.items())
 
 
 def _of_version(base: str, new: str) -> Iterable[Difference]:

@@ -126,7 +126,7 @@ class Comparison:
 
     @property
     def by_chance(self) -> int:
-        """Series whose own interval leaves out "no difference", but which do not stand out among all."""
+        """Series whose own interval lies beyond the margin, but which do not stand out among all."""
         return sum(change.verdict is Verdict.SAME and change.is_beyond for change in self.changes)
 
     @property

@@ -60,6 +60,12 @@ class Row:
     fit_rms: float | None
     oversubscribed: bool
 
+    @property
+    def values(self) -> tuple[Value | None, ...]:
+        """Its figures, as the columns stand."""
+        rates = self.stream_bytes_per_s, self.twoway_bytes_per_s
+        return self.latency_ns, *rates, self.barrier_ns, self.r_inf_bytes_per_s, self.n_half_bytes
+
 
 @dataclass(frozen=True)
 class Failure:
@@ -76,7 +82,7 @@ class Sheet:
     """All of it. `harness_ns` is what the loop itself costs per repetition. `states` are in order of their floor.
 
     `started_once` says what the intervals do not hold where every job was started once; else it is empty, and
-    `launches` is how often they were.
+    `starts` is how often they were.
     """
 
     run_id: int
@@ -85,7 +91,7 @@ class Sheet:
     harness_ns: Value | None
     clock_ns: float | None
     started_once: str
-    launches: int
+    starts: int
     states: tuple[tuple[str, float | None, int], ...]  # name, floor, visits
     warnings: tuple[Warning_, ...]
     failures: tuple[Failure, ...]
@@ -115,7 +121,7 @@ def make_sheet(run: Run) -> Sheet:
         harness_ns=_harness(harness),
         clock_ns=min(clocks, default=None),
         started_once=started_once(run),
-        launches=len({launch.index for launch in run.launches.values()}),
+        starts=len({launch.index for launch in run.launches.values()}),
         states=tuple(_visits_by_state(run.series)),
         warnings=run.warnings,
         failures=(*_failures(run.series), *_too_short(run.series, rows)),
@@ -170,7 +176,7 @@ def _row(
             rates.setdefault(series.point.pattern, {})[series.point.bytes] = rate
     measured = [series.point for series in own if series.status not in NOT_MEASURED]
     line = _last_line(curve, {point.bytes for point in measured if point.pattern == "pingpong"})
-    streams = [point for point in measured if _is_stream(point)]
+    streams = [series.point for series in own if _is_stream(series.point)]
     return Row(
         transport=transport,
         library=launch.library if launch else "",
@@ -194,7 +200,7 @@ def _is_stream(point: Point) -> bool:
 
 
 def _best(rates: Mapping[int, Value], pattern: str, streams: Iterable[Point]) -> Value | None:
-    """The best of the sizes that were measured; None where this state lacks one of them, which may be the best."""
+    """The best of the sizes asked for; None where this state lacks one of them, which may be the best."""
     sizes = {point.bytes for point in streams if point.pattern == pattern}
     return max(rates.values(), key=lambda rate: rate.value) if sizes and sizes == rates.keys() else None
 
