@@ -424,7 +424,7 @@ def test_more_launches_are_taken_by_the_command_of_the_run(command: str, said: s
         _, name, *arguments = shlex.split(said.split("`")[1])
         found = hockney.get_command(click.Context(hockney), name)
         assert found is not None
-        assert found.make_context(name, arguments).params["launches"] == 10
+        assert found.make_context(name, arguments).params["launches"] == "10"
 
 
 def test_an_interval_without_zero_among_what_shows_no_difference_is_explained(store: Store) -> None:
