@@ -448,6 +448,25 @@ def test_command_leaves_no_report_of_an_earlier_check(tmp_path: Path, arguments:
     assert said in (error.get("message") or "")
 
 
+@pytest.mark.parametrize(
+    "name", ["expect.toml", "sub/../expect.toml", "results.db", "other.db", "linked.db", "none.db"]
+)
+def test_command_writes_its_report_over_nothing_that_it_needs(tmp_path: Path, name: str) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "linked.db").symlink_to("results.db")
+    files = [tmp_path / file for file in ("expect.toml", "results.db", "other.db")]
+    for file in files:
+        file.write_text("is kept")
+    named = ["--store", name] if name in ("other.db", "none.db") else []
+    done = call(tmp_path, "check", "--expect", "expect.toml", "--junit", name, *named)
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"hockney: --junit would write over {name}, which the check itself needs: name another file\n"
+    )
+    assert [file.read_text() for file in files] == ["is kept"] * 3
+    assert not (tmp_path / "none.db").exists()
+
+
 def test_a_check_that_is_killed_leaves_a_report_that_says_so(tmp_path: Path) -> None:
     def message() -> str:
         (error,) = ET.parse(tmp_path / "j.xml").getroot().iter("error")

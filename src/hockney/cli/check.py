@@ -68,9 +68,10 @@ def check(
     """
     from hockney.check import PATIENCE_S
     from hockney.cli.junit import reported
+    from hockney.store import default_path
     from hockney.units import parse_duration_s, parse_increase
 
-    with reported(junit):
+    with reported(junit, [store or default_path(), *([] if expect is None else [expect])]):
         _refuse_contradictions(reference, baseline, max_slowdown, expect, patience)
         time_s = None if time_ is None else parse_duration_s(time_)
         slowdown = parse_increase("5%" if max_slowdown is None else max_slowdown)
@@ -239,7 +240,7 @@ def _case(change: SeriesChange, of: Range, found: Comparison) -> Case:
 
 
 def _case_name(point: Point) -> tuple[str, str]:
-    """`pingpong on tcp` and `2 ranks, window=4, 8 KiB`."""
+    """`pingpong on tcp` and `2 ranks, window=4, 8 KiB`; a library's transport has its version, as in the new run."""
     from hockney.units import format_bytes
 
     options = [f"{name}={value}" for name, value in point.options]

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
 from hockney.cli.common import UNDECIDED, refuse_unwritable
 from hockney.cli.streams import remark
-from hockney.errors import HockneyError
+from hockney.errors import HockneyError, UsageError
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # 1.0, section 2.2
 
@@ -34,15 +35,18 @@ class Case:
 
 
 @contextlib.contextmanager
-def reported(path: Path | None) -> Iterator[None]:
+def reported(path: Path | None, needed: Collection[Path] = ()) -> Iterator[None]:
     """Inside, a check that writes this file when it is done: until then, and if it never is, the file says just that.
 
-    So nobody takes the report of an earlier check for that of this one. Raises UsageError where it can't be written.
+    So nobody takes the report of an earlier check for that of this one. Raises UsageError where it can't be written, or
+    is one of the files that the check needs.
     """
     if path is None:
         yield
         return
     refuse_unwritable(path)
+    if any(_is_same(path, one) for one in needed):
+        raise UsageError(f"--junit would write over {path}, which the check itself needs: name another file")
     _write_unfinished(path, "the check has not come to its end: it is going on, or was killed")
     try:
         yield
@@ -50,6 +54,12 @@ def reported(path: Path | None) -> Iterator[None]:
         why = str(error) if isinstance(error, HockneyError) else "it broke off; what it printed says why"
         _write_unfinished(path, why)
         raise
+
+
+def _is_same(path: Path, other: Path) -> bool:
+    with contextlib.suppress(OSError):  # one of them isn't there
+        return path.samefile(other)
+    return os.path.realpath(path) == os.path.realpath(other)
 
 
 def _write_unfinished(path: Path, why: str) -> None:
