@@ -2,8 +2,8 @@
 
 HockneyError                exit code 3: measured in part, or not at all
 ├── UsageError              exit code 2: the command line or a file says something impossible
-├── StoreError              store/: a full disk, a store that stays locked
-│   └── WrongStoreError     exit code 2: no results there yet, a damaged or a newer store, a file that is none
+├── StoreError              store/: a full disk, a store that stays locked, or is found damaged while a run is written
+│   └── WrongStoreError     exit code 2: as it was opened, or by who only reads: no results yet, a damaged or newer one
 └── WorkerError             worker/errors.py: no compiler, a rank died, a time limit passed, …
 
 Only `cli/` prints or exits.
@@ -35,7 +35,10 @@ class StoreError(HockneyError):
 
 
 class WrongStoreError(StoreError):
-    """What was named as the results file has no results that can be used: another one must be named."""
+    """What was named as the results file has no results that can be used: another one must be named.
+
+    Found as it was opened, or by who only reads it: nothing was measured.
+    """
 
     exit_code = 2
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from tests.builders import HALF_ROUND_TRIP, SLOWEST, make_info, make_launch, make_point, make_visit
 
-from hockney.errors import StoreError, UsageError
+from hockney.errors import StoreError, UsageError, WrongStoreError
 from hockney.model import Definition, Launch, PointStatus, RunStatus, Visit, Warning_
 from hockney.store import Store, StoredPoint, rows
 from hockney.store.lock import alone, is_measured_now
@@ -393,9 +393,32 @@ def test_damaged_samples_are_named(store: Store, run_id: int, path: Path) -> Non
     db.execute("UPDATE visit_samples SET elapsed_ns = ?", (b"\1junk",))
     db.commit()
     db.close()
-    with pytest.raises(StoreError, match=r"results\.db: pingpong of 8 B on shm, 2 ranks: samples are damaged"):
+    with pytest.raises(
+        StoreError, match=r"results\.db: pingpong of 8 B on shm, 2 ranks: samples are damaged"
+    ) as caught:
         store.visits(store.points(run_id)[0])
+    assert caught.value.exit_code == 3, "something may have been measured"
     assert len(store.summaries(run_id)) == 1
+    with Store.open(path, readonly=True) as reader, pytest.raises(WrongStoreError, match="samples are damaged"):
+        reader.visits(reader.points(run_id)[0])
+
+
+def test_damage_that_shows_after_opening_is_wrong_usage_only_for_who_only_reads(path: Path) -> None:
+    with Store.open(path) as store:
+        run_id = store.create_run(make_info(), [make_point()])
+    db = sqlite3.connect(path)
+    ((page,), (page_bytes,)) = (
+        db.execute(query).fetchone()
+        for query in ("SELECT rootpage FROM sqlite_master WHERE name = 'run'", "PRAGMA page_size")
+    )
+    db.close()
+    with path.open("r+b") as file:
+        file.seek((page - 1) * page_bytes)
+        file.write(b"\xff" * page_bytes)
+    for readonly, code in ((False, 3), (True, 2)):
+        with Store.open(path, readonly=readonly) as store, pytest.raises(StoreError, match="it is damaged") as caught:
+            store.run(run_id)
+        assert caught.value.exit_code == code
 
 
 def test_a_run_is_running_while_somebody_measures_it(store: Store, run_id: int) -> None:

@@ -35,7 +35,7 @@ _SENTENCES = {
     _DAMAGED: "it is damaged; restore it from a copy, or name another file with --store",
     _CANT_OPEN: "it can't be opened; look at its permissions and its folder's, or name another file with --store",
 }
-# Where nothing is being measured: another file was meant, or this one can't be used before somebody mends it.
+# While it is opened, or only read: another file was meant, or this one can't be used before somebody mends it.
 _WRONG_FILE = (_READONLY, _NOT_A_DATABASE, _CANT_OPEN, _DAMAGED)
 
 
@@ -53,7 +53,10 @@ def _users_path() -> Path:
 
 @contextlib.contextmanager
 def border(path: Path, saved: Callable[[], str] | None = None) -> Iterator[None]:
-    """Turn SQLite's errors into StoreError; `saved` says what is stored nevertheless, while a run is written."""
+    """Turn SQLite's errors into StoreError; `saved`, of a store that is open for writing, says what is stored anyhow.
+
+    Without it nothing is being measured, and a file that can't be used is a WrongStoreError.
+    """
     try:
         yield
     except sqlite3.Error as error:

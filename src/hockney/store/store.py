@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
-from hockney.errors import StoreError, UsageError, unknown
+from hockney.errors import StoreError, UsageError, WrongStoreError, unknown
 from hockney.model import Launch, Point, PointStatus, RunInfo, RunStatus, Visit, Warning_
 from hockney.stats.states import State, classify
 from hockney.store import codec, opening, rows
@@ -33,9 +33,10 @@ class Store:
     A Store belongs to the thread that opened it.
     """
 
-    def __init__(self, db: sqlite3.Connection, path: Path) -> None:
+    def __init__(self, db: sqlite3.Connection, path: Path, *, readonly: bool) -> None:
         self._db = db
         self.path = path
+        self._readonly = readonly
         self._point_ids: dict[int, dict[Point, int]] = {}  # by run; only this program adds points to its runs
         self._launches_of: dict[int, dict[int, Launch]] = {}  # by run, those read so far: they never change
 
@@ -48,7 +49,7 @@ class Store:
         """
         where = opening.default_path() if path is None else Path(path)
         db = opening.connect_to_read(where) if readonly else opening.connect_to_write(where, create=create)
-        return cls(db, where)
+        return cls(db, where, readonly=readonly)
 
     def close(self) -> None:
         with self._border():
@@ -287,7 +288,8 @@ class Store:
         try:
             return [rows.visit_of(row, stored.point, launches) for row in found]
         except StoreError as error:
-            raise StoreError(f"results file {self.path}: {stored.point}: {error}") from error
+            kind = WrongStoreError if self._readonly else StoreError
+            raise kind(f"results file {self.path}: {stored.point}: {error}") from error
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -349,7 +351,10 @@ class Store:
                 raise
 
     def _border(self, run_id: int | None = None) -> contextlib.AbstractContextManager[None]:
-        return opening.border(self.path, None if run_id is None else lambda: self._saved(run_id))
+        """What is found wrong by who only reads is the file's fault; by who writes, it may be found after measuring."""
+        if self._readonly:
+            return opening.border(self.path)
+        return opening.border(self.path, lambda: "" if run_id is None else self._saved(run_id))
 
     def _saved(self, run_id: int) -> str:
         """What an error while writing adds; nothing where even reading fails."""
