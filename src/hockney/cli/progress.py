@@ -138,19 +138,20 @@ class Display:
             self._say_late()
 
     def _say_late(self) -> None:
-        """A first round that is made whole takes longer than was asked for: said once, when the time is up."""
+        """First rounds that are made whole take longer than was asked for: said once, when the time is up."""
         with self._writing:
             count = len(self._unseen)
-            if count == 0 or self._plan is None or self._deadline_s == math.inf:
+            if not (count or self._launches_left) or self._plan is None or self._deadline_s == math.inf:
                 return
             self._deadline_s = math.inf
-            points = f"{counted(count, 'point')} {'is' if count == 1 else 'are'}"
-            more = counted(self._launches_left, "launch", "launches")
-            later = f"; {more} {'is' if self._launches_left == 1 else 'are'} to come" if self._launches_left else ""
-            self.say(
-                f"{format_duration_s(self._plan.time_s)} are over: {points} still to be measured in this round, "
-                f"which takes longer{later}"
-            )
+            left = []
+            if count:
+                points = f"{counted(count, 'point')} {'is' if count == 1 else 'are'}"
+                left.append(f"{points} still to be measured in this round, which takes longer")
+            if self._launches_left:
+                more = counted(self._launches_left, "launch", "launches")
+                left.append(f"{more} {'is' if self._launches_left == 1 else 'are'} to come")
+            self.say(f"{format_duration_s(self._plan.time_s)} are over: {'; '.join(left)}")
 
     def progressed(self, progress: Progress) -> None:
         """Remembers how far it is for the next line."""
@@ -190,7 +191,9 @@ class Display:
         if self._alarm is not None:
             self._alarm.cancel()
         self._say_failed()
-        self._clear()
+        with self._writing:
+            self._deadline_s = math.inf  # an alarm that has just gone off says nothing any more
+            self._clear()
 
     def _clear(self) -> None:
         if self._line:
@@ -232,4 +235,4 @@ class Display:
 def _to_go(progress: Progress) -> str:
     """How soon it may end, and when it does at the latest: nobody knows whether intervals will narrow as hoped."""
     least, most = (format_duration_s(one_s) for one_s in (progress.left_s, progress.left_most_s))
-    return f"about {most} to go" if least == most else f"{least} to {most} to go"
+    return f"about {most} to go" if least == most else f"at least {least}, at most {most} to go"
