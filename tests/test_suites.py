@@ -81,6 +81,7 @@ def test_every_error_is_told_at_once_with_its_place(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
+        ("name = 'quick'", "name: 'quick' is a suite that comes with hockney: give this one another name"),
         ("name = 5", 'name: 5 is not text: write for example name = "mine"'),
         ("transports = [7]", 'transports[0]: 7 is not text: write for example transports = ["shm", "tcp"]'),
         ("transports = { a = 1 }", 'transports: {"a": 1} is not a list: '),

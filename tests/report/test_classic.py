@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from tests.report.runs import FACTS, Made, crowded, options, store_run, stored
 
+from hockney import suites
 from hockney.archive import published
 from hockney.cli import run as call
 from hockney.cli.classic import format_figure
@@ -578,13 +579,15 @@ def test_the_files_name_options_that_patterns_have_with_their_defaults(suite: st
         assert {name: PATTERNS[pattern].option(name).default for name in values} == values, pattern
 
 
-def test_a_run_of_a_classic_suite_ends_with_its_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    suite = tmp_path / "mine.toml"
-    suite.write_text(
+def test_a_run_of_a_classic_suite_ends_with_its_tables(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(suites, "_FOLDER", tmp_path)
+    (tmp_path / "atlas.toml").write_text(
         'name = "atlas"\ntitle = "short"\ntransports = ["shm"]\ntime = "200ms"\n'
         '[[series]]\npattern = "oneway"\nbytes = 4\n'
     )
-    words = ["--store", str(tmp_path / "r.db"), "run", str(suite), "--oversubscribe"]
+    words = ["--store", str(tmp_path / "r.db"), "run", "atlas", "--oversubscribe"]
     assert call(words) == 0
     text = capsys.readouterr().out
     assert text.startswith("The tables of: Roger Heeley")

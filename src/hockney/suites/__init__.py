@@ -161,10 +161,20 @@ def load_suite(name_or_path: str, check: Check | None = None) -> Suite:
     `check` looks at the file's words, of which this module knows nothing, and gives (place, message) for each that is
     wrong. Raises UsageError: no such suite or file, or all that is wrong in it, each with its path in the file.
     """
-    if name_or_path.endswith(".toml"):
-        path = Path(name_or_path)
-    elif name_or_path in builtin_names():
-        path = _FOLDER / f"{name_or_path}.toml"
-    else:
+    if name_or_path in builtin_names():
+        return read_model(_FOLDER / f"{name_or_path}.toml", "suite", Suite, Series, check)
+    if not name_or_path.endswith(".toml"):
         raise unknown("suite", name_or_path, builtin_names())
-    return read_model(path, "suite", Suite, Series, check)
+
+    def check_own(content: dict[str, Any]) -> list[tuple[str, str]]:
+        return [*_taken_name(content), *(check(content) if check is not None else [])]
+
+    return read_model(Path(name_or_path), "suite", Suite, Series, check_own)
+
+
+def _taken_name(content: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """By its name a run is known to be of a suite that has tables of its own."""
+    name = content.get("name")
+    if name not in builtin_names():
+        return []
+    return [("name", f"'{name}' is a suite that comes with hockney: give this one another name")]
