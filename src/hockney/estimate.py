@@ -18,9 +18,9 @@ _ENOUGH = 6  # as long as the first round, for intervals: later rounds are short
 _FIRST_POINT_S = 0.015  # of the first round, seen with sockets and MPIs on two virtual CPUs
 _FIRST_START_S = 0.02  # likewise, of a job,
 _FIRST_LIBRARY_START_S = 0.2  # and of one that a library's launcher starts
-_FIRST_BYTE_NS = 10.0  # likewise, of a long message: memory is touched, filled and verified, each message sent 8 times
+_FIRST_BYTE_NS = 10.0  # of a long message: memory is touched, filled, verified, and sent 8 times (docs/methods.md)
 _NEXT_BYTE_NS = 3.0  # of every other message of its window
-_FT_PER_S = 2e9  # likewise, operations of FT on each rank
+_FT_PER_S = 2e9  # seen on two virtual CPUs, operations of FT on each rank
 
 
 def long_ns(points: int, time_s: float) -> float:
