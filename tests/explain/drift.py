@@ -31,12 +31,12 @@ def straight(point: Point) -> float:
     return 200 + point.bytes / 10
 
 
-def told(path: Path, visits: list[Visit]) -> list[Finding]:
-    """What explain says of the switches of a run of these visits."""
+def told(path: Path, visits: list[Visit], **launched: Any) -> list[Finding]:
+    """What explain says of the switches of a run of these visits, of a job that was `launched` so."""
     points = list(dict.fromkeys(visit.point for visit in visits))
     with Store.open(path) as store:
         run = store.create_run(make_info(), points)
-        launch = store.add_launch(run, make_launch(transport="mpi"))
+        launch = store.add_launch(run, make_launch(transport="mpi", **launched))
         store.write_round(run, [replace(visit, launch_id=launch) for visit in visits])
         return found("protocol switches", read_run(Run(store, run)))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,10 @@ from tests.explain.drift import POWERS, drifts, false_switches, measured, places
 from tests.made_up_machine import Machine, jumping_after
 
 from hockney.model import Point, Visit
+
+LONG = POWERS[8:]
+BOTH_BYTES = LONG[len(LONG) // 2 - 1], LONG[len(LONG) // 2]
+DRIFT = "a jump that may be drift"
 
 
 @pytest.mark.parametrize("every_s", [15.0, 31.0])
@@ -48,7 +53,7 @@ def test_the_rounds_of_two_sizes_that_were_never_measured_together_tell_no_jump(
     late = [visit(point, round_) for round_ in range(4, 12) for point in points[half:]]
     apart = [replace(one, round=one.round + 8) for one in late]
     (doubtful,) = told(tmp_path / "apart.db", [*early, *apart])
-    assert doubtful.kind == "a jump that may be drift"
+    assert doubtful.kind == DRIFT
     assert "but no round measured both sizes" in doubtful.sentence
     assert re.search(r"`hockney run pingpong -t mpi .* --refine --launches 1`", doubtful.remedy or "")
     (few,) = told(tmp_path / "few.db", [*early, *late])
@@ -65,7 +70,7 @@ def test_what_the_same_rounds_do_not_show_is_no_jump_whatever_all_visits_say(tmp
         part = points if round_ < 7 else points[:half] if round_ < 14 else points[half:]
         visits += [machine.measure(one, round_=round_, batch=10, samples=3, warmup=0, verify=True) for one in part]
     (doubtful,) = told(tmp_path / "r.db", visits)
-    assert doubtful.kind == "a jump that may be drift"
+    assert doubtful.kind == DRIFT
     assert "in the 7 rounds that measured 16 KiB and 32 KiB it is anything from" in doubtful.sentence
 
 
@@ -73,7 +78,7 @@ def test_too_few_sizes_below_a_jump_for_a_line_are_told_with_their_jump(tmp_path
     """From a start-up of 200 ns to one of 2.4 us after 512 B, of which two sizes are on its side."""
     machine = Machine(lambda point: (200 if point.bytes <= 512 else 2400) + point.bytes / 10, noise=0.003)
     sizes = [256 << n for n in range(9)]
-    (jump,) = told(tmp_path / "r.db", rounds_of(machine, sizes))
+    (jump,) = told(tmp_path / "r.db", rounds_of(machine, pingpongs(sizes), range(12)))
     assert (jump.kind, jump.sizes_bytes) == ("protocol switch", (512, 1024))
     assert "more than in proportion to the size: it jumps by" in jump.sentence
     (height,) = [one.value for one in jump.evidence if one.what == "jump"]
@@ -85,18 +90,21 @@ def test_a_longer_message_that_takes_less_is_told_wherever_it_lies(tmp_path: Pat
 
     def falls(by: float) -> list[tuple[int, ...]]:
         machine = Machine(lambda point: straight(point) * (by if point.bytes in (8192, 16384) else 1), noise=0.003)
-        findings = told(tmp_path / f"{by}.db", rounds_of(machine, [256 << n for n in range(11)]))
+        findings = told(tmp_path / f"{by}.db", rounds_of(machine, pingpongs(256 << n for n in range(11)), range(12)))
         return [one.sizes_bytes for one in findings if "less for a longer message: it falls by" in one.sentence]
 
     assert falls(1.4) == []
     assert falls(2.5) == [(16384, 32768)]
 
 
-def rounds_of(machine: Machine, sizes: list[int], count: int = 12) -> list[Visit]:
-    points = [Point("mpi", "pingpong", 2, size) for size in sizes]
+def pingpongs(sizes: Iterable[int]) -> list[Point]:
+    return [Point("mpi", "pingpong", 2, size) for size in sizes]
+
+
+def rounds_of(machine: Machine, points: Sequence[Point], rounds: Iterable[int]) -> list[Visit]:
     return [
         machine.measure(one, round_=round_, batch=10, samples=3, warmup=0, verify=True)
-        for round_ in range(count)
+        for round_ in rounds
         for one in points
     ]
 
@@ -104,31 +112,58 @@ def rounds_of(machine: Machine, sizes: list[int], count: int = 12) -> list[Visit
 @pytest.mark.parametrize("is_real", [True, False])
 def test_a_jump_that_the_rounds_of_another_state_show_is_no_drift(tmp_path: Path, is_real: bool) -> None:
     """Near, only four rounds measured both of its sizes; far, all did, and none of the others."""
-    sizes = POWERS[8:]
-    half = len(sizes) // 2
-
-    def time_ns(point: Point) -> float:
-        return straight(point) * (1.3 if is_real and point.bytes >= sizes[half] else 1)
-
-    def visits(chosen: list[int], rounds: range, floor_ns: float, drift: float = 1.0) -> list[Visit]:
-        machine = Machine(time_ns, noise=0.001, floor_ns=lambda now_s: floor_ns, drift=lambda now_s: drift)
-        points = [Point("mpi", "pingpong", 2, size) for size in chosen]
-        return [
-            machine.measure(one, round_=round_, batch=10, samples=3, warmup=0, verify=True)
-            for round_ in rounds
-            for one in points
-        ]
-
-    later = 1.0 if is_real else 1.3
-    near = [*visits(sizes[:half], range(8), 27), *visits(sizes[half:], range(4, 12), 27, later)]
-    far = visits([sizes[half - 1], sizes[half]], range(20, 30), 270)
+    near = near_apart(by=1.3)
     (alone,) = told(tmp_path / "alone.db", near)
-    assert alone.kind == "a jump that may be drift"
-    (seen,) = told(tmp_path / "both.db", [*near, *far])
-    assert seen.sizes_bytes == (sizes[half - 1], sizes[half])
-    assert seen.kind == ("protocol switch" if is_real else "a jump that may be drift")
+    assert alone.kind == DRIFT
+    (seen,) = told(tmp_path / "both.db", [*near, *far_together(by=1.3 if is_real else 1.0)])
+    assert (seen.sizes_bytes, seen.kind) == (BOTH_BYTES, "protocol switch" if is_real else DRIFT)
     assert ("the rounds of far have a jump there, too" in seen.sentence) is is_real
     # As the line has it, which is narrower than the sizes: those stand beside it.
     assert "the line through the medians of pingpong jumps by" in seen.sentence
     assert "where the two sizes themselves take" in seen.sentence
     assert seen.effect > 0.1
+
+
+@pytest.mark.parametrize(
+    ("near_by", "far_by", "kind"), [(0.2, 0.2, "protocol switch"), (1.3, 0.2, DRIFT), (0.2, 1.3, DRIFT)]
+)
+def test_a_state_that_jumps_the_other_way_bears_no_jump_out(
+    tmp_path: Path, near_by: float, far_by: float, kind: str
+) -> None:
+    (seen,) = told(tmp_path / "r.db", [*near_apart(near_by), *far_together(far_by)])
+    assert (seen.sizes_bytes, seen.kind) == (BOTH_BYTES, kind)
+
+
+@pytest.mark.parametrize(("options", "kind"), [((), "protocol switch"), ((("target", "2"),), DRIFT)])
+def test_ranks_that_share_less_bear_no_jump_out(
+    tmp_path: Path, options: tuple[tuple[str, str], ...], kind: str
+) -> None:
+    """Ranks 0 and 1 are on one host, rank 2 is on another, to which messages may go in another way."""
+    visits = [*near_apart(1.3, ranks=3), *far_together(1.3, ranks=3, options=options)]
+    (seen,) = told(tmp_path / "r.db", visits, ranks=3, hosts=("here", "here", "there"), cpus=(0, 1, 0))
+    assert (seen.sizes_bytes, seen.kind) == (BOTH_BYTES, kind)
+
+
+def near_apart(by: float, ranks: int = 2) -> list[Visit]:
+    """The times jump between BOTH_BYTES, and four rounds only measured sizes on either side."""
+    half, point = len(LONG) // 2, Point("mpi", "pingpong", ranks, 0)
+    return [
+        *jumping(point, LONG[:half], range(8), floor_ns=27.0, by=by),
+        *jumping(point, LONG[half:], range(4, 12), floor_ns=27.0, by=by),
+    ]
+
+
+def far_together(by: float, ranks: int = 2, options: tuple[tuple[str, str], ...] = ()) -> list[Visit]:
+    """Ten rounds measured both of BOTH_BYTES, and no other size."""
+    point = Point("mpi", "pingpong", ranks, 0, options)
+    return jumping(point, BOTH_BYTES, range(20, 30), floor_ns=270.0, by=by)
+
+
+def jumping(point: Point, sizes: Sequence[int], rounds: range, floor_ns: float, by: float) -> list[Visit]:
+    """From the upper one of BOTH_BYTES on it takes `by` times as long."""
+    machine = Machine(
+        lambda point: straight(point) * (by if point.bytes >= BOTH_BYTES[1] else 1),
+        noise=0.001,
+        floor_ns=lambda now_s: floor_ns,
+    )
+    return rounds_of(machine, [replace(point, bytes=size) for size in sizes], rounds)

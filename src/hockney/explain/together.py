@@ -60,20 +60,27 @@ def leaps(curve: Curve, fit: SegmentFit) -> Iterator[Switch]:
 
 
 def leaping_states(reading: Reading, curve: Curve, switch: Switch) -> list[str]:
-    """The other states of the machine in which a curve leaps between the two sizes of a switch.
+    """The other states of the machine in which a curve leaps the same way between the two sizes of a switch.
 
-    The machine's drift between two sizes is no leap of any state: each compares what the same rounds visited.
+    The machine's drift between two sizes is no leap of any state: each compares what the same rounds visited. Ranks
+    that share more or less may go another way, so it is of the pairs whose figures the switch is of, or of none.
     """
+    sizes_bytes = (switch.below_bytes, switch.above_bytes)
+    key = curve.place, curve.pattern, curve.options
+    alike = [one for one in reading.by_class if (one.curve.place, one.curve.pattern, one.curve.options) == key]
+    marks = _marks_at(curve, sizes_bytes)
+    classes = {one.pair_class for one in alike if _marks_at(one.curve, sizes_bytes) == marks}
     found = []
-    for other in (one.curve for one in reading.by_class):
-        own = other.place, other.pattern, other.options
-        if own != (curve.place, curve.pattern, curve.options) or other.state == curve.state:
-            continue
-        marks = {mark.bytes: mark for mark in other.marks}
-        lower, upper = marks.get(switch.below_bytes), marks.get(switch.above_bytes)
-        if lower is not None and upper is not None and _leap(lower, upper) is not None:
+    for other in (one.curve for one in alike if one.pair_class in classes and one.curve.state != curve.state):
+        both = _marks_at(other, sizes_bytes)
+        leap = _leap(*both) if len(both) == len(sizes_bytes) else None
+        if leap is not None and leap.relative.value * switch.relative.value > 0:
             found.append(other.state)
     return list(dict.fromkeys(found))
+
+
+def _marks_at(curve: Curve, sizes_bytes: tuple[int, int]) -> list[Mark]:
+    return [mark for mark in curve.marks if mark.bytes in sizes_bytes]
 
 
 def _leap(lower: Mark, upper: Mark) -> Switch | None:
