@@ -50,6 +50,19 @@ def test_what_a_variable_sets(transport: str, variable: str, value: str, first_b
     assert not list(unreadable(transport, with_variables(**{variable: value})))
 
 
+@pytest.mark.parametrize("auto", ["auto", "AUTO"])
+def test_the_default_of_ucx_said_out_loud_sets_nothing(auto: str) -> None:
+    """It must not hide what the segments were set to either."""
+    alone = with_variables(UCX_RNDV_THRESH=auto)
+    ucx = "mpi@mpich-4.0.2"
+    assert list(thresholds_of(ucx, alone)) == list(thresholds_of(ucx, with_variables()))
+    both = with_variables(UCX_RNDV_THRESH=auto, UCX_SYSV_SEG_SIZE="4096")
+    (own,) = [one for one in thresholds_of(ucx, both) if one.set is not None]
+    assert own.set is not None
+    assert (own.set.variable, own.first_bytes) == ("UCX_SYSV_SEG_SIZE", 4096)
+    assert not [*unreadable(ucx, alone), *unreadable(ucx, both)]
+
+
 @pytest.mark.parametrize(
     ("transport", "variable", "value"),
     [

@@ -18,6 +18,7 @@ _DEVICE = re.compile(r"^MPICH \S+ \((.+)\)$")  # the worker's name of the librar
 # What is read as a size: MPICH reads the digits alone, and a number that begins with 0 is octal to Open MPI.
 _SIZE = re.compile(r"0|[1-9]\d*([KMG]B?)?", re.IGNORECASE)
 _DIGITS_ONLY = "MPIR_CVAR_"
+_NOT_SET = ("UCX_RNDV_THRESH", "auto")  # UCX's own default: the segments decide, as where the variable is not there
 
 
 @dataclass(frozen=True)
@@ -112,8 +113,8 @@ def _setting(row: Mapping[str, Any], facts: Mapping[str, Any]) -> Setting | None
     """The first of the variables that set a size which the run's environment had."""
     environment = facts.get("environment") or {}
     for variable in row.get("set_by", ()):
-        if variable in environment:
-            value: str = environment[variable]
+        value: str | None = environment.get(variable)
+        if value is not None and (variable, value.lower()) != _NOT_SET:
             return Setting(variable, value, _bytes_of(variable, value))
     return None
 
