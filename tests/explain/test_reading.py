@@ -104,7 +104,7 @@ def test_layers_of_different_states_are_not_subtracted() -> None:
 
 def test_a_difference_that_is_not_seen_is_said_to_be_none() -> None:
     (layer,) = layers_of(reading(curve(precision=0.02), curve(line(502), transport="threads", precision=0.02)))
-    assert "no difference seen to shm" in layer.text
+    assert "no difference from shm seen" in layer.text
 
 
 def layers_between(added: list[tuple[float, float]]) -> list[tuple[int, int, bool]]:
@@ -132,7 +132,7 @@ def test_a_layer_names_the_sizes_within_that_can_not_tell() -> None:
     lower, upper = curve(line(1000, 0)), curve(line(1100, 0), transport="mpi@x-1", precision=0.01)
     vague = replace(upper.marks[2], time_ns=near(1080.0, 0.2))
     (layer,) = layers_of(reading(lower, replace(upper, marks=(*upper.marks[:2], vague, *upper.marks[3:5]))))
-    assert layer.sizes_text == "from 8 B to 128 B, but for 32 B, which can't tell"
+    assert layer.sizes_text == "from 8 B to 128 B, but for 32 B, too uncertain there"
 
 
 def test_a_small_difference_is_none_though_an_interval_misses_zero() -> None:
@@ -141,7 +141,7 @@ def test_a_small_difference_is_none_though_an_interval_misses_zero() -> None:
     assert layers_between(added) == [(8, 16, False), (32, 32, True)]
     lower, upper = curve(line(1000, 0), precision=0), curve(line(1020, 0), transport="mpi@x-1", precision=0.001)
     (layer,) = layers_of(reading(lower, upper))
-    assert layer.text == "mpi@x-1: no difference of 3% or more seen to shm (19.0 ns to 21.0 ns)"
+    assert layer.text == "mpi@x-1: no difference of 3% or more from shm seen (19.0 ns to 21.0 ns)"
 
 
 def test_the_interval_of_a_layer_is_that_of_the_sizes_that_tell() -> None:

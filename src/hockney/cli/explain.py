@@ -187,7 +187,8 @@ def _print_off_lines(found: Sequence[OffLine]) -> None:
         ranks = f", {counted(first.ranks, 'rank')}" if first.ranks != 2 else ""
         share = f", ranks share {first.pair_class}" if is_classed and first.pair_class else ""
         sizes = ", ".join(f"{format_bytes(one.bytes)} ({format_ns(one.time_ns.value)})" for one in own)
-        render.note(f"On no line of {first.pattern} on {first.transport}{ranks} ({first.state}{share}): {sizes}.")
+        of = f"{first.pattern} on {first.transport}{ranks} ({first.state}{share})"
+        render.note(f"Of {of}, explained by none of the lines above: {sizes}.")
 
 
 def _print_loggp(found: Sequence[Parameters]) -> None:

@@ -24,8 +24,8 @@ class Layer:
     """What a transport adds to the half round trip of the one below it (or to the floor), in one state.
 
     `floor_ns` is the floor in the very visits of the upper one, where that is what it stands on. It holds for the
-    sizes from `first_bytes` to `last_bytes` but for `unsure_bytes`, which can't tell what is added from nothing; the
-    interval encloses those of all others. `is_seen` says whether there is a difference.
+    sizes from `first_bytes` to `last_bytes` but for `unsure_bytes`, too uncertain to tell what is added from nothing;
+    the interval encloses those of all others. `is_seen` says whether there is a difference.
     """
 
     upper: str
@@ -46,7 +46,7 @@ class Layer:
         if not self.is_seen:
             range_ = f"{format_ns(self.low_ns)} to {format_ns(self.high_ns)}"
             of_some_size = "" if self.low_ns <= 0 <= self.high_ns else f" of {_SEEN:.0%} or more"
-            return f"{self.upper}: no difference{of_some_size} seen to {self.lower} ({range_})"
+            return f"{self.upper}: no difference{of_some_size} from {self.lower} seen ({range_})"
         verb, word = ("adds", "to") if self.added_ns > 0 else ("saves", "against")
         low, high = sorted((abs(self.low_ns), abs(self.high_ns)))
         return (
@@ -59,7 +59,7 @@ class Layer:
         if self.first_bytes == self.last_bytes:
             return f"at {format_bytes(self.first_bytes)}"
         unsure = " and ".join(map(format_bytes, self.unsure_bytes))
-        but = f", but for {unsure}, which can't tell" if unsure else ""
+        but = f", but for {unsure}, too uncertain there" if unsure else ""
         return f"from {format_bytes(self.first_bytes)} to {format_bytes(self.last_bytes)}{but}"
 
 
