@@ -125,7 +125,7 @@ def test_a_jump_that_the_rounds_of_another_state_show_is_no_drift(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("near_by", "far_by", "kind"), [(0.2, 0.2, "protocol switch"), (1.3, 0.2, DRIFT), (0.2, 1.3, DRIFT)]
+    ("near_by", "far_by", "kind"), [(0.4, 0.4, "protocol switch"), (1.3, 0.4, DRIFT), (0.4, 1.3, DRIFT)]
 )
 def test_a_state_that_jumps_the_other_way_bears_no_jump_out(
     tmp_path: Path, near_by: float, far_by: float, kind: str
@@ -141,6 +141,15 @@ def test_ranks_that_share_less_bear_no_jump_out(
     """Ranks 0 and 1 are on one host, rank 2 is on another, to which messages may go in another way."""
     visits = [*near_apart(1.3, ranks=3), *far_together(1.3, ranks=3, options=options)]
     (seen,) = told(tmp_path / "r.db", visits, ranks=3, hosts=("here", "here", "there"), cpus=(0, 1, 0))
+    assert (seen.sizes_bytes, seen.kind) == (BOTH_BYTES, kind)
+
+
+@pytest.mark.parametrize(
+    ("by", "kind"), [(6.0, "protocol switch"), (2.0, DRIFT), (0.4, DRIFT), (0.15, "protocol switch")]
+)
+def test_what_no_machine_changes_by_within_a_state_is_no_drift(tmp_path: Path, by: float, kind: str) -> None:
+    """To more than three times as long, or to less than a third, in however few rounds that measured both sizes."""
+    (seen,) = told(tmp_path / "r.db", near_apart(by))
     assert (seen.sizes_bytes, seen.kind) == (BOTH_BYTES, kind)
 
 
