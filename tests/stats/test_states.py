@@ -224,6 +224,14 @@ def test_the_floor_of_a_state_is_that_of_its_own_visits() -> None:
     assert [state.floor_ns for state in found] == pytest.approx([40.3] * 9 + [31.6] * 3)
 
 
+@pytest.mark.parametrize(("ratio", "name"), [(1.37, "near, same core"), (1.28, "near, same core"), (1.2, "near")])
+def test_two_threads_of_a_core_are_known_while_it_works_for_others_too(ratio: float, name: str) -> None:
+    """Then rank 0's loop takes less longer beside rank 1's, because it takes longer alone."""
+    alone = 1.5 * ALONE
+    seen = [Signs((31.4, 31.8), ((ratio * alone,) * 2,) * 2, (alone,) * 2)] * 9
+    assert {state.name for state in classify(seen)} == {name}
+
+
 def test_levels_of_one_name_keep_it_whatever_the_floors_of_their_states() -> None:
     slowed = ((ALONE, SHARED),) * 2
     quick = ((ALONE, ALONE),) * 2

@@ -93,8 +93,8 @@ def _carry_out(
                 _say_more(run)
         else:
             print_run(run)
-        _say_ending(outcome, results)
-    is_empty = isinstance(tables, Sheet) and not tables.rows
+        is_empty = isinstance(tables, Sheet) and not tables.rows
+        _say_ending(outcome, results, is_empty=is_empty)
     return _DONE if outcome.status is RunStatus.DONE and not is_empty else _IN_PART
 
 
@@ -121,7 +121,7 @@ def _ending_json(outcome: Outcome, path: Path) -> dict[str, object]:
     return {"run": outcome.run_id, "status": outcome.status.value, "failed_points": outcome.failed, "store": str(path)}
 
 
-def _say_ending(outcome: Outcome, results: Store) -> None:
+def _say_ending(outcome: Outcome, results: Store, *, is_empty: bool) -> None:
     """On standard error: what is on standard output is the result alone."""
     path = results.path
     words = [f"run {outcome.run_id} is stored in {path}"]
@@ -133,7 +133,7 @@ def _say_ending(outcome: Outcome, results: Store) -> None:
         measured = any(visit.samples for visit in results.summaries(outcome.run_id))
         failed = f"{counted(outcome.failed, 'point')} failed, as `hockney show {outcome.run_id}` says"
         words.append(f"{failed}; {'all else that can be measured here was' if measured else 'nothing was measured'}")
-    else:
+    elif not is_empty:
         words.append(f"`hockney explain {outcome.run_id}` says what it shows")
     remark(f"\n{'; '.join(words)}")
 

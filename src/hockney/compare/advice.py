@@ -17,12 +17,12 @@ _Sizes = tuple[int, int]  # launches of base and new
 def launches_wanted(made: _Sizes, strata: Sequence[_Sizes], confidence: float) -> _Sizes:
     """Of how many launches a new run in place of each would probably do; 0 where the run has enough.
 
-    Where a run made as many as it takes in one state of the machine, they fell into several: then twice as many.
+    Where a run's launches fell into several states of the machine, at least twice as many.
     """
     enough = launches_enough(confidence)
     seen = [max(of_side) for of_side in zip(*strata, strict=True)]
     base, new = (
-        0 if most >= enough else enough if of_run < enough else 2 * of_run
+        0 if most >= enough else enough if of_run == most else max(enough, 2 * of_run)
         for of_run, most in zip(made, seen, strict=True)
     )
     return base, new

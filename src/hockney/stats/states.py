@@ -20,8 +20,9 @@ Within a level of the floor a CPU is slower while the other hardware thread of i
 floor shows that. The *pace* does: what a fixed loop of independent additions takes, 1.4 to 2 times as long then. So a
 level has, beside its plain name, which means that every CPU went at its quickest: ", one slowed", ", some slowed", ",
 all slowed" by the number of ranks, and ", same core" where ranks 0 and 1 are the two threads of a core (rank 0's loop
-takes at least 1.3 times as long beside rank 1's as while rank 1 rests; 1.37 on Zen 4, and 1.2 at most between cores
-that are shared with others). A visit during which that changed is "mixed".
+takes at least 1.25 times as long beside rank 1's as while rank 1 rests: 1.37 on Zen 4, 1.28 to 1.31 there while the
+core works for others too, and as much between two cores in 0.3 % of all looks). A visit during which that changed is
+"mixed".
 
 A CPU's paces in a run are one level or two, whichever rank of whichever job runs there: a quick part and the rest,
 parted where the sum of squares within both is least (on the log scale). They count as two only if their medians differ
@@ -59,7 +60,7 @@ GAP = 1.5
 _ODD = 0.2  # of the floors of a level, that may lie between it and the next one
 FAR_NS = 80.0
 TIME_SLICED_NS = 1000.0
-SAME_CORE = 1.3
+SAME_CORE = 1.25
 _PACES_MAX = 2000  # so many tell the levels of a CPU's pace; more only cost time
 _APART = math.log(1.12)
 _APART_FEW = math.log(1.3)  # where fewer than so many paces are known:
