@@ -57,7 +57,7 @@ def test_notes_errors_and_documents_carry_it(
     monkeypatch.setenv("HOCKNEY_STORE", str(tmp_path / "none.db"))
     path = tmp_path / 'the "new".db'
     words = f"`hockney quick --store {shlex.quote(str(path))}`"
-    assert run(["--store", str(path), "show"]) == 3
+    assert run(["--store", str(path), "show"]) == 2
     assert words in capsys.readouterr().err
     assert run(["show", "--json", "--store", str(path)]) == 3
     assert words in json.loads(capsys.readouterr().out)["error"]
