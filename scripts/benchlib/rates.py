@@ -1,13 +1,15 @@
 """How often `hockney check` is wrong on this machine: the body of scripts/check-rates.
 
-Half of the checks are of an unchanged transport, half of one that was slowed by a quarter at some sizes; each has a
-baseline of its own, measured just before. Prints every check, and then what docs/methods.md says of them: on what
-machine and with what load, each rate with its exact 95 % interval, what was undecided and why, and how long it took.
+Half of the checks are of an unchanged transport, half of one that was slowed by a quarter at some sizes; of other
+transports, which can't be slowed, all are unchanged. Each check has a baseline of its own, measured just before. Prints
+every check, and then what docs/methods.md says of them: on what machine and with what load, each rate with its exact
+95 % interval, what was undecided and why, and how long it took.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -16,7 +18,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from scipy.stats import binomtest
-from tests.compare.slowed import SIZES, SLOWED, check_again, load_catalogue, measure, plan, slowed
+from tests.compare.slowed import SIZES, SLOWED, TRANSPORT, check_again, load_catalogue, measure, plan, slowed
 
 from hockney.check import PATIENCE_S, Checked
 from hockney.cli.changes import range_sentence
@@ -24,19 +26,28 @@ from hockney.cli.check import exit_code
 from hockney.cli.common import FINE, UNDECIDED
 from hockney.compare import Verdict
 from hockney.machine import facts, usable_cpus
+from hockney.plan import Plan
 from hockney.store import Store
+from hockney.worker.catalogue import load
+
+_TIME_S = 2.0  # of a baseline, for each transport
 
 
-def rates(count: int) -> int:
-    """Check so many times, and print; 0, what the script ends with."""
-    catalogue = load_catalogue()
-    found: dict[str, list[Checked]] = {"unchanged": [], "slowed": []}
+def rates(count: int, transports: Sequence[str] = ()) -> int:
+    """Check so many times, and print; what the script ends with: 0, or 2 for a transport that can't run here."""
+    catalogue = load() if transports else load_catalogue()
+    unknown = [name for name in transports if name not in catalogue.transports]
+    if unknown:
+        print(f"check-rates: no transport {unknown[0]} here: {', '.join(catalogue.transports)}", file=sys.stderr)
+        return 2
+    asked = plan(*transports, time_s=_TIME_S * max(1, len(transports)))
+    found: dict[str, list[Checked]] = {"unchanged": []} if transports else {"unchanged": [], "slowed": []}
     took_s: dict[str, list[float]] = {kind: [] for kind in found}
-    _tell_setting(PATIENCE_S)
+    _tell_setting(asked, PATIENCE_S)
     with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder) / "results.db") as store:
         for number in range(1, count + 1):
             for kind, checks in found.items():
-                base = measure(catalogue, store, plan())
+                base = measure(catalogue, store, asked)
                 begun_s = time.monotonic()
                 with slowed() if kind == "slowed" else nullcontext():
                     checks.append(check_again(catalogue, store, base, patience_s=PATIENCE_S))
@@ -47,15 +58,10 @@ def rates(count: int) -> int:
                         print(f"    {range_sentence(one, checks[-1].comparison.confidence)}", flush=True)
 
     print()
-    slowed_sizes = set(filter(_is_slowed, SIZES))
-    of_slowed = [_worse_sizes(checked) for checked in found["slowed"]]
     _tell("unchanged, false alarms (exit 1)", [checked.is_worse for checked in found["unchanged"]])
     _tell("unchanged, undecided (exit 3)", [exit_code(checked) == UNDECIDED for checked in found["unchanged"]])
-    _tell("slowed, found (exit 1, at a slowed size)", [any(map(_is_slowed, sizes)) for sizes in of_slowed])
-    _tell("slowed, found at every slowed size", [slowed_sizes <= set(sizes) for sizes in of_slowed])
-    _tell("slowed, undecided (exit 3)", [exit_code(checked) == UNDECIDED for checked in found["slowed"]])
-    _tell("slowed, called well (exit 0)", [exit_code(checked) == FINE for checked in found["slowed"]])
-    _tell("slowed, false alarms (at other sizes)", [not all(map(_is_slowed, sizes)) for sizes in of_slowed])
+    if "slowed" in found:
+        _tell_slowed(found["slowed"])
     _tell_reasons([checked for checks in found.values() for checked in checks])
     for kind, times in took_s.items():
         print(f"{kind}, a check took {sorted(times)[len(times) // 2]:.1f} s in the middle, {max(times):.1f} s at most")
@@ -63,12 +69,25 @@ def rates(count: int) -> int:
     return 0
 
 
-def _tell_setting(patience_s: float) -> None:
-    known, of_one = facts(), plan()
+def _tell_slowed(checks: Sequence[Checked]) -> None:
+    slowed_sizes = set(filter(_is_slowed, SIZES))
+    of_slowed = [_worse_sizes(checked) for checked in checks]
+    _tell("slowed, found (exit 1, at a slowed size)", [any(map(_is_slowed, sizes)) for sizes in of_slowed])
+    _tell("slowed, found at every slowed size", [slowed_sizes <= set(sizes) for sizes in of_slowed])
+    _tell("slowed, undecided (exit 3)", [exit_code(checked) == UNDECIDED for checked in checks])
+    _tell("slowed, called well (exit 0)", [exit_code(checked) == FINE for checked in checks])
+    _tell("slowed, false alarms (at other sizes)", [not all(map(_is_slowed, sizes)) for sizes in of_slowed])
+
+
+def _tell_setting(asked: Plan, patience_s: float) -> None:
+    known = facts()
+    transports = dict.fromkeys(point.transport for point in asked.points)
+    kinds = {TRANSPORT: "shared memory"}
+    slowing = f"slowed by about a quarter from {SLOWED[0]} to {SLOWED[1]} B; " if TRANSPORT in transports else ""
     print(f"{known['cpu'].get('model')}, {len(usable_cpus())} CPUs, {known['os'].get('kernel')}; load {_load()}")
     print(
-        f"ping-pongs of {len(SIZES)} sizes over shared memory, {of_one.launches} launches in {of_one.time_s:g} s; "
-        f"slowed by about a quarter from {SLOWED[0]} to {SLOWED[1]} B; patience {patience_s:g} s\n",
+        f"ping-pongs of {len(SIZES)} sizes over {', '.join(kinds.get(name, name) for name in transports)}, "
+        f"{asked.launches} launches in {asked.time_s:g} s; {slowing}patience {patience_s:g} s\n",
         flush=True,
     )
 

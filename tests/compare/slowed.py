@@ -20,6 +20,7 @@ from hockney.worker.catalogue import Catalogue, load
 
 SIZES = (8, 64, 512, 4096, 16384, 32768, 65536, 131072)
 SLOWED = (16384, 65536)  # bytes, first and last
+TRANSPORT = "fault"  # that can be slowed
 
 
 def load_catalogue() -> Catalogue:
@@ -28,8 +29,9 @@ def load_catalogue() -> Catalogue:
     return load(recipe=Recipe(defines=("HK_EXTRA_TRANSPORTS(X)=X(fault)",), extra_sources=(fault,)), libraries=())
 
 
-def plan(transport: str = "fault", *, sizes: tuple[int, ...] = SIZES, launches: int = 5, time_s: float = 2.0) -> Plan:
-    points = tuple(Point(transport, "pingpong", 2, size) for size in sizes)
+def plan(*transports: str, sizes: tuple[int, ...] = SIZES, launches: int = 5, time_s: float = 2.0) -> Plan:
+    """Ping-pongs over these transports; over the one that can be slowed if none is said."""
+    points = tuple(Point(name, "pingpong", 2, size) for name in transports or (TRANSPORT,) for size in sizes)
     return Plan("test", points, time_s=time_s, launches=launches, timeout_s=10)
 
 

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import subprocess
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
-import click
 import pytest
-from tests.builders import HALF_ROUND_TRIP, SLOWEST, make_info, make_point
+from tests.builders import HALF_ROUND_TRIP, SLOWEST, make_point
 from tests.cli.support import call, command_line, environment
 from tests.compare.made import SIZES, add_run, curve, slower
 
 from hockney.cli.changes import gathered_sentences, range_sentence, surroundings_lines
-from hockney.cli.commands import hockney
 from hockney.compare import Difference, Verdict, compare_runs
-from hockney.compare.advice import launches_wanted, more_launches
 from hockney.compare.comparison import _strata
+from hockney.compare.launches import launches_wanted
 from hockney.errors import UsageError
 from hockney.model import PointStatus, Warning_
 from hockney.store import Store
@@ -396,35 +392,6 @@ def test_more_launches_are_wanted_than_there_were(
     made: tuple[int, int], strata: list[tuple[int, int]], wanted: tuple[int, int]
 ) -> None:
     assert launches_wanted(made, strata, 0.95) == wanted
-
-
-@pytest.mark.parametrize(
-    ("command", "said"),
-    [
-        (
-            "hockney run pingpong -t 'mpi@a b' --launches 5 --time 2m --label x --store r.db",
-            "measure run 1 anew: `hockney run pingpong -t 'mpi@a b' --launches 10 --time 240s --label now`",
-        ),
-        (
-            "hockney quick --time=2m -l x",
-            "measure run 1 anew: `hockney run quick --launches 10 --time 240s --label now`",
-        ),
-        (
-            "hockney check --baseline x",
-            "check again with a longer `--patience`, so that more launches than run 1 has fall into one state",
-        ),
-        ("hockney run --resume 1", "measure run 1 anew with `--launches 10`"),
-        ("", "measure run 1 anew with `--launches 10`"),
-    ],
-)
-def test_more_launches_are_taken_by_the_command_of_the_run(command: str, said: str) -> None:
-    info = replace(make_info("now"), command=command, plan={"time_s": 120.0, "launches": 5})
-    assert more_launches(1, info, 10) == said
-    if "hockney run" in said:
-        _, name, *arguments = shlex.split(said.split("`")[1])
-        found = hockney.get_command(click.Context(hockney), name)
-        assert found is not None
-        assert found.make_context(name, arguments).params["launches"] == "10"
 
 
 def test_an_interval_without_zero_among_what_shows_no_difference_is_explained(store: Store) -> None:

@@ -35,8 +35,8 @@ def verdict_sentence(found: Comparison) -> str:
     for reason, count in reasons.most_common(1):
         if 2 * count <= counts[Verdict.UNDECIDED]:
             break  # no reason is that of most
-        most = "all" if count == counts[Verdict.UNDECIDED] else f"{count} of them"
-        text += f", {most} because {reason}"
+        most = f", {count} of them" if count < counts[Verdict.UNDECIDED] else ", all" if count > 1 else ""
+        text += f"{most} because {reason}"
     return f"Verdict: {text}"
 
 

@@ -15,8 +15,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from hockney.compare.advice import launches_enough, launches_wanted
 from hockney.compare.kin import renamed
+from hockney.compare.launches import launches_enough, launches_wanted
 from hockney.compare.protocols import KnownSwitch, known_switches
 from hockney.compare.surroundings import differences, disturbances
 from hockney.compare.values import Comparison, SeriesChange, Verdict

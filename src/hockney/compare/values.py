@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from hockney.compare.advice import more_launches
+from hockney.again import more_launches
 from hockney.compare.protocols import KnownSwitch, protocol_text
 from hockney.model import Point, RunInfo
 from hockney.plan import CurveKey, curve_of

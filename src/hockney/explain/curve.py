@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from hockney.again import more_launches
 from hockney.archive import Published
 from hockney.errors import HockneyError
 from hockney.explain.finding import Evidence, Finding, of_all
@@ -29,7 +30,7 @@ from hockney.units import counted
 Options = tuple[tuple[str, str], ...]
 Place = tuple[str, int]  # a transport and a number of ranks
 Summarized = list[tuple[VisitSummary, State]]
-_INTERVAL_MIN = 6  # visits; fewer give no 95 % interval of a median
+_INTERVAL_MIN = 6  # visits or launches; fewer give no 95 % interval of a median
 
 
 @dataclass(frozen=True)
@@ -411,7 +412,7 @@ def started_once(run: Run) -> str:
         return ""
     return (
         "Every job was started once: what changes from start to start (where memory lies, which path a library "
-        "takes) is in no interval. `hockney run … --launches 6` or more shows it."
+        f"takes) is in no interval. To see it, {more_launches(run.id, run.info, _INTERVAL_MIN)}."
     )
 
 

@@ -1,0 +1,46 @@
+"""What is advised for more launches can be typed as it stands."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+
+import click
+import pytest
+from tests.builders import make_info
+
+from hockney.again import more_launches
+from hockney.cli.commands import hockney
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (
+            "hockney run pingpong -t 'mpi@a b' --launches 5 --time 2m --label x --store r.db",
+            "measure run 1 anew: `hockney run pingpong -t 'mpi@a b' --launches 10 --time 240s --label now`",
+        ),
+        (
+            "hockney quick --time=2m -l x",
+            "measure run 1 anew: `hockney run quick --launches 10 --time 240s --label now`",
+        ),
+        (
+            "hockney check --baseline x",
+            "check again with a longer `--patience`, so that more launches than run 1 has fall into one state",
+        ),
+        (
+            "hockney --store r.db run pingpong -t shm",
+            "measure run 1 anew: `hockney run pingpong -t shm --launches 10 --time 240s --label now`",
+        ),
+        ("hockney run --resume 1", "measure run 1 anew with `--launches 10`"),
+        ("", "measure run 1 anew with `--launches 10`"),
+    ],
+)
+def test_more_launches_are_taken_by_the_command_of_the_run(command: str, said: str) -> None:
+    info = replace(make_info("now"), command=command, plan={"time_s": 120.0, "launches": 5})
+    assert more_launches(1, info, 10) == said
+    if "hockney run" in said:
+        _, name, *arguments = shlex.split(said.split("`")[1])
+        found = hockney.get_command(click.Context(hockney), name)
+        assert found is not None
+        assert found.make_context(name, arguments).params["launches"] == "10"
