@@ -25,6 +25,7 @@ from hockney.cli.changes import range_sentence
 from hockney.cli.check import exit_code
 from hockney.cli.common import FINE, UNDECIDED
 from hockney.compare import Verdict
+from hockney.errors import unknown
 from hockney.machine import facts, usable_cpus
 from hockney.plan import Plan
 from hockney.store import Store
@@ -34,12 +35,13 @@ _TIME_S = 2.0  # of a baseline, for each transport
 
 
 def rates(count: int, transports: Sequence[str] = ()) -> int:
-    """Check so many times, and print; what the script ends with: 0, or 2 for a transport that can't run here."""
+    """Check so many times, and print; what the script ends with: 0, or 2 for an unknown transport."""
     catalogue = load() if transports else load_catalogue()
-    unknown = [name for name in transports if name not in catalogue.transports]
-    if unknown:
-        print(f"check-rates: no transport {unknown[0]} here: {', '.join(catalogue.transports)}", file=sys.stderr)
-        return 2
+    for name in transports:
+        if name not in catalogue.transports:
+            error = unknown("transport", name, catalogue.transports, listed_by="hockney list transports")
+            print(f"check-rates: {error}", file=sys.stderr)
+            return error.exit_code
     asked = plan(*transports, time_s=_TIME_S * max(1, len(transports)))
     found: dict[str, list[Checked]] = {"unchanged": []} if transports else {"unchanged": [], "slowed": []}
     took_s: dict[str, list[float]] = {kind: [] for kind in found}

@@ -76,4 +76,4 @@ def test_findings_carry_it(filled_store: Path, capsys: pytest.CaptureFixture[str
     assert commands
     assert all(option in command for command in commands if not command.startswith(("doctor", "list")))
     assert run(["explain", "--json", "--store", str(filled_store)]) == 0
-    assert f"`hockney run … --launches 6 {option}`" in json.loads(capsys.readouterr().out)["notes"][0]
+    assert f"`hockney run mine --launches 6 {option}`" in json.loads(capsys.readouterr().out)["notes"][0]

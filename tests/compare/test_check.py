@@ -479,12 +479,19 @@ def test_a_check_that_is_killed_leaves_a_report_that_says_so(tmp_path: Path) -> 
     assert "broke off" in message()
 
 
-@pytest.mark.parametrize("words", [["x"], ["0"], ["5", "6"]])
-def test_rates_of_no_checks_are_refused_in_a_sentence(words: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["x"], "say how many checks of each kind, one or more: scripts/check-rates 50"),
+        (["0"], "say how many checks of each kind, one or more: scripts/check-rates 50"),
+        (["5", "tpc"], "unknown transport 'tpc': did you mean 'tcp'?"),
+    ],
+)
+def test_rates_of_what_there_is_not_are_refused_in_a_sentence(words: list[str], sentence: str) -> None:
     script = Path(__file__).parents[2] / "scripts/check-rates"
     done = subprocess.run([script, *words], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2
-    assert done.stderr == "check-rates: say how many checks of each kind, one or more: scripts/check-rates 50\n"
+    assert done.stderr == f"check-rates: {sentence}\n"
 
 
 @pytest.mark.parametrize(
