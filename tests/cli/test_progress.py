@@ -62,8 +62,12 @@ def test_of_a_run_that_goes_on_only_what_is_left_is_said_to_be_measured_and_as_a
     assert not any("--time" in line or "measured once" in line for line in again)
     with Store.open(tmp_path / "results.db") as store:
         done, *_ = store.points(1)
-        visits = [replace(visit, round=visit.round + 10 * n) for visit in store.visits(done) for n in range(1, 40)]
-        store.write_round(1, visits)
+        steady = [  # whatever the machine did at the visit itself
+            replace(visit, round=visit.round + 10 * n, floor_ns=(40.0, 40.0), pace_ns=None, solo_ns=None)
+            for visit in store.visits(done)
+            for n in range(1, 40)
+        ]
+        store.write_round(1, steady)
         store._db.execute("UPDATE run SET plan = json_set(plan, '$.precision', 0.9)")
     precise = sentences(cli("run", "--resume").stderr)
     assert precise[0].startswith("run 1 goes on: 3 points on 1 transport, "), "none was precise so far"

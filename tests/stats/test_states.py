@@ -158,6 +158,36 @@ def test_slowed_paces_scatter_and_the_others_are_still_one_level() -> None:
     assert found == ["near"] * 200 + ["near, all slowed"] * 200
 
 
+@pytest.mark.parametrize("slow", [10, 60, 100])
+def test_however_the_slowed_paces_scatter_the_quick_part_is_one_level(slow: int) -> None:
+    """As on a core that now this and now that guest works on: from a tenth longer to twice as long."""
+    rng = np.random.default_rng(8)
+    paces = np.concatenate([rng.normal(0.47, 0.008, 200 - slow).clip(0.45, 0.49), rng.uniform(0.53, 0.9, slow)])
+    found = of_paces(np.repeat(paces, 2).reshape(-1, 2, 1))
+    assert found == ["near"] * (200 - slow) + ["near, all slowed"] * slow
+
+
+@pytest.mark.parametrize(("lasting", "name"), [(0, "mixed"), (400, "near, one slowed")])
+def test_what_is_shorter_than_a_visit_slows_none(lasting: int, name: str) -> None:
+    """Of a tenth of the looks, whichever they are: a hundredth of the visits has it on both sides."""
+    rng = np.random.default_rng(3)
+    levels = np.where(rng.random((2000, 2, 2)) < [0.1, 0.0], SHARED, ALONE)
+    levels[:lasting, :, 0] = SHARED
+    found = of_paces(levels * rng.lognormal(0, 0.005, levels.shape))
+    both = (levels[:, :, 0] == SHARED).all(axis=1)
+    assert 10 < both.sum() - lasting < 30
+    changed = (levels[:, 0] != levels[:, 1]).any(axis=1)
+    expected = np.where(changed, "mixed", np.where(both, name, "near"))
+    assert found == expected.tolist()
+
+
+def test_a_coarse_clock_cuts_no_end_off_the_quick_part() -> None:
+    """Most looks are the median then, to a hundredth: what lies two or three steps above it is no other level."""
+    quick, slow = ([0.46, 0.47, 0.47, 0.47, 0.47, 0.47, 0.48, 0.49] * 25, [0.58, 0.62, 0.65, 0.68, 0.70] * 10)
+    paces = np.repeat([*quick, *slow], 2).reshape(-1, 2, 1)
+    assert of_paces(paces) == ["near"] * len(quick) + ["near, all slowed"] * len(slow)
+
+
 @pytest.mark.parametrize("visits", [12, 100, 5000])
 @pytest.mark.parametrize("factor", [1.1, 1.3, 2.0])
 @pytest.mark.parametrize("shape", ["straight", "swinging"])

@@ -17,7 +17,7 @@ name carry their floor. Visits without a floor are "unknown". The floor of a sta
 threads of a core are nearer to each other than two cores of the same level.
 
 Within a level of the floor a CPU is slower while the other hardware thread of its core works for somebody else, and no
-floor shows that. The *pace* does: what a fixed loop of independent additions takes, 1.4 to 2 times as long then. So a
+floor shows that. The *pace* does: what a fixed loop of independent additions takes, 1.15 to 2 times as long then. So a
 level has, beside its plain name, which means that every CPU went at its quickest: ", one slowed", ", some slowed", ",
 all slowed" by the number of ranks, and ", same core" where ranks 0 and 1 are the two threads of a core (rank 0's loop
 takes at least 1.25 times as long beside rank 1's as while rank 1 rests: 1.37 on Zen 4, 1.28 to 1.31 there while the
@@ -26,18 +26,22 @@ core works for others too, and as much between two cores in 0.3 % of all looks).
 
 A CPU's paces in a run are one level or two, whichever rank of whichever job runs there: a quick part and the rest,
 parted where the sum of squares within both is least (on the log scale). They count as two only if their medians differ
-by 12 % or more (30 % where few are known), and by 2.5 times the sum of both spreads: two halves of a normal or an even
-distribution differ by less than 1.5 times that, so a clock that drifts is one level however far it goes. Slow is what
-lies further from the quick part's median than 4 of its spreads (and 4 %). Names depend on what else a run has seen, so
-a CPU that was slowed during all of it has the plain name; to compare runs, classify their visits together, or compare
-floors and paces.
+by 12 % or more (30 % where few are known), and by 6 standard deviations of the quick part: two halves of a normal, an
+even or a swinging distribution differ by 2 to 5 of them, so a clock that drifts to and fro is one level however far it
+goes. How far the rest scatters doesn't matter; that depends on what else works there. Slow is what lies further from
+the quick part's median than 4 of its standard deviations, and 6 %: a clock may know paces in steps of 2 % only. Names
+depend on what else a run has seen, so a CPU that was slowed during all of it has the plain name; to compare runs,
+classify their visits together, or compare floors and paces.
+
+What slows a CPU for less than a visit falls on both looks beside one now and then, and says nothing of the visit. How
+often that is by chance follows from how many looks saw it beside visits during which it came or went. Where it would
+be more than a tenth of the visits of a slowed state, they are "mixed" too.
 
 Method: one-dimensional single-linkage clustering (J. A. Hartigan, Clustering Algorithms, Wiley 1975) with its cut at
 a fixed ratio for floors. 1.5 has room on both sides: a level was seen to spread by 1.2 (27 to 33 ns), the next to lie
 at 184 ns. A stretch with a fifth is no accident of one level: floors spread evenly on the log scale have one only if
 they span a factor of 86, those of a bell shape only if its standard deviation is a factor of 6. Two classes of least
-squares for paces (W. D. Fisher, On Grouping for Maximum Homogeneity, JASA 53, 1958); a spread is 1.48 median absolute
-deviations.
+squares for paces (W. D. Fisher, On Grouping for Maximum Homogeneity, JASA 53, 1958).
 """
 
 from __future__ import annotations
@@ -65,14 +69,17 @@ _PACES_MAX = 2000  # so many tell the levels of a CPU's pace; more only cost tim
 _APART = math.log(1.12)
 _APART_FEW = math.log(1.3)  # where fewer than so many paces are known:
 _FEW = 40
-_APART_SPREADS = 2.5
+_APART_SPREADS = 6.0
 _QUICK_SPREADS = 4.0
-_QUICK = math.log(1.04)
+_TENTHS = 2.563  # standard deviations of a normal distribution between its tenth and ninetieth percentile
+_QUICK = math.log(1.06)
 _RESOLUTION = 0.002  # of a pace, as a log: a spread below is the clock's coarseness
+_CHANCE_MAX = 0.1  # of the visits of a slowed state, that may be there by chance
 _SLOWED = ("", "one slowed", "some slowed", "all slowed", "same core")
 
 Floor = tuple[float, float] | None
 Paces = tuple[tuple[float, ...], tuple[float, ...]] | None
+_Look = tuple[bool, ...] | str  # for each rank whether its CPU was slowed, or the word for two ranks on one core
 _Ranks = tuple[tuple[Place, ...], int]  # where the ranks of a visit run, as Signs has it, and how many there are
 
 
@@ -155,22 +162,20 @@ def classify(seen: Sequence[Signs]) -> list[State]:
     """
     scales = {key: _Scale(key, floors) for key, floors in _by_reference(seen).items()}
     limits = _pace_limits(seen)
-    found: list[State] = []
-    members: dict[tuple[str | None, str, str], list[int]] = {}
+    found = [MIXED] * len(seen)
+    levels: dict[tuple[str | None, str], _Visits] = {}
     for number, signs in enumerate(seen):
         level = scales[signs.reference].level(signs.floor_ns)
-        slowed = _slowed(signs, limits)
         if level is None:
-            found.append(UNKNOWN)
-            continue
-        found.append(MIXED)
-        if level != MIXED.name and slowed is not None:
-            members.setdefault((signs.reference, level, slowed), []).append(number)
-    for (_, level, slowed), numbers in members.items():
-        floors_ns = itertools.chain.from_iterable(seen[number].floor_ns or () for number in numbers)
-        state = State(f"{level}, {slowed}" if slowed else level, statistics.median(floors_ns))
-        for number in numbers:
-            found[number] = state
+            found[number] = UNKNOWN
+        elif level != MIXED.name:
+            levels.setdefault((signs.reference, level), _Visits()).add(number, *_looks(signs, limits))
+    for (_, level), visits in levels.items():
+        for slowed, numbers in visits.by_name().items():
+            floors_ns = itertools.chain.from_iterable(seen[number].floor_ns or () for number in numbers)
+            state = State(f"{level}, {slowed}" if slowed else level, statistics.median(floors_ns))
+            for number in numbers:
+                found[number] = state
     return found
 
 
@@ -308,21 +313,49 @@ def _word(floor_ns: float, reference: str | None) -> str:
 # ---- paces ----------------------------------------------------------------------------------------------------------
 
 
-def _slowed(signs: Signs, limits_ns: Mapping[_Ranks, Sequence[float]]) -> str | None:
-    """What the paces of a visit say; None where that changed meanwhile."""
+class _Visits:
+    """The visits of one level by what their paces say, those during which that changed only counted."""
+
+    def __init__(self) -> None:
+        self._steady: dict[_Look, list[int]] = {}
+        self._broken: Counter[_Look] = Counter()
+
+    def add(self, number: int, before: _Look, after: _Look) -> None:
+        """A visit, and what the two looks beside it saw."""
+        if before == after:
+            self._steady.setdefault(before, []).append(number)
+        else:
+            self._broken.update((before, after))
+
+    def by_name(self) -> dict[str, list[int]]:
+        """The numbers of the visits of each state."""
+        count = sum(map(len, self._steady.values())) + self._broken.total() // 2
+        found: dict[str, list[int]] = {}
+        for look, numbers in self._steady.items():
+            by_chance = self._broken[look] ** 2 / (4 * count)  # looks in a row, each slow that often by itself
+            if not any(look) or by_chance <= _CHANCE_MAX * len(numbers):
+                found.setdefault(_look_word(look), []).extend(numbers)
+        return found
+
+
+def _looks(signs: Signs, limits_ns: Mapping[_Ranks, Sequence[float]]) -> tuple[_Look, _Look]:
+    """Which ranks were slowed just before and just after a visit."""
     if signs.pace_ns is None:
-        return ""
+        return (), ()
     before, after = signs.pace_ns
-    if signs.solo_ns is not None:
-        same, same_too = before[0] >= SAME_CORE * signs.solo_ns[0], after[0] >= SAME_CORE * signs.solo_ns[1]
-        if same or same_too:
-            return "same core" if same and same_too else None
     limits = limits_ns[signs.places, len(before)]
-    slow = list(map(operator.gt, before, limits))
-    if slow != list(map(operator.gt, after, limits)):
-        return None
-    count = sum(slow)
-    return _SLOWED[0 if count == 0 else 3 if count == len(before) else 1 if count == 1 else 2]
+    looks = tuple(map(operator.gt, before, limits)), tuple(map(operator.gt, after, limits))
+    if signs.solo_ns is None:
+        return looks
+    same, same_too = before[0] >= SAME_CORE * signs.solo_ns[0], after[0] >= SAME_CORE * signs.solo_ns[1]
+    return _SLOWED[-1] if same else looks[0], _SLOWED[-1] if same_too else looks[1]
+
+
+def _look_word(look: _Look) -> str:
+    if isinstance(look, str):
+        return look
+    slow = sum(look)
+    return _SLOWED[0 if slow == 0 else 3 if slow == len(look) else 1 if slow == 1 else 2]
 
 
 def _cpus(places: tuple[Place, ...], ranks: int) -> tuple[Place, ...]:
@@ -355,10 +388,11 @@ def _pace_limit(paces_ns: Sequence[float]) -> float:
     if len(logs) < 2:
         return math.inf
     cut = _best_cut(logs)
-    (quick, quick_spread), (slow, slow_spread) = _middle(logs[:cut]), _middle(logs[cut:])
-    if slow - quick < max(_APART if len(logs) >= _FEW else _APART_FEW, _APART_SPREADS * (quick_spread + slow_spread)):
+    quick, slow = statistics.median(logs[:cut]), statistics.median(logs[cut:])
+    spread = _spread(logs[:cut])
+    if slow - quick < max(_APART if len(logs) >= _FEW else _APART_FEW, _APART_SPREADS * spread):
         return math.inf
-    return math.exp(quick + min(max(_QUICK, _QUICK_SPREADS * quick_spread), (slow - quick) / 2))
+    return math.exp(quick + min(max(_QUICK, _QUICK_SPREADS * spread), (slow - quick) / 2))
 
 
 def _best_cut(ordered: Sequence[float]) -> int:
@@ -373,7 +407,12 @@ def _best_cut(ordered: Sequence[float]) -> int:
     return cut
 
 
-def _middle(ordered: Sequence[float]) -> tuple[float, float]:
-    """The median and the robust spread."""
+def _spread(ordered: Sequence[float]) -> float:
+    """The standard deviation in the middle.
+
+    Absolute deviations overrate it where a clock is coarse, percentiles where some of the values belong elsewhere.
+    """
     middle = statistics.median(ordered)
-    return middle, max(_RESOLUTION, 1.4826 * statistics.median(abs(value - middle) for value in ordered))
+    deviation = 1.4826 * statistics.median(abs(value - middle) for value in ordered)
+    low, high = (ordered[round(tenths * (len(ordered) - 1) / 10)] for tenths in (1, 9))
+    return max(_RESOLUTION, min(deviation, (high - low) / _TENTHS))
