@@ -174,6 +174,19 @@ def test_format_bytes(count: int, expected: str) -> None:
     assert units.format_bytes(count) == expected
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (512, 1024, "512 B and 1 KiB"),
+        (4096, 8192, "4 KiB and 8 KiB"),
+        (8191, 8192, "8,191 B and 8,192 B"),
+        (65536, 65537, "65,536 B and 65,537 B"),
+    ],
+)
+def test_two_sizes_are_in_one_unit_where_they_must_be_compared(low: int, high: int, expected: str) -> None:
+    assert units.format_two_sizes(low, high) == expected
+
+
 @pytest.mark.parametrize("count", [0, 1, 1000, 1024, 1536, 1 << 20, (1 << 20) + 1, 3 << 30])
 def test_formatted_bytes_are_read_back(count: int) -> None:
     assert units.parse_bytes(units.format_bytes(count).replace(",", "")) == count

@@ -133,6 +133,14 @@ def format_bytes(count: int) -> str:
     return f"{count:,} B"
 
 
+def format_two_sizes(low: int, high: int) -> str:
+    """1024, 2048 -> `1 KiB and 2 KiB`; 8191, 8192 -> `8,191 B and 8,192 B`, because only one is whole."""
+    texts = [format_bytes(count) for count in (low, high)]
+    if any(text.endswith(" B") and "," in text for text in texts):
+        texts = [f"{count:,} B" for count in (low, high)]
+    return " and ".join(texts)
+
+
 def bytes_word(count: int) -> str:
     """65536 -> `64K`: a size as options take it."""
     return format_bytes(count).replace("iB", "").replace(" B", "").replace(",", "").replace(" ", "")

@@ -13,7 +13,7 @@ from typing import Any
 
 from hockney.explain.thresholds import thresholds_of
 from hockney.fit import SegmentFit, fit_segments
-from hockney.units import format_bytes
+from hockney.units import format_two_sizes
 
 _SIZES_MIN = 6  # three on either side of a switch
 
@@ -30,7 +30,7 @@ class KnownSwitch:
     def text(self) -> str:
         """`the switch between 4 KiB and 8 KiB (btl_vader_eager_limit)`."""
         documented = f" ({self.name})" if self.name else ""
-        return f"the switch between {format_bytes(self.below_bytes)} and {format_bytes(self.above_bytes)}{documented}"
+        return f"the switch between {format_two_sizes(self.below_bytes, self.above_bytes)}{documented}"
 
     @property
     def is_eager_limit(self) -> bool:

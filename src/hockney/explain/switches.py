@@ -20,7 +20,7 @@ from hockney.explain.shape import curves_of_shapes, segments_of
 from hockney.explain.thresholds import Threshold, sources_of, thresholds_of
 from hockney.explain.together import Judgement, judge, leaping_states, leaps
 from hockney.fit import JUMP, SegmentFit, Switch
-from hockney.units import BYTES_MAX, bytes_word, counted, format_bytes, format_ns
+from hockney.units import BYTES_MAX, bytes_word, counted, format_bytes, format_ns, format_two_sizes
 
 _SIZES_MIN = 6
 _BEND = 0.25
@@ -105,7 +105,7 @@ def _switch(
         curve,
         "protocol switch" if known or not documented_of(curve, reading) else "jump",
         sentence=(
-            f"Between {format_bytes(switch.below_bytes)} and {format_bytes(switch.above_bytes)} {jump}. "
+            f"Between {format_two_sizes(switch.below_bytes, switch.above_bytes)} {jump}. "
             f"{_documented(known, switch) or _undocumented(switch, reading)}"
         ),
         effect=_least(switch),
@@ -124,7 +124,7 @@ def _doubtful(curve: Curve, fit: SegmentFit, number: int, judgement: Judgement, 
         curve,
         "a jump that may be drift",
         sentence=(
-            f"Between {format_bytes(fitted.below_bytes)} and {format_bytes(fitted.above_bytes)} "
+            f"Between {format_two_sizes(fitted.below_bytes, fitted.above_bytes)} "
             f"{_line_of(curve, fitted)}, but {_seen_together(judgement)}. {_documented(known, fitted)}".rstrip()
         ),
         effect=_least(judgement.switch or fitted),
@@ -162,7 +162,7 @@ def _seen_together(judgement: Judgement) -> str:
     if judged is None:
         rounds = f"only {counted(judgement.rounds, 'round')}" if judgement.rounds else "no round"
         return f"{rounds} measured both sizes: it may be what the machine changed by in between"
-    sizes = f"{format_bytes(judged.below_bytes)} and {format_bytes(judged.above_bytes)}"
+    sizes = format_two_sizes(judged.below_bytes, judged.above_bytes)
     both = f"in the {judgement.rounds} rounds that measured {sizes}"
     if judged.bend:
         low, high = map(format_ns, (judged.jump_ns.low, judged.jump_ns.high))
