@@ -181,6 +181,14 @@ def test_what_is_shorter_than_a_visit_slows_none(lasting: int, name: str) -> Non
     assert found == expected.tolist()
 
 
+def test_how_often_it_is_by_chance_is_told_by_jobs_of_as_many_ranks() -> None:
+    rng = np.random.default_rng(3)
+    levels = np.where(rng.random((2000, 2, 2)) < [0.1, 0.0], SHARED, ALONE)
+    short = [Signs((30.0, 30.0), (tuple(before), tuple(after))) for before, after in levels.tolist()]
+    others = [Signs((30.0, 30.0), ((ALONE,) * 3,) * 2)] * 40_000
+    assert {state.name for state in classify([*short, *others])} == {"near", "mixed"}
+
+
 def test_a_coarse_clock_cuts_no_end_off_the_quick_part() -> None:
     """Most looks are the median then, to a hundredth: what lies two or three steps above it is no other level."""
     quick, slow = ([0.46, 0.47, 0.47, 0.47, 0.47, 0.47, 0.48, 0.49] * 25, [0.58, 0.62, 0.65, 0.68, 0.70] * 10)

@@ -163,19 +163,26 @@ def classify(seen: Sequence[Signs]) -> list[State]:
     scales = {key: _Scale(key, floors) for key, floors in _by_reference(seen).items()}
     limits = _pace_limits(seen)
     found = [MIXED] * len(seen)
-    levels: dict[tuple[str | None, str], _Visits] = {}
+    jobs: dict[tuple[str | None, str, int], _Visits] = {}  # by level and number of ranks
     for number, signs in enumerate(seen):
         level = scales[signs.reference].level(signs.floor_ns)
         if level is None:
             found[number] = UNKNOWN
         elif level != MIXED.name:
-            levels.setdefault((signs.reference, level), _Visits()).add(number, *_looks(signs, limits))
-    for (_, level), visits in levels.items():
+            key = signs.reference, level, 0 if signs.pace_ns is None else len(signs.pace_ns[0])
+            visits = jobs.get(key)
+            if visits is None:
+                visits = jobs[key] = _Visits()
+            visits.add(number, *_looks(signs, limits))
+    states: dict[tuple[str | None, str, str], list[int]] = {}
+    for (reference, level, _), visits in jobs.items():
         for slowed, numbers in visits.by_name().items():
-            floors_ns = itertools.chain.from_iterable(seen[number].floor_ns or () for number in numbers)
-            state = State(f"{level}, {slowed}" if slowed else level, statistics.median(floors_ns))
-            for number in numbers:
-                found[number] = state
+            states.setdefault((reference, level, slowed), []).extend(numbers)
+    for (_, level, slowed), numbers in states.items():
+        floors_ns = itertools.chain.from_iterable(seen[number].floor_ns or () for number in numbers)
+        state = State(f"{level}, {slowed}" if slowed else level, statistics.median(floors_ns))
+        for number in numbers:
+            found[number] = state
     return found
 
 
@@ -314,7 +321,7 @@ def _word(floor_ns: float, reference: str | None) -> str:
 
 
 class _Visits:
-    """The visits of one level by what their paces say, those during which that changed only counted."""
+    """Visits of one level and as many ranks by what their paces say; those during which that changed are counted."""
 
     def __init__(self) -> None:
         self._steady: dict[_Look, list[int]] = {}

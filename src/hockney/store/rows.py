@@ -37,6 +37,7 @@ VISIT = (
     "floor_kind, pace_ns, solo_before_ns, solo_after_ns"
 )
 VISIT_FIGURES = "samples, median_ns, min_ns, max_ns"  # beside VISIT when written, made from the samples
+_NO_COUNTERS: Mapping[str, tuple[float, ...]] = {}
 
 
 def holes(columns: str) -> str:
@@ -210,9 +211,8 @@ def summaries_of(found: Sequence[Row], launches: Mapping[int, Launch]) -> list[V
             launches[launch_id].places,
         )
         times = median_ns, min_ns, max_ns
-        summaries.append(
-            VisitSummary(point_id, launch_id, round_, samples, definition, *times, steal, signs, _counters(counters))
-        )
+        counted = _counters(counters) if counters else _NO_COUNTERS
+        summaries.append(VisitSummary(point_id, launch_id, round_, samples, definition, *times, steal, signs, counted))
     return summaries
 
 
