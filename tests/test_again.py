@@ -32,7 +32,15 @@ from hockney.cli.commands import hockney
             "hockney --store r.db run pingpong -t shm",
             "measure run 1 anew: `hockney run pingpong -t shm --launches 10 --time 240s --label now`",
         ),
-        ("hockney run --resume 1", "measure run 1 anew with `--launches 10`"),
+        (
+            "hockney --json quick",
+            "measure run 1 anew: `hockney run quick --launches 10 --time 240s --label now`",
+        ),
+        (
+            "hockney run -t shm -- pingpong",
+            "measure run 1 anew: `hockney run -t shm --launches 10 --time 240s --label now -- pingpong`",
+        ),
+        ("hockney check --expect e.toml", "check again with `launches = 10` in the file of what is expected"),
         ("", "measure run 1 anew with `--launches 10`"),
     ],
 )
@@ -44,3 +52,8 @@ def test_more_launches_are_taken_by_the_command_of_the_run(command: str, said: s
         found = hockney.get_command(click.Context(hockney), name)
         assert found is not None
         assert found.make_context(name, arguments).params["launches"] == "10"
+
+
+def test_a_run_that_has_not_made_its_launches_is_to_go_on() -> None:
+    info = replace(make_info(), command="hockney run pingpong", plan={"launches": 10})
+    assert more_launches(3, info, 10) == "go on with run 3: `hockney run --resume 3`"

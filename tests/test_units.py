@@ -178,6 +178,8 @@ def test_format_bytes(count: int, expected: str) -> None:
     ("low", "high", "expected"),
     [
         (512, 1024, "512 B and 1 KiB"),
+        (999, 1024, "999 B and 1,024 B"),
+        (1536, 1 << 20, "1,536 B and 1 MiB"),
         (4096, 8192, "4 KiB and 8 KiB"),
         (8191, 8192, "8,191 B and 8,192 B"),
         (65536, 65537, "65,536 B and 65,537 B"),

@@ -22,7 +22,8 @@ from tests.large import TRANSPORTS, store_large_run
 
 import hockney
 from hockney.errors import HockneyError
-from hockney.stats import Interval, Signs, State, classify, median, place, signs_of, time_of
+from hockney.stats import Interval, Signs, State, classify_all, median, place, signs_of, time_of
+from hockney.units import counted
 from hockney.worker.build import NATIVE, Recipe, build_worker
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -74,12 +75,12 @@ def _one_run(place: Place, number: int, command: str) -> list[Sampled]:
 def repeat_rows(what: str, runs: Sequence[Sequence[Sampled]]) -> list[Row]:
     """One row for each state: how far the figures of single runs scatter. A run has a figure in a state in which it
     has enough visits for an interval; states are told from the visits of all runs together."""
-    states = iter(classify([one.signs for run in runs for one in run]))
+    states = classify_all([[one.signs for one in run] for run in runs])
     figures: dict[State, list[float]] = {}
-    for run in runs:
+    for run, of_run in zip(runs, states, strict=True):
         visits: dict[State, list[Sampled]] = {}
-        for one in run:
-            visits.setdefault(next(states), []).append(one)
+        for one, state in zip(run, of_run, strict=True):
+            visits.setdefault(state, []).append(one)
         for state, of_state in visits.items():
             if len(of_state) >= MIN_PAIRS and state.floor_ns is not None:
                 time, _ = time_of([one.median_ns for one in of_state], [one.launch_id for one in of_state])
@@ -92,7 +93,7 @@ def repeat_rows(what: str, runs: Sequence[Sequence[Sampled]]) -> list[Row]:
 
 
 def _scatter(what: str, state: State, figures_ns: Sequence[float]) -> Row:
-    shown = f"{show_state(state)}; {len(figures_ns)} runs"
+    shown = f"{show_state(state)}; {counted(len(figures_ns), 'run')}"
     middle_ns = statistics.median(figures_ns)
     if len(figures_ns) < _MIN_RUNS:
         return Row(what, _CV.text, f"{middle_ns:.1f} ns, too few runs for a CV", shown, UNDECIDED)

@@ -27,22 +27,23 @@ from hockney.cli.common import FINE, UNDECIDED
 from hockney.compare import Verdict
 from hockney.errors import unknown
 from hockney.machine import facts, usable_cpus
+from hockney.model import Point
 from hockney.plan import Plan
 from hockney.store import Store
-from hockney.worker.catalogue import load
+from hockney.worker.catalogue import Catalogue, load
 
 _TIME_S = 2.0  # of a baseline, for each transport
 
 
 def rates(count: int, transports: Sequence[str] = ()) -> int:
-    """Check so many times, and print; what the script ends with: 0, or 2 for an unknown transport."""
+    """Check so many times, and print; what the script ends with: 0, or 2 for a transport that can't do it."""
     catalogue = load() if transports else load_catalogue()
-    for name in transports:
-        if name not in catalogue.transports:
-            error = unknown("transport", name, catalogue.transports, listed_by="hockney list transports")
-            print(f"check-rates: {error}", file=sys.stderr)
-            return error.exit_code
-    asked = plan(*transports, time_s=_TIME_S * max(1, len(transports)))
+    names = tuple(dict.fromkeys(transports))
+    asked = plan(*names, time_s=_TIME_S * max(1, len(names)))
+    problem = next(filter(None, (_problem(point, catalogue) for point in asked.points)), None)
+    if problem:
+        print(f"check-rates: {problem}", file=sys.stderr)
+        return 2
     found: dict[str, list[Checked]] = {"unchanged": []} if transports else {"unchanged": [], "slowed": []}
     took_s: dict[str, list[float]] = {kind: [] for kind in found}
     _tell_setting(asked, PATIENCE_S)
@@ -71,6 +72,14 @@ def rates(count: int, transports: Sequence[str] = ()) -> int:
     return 0
 
 
+def _problem(point: Point, catalogue: Catalogue) -> str | None:
+    """Why a point can't be measured, as a sentence."""
+    if point.transport not in catalogue.transports:
+        return str(unknown("transport", point.transport, catalogue.transports, listed_by="hockney list transports"))
+    pattern, transport = catalogue.patterns[point.pattern], catalogue.transports[point.transport]
+    return catalogue.obstacle(pattern, transport, point.ranks, point.bytes, point.options)
+
+
 def _tell_slowed(checks: Sequence[Checked]) -> None:
     slowed_sizes = set(filter(_is_slowed, SIZES))
     of_slowed = [_worse_sizes(checked) for checked in checks]
@@ -83,12 +92,14 @@ def _tell_slowed(checks: Sequence[Checked]) -> None:
 
 def _tell_setting(asked: Plan, patience_s: float) -> None:
     known = facts()
-    transports = dict.fromkeys(point.transport for point in asked.points)
-    kinds = {TRANSPORT: "shared memory"}
-    slowing = f"slowed by about a quarter from {SLOWED[0]} to {SLOWED[1]} B; " if TRANSPORT in transports else ""
+    transports = ", ".join(dict.fromkeys(point.transport for point in asked.points))
+    slowing = ""
+    if transports == TRANSPORT:
+        transports = "shared memory"
+        slowing = f"slowed by about a quarter from {SLOWED[0]} to {SLOWED[1]} B; "
     print(f"{known['cpu'].get('model')}, {len(usable_cpus())} CPUs, {known['os'].get('kernel')}; load {_load()}")
     print(
-        f"ping-pongs of {len(SIZES)} sizes over {', '.join(kinds.get(name, name) for name in transports)}, "
+        f"ping-pongs of {len(SIZES)} sizes over {transports}, "
         f"{asked.launches} launches in {asked.time_s:g} s; {slowing}patience {patience_s:g} s\n",
         flush=True,
     )

@@ -1,4 +1,4 @@
-"""The command that measures a stored run anew, with more launches."""
+"""The command that measures a stored run anew, or goes on with it, for more launches."""
 
 from __future__ import annotations
 
@@ -14,17 +14,23 @@ _REPLACED = {"--launches", "--time", "--store", "--label", "-l"}  # options of a
 def more_launches(run: int, info: RunInfo, launches: int) -> str:
     """What to do for so many launches of a run: its command with this number and as much more time, where it has one.
 
-    A check has no number of launches to ask for: it goes on while its patience lasts.
+    A check against a baseline has no number of launches to ask for: it goes on while its patience lasts.
     """
-    given = ["", *shlex.split(info.command)]
+    given = ["", *(word for word in shlex.split(info.command) if word != "--json")]
     words = [word for before, word in itertools.pairwise(given) if not {before, word.partition("=")[0]} & _REPLACED]
     if words[:2] == ["hockney", "check"]:
+        if any(word.partition("=")[0] == "--expect" for word in words):
+            return f"check again with `launches = {launches}` in the file of what is expected"
         return f"check again with a longer `--patience`, so that more launches than run {run} has fall into one state"
+    time_s, planned = info.plan.get("time_s"), info.plan.get("launches", 1)
+    if launches <= planned:  # and it has not made them
+        return f"go on with run {run}: `hockney run --resume {run}`"
     if words[:2] == ["hockney", "quick"]:
         words[1:2] = ["run", "quick"]  # which takes --launches
-    if words[:2] != ["hockney", "run"] or "--resume" in words:
+    if words[:2] != ["hockney", "run"]:
         return f"measure run {run} anew with `--launches {launches}`"
-    time_s, made = info.plan.get("time_s"), info.plan.get("launches")
-    longer = ("--time", f"{math.ceil(time_s * launches / made)}s") if time_s and made else ()
-    label = () if info.label is None else ("--label", info.label)
-    return f"measure run {run} anew: `{shlex.join([*words, '--launches', str(launches), *longer, *label])}`"
+    options = ["--launches", str(launches)]
+    options += ["--time", f"{math.ceil(time_s * launches / planned)}s"] if time_s else []
+    options += [] if info.label is None else ["--label", info.label]
+    end = words.index("--") if "--" in words else len(words)
+    return f"measure run {run} anew: `{shlex.join([*words[:end], *options, *words[end:]])}`"

@@ -134,11 +134,9 @@ def format_bytes(count: int) -> str:
 
 
 def format_two_sizes(low: int, high: int) -> str:
-    """1024, 2048 -> `1 KiB and 2 KiB`; 8191, 8192 -> `8,191 B and 8,192 B`, because only one is whole."""
-    texts = [format_bytes(count) for count in (low, high)]
-    if any(text.endswith(" B") and "," in text for text in texts):
-        texts = [f"{count:,} B" for count in (low, high)]
-    return " and ".join(texts)
+    """1024, 2048 -> `1 KiB and 2 KiB`; 8191, 8192 -> `8,191 B and 8,192 B`, as they are so near to each other."""
+    near = low < high < 2 * low and (low % 1024 != 0 or high % 1024 != 0)
+    return " and ".join(f"{count:,} B" if near else format_bytes(count) for count in (low, high))
 
 
 def bytes_word(count: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hockney.stats.figures import Figure, figures_of, rate_bytes_per_s, signs_of, time_of
 from hockney.stats.interval import CONFIDENCE, Interval, median, order_ranks, quantile
-from hockney.stats.states import MIXED, UNKNOWN, Signs, State, classify, classify_both, place
+from hockney.stats.states import MIXED, UNKNOWN, Signs, State, classify, classify_all, classify_both, place
 
 __all__ = [
     "CONFIDENCE",
@@ -15,6 +15,7 @@ __all__ = [
     "Signs",
     "State",
     "classify",
+    "classify_all",
     "classify_both",
     "figures_of",
     "median",

@@ -17,7 +17,7 @@ name carry their floor. Visits without a floor are "unknown". The floor of a sta
 threads of a core are nearer to each other than two cores of the same level.
 
 Within a level of the floor a CPU is slower while the other hardware thread of its core works for somebody else, and no
-floor shows that. The *pace* does: what a fixed loop of independent additions takes, 1.15 to 2 times as long then. So a
+floor shows that. The *pace* does: what a fixed loop of independent additions takes, 1.1 to 2 times as long then. So a
 level has, beside its plain name, which means that every CPU went at its quickest: ", one slowed", ", some slowed", ",
 all slowed" by the number of ranks, and ", same core" where ranks 0 and 1 are the two threads of a core (rank 0's loop
 takes at least 1.25 times as long beside rank 1's as while rank 1 rests: 1.37 on Zen 4, 1.28 to 1.31 there while the
@@ -25,17 +25,23 @@ core works for others too, and as much between two cores in 0.3 % of all looks).
 "mixed".
 
 A CPU's paces in a run are one level or two, whichever rank of whichever job runs there: a quick part and the rest,
-parted where the sum of squares within both is least (on the log scale). They count as two only if their medians differ
-by 12 % or more (30 % where few are known), and by 6 standard deviations of the quick part: two halves of a normal, an
-even or a swinging distribution differ by 2 to 5 of them, so a clock that drifts to and fro is one level however far it
-goes. How far the rest scatters doesn't matter; that depends on what else works there. Slow is what lies further from
-the quick part's median than 4 of its standard deviations, and 6 %: a clock may know paces in steps of 2 % only. Names
-depend on what else a run has seen, so a CPU that was slowed during all of it has the plain name; to compare runs,
-classify their visits together, or compare floors and paces.
+parted where the sum of squares within both is least (on the log scale). They count as two only if
 
-What slows a CPU for less than a visit falls on both looks beside one now and then, and says nothing of the visit. How
-often that is by chance follows from how many looks saw it beside visits during which it came or went. Where it would
-be more than a tenth of the visits of a slowed state, they are "mixed" too.
+- their medians differ by 12 % (30 % where few are known) and by 6 standard deviations of the quick part; two halves of
+  a normal, an even or a swinging distribution differ by 2 to 5 of them;
+- some band between these medians holds half as much as such bands of the rest do, or less, and by more than chance: a
+  clock that ever slows down leaves none;
+- the quick part holds a hundredth of the paces: else a few odd ones would slow all others.
+
+How far the rest scatters doesn't matter while it is the lesser part; it depends on what else works there. Slow is what
+lies further from the quick part's median than 4 of its standard deviations and 6 % (a clock may know paces in steps of
+2 % only), or than half way to the rest's. Names depend on what else a run has seen, so a CPU that was slowed during all
+of it has the plain name; to compare runs, classify their visits together, or compare floors and paces.
+
+What slows a CPU for not much longer than a visit falls on both looks beside one now and then, and says nothing of the
+visit. How often that is by chance follows from how many looks saw the same beside visits during which it came or went,
+if it was as frequent all through the run. Where it would be more than a tenth of the visits with the same ranks
+slowed, they are "mixed" too.
 
 Method: one-dimensional single-linkage clustering (J. A. Hartigan, Clustering Algorithms, Wiley 1975) with its cut at
 a fixed ratio for floors. 1.5 has room on both sides: a level was seen to spread by 1.2 (27 to 33 ns), the next to lie
@@ -74,6 +80,10 @@ _QUICK_SPREADS = 4.0
 _TENTHS = 2.563  # standard deviations of a normal distribution between its tenth and ninetieth percentile
 _QUICK = math.log(1.06)
 _RESOLUTION = 0.002  # of a pace, as a log: a spread below is the clock's coarseness
+_QUICK_LEAST = 0.01  # of all paces: fewer are odd ones
+_BAND = math.log(1.03)
+_HOLLOW = 0.5
+_HOLLOW_SIGMAS = 2.5
 _CHANCE_MAX = 0.1  # of the visits of a slowed state, that may be there by chance
 _SLOWED = ("", "one slowed", "some slowed", "all slowed", "same core")
 
@@ -160,22 +170,29 @@ def classify(seen: Sequence[Signs]) -> list[State]:
 
     Give all visits of a run at once: the more visits, the surer the levels, and only then do names agree.
     """
+    return classify_all([seen])[0]
+
+
+def classify_all(runs: Sequence[Sequence[Signs]]) -> list[list[State]]:
+    """The state of each visit of several runs; levels of floor and pace are those of all their visits together."""
+    seen = list(itertools.chain.from_iterable(runs))
     scales = {key: _Scale(key, floors) for key, floors in _by_reference(seen).items()}
     limits = _pace_limits(seen)
     found = [MIXED] * len(seen)
-    jobs: dict[tuple[str | None, str, int], _Visits] = {}  # by level and number of ranks
-    for number, signs in enumerate(seen):
+    jobs: dict[tuple[int, str | None, str, int], _Visits] = {}  # by run, level and number of ranks
+    run_of = itertools.chain.from_iterable(itertools.repeat(run, len(own)) for run, own in enumerate(runs))
+    for number, (run, signs) in enumerate(zip(run_of, seen, strict=True)):
         level = scales[signs.reference].level(signs.floor_ns)
         if level is None:
             found[number] = UNKNOWN
         elif level != MIXED.name:
-            key = signs.reference, level, 0 if signs.pace_ns is None else len(signs.pace_ns[0])
+            key = run, signs.reference, level, 0 if signs.pace_ns is None else len(signs.pace_ns[0])
             visits = jobs.get(key)
             if visits is None:
                 visits = jobs[key] = _Visits()
             visits.add(number, *_looks(signs, limits))
     states: dict[tuple[str | None, str, str], list[int]] = {}
-    for (reference, level, _), visits in jobs.items():
+    for (_, reference, level, _), visits in jobs.items():
         for slowed, numbers in visits.by_name().items():
             states.setdefault((reference, level, slowed), []).extend(numbers)
     for (_, level, slowed), numbers in states.items():
@@ -183,7 +200,8 @@ def classify(seen: Sequence[Signs]) -> list[State]:
         state = State(f"{level}, {slowed}" if slowed else level, statistics.median(floors_ns))
         for number in numbers:
             found[number] = state
-    return found
+    one_by_one = iter(found)
+    return [list(itertools.islice(one_by_one, len(own))) for own in runs]
 
 
 def classify_both(base: Sequence[Signs], new: Sequence[Signs]) -> tuple[list[State], list[State]]:
@@ -192,8 +210,7 @@ def classify_both(base: Sequence[Signs], new: Sequence[Signs]) -> tuple[list[Sta
     Where runs have few visits, one between two levels may still hold them together. A level in which the floors of the
     runs lie apart by the gap of two levels is therefore not one: each run has its own, with its floor in the name.
     """
-    found = classify([*base, *new])
-    states = found[: len(base)], found[len(base) :]
+    states = classify_all([base, new])
     floors_ns = [_floors_of_levels(*of_run) for of_run in zip((base, new), states, strict=True)]
     apart = {
         key
@@ -206,7 +223,7 @@ def classify_both(base: Sequence[Signs], new: Sequence[Signs]) -> tuple[list[Sta
             if key in apart:
                 level = f"{_word(own_ns[key], signs.reference)} {format_ns(own_ns[key])}"
                 of_run[number] = State(f"{level}, {state.slowed}" if state.slowed else level, own_ns[key])
-    return states
+    return states[0], states[1]
 
 
 def _floors_of_levels(seen: Iterable[Signs], states: Iterable[State]) -> dict[tuple[str | None, str], float]:
@@ -335,12 +352,16 @@ class _Visits:
             self._broken.update((before, after))
 
     def by_name(self) -> dict[str, list[int]]:
-        """The numbers of the visits of each state."""
+        """The numbers of the visits of each state.
+
+        What most visits saw is a state whatever happened beside it, or a run might have none.
+        """
         count = sum(map(len, self._steady.values())) + self._broken.total() // 2
+        most = max(map(len, self._steady.values()), default=0)
         found: dict[str, list[int]] = {}
         for look, numbers in self._steady.items():
-            by_chance = self._broken[look] ** 2 / (4 * count)  # looks in a row, each slow that often by itself
-            if not any(look) or by_chance <= _CHANCE_MAX * len(numbers):
+            by_chance = self._broken[look] ** 2 / (4 * count)  # two looks in a row, each as often by itself
+            if by_chance <= _CHANCE_MAX * len(numbers) or len(numbers) == most:
                 found.setdefault(_look_word(look), []).extend(numbers)
         return found
 
@@ -397,7 +418,10 @@ def _pace_limit(paces_ns: Sequence[float]) -> float:
     cut = _best_cut(logs)
     quick, slow = statistics.median(logs[:cut]), statistics.median(logs[cut:])
     spread = _spread(logs[:cut])
-    if slow - quick < max(_APART if len(logs) >= _FEW else _APART_FEW, _APART_SPREADS * spread):
+    apart = max(_APART if len(logs) >= _FEW else _APART_FEW, _APART_SPREADS * spread)
+    if slow - quick < apart or cut < max(2, _QUICK_LEAST * len(logs)):
+        return math.inf
+    if len(logs) >= _FEW and not _is_hollow(logs, cut, slow):
         return math.inf
     return math.exp(quick + min(max(_QUICK, _QUICK_SPREADS * spread), (slow - quick) / 2))
 
@@ -414,12 +438,28 @@ def _best_cut(ordered: Sequence[float]) -> int:
     return cut
 
 
+def _is_hollow(ordered: Sequence[float], cut: int, upto: float) -> bool:
+    """Whether some band between the quick part and the median of the rest holds half as much as the rest does, or less.
+
+    And by more than chance. A clock that goes ever slower has none, however long it stayed quick before.
+    """
+    begin, rest = ordered[round((cut - 1) / 2)], ordered[cut:]
+    span = rest[round(9 * (len(rest) - 1) / 10)] - rest[0]
+    for width in (_BAND, 2 * _BAND, 4 * _BAND):
+        lows = [begin + _BAND * (1 + step) for step in range(int((upto - begin - width) / _BAND))]
+        counts = [bisect_right(ordered, low + width) - bisect_right(ordered, low) for low in lows]
+        usual = len(rest) * width / max(span, width)
+        if counts and min(counts) <= min(_HOLLOW * usual, usual - _HOLLOW_SIGMAS * math.sqrt(usual)):
+            return True
+    return False
+
+
 def _spread(ordered: Sequence[float]) -> float:
     """The standard deviation in the middle.
 
-    Absolute deviations overrate it where a clock is coarse, percentiles where some of the values belong elsewhere.
+    Absolute deviations may overrate it where a clock is coarse, percentiles where some of the values belong elsewhere.
     """
     middle = statistics.median(ordered)
     deviation = 1.4826 * statistics.median(abs(value - middle) for value in ordered)
-    low, high = (ordered[round(tenths * (len(ordered) - 1) / 10)] for tenths in (1, 9))
-    return max(_RESOLUTION, min(deviation, (high - low) / _TENTHS))
+    tenth = round((len(ordered) - 1) / 10)
+    return max(_RESOLUTION, min(deviation, (ordered[-1 - tenth] - ordered[tenth]) / _TENTHS))

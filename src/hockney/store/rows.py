@@ -211,13 +211,14 @@ def summaries_of(found: Sequence[Row], launches: Mapping[int, Launch]) -> list[V
             launches[launch_id].places,
         )
         times = median_ns, min_ns, max_ns
-        counted = _counters(counters) if counters else _NO_COUNTERS
-        summaries.append(VisitSummary(point_id, launch_id, round_, samples, definition, *times, steal, signs, counted))
+        counts = _counters(counters)
+        summaries.append(VisitSummary(point_id, launch_id, round_, samples, definition, *times, steal, signs, counts))
     return summaries
 
 
-def _counters(text: str | None) -> dict[str, tuple[float, ...]]:
-    return {name: tuple(values) for name, values in json.loads(text).items()} if text and text != "{}" else {}
+def _counters(text: str | None) -> Mapping[str, tuple[float, ...]]:
+    """Of a visit without any the same for all, because a large run has hundreds of thousands of them."""
+    return {name: tuple(values) for name, values in json.loads(text).items()} if text else _NO_COUNTERS
 
 
 def _paces(text: str | None) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
