@@ -18,7 +18,7 @@ LEVELS = [
     {"errors"},
     {"units"},
     {"model"},
-    {"stats", "fit", "worker", "suites", "archive"},
+    {"stats", "fit", "worker", "suites", "archive", "again"},
     {"machine", "store", "refine", "estimate"},
     {"plan"},
     {"sampler", "library"},
