@@ -26,7 +26,7 @@ from hockney.cli.commands import hockney
         ),
         (
             "hockney check --baseline x",
-            "check again with a longer `--patience`, so that more launches than run 1 has fall into one state",
+            "check again with a longer `--patience`, which makes room for more launches",
         ),
         (
             "hockney --store r.db run pingpong -t shm",
@@ -38,10 +38,11 @@ from hockney.cli.commands import hockney
         ),
         (
             "hockney run -t shm -- pingpong",
-            "measure run 1 anew: `hockney run -t shm --launches 10 --time 240s --label now -- pingpong`",
+            "measure run 1 anew: `hockney run -t shm pingpong --launches 10 --time 240s --label now`",
         ),
         ("hockney check --expect e.toml", "check again with `launches = 10` in the file of what is expected"),
         ("", "measure run 1 anew with `--launches 10`"),
+        ("Bob's run", "measure run 1 anew with `--launches 10`"),
     ],
 )
 def test_more_launches_are_taken_by_the_command_of_the_run(command: str, said: str) -> None:
@@ -54,6 +55,7 @@ def test_more_launches_are_taken_by_the_command_of_the_run(command: str, said: s
         assert found.make_context(name, arguments).params["launches"] == "10"
 
 
-def test_a_run_that_has_not_made_its_launches_is_to_go_on() -> None:
-    info = replace(make_info(), command="hockney run pingpong", plan={"launches": 10})
+@pytest.mark.parametrize("command", ["hockney run pingpong", "hockney check --baseline x"])
+def test_a_run_that_has_not_made_its_launches_is_to_go_on(command: str) -> None:
+    info = replace(make_info(), command=command, plan={"launches": 10})
     assert more_launches(3, info, 10) == "go on with run 3: `hockney run --resume 3`"

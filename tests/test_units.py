@@ -183,6 +183,8 @@ def test_format_bytes(count: int, expected: str) -> None:
         (4096, 8192, "4 KiB and 8 KiB"),
         (8191, 8192, "8,191 B and 8,192 B"),
         (65536, 65537, "65,536 B and 65,537 B"),
+        (1 << 20, 3 << 19, "1,024 KiB and 1,536 KiB"),
+        (0, 8, "0 B and 8 B"),
     ],
 )
 def test_two_sizes_are_in_one_unit_where_they_must_be_compared(low: int, high: int, expected: str) -> None:

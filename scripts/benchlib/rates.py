@@ -18,14 +18,14 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from scipy.stats import binomtest
-from tests.compare.slowed import SIZES, SLOWED, TRANSPORT, check_again, load_catalogue, measure, plan, slowed
+from tests.compare.slowed import SIZES, SLOWED, check_again, load_catalogue, measure, plan, slowed
 
 from hockney.check import PATIENCE_S, Checked
 from hockney.cli.changes import range_sentence
 from hockney.cli.check import exit_code
 from hockney.cli.common import FINE, UNDECIDED
 from hockney.compare import Verdict
-from hockney.errors import unknown
+from hockney.errors import UsageError
 from hockney.machine import facts, usable_cpus
 from hockney.model import Point
 from hockney.plan import Plan
@@ -38,7 +38,11 @@ _TIME_S = 2.0  # of a baseline, for each transport
 def rates(count: int, transports: Sequence[str] = ()) -> int:
     """Check so many times, and print; what the script ends with: 0, or 2 for a transport that can't do it."""
     catalogue = load() if transports else load_catalogue()
-    names = tuple(dict.fromkeys(transports))
+    try:
+        names = [info.name for info in catalogue.select(transports)]
+    except UsageError as error:
+        print(f"check-rates: {error}", file=sys.stderr)
+        return 2
     asked = plan(*names, time_s=_TIME_S * max(1, len(names)))
     problem = next(filter(None, (_problem(point, catalogue) for point in asked.points)), None)
     if problem:
@@ -46,7 +50,7 @@ def rates(count: int, transports: Sequence[str] = ()) -> int:
         return 2
     found: dict[str, list[Checked]] = {"unchanged": []} if transports else {"unchanged": [], "slowed": []}
     took_s: dict[str, list[float]] = {kind: [] for kind in found}
-    _tell_setting(asked, PATIENCE_S)
+    _tell_setting(asked, PATIENCE_S, may_slow="slowed" in found)
     with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder) / "results.db") as store:
         for number in range(1, count + 1):
             for kind, checks in found.items():
@@ -74,8 +78,6 @@ def rates(count: int, transports: Sequence[str] = ()) -> int:
 
 def _problem(point: Point, catalogue: Catalogue) -> str | None:
     """Why a point can't be measured, as a sentence."""
-    if point.transport not in catalogue.transports:
-        return str(unknown("transport", point.transport, catalogue.transports, listed_by="hockney list transports"))
     pattern, transport = catalogue.patterns[point.pattern], catalogue.transports[point.transport]
     return catalogue.obstacle(pattern, transport, point.ranks, point.bytes, point.options)
 
@@ -90,13 +92,10 @@ def _tell_slowed(checks: Sequence[Checked]) -> None:
     _tell("slowed, false alarms (at other sizes)", [not all(map(_is_slowed, sizes)) for sizes in of_slowed])
 
 
-def _tell_setting(asked: Plan, patience_s: float) -> None:
+def _tell_setting(asked: Plan, patience_s: float, *, may_slow: bool) -> None:
     known = facts()
-    transports = ", ".join(dict.fromkeys(point.transport for point in asked.points))
-    slowing = ""
-    if transports == TRANSPORT:
-        transports = "shared memory"
-        slowing = f"slowed by about a quarter from {SLOWED[0]} to {SLOWED[1]} B; "
+    transports = "shm" if may_slow else ", ".join(dict.fromkeys(point.transport for point in asked.points))
+    slowing = f"slowed by about a quarter from {SLOWED[0]} to {SLOWED[1]} B; " if may_slow else ""
     print(f"{known['cpu'].get('model')}, {len(usable_cpus())} CPUs, {known['os'].get('kernel')}; load {_load()}")
     print(
         f"ping-pongs of {len(SIZES)} sizes over {transports}, "

@@ -16,15 +16,14 @@ def more_launches(run: int, info: RunInfo, launches: int) -> str:
 
     A check against a baseline has no number of launches to ask for: it goes on while its patience lasts.
     """
-    given = ["", *(word for word in shlex.split(info.command) if word != "--json")]
-    words = [word for before, word in itertools.pairwise(given) if not {before, word.partition("=")[0]} & _REPLACED]
-    if words[:2] == ["hockney", "check"]:
-        if any(word.partition("=")[0] == "--expect" for word in words):
-            return f"check again with `launches = {launches}` in the file of what is expected"
-        return f"check again with a longer `--patience`, so that more launches than run {run} has fall into one state"
     time_s, planned = info.plan.get("time_s"), info.plan.get("launches", 1)
     if launches <= planned:  # and it has not made them
         return f"go on with run {run}: `hockney run --resume {run}`"
+    words = _words(info.command)
+    if words[:2] == ["hockney", "check"]:
+        if any(word.partition("=")[0] == "--expect" for word in words):
+            return f"check again with `launches = {launches}` in the file of what is expected"
+        return "check again with a longer `--patience`, which makes room for more launches"
     if words[:2] == ["hockney", "quick"]:
         words[1:2] = ["run", "quick"]  # which takes --launches
     if words[:2] != ["hockney", "run"]:
@@ -32,5 +31,14 @@ def more_launches(run: int, info: RunInfo, launches: int) -> str:
     options = ["--launches", str(launches)]
     options += ["--time", f"{math.ceil(time_s * launches / planned)}s"] if time_s else []
     options += [] if info.label is None else ["--label", info.label]
-    end = words.index("--") if "--" in words else len(words)
-    return f"measure run {run} anew: `{shlex.join([*words[:end], *options, *words[end:]])}`"
+    return f"measure run {run} anew: `{shlex.join([*words, *options])}`"
+
+
+def _words(command: str) -> list[str]:
+    """Those of a stored command that are to be given again; none where it is no command line."""
+    try:
+        given = shlex.split(command)
+    except ValueError:  # a quotation without an end: a program that measures by itself may call its run as it likes
+        return []
+    given = ["", *(word for word in given if word not in ("--json", "--"))]  # no argument begins with a dash
+    return [word for before, word in itertools.pairwise(given) if not {before, word.partition("=")[0]} & _REPLACED]

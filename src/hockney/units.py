@@ -127,16 +127,28 @@ def _quantity(text: str, units: Mapping[str, float], what: str, example: str) ->
 
 def format_bytes(count: int) -> str:
     """8 -> `8 B`, 65536 -> `64 KiB`; sizes that are no multiple stay in bytes."""
-    for suffix, scale in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if count >= scale and count % scale == 0:
-            return f"{count // scale} {suffix}"
-    return f"{count:,} B"
+    return _in_one_unit(count)[0]
 
 
 def format_two_sizes(low: int, high: int) -> str:
-    """1024, 2048 -> `1 KiB and 2 KiB`; 8191, 8192 -> `8,191 B and 8,192 B`, as they are so near to each other."""
-    near = low < high < 2 * low and (low % 1024 != 0 or high % 1024 != 0)
-    return " and ".join(f"{count:,} B" if near else format_bytes(count) for count in (low, high))
+    """1024, 2048 -> `1 KiB and 2 KiB`; 8191, 8192 -> `8,191 B and 8,192 B`."""
+    return " and ".join(comparable_sizes(low, high))
+
+
+def comparable_sizes(low: int, high: int) -> tuple[str, str]:
+    """Each as format_bytes has it, but two that are less than a factor of two apart in one unit."""
+    if low < high < 2 * low:
+        first, second = _in_one_unit(low, high)
+        return first, second
+    return format_bytes(low), format_bytes(high)
+
+
+def _in_one_unit(*counts: int) -> list[str]:
+    """In the greatest unit of which all of them are multiples."""
+    for suffix, scale in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if all(count > 0 and count % scale == 0 for count in counts):
+            return [f"{count // scale:,} {suffix}" for count in counts]
+    return [f"{count:,} B" for count in counts]
 
 
 def bytes_word(count: int) -> str:

@@ -482,10 +482,16 @@ def test_a_check_that_is_killed_leaves_a_report_that_says_so(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["x"], "say how many checks of each kind, one or more: scripts/check-rates 50"),
-        (["0"], "say how many checks of each kind, one or more: scripts/check-rates 50"),
+        (
+            ["x"],
+            "say how many checks of each kind, one or more, and of which transports: scripts/check-rates 50 tcp",
+        ),
+        (
+            ["0"],
+            "say how many checks of each kind, one or more, and of which transports: scripts/check-rates 50 tcp",
+        ),
         (["5", "tpc"], "unknown transport 'tpc': did you mean 'tcp'?"),
-        (["5", "tcp", "udp"], "64 KiB is above the 65,491 B that udp sends in one message"),
+        (["5", "tcp", "udp"], "65,536 B is above the 65,491 B that udp sends in one message"),
     ],
 )
 def test_rates_of_what_there_is_not_are_refused_in_a_sentence(words: list[str], sentence: str) -> None:

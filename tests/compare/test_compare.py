@@ -477,6 +477,14 @@ def test_command_that_can_decide_nothing_says_so(folder: Path) -> None:
     assert "too few launches in one state (near): 5 against 1" in done.stdout
 
 
+def test_one_undecided_series_has_its_reason_alone(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "results.db") as opened:
+        for seed in (1, 2):
+            add_run(opened, curve("tcp", sizes=(8,)), launches=1, seed=seed)
+    lines = call(tmp_path, "compare", "1", "2").stdout.splitlines()
+    assert lines[2].startswith("Verdict: 1 undecided because too few launches in one state")
+
+
 def test_command_says_the_verdict_before_the_series_and_gathers_what_is_undecided(tmp_path: Path) -> None:
     with Store.open(tmp_path / "results.db") as opened:
         points = {**curve("tcp"), **curve("unix")}

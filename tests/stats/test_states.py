@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hockney.stats import MIXED, UNKNOWN, Signs, State, classify, classify_both, place
+from hockney.stats import MIXED, UNKNOWN, Signs, State, classify, classify_all, classify_both, place
 from hockney.stats.states import Floor
 
 
@@ -207,6 +206,22 @@ def test_how_often_it_is_by_chance_is_told_of_each_run() -> None:
     assert {state.name for state in new} == {"near", "mixed"}
 
 
+@pytest.mark.parametrize(("both", "name"), [(190, "mixed"), (210, "near, one slowed")])
+def test_a_state_may_have_a_tenth_of_its_visits_by_chance(both: int, name: str) -> None:
+    """360 of 2,000 visits saw it on one side: so does what falls on a tenth of all looks, and on both sides of 20."""
+    quick, slowed = (ALONE, ALONE), (SHARED, ALONE)
+    changing = [(quick, slowed)] * 180 + [(slowed, quick)] * 180
+    steady = [(slowed, slowed)] * both + [(quick, quick)] * (1640 - both)
+    found = classify([Signs((30.0, 30.0), paces) for paces in [*changing, *steady]])
+    assert {state.name for state in found[360 : 360 + both]} == {name}
+
+
+def test_three_runs_and_an_empty_one_are_classified_each_in_order() -> None:
+    runs = [[Signs((floor, floor))] * count for floor, count in ((30.0, 2), (184.0, 1), (30.0, 0), (420.0, 3))]
+    names = [[state.name for state in of_run] for of_run in classify_all(runs)]
+    assert names == [["near"] * 2, ["far 184 ns"], [], ["far 420 ns"] * 3]
+
+
 def test_what_most_visits_saw_is_a_state_and_what_is_by_chance_beside_it_is_not() -> None:
     assert {state.name for state in classify(short_slowness(0.4, 2000))} == {"near", "mixed"}
     assert {state.name for state in classify(short_slowness(0.9, 2000))} == {"near, one slowed", "mixed"}
@@ -219,22 +234,40 @@ def test_a_coarse_clock_cuts_no_end_off_the_quick_part() -> None:
     assert of_paces(paces) == ["near"] * len(quick) + ["near, all slowed"] * len(slow)
 
 
-_DRIFTS = ("straight", "swinging", "touching the ends", "slower in the end")
+_DRIFTS = ("straight", "swinging", "touching the ends", "slower from half on", "slower in the end")
 
 
 @pytest.mark.parametrize("factor", [1.1, 1.3, 2.0])
-@pytest.mark.parametrize(("visits", "shape"), [*itertools.product([24, 100, 5000], _DRIFTS), (12, "straight")])
+@pytest.mark.parametrize("shape", _DRIFTS)
+@pytest.mark.parametrize("visits", [12, 24, 100, 5000])
 def test_a_clock_that_drifts_is_one_state(visits: int, factor: float, shape: str) -> None:
     time = np.linspace(0, 1, visits)
     part = {
         "straight": time,
         "swinging": (1 + np.sin(np.arange(visits) / 20)) / 2,
-        "slower in the end": (2 * time - 1).clip(0),
+        "slower from half on": (2 * time - 1).clip(0),
+        "slower in the end": (3 * time - 2).clip(0),
         "touching the ends": np.sin(20 * time) ** 2,
     }[shape]
     rng = np.random.default_rng(9)
     paces = (ALONE * factor**part)[:, None, None] * rng.lognormal(0, 0.01, (visits, 2, 2))
     assert set(of_paces(paces)) == {"near"}
+
+
+@pytest.mark.parametrize("quick", [16, 17, 18, 97, 195])
+@pytest.mark.parametrize("slow", [(2.0,) * 3, (1.35,) * 5, (1.8, 1.9, 2.0, 2.1, 2.2), (1.35, 1.4, 1.5, 1.9)])
+def test_few_slowed_visits_are_told_apart_beside_however_many(quick: int, slow: Sequence[float]) -> None:
+    paces = ALONE * paces_of([(1.0,)] * quick + [(level,) for level in slow], 0.005)
+    assert of_paces(paces) == ["near"] * quick + ["near, all slowed"] * len(slow)
+
+
+def test_a_clock_that_stays_slower_has_two_levels() -> None:
+    """Quick for a third of the time, going down during the next, and then as it is for good."""
+    part = (3 * np.linspace(0, 1, 300) - 1).clip(0, 1)
+    paces = (ALONE * 1.5**part)[:, None, None] * np.random.default_rng(9).lognormal(0, 0.005, (300, 2, 1))
+    found = of_paces(paces)
+    assert set(found[:100]) == {"near"}
+    assert set(found[200:]) == {"near, all slowed"}
 
 
 def test_names_count_the_slowed_ranks() -> None:

@@ -22,15 +22,15 @@ level has, beside its plain name, which means that every CPU went at its quickes
 all slowed" by the number of ranks, and ", same core" where ranks 0 and 1 are the two threads of a core (rank 0's loop
 takes at least 1.25 times as long beside rank 1's as while rank 1 rests: 1.37 on Zen 4, 1.28 to 1.31 there while the
 core works for others too, and as much between two cores in 0.3 % of all looks). A visit during which that changed is
-"mixed".
+"mixed". Slowness of less than 12 %, or of less than 6 standard deviations of the quick part, is not seen.
 
 A CPU's paces in a run are one level or two, whichever rank of whichever job runs there: a quick part and the rest,
 parted where the sum of squares within both is least (on the log scale). They count as two only if
 
 - their medians differ by 12 % (30 % where few are known) and by 6 standard deviations of the quick part; two halves of
   a normal, an even or a swinging distribution differ by 2 to 5 of them;
-- some band between these medians holds half as much as such bands of the rest do, or less, and by more than chance: a
-  clock that ever slows down leaves none;
+- half of the way from one to the other is empty, or some band of it holds half as much as such bands of the rest do, or
+  less, and by more than chance: a clock that goes on getting slower leaves neither;
 - the quick part holds a hundredth of the paces: else a few odd ones would slow all others.
 
 How far the rest scatters doesn't matter while it is the lesser part; it depends on what else works there. Slow is what
@@ -38,10 +38,10 @@ lies further from the quick part's median than 4 of its standard deviations and 
 2 % only), or than half way to the rest's. Names depend on what else a run has seen, so a CPU that was slowed during all
 of it has the plain name; to compare runs, classify their visits together, or compare floors and paces.
 
-What slows a CPU for not much longer than a visit falls on both looks beside one now and then, and says nothing of the
-visit. How often that is by chance follows from how many looks saw the same beside visits during which it came or went,
-if it was as frequent all through the run. Where it would be more than a tenth of the visits with the same ranks
-slowed, they are "mixed" too.
+What lasts not much longer than a visit falls on both looks beside one now and then, and says nothing of the visit. If
+a share p of all looks sees it, whichever they are, so do both looks beside p^2 of the visits, and one of the two beside
+2 p (1 - p): so the visits during which it came or went tell p, if it was as frequent all through the run. Where more
+than a tenth of the visits of a state would be there by chance, they are "mixed" too, except for what most visits saw.
 
 Method: one-dimensional single-linkage clustering (J. A. Hartigan, Clustering Algorithms, Wiley 1975) with its cut at
 a fixed ratio for floors. 1.5 has room on both sides: a level was seen to spread by 1.2 (27 to 33 ns), the next to lie
@@ -56,7 +56,7 @@ import itertools
 import math
 import operator
 import statistics
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -84,7 +84,7 @@ _QUICK_LEAST = 0.01  # of all paces: fewer are odd ones
 _BAND = math.log(1.03)
 _HOLLOW = 0.5
 _HOLLOW_SIGMAS = 2.5
-_CHANCE_MAX = 0.1  # of the visits of a slowed state, that may be there by chance
+_CHANCE_MAX = 0.1  # of the visits of a state, that may be there by chance
 _SLOWED = ("", "one slowed", "some slowed", "all slowed", "same core")
 
 Floor = tuple[float, float] | None
@@ -151,7 +151,9 @@ def parse_state(text: str) -> State:
     """`near`, `far, one slowed`: a name as visits have it, of a level without its floor. Raises UsageError."""
     state = State(text, None)
     if state.level == MIXED.name:
-        raise UsageError("figures are made of no visit of the state mixed, during which the machine's state changed")
+        raise UsageError(
+            "figures are made of no visit of the state mixed, for which no one state of the machine is known"
+        )
     if state.level not in LEVELS:
         raise unknown("state", state.level, LEVELS)
     if state.name != state.level and state.slowed not in _SLOWED[1:]:
@@ -174,12 +176,16 @@ def classify(seen: Sequence[Signs]) -> list[State]:
 
 
 def classify_all(runs: Sequence[Sequence[Signs]]) -> list[list[State]]:
-    """The state of each visit of several runs; levels of floor and pace are those of all their visits together."""
+    """The state of each visit of several runs.
+
+    Levels of floor and pace are those of all their visits together. What is by chance is told run by run, for what
+    comes and goes in one of them may stay in another.
+    """
     seen = list(itertools.chain.from_iterable(runs))
     scales = {key: _Scale(key, floors) for key, floors in _by_reference(seen).items()}
     limits = _pace_limits(seen)
     found = [MIXED] * len(seen)
-    jobs: dict[tuple[int, str | None, str, int], _Visits] = {}  # by run, level and number of ranks
+    alike: dict[tuple[int, str | None, str, int], _Visits] = {}  # by run, level and number of ranks
     run_of = itertools.chain.from_iterable(itertools.repeat(run, len(own)) for run, own in enumerate(runs))
     for number, (run, signs) in enumerate(zip(run_of, seen, strict=True)):
         level = scales[signs.reference].level(signs.floor_ns)
@@ -187,12 +193,12 @@ def classify_all(runs: Sequence[Sequence[Signs]]) -> list[list[State]]:
             found[number] = UNKNOWN
         elif level != MIXED.name:
             key = run, signs.reference, level, 0 if signs.pace_ns is None else len(signs.pace_ns[0])
-            visits = jobs.get(key)
+            visits = alike.get(key)
             if visits is None:
-                visits = jobs[key] = _Visits()
+                visits = alike[key] = _Visits()
             visits.add(number, *_looks(signs, limits))
     states: dict[tuple[str | None, str, str], list[int]] = {}
-    for (_, reference, level, _), visits in jobs.items():
+    for (_, reference, level, _), visits in alike.items():
         for slowed, numbers in visits.by_name().items():
             states.setdefault((reference, level, slowed), []).extend(numbers)
     for (_, level, slowed), numbers in states.items():
@@ -338,32 +344,37 @@ def _word(floor_ns: float, reference: str | None) -> str:
 
 
 class _Visits:
-    """Visits of one level and as many ranks by what their paces say; those during which that changed are counted."""
+    """The visits of a run in one level of the floor and with one number of ranks, by what their paces say."""
 
     def __init__(self) -> None:
         self._steady: dict[_Look, list[int]] = {}
-        self._broken: Counter[_Look] = Counter()
+        self._changed: Counter[_Look] = Counter()  # what was seen on one side of a visit only
 
     def add(self, number: int, before: _Look, after: _Look) -> None:
         """A visit, and what the two looks beside it saw."""
         if before == after:
             self._steady.setdefault(before, []).append(number)
         else:
-            self._broken.update((before, after))
+            self._changed.update((before, after))
 
     def by_name(self) -> dict[str, list[int]]:
         """The numbers of the visits of each state.
 
         What most visits saw is a state whatever happened beside it, or a run might have none.
         """
-        count = sum(map(len, self._steady.values())) + self._broken.total() // 2
+        count = sum(map(len, self._steady.values())) + self._changed.total() // 2
         most = max(map(len, self._steady.values()), default=0)
-        found: dict[str, list[int]] = {}
+        by_name: dict[str, list[int]] = {}
         for look, numbers in self._steady.items():
-            by_chance = self._broken[look] ** 2 / (4 * count)  # two looks in a row, each as often by itself
+            by_chance = count * _share(self._changed[look] / count) ** 2
             if by_chance <= _CHANCE_MAX * len(numbers) or len(numbers) == most:
-                found.setdefault(_look_word(look), []).extend(numbers)
-        return found
+                by_name.setdefault(_look_word(look), []).extend(numbers)
+        return by_name
+
+
+def _share(on_one_side: float) -> float:
+    """The lesser p with 2 p (1 - p) on one side only; a half where no p has as much."""
+    return (1 - math.sqrt(max(0.0, 1 - 2 * on_one_side))) / 2
 
 
 def _looks(signs: Signs, limits_ns: Mapping[_Ranks, Sequence[float]]) -> tuple[_Look, _Look]:
@@ -421,7 +432,7 @@ def _pace_limit(paces_ns: Sequence[float]) -> float:
     apart = max(_APART if len(logs) >= _FEW else _APART_FEW, _APART_SPREADS * spread)
     if slow - quick < apart or cut < max(2, _QUICK_LEAST * len(logs)):
         return math.inf
-    if len(logs) >= _FEW and not _is_hollow(logs, cut, slow):
+    if not _is_hollow(logs, cut, slow):
         return math.inf
     return math.exp(quick + min(max(_QUICK, _QUICK_SPREADS * spread), (slow - quick) / 2))
 
@@ -439,11 +450,16 @@ def _best_cut(ordered: Sequence[float]) -> int:
 
 
 def _is_hollow(ordered: Sequence[float], cut: int, upto: float) -> bool:
-    """Whether some band between the quick part and the median of the rest holds half as much as the rest does, or less.
+    """Whether something is missing between the medians of the quick part and the rest: a drifting clock leaves no hole.
 
-    And by more than chance. A clock that goes ever slower has none, however long it stayed quick before.
+    Either half of the way is empty, or some band of it holds half as much as such bands of the rest do, or less, and by
+    more than chance.
     """
-    begin, rest = ordered[round((cut - 1) / 2)], ordered[cut:]
+    middle, rest = round((cut - 1) / 2), ordered[cut:]
+    begin = ordered[middle]
+    way = [*ordered[middle : bisect_left(ordered, upto)], upto]
+    if max(above - below for below, above in itertools.pairwise(way)) >= (upto - begin) / 2:
+        return True
     span = rest[round(9 * (len(rest) - 1) / 10)] - rest[0]
     for width in (_BAND, 2 * _BAND, 4 * _BAND):
         lows = [begin + _BAND * (1 + step) for step in range(int((upto - begin - width) / _BAND))]
@@ -455,9 +471,10 @@ def _is_hollow(ordered: Sequence[float], cut: int, upto: float) -> bool:
 
 
 def _spread(ordered: Sequence[float]) -> float:
-    """The standard deviation in the middle.
+    """The standard deviation in the middle, by absolute deviations or by percentiles, whichever is less.
 
-    Absolute deviations may overrate it where a clock is coarse, percentiles where some of the values belong elsewhere.
+    Where a clock is coarse either may be far too small: then _QUICK is what counts. Where some of the values belong
+    elsewhere, percentiles are too large.
     """
     middle = statistics.median(ordered)
     deviation = 1.4826 * statistics.median(abs(value - middle) for value in ordered)

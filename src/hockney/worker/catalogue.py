@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from hockney.errors import UsageError, unknown
-from hockney.units import RANKS_MAX, counted, format_bytes
+from hockney.units import RANKS_MAX, comparable_sizes, counted, format_bytes
 from hockney.worker import mpi, pvm, shmem
 from hockney.worker.build import Recipe, build_worker
 from hockney.worker.errors import BuildError, ProtocolError
@@ -225,8 +225,8 @@ class Catalogue:
         if unfit is not None:
             return unfit
         if transport.max_bytes and size_bytes > transport.max_bytes:
-            limit = format_bytes(transport.max_bytes)
-            return f"{format_bytes(size_bytes)} is above the {limit} that {transport.name} sends in one message"
+            limit, size = comparable_sizes(transport.max_bytes, size_bytes)
+            return f"{size} is above the {limit} that {transport.name} sends in one message"
         return None
 
 
