@@ -55,7 +55,23 @@ def test_more_launches_are_taken_by_the_command_of_the_run(command: str, said: s
         assert found.make_context(name, arguments).params["launches"] == "10"
 
 
-@pytest.mark.parametrize("command", ["hockney run pingpong", "hockney check --baseline x"])
-def test_a_run_that_has_not_made_its_launches_is_to_go_on(command: str) -> None:
-    info = replace(make_info(), command=command, plan={"launches": 10})
+@pytest.mark.parametrize("name", ["--json", "--"])
+def test_a_label_that_looks_like_an_option_is_one_word(name: str) -> None:
+    info = replace(make_info(), command=f"hockney run pingpong --label {name} -t shm")
+    assert "`hockney run pingpong -t shm --launches 2`" in more_launches(1, info, 2)
+
+
+def test_an_argument_that_looks_like_an_option_stays_one() -> None:
+    info = replace(make_info(), command="hockney run -t shm -- -odd.toml")
+    assert "`hockney run -t shm --launches 2 -- -odd.toml`" in more_launches(1, info, 2)
+
+
+def test_a_check_that_was_stopped_is_made_again_and_not_gone_on_with() -> None:
+    for command, said in (("--expect e.toml", ", to the end"), ("--baseline x", " with a longer `--patience`")):
+        info = replace(make_info(), command=f"hockney check {command}", plan={"launches": 10})
+        assert more_launches(3, info, 10).startswith(f"check again{said}")
+
+
+def test_a_run_that_has_not_made_its_launches_is_to_go_on() -> None:
+    info = replace(make_info(), command="hockney run pingpong", plan={"launches": 10})
     assert more_launches(3, info, 10) == "go on with run 3: `hockney run --resume 3`"

@@ -17,13 +17,14 @@ def more_launches(run: int, info: RunInfo, launches: int) -> str:
     A check against a baseline has no number of launches to ask for: it goes on while its patience lasts.
     """
     time_s, planned = info.plan.get("time_s"), info.plan.get("launches", 1)
-    if launches <= planned:  # and it has not made them
-        return f"go on with run {run}: `hockney run --resume {run}`"
     words = _words(info.command)
     if words[:2] == ["hockney", "check"]:
         if any(word.partition("=")[0] == "--expect" for word in words):
-            return f"check again with `launches = {launches}` in the file of what is expected"
+            with_more = f" with `launches = {launches}` in the file of what is expected"
+            return "check again" + (with_more if launches > planned else ", to the end")
         return "check again with a longer `--patience`, which makes room for more launches"
+    if launches <= planned:  # and it has not made them
+        return f"go on with run {run}: `hockney run --resume {run}`"
     if words[:2] == ["hockney", "quick"]:
         words[1:2] = ["run", "quick"]  # which takes --launches
     if words[:2] != ["hockney", "run"]:
@@ -31,7 +32,8 @@ def more_launches(run: int, info: RunInfo, launches: int) -> str:
     options = ["--launches", str(launches)]
     options += ["--time", f"{math.ceil(time_s * launches / planned)}s"] if time_s else []
     options += [] if info.label is None else ["--label", info.label]
-    return f"measure run {run} anew: `{shlex.join([*words, *options])}`"
+    end = words.index("--") if "--" in words else len(words)
+    return f"measure run {run} anew: `{shlex.join([*words[:end], *options, *words[end:]])}`"
 
 
 def _words(command: str) -> list[str]:
@@ -40,5 +42,7 @@ def _words(command: str) -> list[str]:
         given = shlex.split(command)
     except ValueError:  # a quotation without an end: a program that measures by itself may call its run as it likes
         return []
-    given = ["", *(word for word in given if word not in ("--json", "--"))]  # no argument begins with a dash
-    return [word for before, word in itertools.pairwise(given) if not {before, word.partition("=")[0]} & _REPLACED]
+    pairs = itertools.pairwise(["", *given])
+    words = [word for before, word in pairs if not {before, word.partition("=")[0]} & _REPLACED]
+    needs_end = any(word.startswith("-") for word in words[words.index("--") + 1 :]) if "--" in words else False
+    return [word for word in words if word != "--json" and (word != "--" or needs_end)]

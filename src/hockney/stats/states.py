@@ -22,16 +22,19 @@ level has, beside its plain name, which means that every CPU went at its quickes
 all slowed" by the number of ranks, and ", same core" where ranks 0 and 1 are the two threads of a core (rank 0's loop
 takes at least 1.25 times as long beside rank 1's as while rank 1 rests: 1.37 on Zen 4, 1.28 to 1.31 there while the
 core works for others too, and as much between two cores in 0.3 % of all looks). A visit during which that changed is
-"mixed". Slowness of less than 12 %, or of less than 6 standard deviations of the quick part, is not seen.
+"mixed".
 
 A CPU's paces in a run are one level or two, whichever rank of whichever job runs there: a quick part and the rest,
 parted where the sum of squares within both is least (on the log scale). They count as two only if
 
 - their medians differ by 12 % (30 % where few are known) and by 6 standard deviations of the quick part; two halves of
   a normal, an even or a swinging distribution differ by 2 to 5 of them;
-- half of the way from one to the other is empty, or some band of it holds half as much as such bands of the rest do, or
-  less, and by more than chance: a clock that goes on getting slower leaves neither;
-- the quick part holds a hundredth of the paces: else a few odd ones would slow all others.
+- half of the way from one to the other is empty and the rest holds a hundredth of the paces, or some band of the way
+  holds half as much as such bands of the rest do, or less, and by more than chance: from ten visits on a clock that
+  goes on getting slower leaves neither;
+- the quick part holds a hundredth of the paces.
+
+A hundredth, because else a few odd ones would tell how slow all others are.
 
 How far the rest scatters doesn't matter while it is the lesser part; it depends on what else works there. Slow is what
 lies further from the quick part's median than 4 of its standard deviations and 6 % (a clock may know paces in steps of
@@ -41,7 +44,8 @@ of it has the plain name; to compare runs, classify their visits together, or co
 What lasts not much longer than a visit falls on both looks beside one now and then, and says nothing of the visit. If
 a share p of all looks sees it, whichever they are, so do both looks beside p^2 of the visits, and one of the two beside
 2 p (1 - p): so the visits during which it came or went tell p, if it was as frequent all through the run. Where more
-than a tenth of the visits of a state would be there by chance, they are "mixed" too, except for what most visits saw.
+than a tenth of the visits with the same ranks slowed would be there by chance, they are "mixed" too, except for what
+the most visits of a level saw on both sides.
 
 Method: one-dimensional single-linkage clustering (J. A. Hartigan, Clustering Algorithms, Wiley 1975) with its cut at
 a fixed ratio for floors. 1.5 has room on both sides: a level was seen to spread by 1.2 (27 to 33 ns), the next to lie
@@ -80,11 +84,11 @@ _QUICK_SPREADS = 4.0
 _TENTHS = 2.563  # standard deviations of a normal distribution between its tenth and ninetieth percentile
 _QUICK = math.log(1.06)
 _RESOLUTION = 0.002  # of a pace, as a log: a spread below is the clock's coarseness
-_QUICK_LEAST = 0.01  # of all paces: fewer are odd ones
+_LEAST = 0.01  # of all paces: fewer are odd ones
 _BAND = math.log(1.03)
 _HOLLOW = 0.5
 _HOLLOW_SIGMAS = 2.5
-_CHANCE_MAX = 0.1  # of the visits of a state, that may be there by chance
+_CHANCE_MAX = 0.1  # of the visits with the same ranks slowed, that may be there by chance
 _SLOWED = ("", "one slowed", "some slowed", "all slowed", "same core")
 
 Floor = tuple[float, float] | None
@@ -360,7 +364,7 @@ class _Visits:
     def by_name(self) -> dict[str, list[int]]:
         """The numbers of the visits of each state.
 
-        What most visits saw is a state whatever happened beside it, or a run might have none.
+        What the most saw on both sides is a state whatever happened beside it, or a level might have none.
         """
         count = sum(map(len, self._steady.values())) + self._changed.total() // 2
         most = max(map(len, self._steady.values()), default=0)
@@ -430,9 +434,7 @@ def _pace_limit(paces_ns: Sequence[float]) -> float:
     quick, slow = statistics.median(logs[:cut]), statistics.median(logs[cut:])
     spread = _spread(logs[:cut])
     apart = max(_APART if len(logs) >= _FEW else _APART_FEW, _APART_SPREADS * spread)
-    if slow - quick < apart or cut < max(2, _QUICK_LEAST * len(logs)):
-        return math.inf
-    if not _is_hollow(logs, cut, slow):
+    if slow - quick < apart or cut < max(2, _LEAST * len(logs)) or not _is_hollow(logs, cut, slow):
         return math.inf
     return math.exp(quick + min(max(_QUICK, _QUICK_SPREADS * spread), (slow - quick) / 2))
 
@@ -452,13 +454,14 @@ def _best_cut(ordered: Sequence[float]) -> int:
 def _is_hollow(ordered: Sequence[float], cut: int, upto: float) -> bool:
     """Whether something is missing between the medians of the quick part and the rest: a drifting clock leaves no hole.
 
-    Either half of the way is empty, or some band of it holds half as much as such bands of the rest do, or less, and by
-    more than chance.
+    Either half of the way is empty, and the rest is more than some odd paces; or some band of it holds half as much as
+    such bands of the rest do, or less, and by more than chance.
     """
     middle, rest = round((cut - 1) / 2), ordered[cut:]
     begin = ordered[middle]
     way = [*ordered[middle : bisect_left(ordered, upto)], upto]
-    if max(above - below for below, above in itertools.pairwise(way)) >= (upto - begin) / 2:
+    gap = max(above - below for below, above in itertools.pairwise(way))
+    if gap >= (upto - begin) / 2 and len(rest) >= max(2, _LEAST * len(ordered)):
         return True
     span = rest[round(9 * (len(rest) - 1) / 10)] - rest[0]
     for width in (_BAND, 2 * _BAND, 4 * _BAND):
