@@ -75,3 +75,13 @@ def test_a_check_that_was_stopped_is_made_again_and_not_gone_on_with() -> None:
 def test_a_run_that_has_not_made_its_launches_is_to_go_on() -> None:
     info = replace(make_info(), command="hockney run pingpong", plan={"launches": 10})
     assert more_launches(3, info, 10) == "go on with run 3: `hockney run --resume 3`"
+
+
+def test_variables_that_the_run_had_are_named_where_they_are_not_set_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    facts = {"environment": {"UCX_RNDV_THRESH": "1024", "UCX_TLS": "self,posix"}}
+    info = replace(make_info(), command="hockney run pingpong", facts=facts)
+    monkeypatch.delenv("UCX_RNDV_THRESH", raising=False)
+    monkeypatch.setenv("UCX_TLS", "self,posix")
+    assert more_launches(1, info, 6).startswith(
+        "measure run 1 anew, with UCX_RNDV_THRESH=1024 set as then: `hockney run"
+    )

@@ -240,7 +240,10 @@ def measure(
     if not plan.points:
         reasons = sorted({skipped.reason for skipped in plan.skipped})
         raise UsageError(f"there is nothing to measure: {reasons[0] if reasons else 'the plan is empty'}")
-    known = {**facts(), "transports": list(catalogue.transports)}
+    sleeping = [
+        name for name, info in catalogue.transports.items() if "syscalls" in info.caps and "spins" not in info.caps
+    ]
+    known = {**facts(), "transports": list(catalogue.transports), "sleeping": sleeping}
     info = RunInfo(
         command=command,
         suite=plan.suite,

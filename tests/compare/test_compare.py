@@ -235,7 +235,8 @@ def test_visits_of_two_kinds_in_a_ratio_that_drifts_decide_nothing(store: Store)
     assert change.shift.low is not None
     assert change.shift.low > 1.3
     assert change.verdict is Verdict.UNDECIDED
-    assert change.reason == "its launches differ, but its visits are of several kinds, and both runs have of each"
+    assert change.reason is not None
+    assert change.reason.startswith("its launches differ, but its visits are of several kinds, and both runs have of ")
 
 
 @pytest.mark.parametrize(

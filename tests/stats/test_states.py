@@ -266,6 +266,16 @@ def test_few_slowed_visits_are_told_apart_beside_however_many(quick: int, slow: 
     assert of_paces(paces) == ["near"] * quick + ["near, all slowed"] * len(slow)
 
 
+def test_the_order_of_visits_has_no_say() -> None:
+    """Of thousands of paces only some tell where slowness begins: they must be the same ones."""
+    rng = np.random.default_rng(4)
+    slowed = rng.random((3001, 2, 1)) < 0.3
+    paces = np.where(slowed, rng.uniform(1.1, 1.6, slowed.shape), rng.lognormal(0, 0.03, slowed.shape))
+    found = of_paces(paces)
+    for order in (rng.permutation(len(paces)) for _ in range(5)):
+        assert of_paces(paces[order]) == [found[visit] for visit in order]
+
+
 def test_a_clock_that_stays_slower_has_two_levels() -> None:
     """Quick for a third of the time, going down during the next, and then as it is for good."""
     part = (3 * np.linspace(0, 1, 300) - 1).clip(0, 1)

@@ -154,6 +154,15 @@ def surroundings_lines(found: Comparison) -> Iterator[str]:
         yield f"disturbed: run {disturbed.run}: {cause[:1].lower()}{cause[1:]}"
 
 
+def drift_sentence(transports: Sequence[str]) -> str:
+    """What else may have moved the times of transports whose ranks sleep."""
+    return (
+        f"On {', '.join(transports)} ranks sleep while they wait, and what it takes to wake them drifts for minutes: "
+        "two runs one after the other may differ without a cause of theirs. Measure both once more, in turns, or use "
+        "`hockney check`, which measures again."
+    )
+
+
 def difference_text(difference: Difference) -> str:
     """`Linux 6.1 -> Linux 6.6`."""
     return f"{difference.base or 'not known'} -> {difference.new or 'not known'}"
@@ -185,6 +194,7 @@ def comparison_json(found: Comparison) -> dict[str, Any]:
         "only_base": [point_json(point) for point in found.only_base],
         "only_new": [point_json(point) for point in found.only_new],
         "remedies": found.remedies,
+        "drifting": found.drifting,
     }
 
 

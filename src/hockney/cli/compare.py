@@ -11,6 +11,7 @@ from hockney.cli import complete, render
 from hockney.cli.changes import (
     alone_sentence,
     comparison_json,
+    drift_sentence,
     gathered_sentences,
     range_sentence,
     surroundings_lines,
@@ -83,12 +84,15 @@ def _print(found: Comparison, *, everything: bool) -> None:
         if verdict is Verdict.UNDECIDED:
             for remedy in found.remedies:
                 render.say(f"remedy: {remedy}")
+    if found.drifting:
+        render.say()
+        render.say(drift_sentence(found.drifting))
     if found.by_chance:
         render.say()
         itself = "itself" if found.by_chance == 1 else "themselves"
+        none = "it does not stand out" if found.by_chance == 1 else "none stands out"
         render.say(
-            f"{found.by_chance} of these would be a difference by {itself}; "
-            f"among {len(found.changes)} series chance may explain that.",
+            f"{found.by_chance} of these would be a difference by {itself}; among {len(found.changes)} series {none}.",
             style="dim",
         )
     for run, points in ((found.base, found.only_base), (found.new, found.only_new)):

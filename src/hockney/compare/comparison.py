@@ -31,7 +31,11 @@ _Launches = Mapping[int, Sequence[float]]  # by number, the medians of a launch'
 _Condition = tuple[str, Definition]  # the name of a state, and how samples became times
 
 _AGREEMENT = 0.8  # of pairs of visits, one of each run, that must lie as the launches do
-_OVERLAP = "its launches differ, but its visits are of several kinds, and both runs have of each"
+_OVERLAP = (
+    "its launches differ, but its visits are of several kinds, and both runs have of each: which kind there is more of "
+    "may change from minute to minute; measure both runs once more, in turns"
+)
+_STEP_LEAST = 2  # launches on either side of a step
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,7 @@ def compare_runs(
     if not common or not (base.sampled or new.sampled):
         raise UsageError(_nothing_in_common(base, new))
     pairs = [_compared(point, base, new, confidence) for point in common]
-    changes = tuple(_judged(pairs, margin, confidence))
+    changes = tuple(_judged(pairs, margin, confidence, (base_id, new_id)))
     return Comparison(
         base=base_id,
         new=new_id,
@@ -162,9 +166,12 @@ def _nothing_in_common(base: _Side, new: _Side) -> str:
     for side in (base, new):
         if not side.sampled:
             return f"run {side.run.id} has nothing to compare: none of its points has samples"
+    has = [_inventory(side) for side in (base, new)]
+    if has[0] == has[1]:  # then it is options, ranks or sizes that differ
+        has = [f"{next(iter(side.sampled))}, for one" for side in (base, new)]
     return (
-        f"runs {base.run.id} and {new.run.id} have no series in common: {base.run.id} has {_inventory(base)}; "
-        f"{new.run.id} has {_inventory(new)}"
+        f"runs {base.run.id} and {new.run.id} have no series in common: {base.run.id} has {has[0]}; "
+        f"{new.run.id} has {has[1]}"
     )
 
 
@@ -234,9 +241,9 @@ def _strata(before: Mapping[_Condition, _Launches], after: Mapping[_Condition, _
     def weight(condition: _Condition) -> tuple[int, ...]:
         of_both = [side[condition] for side in sides]
         visits = (sum(map(len, launches.values())) for launches in of_both)
-        return min(map(len, of_both)), len(of_both[1]), min(visits)
+        return min(map(len, of_both)), sum(map(len, of_both)), min(visits)
 
-    shared = [condition for condition in before if condition in after]
+    shared = sorted((condition for condition in before if condition in after), key=lambda one: place(one[0]))
     sides = [{condition: dict(side[condition]) for condition in shared} for side in (before, after)]
     found: list[_Stratum] = []
     while shared:
@@ -294,7 +301,7 @@ def _too_few(strata: Sequence[_Stratum], confidence: float) -> str:
 # ---- all series -----------------------------------------------------------------------------------------------------
 
 
-def _judged(pairs: Sequence[_Pair], margin: float, confidence: float) -> Iterable[SeriesChange]:
+def _judged(pairs: Sequence[_Pair], margin: float, confidence: float, runs: tuple[int, int]) -> Iterable[SeriesChange]:
     decidable = [pair for pair in pairs if pair.reason is None]
     chances = dict(zip((pair.point for pair in decidable), _chances(decidable, margin), strict=True))
     for pair in pairs:
@@ -314,8 +321,10 @@ def _judged(pairs: Sequence[_Pair], margin: float, confidence: float) -> Iterabl
         if chance <= 1 - confidence and (is_slower or is_faster):
             verdict = Verdict.SLOWER if is_slower else Verdict.FASTER
         reason = None
-        if verdict is not Verdict.SAME and not _visits_agree(pair, verdict):
-            verdict, reason = Verdict.UNDECIDED, _OVERLAP
+        if verdict is not Verdict.SAME:
+            reason = None if _visits_agree(pair, verdict) else _OVERLAP
+            reason = reason or _stepped(pair, found.ratio, runs)
+            verdict = verdict if reason is None else Verdict.UNDECIDED
         yield SeriesChange(
             *(pair.point, verdict, reason, pair.states, found, chance), is_open=True, is_beyond=is_slower or is_faster
         )
@@ -367,6 +376,26 @@ def _visits_agree(pair: _Pair, verdict: Verdict) -> bool:
         pairs += len(base_ns) * len(new_ns)
     share = longer / pairs
     return (share if verdict is Verdict.SLOWER else 1 - share) >= _AGREEMENT
+
+
+def _stepped(pair: _Pair, ratio: float, runs: tuple[int, int]) -> str | None:
+    """Why a run says nothing that changed by half as much, or more, while it was measured; None if neither did.
+
+    That is a step between two of its launches, with all before it on one side and all after it on the other.
+    """
+    enough = abs(math.log(ratio)) / 2
+    for stratum in pair.strata:
+        for run, launches in zip(runs, (stratum.base_ns, stratum.new_ns), strict=True):
+            in_order = [median_ns for _, median_ns in sorted(_medians(launches).items())]
+            for cut in range(_STEP_LEAST, len(in_order) - _STEP_LEAST + 1):
+                early, late = in_order[:cut], in_order[cut:]
+                step = abs(math.log(statistics.median(late) / statistics.median(early)))
+                if step >= enough and (max(early) < min(late) or max(late) < min(early)):
+                    return (
+                        f"run {run} changed by about as much between two of its launches, and the machine may have "
+                        "done so again: measure both runs once more, in turns"
+                    )
+    return None
 
 
 def _chances(pairs: Sequence[_Pair], margin: float) -> list[float]:

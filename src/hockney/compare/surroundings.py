@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hockney.compare.values import CPU, HOST, Difference, Disturbance
+from hockney.model import RunStatus
 from hockney.store import StoredRun
 
 # What a reader calls it -> where it stands in the facts (machine/facts.py), in the order in which it is shown.
@@ -39,6 +40,7 @@ _FACTS = {
 }
 
 _DISTURBING = ("load", "steal")  # kinds of warnings
+_STOPPED = (RunStatus.INTERRUPTED, RunStatus.KILLED)
 
 _DEVICE = re.compile(r" \(ch\d[^)]*\)")  # in a library's name: `MPICH 4.0.2 (ch4:ucx)`
 
@@ -60,12 +62,13 @@ def differences(base: StoredRun, new: StoredRun, renamed: Mapping[str, str]) -> 
 def disturbances(*runs: StoredRun) -> tuple[Disturbance, ...]:
     """What else ran on the machine of each: it may be different, or the same and yet disturb in another measure.
 
-    Of each kind the last: a run that goes on looks again.
+    Of each kind the last: a run that goes on looks again. And whether a run was stopped before its end.
     """
     last = {
         (run.id, warning.kind): warning.cause for run in runs for warning in run.warnings if warning.kind in _DISTURBING
     }
-    return tuple(Disturbance(run_id, cause) for (run_id, _), cause in last.items())
+    stopped = [Disturbance(run.id, "It was stopped before its end") for run in runs if run.status in _STOPPED]
+    return (*stopped, *(Disturbance(run_id, cause) for (run_id, _), cause in last.items()))
 
 
 def _of_version(base: str, new: str) -> Iterable[Difference]:

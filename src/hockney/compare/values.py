@@ -25,6 +25,9 @@ class Verdict(enum.Enum):
     UNDECIDED = "undecided"
 
 
+_MOVED = (Verdict.SLOWER, Verdict.FASTER)
+
+
 @dataclass(frozen=True)
 class Difference:
     """One thing in which the surroundings of two runs differ; None: not known there."""
@@ -128,6 +131,13 @@ class Comparison:
     def by_chance(self) -> int:
         """Series whose own interval lies beyond the margin, but which do not stand out among all."""
         return sum(change.verdict is Verdict.SAME and change.is_beyond for change in self.changes)
+
+    @property
+    def drifting(self) -> list[str]:
+        """The transports on which something is slower or faster, and whose ranks sleep while they wait."""
+        sleeping = {name for info in self.infos for name in info.facts.get("sleeping", ())}
+        moved = (change.point.transport for change in self.changes if change.verdict in _MOVED)
+        return [name for name in dict.fromkeys(moved) if name in sleeping]
 
     @property
     def other_cpu(self) -> Difference | None:

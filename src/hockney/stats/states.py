@@ -426,8 +426,9 @@ def _pace_limits(seen: Iterable[Signs]) -> dict[_Ranks, list[float]]:
 
 def _pace_limit(paces_ns: Sequence[float]) -> float:
     """Where the quick part of a CPU's paces ends; infinite where they are all of one level."""
-    known = [pace_ns for pace_ns in paces_ns if 0 < pace_ns < math.inf]
-    logs = sorted(map(math.log, known[:: 1 + len(known) // _PACES_MAX]))
+    # Sorted before some are taken: they must not depend on which run came first.
+    known = sorted(pace_ns for pace_ns in paces_ns if 0 < pace_ns < math.inf)
+    logs = [math.log(pace_ns) for pace_ns in known[:: 1 + len(known) // _PACES_MAX]]
     if len(logs) < 2:
         return math.inf
     cut = _best_cut(logs)
