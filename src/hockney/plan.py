@@ -217,7 +217,7 @@ def _why_not(point: Point, catalogue: Catalogue, cpus: int, *, oversubscribe: bo
     if reason is None and point.ranks > cpus and not (oversubscribe or hosts):
         reason = (
             f"{point.ranks} ranks on {counted(cpus, 'CPU')} would measure the scheduler; "
-            "`hockney run … --oversubscribe` runs them"
+            "`hockney run` measures them with `--oversubscribe`"
         )
     if reason is None and hosts and "hosts" not in transport.caps:
         able = {split_name(name)[0]: None for name, info in catalogue.transports.items() if "hosts" in info.caps}

@@ -268,7 +268,7 @@ def _figures(series: Series, launches: Collection[int]) -> list[Figure]:
     return figures_of([visit for visit, _ in counted], [state for _, state in counted])
 
 
-_UNSURE = "its interval holds the limit; a longer measurement makes it narrower (--time)"
+_UNSURE = "its interval holds the limit; one measured longer (`--time`) is narrower"
 
 
 def _outcome(what: str, limit: float, figure: Figure) -> Outcome:

@@ -48,7 +48,7 @@ else:
 
 _FOLDER = Path(__file__).parent
 _INTER = "inter-node"
-_ONE_HOST = "all ranks were on one host; `hockney run … --hosts …` measures between hosts"
+_ONE_HOST = "all ranks were on one host; `hockney run` measures between hosts with `--hosts`"
 _HOSTS = "its ranks were on several hosts"
 _PART = ("where", "pattern", "ranks", "bytes", "options", "quantity", "best", "scope", "label")
 
