@@ -305,6 +305,41 @@ def test_export_into_a_folder_that_is_not_there(
     assert capsys.readouterr().err == f"hockney: cannot write {tmp_path}: it is a folder; name a file\n"
 
 
+@pytest.mark.parametrize("named", ["environment", "--store"])
+@pytest.mark.parametrize(
+    ("name", "lost"),
+    [
+        ("results.db", "a results file of hockney"),
+        ("sub/../results.db", "a results file of hockney"),
+        ("linked.db", "a results file of hockney"),
+        ("hard.db", "a results file of hockney"),
+        ("other.db", "a results file of hockney"),
+        ("results.db-wal", "which belongs to the results file results.db"),
+        ("linked.db-run7", "which belongs to the results file linked.db"),
+    ],
+)
+def test_no_file_is_written_over_results(
+    filled_store: Path, tmp_path: Path, cli: Cli, named: str, name: str, lost: str
+) -> None:
+    (tmp_path / "sub").mkdir()
+    kept = filled_store.read_bytes()
+    for file in ("results.db", "other.db"):
+        (tmp_path / file).write_bytes(kept)
+    (tmp_path / "linked.db").symlink_to("results.db")
+    (tmp_path / "hard.db").hardlink_to(tmp_path / "results.db")
+    store = ["--store", "results.db"] if named == "--store" else []
+    for command in (["export", "1", "--csv", "-o", name], ["check", "--baseline", "1", "--junit", name]):
+        option = "--junit" if "--junit" in command else "--output"
+        needed = option == "--junit" and name in ("results.db", "sub/../results.db", "linked.db", "hard.db")
+        done = cli(*command, *store)
+        assert done.returncode == 2
+        what = "which the check itself needs" if needed else lost
+        assert done.stderr == f"hockney: {option} would write over {name}, {what}: name another file\n"
+    assert (tmp_path / "results.db").read_bytes() == (tmp_path / "other.db").read_bytes() == kept
+    assert not (tmp_path / "results.db-wal").exists()
+    assert cli("export", "1", "-o", "new.csv", *store).returncode == 0
+
+
 def test_export_is_of_one_kind(filled_store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["export", "2", "--csv", "--json", "--store", str(filled_store)]) == 2
     output = capsys.readouterr()
