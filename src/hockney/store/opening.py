@@ -57,7 +57,7 @@ def _users_path() -> Path:
 
 @contextlib.contextmanager
 def border(path: Path, saved: Callable[[], str] | None = None) -> Iterator[None]:
-    """Turn SQLite's errors into StoreError; `saved`, of a store that is open for writing, says what is stored anyhow.
+    """Turn SQLite's errors into StoreError; `saved`, of a store that was written to, says what is stored anyhow.
 
     Without it nothing is being measured, and a file that can't be used is a WrongStoreError.
     """
@@ -192,6 +192,15 @@ def _refuse_folder(path: Path) -> None:
             f"results file {path}: there is none, and its folder can't hold one ({error.strerror}); name another file "
             "with --store or HOCKNEY_STORE"
         ) from error
+
+
+def identity(path: Path) -> tuple[int, int] | None:
+    """Device and inode of a file, which stay where it is given another name; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def results_file_of(path: Path) -> Path | None:
