@@ -24,7 +24,7 @@ from hockney.instrument import WorkerPool
 from hockney.library import Run
 from hockney.machine import StealMeter, another_machine, choose_cpus, facts, usable_cpus, warnings_before
 from hockney.model import Definition, Launch, Point, PointStatus, RunInfo, RunStatus, Visit, Warning_
-from hockney.plan import Plan
+from hockney.plan import Plan, Skipped
 from hockney.sampler import Progress, Sampler, reached_text
 from hockney.stats import MIXED, State, time_of
 from hockney.store import Store, VisitSummary
@@ -282,8 +282,8 @@ def resume(reference: str, catalogue: Catalogue, store: Store, display: Display)
 
     Every point that isn't precise, failed or skipped gets the plan's time again, and launches that were cut short or
     not made are made. What failed stays so, and the run PARTIAL: a payload that was corrupted once must not be
-    forgotten because it arrives the next time. Raises UsageError if the run is complete, is being measured by another program, or is from an
-    incompatible version or another machine.
+    forgotten because it arrives the next time. Raises UsageError if the run is complete, is being measured by another
+    program, or is from an incompatible version or another machine.
     """
     run_id = store.find_run(reference)
     with alone(store.path, run_id):
@@ -304,6 +304,8 @@ def _resume(run_id: int, catalogue: Catalogue, store: Store, display: Display) -
         plan = Plan.from_json(stored.info.suite, (row.point for row in measurable), stored.info.plan)
     except (KeyError, TypeError, ValueError) as error:
         raise UsageError(f"run {run_id} was stored by another version of hockney and cannot go on") from error
+    skipped = (Skipped(row.point, row.reason or "") for row in points if row.status is PointStatus.SKIPPED)
+    plan = replace(plan, skipped=tuple(skipped))  # so that a run of which all was refused does not end well now
     begun = 1 + max((launch.index for launch in stored.launches.values()), default=-1)
     ended = stored.status in (RunStatus.DONE, RunStatus.PARTIAL)
     launches_left = plan.launches - (begun if ended else max(0, begun - 1))  # the last one begun was cut short

@@ -132,8 +132,8 @@ def _ending_json(outcome: Outcome, path: Path | None) -> dict[str, object]:
 
 def _say_lost(outcome: Outcome, path: Path) -> None:
     remark(
-        f"\nhockney: the results file {path} is no longer there, and with it run {outcome.run_id}: it was removed, moved "
-        "or replaced while this run was measured; name the one it was moved to with --store, or measure again"
+        f"\nhockney: the results file {path} is no longer there, and with it run {outcome.run_id}: it was removed, "
+        "moved or replaced while this run was measured; name the one it was moved to with --store, or measure again"
     )
 
 
@@ -149,8 +149,8 @@ def _say_ending(outcome: Outcome, results: Store, *, is_empty: bool) -> None:
         measured = any(visit.samples for visit in results.summaries(outcome.run_id))
         words.append(f"{counted(outcome.failed, 'point')} failed, as `hockney show {outcome.run_id}` says")
         if outcome.failed_before:
-            before = "all" if outcome.failed_before == outcome.failed else outcome.failed_before
-            words.append(f"{before} of them before it was resumed, which tries none of those again: a new run does")
+            before = f"{outcome.failed_before} before it was resumed"
+            words.append(f"{before}, which does not try again what failed: a new run does")
         words.append(f"{'all else that can be measured here was' if measured else 'nothing was measured'}")
     elif not is_empty:
         words.append(f"`hockney explain {outcome.run_id}` says what it shows")

@@ -363,7 +363,7 @@ class Store:
 
     def _border(self, run_id: int | None = None) -> contextlib.AbstractContextManager[None]:
         """What is found wrong before anything is written is the file's fault; later, something may be measured."""
-        if not self._has_written:
+        if not self._has_written and run_id is None:
             return opening.border(self.path)
         return opening.border(self.path, lambda: "" if run_id is None else self._saved(run_id))
 
