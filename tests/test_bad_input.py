@@ -127,3 +127,26 @@ def test_a_pvm_daemon_that_dies_costs_a_point_and_the_rest_goes_on(tmp_path: Pat
     assert len(ended) == 4
     assert outcome.status is RunStatus.PARTIAL
     assert not children()
+
+
+def test_messages_that_no_memory_holds_are_refused_before_a_run_is_stored(tmp_path: Path) -> None:
+    path = tmp_path / "r.db"
+
+    def call(sizes: str) -> subprocess.CompletedProcess[str]:
+        arguments = ("run", "pingpong", "-t", "shm", "--bytes", sizes, "--time", "1s", "--precision", "90%")
+        return subprocess.run(command(*arguments, store=path), capture_output=True, text=True, check=False)
+
+    done = call("1024G")
+    assert done.returncode == 2, done.stderr
+    assert (
+        "nothing to measure: pingpong of 1,024 GiB has buffers of 2,048 GiB or more, above a rank's share"
+        in done.stderr
+    )
+    assert "--time" not in done.stderr
+    with Store.open(path, readonly=True) as store:
+        assert store.runs() == []
+    assert call("8,1024G").returncode == 0
+    with Store.open(path, readonly=True) as store:
+        ended = {row.point.bytes: row.status for row in store.points(1)}
+    assert ended[1 << 40] is PointStatus.SKIPPED
+    assert ended[8] in (PointStatus.PRECISE, PointStatus.BUDGET)

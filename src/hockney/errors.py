@@ -46,10 +46,12 @@ class WrongStoreError(StoreError):
 def unknown(kind: str, word: str, known: Iterable[str], *, listed_by: str | None = None) -> UsageError:
     """An unknown name, with the likeliest meant one: `unknown pattern 'pingpog': did you mean 'pingpong'?`.
 
-    Where none is likely, the names that are known: only the first of them, if `listed_by` says what lists all.
+    One that begins with the word goes before all that only look like it. Where none is likely, the names that are
+    known: only the first of them, if `listed_by` says what lists all.
     """
     names = list(known)
-    close = difflib.get_close_matches(word, names, n=1, cutoff=0.5)
+    begun = [name for name in names if word and name.startswith(word)]
+    close = difflib.get_close_matches(word, begun or names, n=1, cutoff=0.0 if begun else 0.5)
     if close:
         hint = f"did you mean '{close[0]}'?"
     elif listed_by is not None and len(names) > _SHOWN_MAX:

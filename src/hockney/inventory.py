@@ -40,13 +40,17 @@ _LIBRARY_LAUNCHERS = ("openmpi", "mpich", "intel", "oshrun", "mpiexec", "pvm")
 
 @dataclass(frozen=True)
 class Item:
-    """One thing of the list. `why` it is not ready and `how` to get it are None where it is; `more` is for JSON."""
+    """One thing of the list. `why` it is not ready and `how` to get it are None where it is; `more` is for JSON.
+
+    `wrong`: it is there, and can't be used as it is.
+    """
 
     name: str
     summary: str
     why: str | None = None
     how: str | None = None
     more: dict[str, Any] = field(default_factory=dict)
+    wrong: bool = False
 
     @property
     def ready(self) -> bool:
@@ -113,8 +117,9 @@ def _suite(name: str, catalogue: Catalogue, fault: str | None, cpus: int) -> Ite
         suite = load_suite(name, check=lambda content: check_words(content, catalogue))
         plan = make_plan(suite, Wishes(), catalogue, cpus, lambda: read_topology().cache_sizes())
     except UsageError as error:
-        how = "mend the file" if Path(name).exists() else "name one that is there"
-        return Item(Path(name).stem, "", str(error), how)
+        is_there = Path(name).exists()
+        how = "mend the file" if is_there else "name one that is there"
+        return Item(Path(name).stem, "", str(error), how, wrong=is_there)
     more = {"points": len(plan.points), "skipped": len(plan.skipped)}
     if not plan.points:
         if not plan.skipped:

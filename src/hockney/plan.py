@@ -18,7 +18,7 @@ from hockney.stats.npb import ft_obstacle
 from hockney.suites import CacheShare, Ranks, Series, Sizes, Suite
 from hockney.suites.forms import well_formed
 from hockney.units import counted
-from hockney.worker.catalogue import Catalogue, OptionInfo, PatternInfo, TransportInfo, split_name
+from hockney.worker.catalogue import Catalogue, OptionInfo, PatternInfo, TransportInfo, memory_obstacle, split_name
 from hockney.worker.launch import START_LIMIT_S
 
 Found = TypeVar("Found")
@@ -222,6 +222,8 @@ def _why_not(point: Point, catalogue: Catalogue, cpus: int, *, oversubscribe: bo
     if reason is None and hosts and "hosts" not in transport.caps:
         able = {split_name(name)[0]: None for name, info in catalogue.transports.items() if "hosts" in info.caps}
         reason = f"{point.transport} works within one host; over several: {', '.join(able)}"
+    if reason is None and not hosts:
+        reason = memory_obstacle(pattern, point.ranks, point.bytes)
     return reason
 
 

@@ -24,7 +24,7 @@ from hockney.instrument import WorkerPool
 from hockney.library import Run
 from hockney.machine import StealMeter, another_machine, choose_cpus, facts, usable_cpus, warnings_before
 from hockney.model import Definition, Launch, Point, PointStatus, RunInfo, RunStatus, Visit, Warning_
-from hockney.plan import Plan
+from hockney.plan import Plan, Skipped
 from hockney.sampler import Progress, Sampler, reached_text
 from hockney.stats import MIXED, State, time_of
 from hockney.store import Store, VisitSummary
@@ -73,6 +73,7 @@ class _Start:
     """Where a run begins or goes on: the next round and launch, and the earlier visits that count.
 
     `several`: it is judged over all its launches, these and those before. `precise`: so many points are it already.
+    `failed`: so many failed before, and are not tried again.
     """
 
     seed: int
@@ -81,15 +82,17 @@ class _Start:
     launch: int = 0
     earlier: Sequence[Visit] = ()
     precise: int = 0
+    failed: int = 0
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended. `failed` counts points."""
+    """How a run ended. `failed` counts points, `failed_before` those of them that failed before it was resumed."""
 
     run_id: int
     status: RunStatus
     failed: int
+    failed_before: int = 0
 
 
 class _Recorder:
@@ -261,18 +264,18 @@ def measure(
                 run_id = store.create_run(
                     info, plan.points, skipped, lock=lambda number: held.enter_context(alone(store.path, number))
                 )
-            _warn_before(plan, known, store, run_id)
+            _warn_before(plan, known, store, run_id, "When the run began")
         except KeyboardInterrupt:
             store.finish_run(run_id, RunStatus.INTERRUPTED)
             return Outcome(run_id, RunStatus.INTERRUPTED, 0)
         return _carry_out(plan, catalogue, store, display, run_id, _Start(info.seed, several=plan.launches > 1))
 
 
-def _warn_before(plan: Plan, known: dict[str, Any], store: Store, run_id: int) -> None:
-    """What of the machine disturbs this plan; it watches other programs for a moment."""
+def _warn_before(plan: Plan, known: dict[str, Any], store: Store, run_id: int, when: str) -> None:
+    """What of the machine disturbs this plan; it watches other programs for a moment, and says `when` that was."""
     ranks_here = max(point.ranks for point in plan.points) if not plan.hosts else 1
     over_loopback = not plan.hosts and any(point.transport.startswith("tcp") for point in plan.points)
-    for warning in warnings_before(known, ranks=ranks_here):
+    for warning in warnings_before(known, ranks=ranks_here, when=when):
         if warning.kind != "congestion" or over_loopback:
             store.add_warning(run_id, warning)
 
@@ -281,8 +284,9 @@ def resume(reference: str, catalogue: Catalogue, store: Store, display: Display)
     """Go on with a run that was killed or interrupted, or whose time was up.
 
     Every point that isn't precise, failed or skipped gets the plan's time again, and launches that were cut short or
-    not made are made. Raises UsageError if the run is complete, is being measured by another program, or is from an
-    incompatible version or another machine.
+    not made are made. What failed stays so, and the run PARTIAL: a payload that was corrupted once must not be
+    forgotten because it arrives the next time. Raises UsageError if the run is complete, is being measured by another
+    program, or is from an incompatible version or another machine.
     """
     run_id = store.find_run(reference)
     with alone(store.path, run_id):
@@ -291,7 +295,8 @@ def resume(reference: str, catalogue: Catalogue, store: Store, display: Display)
 
 def _resume(run_id: int, catalogue: Catalogue, store: Store, display: Display) -> Outcome:
     stored = store.run(run_id)
-    changed = another_machine(stored.info.facts, facts())
+    known = facts()
+    changed = another_machine(stored.info.facts, known)
     if changed is not None:
         raise UsageError(f"run {run_id} cannot go on here, for {changed}: begin a new one")
     points = store.points(run_id)
@@ -302,6 +307,8 @@ def _resume(run_id: int, catalogue: Catalogue, store: Store, display: Display) -
         plan = Plan.from_json(stored.info.suite, (row.point for row in measurable), stored.info.plan)
     except (KeyError, TypeError, ValueError) as error:
         raise UsageError(f"run {run_id} was stored by another version of hockney and cannot go on") from error
+    skipped = (Skipped(row.point, row.reason or "") for row in points if row.status is PointStatus.SKIPPED)
+    plan = replace(plan, skipped=tuple(skipped))  # so that a run of which all was refused does not end well now
     begun = 1 + max((launch.index for launch in stored.launches.values()), default=-1)
     ended = stored.status in (RunStatus.DONE, RunStatus.PARTIAL)
     launches_left = plan.launches - (begun if ended else max(0, begun - 1))  # the last one begun was cut short
@@ -320,6 +327,12 @@ def _resume(run_id: int, catalogue: Catalogue, store: Store, display: Display) -
     counts = plan.launches == 1
     earlier = [visit for row in measurable for visit in store.visits(row)] if counts else []
     store.resume_run(run_id)
+    failed = sum(row.status is PointStatus.FAILED for row in points)
+    try:  # others may disturb now that did not when it began, and the warnings of then stay
+        _warn_before(plan, known, store, run_id, "When the run went on")
+    except KeyboardInterrupt:
+        store.finish_run(run_id, RunStatus.INTERRUPTED)
+        return Outcome(run_id, RunStatus.INTERRUPTED, failed, failed)
     start = _Start(
         seed=stored.info.seed + stored.rounds,
         several=plan.launches > 1,
@@ -327,6 +340,7 @@ def _resume(run_id: int, catalogue: Catalogue, store: Store, display: Display) -
         launch=begun,
         earlier=earlier,
         precise=sum(row.status is PointStatus.PRECISE for row in measurable) if counts else 0,
+        failed=failed,
     )
     return _carry_out(replace(plan, launches=max(1, launches_left)), catalogue, store, display, run_id, start)
 
@@ -376,7 +390,7 @@ def _carry_out(plan: Plan, catalogue: Catalogue, store: Store, display: Display,
     except Exception:
         _finish_quietly(store, run_id, RunStatus.INTERRUPTED)
         raise
-    failed = sum(end is PointStatus.FAILED for end in recorder.statuses.values())
+    failed = start.failed + sum(end is PointStatus.FAILED for end in recorder.statuses.values())
     # The harness's own points are no result.
     real = [point for point in (*recorder.statuses, *(row.point for row in plan.skipped)) if point.transport != "null"]
     refused = all(recorder.statuses.get(point, PointStatus.SKIPPED) is PointStatus.SKIPPED for point in real)
@@ -385,7 +399,7 @@ def _carry_out(plan: Plan, catalogue: Catalogue, store: Store, display: Display,
     for warning in [*shares.warnings(catalogue), *losses.warnings(), *_steal_warning(store, run_id)]:
         store.add_warning(run_id, warning)
     store.finish_run(run_id, status)
-    return Outcome(run_id, status, failed)
+    return Outcome(run_id, status, failed, start.failed)
 
 
 def _make_launches(plan: Plan, catalogue: Catalogue, recorder: _Recorder, start: _Start) -> None:

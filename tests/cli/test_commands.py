@@ -216,6 +216,7 @@ def test_common_options_may_stand_before_the_command(filled_store: Path, capsys:
             "the label is empty: leave --label out, or give a name, for example --label before-",
         ),
         (["show", "last", "--pattern", "pong"], "did you mean 'pingpong'?"),
+        (["run", "ping"], "unknown suite or pattern 'ping': did you mean 'pingpong'?"),
         (["show", "last", "-t", "tpc"], "did you mean 'tcp'?"),
         (["show", "basse"], "did you mean 'base'?"),
         (["show", "nosuch"], "unknown run 'nosuch': known are last, base, 2"),
@@ -245,6 +246,26 @@ def test_errors_of_a_suites_file_have_a_line_each(tmp_path: Path, capsys: pytest
         '  time: 0 is too small, it must be above 0: write for example time = "30s"',
         "  pattern of the 1st [[series]]: unknown pattern 'pingpog': did you mean 'pingpong'?",
     ]
+
+
+def test_a_file_that_is_there_is_wrong_and_not_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = [tmp_path / name for name in ("bad.toml", "nosuch.toml")]
+    files[0].write_text("name =\n")
+    assert run(["list", "suites", *map(str, files)]) == 2
+    states = [line.split()[:2] for line in capsys.readouterr().out.splitlines() if line.startswith(("bad ", "nosuch "))]
+    assert states == [["bad", "wrong"], ["nosuch", "missing"]]
+
+
+def test_a_range_within_a_list_is_told_where_it_may_stand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text('name = "mine"\ntitel = "Mine"\n[[series]]\npattern = "pingpong"\nbytes = [16, "1:64", "8x"]\n')
+    assert run(["run", str(path)]) == 2
+    said = capsys.readouterr().err
+    assert (
+        "bytes of the 1st [[series]]: '1:64' is several sizes, and an item of a list is one: write them as the whole "
+        'value, bytes = "1:64", or with others before them, bytes = "8,1:64"; \'8x\' is not a size: '
+    ) in said
+    assert "unknown key 'titel': did you mean 'title'?" in said
 
 
 @pytest.mark.parametrize(
@@ -303,6 +324,41 @@ def test_export_into_a_folder_that_is_not_there(
     }  # fmt: skip
     assert run(["export", "2", "-o", str(tmp_path), "--store", str(filled_store)]) == 2
     assert capsys.readouterr().err == f"hockney: cannot write {tmp_path}: it is a folder; name a file\n"
+
+
+@pytest.mark.parametrize("named", ["environment", "--store"])
+@pytest.mark.parametrize(
+    ("name", "lost"),
+    [
+        ("results.db", "a results file of hockney"),
+        ("sub/../results.db", "a results file of hockney"),
+        ("linked.db", "a results file of hockney"),
+        ("hard.db", "a results file of hockney"),
+        ("other.db", "a results file of hockney"),
+        ("results.db-wal", "which belongs to the results file results.db"),
+        ("linked.db-run7", "which belongs to the results file linked.db"),
+    ],
+)
+def test_no_file_is_written_over_results(
+    filled_store: Path, tmp_path: Path, cli: Cli, named: str, name: str, lost: str
+) -> None:
+    (tmp_path / "sub").mkdir()
+    kept = filled_store.read_bytes()
+    for file in ("results.db", "other.db"):
+        (tmp_path / file).write_bytes(kept)
+    (tmp_path / "linked.db").symlink_to("results.db")
+    (tmp_path / "hard.db").hardlink_to(tmp_path / "results.db")
+    store = ["--store", "results.db"] if named == "--store" else []
+    for command in (["export", "1", "--csv", "-o", name], ["check", "--baseline", "1", "--junit", name]):
+        option = "--junit" if "--junit" in command else "--output"
+        needed = option == "--junit" and name in ("results.db", "sub/../results.db", "linked.db", "hard.db")
+        done = cli(*command, *store)
+        assert done.returncode == 2
+        what = "which the check itself needs" if needed else lost
+        assert done.stderr == f"hockney: {option} would write over {name}, {what}: name another file\n"
+    assert (tmp_path / "results.db").read_bytes() == (tmp_path / "other.db").read_bytes() == kept
+    assert not (tmp_path / "results.db-wal").exists()
+    assert cli("export", "1", "-o", "new.csv", *store).returncode == 0
 
 
 def test_export_is_of_one_kind(filled_store: Path, capsys: pytest.CaptureFixture[str]) -> None:

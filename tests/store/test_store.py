@@ -403,7 +403,7 @@ def test_damaged_samples_are_named(store: Store, run_id: int, path: Path) -> Non
         reader.visits(reader.points(run_id)[0])
 
 
-def test_damage_that_shows_after_opening_is_wrong_usage_only_for_who_only_reads(path: Path) -> None:
+def test_damage_that_shows_after_opening_is_wrong_usage_until_something_is_written(path: Path) -> None:
     with Store.open(path) as store:
         run_id = store.create_run(make_info(), [make_point()])
     db = sqlite3.connect(path)
@@ -415,10 +415,14 @@ def test_damage_that_shows_after_opening_is_wrong_usage_only_for_who_only_reads(
     with path.open("r+b") as file:
         file.seek((page - 1) * page_bytes)
         file.write(b"\xff" * page_bytes)
-    for readonly, code in ((False, 3), (True, 2)):
-        with Store.open(path, readonly=readonly) as store, pytest.raises(StoreError, match="it is damaged") as caught:
+    for readonly in (False, True):
+        with Store.open(path, readonly=readonly) as store, pytest.raises(WrongStoreError, match="it is damaged"):
             store.run(run_id)
-        assert caught.value.exit_code == code
+    with Store.open(path) as store:
+        store.set_status(run_id, make_point(), PointStatus.BUDGET)
+        with pytest.raises(StoreError, match="it is damaged") as caught:
+            store.run(run_id)
+    assert caught.value.exit_code == 3, "something may have been measured"
 
 
 def test_a_run_is_running_while_somebody_measures_it(store: Store, run_id: int) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -116,3 +117,24 @@ def refuse_unwritable(path: Path) -> None:
         raise UsageError(f"cannot write {path}: it is a folder; name a file")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise UsageError(f"cannot write {path}: permission denied; name another file")
+
+
+def refuse_loss(option: str, path: Path, needed: Collection[Path] = ()) -> None:
+    """Raises UsageError where to write this file would destroy one that the command needs, or results of hockney."""
+    from hockney.store.opening import results_file_of
+
+    if any(_is_same(path, one) for one in needed):
+        lost = f"which the {click.get_current_context().info_name} itself needs"
+    elif (results := results_file_of(path)) is not None:
+        lost = (
+            "a results file of hockney" if _is_same(path, results) else f"which belongs to the results file {results}"
+        )
+    else:
+        return
+    raise UsageError(f"{option} would write over {path}, {lost}: name another file")
+
+
+def _is_same(path: Path, other: Path) -> bool:
+    with contextlib.suppress(OSError):  # one of them isn't there
+        return path.samefile(other)
+    return os.path.realpath(path) == os.path.realpath(other)

@@ -10,7 +10,7 @@ from typing import TextIO
 
 import click
 
-from hockney.cli.common import command, refuse_unwritable, run_argument
+from hockney.cli.common import command, refuse_loss, refuse_unwritable, run_argument
 from hockney.cli.streams import holds_document
 from hockney.errors import HockneyError, UsageError
 
@@ -40,6 +40,7 @@ def export(
         raise UsageError("--samples goes with --json: a CSV has one row for each figure")
     if output is not None:
         refuse_unwritable(output)
+        refuse_loss("--output", output)
     from hockney.store import Store
     from hockney.store.export import write_csv, write_json
 

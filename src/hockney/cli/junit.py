@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Collection, Iterator, Sequence
@@ -11,9 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
-from hockney.cli.common import UNDECIDED, refuse_unwritable
+from hockney.cli.common import UNDECIDED, refuse_loss, refuse_unwritable
 from hockney.cli.streams import remark
-from hockney.errors import HockneyError, UsageError
+from hockney.errors import HockneyError
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # 1.0, section 2.2
 
@@ -45,8 +44,7 @@ def reported(path: Path | None, needed: Collection[Path] = ()) -> Iterator[None]
         yield
         return
     refuse_unwritable(path)
-    if any(_is_same(path, one) for one in needed):
-        raise UsageError(f"--junit would write over {path}, which the check itself needs: name another file")
+    refuse_loss("--junit", path, needed)
     _write_unfinished(path, "the check has not come to its end: it is going on, or was killed")
     try:
         yield
@@ -54,12 +52,6 @@ def reported(path: Path | None, needed: Collection[Path] = ()) -> Iterator[None]
         why = str(error) if isinstance(error, HockneyError) else "it broke off; what it printed says why"
         _write_unfinished(path, why)
         raise
-
-
-def _is_same(path: Path, other: Path) -> bool:
-    with contextlib.suppress(OSError):  # one of them isn't there
-        return path.samefile(other)
-    return os.path.realpath(path) == os.path.realpath(other)
 
 
 def _write_unfinished(path: Path, why: str) -> None:

@@ -14,12 +14,13 @@ if TYPE_CHECKING:
 _LABEL_MAX = 40  # characters
 
 
-def check_label(label: str | None) -> None:
-    """A label must be able to name its run. Raises UsageError."""
+def check_label(label: str | None, *, of: str | None = None) -> None:
+    """A label must be able to name its run; `of` is the run that has one already. Raises UsageError."""
     if label is None:
         return
     if not label.strip():
-        raise UsageError("the label is empty: leave --label out, or give a name, for example --label before-upgrade")
+        without, run = ("leave --label out", "") if of is None else ("'' takes the run's label away", f"{of} ")
+        raise UsageError(f"the label is empty: {without}, or give a name, for example --label {run}before-upgrade")
     if label.isdecimal() or label == "last" or "~" in label:
         raise UsageError(f"'{label}' cannot be a label: a number, 'last' and '~' already mean something; name it else")
     if not label.isprintable() or label.startswith("-") or len(label) > _LABEL_MAX:
@@ -49,7 +50,7 @@ def relabel(results: Store, reference: str, label: str | None) -> int:
 
     Says which run the old label names now, and which one the new label where several have it.
     """
-    check_label(label)
+    check_label(label, of=reference)
     run_id = find_run(results, reference)
     old = next(run.label for run in results.runs() if run.id == run_id)
     results.label_run(run_id, label)

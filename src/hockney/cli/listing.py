@@ -79,7 +79,14 @@ def _as_json(name: str, inventory: Inventory) -> Any:
 def _print_items(name: str, items: Sequence[Item], *, alone: bool) -> None:
     if not alone:
         render.title(name.capitalize(), first=name == _KINDS[0])
-    rows = [[item.name, _state(item), item.summary if item.ready else _reason(item)] for item in items]
+    rows = [
+        [
+            item.name,
+            "ready" if item.ready else "wrong" if item.wrong else "missing",
+            item.summary if item.ready else _reason(item),
+        ]
+        for item in items
+    ]
     if rows:
         render.table([Column("name", style="bold"), Column("state"), Column("what, or why not", wrap=True)], rows)
     for item in items:
@@ -90,11 +97,6 @@ def _print_items(name: str, items: Sequence[Item], *, alone: bool) -> None:
                 render.item(error.strip())
     if alone and name == "patterns":
         _print_options(items)
-
-
-def _state(item: Item) -> str:
-    """A file with a list of errors is there."""
-    return "ready" if item.ready else "wrong" if "\n" in (item.why or "") else "missing"
 
 
 def _print_machines(machines: Sequence[Item], *, alone: bool) -> None:

@@ -82,9 +82,10 @@ def _carry_out(
         outcome = begin(catalogue, results, display)
         display.close()  # before anything is shown
         run = Run(results, outcome.run_id)
+        is_kept = results.is_in_place()
         tables = tables_of(run)
         if as_json:
-            ending = _ending_json(outcome, results.path)
+            ending = _ending_json(outcome, results.path if is_kept else None)
             missing = [asdict(one) for one in catalogue.missing]
             render.print_json(command, {**ending, **run_as_json(run), **tables_as_json(tables), "missing": missing})
         elif tables:
@@ -94,8 +95,11 @@ def _carry_out(
         else:
             print_run(run)
         is_empty = isinstance(tables, Sheet) and not tables.rows
-        _say_ending(outcome, results, is_empty=is_empty)
-    return _DONE if outcome.status is RunStatus.DONE and not is_empty else _IN_PART
+        if is_kept:
+            _say_ending(outcome, results, is_empty=is_empty)
+        else:
+            _say_lost(outcome, results.path)
+    return _DONE if outcome.status is RunStatus.DONE and is_kept and not is_empty else _IN_PART
 
 
 @contextlib.contextmanager
@@ -117,8 +121,20 @@ def _say_more(run: Run) -> None:
     render.say(f"`hockney show {run.id}` has every figure, with what failed or was skipped and why")
 
 
-def _ending_json(outcome: Outcome, path: Path) -> dict[str, object]:
-    return {"run": outcome.run_id, "status": outcome.status.value, "failed_points": outcome.failed, "store": str(path)}
+def _ending_json(outcome: Outcome, path: Path | None) -> dict[str, object]:
+    return {
+        "run": outcome.run_id,
+        "status": outcome.status.value,
+        "failed_points": outcome.failed,
+        "store": None if path is None else str(path),
+    }
+
+
+def _say_lost(outcome: Outcome, path: Path) -> None:
+    remark(
+        f"\nhockney: the results file {path} is no longer there, and with it run {outcome.run_id}: it was removed, "
+        "moved or replaced while this run was measured; name the one it was moved to with --store, or measure again"
+    )
 
 
 def _say_ending(outcome: Outcome, results: Store, *, is_empty: bool) -> None:
@@ -131,8 +147,11 @@ def _say_ending(outcome: Outcome, results: Store, *, is_empty: bool) -> None:
         words.append(f"nothing could be measured; `hockney show {outcome.run_id}` says why")
     elif outcome.status is RunStatus.PARTIAL:
         measured = any(visit.samples for visit in results.summaries(outcome.run_id))
-        failed = f"{counted(outcome.failed, 'point')} failed, as `hockney show {outcome.run_id}` says"
-        words.append(f"{failed}; {'all else that can be measured here was' if measured else 'nothing was measured'}")
+        words.append(f"{counted(outcome.failed, 'point')} failed, as `hockney show {outcome.run_id}` says")
+        if outcome.failed_before:
+            before = f"{outcome.failed_before} before it was resumed"
+            words.append(f"{before}, which does not try again what failed: a new run does")
+        words.append(f"{'all else that can be measured here was' if measured else 'nothing was measured'}")
     elif not is_empty:
         words.append(f"`hockney explain {outcome.run_id}` says what it shows")
     remark(f"\n{'; '.join(words)}")

@@ -68,7 +68,7 @@ hockney run --resume"""
     is_flag=False,
     flag_value="last",
     metavar="[RUN]",
-    help="Go on with a run that was stopped, or whose time was up.",
+    help="Go on with a run that was stopped, or whose time was up; what failed in it stays so.",
     shell_complete=complete.runs,
 )
 def run(*, as_json: bool, store: Path | None, what: str | None, resume: str | None, **wishes: object) -> int:

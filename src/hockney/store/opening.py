@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sqlite3
 import tempfile
 import time
@@ -23,6 +24,9 @@ _CANT_OPEN = "unable to open database file"
 _NOT_A_DATABASE = "file is not a database"
 _DAMAGED = "malformed"
 _DATABASE_BYTES_MIN = 512  # one page of the smallest size
+# SQLite's file format, "The Database Header".
+_MAGIC, _HEAD_BYTES, _APPLICATION_ID = b"SQLite format 3\0", 100, slice(68, 72)
+_COMPANION = re.compile(r"-(?:wal|shm|journal|run\d+)$")  # of SQLite's, and lock.py's
 
 # Part of SQLite's message -> what the user reads after "results file PATH: ", remedy included.
 _SENTENCES = {
@@ -53,7 +57,7 @@ def _users_path() -> Path:
 
 @contextlib.contextmanager
 def border(path: Path, saved: Callable[[], str] | None = None) -> Iterator[None]:
-    """Turn SQLite's errors into StoreError; `saved`, of a store that is open for writing, says what is stored anyhow.
+    """Turn SQLite's errors into StoreError; `saved`, of a store that was written to, says what is stored anyhow.
 
     Without it nothing is being measured, and a file that can't be used is a WrongStoreError.
     """
@@ -188,6 +192,32 @@ def _refuse_folder(path: Path) -> None:
             f"results file {path}: there is none, and its folder can't hold one ({error.strerror}); name another file "
             "with --store or HOCKNEY_STORE"
         ) from error
+
+
+def identity(path: Path) -> tuple[int, int] | None:
+    """Device and inode of a file, which stay where it is given another name; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def results_file_of(path: Path) -> Path | None:
+    """The results file that a file is, or that it belongs to as its log or as the lock of a run; None of any other.
+
+    It must not be open here: see _refuse_short.
+    """
+    for name in dict.fromkeys((path, path.resolve())):
+        for one in (name, name.with_name(_COMPANION.sub("", name.name) or name.name)):
+            head = b""
+            with contextlib.suppress(OSError):
+                if one.is_file():  # to open a pipe is to wait for who writes
+                    with one.open("rb") as file:
+                        head = file.read(_HEAD_BYTES)
+            if head.startswith(_MAGIC) and head[_APPLICATION_ID] == schema.APPLICATION_ID.to_bytes(4, "big"):
+                return one
+    return None
 
 
 def _need_folder(path: Path) -> None:

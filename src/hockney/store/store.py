@@ -33,10 +33,11 @@ class Store:
     A Store belongs to the thread that opened it.
     """
 
-    def __init__(self, db: sqlite3.Connection, path: Path, *, readonly: bool) -> None:
+    def __init__(self, db: sqlite3.Connection, path: Path) -> None:
         self._db = db
         self.path = path
-        self._readonly = readonly
+        self._has_written = False
+        self._opened = opening.identity(path)
         self._point_ids: dict[int, dict[Point, int]] = {}  # by run; only this program adds points to its runs
         self._launches_of: dict[int, dict[int, Launch]] = {}  # by run, those read so far: they never change
 
@@ -49,11 +50,20 @@ class Store:
         """
         where = opening.default_path() if path is None else Path(path)
         db = opening.connect_to_read(where) if readonly else opening.connect_to_write(where, create=create)
-        return cls(db, where, readonly=readonly)
+        return cls(db, where)
 
     def close(self) -> None:
         with self._border():
+            if self._has_written and not self.is_in_place():
+                # SQLite leaves the log of a file that was moved where it is: the end of its runs would be lost there,
+                # and come into whatever file has that name next.
+                with contextlib.suppress(sqlite3.Error):
+                    self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             self._db.close()
+
+    def is_in_place(self) -> bool:
+        """Whether the path still leads to the file that was opened: what is written to another one nobody finds."""
+        return opening.identity(self.path) == self._opened
 
     def __enter__(self) -> Store:
         return self
@@ -288,7 +298,7 @@ class Store:
         try:
             return [rows.visit_of(row, stored.point, launches) for row in found]
         except StoreError as error:
-            kind = WrongStoreError if self._readonly else StoreError
+            kind = StoreError if self._has_written else WrongStoreError
             raise kind(f"results file {self.path}: {stored.point}: {error}") from error
 
     @contextlib.contextmanager
@@ -345,14 +355,15 @@ class Store:
             try:
                 yield
                 self._db.execute("COMMIT")
+                self._has_written = True
             except BaseException:
                 with contextlib.suppress(sqlite3.Error):  # a full disk has rolled back already
                     self._db.execute("ROLLBACK")
                 raise
 
     def _border(self, run_id: int | None = None) -> contextlib.AbstractContextManager[None]:
-        """What is found wrong by who only reads is the file's fault; by who writes, it may be found after measuring."""
-        if self._readonly:
+        """What is found wrong before anything is written is the file's fault; later, something may be measured."""
+        if not self._has_written and run_id is None:
             return opening.border(self.path)
         return opening.border(self.path, lambda: "" if run_id is None else self._saved(run_id))
 

@@ -25,7 +25,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from hockney.errors import unknown
+from hockney.errors import UsageError, unknown
 from hockney.suites.forms import FROM_FILE, Check, read_model, said, said_of_all, some
 from hockney.units import RANKS_MAX, parse_bytes, parse_duration_s, parse_fraction, parse_sizes
 
@@ -60,6 +60,16 @@ def _cache_share(value: Any) -> CacheShare | None:
     return CacheShare(int(match[2]), int(match[1] or 1), int(match[3] or 1)) if match else None
 
 
+def _one_size(text: str) -> int:
+    """As parse_bytes; of several in one item of a list is said where they may stand."""
+    if (":" in text or "," in text) and parse_sizes(text):
+        raise UsageError(
+            f"'{text}' is several sizes, and an item of a list is one: write them as the whole value, "
+            f'bytes = "{text}", or with others before them, bytes = "8,{text}"'
+        )
+    return parse_bytes(text)
+
+
 def read_sizes(value: Any) -> Any:
     """Sizes as files hold them: a number, words as `--bytes` takes them, or a list of both."""
     if isinstance(value, str) and _cache_share(value) is None:
@@ -67,7 +77,7 @@ def read_sizes(value: Any) -> Any:
     if isinstance(value, list | str):
         items = value if isinstance(value, list) else [value]
         shares = [share for item in items for share in [_cache_share(item)] if share is not None]
-        numbers = said_of_all(parse_bytes, [str(item) for item in items if _cache_share(item) is None])
+        numbers = said_of_all(_one_size, [str(item) for item in items if _cache_share(item) is None])
         return (*sorted(set(numbers)), *dict.fromkeys(shares))
     return (said(parse_bytes, str(value)),) if isinstance(value, int) else value
 

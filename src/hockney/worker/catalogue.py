@@ -212,7 +212,7 @@ class Catalogue:
 
         Told early: all that pattern and transport say of themselves in data, and ends, distances and rounds for which
         there is no rank. Only by the worker, when it comes to the point: a delay that the clock can't tell, how long
-        the messages of ft are, and buffers above the memory.
+        the messages of ft are, and buffers above the memory that `memory_obstacle` can't tell.
         """
         lack = _what_it_lacks(pattern, transport, size_bytes, options)
         if lack is not None:
@@ -228,6 +228,26 @@ class Catalogue:
             limit, size = comparable_sizes(transport.max_bytes, size_bytes)
             return f"{size} is above the {limit} that {transport.name} sends in one message"
         return None
+
+
+def memory_obstacle(pattern: PatternInfo, ranks: int, size_bytes: int) -> str | None:
+    """Why the buffers of a point with all its ranks on this host are above its memory; None where they may fit.
+
+    Counted is what every such pattern has at the least, a message to send and room to receive one. How much more it
+    has only the worker knows, which looks again when it comes to the point, by the same share.
+    """
+    try:
+        memory_bytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (ValueError, OSError):  # nobody knows it here
+        return None
+    share_bytes = memory_bytes // 4 * 3 // ranks
+    least_bytes = size_bytes * (2 if pattern.needs else 1)  # what needs no transport moves no message
+    if memory_bytes <= 0 or least_bytes <= share_bytes:
+        return None
+    return (
+        f"{pattern.name} of {format_bytes(size_bytes)} has buffers of {format_bytes(least_bytes)} or more, above a "
+        f"rank's share of three quarters of the memory, {share_bytes >> 20:,} MiB; smaller messages fit"
+    )
 
 
 _WORDS = {

@@ -1,0 +1,97 @@
+"""How a run ends, and how it goes on: what failed before is not forgotten, and what is gone is not called stored."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.builders import make_info, make_point
+from tests.test_run import Silent, command
+
+from hockney import run as running
+from hockney.model import Point, PointStatus, RunStatus, Warning_
+from hockney.plan import Plan
+from hockney.store import Store
+from hockney.worker.catalogue import load
+
+
+def call(store: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command(*arguments, store=store), capture_output=True, text=True, check=False)
+
+
+def test_what_failed_stays_so_when_a_run_is_resumed(tmp_path: Path) -> None:
+    path = tmp_path / "r.db"
+    call(path, "run", "pingpong", "-t", "shm", "--bytes", "8,64,512", "--time", "1ms", "--precision", "0.001%")
+    with Store.open(path) as store:  # as if a rank had been killed
+        store.set_status(1, Point("shm", "pingpong", 2, 64), PointStatus.FAILED, "rank 1 was killed by SIGKILL")
+        store.finish_run(1, RunStatus.PARTIAL)
+    again = call(path, "run", "--resume", "--json")
+    assert again.returncode == 3, again.stderr
+    assert "1 point failed" in again.stderr
+    assert "; 1 before it was resumed, which does not try again what failed: a new run does; " in again.stderr
+    ended = json.loads(again.stdout)
+    assert (ended["status"], ended["failed_points"]) == ("partial", 1)
+    with Store.open(path, readonly=True) as store:
+        assert [run.status for run in store.runs()] == [RunStatus.PARTIAL]
+
+
+def test_a_run_that_measures_the_harness_alone_is_not_done_when_it_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "r.db"
+    first = call(path, "run", "ancor", "-t", "shm", "--time", "100ms", "--precision", "0.001%")
+    again = call(path, "run", "--resume")
+    assert (first.returncode, again.returncode) == (3, 3), again.stderr
+    assert "nothing could be measured" in again.stderr
+
+
+@pytest.mark.parametrize("how", ["removed", "moved", "replaced"])
+def test_results_that_are_gone_when_a_run_ends_are_not_called_stored(tmp_path: Path, how: str) -> None:
+    path = tmp_path / "r.db"
+    line = command("run", "barrier", "-t", "shm", "--time", "2s", "--precision", "0.001%", "--json", store=path)
+    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline()  # the run has begun
+        if how == "removed":
+            path.unlink()
+        else:
+            path.rename(tmp_path / "moved.db")
+        if how == "replaced":
+            path.touch()
+        shown, said = process.communicate(timeout=60)
+    assert process.returncode == 3
+    assert "is stored in" not in said
+    assert f"the results file {path} is no longer there" in said
+    assert json.loads(shown)["store"] is None
+    if how != "removed":
+        with Store.open(tmp_path / "moved.db", readonly=True) as store:
+            assert [run.status for run in store.runs()] == [RunStatus.DONE]
+
+
+def test_a_damaged_results_file_is_wrong_usage_for_who_would_go_on_too(tmp_path: Path) -> None:
+    path = tmp_path / "r.db"
+    with Store.open(path) as store:
+        store.create_run(make_info(), [make_point()])
+        (root,) = store._db.execute("SELECT rootpage FROM sqlite_master WHERE name = 'run'").fetchone()
+        (page_bytes,) = store._db.execute("PRAGMA page_size").fetchone()
+    with path.open("r+b") as file:
+        file.seek((root - 1) * page_bytes)
+        file.write(b"\xff" * page_bytes)
+    done = [call(path, *words) for words in (["runs"], ["run", "--resume"], ["run", "--resume", "1"])]
+    assert [one.returncode for one in done] == [2] * 3
+    assert all("it is damaged" in one.stderr for one in done)
+
+
+def test_what_disturbs_a_run_that_goes_on_is_said_to_be_of_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def busy(*_: object, when: str, **__: object) -> list[Warning_]:
+        return [Warning_("load", "machine", f"{when}, other programs kept 3.0 CPUs busy.", "Stop them.")]
+
+    monkeypatch.setattr(running, "warnings_before", busy)
+    with Store.open(tmp_path / "r.db") as store:
+        catalogue, plan = load(libraries=()), Plan("test", (make_point(8), make_point(64)), precision=1e-6, time_s=0.1)
+        running.measure(plan, catalogue, store, Silent(), command="test")
+        running.resume("last", catalogue, store, Silent())
+        said = [warning.cause.partition(",")[0] for warning in store.run(1).warnings if warning.kind == "load"]
+    assert said == ["When the run began", "When the run went on"]
