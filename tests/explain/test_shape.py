@@ -111,6 +111,19 @@ def test_a_cache_that_ends_where_the_time_jumps_is_named(cache_bytes: int, is_th
     assert (f"the L2 cache, {cache_bytes} B, ends at about that size" in switch.sentence) == is_there
 
 
+@pytest.mark.parametrize(("above_bytes", "is_there"), [(4097, False), (4128, False), (4160, True)])
+def test_a_jump_whose_place_is_known_well_is_no_caches(above_bytes: int, is_there: bool) -> None:
+    made = curve(
+        lambda size: 500 + 0.1 * size + (1500.0 if size > 4096 else 0),
+        sizes=sorted({*SIZES, above_bytes}),
+        transport="udp",
+    )
+    facts = {"topology": {"caches": [{"level": 1, "kind": "data", "size_bytes": 4096}]}}
+    (switch,) = found("protocol switches", reading(made, facts=facts))
+    assert switch.sizes_bytes == (4096, above_bytes)
+    assert ("cache" in switch.sentence) is is_there
+
+
 def test_thresholds_hold_for_the_versions_they_are_of() -> None:
     def library(name: str) -> str:
         made = curve(lambda size: 500 + 0.1 * size + (2000 if size > 4096 else 0), transport=name)

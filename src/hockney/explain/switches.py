@@ -25,6 +25,7 @@ from hockney.units import BYTES_MAX, bytes_word, counted, format_bytes, format_n
 _SIZES_MIN = 6
 _BEND = 0.25
 _HEIGHT = 3.0  # a jump that is not known to such a factor has no height
+_SHARP = 0.01  # of the size: a place that is known so well
 _DOCUMENTED = 2  # a documented size says what a switch is if its place is known to such a factor
 
 # Within a state: the most seen was 2.4, of 8 B on tcp, whose ranks sleep while they wait (docs/explain.md).
@@ -171,18 +172,25 @@ def _seen_together(judgement: Judgement) -> str:
 
 
 def _undocumented(switch: Switch, reading: Reading) -> str:
-    """A cache that ends there may be what looks like a switch; what is sent and what is received share it."""
+    """A cache that ends there may be what looks like a switch."""
     said = "No documented threshold of this transport is known there"
     ends = [
-        f"the L{level} cache, {format_bytes(size)}"
-        for level, size in reading.caches
-        if switch.below_bytes <= size <= 2 * switch.above_bytes
+        f"the L{level} cache, {format_bytes(size)}" for level, size in reading.caches if may_be_cache(switch, size)
     ]
     return (
         f"{said}; {' and '.join(ends)}, ends at about that size, which may be all there is to it."
         if ends
         else f"{said}."
     )
+
+
+def may_be_cache(switch: Switch, cache_bytes: int) -> bool:
+    """Whether a cache may end where the time jumps; what is sent and what is received share it.
+
+    It fills little by little: what happens from one size to nearly the same is no cache's doing.
+    """
+    is_sharp = switch.above_bytes - switch.below_bytes < _SHARP * switch.above_bytes
+    return not is_sharp and switch.below_bytes <= cache_bytes <= 2 * switch.above_bytes
 
 
 def _height(switch: Switch) -> str:
