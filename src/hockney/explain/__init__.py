@@ -75,6 +75,11 @@ _FOUND_ELSEWHERE = {
 }
 
 
+# What is looked at though ranks are more than CPUs, and why nothing else is.
+_OF_CROWDED = ("values locked to a period", "a library that yields")
+_CROWDED = "not looked at, for there were more ranks than CPUs"
+
+
 @dataclass(frozen=True)
 class Explanation:
     """All that is said of a run or a machine.
@@ -116,6 +121,8 @@ def explain(reading: Reading) -> Explanation:
             findings.extend(found)
     kinds = {finding.kind for finding in findings}
     lacking = [(name, reason) for name, reason in lacking if _FOUND_ELSEWHERE.get(name) not in kinds]
+    if reading.curves and all(curve.oversubscribed for curve in reading.curves):
+        lacking = [(name, reason if name in _OF_CROWDED else _CROWDED) for name, reason in lacking]
     findings = _without_repeats(findings)
     greatest: dict[str, float] = {}
     for finding in findings:

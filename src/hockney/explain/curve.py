@@ -408,12 +408,25 @@ def _samples(
 
 def started_once(run: Run) -> str:
     """What the intervals of a run of one launch do not hold, and how to see it; "" of a run of several."""
-    if len({launch.index for launch in run.launches.values()}) != 1:
+    return _started_few_times(run) if _starts(run) == 1 else ""
+
+
+def _started_few_times(run: Run) -> str:
+    """What the intervals of a run of few launches do not hold, and how to see it; "" where launches are enough."""
+    starts = _starts(run)
+    if not 0 < starts < _INTERVAL_MIN:
         return ""
-    return (
-        "Every job was started once: what changes from start to start (where memory lies, which path a library "
-        f"takes) is in no interval. To see it, {more_launches(run.id, run.info, _INTERVAL_MIN)}."
+    changing = "what changes from start to start (where memory lies, which path a library takes)"
+    unseen = (
+        f"Every job was started once: {changing} is in no interval."
+        if starts == 1
+        else f"Intervals are over visits, for over launches they take {_INTERVAL_MIN}: {changing} is in none of them."
     )
+    return f"{unseen} To see it, {more_launches(run.id, run.info, _INTERVAL_MIN)}."
+
+
+def _starts(run: Run) -> int:
+    return len({launch.index for launch in run.launches.values()})
 
 
 def _notes(run: Run, unsure: Sequence[Point], curves: Sequence[Curve]) -> Iterable[str]:
@@ -425,9 +438,9 @@ def _notes(run: Run, unsure: Sequence[Point], curves: Sequence[Curve]) -> Iterab
             f"The run was measured by hockney {run.info.version} and is read by {__version__}: definitions may have "
             "changed in between."
         )
-    once = started_once(run)
-    if once:
-        yield once
+    few = _started_few_times(run)
+    if few:
+        yield few
     of_transport = {launch.transport: launch.library for launch in run.launches.values()}
     yield from dict.fromkeys(
         f"{setting.variable} was set to '{setting.value}', which can't be read as a size here: where {name} lies in "

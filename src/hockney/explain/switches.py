@@ -9,14 +9,13 @@ from hockney.explain.finding import (
     Evidence,
     Finding,
     Found,
-    Lacking,
     is_above,
     negative,
     ratio,
     ratio_text,
     time_text,
 )
-from hockney.explain.shape import curves_of_shapes, segments_of
+from hockney.explain.shape import curves_of_shapes, lacking_shape, segments_of
 from hockney.explain.thresholds import Threshold, sources_of, thresholds_of
 from hockney.explain.together import Judgement, judge, leaping_states, leaps
 from hockney.fit import JUMP, SegmentFit, Switch
@@ -36,7 +35,7 @@ def switches(reading: Reading) -> Found:
     """Jumps between straight segments, and what the library documents there."""
     curves = [curve for curve in curves_of_shapes(reading) if len(curve.marks) >= _SIZES_MIN]
     if not curves:
-        return Lacking("needs a curve of six sizes or more: three on either side of a switch")
+        return lacking_shape(reading, "of six sizes or more: three on either side of a switch")
     fits = [(curve, fit) for curve in curves if isinstance(fit := segments_of(curve), SegmentFit)]
     between = [
         found
@@ -174,9 +173,7 @@ def _seen_together(judgement: Judgement) -> str:
 def _undocumented(switch: Switch, reading: Reading) -> str:
     """A cache that ends there may be what looks like a switch."""
     said = "No documented threshold of this transport is known there"
-    ends = [
-        f"the L{level} cache, {format_bytes(size)}" for level, size in reading.caches if may_be_cache(switch, size)
-    ]
+    ends = [f"the L{level} cache, {format_bytes(size)}" for level, size in reading.caches if may_be_cache(switch, size)]
     return (
         f"{said}; {' and '.join(ends)}, ends at about that size, which may be all there is to it."
         if ends
