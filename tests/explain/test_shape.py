@@ -364,6 +364,30 @@ def test_a_rate_that_falls_beyond_a_cache() -> None:
     assert "L2 cache, 8 KiB" in fall.sentence
 
 
+@pytest.mark.parametrize(
+    ("last_bytes", "beyond_ns_per_byte", "told"),
+    [(8255, 0.0, []), (8255, 1.0, [(24576, 262144)]), (40000, 0.0, []), (40000, 1.0, [(24576, 262144)])],
+)
+def test_a_fall_that_a_jump_explains_is_no_caches(
+    last_bytes: int, beyond_ns_per_byte: float, told: list[tuple[int, ...]]
+) -> None:
+    """After a rendezvous rates rise again, however far below the best one of short messages, but for what a cache does.
+
+    It holds 48 KiB, beyond which each byte may cost more; the jump lies below it, or where it ends.
+    """
+    sizes = sorted({*SIZES, last_bytes, last_bytes + 1, 24576, 131072, 262144})
+    made = curve(
+        lambda size: (
+            (180 + 0.02 * size if size <= last_bytes else 2400 + 0.055 * size)
+            + (beyond_ns_per_byte * size if size > 49152 else 0.0)
+        ),
+        sizes=sizes,
+    )
+    facts = {"topology": {"caches": [{"level": 1, "kind": "data", "size_bytes": 49152}]}}
+    falls = found("a bandwidth that falls beyond a cache", reading(made, facts=facts))
+    assert [one.sizes_bytes for one in falls] == told
+
+
 def test_a_rate_that_only_grows_does_not_fall() -> None:
     assert found("a bandwidth that falls beyond a cache", reading(curve(pattern="oneway"))) == []
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from hockney.explain.curve import Curve, Mark, Place, Reading, finding_about
 from hockney.explain.finding import (
@@ -22,7 +22,6 @@ from hockney.units import format_bytes, format_ns, format_rate
 
 # A curve's shape is that of its transport, so of each transport the first of these that it has is looked at.
 SHAPES = ("pingpong", "putpong", "oneway", "pairs", "put", "get", "putring")
-_STREAMS = ("oneway", "twoway", "pairs", "pingpong", "put", "get", "stream")  # what has a rate, and no other company
 _BLIP = 0.05
 _FALL = 0.10
 _ALIKE = 0.03
@@ -111,64 +110,6 @@ def _blip(curve: Curve, before: Mark, at: Mark, after: Mark) -> Finding | None:
         effect=excess.value / line.value,
         sizes_bytes=(at.bytes,),
         evidence=(Evidence("excess", excess, "ns"), Evidence("line", line, "ns")),
-    )
-
-
-def cache_falls(reading: Reading) -> Found:
-    """A best rate beyond a cache that is below the one within."""
-    if not reading.caches:
-        return Lacking("the caches of the machine are not known")
-    curves = reading.of(*_STREAMS)
-    if not curves:
-        return no_curve(_STREAMS)
-    pairs = [
-        (curve, level, size, *both)
-        for curve in curves
-        for level, size in reading.caches
-        if (both := _either_side(curve, size)) is not None
-    ]
-    if not pairs:
-        largest = max(curve.sizes[-1] for curve in curves if curve.marks)
-        last = reading.caches[-1]
-        return Lacking(
-            f"needs sizes within and beyond a cache: the longest message is of {format_bytes(largest)}, the L{last[0]} "
-            f"holds {format_bytes(last[1])}"
-        )
-    return [
-        _fall(curve, level, size, within, beyond)
-        for curve, level, size, within, beyond in pairs
-        if is_above(within[1], beyond[1]) and within[1].value > (1 + _FALL) * beyond[1].value
-    ]
-
-
-Rated = tuple[int, Estimate]
-
-
-def _either_side(curve: Curve, cache_bytes: int) -> tuple[Rated, Rated] | None:
-    """The best rates within a cache and beyond it, from sizes that are sure to lie there, with their sizes."""
-    within = _best(curve.marks, cache_bytes // 8, cache_bytes // 2)
-    beyond = _best(curve.marks, 2 * cache_bytes, 8 * cache_bytes)
-    return None if within is None or beyond is None else (within, beyond)
-
-
-def _best(marks: Iterable[Mark], low: int, high: int) -> Rated | None:
-    rated = [(mark.bytes, rate) for mark in marks if low <= mark.bytes <= high and (rate := mark.rate_bytes_per_s)]
-    return max(rated, key=lambda one: one[1].value) if rated else None
-
-
-def _fall(curve: Curve, level: int, cache_bytes: int, within: Rated, beyond: Rated) -> Finding:
-    fall = ratio(beyond[1], within[1])
-    return finding_about(
-        curve,
-        "bandwidth falls beyond a cache",
-        sentence=(
-            f"The rate of {curve.name} falls from {format_rate(within[1].value)} at {format_bytes(within[0])} to "
-            f"{format_rate(beyond[1].value)} at {format_bytes(beyond[0])}, {1 - fall.value:.0%}: between them lies the "
-            f"L{level} cache, {format_bytes(cache_bytes)}."
-        ),
-        effect=1 - fall.value,
-        sizes_bytes=(within[0], beyond[0]),
-        evidence=(Evidence("within", within[1], "B/s"), Evidence("beyond", beyond[1], "B/s")),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from hockney.explain.curve import Curve, Reading, finding_about
 from hockney.explain.finding import (
@@ -21,6 +21,7 @@ from hockney.explain.together import Judgement, judge, leaping_states, leaps
 from hockney.fit import JUMP, SegmentFit, Switch
 from hockney.units import BYTES_MAX, bytes_word, counted, format_bytes, format_ns, format_two_sizes
 
+_JUMPS = ("protocol switch", "jump")
 _SIZES_MIN = 6
 _BEND = 0.25
 _HEIGHT = 3.0  # a jump that is not known to such a factor has no height
@@ -36,14 +37,25 @@ def switches(reading: Reading) -> Found:
     curves = [curve for curve in curves_of_shapes(reading) if len(curve.marks) >= _SIZES_MIN]
     if not curves:
         return lacking_shape(reading, "of six sizes or more: three on either side of a switch")
-    fits = [(curve, fit) for curve in curves if isinstance(fit := segments_of(curve), SegmentFit)]
-    between = [
-        found
-        for curve, fit in fits
-        for number in range(len(fit.switches))
-        if (found := _found(curve, fit, number, reading)) is not None
-    ]
-    return [*between, *(_leap(curve, fit, leap, reading) for curve, fit in fits for leap in leaps(curve, fit))]
+    return [found for curve in curves for found in _of_curve(curve, reading)]
+
+
+def jumps_of(curve: Curve, reading: Reading) -> list[tuple[int, int]]:
+    """The neighbouring sizes of a curve between which its time is said to jump, and not for drift."""
+    jumps = [found.sizes_bytes for found in _of_curve(curve, reading) if found.kind in _JUMPS]
+    return [(below_bytes, above_bytes) for below_bytes, above_bytes in jumps]
+
+
+def _of_curve(curve: Curve, reading: Reading) -> Iterator[Finding]:
+    fit = segments_of(curve)
+    if not isinstance(fit, SegmentFit) or len(curve.marks) < _SIZES_MIN:
+        return
+    for number in range(len(fit.switches)):
+        found = _found(curve, fit, number, reading)
+        if found is not None:
+            yield found
+    for leap in leaps(curve, fit):
+        yield _leap(curve, fit, leap, reading)
 
 
 def _found(curve: Curve, fit: SegmentFit, number: int, reading: Reading) -> Finding | None:
