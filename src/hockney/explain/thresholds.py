@@ -55,6 +55,10 @@ class Threshold:
         """Whether of these two sizes the greater one alone is sent in the other way."""
         return below_bytes < self.first_bytes <= above_bytes
 
+    def is_size_of(self, below_bytes: int, above_bytes: int) -> bool:
+        """Whether it is documented of one of these two sizes that the very next one is sent in the other way."""
+        return self.first_bytes in (below_bytes, above_bytes + 1)
+
     @property
     def text(self) -> str:
         if self.set is not None and not any(name in self.set.variable for name in self.name.split(", ")):
