@@ -63,7 +63,7 @@ def leaps(curve: Curve, fit: SegmentFit) -> list[list[Switch]]:
             continue
         line = _line_of(fit, lower.bytes, upper.bytes)
         leap = _leap(lower, upper, line)
-        if leap is None or (leap.relative.value > 0 and line is not None and line.relative_rms <= JUMP):
+        if leap is None or (leap.relative.value > 0 and not is_sharp(leap) and _is_straight(line)):
             continue
         if runs and _goes_on(runs[-1][-1], leap):
             runs[-1].append(leap)
@@ -77,6 +77,10 @@ def _line_of(fit: SegmentFit, lower_bytes: int, upper_bytes: int) -> Segment | N
     off = {fit.sizes_bytes[at] for at in fit.outliers}
     within = (one for one in fit.segments if one.first_bytes <= lower_bytes and upper_bytes <= one.last_bytes)
     return next(within, None) if off.isdisjoint((lower_bytes, upper_bytes)) else None
+
+
+def _is_straight(line: Segment | None) -> bool:
+    return line is not None and line.relative_rms <= JUMP
 
 
 def _goes_on(before: Switch, leap: Switch) -> bool:
