@@ -9,9 +9,10 @@ from __future__ import annotations
 import itertools
 import random
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from tests.builders import make_info, make_launch
@@ -21,7 +22,7 @@ from tests.made_up_machine import Machine, jumping_after, plan_of, sample
 from hockney.explain import Finding
 from hockney.explain.curve import read_run
 from hockney.library import Run
-from hockney.model import Point, Visit
+from hockney.model import Point, PointStatus, Visit
 from hockney.store import Store
 
 POWERS = [0, *(1 << n for n in range(3, 21))]
@@ -31,13 +32,24 @@ def straight(point: Point) -> float:
     return 200 + point.bytes / 10
 
 
-def told(path: Path, visits: list[Visit], **launched: Any) -> list[Finding]:
-    """What explain says of the switches of a run of these visits, of a job that was `launched` so."""
+def told(
+    path: Path,
+    visits: list[Visit],
+    statuses: Sequence[PointStatus] = (),
+    plan: Mapping[str, Any] = MappingProxyType({}),
+    **launched: Any,
+) -> list[Finding]:
+    """What explain says of the switches of a run of these visits, of a job that was `launched` so.
+
+    `statuses` are those of its points, in the order in which they were first visited.
+    """
     points = list(dict.fromkeys(visit.point for visit in visits))
     with Store.open(path) as store:
-        run = store.create_run(make_info(), points)
+        run = store.create_run(make_info(plan=dict(plan)), points)
         launch = store.add_launch(run, make_launch(transport="mpi", **launched))
         store.write_round(run, [replace(visit, launch_id=launch) for visit in visits])
+        for point, status in zip(points, statuses, strict=False):
+            store.set_status(run, point, status)
         return found("protocol switches", read_run(Run(store, run)))
 
 

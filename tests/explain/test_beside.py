@@ -220,4 +220,4 @@ def test_a_short_message_far_above_the_floor() -> None:
     assert found(name, reading(pattern("pingpong", 60, 0.01), floors=floors)) == []
     # What goes through the kernel has no usual factor.
     assert found(name, reading(pattern("pingpong", 20000, transport="tcp"), floors=floors)) == []
-    assert "no floor" in lacking(name, reading(pattern("pingpong", 500)))
+    assert "needs a floor" in lacking(name, reading(pattern("pingpong", 500)))

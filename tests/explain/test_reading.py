@@ -192,6 +192,19 @@ def test_a_run_with_one_launch_and_of_another_version(tmp_path: Path) -> None:
     assert any("hockney 0.0.9" in note for note in of.notes)
 
 
+@pytest.mark.parametrize("launches", [1, 2, 5, 6])
+def test_of_few_launches_it_is_said_what_the_intervals_do_not_hold(tmp_path: Path, launches: int) -> None:
+    of = explained(tmp_path / "r.db", pingpongs(visits=12), launches=[{"index": number} for number in range(launches)])
+    said = [note for note in of.notes if "what changes from start to start" in note]
+    if launches == 6:
+        assert said == []
+        return
+    begins = "Every job was started once: " if launches == 1 else "Intervals are over visits, for over launches they "
+    (note,) = said
+    assert note.startswith(begins)
+    assert "To see it, measure run 1 anew" in note
+
+
 def test_points_with_too_few_visits_are_left_out_and_counted(tmp_path: Path) -> None:
     few = Made(Point("shm", "pingpong", 2, 128), 500.0, divisor=2, visits=3)
     of = explained(tmp_path / "r.db", [*pingpongs(), few])
@@ -275,7 +288,25 @@ def test_a_run_of_the_harness_alone(tmp_path: Path) -> None:
 def test_crowded_ranks_are_named_and_only_looked_at_for_slices(tmp_path: Path) -> None:
     of = explained(tmp_path / "r.db", pingpongs(), oversubscribed=True)
     assert any("More ranks than CPUs" in note for note in of.notes)
-    assert "protocol switches" in dict(of.lacking)
+    lacking = dict(of.lacking)
+    crowded = {name for name, reason in lacking.items() if "more ranks than CPUs" in reason}
+    assert {"protocol switches", "figures far above the floor", "the duplex ratio"} <= crowded
+    assert crowded == lacking.keys() - {"values locked to a period", "a library that yields"}
+
+
+def test_a_run_without_a_ping_pong_is_said_to_have_none(tmp_path: Path) -> None:
+    made = [Made(Point("mpi@openmpi-4.1.4", "alltoall", 2, size), 50.0) for size in SIZES]
+    lacking = dict(explained(tmp_path / "r.db", made).lacking)
+    for name in (
+        "protocol switches",
+        "nothing at a documented size",
+        "a blip at the page size",
+        "a bandwidth that falls beyond a cache",
+        "latency independent of size",
+        "figures far above the floor",
+    ):
+        assert "pingpong" in lacking[name]
+        assert lacking[name].endswith("and there is none here")
 
 
 def test_every_transport_stands_together_and_the_greatest_effect_first() -> None:

@@ -50,6 +50,20 @@ def test_what_a_variable_sets(transport: str, variable: str, value: str, first_b
     assert not list(unreadable(transport, with_variables(**{variable: value})))
 
 
+def test_a_size_that_another_variable_sets_is_named_by_that_one_alone() -> None:
+    def told(**variables: str) -> str:
+        (own,) = [one for one in thresholds_of(ucx, with_variables(**variables), library) if one.source]
+        return own.text.partition(" (see ")[0]
+
+    ucx, library, both = "mpi@mpich-4.0.2", "MPICH 4.0.2 (ch4:ucx)", "UCX_POSIX_SEG_SIZE, UCX_SYSV_SEG_SIZE"
+    what = "what UCX copies through shared memory in one piece: from there on a message is announced first"
+    unless = "unless UCX_RNDV_THRESH is more"
+    assert told(UCX_RNDV_THRESH="1024") == f"UCX_RNDV_THRESH, which this run had set to 1024: {what}"
+    own = "which this run had set to 4096 (UCX_SYSV_SEG_SIZE)"
+    assert told(UCX_SYSV_SEG_SIZE="4096") == f"{both}, {own}; 8,256 B by default: {what}, {unless}"
+    assert told() == f"{both}, 8,256 B by default: {what}, {unless}"
+
+
 @pytest.mark.parametrize("auto", ["auto", "AUTO"])
 def test_the_default_of_ucx_said_out_loud_sets_nothing(auto: str) -> None:
     """It must not hide what the segments were set to either."""

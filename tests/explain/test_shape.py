@@ -111,6 +111,19 @@ def test_a_cache_that_ends_where_the_time_jumps_is_named(cache_bytes: int, is_th
     assert (f"the L2 cache, {cache_bytes} B, ends at about that size" in switch.sentence) == is_there
 
 
+@pytest.mark.parametrize(("above_bytes", "is_there"), [(4097, False), (4128, False), (4160, True)])
+def test_a_jump_whose_place_is_known_well_is_no_caches(above_bytes: int, is_there: bool) -> None:
+    made = curve(
+        lambda size: 500 + 0.1 * size + (1500.0 if size > 4096 else 0),
+        sizes=sorted({*SIZES, above_bytes}),
+        transport="udp",
+    )
+    facts = {"topology": {"caches": [{"level": 1, "kind": "data", "size_bytes": 4096}]}}
+    (switch,) = found("protocol switches", reading(made, facts=facts))
+    assert switch.sizes_bytes == (4096, above_bytes)
+    assert ("cache" in switch.sentence) is is_there
+
+
 def test_thresholds_hold_for_the_versions_they_are_of() -> None:
     def library(name: str) -> str:
         made = curve(lambda size: 500 + 0.1 * size + (2000 if size > 4096 else 0), transport=name)
@@ -349,6 +362,30 @@ def test_a_rate_that_falls_beyond_a_cache() -> None:
     (fall,) = found("a bandwidth that falls beyond a cache", reading(made))
     assert fall.sizes_bytes == (4096, 65536)
     assert "L2 cache, 8 KiB" in fall.sentence
+
+
+@pytest.mark.parametrize(
+    ("last_bytes", "beyond_ns_per_byte", "told"),
+    [(8255, 0.0, []), (8255, 1.0, [(24576, 262144)]), (40000, 0.0, []), (40000, 1.0, [(24576, 262144)])],
+)
+def test_a_fall_that_a_jump_explains_is_no_caches(
+    last_bytes: int, beyond_ns_per_byte: float, told: list[tuple[int, ...]]
+) -> None:
+    """After a rendezvous rates rise again, however far below the best one of short messages, but for what a cache does.
+
+    It holds 48 KiB, beyond which each byte may cost more; the jump lies below it, or where it ends.
+    """
+    sizes = sorted({*SIZES, last_bytes, last_bytes + 1, 24576, 131072, 262144})
+    made = curve(
+        lambda size: (
+            (180 + 0.02 * size if size <= last_bytes else 2400 + 0.055 * size)
+            + (beyond_ns_per_byte * size if size > 49152 else 0.0)
+        ),
+        sizes=sizes,
+    )
+    facts = {"topology": {"caches": [{"level": 1, "kind": "data", "size_bytes": 49152}]}}
+    falls = found("a bandwidth that falls beyond a cache", reading(made, facts=facts))
+    assert [one.sizes_bytes for one in falls] == told
 
 
 def test_a_rate_that_only_grows_does_not_fall() -> None:

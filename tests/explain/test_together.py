@@ -11,7 +11,7 @@ import pytest
 from tests.explain.drift import POWERS, drifts, false_switches, measured, places, straight, told
 from tests.made_up_machine import Machine, jumping_after
 
-from hockney.model import Point, Visit
+from hockney.model import Point, PointStatus, Visit
 
 LONG = POWERS[8:]
 BOTH_BYTES = LONG[len(LONG) // 2 - 1], LONG[len(LONG) // 2]
@@ -97,8 +97,84 @@ def test_a_longer_message_that_takes_less_is_told_wherever_it_lies(tmp_path: Pat
     assert falls(2.5) == [(16384, 32768)]
 
 
-def pingpongs(sizes: Iterable[int]) -> list[Point]:
-    return [Point("mpi", "pingpong", 2, size) for size in sizes]
+def test_a_line_that_begins_below_zero_is_one_change_and_its_documented_size_the_jumps(tmp_path: Path) -> None:
+    """As of a pipe: what it holds, 64 KiB, already takes longer, and from there on each byte takes more than before."""
+    sizes = [*(1024 << n for n in range(6)), 38976, 44352, 55104, 60096, *(65536 << n for n in range(5))]
+    machine = Machine(
+        lambda point: 18_500 + 0.13 * point.bytes if point.bytes < 65536 else 0.86 * point.bytes - 20_800, noise=0.003
+    )
+    (jump,) = told(tmp_path / "r.db", rounds_of(machine, pingpongs(sizes, "pipe"), range(12)))
+    assert (jump.kind, jump.sizes_bytes) == ("protocol switch", (60096, 65536))
+    assert "Documented right beside it: capacity of a pipe, 64 KiB" in jump.sentence
+
+
+def test_a_documented_size_belongs_to_the_jump_that_it_lies_in(tmp_path: Path) -> None:
+    """Of 64 KiB alone, which a pipe holds, the time is short: documented is that longer messages wait, not shorter."""
+    sizes = [*(1024 << n for n in range(6)), 38976, 44352, 55104, 60096, 65536, 72000, *(131072 << n for n in range(4))]
+    machine = Machine(lambda point: (18_500 + 0.13 * point.bytes) * (0.3 if point.bytes == 65536 else 1), noise=0.003)
+    jumps = told(tmp_path / "r.db", rounds_of(machine, pingpongs(sizes, "pipe"), range(12)))
+    credited = {one.sizes_bytes: "capacity of a pipe" in one.sentence for one in jumps}
+    assert credited == {(60096, 65536): False, (65536, 72000): True}
+
+
+def test_a_small_jump_from_one_byte_to_the_next_is_told_though_a_line_passes_both(tmp_path: Path) -> None:
+    """7 % among sizes that miss their line by 3 % this way and that, which hides it from the fit."""
+    machine = Machine(
+        lambda point: (
+            straight(point) * (1.07 if point.bytes > 8192 else 1) * (1 + 0.03 * (-1) ** point.bytes.bit_length())
+        ),
+        noise=0.003,
+    )
+    sizes = sorted({*(512 << n for n in range(9)), 8193})
+    (jump,) = told(tmp_path / "r.db", rounds_of(machine, pingpongs(sizes), range(12)))
+    assert jump.sizes_bytes == (8192, 8193)
+    assert "more than in proportion to the size" in jump.sentence
+
+
+CLOSE = [*(1024 << n for n in range(6)), 36000, 39600]  # the last two a tenth apart, as closely as --refine looks
+
+
+def rising(point: Point) -> float:
+    """A quarter at each of the last steps, far more than in proportion."""
+    return (200 + min(point.bytes, 32768) / 10) * 1.25 ** sum(point.bytes >= size for size in CLOSE[-2:])
+
+
+def test_neighbouring_rises_are_one_finding(tmp_path: Path) -> None:
+    (rise,) = told(tmp_path / "r.db", rounds_of(Machine(rising, noise=0.003), pingpongs(CLOSE), range(12)))
+    assert (rise.kind, rise.sizes_bytes) == ("gradual rise", (32768, 39600))
+    assert "at each of 2 steps more than in proportion to the size: gradually, or in several jumps" in rise.sentence
+    assert "looks for the place" in (rise.remedy or "")
+    (jump,) = [one.value for one in rise.evidence if one.what == "jump"]
+    whole_ns = (200 + 3276.8) * (1.25**2 - 1)
+    assert 0 < jump.low < whole_ns < jump.high
+
+
+@pytest.mark.parametrize("is_precise", [True, False])
+def test_a_run_that_had_time_to_find_a_place_and_did_not_is_told_no_longer_one(
+    tmp_path: Path, *, is_precise: bool
+) -> None:
+    points = pingpongs(CLOSE)
+    visits = rounds_of(Machine(rising, noise=0.003), points, range(12))
+    statuses = [PointStatus.PRECISE] * (len(points) - 1) + [PointStatus.PRECISE if is_precise else PointStatus.BUDGET]
+    (rise,) = told(tmp_path / "r.db", visits, statuses, plan={"exact": True, "time_s": 40.0})
+    in_vain = "This run has looked closer to the end and found no one place: the change is gradual."
+    assert rise.sentence.endswith(in_vain) is is_precise
+    assert (rise.remedy is None) is is_precise
+    assert is_precise or "--time 80s` has twice its time for it" in (rise.remedy or "")
+
+
+def test_a_run_that_had_no_room_for_more_sizes_may_look_closer(tmp_path: Path) -> None:
+    """All points are precise, but between two of them --refine would look on."""
+    points = pingpongs(256 << n for n in range(9))
+    machine = Machine(lambda point: (200 if point.bytes <= 512 else 2400) + point.bytes / 10, noise=0.003)
+    precise = [PointStatus.PRECISE] * len(points)
+    visits = rounds_of(machine, points, range(12))
+    (jump,) = told(tmp_path / "r.db", visits, precise, plan={"exact": True, "time_s": 40.0})
+    assert "has twice its time for it" in (jump.remedy or "")
+
+
+def pingpongs(sizes: Iterable[int], transport: str = "mpi") -> list[Point]:
+    return [Point(transport, "pingpong", 2, size) for size in sizes]
 
 
 def rounds_of(machine: Machine, points: Sequence[Point], rounds: Iterable[int]) -> list[Visit]:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from hockney.archive import Machine
-from hockney.explain import beside, derived, documented, grid, guidelines, periods, ranks, shape, switches
+from hockney.explain import beside, caches, derived, documented, grid, guidelines, periods, ranks, shape, switches
 from hockney.explain.curve import Reading, read_run
 from hockney.explain.finding import Evidence, Finding, Found, Lacking
 from hockney.explain.fits import Line, OffLine, Parameters, by_reason, lines_of, off_lines_of, parameters_of
@@ -37,7 +37,7 @@ DETECTORS: dict[str, Callable[[Reading], Found]] = {
     "protocol switches": switches.switches,
     "nothing at a documented size": documented.without_trace,
     "a blip at the page size": shape.page_blip,
-    "a bandwidth that falls beyond a cache": shape.cache_falls,
+    "a bandwidth that falls beyond a cache": caches.cache_falls,
     "latency independent of size": shape.flat,
     "one-way messages beside half the round trip": beside.oneway_and_half_round_trip,
     "two-way messages beside half the round trip": beside.twoway_and_half_round_trip,
@@ -73,6 +73,11 @@ _FOUND_ELSEWHERE = {
     "protocol switches": "protocol switch",
     "a bandwidth that falls beyond a cache": "bandwidth falls beyond a cache",
 }
+
+
+# What is looked at though ranks are more than CPUs, and why nothing else is.
+_OF_CROWDED = ("values locked to a period", "a library that yields")
+_CROWDED = "not looked at, for there were more ranks than CPUs"
 
 
 @dataclass(frozen=True)
@@ -116,6 +121,8 @@ def explain(reading: Reading) -> Explanation:
             findings.extend(found)
     kinds = {finding.kind for finding in findings}
     lacking = [(name, reason) for name, reason in lacking if _FOUND_ELSEWHERE.get(name) not in kinds]
+    if reading.curves and all(curve.oversubscribed for curve in reading.curves):
+        lacking = [(name, reason if name in _OF_CROWDED else _CROWDED) for name, reason in lacking]
     findings = _without_repeats(findings)
     greatest: dict[str, float] = {}
     for finding in findings:

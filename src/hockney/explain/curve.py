@@ -23,11 +23,13 @@ from hockney.explain.thresholds import unreadable
 from hockney.fit import Estimate
 from hockney.library import Run, Series
 from hockney.model import Point, PointStatus, Visit, Warning_
+from hockney.refine import sizes_to_add
 from hockney.stats import MIXED, UNKNOWN, Interval, State, median, time_of
 from hockney.store import VisitSummary
 from hockney.units import counted
 
 Options = tuple[tuple[str, str], ...]
+Key = tuple[str, str, int, Options]  # transport, pattern, ranks and options: a curve in any state
 Place = tuple[str, int]  # a transport and a number of ranks
 Summarized = list[tuple[VisitSummary, State]]
 _INTERVAL_MIN = 6  # visits or launches; fewer give no 95 % interval of a median
@@ -84,6 +86,10 @@ class Curve:
         return tuple(mark.bytes for mark in self.marks)
 
     @property
+    def key(self) -> Key:
+        return self.transport, self.pattern, self.ranks, self.options
+
+    @property
     def place(self) -> Place:
         return self.transport, self.ranks
 
@@ -124,7 +130,8 @@ class Reading:
     chosen from each transport. `published` are the archive's figures as they were printed. `matrices` are the times
     between all pairs of ranks, `loggp` what prtt gives for each of its places and states. `grains` are what sizes of a
     pattern are multiples of, where not 1. `refined_s` is the time of a run that looked for the exact place of each
-    jump. `notes` are sentences on what could not be used.
+    jump; `precise` are curves of which all points got as precise as was asked for before its time was up. `notes` are
+    sentences on what could not be used.
     """
 
     subject: str
@@ -142,10 +149,20 @@ class Reading:
     loggp: tuple[Fitted, ...] = ()
     grains: Mapping[str, int] = field(default_factory=dict)
     refined_s: float | None = None
+    precise: frozenset[Key] = frozenset()
 
     def of(self, *patterns: str) -> list[Curve]:
         """The curves of these patterns, but for those of more ranks than CPUs: their times are the scheduler's."""
         return [curve for curve in self.curves if curve.pattern in patterns and not curve.oversubscribed]
+
+    def has_refined(self, curve: Curve, below_bytes: int, above_bytes: int) -> bool:
+        """Whether a run that looked for exact places came to the end of it between two sizes: more time adds none."""
+        if self.refined_s is None or curve.key not in self.precise:
+            return False
+        times = [(mark.bytes, mark.time_ns) for mark in curve.marks]
+        known = [(size, Interval(time.value, time.low, time.high, 0, None)) for size, time in times]
+        added = sizes_to_add(known, grain_bytes=self.grains.get(curve.pattern, 1), exact=True)
+        return not any(below_bytes < size < above_bytes for size in added)
 
     @property
     def page_bytes(self) -> int | None:
@@ -224,12 +241,22 @@ def read_run(run: Run) -> Reading:
         warnings=run.warnings,
         grains=run.info.plan.get("grains", {}),
         refined_s=run.info.plan["time_s"] if run.info.plan.get("exact") else None,
+        precise=_precise(run),
         samples=functools.partial(
             _samples, [(series, visits) for series, visits in summarized if _place(series) not in crowded]
         ),
         matrices=tuple(pair_matrices(run)),
         loggp=tuple(loggp_of(run)),
     )
+
+
+def _precise(run: Run) -> frozenset[Key]:
+    found: dict[Key, bool] = {}
+    for series in run.series:
+        point = series.point
+        key = point.transport, point.pattern, point.ranks, point.options
+        found[key] = found.get(key, True) and series.status is PointStatus.PRECISE
+    return frozenset(key for key, is_precise in found.items() if is_precise)
 
 
 def _place(series: Series) -> Place:
@@ -269,9 +296,9 @@ def _curves(
     summarized: Iterable[tuple[Series, Summarized]], states: Mapping[Place, State], crowded: set[Place]
 ) -> tuple[list[Curve], list[Point]]:
     """The curves in the order of the plan, and the points that have no interval in their state."""
-    marks: dict[tuple[str, str, int, Options], list[Mark]] = {}
-    counters: dict[tuple[str, str, int, Options], dict[str, tuple[float, ...]]] = {}
-    algorithms: dict[tuple[str, str, int, Options], str | None] = {}
+    marks: dict[Key, list[Mark]] = {}
+    counters: dict[Key, dict[str, tuple[float, ...]]] = {}
+    algorithms: dict[Key, str | None] = {}
     unsure: list[Point] = []
     for series, visits in summarized:
         point = series.point
@@ -408,12 +435,25 @@ def _samples(
 
 def started_once(run: Run) -> str:
     """What the intervals of a run of one launch do not hold, and how to see it; "" of a run of several."""
-    if len({launch.index for launch in run.launches.values()}) != 1:
+    return _started_few_times(run) if _starts(run) == 1 else ""
+
+
+def _started_few_times(run: Run) -> str:
+    """What the intervals of a run of few launches do not hold, and how to see it; "" where launches are enough."""
+    starts = _starts(run)
+    if not 0 < starts < _INTERVAL_MIN:
         return ""
-    return (
-        "Every job was started once: what changes from start to start (where memory lies, which path a library "
-        f"takes) is in no interval. To see it, {more_launches(run.id, run.info, _INTERVAL_MIN)}."
+    changing = "what changes from start to start (where memory lies, which path a library takes)"
+    unseen = (
+        f"Every job was started once: {changing} is in no interval."
+        if starts == 1
+        else f"Intervals are over visits, for over launches they take {_INTERVAL_MIN}: {changing} is in none of them."
     )
+    return f"{unseen} To see it, {more_launches(run.id, run.info, _INTERVAL_MIN)}."
+
+
+def _starts(run: Run) -> int:
+    return len({launch.index for launch in run.launches.values()})
 
 
 def _notes(run: Run, unsure: Sequence[Point], curves: Sequence[Curve]) -> Iterable[str]:
@@ -425,9 +465,9 @@ def _notes(run: Run, unsure: Sequence[Point], curves: Sequence[Curve]) -> Iterab
             f"The run was measured by hockney {run.info.version} and is read by {__version__}: definitions may have "
             "changed in between."
         )
-    once = started_once(run)
-    if once:
-        yield once
+    few = _started_few_times(run)
+    if few:
+        yield few
     of_transport = {launch.transport: launch.library for launch in run.launches.values()}
     yield from dict.fromkeys(
         f"{setting.variable} was set to '{setting.value}', which can't be read as a size here: where {name} lies in "

@@ -6,7 +6,7 @@ from bisect import bisect_left
 
 from hockney.explain.curve import Curve, Reading, finding_about
 from hockney.explain.finding import Finding, Found, Lacking
-from hockney.explain.shape import curves_of_shapes, segments_of
+from hockney.explain.shape import SHAPES, curves_of_shapes, no_curve, segments_of
 from hockney.explain.switches import documented_of
 from hockney.explain.thresholds import Threshold, sources_of
 from hockney.fit import JUMP, SegmentFit
@@ -19,7 +19,10 @@ def without_trace(reading: Reading) -> Found:
 
     Where some builds only have a size, seeing nothing tells no more than that this may be another build.
     """
-    known = [(curve, documented_of(curve, reading)) for curve in curves_of_shapes(reading)]
+    curves = curves_of_shapes(reading)
+    if not curves:
+        return no_curve(SHAPES)
+    known = [(curve, documented_of(curve, reading)) for curve in curves]
     if not any(thresholds for _, thresholds in known):
         return Lacking("no size is documented of any transport here")
     return [found for curve, thresholds in known if (found := _unseen(curve, thresholds)) is not None]

@@ -7,6 +7,7 @@ import statistics
 from hockney.explain.curve import Reading, finding_about
 from hockney.explain.finding import Evidence, Finding, Found, Lacking, ratio, ratio_text
 from hockney.explain.pairs import Outlier, outlier_text, why_no_matrix
+from hockney.explain.shape import no_curve
 from hockney.fit import Estimate
 from hockney.stats import median
 from hockney.units import counted, format_bytes, format_ns
@@ -119,10 +120,13 @@ def yields(reading: Reading) -> Found:
 
 def above_floor(reading: Reading) -> Found:
     """A short message that takes unusually many times the floor."""
+    curves = reading.of("pingpong")
+    if not curves:
+        return no_curve(("pingpong",))
     if not reading.floors:
-        return Lacking("no floor was measured beside short messages")
+        return Lacking(f"needs a floor beside a ping-pong of {_SHORT_BYTES} B or less")
     found = []
-    for curve in reading.of("pingpong"):
+    for curve in curves:
         floor = reading.floors.get(curve.place)
         usual = _USUAL.get(curve.transport.partition("@")[0])
         short = [mark for mark in curve.marks if 0 < mark.bytes <= _SHORT_BYTES]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from hockney.explain.curve import Curve, Mark, Place, Reading, finding_about
 from hockney.explain.finding import (
@@ -21,7 +21,7 @@ from hockney.fit import Estimate, NoFit, Segment, SegmentFit, fit_line, fit_segm
 from hockney.units import format_bytes, format_ns, format_rate
 
 # A curve's shape is that of its transport, so of each transport the first of these that it has is looked at.
-_SHAPES = ("pingpong", "putpong", "oneway", "pairs", "put", "get", "putring")
+SHAPES = ("pingpong", "putpong", "oneway", "pairs", "put", "get", "putring")
 _BLIP = 0.05
 _FALL = 0.10
 _ALIKE = 0.03
@@ -74,7 +74,7 @@ def page_blip(reading: Reading) -> Found:
         return Lacking("the page size of the machine is not known")
     triples = [(curve, *three) for curve in curves_of_shapes(reading) if (three := _around(curve, page)) is not None]
     if not triples:
-        return Lacking(f"needs a curve with the page size, {format_bytes(page)}, and a size on either side within 4x")
+        return lacking_shape(reading, f"with the page size, {format_bytes(page)}, and a size on either side within 4x")
     return [found for curve, before, at, after in triples if (found := _blip(curve, before, at, after)) is not None]
 
 
@@ -113,67 +113,11 @@ def _blip(curve: Curve, before: Mark, at: Mark, after: Mark) -> Finding | None:
     )
 
 
-def cache_falls(reading: Reading) -> Found:
-    """A best rate beyond a cache that is below the one within."""
-    if not reading.caches:
-        return Lacking("the caches of the machine are not known")
-    curves = reading.of("oneway", "twoway", "pairs", "pingpong", "put", "get", "stream")
-    pairs = [
-        (curve, level, size, *both)
-        for curve in curves
-        for level, size in reading.caches
-        if (both := _either_side(curve, size)) is not None
-    ]
-    if not pairs:
-        largest = max((curve.sizes[-1] for curve in curves), default=0)
-        last = reading.caches[-1]
-        return Lacking(
-            f"needs sizes within and beyond a cache: the longest message is of {format_bytes(largest)}, the L{last[0]} "
-            f"holds {format_bytes(last[1])}"
-        )
-    return [
-        _fall(curve, level, size, within, beyond)
-        for curve, level, size, within, beyond in pairs
-        if is_above(within[1], beyond[1]) and within[1].value > (1 + _FALL) * beyond[1].value
-    ]
-
-
-Rated = tuple[int, Estimate]
-
-
-def _either_side(curve: Curve, cache_bytes: int) -> tuple[Rated, Rated] | None:
-    """The best rates within a cache and beyond it, from sizes that are sure to lie there, with their sizes."""
-    within = _best(curve.marks, cache_bytes // 8, cache_bytes // 2)
-    beyond = _best(curve.marks, 2 * cache_bytes, 8 * cache_bytes)
-    return None if within is None or beyond is None else (within, beyond)
-
-
-def _best(marks: Iterable[Mark], low: int, high: int) -> Rated | None:
-    rated = [(mark.bytes, rate) for mark in marks if low <= mark.bytes <= high and (rate := mark.rate_bytes_per_s)]
-    return max(rated, key=lambda one: one[1].value) if rated else None
-
-
-def _fall(curve: Curve, level: int, cache_bytes: int, within: Rated, beyond: Rated) -> Finding:
-    fall = ratio(beyond[1], within[1])
-    return finding_about(
-        curve,
-        "bandwidth falls beyond a cache",
-        sentence=(
-            f"The rate of {curve.name} falls from {format_rate(within[1].value)} at {format_bytes(within[0])} to "
-            f"{format_rate(beyond[1].value)} at {format_bytes(beyond[0])}, {1 - fall.value:.0%}: between them lies the "
-            f"L{level} cache, {format_bytes(cache_bytes)}."
-        ),
-        effect=1 - fall.value,
-        sizes_bytes=(within[0], beyond[0]),
-        evidence=(Evidence("within", within[1], "B/s"), Evidence("beyond", beyond[1], "B/s")),
-    )
-
-
 def flat(reading: Reading) -> Found:
     """Sizes up to which a message takes as long as the shortest."""
     curves = [curve for curve in curves_of_shapes(reading) if len(curve.marks) >= 3]
     if not curves:
-        return Lacking("needs a curve of three sizes or more")
+        return lacking_shape(reading, "of three sizes or more")
     found: dict[tuple[str, str], Finding] = {}
     for curve in curves:
         finding = _level(curve) or _plateau(curve)
@@ -243,13 +187,28 @@ def _plateau(curve: Curve) -> Finding | None:
 def curves_of_shapes(reading: Reading) -> list[Curve]:
     """The curves whose shape is looked at: of each place those of the first pattern that it has."""
     places: dict[Place, list[Curve]] = {}
-    for curve in reading.of(*_SHAPES):
+    for curve in reading.of(*SHAPES):
         places.setdefault(curve.place, []).append(curve)
     return [curve for found in places.values() for curve in _first_pattern(found)]
 
 
+def lacking_shape(reading: Reading, what: str) -> Lacking:
+    """Why no shape could be looked at: there is no curve that has one, or none that is `what` is needed."""
+    return Lacking(f"needs a curve {what}") if curves_of_shapes(reading) else no_curve(SHAPES)
+
+
+def no_curve(patterns: Sequence[str]) -> Lacking:
+    """There is no curve of any of these patterns."""
+    return Lacking(f"needs a curve of {_either(patterns)}, and there is none here")
+
+
+def _either(names: Sequence[str]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} or {last}" if first else last
+
+
 def _first_pattern(found: Sequence[Curve]) -> Iterator[Curve]:
-    first = min(found, key=lambda curve: _SHAPES.index(curve.pattern)).pattern
+    first = min(found, key=lambda curve: SHAPES.index(curve.pattern)).pattern
     return (curve for curve in found if curve.pattern == first and curve.marks)
 
 

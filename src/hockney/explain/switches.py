@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from hockney.explain.curve import Curve, Reading, finding_about
 from hockney.explain.finding import (
     Evidence,
     Finding,
     Found,
-    Lacking,
     is_above,
     negative,
     ratio,
     ratio_text,
     time_text,
 )
-from hockney.explain.shape import curves_of_shapes, segments_of
+from hockney.explain.shape import curves_of_shapes, lacking_shape, segments_of
 from hockney.explain.thresholds import Threshold, sources_of, thresholds_of
-from hockney.explain.together import Judgement, judge, leaping_states, leaps
+from hockney.explain.together import Judgement, in_all, is_sharp, judge, leaping_states, leaps
 from hockney.fit import JUMP, SegmentFit, Switch
 from hockney.units import BYTES_MAX, bytes_word, counted, format_bytes, format_ns, format_two_sizes
 
+_JUMPS = ("protocol switch", "jump")
 _SIZES_MIN = 6
 _BEND = 0.25
 _HEIGHT = 3.0  # a jump that is not known to such a factor has no height
+_CLOSE = 1.125  # such neighbours' own documented sizes may be a jump's: what a library adds to a message is not known
 _DOCUMENTED = 2  # a documented size says what a switch is if its place is known to such a factor
 
 # Within a state: the most seen was 2.4, of 8 B on tcp, whose ranks sleep while they wait (docs/explain.md).
@@ -35,15 +38,26 @@ def switches(reading: Reading) -> Found:
     """Jumps between straight segments, and what the library documents there."""
     curves = [curve for curve in curves_of_shapes(reading) if len(curve.marks) >= _SIZES_MIN]
     if not curves:
-        return Lacking("needs a curve of six sizes or more: three on either side of a switch")
-    fits = [(curve, fit) for curve in curves if isinstance(fit := segments_of(curve), SegmentFit)]
-    between = [
-        found
-        for curve, fit in fits
-        for number in range(len(fit.switches))
-        if (found := _found(curve, fit, number, reading)) is not None
-    ]
-    return [*between, *(_leap(curve, fit, leap, reading) for curve, fit in fits for leap in leaps(curve, fit))]
+        return lacking_shape(reading, "of six sizes or more: three on either side of a switch")
+    return [found for curve in curves for found in _of_curve(curve, reading)]
+
+
+def jumps_of(curve: Curve, reading: Reading) -> list[tuple[int, int]]:
+    """The neighbouring sizes of a curve between which its time is said to jump, and not for drift."""
+    jumps = [found.sizes_bytes for found in _of_curve(curve, reading) if found.kind in _JUMPS]
+    return [(below_bytes, above_bytes) for below_bytes, above_bytes in jumps]
+
+
+def _of_curve(curve: Curve, reading: Reading) -> Iterator[Finding]:
+    fit = segments_of(curve)
+    if not isinstance(fit, SegmentFit) or len(curve.marks) < _SIZES_MIN:
+        return
+    for number in range(len(fit.switches)):
+        found = _found(curve, fit, number, reading)
+        if found is not None:
+            yield found
+    for run in leaps(curve, fit):
+        yield _gradual(curve, fit, run, reading) if len(run) > 1 else _leap(curve, fit, run[0], reading)
 
 
 def _found(curve: Curve, fit: SegmentFit, number: int, reading: Reading) -> Finding | None:
@@ -82,15 +96,25 @@ def _is_borne_out(judged: Switch, fitted: Switch) -> bool:
 
 def _leap(curve: Curve, fit: SegmentFit, leap: Switch, reading: Reading) -> Finding:
     """A jump beside a size that lies on no line, as where too few lie beyond it for a line of their own."""
-    below_ns, above_ns = (curve.at(size) for size in (leap.below_bytes, leap.above_bytes))
+    how = "less for a longer message" if leap.jump_ns.value < 0 else "more than in proportion to the size"
+    return _switch(curve, fit, leap, f"{_goes(curve, leap)}, {how}: it {_height(leap)}", (), reading)
+
+
+def _gradual(curve: Curve, fit: SegmentFit, run: Sequence[Switch], reading: Reading) -> Finding:
+    """Rises from size to size, each more than in proportion: what they come to is known, no place of it."""
+    change = in_all(run)
+    jump = (
+        f"{_goes(curve, change)}, at each of {len(run)} steps more than in proportion to the size: gradually, or in "
+        f"several jumps, by {format_ns(change.jump_ns.low)} at least beyond the proportion"
+    )
+    return replace(_switch(curve, fit, change, jump, (), reading), kind="gradual rise")
+
+
+def _goes(curve: Curve, switch: Switch) -> str:
+    below_ns, above_ns = (curve.at(size) for size in (switch.below_bytes, switch.above_bytes))
     assert below_ns is not None
     assert above_ns is not None
-    how = "less for a longer message" if leap.jump_ns.value < 0 else "more than in proportion to the size"
-    jump = (
-        f"the time of {curve.name} goes from {format_ns(below_ns.value)} to {format_ns(above_ns.value)}, {how}: it "
-        f"{_height(leap)}"
-    )
-    return _switch(curve, fit, leap, jump, (), reading)
+    return f"the time of {curve.name} goes from {format_ns(below_ns.value)} to {format_ns(above_ns.value)}"
 
 
 def _switch(
@@ -100,18 +124,19 @@ def _switch(
 
     It is not called so where other sizes are documented of the transport, and none there.
     """
-    known = _known(curve, switch, reading)
+    known = _known(curve, fit, switch, reading)
+    remedy, in_vain = _refine(curve, switch, fit.steps_at(switch), reading)
     return finding_about(
         curve,
         "protocol switch" if known or not documented_of(curve, reading) else "jump",
         sentence=(
             f"Between {format_two_sizes(switch.below_bytes, switch.above_bytes)} {jump}. "
-            f"{_documented(known, switch) or _undocumented(switch, reading)}"
+            f"{_documented(known, switch) or _undocumented(switch, reading)}{in_vain}"
         ),
         effect=_least(switch),
         sizes_bytes=(switch.below_bytes, switch.above_bytes),
         evidence=(Evidence("jump", switch.jump_ns, "ns"), *sides),
-        remedy=_refine(curve, switch, fit.steps_at(switch), reading),
+        remedy=remedy,
         sources=sources_of(known),
     )
 
@@ -119,7 +144,7 @@ def _switch(
 def _doubtful(curve: Curve, fit: SegmentFit, number: int, judgement: Judgement, reading: Reading) -> Finding:
     """What two sizes differ by may be what the machine changed by between the visits to one and to the other."""
     fitted = fit.switches[number]
-    known = _known(curve, fitted, reading)
+    known = _known(curve, fit, fitted, reading)
     return finding_about(
         curve,
         "a jump that may be drift",
@@ -171,18 +196,22 @@ def _seen_together(judgement: Judgement) -> str:
 
 
 def _undocumented(switch: Switch, reading: Reading) -> str:
-    """A cache that ends there may be what looks like a switch; what is sent and what is received share it."""
+    """A cache that ends there may be what looks like a switch."""
     said = "No documented threshold of this transport is known there"
-    ends = [
-        f"the L{level} cache, {format_bytes(size)}"
-        for level, size in reading.caches
-        if switch.below_bytes <= size <= 2 * switch.above_bytes
-    ]
+    ends = [f"the L{level} cache, {format_bytes(size)}" for level, size in reading.caches if may_be_cache(switch, size)]
     return (
         f"{said}; {' and '.join(ends)}, ends at about that size, which may be all there is to it."
         if ends
         else f"{said}."
     )
+
+
+def may_be_cache(switch: Switch, cache_bytes: int) -> bool:
+    """Whether a cache may end where the time jumps; what is sent and what is received share it.
+
+    It fills little by little: what happens from one size to nearly the same is no cache's doing.
+    """
+    return not is_sharp(switch) and switch.below_bytes <= cache_bytes <= 2 * switch.above_bytes
 
 
 def _height(switch: Switch) -> str:
@@ -201,8 +230,16 @@ def documented_of(curve: Curve, reading: Reading) -> list[Threshold]:
     return list(thresholds_of(curve.transport, reading.facts, library, launcher))
 
 
-def _known(curve: Curve, switch: Switch, reading: Reading) -> list[Threshold]:
-    return [one for one in documented_of(curve, reading) if one.lies_between(switch.below_bytes, switch.above_bytes)]
+def _known(curve: Curve, fit: SegmentFit, switch: Switch, reading: Reading) -> list[Threshold]:
+    """What is documented between the two sizes; or else, where they are close, of one of them, but of no other jump."""
+    sizes = switch.below_bytes, switch.above_bytes
+    documented = documented_of(curve, reading)
+    known = [one for one in documented if one.lies_between(*sizes)]
+    if known or switch.above_bytes > _CLOSE * switch.below_bytes:
+        return known
+    beside = [one for one in documented if one.is_size_of(*sizes)]
+    others = [*fit.switches, *itertools.chain(*leaps(curve, fit))] if beside else []
+    return [one for one in beside if not any(one.lies_between(own.below_bytes, own.above_bytes) for own in others)]
 
 
 def _documented(known: Sequence[Threshold], switch: Switch) -> str:
@@ -211,20 +248,26 @@ def _documented(known: Sequence[Threshold], switch: Switch) -> str:
         return ""
     texts = "; ".join(threshold.text for threshold in known)
     if switch.above_bytes <= _DOCUMENTED * switch.below_bytes:
-        return f"Documented there: {texts}."
+        is_there = known[0].lies_between(switch.below_bytes, switch.above_bytes)
+        return f"Documented {'there' if is_there else 'right beside it'}: {texts}."
     return f"In that range lies {texts}; whether it is the switch, sizes so far apart don't tell."
 
 
-def _refine(curve: Curve, switch: Switch, steps: Sequence[tuple[int, int]], reading: Reading) -> str | None:
-    """How to find the place; None where it is known: where no wider step is left that `--refine` would look into."""
+def _refine(curve: Curve, switch: Switch, steps: Sequence[tuple[int, int]], reading: Reading) -> tuple[str | None, str]:
+    """How to find the place, or else why there is none; neither where it is known.
+
+    That is where no wider step is left that `--refine` would look into.
+    """
     grain_bytes = reading.grains.get(curve.pattern, 1)
     if all(above - below <= grain_bytes for below, above in steps):
-        return None
+        return None, ""
+    if reading.has_refined(curve, switch.below_bytes, switch.above_bytes):
+        return None, " This run has looked closer to the end and found no one place: the change is gradual."
     command = _command(curve, switch, reading)
     if reading.refined_s is not None:
-        return f"This run has not found the place: `{command}` has twice its time for it."
+        return f"This run has not found the place: `{command}` has twice its time for it.", ""
     known = "to a byte" if grain_bytes == 1 else f"to {format_bytes(grain_bytes)}, as closely as its sizes lie"
-    return f"`{command}` looks for the place, {known}."
+    return f"`{command}` looks for the place, {known}.", ""
 
 
 def _command(curve: Curve, switch: Switch, reading: Reading) -> str:
@@ -261,7 +304,7 @@ def _sides(fit: SegmentFit, number: int) -> tuple[Evidence, ...]:
 def _bend(curve: Curve, fit: SegmentFit, number: int, reading: Reading) -> Finding | None:
     """No jump that can be told from a change of slope, but bytes that cost more or less from there on."""
     switch = fit.switches[number]
-    known = _known(curve, switch, reading)
+    known = _known(curve, fit, switch, reading)
     below, above = fit.segments[number].ns_per_byte, fit.segments[number + 1].ns_per_byte
     if not (is_above(above, below) or is_above(below, above)) or below.low <= 0 or above.low <= 0:
         return None

@@ -36,7 +36,8 @@ class Threshold:
 
     `default_bytes` is the documented one. `first_bytes` is the shortest message that is sent in the other way.
     `is_of_machine` says that the size was read from the machine, where other sizes are the library's defaults;
-    `is_of_build`, that some builds only have it and it is not known whether this is one.
+    `is_of_build`, that some builds only have it and it is not known whether this is one. `unless` is what would rule
+    in its place, "" for nothing.
     """
 
     name: str
@@ -48,19 +49,28 @@ class Threshold:
     see: str
     source: str
     set: Setting | None = None
+    unless: str = ""
 
     def lies_between(self, below_bytes: int, above_bytes: int) -> bool:
         """Whether of these two sizes the greater one alone is sent in the other way."""
         return below_bytes < self.first_bytes <= above_bytes
 
+    def is_size_of(self, below_bytes: int, above_bytes: int) -> bool:
+        """Whether it is documented of one of these two sizes that the very next one is sent in the other way."""
+        return self.first_bytes in (below_bytes, above_bytes + 1)
+
     @property
     def text(self) -> str:
+        if self.set is not None and not any(name in self.set.variable for name in self.name.split(", ")):
+            # Another variable rules: neither what it overrules nor that it might is of use.
+            return f"{self.set.variable}, which this run had set to {self.set.value}: {self.meaning} (see {self.see})"
         is_own = self.source.startswith("docs/")  # hockney's, which nobody can set
         whose = " here" if self.is_of_machine else "" if is_own else " by default"
         size = f"{format_bytes(self.default_bytes)}{whose}"
         if self.set is not None:
             size = f"which this run had set to {self.set.value} ({self.set.variable}); {size}"
-        return f"{self.name}, {size}: {self.meaning} (see {self.see})"
+        unless = f", unless {self.unless}" if self.unless else ""
+        return f"{self.name}, {size}: {self.meaning}{unless} (see {self.see})"
 
 
 def thresholds_of(
@@ -89,6 +99,7 @@ def thresholds_of(
                 see=_see(row, launcher),
                 source=row["source"],
                 set=setting,
+                unless=row.get("unless", ""),
             )
 
 

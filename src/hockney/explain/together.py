@@ -11,7 +11,7 @@ comparison of two things that a third one disturbs (R. A. Fisher, The Design of 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -19,6 +19,8 @@ from hockney.explain.curve import Curve, Mark, Reading
 from hockney.explain.finding import scaled
 from hockney.fit import JUMP, Estimate, Segment, SegmentFit, Switch
 from hockney.stats import time_of
+
+_SHARP = 0.01  # of the size: a place that is known so well
 
 
 @dataclass(frozen=True)
@@ -49,14 +51,55 @@ def judge(curve: Curve, fit: SegmentFit, number: int) -> Judgement | None:
     return min(judged, key=lambda one: one.rounds)  # it may be there, where too few rounds saw both
 
 
-def leaps(curve: Curve, fit: SegmentFit) -> Iterator[Switch]:
-    """Where no line leads from one size to the next, and none of the fit's switches lies: the lines leave that out."""
+def leaps(curve: Curve, fit: SegmentFit) -> list[list[Switch]]:
+    """Where no line leads from one size to the next, and none of the fit's switches lies: the lines leave that out.
+
+    Rises between neighbours of neighbours are one change of which no one place is known, so they stand together; but
+    for one whose own place is.
+    """
+    runs: list[list[Switch]] = []
     for lower, upper in pairwise(curve.marks):
         if any(one.below_bytes <= lower.bytes and upper.bytes <= one.above_bytes for one in fit.switches):
             continue
-        leap = _leap(lower, upper)
-        if leap is not None:
-            yield leap
+        line = _line_of(fit, lower.bytes, upper.bytes)
+        leap = _leap(lower, upper, line)
+        if leap is None or (leap.relative.value > 0 and not is_sharp(leap) and _is_straight(line)):
+            continue
+        if runs and _goes_on(runs[-1][-1], leap):
+            runs[-1].append(leap)
+        else:
+            runs.append([leap])
+    return runs
+
+
+def _line_of(fit: SegmentFit, lower_bytes: int, upper_bytes: int) -> Segment | None:
+    """The segment that two sizes lie in."""
+    off = {fit.sizes_bytes[at] for at in fit.outliers}
+    within = (one for one in fit.segments if one.first_bytes <= lower_bytes and upper_bytes <= one.last_bytes)
+    return next(within, None) if off.isdisjoint((lower_bytes, upper_bytes)) else None
+
+
+def _is_straight(line: Segment | None) -> bool:
+    return line is not None and line.relative_rms <= JUMP
+
+
+def _goes_on(before: Switch, leap: Switch) -> bool:
+    both = before, leap
+    rises = all(one.relative.value > 0 and not is_sharp(one) for one in both)
+    return rises and before.above_bytes == leap.below_bytes
+
+
+def is_sharp(switch: Switch) -> bool:
+    """Whether its place is known within a small part of the size."""
+    return switch.above_bytes - switch.below_bytes < _SHARP * switch.above_bytes
+
+
+def in_all(run: Sequence[Switch]) -> Switch:
+    """What a run of neighbouring rises comes to, each by at least what is its own."""
+    rises = [one.jump_ns for one in run]
+    jump = Estimate(*(sum(getattr(one, bound) for one in rises) for bound in ("value", "low", "high")))
+    before_ns = run[0].jump_ns.value / run[0].relative.value
+    return Switch(run[0].below_bytes, run[-1].above_bytes, jump, scaled(jump, 1 / before_ns), bend=False)
 
 
 def leaping_states(reading: Reading, curve: Curve, switch: Switch) -> list[str]:
@@ -73,7 +116,7 @@ def leaping_states(reading: Reading, curve: Curve, switch: Switch) -> list[str]:
     found = []
     for other in (one.curve for one in alike if one.pair_class in classes and one.curve.state != curve.state):
         both = _marks_at(other, sizes_bytes)
-        leap = _leap(*both) if len(both) == len(sizes_bytes) else None
+        leap = _leap(both[0], both[1]) if len(both) == len(sizes_bytes) else None
         if leap is not None and leap.relative.value * switch.relative.value > 0:
             found.append(other.state)
     return list(dict.fromkeys(found))
@@ -83,14 +126,17 @@ def _marks_at(curve: Curve, sizes_bytes: tuple[int, int]) -> list[Mark]:
     return [mark for mark in curve.marks if mark.bytes in sizes_bytes]
 
 
-def _leap(lower: Mark, upper: Mark) -> Switch | None:
+def _leap(lower: Mark, upper: Mark, line: Segment | None = None) -> Switch | None:
     """A jump between two sizes of which the longer one surely takes less, or more than in proportion.
 
     A line with a start-up does neither, so none is needed to tell it. What the bytes between them cost is not known
-    then: of a fall nothing is taken off for it, of a rise anything up to the proportion.
+    then: of a fall nothing is taken off for it, of a rise anything up to the proportion. Where both lie on a `line`
+    that would begin below zero, it rises by more than that.
     """
     ratio, _ = _ratio(lower, upper)
     proportion = upper.bytes / lower.bytes if lower.bytes else math.inf
+    if line is not None and line.time_ns(lower.bytes) > 0:
+        proportion = max(proportion, line.time_ns(upper.bytes) / line.time_ns(lower.bytes))
     if ratio is None or not (ratio.high <= 1 - JUMP or ratio.low >= (1 + JUMP) * proportion):
         return None
     costs = (1.0,) if ratio.value < 1 else (1.0, proportion)

@@ -1,0 +1,93 @@
+"""Rates that fall where a message no longer fits into a cache."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from hockney.explain.curve import Curve, Mark, Reading, finding_about
+from hockney.explain.finding import Evidence, Finding, Found, Lacking, is_above, ratio
+from hockney.explain.shape import no_curve
+from hockney.explain.switches import jumps_of
+from hockney.fit import Estimate
+from hockney.units import format_bytes, format_rate
+
+_STREAMS = ("oneway", "twoway", "pairs", "pingpong", "put", "get", "stream")  # what has a rate, and no other company
+_FALL = 0.10
+
+
+def cache_falls(reading: Reading) -> Found:
+    """A best rate beyond a cache that is below the one within."""
+    if not reading.caches:
+        return Lacking("the caches of the machine are not known")
+    curves = reading.of(*_STREAMS)
+    if not curves:
+        return no_curve(_STREAMS)
+    pairs = [
+        (curve, level, size, *both)
+        for curve in curves
+        for level, size in reading.caches
+        if (both := _either_side(curve.marks, size)) is not None
+    ]
+    if not pairs:
+        largest = max(curve.sizes[-1] for curve in curves if curve.marks)
+        last = reading.caches[-1]
+        return Lacking(
+            f"needs sizes within and beyond a cache: the longest message is of {format_bytes(largest)}, the L{last[0]} "
+            f"holds {format_bytes(last[1])}"
+        )
+    return [
+        _fall(curve, level, size, own, beyond)
+        for curve, level, size, within, beyond in pairs
+        if _falls(within, beyond) and (own := _beside_jumps(curve, reading, size, within, beyond)) is not None
+    ]
+
+
+Rated = tuple[int, Estimate]
+
+
+def _either_side(marks: Sequence[Mark], cache_bytes: int) -> tuple[Rated, Rated] | None:
+    """The best rates within a cache and beyond it, from sizes that are sure to lie there, with their sizes."""
+    within = _best(marks, cache_bytes // 8, cache_bytes // 2)
+    beyond = _best(marks, 2 * cache_bytes, 8 * cache_bytes)
+    return None if within is None or beyond is None else (within, beyond)
+
+
+def _falls(within: Rated, beyond: Rated) -> bool:
+    return is_above(within[1], beyond[1]) and within[1].value > (1 + _FALL) * beyond[1].value
+
+
+def _beside_jumps(curve: Curve, reading: Reading, cache_bytes: int, within: Rated, beyond: Rated) -> Rated | None:
+    """The best rate within the cache of what is sent as beyond it; None where a jump of the time explains the fall.
+
+    After a jump that costs a start-up the rate rises again with the size; what a cache costs stays.
+    """
+    for _, above_bytes in sorted(jumps_of(curve, reading)):
+        if not within[0] < above_bytes <= beyond[0]:
+            continue
+        after = _best(curve.marks, above_bytes, max(above_bytes, cache_bytes // 2))
+        if after is None or (2 * above_bytes > cache_bytes and _falls(beyond, after)):
+            return None
+        if 2 * above_bytes <= cache_bytes:
+            within = after
+    return within if _falls(within, beyond) else None
+
+
+def _best(marks: Iterable[Mark], low: int, high: int) -> Rated | None:
+    rated = [(mark.bytes, rate) for mark in marks if low <= mark.bytes <= high and (rate := mark.rate_bytes_per_s)]
+    return max(rated, key=lambda one: one[1].value) if rated else None
+
+
+def _fall(curve: Curve, level: int, cache_bytes: int, within: Rated, beyond: Rated) -> Finding:
+    fall = ratio(beyond[1], within[1])
+    return finding_about(
+        curve,
+        "bandwidth falls beyond a cache",
+        sentence=(
+            f"The rate of {curve.name} falls from {format_rate(within[1].value)} at {format_bytes(within[0])} to "
+            f"{format_rate(beyond[1].value)} at {format_bytes(beyond[0])}, {1 - fall.value:.0%}: between them lies the "
+            f"L{level} cache, {format_bytes(cache_bytes)}."
+        ),
+        effect=1 - fall.value,
+        sizes_bytes=(within[0], beyond[0]),
+        evidence=(Evidence("within", within[1], "B/s"), Evidence("beyond", beyond[1], "B/s")),
+    )
