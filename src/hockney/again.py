@@ -7,6 +7,7 @@ import math
 import os
 import shlex
 from collections.abc import Mapping
+from typing import Any
 
 from hockney.model import RunInfo
 
@@ -35,12 +36,12 @@ def more_launches(run: int, info: RunInfo, launches: int) -> str:
     options += ["--time", f"{math.ceil(time_s * launches / planned)}s"] if time_s else []
     options += [] if info.label is None else ["--label", info.label]
     end = words.index("--") if "--" in words else len(words)
-    return f"measure run {run} anew{set_as_then(info)}: `{shlex.join([*words[:end], *options, *words[end:]])}`"
+    return f"measure run {run} anew{set_as_then(info.facts)}: `{shlex.join([*words[:end], *options, *words[end:]])}`"
 
 
-def set_as_then(info: RunInfo) -> str:
-    """`, with UCX_RNDV_THRESH=1024 set as then`: what a command needs besides, typed here and now; else empty."""
-    stored: Mapping[str, str] = info.facts.get("environment") or {}
+def set_as_then(facts: Mapping[str, Any]) -> str:
+    """`, with UCX_RNDV_THRESH=1024 set as then`: what a run's command needs besides, typed here and now; else empty."""
+    stored: Mapping[str, str] = facts.get("environment") or {}
     lacking = [f"{name}={shlex.quote(value)}" for name, value in stored.items() if os.environ.get(name) != value]
     return f", with {' and '.join(lacking)} set as then" if lacking else ""
 

@@ -101,3 +101,5 @@ def test_a_value_that_is_no_size_is_said(tmp_path: Path) -> None:
     assert any(f"{VADER} was set to 'many', which can't be read as a size here" in note for note in of.notes)
     (switch,) = [each for each in of.findings if each.kind == "jump"]
     assert "No documented threshold" in switch.sentence
+    assert switch.remedy is not None
+    assert f"with {VADER}=many set as then" in switch.remedy

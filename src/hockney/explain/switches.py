@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from hockney.again import set_as_then
 from hockney.explain.curve import Curve, Reading, finding_about
 from hockney.explain.finding import (
     Evidence,
@@ -263,11 +264,11 @@ def _refine(curve: Curve, switch: Switch, steps: Sequence[tuple[int, int]], read
         return None, ""
     if reading.has_refined(curve, switch.below_bytes, switch.above_bytes):
         return None, " This run has looked closer to the end and found no one place: the change is gradual."
-    command = _command(curve, switch, reading)
+    command, with_what = f"`{_command(curve, switch, reading)}`", set_as_then(reading.facts)
     if reading.refined_s is not None:
-        return f"This run has not found the place: `{command}` has twice its time for it.", ""
+        return f"This run has not found the place: {command}{with_what} has twice its time for it.", ""
     known = "to a byte" if grain_bytes == 1 else f"to {format_bytes(grain_bytes)}, as closely as its sizes lie"
-    return f"`{command}` looks for the place, {known}.", ""
+    return f"{command}{with_what and f'{with_what},'} looks for the place, {known}.", ""
 
 
 def _command(curve: Curve, switch: Switch, reading: Reading) -> str:
@@ -281,7 +282,8 @@ def _command(curve: Curve, switch: Switch, reading: Reading) -> str:
 
 def _together(curve: Curve, switch: Switch, reading: Reading) -> str:
     """How to have two sizes measured in the same rounds, and often enough."""
-    return f"`{_command(curve, switch, reading)}` measures them together{' for longer' if reading.refined_s else ''}."
+    longer = " for longer" if reading.refined_s else ""
+    return f"`{_command(curve, switch, reading)}`{set_as_then(reading.facts)} measures them together{longer}."
 
 
 def _reach(switch: Switch, grain_bytes: int) -> str:
