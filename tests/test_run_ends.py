@@ -37,6 +37,18 @@ def test_what_failed_stays_so_when_a_run_is_resumed(tmp_path: Path) -> None:
         assert [run.status for run in store.runs()] == [RunStatus.PARTIAL]
 
 
+def test_a_run_all_of_whose_points_failed_has_nothing_to_go_on_with(tmp_path: Path) -> None:
+    """Also while launches are left, which would have no point."""
+    path = tmp_path / "r.db"
+    call(path, "run", "pingpong", "-t", "shm", "--bytes", "8", "--time", "1ms", "--launches", "2")
+    with Store.open(path) as store:
+        store.set_status(1, Point("shm", "pingpong", 2, 8), PointStatus.FAILED, "rank 1 was killed by SIGKILL")
+        store.finish_run(1, RunStatus.INTERRUPTED)
+    again = call(path, "run", "--resume")
+    assert again.returncode == 2
+    assert "run 1 has nothing left to measure" in again.stderr
+
+
 def test_a_run_that_measures_the_harness_alone_is_not_done_when_it_goes_on(tmp_path: Path) -> None:
     path = tmp_path / "r.db"
     first = call(path, "run", "ancor", "-t", "shm", "--time", "100ms", "--precision", "0.001%")

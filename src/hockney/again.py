@@ -12,6 +12,7 @@ from typing import Any
 from hockney.model import RunInfo
 
 _REPLACED = {"--launches", "--time", "--store", "--label", "-l"}  # options of a stored command, each with a value
+_PLACE = ("LD_LIBRARY_PATH", "OMP_NUM_THREADS")  # variables of a place, not of a measurement
 
 
 def more_launches(run: int, info: RunInfo, launches: int) -> str:
@@ -42,7 +43,11 @@ def more_launches(run: int, info: RunInfo, launches: int) -> str:
 def set_as_then(facts: Mapping[str, Any]) -> str:
     """`, with UCX_RNDV_THRESH=1024 set as then`: what a run's command needs besides, typed here and now; else empty."""
     stored: Mapping[str, str] = facts.get("environment") or {}
-    lacking = [f"{name}={shlex.quote(value)}" for name, value in stored.items() if os.environ.get(name) != value]
+    lacking = [
+        f"{name}={shlex.quote(value)}"
+        for name, value in stored.items()
+        if name not in _PLACE and os.environ.get(name) != value
+    ]
     return f", with {' and '.join(lacking)} set as then" if lacking else ""
 
 

@@ -314,7 +314,8 @@ def _resume(run_id: int, catalogue: Catalogue, store: Store, display: Display) -
     launches_left = plan.launches - (begun if ended else max(0, begun - 1))  # the last one begun was cut short
     if plan.launches > 1 and launches_left < plan.launches:
         plan = replace(plan, refine=frozenset())  # the first launch has added what there is to add
-    if not (launches_left > 0 and plan.launches > 1) and all(row.status is PointStatus.PRECISE for row in measurable):
+    goes_on = launches_left > 0 and plan.launches > 1
+    if not measurable or (not goes_on and all(row.status is PointStatus.PRECISE for row in measurable)):
         raise UsageError(
             f"run {run_id} has nothing left to measure: what is not precise failed or was skipped; begin a new run"
             if len(measurable) < len(points)

@@ -359,6 +359,9 @@ def test_no_file_is_written_over_results(
     assert (tmp_path / "results.db").read_bytes() == (tmp_path / "other.db").read_bytes() == kept
     assert not (tmp_path / "results.db-wal").exists()
     assert cli("export", "1", "-o", "new.csv", *store).returncode == 0
+    for name, other in (("a", "b"), ("b", "a")):
+        (tmp_path / name).symlink_to(other)
+    assert cli("export", "1", "-o", "a", *store).returncode == 0  # a loop of links leads to no results
 
 
 def test_export_is_of_one_kind(filled_store: Path, capsys: pytest.CaptureFixture[str]) -> None:

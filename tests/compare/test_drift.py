@@ -46,7 +46,7 @@ def test_a_run_that_changed_by_half_as_much_decides_nothing(store: Store, first_
     else:
         assert change.verdict is Verdict.UNDECIDED
         assert change.reason is not None
-        assert change.reason.startswith(f"run {runs[1]} changed by about as much between two of its launches")
+        assert change.reason.startswith(f"run {runs[1]} itself changed by half of the difference, or more, between two")
 
 
 def test_runs_in_the_other_order_have_the_other_answer(store: Store) -> None:

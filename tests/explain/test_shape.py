@@ -388,6 +388,19 @@ def test_a_fall_that_a_jump_explains_is_no_caches(
     assert [one.sizes_bytes for one in falls] == told
 
 
+def test_a_jump_that_is_not_told_explains_no_fall() -> None:
+    """Jumps are told of one pattern of a place; what another one loses stands at the cache, or nowhere."""
+    sizes = (8, 512, 4096, 32768, *(131072 << n for n in range(7)))
+    facts = {"topology": {"caches": [{"level": 2, "kind": "unified", "size_bytes": 1 << 20}]}}
+    smooth = curve(line(500, 0.05), sizes=sizes)
+    jumps = curve(
+        lambda size: 300 + 0.05 * size if size <= 1 << 19 else 60_000 + 0.07 * size, sizes=sizes, pattern="oneway"
+    )
+    (fall,) = found("a bandwidth that falls beyond a cache", reading(smooth, jumps, facts=facts))
+    assert "oneway" in fall.sentence
+    assert found("a bandwidth that falls beyond a cache", reading(jumps, facts=facts)) == []
+
+
 def test_a_rate_that_only_grows_does_not_fall() -> None:
     assert found("a bandwidth that falls beyond a cache", reading(curve(pattern="oneway"))) == []
 

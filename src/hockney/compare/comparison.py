@@ -36,6 +36,7 @@ _OVERLAP = (
     "may change from minute to minute; measure both runs once more, in turns"
 )
 _STEP_LEAST = 2  # launches on either side of a step
+_GAP_SPREADS = 2.0
 
 
 @dataclass(frozen=True)
@@ -381,19 +382,21 @@ def _visits_agree(pair: _Pair, verdict: Verdict) -> bool:
 def _stepped(pair: _Pair, ratio: float, runs: tuple[int, int]) -> str | None:
     """Why a run says nothing that changed by half as much, or more, while it was measured; None if neither did.
 
-    That is a step between two of its launches, with all before it on one side and all after it on the other.
+    That is a gap between all launches before some moment and all after it, twice as wide as either of the two spreads:
+    else a few launches in no order of time would have one too often.
     """
     enough = abs(math.log(ratio)) / 2
     for stratum in pair.strata:
         for run, launches in zip(runs, (stratum.base_ns, stratum.new_ns), strict=True):
             in_order = [median_ns for _, median_ns in sorted(_medians(launches).items())]
             for cut in range(_STEP_LEAST, len(in_order) - _STEP_LEAST + 1):
-                early, late = in_order[:cut], in_order[cut:]
-                step = abs(math.log(statistics.median(late) / statistics.median(early)))
-                if step >= enough and (max(early) < min(late) or max(late) < min(early)):
+                lower, upper = sorted((in_order[:cut], in_order[cut:]), key=statistics.median)
+                gap = math.log(min(upper) / max(lower))
+                spread = max(math.log(max(side) / min(side)) for side in (lower, upper))
+                if gap >= max(enough, _GAP_SPREADS * spread):
                     return (
-                        f"run {run} changed by about as much between two of its launches, and the machine may have "
-                        "done so again: measure both runs once more, in turns"
+                        f"run {run} itself changed by half of the difference, or more, between two of its launches, "
+                        "and the machine may have done so again: measure both runs once more, in turns"
                     )
     return None
 

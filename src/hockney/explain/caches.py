@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from hockney.explain.curve import Curve, Mark, Reading, finding_about
 from hockney.explain.finding import Evidence, Finding, Found, Lacking, is_above, ratio
-from hockney.explain.shape import no_curve
+from hockney.explain.shape import curves_of_shapes, no_curve
 from hockney.explain.switches import jumps_of
 from hockney.fit import Estimate
 from hockney.units import format_bytes, format_rate
@@ -59,8 +59,11 @@ def _falls(within: Rated, beyond: Rated) -> bool:
 def _beside_jumps(curve: Curve, reading: Reading, cache_bytes: int, within: Rated, beyond: Rated) -> Rated | None:
     """The best rate within the cache of what is sent as beyond it; None where a jump of the time explains the fall.
 
-    After a jump that costs a start-up the rate rises again with the size; what a cache costs stays.
+    After a jump that costs a start-up the rate rises again with the size; what a cache costs stays. Only a jump that is
+    told may take its place.
     """
+    if curve not in curves_of_shapes(reading):
+        return within
     for _, above_bytes in sorted(jumps_of(curve, reading)):
         if not within[0] < above_bytes <= beyond[0]:
             continue

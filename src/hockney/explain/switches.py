@@ -263,7 +263,10 @@ def _refine(curve: Curve, switch: Switch, steps: Sequence[tuple[int, int]], read
     if all(above - below <= grain_bytes for below, above in steps):
         return None, ""
     if reading.has_refined(curve, switch.below_bytes, switch.above_bytes):
-        return None, " This run has looked closer to the end and found no one place: the change is gradual."
+        return None, (
+            " This run has looked closer, and `--refine` would add no size here: the change is gradual, or the sizes "
+            "are near to each other already. Name those in between with `--bytes` to see."
+        )
     command, with_what = f"`{_command(curve, switch, reading)}`", set_as_then(reading.facts)
     if reading.refined_s is not None:
         return f"This run has not found the place: {command}{with_what} has twice its time for it.", ""

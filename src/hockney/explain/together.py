@@ -20,6 +20,7 @@ from hockney.explain.finding import scaled
 from hockney.fit import JUMP, Estimate, Segment, SegmentFit, Switch
 from hockney.stats import time_of
 
+_STRAIGHT_SIZES = 4
 _SHARP = 0.01  # of the size: a place that is known so well
 
 
@@ -80,7 +81,8 @@ def _line_of(fit: SegmentFit, lower_bytes: int, upper_bytes: int) -> Segment | N
 
 
 def _is_straight(line: Segment | None) -> bool:
-    return line is not None and line.relative_rms <= JUMP
+    """Known by more sizes than any steep step may have by chance."""
+    return line is not None and line.sizes >= _STRAIGHT_SIZES and line.relative_rms <= JUMP
 
 
 def _goes_on(before: Switch, leap: Switch) -> bool:

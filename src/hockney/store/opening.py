@@ -208,7 +208,7 @@ def results_file_of(path: Path) -> Path | None:
 
     It must not be open here: see _refuse_short.
     """
-    for name in dict.fromkeys((path, path.resolve())):
+    for name in dict.fromkeys((path, Path(os.path.realpath(path)))):
         for one in (name, name.with_name(_COMPANION.sub("", name.name) or name.name)):
             head = b""
             with contextlib.suppress(OSError):
