@@ -167,6 +167,18 @@ def test_a_variant_of_what_is_missing_is_left_out_of_a_suite_but_not_of_a_wish()
         make_plan(suite(pattern="pingpong"), Wishes(transports=("pvm:raw",)), CATALOGUE, 2)
 
 
+def test_a_family_of_which_no_library_works_is_told_with_the_reason() -> None:
+    broken = Missing("mpi@lam-7.1", "gcc cannot compile it: mpi.h is not there", "repair or remove this library")
+    others = {name: info for name, info in CATALOGUE.transports.items() if not name.startswith("mpi")}
+    none = replace(CATALOGUE, transports=others, missing=(broken,))
+    with pytest.raises(UsageError, match=r"mpi is not here: gcc cannot compile it: mpi\.h is not there; repair or"):
+        make_plan(suite(pattern="pingpong"), Wishes(transports=("mpi",)), none, 2)
+    one = replace(CATALOGUE, missing=(broken,))
+    assert make_plan(suite(pattern="pingpong"), Wishes(transports=("mpi",)), one, 2).points
+    with pytest.raises(UsageError, match=r"mpi@lam is not here: gcc cannot compile it"):
+        make_plan(suite(pattern="pingpong"), Wishes(transports=("mpi@lam",)), one, 2)
+
+
 def test_an_unknown_pattern_is_asked_back() -> None:
     with pytest.raises(UsageError, match="unknown pattern 'pingpog': did you mean 'pingpong'"):
         make_plan(suite(pattern="pingpog"), Wishes(), CATALOGUE, cpus=2)

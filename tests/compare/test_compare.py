@@ -318,6 +318,8 @@ def test_a_library_of_another_version_is_the_same_series(store: Store) -> None:
         ("MPICH 4.0.2 (ch4:ucx)", "MPICH 4.0.2 (ch4:ofi)", True),
         ("MPICH 4.0.2", "MPICH 4.0.3 (ch4:ucx)", True),
         ("MPICH 4.0.2 (ch4:ucx)", "MPICH 4.0.3 (ch4:ucx)", True),
+        ("Open MPI 4.1.4", "Open MPI 4.1.4 (ob1:vader:cma tcp)", False),
+        ("Open MPI 4.1.4 (ob1:vader:cma tcp)", "Open MPI 4.1.4 (ob1:tcp)", True),
     ],
 )
 def test_a_device_that_only_one_run_tells_is_no_difference(

@@ -133,6 +133,25 @@ def test_every_pattern_on_every_mpi(mpi: Mpi) -> None:
                 assert answer.verified is (pattern != "barrier")
 
 
+@pytest.mark.parametrize(
+    ("chosen", "path"),
+    [
+        ({}, "ob1:vader"),  # the copy by the kernel may be forbidden
+        ({"OMPI_MCA_btl_vader_single_copy_mechanism": "none"}, "ob1:vader tcp"),
+        ({"OMPI_MCA_btl": "self,tcp"}, "ob1:tcp"),
+    ],
+    ids=["by itself", "two copies", "tcp"],
+)
+def test_an_open_mpi_tells_what_carries_the_bytes(chosen: dict[str, str], path: str) -> None:
+    mpis = [mpi for mpi in MPIS if mpi.id.startswith("mpi@openmpi-4.")]
+    if not mpis:
+        pytest.skip("Open MPI 4 is not here")
+    plain = job(mpis[0])
+    with WorkerSession(Launch(plain.launcher, plain.argv, {**plain.environment, **chosen})) as session:
+        told = session.hello().library.removeprefix(mpis[0].name)
+    assert told.startswith(f" ({path}") if not chosen else told == f" ({path})"
+
+
 @EVERY_MPI
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_an_allreduce_of_the_librarys_own_and_of_its_parts(mpi: Mpi, ranks: int) -> None:

@@ -42,7 +42,8 @@ _FACTS = {
 _DISTURBING = ("load", "steal")  # kinds of warnings
 _STOPPED = (RunStatus.INTERRUPTED, RunStatus.KILLED)
 
-_DEVICE = re.compile(r" \(ch\d[^)]*\)")  # in a library's name: `MPICH 4.0.2 (ch4:ucx)`
+# In a library's name: `MPICH 4.0.2 (ch4:ucx)`, `Open MPI 4.1.4 (ob1:vader:cma tcp)`.
+_DEVICE = re.compile(r" \((?:ch\d|ob1|cm|ucx)\b[^)]*\)")
 
 
 def differences(base: StoredRun, new: StoredRun, renamed: Mapping[str, str]) -> tuple[Difference, ...]:
@@ -121,7 +122,7 @@ def _of_launches(base: StoredRun, new: StoredRun, renamed: Mapping[str, str]) ->
 
 
 def _are_same(before: str, after: str) -> bool:
-    """Also where only one of them tells MPICH's device: hockney did not always ask for it."""
+    """Also where only one of them tells what carries the bytes: hockney did not always ask for it."""
     return before == after or before == _DEVICE.sub("", after) or _DEVICE.sub("", before) == after
 
 

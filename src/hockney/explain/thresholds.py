@@ -14,7 +14,7 @@ from hockney.explain.data import rows_of
 from hockney.units import format_bytes, parse_bytes
 
 _VERSION = re.compile(r"-(\d+(?:\.\d+)*)")
-_DEVICE = re.compile(r"^MPICH \S+ \((.+)\)$")  # the worker's name of the library: `MPICH 4.0.2 (ch4:ucx)`
+_DEVICE = re.compile(r"^(?:MPICH|Open MPI) \S+ \((.+)\)$")  # the worker's name: `MPICH 4.0.2 (ch4:ucx)`
 # What is read as a size: MPICH reads the digits alone, and a number that begins with 0 is octal to Open MPI.
 _SIZE = re.compile(r"0|[1-9]\d*([KMG]B?)?", re.IGNORECASE)
 _DIGITS_ONLY = "MPIR_CVAR_"
@@ -36,8 +36,8 @@ class Threshold:
 
     `default_bytes` is the documented one. `first_bytes` is the shortest message that is sent in the other way.
     `is_of_machine` says that the size was read from the machine, where other sizes are the library's defaults;
-    `is_of_build`, that some builds only have it and it is not known whether this is one. `unless` is what would rule
-    in its place, "" for nothing.
+    `is_of_build`, that only some builds have or use it and it is not known whether this is one. `unless` is what would
+    rule in its place, "" for nothing.
     """
 
     name: str
@@ -78,8 +78,8 @@ def thresholds_of(
 ) -> Iterator[Threshold]:
     """What is documented of a transport, in the version that its name carries.
 
-    `facts` are those of the run, `library` is what the worker called the library, with the device of an MPICH (runs of
-    earlier versions don't tell it), and `launcher` what started its jobs. A size that the run had set to what can't be
+    `facts` are those of the run, `library` is what the worker called the library, with what of it carries the bytes (runs
+    of earlier versions don't tell it), and `launcher` what started its jobs. A size that the run had set to what can't be
     read is not known, so it is none.
     """
     for row in _rows(transport, library):
@@ -95,7 +95,7 @@ def thresholds_of(
                 first_bytes=size_bytes - row.get("header_bytes", 0) + (row["changes"] == "longer"),
                 is_of_machine="fact" in row,
                 is_of_build=is_of_build,
-                meaning=f"in builds with {device}, {row['meaning']}" if is_of_build else row["meaning"],
+                meaning=f"with {device}, {row['meaning']}" if is_of_build else row["meaning"],
                 see=_see(row, launcher),
                 source=row["source"],
                 set=setting,

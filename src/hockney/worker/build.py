@@ -36,7 +36,7 @@ _COMPILE_LIMIT_S = 300
 # Sources that only one family links; each of the other transports belongs to the native one.
 _FAMILY_SOURCES = {
     "native": ("local.c",),
-    "mpi": tuple(f"transports/mpi{part}.c" for part in ("", "_modes", "_persistent", "_rma", "_start")),
+    "mpi": tuple(f"transports/mpi{part}.c" for part in ("", "_modes", "_name", "_persistent", "_rma", "_start")),
     "pvm": ("local.c", "pvm_daemon.c", "transports/pvm.c"),
     "shmem": ("transports/shmem.c", "transports/shmem_start.c"),
 }

@@ -175,7 +175,7 @@ class Catalogue:
         found: dict[str, TransportInfo] = {}
         for word in words:
             meant = [info for info in self.transports.values() if matches(word, info.name)]
-            lack = None if meant else self.lack(word)
+            lack = self.lack(word)
             if lack is not None:
                 raise UsageError(f"{word} is not here: {lack.why}; {lack.how}")
             if not meant and "@" in word and not any(matches(word.partition(":")[0], name) for name in self.transports):
@@ -196,9 +196,14 @@ class Catalogue:
         return ", ".join(like or dict.fromkeys(f"{name.partition('@')[0]}@…" for name in here)) or "none"
 
     def lack(self, word: str) -> Missing | None:
-        """What is missing here and keeps `word` from naming a transport: itself, or the whole family of `pvm:raw`."""
-        names = (word, word.partition(":")[0])
-        return next((one for one in self.missing if one.name in names), None)
+        """What is missing here and keeps `word` from naming a transport: itself, or the whole family of `pvm:raw`.
+
+        Of `mpi` it is the first library that was found and can't be used.
+        """
+        if any(matches(word, name) for name in self.transports):
+            return None
+        words = (word, word.partition(":")[0])
+        return next((one for one in self.missing if any(matches(each, one.name) for each in words)), None)
 
     def obstacle(
         self,

@@ -3,7 +3,6 @@
  * The timed hooks are the plain calls of any MPI program on a communicator of our own; nothing else may stand in
  * them, because the worker promises to stay within 2 % of a bare ping-pong. */
 #include <mpi.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -116,53 +115,8 @@ hk_status_t hk_mpi_reduce(hk_ctx_t *ctx, int root, const void *out, void *in, si
 
 /* ---- open and close --------------------------------------------------------------------------------------------- */
 
-/* The first version number in text ("v4.1.4, package: …" gives "4.1.4"); empty if there is none. */
-static void copy_version(const char *text, char *version, size_t room)
-{
-    const char *at = text + strcspn(text, "0123456789\n");
-    snprintf(version, room, "%.*s", (int)strcspn(at, " ,\t\r\n"), at);
-}
-
-/* MPICH's device in brackets, " (ch4:ucx)"; empty where nothing is said of one. */
-static void copy_device(const char *said, char *device, size_t room)
-{
-    static const char mark[] = "MPICH Device:";
-    const char *at = strstr(said, mark);
-    device[0] = '\0';
-    if (at != NULL) {
-        at += strlen(mark);
-        at += strspn(at, " \t");
-        snprintf(device, room, " (%.*s)", (int)strcspn(at, "\r\n"), at);
-    }
-}
-
-/* What a library says of itself, cut to name, version and device: its own text can be two thousand characters long. */
-static void name_library(const char *said, char *name_p, size_t room)
-{
-    static const struct {
-        const char *mark, *name;
-    } known[] = {
-        {"Open MPI v", "Open MPI"},     {"Intel(R) MPI Library", "Intel MPI"}, {"MVAPICH2 Version", "MVAPICH2"},
-        {"MVAPICH Version", "MVAPICH"}, {"CRAY MPICH version", "Cray MPICH"},  {"MPICH Version", "MPICH"},
-    };
-    char version[32];
-    char device[40];
-    copy_device(said, device, sizeof device);
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-        const char *at = strstr(said, known[i].mark);
-        if (at != NULL) {
-            copy_version(at + strlen(known[i].mark), version, sizeof version);
-            snprintf(name_p, room, "%s %s%s", known[i].name, version, device);
-            return;
-        }
-    }
-    snprintf(name_p, room, "%.*s", (int)strcspn(said, "\r\n"), said);
-}
-
 hk_status_t hk_mpi_open(const hk_job_t *job, const hk_transport_t *tp, size_t ctx_bytes, hk_ctx_t **ctx_p)
 {
-    char said[MPI_MAX_LIBRARY_VERSION_STRING] = "unknown MPI";
-    int said_len = 0;
     hk_mpi_t *ctx = calloc(1, ctx_bytes);
     if (ctx == NULL) {
         hk_log(job->rank, "%s: no memory for a context", tp->name);
@@ -175,8 +129,7 @@ hk_status_t hk_mpi_open(const hk_job_t *job, const hk_transport_t *tp, size_t ct
         return hk_mpi_failed(job->rank, "MPI_Comm_dup", code);
     }
     MPI_Comm_set_errhandler(ctx->comm, MPI_ERRORS_RETURN);
-    MPI_Get_library_version(said, &said_len);
-    name_library(said, ctx->library, sizeof ctx->library);
+    hk_mpi_name(ctx->library, sizeof ctx->library);
     *ctx_p = &ctx->base;
     return HK_OK;
 }

@@ -12,7 +12,7 @@
 #pragma GCC diagnostic ignored "-Wstringop-overflow"
 #endif
 
-enum { HK_MPI_TAG = 1, HK_MPI_LIBRARY_MAX = 96 };
+enum { HK_MPI_TAG = 1, HK_MPI_LIBRARY_MAX = 128 };
 
 /* Variants embed it as the first member of their own. */
 typedef struct hk_mpi {
@@ -36,6 +36,9 @@ hk_status_t hk_mpi_failed(int rank, const char *call, int code);
 hk_status_t hk_mpi_open(const hk_job_t *job, const hk_transport_t *tp, size_t ctx_bytes, hk_ctx_t **ctx_p);
 void hk_mpi_close(hk_ctx_t *ctx);
 const char *hk_mpi_library(const hk_ctx_t *ctx);
+
+/* The library's name, version and, in brackets, what of it carries the bytes. */
+void hk_mpi_name(char *name_p, size_t room);
 
 hk_status_t hk_mpi_send(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes);
 hk_status_t hk_mpi_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes);

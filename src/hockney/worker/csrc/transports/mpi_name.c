@@ -1,0 +1,223 @@
+/* What an MPI library is called, and what of it carries the bytes: "MPICH 4.0.2 (ch4:ucx)", "Open MPI 4.1.4
+ * (ob1:vader:cma tcp)". Asked once, when a job starts; its own text can be two thousand characters long. */
+#include <mpi.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "mpi_hooks.h"
+
+/* The first version number in text ("v4.1.4, package: …" gives "4.1.4"); empty if there is none. */
+static void copy_version(const char *text, char *version, size_t room)
+{
+    const char *at = text + strcspn(text, "0123456789\n");
+    snprintf(version, room, "%.*s", (int)strcspn(at, " ,\t\r\n"), at);
+}
+
+/* MPICH's device in brackets, " (ch4:ucx)"; empty where nothing is said of one. */
+static void copy_device(const char *said, char *device, size_t room)
+{
+    static const char mark[] = "MPICH Device:";
+    const char *at = strstr(said, mark);
+    device[0] = '\0';
+    if (at != NULL) {
+        at += strlen(mark);
+        at += strspn(at, " \t");
+        snprintf(device, room, " (%.*s)", (int)strcspn(at, "\r\n"), at);
+    }
+}
+
+/* ---- Open MPI: the components that are left when it has chosen -------------------------------------------------- */
+
+#if defined(OPEN_MPI) && MPI_VERSION >= 3
+
+enum { NAME_MAX_LEN = 16, BTLS_MAX = 8 };
+
+typedef struct {
+    char name[NAME_MAX_LEN];
+    bool is_of_host; /* shared memory: rules between ranks of one host, as Open MPI's own exclusivity has it */
+} btl_t;
+
+typedef struct {
+    char pml[NAME_MAX_LEN]; /* who sends messages: ob1 over the btls, cm over the mtl, ucx */
+    char mtl[NAME_MAX_LEN];
+    char copy[NAME_MAX_LEN]; /* how shared memory copies a long message once: cma, knem, xpmem; empty if it doesn't */
+    btl_t btls[BTLS_MAX];
+    size_t btl_count;
+} path_t;
+
+/* Of "btl_vader_exclusivity" with the framework "btl_" the component, "vader"; empty if it is not of the framework. */
+static void copy_component(const char *variable, const char *framework, char *name)
+{
+    const size_t len = strlen(framework);
+    name[0] = '\0';
+    if (strncmp(variable, framework, len) == 0 && strchr(variable + len, '_') != NULL) {
+        const char *at = variable + len;
+        const int end = (int)strcspn(at, "_");
+        snprintf(name, NAME_MAX_LEN, "%.*s", end, at);
+    }
+    if (strcmp(name, "base") == 0) {
+        name[0] = '\0';
+    }
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t len = strlen(text);
+    const size_t end_len = strlen(end);
+    return len >= end_len && strcmp(text + len - end_len, end) == 0;
+}
+
+/* The word that stands for the value of a variable, as "cma"; empty if it has none or says "none". */
+static void copy_word(int variable, MPI_T_enum words, char *word)
+{
+    MPI_T_cvar_handle handle;
+    int count = 0;
+    int value = 0;
+    word[0] = '\0';
+    if (words == MPI_T_ENUM_NULL || MPI_T_cvar_handle_alloc(variable, NULL, &handle, &count) != MPI_SUCCESS) {
+        return;
+    }
+    if (count == 1 && MPI_T_cvar_read(handle, &value) == MPI_SUCCESS) {
+        int len = NAME_MAX_LEN;
+        int words_count = 0;
+        MPI_T_enum_get_info(words, &words_count, NULL, NULL);
+        for (int i = 0, own = 0; i < words_count; i++, len = NAME_MAX_LEN) {
+            if (MPI_T_enum_get_item(words, i, &own, word, &len) == MPI_SUCCESS && own == value) {
+                break;
+            }
+            word[0] = '\0';
+        }
+    }
+    MPI_T_cvar_handle_free(&handle);
+    if (strcmp(word, "none") == 0) {
+        word[0] = '\0';
+    }
+}
+
+static void add_btl(path_t *path, const char *name)
+{
+    const bool is_of_host = strcmp(name, "vader") == 0 || strcmp(name, "sm") == 0;
+    for (size_t i = 0; i < path->btl_count; i++) {
+        /* Open MPI 5 knows the variables of its sm by the name of vader too. */
+        if (strcmp(path->btls[i].name, name) == 0 || (is_of_host && path->btls[i].is_of_host)) {
+            return;
+        }
+    }
+    if (path->btl_count < BTLS_MAX && name[0] != '\0' && strcmp(name, "self") != 0) {
+        btl_t *btl = &path->btls[path->btl_count++];
+        snprintf(btl->name, sizeof btl->name, "%s", name);
+        btl->is_of_host = is_of_host;
+    }
+}
+
+/* Open MPI forgets the variables of components that it closes, so those it still has are of what it uses. */
+static void learn(path_t *path, const char *variable, int index, MPI_T_enum words)
+{
+    char name[NAME_MAX_LEN];
+    copy_component(variable, "pml_", name);
+    if (name[0] != '\0') {
+        memcpy(path->pml, name, sizeof name);
+    }
+    copy_component(variable, "mtl_", name);
+    if (name[0] != '\0') {
+        memcpy(path->mtl, name, sizeof name);
+    }
+    copy_component(variable, "smsc_", name); /* Open MPI 5 */
+    if (name[0] != '\0') {
+        memcpy(path->copy, name, sizeof name);
+    }
+    if (ends_with(variable, "_exclusivity")) {
+        copy_component(variable, "btl_", name);
+        add_btl(path, name);
+    } else if (ends_with(variable, "_single_copy_mechanism")) {
+        copy_word(index, words, path->copy);
+    }
+}
+
+static void say_btls(const path_t *path, bool is_of_host, char *said, size_t room)
+{
+    for (size_t i = 0; i < path->btl_count; i++) {
+        if (path->btls[i].is_of_host == is_of_host) {
+            const bool copies = is_of_host && path->copy[0] != '\0';
+            const size_t len = strlen(said);
+            snprintf(said + len, room - len, "%s%s%s%s", len > 0 ? " " : "", path->btls[i].name, copies ? ":" : "",
+                     copies ? path->copy : "");
+        }
+    }
+}
+
+static void copy_path(char *text, size_t room)
+{
+    path_t path = {.btl_count = 0};
+    char under[64] = "";
+    int provided = 0;
+    int variables = 0;
+    text[0] = '\0';
+    if (MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS) {
+        return;
+    }
+    MPI_T_cvar_get_num(&variables);
+    for (int i = 0; i < variables; i++) {
+        char name[128];
+        int len = (int)sizeof name;
+        int verbosity = 0;
+        int bind = 0;
+        int scope = 0;
+        MPI_Datatype type = MPI_DATATYPE_NULL;
+        MPI_T_enum words = MPI_T_ENUM_NULL;
+        if (MPI_T_cvar_get_info(i, name, &len, &verbosity, &type, &words, NULL, NULL, &bind, &scope) == MPI_SUCCESS) {
+            learn(&path, name, i, words);
+        }
+    }
+    MPI_T_finalize();
+    if (strcmp(path.pml, "ob1") == 0) {
+        say_btls(&path, true, under, sizeof under);
+        say_btls(&path, false, under, sizeof under);
+    } else if (strcmp(path.pml, "cm") == 0) {
+        snprintf(under, sizeof under, "%s", path.mtl);
+    }
+    if (path.pml[0] != '\0') {
+        snprintf(text, room, " (%s%s%s)", path.pml, under[0] != '\0' ? ":" : "", under);
+    }
+}
+
+#else
+
+static void copy_path(char *text, size_t room)
+{
+    (void)room;
+    text[0] = '\0';
+}
+
+#endif
+
+/* ---- the name --------------------------------------------------------------------------------------------------- */
+
+void hk_mpi_name(char *name_p, size_t room)
+{
+    static const struct {
+        const char *mark, *name;
+    } known[] = {
+        {"Open MPI v", "Open MPI"},     {"Intel(R) MPI Library", "Intel MPI"}, {"MVAPICH2 Version", "MVAPICH2"},
+        {"MVAPICH Version", "MVAPICH"}, {"CRAY MPICH version", "Cray MPICH"},  {"MPICH Version", "MPICH"},
+    };
+    char said[MPI_MAX_LIBRARY_VERSION_STRING] = "unknown MPI";
+    char version[32];
+    char by[96];
+    int len = 0;
+    MPI_Get_library_version(said, &len);
+    copy_path(by, sizeof by);
+    if (by[0] == '\0') {
+        copy_device(said, by, sizeof by);
+    }
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        const char *at = strstr(said, known[i].mark);
+        if (at != NULL) {
+            copy_version(at + strlen(known[i].mark), version, sizeof version);
+            snprintf(name_p, room, "%s %s%s", known[i].name, version, by);
+            return;
+        }
+    }
+    snprintf(name_p, room, "%.*s", (int)strcspn(said, "\r\n"), said);
+}
