@@ -78,9 +78,9 @@ def thresholds_of(
 ) -> Iterator[Threshold]:
     """What is documented of a transport, in the version that its name carries.
 
-    `facts` are those of the run, `library` is what the worker called the library, with what of it carries the bytes (runs
-    of earlier versions don't tell it), and `launcher` what started its jobs. A size that the run had set to what can't be
-    read is not known, so it is none.
+    `facts` are those of the run, `library` is what the worker called the library, with what of it carries the bytes
+    (runs of earlier versions don't tell it), and `launcher` what started its jobs. A size that the run had set to
+    what can't be read is not known, so it is none.
     """
     for row in _rows(transport, library):
         default_bytes = row.get("bytes") or (facts.get("network") or {}).get(row["fact"])
