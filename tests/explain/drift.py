@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 from tests.builders import make_info, make_launch
-from tests.explain.readings import found
+from tests.explain.readings import FACTS, found
 from tests.made_up_machine import Machine, jumping_after, plan_of, sample
 
 from hockney.explain import Finding
@@ -37,20 +37,21 @@ def told(
     visits: list[Visit],
     statuses: Sequence[PointStatus] = (),
     plan: Mapping[str, Any] = MappingProxyType({}),
+    detector: str = "protocol switches",
     **launched: Any,
 ) -> list[Finding]:
-    """What explain says of the switches of a run of these visits, of a job that was `launched` so.
+    """What a detector says of a run of these visits, of a job that was `launched` so.
 
     `statuses` are those of its points, in the order in which they were first visited.
     """
     points = list(dict.fromkeys(visit.point for visit in visits))
     with Store.open(path) as store:
-        run = store.create_run(make_info(plan=dict(plan)), points)
+        run = store.create_run(make_info(plan=dict(plan), facts=FACTS), points)
         launch = store.add_launch(run, make_launch(transport="mpi", **launched))
         store.write_round(run, [replace(visit, launch_id=launch) for visit in visits])
         for point, status in zip(points, statuses, strict=False):
             store.set_status(run, point, status)
-        return found("protocol switches", read_run(Run(store, run)))
+        return found(detector, read_run(Run(store, run)))
 
 
 def measured(machine: Machine) -> list[Visit]:

@@ -345,25 +345,6 @@ def test_five_sizes_can_hold_no_switch() -> None:
     assert "six sizes" in lacking("protocol switches", reading(curve(sizes=SIZES[:5])))
 
 
-def test_a_blip_at_the_page_size() -> None:
-    made = curve(lambda size: 500 + 0.1 * size + (900 if size == 4096 else 0))
-    (blip,) = found("a blip at the page size", reading(made))
-    assert blip.sizes_bytes == (4096,)
-    (excess,) = [one.value for one in blip.evidence if one.what == "excess"]
-    assert excess.low <= 900 <= excess.high
-
-
-def test_a_switch_at_the_page_size_is_no_blip() -> None:
-    assert found("a blip at the page size", reading(stepped(2048, 900.0))) == []
-    assert found("a blip at the page size", reading(curve())) == []
-
-
-def test_a_blip_needs_the_page_size_among_the_sizes() -> None:
-    made = curve(sizes=[size for size in SIZES if size != 4096])
-    assert "4 KiB" in lacking("a blip at the page size", reading(made))
-    assert "not known" in lacking("a blip at the page size", reading(curve(), facts={}))
-
-
 def test_a_rate_that_falls_beyond_a_cache() -> None:
     made = curve(lambda size: 10 + 0.05 * size + (0.15 * size if size > 8192 else 0), "oneway")
     (fall,) = found("a bandwidth that falls beyond a cache", reading(made))

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from hockney.archive import Machine
-from hockney.explain import beside, caches, derived, documented, grid, guidelines, periods, ranks, shape, switches
+from hockney.explain import beside, blips, caches, derived, documented, grid, guidelines, periods, ranks, shape, switches
 from hockney.explain.curve import Reading, read_run
 from hockney.explain.finding import Evidence, Finding, Found, Lacking
 from hockney.explain.fits import Line, OffLine, Parameters, by_reason, lines_of, off_lines_of, parameters_of
@@ -36,7 +36,7 @@ __all__ = [
 DETECTORS: dict[str, Callable[[Reading], Found]] = {
     "protocol switches": switches.switches,
     "nothing at a documented size": documented.without_trace,
-    "a blip at the page size": shape.page_blip,
+    "a blip at the page size": blips.page_blip,
     "a bandwidth that falls beyond a cache": caches.cache_falls,
     "latency independent of size": shape.flat,
     "one-way messages beside half the round trip": beside.oneway_and_half_round_trip,

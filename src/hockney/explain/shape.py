@@ -1,4 +1,4 @@
-"""What one curve shows by itself: blips, falls of the rate, sizes that cost nothing; and steps of printed times."""
+"""What one curve shows by itself: sizes that cost nothing; and steps of printed times."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from hockney.explain.finding import (
     Found,
     Lacking,
     difference,
-    is_above,
     ratio,
     relative,
     sizes_text,
@@ -22,7 +21,6 @@ from hockney.units import format_bytes, format_ns, format_rate
 
 # A curve's shape is that of its transport, so of each transport the first of these that it has is looked at.
 SHAPES = ("pingpong", "putpong", "oneway", "pairs", "put", "get", "putring")
-_BLIP = 0.05
 _FALL = 0.10
 _ALIKE = 0.03
 _KNOWN = 0.10  # a ratio that is known less well is not called one of equals
@@ -64,52 +62,6 @@ def _step(curve: Curve, lower: Mark, upper: Mark) -> Finding | None:
         effect=effect,
         sizes_bytes=(lower.bytes, upper.bytes),
         evidence=(Evidence("step", rest, "ns"), Evidence("best rate", peak, "B/s")),
-    )
-
-
-def page_blip(reading: Reading) -> Found:
-    """A time at the page size above the line between its neighbours."""
-    page = reading.page_bytes
-    if page is None:
-        return Lacking("the page size of the machine is not known")
-    triples = [(curve, *three) for curve in curves_of_shapes(reading) if (three := _around(curve, page)) is not None]
-    if not triples:
-        return lacking_shape(reading, f"with the page size, {format_bytes(page)}, and a size on either side within 4x")
-    return [found for curve, before, at, after in triples if (found := _blip(curve, before, at, after)) is not None]
-
-
-def _around(curve: Curve, size: int) -> tuple[Mark, Mark, Mark] | None:
-    for before, at, after in zip(curve.marks, curve.marks[1:], curve.marks[2:], strict=False):
-        if at.bytes == size and 4 * before.bytes >= size and after.bytes <= 4 * size:
-            return before, at, after
-    return None
-
-
-def _blip(curve: Curve, before: Mark, at: Mark, after: Mark) -> Finding | None:
-    share = (at.bytes - before.bytes) / (after.bytes - before.bytes)
-
-    def between(low: float, high: float) -> float:
-        return low + share * (high - low)
-
-    line = Estimate(
-        between(before.time_ns.value, after.time_ns.value),
-        between(before.time_ns.low, after.time_ns.low),
-        between(before.time_ns.high, after.time_ns.high),
-    )
-    # What is above its own successor is a blip; what is only above the line may be a switch, which `switches` tells.
-    excess = difference(at.time_ns, line)
-    if excess.low <= 0 or excess.value < _BLIP * line.value or not is_above(at.time_ns, after.time_ns):
-        return None
-    return finding_about(
-        curve,
-        "blip at the page size",
-        sentence=(
-            f"At the page size, {format_bytes(at.bytes)}, {curve.name} takes {time_text(excess)} more than the line "
-            f"between its neighbours, {excess.value / line.value:.0%}, and more than the longer message after it."
-        ),
-        effect=excess.value / line.value,
-        sizes_bytes=(at.bytes,),
-        evidence=(Evidence("excess", excess, "ns"), Evidence("line", line, "ns")),
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from hockney.again import set_as_then
+from hockney.explain.blips import blips_of
 from hockney.explain.curve import Curve, Reading, finding_about
 from hockney.explain.finding import (
     Evidence,
@@ -57,7 +58,10 @@ def _of_curve(curve: Curve, reading: Reading) -> Iterator[Finding]:
         found = _found(curve, fit, number, reading)
         if found is not None:
             yield found
+    blips = {size for one in blips_of(curve, reading.page_bytes) for size in one.sizes_bytes}
     for run in leaps(curve, fit):
+        if not blips.isdisjoint((run[0].below_bytes, run[-1].above_bytes)):
+            continue  # up to a single size and down again
         yield _gradual(curve, fit, run, reading) if len(run) > 1 else _leap(curve, fit, run[0], reading)
 
 

@@ -135,7 +135,7 @@ def _leap(lower: Mark, upper: Mark, line: Segment | None = None) -> Switch | Non
     then: of a fall nothing is taken off for it, of a rise anything up to the proportion. Where both lie on a `line`
     that would begin below zero, it rises by more than that.
     """
-    ratio, _ = _ratio(lower, upper)
+    ratio, _ = ratio_in_rounds(lower, upper)
     proportion = upper.bytes / lower.bytes if lower.bytes else math.inf
     if line is not None and line.time_ns(lower.bytes) > 0:
         proportion = max(proportion, line.time_ns(upper.bytes) / line.time_ns(lower.bytes))
@@ -147,11 +147,11 @@ def _leap(lower: Mark, upper: Mark, line: Segment | None = None) -> Switch | Non
 
 
 def _judged(before: Segment, after: Segment, lower: Mark, upper: Mark) -> Judgement:
-    ratio, rounds = _ratio(lower, upper)
+    ratio, rounds = ratio_in_rounds(lower, upper)
     return Judgement(rounds, None if ratio is None else _switch(before, after, lower, upper, ratio))
 
 
-def _ratio(lower: Mark, upper: Mark) -> tuple[Estimate | None, int]:
+def ratio_in_rounds(lower: Mark, upper: Mark) -> tuple[Estimate | None, int]:
     """The upper size's time over the lower one's in the rounds that visited both, and how many these are."""
     ratios, launch_ids = _ratios(lower, upper)
     ratio = time_of(ratios, launch_ids)[0] if ratios else None

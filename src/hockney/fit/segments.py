@@ -81,6 +81,7 @@ class SegmentFit:
     """A curve as straight segments. Sizes ascend; `residuals` are (measured - fitted) / fitted, one a size.
 
     `outliers` are indices of sizes that no segment explains; their residuals are against the segment they lie in.
+    `lines_ns` are what the segments' lines give at each size.
     """
 
     segments: tuple[Segment, ...]
@@ -89,6 +90,7 @@ class SegmentFit:
     times_ns: tuple[float, ...]
     residuals: tuple[float, ...]
     outliers: tuple[int, ...]
+    lines_ns: tuple[Estimate, ...]
 
     def steps_at(self, switch: Switch) -> list[tuple[int, int]]:
         """The measured neighbours around a switch between which the time jumps, largest step in its direction first.
@@ -136,6 +138,7 @@ def fit_segments(
         times_ns=tuple(times.tolist()),
         residuals=tuple(residuals.tolist()),
         outliers=found.outliers,
+        lines_ns=tuple(lines.value(int(which), float(size)) for which, size in zip(group, sizes, strict=True)),
     )
 
 
