@@ -16,6 +16,7 @@ from hockney.cli import explain as cli_explain
 from hockney.cli import run
 from hockney.explain import DETECTORS, Explanation, Finding, Line
 from hockney.explain.finding import Evidence
+from hockney.explain.fits import LOGGP
 from hockney.explain.gathered import gather
 from hockney.fit import Estimate
 from hockney.suites import builtin_names
@@ -217,15 +218,29 @@ def test_what_another_run_has_is_said(
     assert "4 things in all" in printed
 
 
+def test_a_run_without_prtt_lacks_loggp_and_says_how_to_get_it(
+    real_store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["explain", "last", "--store", str(real_store)]) == 0
+    unfolded = " ".join(capsys.readouterr().out.split())
+    assert "For LogGP: `hockney run loggp" in unfolded
+    assert "LogGP by segment" not in unfolded
+    assert run(["explain", "last", "--lacking", "--store", str(real_store)]) == 0
+    unfolded = " ".join(capsys.readouterr().out.split())
+    assert "LogGP: needs the pattern prtt, with delays and without (`hockney run loggp" in unfolded
+
+
 def test_runs_that_have_what_lacks_are_named_as_they_are_called() -> None:
-    assert {name for _, _, names in cli_explain.GOT_BY for name in names} <= set(DETECTORS)
+    assert {name for _, _, names in cli_explain.GOT_BY for name in names} <= {*DETECTORS, LOGGP}
     assert {suite for suite, _, _ in cli_explain.GOT_BY} <= set(builtin_names())
 
 
 @pytest.mark.parametrize("machine", machines())
 def test_every_machine_of_the_archive_can_be_explained(machine: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["explain", "--machine", machine]) == 0
-    assert capsys.readouterr().out.startswith(f"{machine}: ")
+    printed = capsys.readouterr().out
+    assert printed.startswith(f"{machine}: ")
+    assert "()" not in printed, "what a report does not tell, as a state, takes no room"
 
 
 @pytest.mark.parametrize(

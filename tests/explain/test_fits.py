@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.explain.readings import SIZES, curve, line, reading
 from tests.fit.test_loggp import SMALL
@@ -53,6 +55,18 @@ def test_a_line_between_sizes_close_together_is_a_transition_and_tells_no_rate(
     assert "/s" not in row
 
 
+def test_each_size_of_a_line_has_what_it_misses() -> None:
+    """0.6 % above the line at one size; what lies on no line is none of its sizes."""
+    made = curve(lambda size: (500 + 0.1 * size) * {512: 1.006, 1024: 2.0}.get(size, 1.0))
+    (one,), _ = lines_of(reading(made))
+    assert one.sizes_bytes == tuple(size for size in SIZES if size != 1024)
+    assert len(one.residuals) == one.sizes == len(one.sizes_bytes)
+    most, at_bytes = max(zip(one.residuals, one.sizes_bytes, strict=True))
+    assert most == pytest.approx(0.006, abs=0.001)
+    assert at_bytes == 512
+    assert one.relative_rms == pytest.approx((sum(r**2 for r in one.residuals) / one.sizes) ** 0.5, rel=0.01)
+
+
 def test_sizes_on_no_line_are_named_with_their_times(capsys: pytest.CaptureFixture[str]) -> None:
     of = reading(curve(lambda size: (200 if size <= 16 else 2500) + 0.1 * size))
     lines, _ = lines_of(of)
@@ -63,8 +77,10 @@ def test_sizes_on_no_line_are_named_with_their_times(capsys: pytest.CaptureFixtu
         ("shm", "pingpong", "near", 16),
     ]
     _print_off_lines(off)
-    said = "Of pingpong on shm (near), explained by none of the lines above: 8 B (201 ns), 16 B (202 ns)."
-    assert " ".join(capsys.readouterr().out.split()) == said
+    said = "explained by none of the lines above: 8 B (201 ns), 16 B (202 ns)."
+    assert " ".join(capsys.readouterr().out.split()) == f"Of pingpong on shm (near), {said}"
+    _print_off_lines([replace(one, state="") for one in off])
+    assert " ".join(capsys.readouterr().out.split()) == f"Of pingpong on shm, {said}"
     assert list(off_lines_of(reading(curve()))) == []
 
 
@@ -166,7 +182,7 @@ def test_loggp_is_printed_by_segment(capsys: pytest.CaptureFixture[str]) -> None
     parameters, _ = parameters_of(reading(curve(), loggp=(Fitted("shm", 2, (), "near", fit_loggp(TRIPS), ()),)))
     _print_loggp(parameters)
     row = next(row for row in capsys.readouterr().out.splitlines() if row.startswith("prtt on shm"))
-    for cell in ("900 ns", "300 ns", "200 ns", "450 ns", "12.5 GB/s", "yes", "near"):
+    for cell in ("900 ns", "300 ns", "200 ns", "450 ns", "12.5 GB/s", "0.0%", "yes", "near"):
         assert cell in row
     _print_loggp(())
     assert capsys.readouterr().out == ""

@@ -47,6 +47,25 @@ def test_parameters_are_within_two_percent_where_they_say_so_and_intervals_hold_
         assert one.within == pytest.approx(one.best, abs=0.05 * one.intervals)
 
 
+def test_residuals_are_those_of_each_time_at_each_size() -> None:
+    sizes = sizes_of(24)
+    trips = [SMALL.trips(size) for size in sizes]
+    (exact,) = fitted(trips)
+    assert exact.relative_rms < 1e-9
+    odd = 10
+    trips[odd] = replace(trips[odd], burst_ns=1.2 * trips[odd].burst_ns)  # one of the four times, at one size
+    (found,) = fitted(trips)
+    assert found.sizes_bytes == tuple(sizes)
+    assert set(found.residuals) == {"half_round_trip", "per_message", "send", "busy"}
+    of_bursts = found.residuals["per_message"]
+    assert max(range(len(sizes)), key=lambda at: of_bursts[at]) == odd
+    # Nearly all of what the burst takes more, which is no part of the line.
+    assert 0.1 < of_bursts[odd] < 0.2
+    assert all(max(map(abs, found.residuals[name])) < 1e-9 for name in ("half_round_trip", "send", "busy"))
+    squares = [one**2 for missed in found.residuals.values() for one in missed]
+    assert found.relative_rms == pytest.approx((sum(squares) / len(squares)) ** 0.5)
+
+
 @pytest.mark.parametrize("part", ["latency_ns", "send_ns", "receive_ns"])
 def test_what_is_below_zero_is_said_not_clipped(part: str) -> None:
     (found,) = fitted([replace(SMALL, **{part: -100.0}).trips(size) for size in sizes_of(24)])

@@ -27,6 +27,7 @@ GOT_BY = (
     ("quick", "", ("protocol switches", "a bandwidth that falls beyond a cache", "the duplex ratio")),
     ("guidelines", "", ("operations slower than their parts", "allreduce slower than reduce and broadcast")),
     ("allpairs", " on three CPUs or more", ("pairs that stand out",)),
+    ("loggp", "", ("LogGP",)),
 )
 
 
@@ -185,9 +186,10 @@ def _print_off_lines(found: Sequence[OffLine]) -> None:
     for own in curves.values():
         first = own[0]
         ranks = f", {counted(first.ranks, 'rank')}" if first.ranks != 2 else ""
-        share = f", ranks share {first.pair_class}" if is_classed and first.pair_class else ""
+        share = f"ranks share {first.pair_class}" if is_classed and first.pair_class else ""
+        where = ", ".join(filter(None, (first.state, share)))
         sizes = ", ".join(f"{format_bytes(one.bytes)} ({format_ns(one.time_ns.value)})" for one in own)
-        of = f"{first.pattern} on {first.transport}{ranks} ({first.state}{share})"
+        of = f"{first.pattern} on {first.transport}{ranks}" + (f" ({where})" if where else "")
         render.note(f"Of {of}, explained by none of the lines above: {sizes}.")
 
 
@@ -195,7 +197,7 @@ def _print_loggp(found: Sequence[Parameters]) -> None:
     if not found:
         return
     render.title("LogGP by segment of the half round trip")
-    columns = _fit_columns("L", "o_s", "o_r", "g", "1/G", "holds")
+    columns = _fit_columns("L", "o_s", "o_r", "g", "1/G", "misses", "holds")
     holds = {True: "yes", False: "no", None: "not told"}
     rows = [
         (
@@ -206,6 +208,7 @@ def _print_loggp(found: Sequence[Parameters]) -> None:
                 for value in (one.loggp.latency_ns, one.loggp.send_ns, one.loggp.receive_ns, one.loggp.gap_ns)
             ),
             _with_arm(one.loggp.rate_bytes_per_s, format_rate),
+            f"{one.loggp.relative_rms:.1%}",
             holds[one.loggp.holds],
             one.state,
             one.pair_class or "-",
@@ -215,7 +218,8 @@ def _print_loggp(found: Sequence[Parameters]) -> None:
     share = _print_classed(columns, rows)
     render.note(
         "holds: whether L, o_s and o_r are all above zero. Where one is below, both ends work on a message at once, "
-        f"and LogGP does not describe the transport (docs/methods.md).{share}"
+        "and LogGP does not describe the transport (docs/methods.md). misses: root mean square of what the lines leave "
+        f"of all sizes' times.{share}"
     )
 
 

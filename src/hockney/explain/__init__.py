@@ -9,7 +9,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from hockney.archive import Machine
-from hockney.explain import beside, blips, caches, derived, documented, grid, guidelines, periods, ranks, shape, switches
+from hockney.explain import (
+    beside,
+    blips,
+    caches,
+    derived,
+    documented,
+    grid,
+    guidelines,
+    periods,
+    ranks,
+    shape,
+    switches,
+)
 from hockney.explain.curve import Reading, read_run
 from hockney.explain.finding import Evidence, Finding, Found, Lacking
 from hockney.explain.fits import Line, OffLine, Parameters, by_reason, lines_of, off_lines_of, parameters_of
@@ -119,6 +131,11 @@ def explain(reading: Reading) -> Explanation:
             lacking.append((name, found.reason))
         else:
             findings.extend(found)
+    lacking.extend(caches.unreached(reading).items())
+    lines, unfitted = lines_of(reading)
+    parameters, without = parameters_of(reading)
+    lacking.extend((f"lines through {name}", reason) for name, reason in by_reason(unfitted))
+    lacking.extend(by_reason(without))
     kinds = {finding.kind for finding in findings}
     lacking = [(name, reason) for name, reason in lacking if _FOUND_ELSEWHERE.get(name) not in kinds]
     if reading.curves and all(curve.oversubscribed for curve in reading.curves):
@@ -128,10 +145,6 @@ def explain(reading: Reading) -> Explanation:
     for finding in findings:
         greatest[finding.transport] = max(finding.effect, greatest.get(finding.transport, 0.0))
     findings.sort(key=lambda one: (not one.transport, -greatest[one.transport], one.transport, -one.effect))
-    lines, unfitted = lines_of(reading)
-    parameters, without = parameters_of(reading)
-    lacking.extend((f"lines through {name}", reason) for name, reason in by_reason(unfitted))
-    lacking.extend(by_reason(without))
     return Explanation(
         subject=reading.subject,
         findings=tuple(findings),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hockney.explain.curve import Curve, Mark, Reading, finding_about
+from hockney.explain.curve import Curve, Reading, finding_about
 from hockney.explain.finding import Evidence, Finding, Found, Lacking, difference, time_text
 from hockney.explain.shape import curves_of_shapes, lacking_shape, segments_of
 from hockney.explain.together import ratio_in_rounds
@@ -28,9 +28,8 @@ def page_blip(reading: Reading) -> Found:
         return Lacking("the page size of the machine is not known")
     curves = [curve for curve in curves_of_shapes(reading) if any(_places(curve, page))]
     if not curves:
-        return lacking_shape(
-            reading, f"with the page size, {format_bytes(page)}, or two pages, and a size on either side within {_CLOSE}x"
-        )
+        sizes = f"the page size, {format_bytes(page)}, or two pages, and a size on either side within {_CLOSE}x"
+        return lacking_shape(reading, f"with {sizes}")
     return [found for curve in curves for found in blips_of(curve, page)]
 
 
@@ -52,7 +51,7 @@ def _places(curve: Curve, page_bytes: int) -> Iterator[tuple[int, str]]:
 
 
 def _blip(curve: Curve, at: int, name: str) -> Finding | None:
-    """Where the fit leaves that size out, and its neighbours not: switches and bends are tried with it, and fit worse."""
+    """Where the fit leaves that size out, and its neighbours not: switches and bends, which it tries, fit worse."""
     fit = segments_of(curve)
     if not isinstance(fit, SegmentFit) or at not in fit.outliers:
         return None
@@ -92,9 +91,7 @@ def _may_be_step(fit: SegmentFit, segment: Segment, at: int) -> bool:
     """
     import numpy as np
 
-    left_out = set(fit.outliers) - {at}
-    within = range(len(fit.sizes_bytes))
-    own = [i for i in within if segment.first_bytes <= fit.sizes_bytes[i] <= segment.last_bytes and i not in left_out]
+    own = [*fit.on_line(segment), at]
     level = np.array([fit.lines_ns[i].value for i in own])
     sizes, times = np.array([fit.sizes_bytes[i] for i in own]), np.array([fit.times_ns[i] for i in own]) / level
     places = np.array(own)

@@ -9,7 +9,7 @@ from hockney.explain.finding import Evidence, Finding, Found, Lacking, is_above,
 from hockney.explain.shape import curves_of_shapes, no_curve
 from hockney.explain.switches import jumps_of
 from hockney.fit import Estimate
-from hockney.units import format_bytes, format_rate
+from hockney.units import bytes_word, format_bytes, format_rate
 
 _STREAMS = ("oneway", "twoway", "pairs", "pingpong", "put", "get", "stream")  # what has a rate, and no other company
 _FALL = 0.10
@@ -22,24 +22,46 @@ def cache_falls(reading: Reading) -> Found:
     curves = reading.of(*_STREAMS)
     if not curves:
         return no_curve(_STREAMS)
+    missing = _missing(reading)
+    if missing == reading.caches:
+        return Lacking(_needed("a cache", curves, missing))
     pairs = [
         (curve, level, size, *both)
         for curve in curves
         for level, size in reading.caches
         if (both := _either_side(curve.marks, size)) is not None
     ]
-    if not pairs:
-        largest = max(curve.sizes[-1] for curve in curves if curve.marks)
-        last = reading.caches[-1]
-        return Lacking(
-            f"needs sizes within and beyond a cache: the longest message is of {format_bytes(largest)}, the L{last[0]} "
-            f"holds {format_bytes(last[1])}"
-        )
     return [
         _fall(curve, level, size, own, beyond)
         for curve, level, size, within, beyond in pairs
         if _falls(within, beyond) and (own := _beside_jumps(curve, reading, size, within, beyond)) is not None
     ]
+
+
+def unreached(reading: Reading) -> dict[str, str]:
+    """The caches that no curve has sizes on both sides of, where it has of another one, and what they need."""
+    missing = _missing(reading)
+    if not missing or missing == reading.caches:
+        return {}
+    names = " or ".join(f"L{level}" for level, _ in missing)
+    return {f"a bandwidth that falls beyond the {names} cache": _needed("it", reading.of(*_STREAMS), missing)}
+
+
+def _missing(reading: Reading) -> list[tuple[int, int]]:
+    curves = reading.of(*_STREAMS)
+    return [cache for cache in reading.caches if not any(_either_side(curve.marks, cache[1]) for curve in curves)]
+
+
+def _needed(of: str, curves: Sequence[Curve], missing: Sequence[tuple[int, int]]) -> str:
+    """What was measured, and the sizes, doubling, that would have one on either side of each of these caches."""
+    sizes = [size for curve in curves for size in curve.sizes]
+    holds = " and ".join(f"the L{level} holds {format_bytes(size)}" for level, size in missing)
+    low = 1 << (min(size for _, size in missing) // 4).bit_length() - 1
+    high = 1 << (4 * max(size for _, size in missing) - 1).bit_length()
+    return (
+        f"needs sizes within and beyond {of}: here they go from {format_bytes(min(sizes))} to "
+        f"{format_bytes(max(sizes))}, and {holds} (`hockney run oneway --bytes {bytes_word(low)}:{bytes_word(high)}`)"
+    )
 
 
 Rated = tuple[int, Estimate]

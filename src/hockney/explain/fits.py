@@ -14,6 +14,7 @@ from hockney.units import counted
 # What moves messages from end to end. A transport's own curve is that of the first that it has (curves_of_shapes); the
 # others are fitted beside it where they have a curve, which takes as many sizes as a line does.
 _BESIDE = ("pingpong", "oneway", "twoway", "pairs")
+LOGGP = "LogGP"  # as what a run lacks
 _SIZES_MIN = 3
 _REACH = 1.5  # times its first size must a line's last one be: else size 0 lies farther off than twice what it spans
 
@@ -25,6 +26,7 @@ class Line:
     `pair_class` is what the two ranks share, "" where that is not known. `relative_rms` is of (measured - fitted) /
     fitted. t_0, r_inf and n_1/2 are None where the figures don't tell them: all three of a transition, whose sizes lie
     so close together that its line tells the way from one segment to the next and nothing of size 0 or of endless ones.
+    `residuals` are those of each size on it, `sizes_bytes`.
     """
 
     transport: str
@@ -39,6 +41,8 @@ class Line:
     r_inf_bytes_per_s: Estimate | None
     n_half_bytes: Estimate | None
     relative_rms: float
+    sizes_bytes: tuple[int, ...] = ()
+    residuals: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -78,8 +82,7 @@ def lines_of(reading: Reading) -> tuple[tuple[Line, ...], dict[str, str]]:
     for one in _curves(reading):
         curve = one.curve
         fit = segments_of(curve)
-        segments = fit.segments if isinstance(fit, SegmentFit) else ()
-        told = [_line(one, segment) for segment in segments if _tells(segment)]
+        told = [_line(one, fit, each) for each in fit.segments if _tells(each)] if isinstance(fit, SegmentFit) else []
         lines.extend(told)
         if told:
             fitted.add((*curve.place, curve.pattern, one.pair_class))
@@ -119,8 +122,9 @@ def _tells(segment: Segment) -> bool:
     return not segment.t0_ns.low <= 0 <= segment.t0_ns.high or segment.r_inf_bytes_per_s is not None
 
 
-def _line(one: ClassCurve, segment: Segment) -> Line:
+def _line(one: ClassCurve, fit: SegmentFit, segment: Segment) -> Line:
     curve = one.curve
+    own = fit.on_line(segment)
     tells = segment.last_bytes >= _REACH * segment.first_bytes
     return Line(
         curve.transport,
@@ -135,6 +139,8 @@ def _line(one: ClassCurve, segment: Segment) -> Line:
         segment.r_inf_bytes_per_s if tells else None,
         segment.n_half_bytes if tells else None,
         segment.relative_rms,
+        tuple(fit.sizes_bytes[at] for at in own),
+        tuple(fit.residuals[at] for at in own),
     )
 
 
@@ -150,9 +156,11 @@ def off_lines_of(reading: Reading) -> Iterator[OffLine]:
 
 
 def parameters_of(reading: Reading) -> tuple[tuple[Parameters, ...], dict[str, str]]:
-    """LogGP's parameters, and by its name why a transport that ran prtt has none."""
+    """LogGP's parameters, and by its name why a transport that ran prtt has none, or a run that has no prtt."""
     found: list[Parameters] = []
     without: dict[str, str] = {}
+    if not reading.loggp and not reading.published:
+        without[LOGGP] = "needs the pattern prtt, with delays and without (`hockney run loggp`)"
     for one in reading.loggp:
         pattern = " ".join(["prtt", *(f"{name}={value}" for name, value in one.options)])
         name = f"LogGP of {pattern} on {one.transport}, {counted(one.ranks, 'rank')} ({one.state})"

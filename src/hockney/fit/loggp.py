@@ -21,7 +21,9 @@ LogP parameters for message passing platforms, IPDPS workshops 2000 (o_r behind 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import statistics
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -51,7 +53,11 @@ class RoundTrips:
 
 @dataclass(frozen=True)
 class LogGP:
-    """The parameters of one segment. `busy_ns` is o_s + o_r together, which is better known than each."""
+    """The parameters of one segment. `busy_ns` is o_s + o_r together, which is better known than each.
+
+    `residuals` are what the lines leave of each size on them, `sizes_bytes`, as fractions of the time that it was taken
+    from: of the half round trip, the time per message, o_s, and o_s + o_r. `relative_rms` is of all of them.
+    """
 
     first_bytes: int
     last_bytes: int
@@ -61,6 +67,9 @@ class LogGP:
     busy_ns: Estimate
     gap_ns: Estimate  # g
     gap_ns_per_byte: Estimate  # G
+    sizes_bytes: tuple[int, ...]
+    residuals: Mapping[str, tuple[float, ...]]
+    relative_rms: float
 
     @property
     def rate_bytes_per_s(self) -> Estimate | None:
@@ -101,27 +110,44 @@ def fit_loggp(trips: Sequence[RoundTrips]) -> tuple[LogGP, ...] | NoFit:
     send = np.array([(row.spaced_ns - row.one_delayed_ns) / (row.messages - 1) - row.delay_ns for row in rows])
     busy = np.array([row.one_delayed_ns - row.delay_ns for row in rows])
     work = np.abs(busy) + _CLOCK * half
-    on_way, per_message, sending, both, receiving = (
-        _lines(segments, values, level)
-        for values, level in ((half, half), (gap, burst), (send, work), (busy, work), (busy - send, work))
-    )
-    return tuple(
-        LogGP(
-            first_bytes=segment.first_bytes,
-            last_bytes=segment.last_bytes,
-            latency_ns=_left(on_way, both, which),
-            send_ns=sending.value(which, 0.0),
-            receive_ns=receiving.value(which, 0.0),
-            busy_ns=both.value(which, 0.0),
-            gap_ns=per_message.value(which, 0.0),
-            gap_ns_per_byte=per_message.slope_of(which),
+    fits = {
+        name: _lines(segments, values, level)
+        for name, values, level in (
+            ("half_round_trip", half, half),
+            ("per_message", gap, burst),
+            ("send", send, work),
+            ("busy", busy, work),
         )
-        for which, segment in enumerate(segments.segments)
+    }
+    receiving, _ = _lines(segments, busy - send, work)
+    return tuple(_of_segment(segments, which, fits, receiving) for which in range(len(segments.segments)))
+
+
+_Fits = Mapping[str, tuple[Lines, "FloatArray"]]
+
+
+def _of_segment(segments: SegmentFit, which: int, fits: _Fits, receiving: Lines) -> LogGP:
+    (on_way, _), (per_message, _), (sending, _), (both, _) = fits.values()
+    segment = segments.segments[which]
+    own = segments.on_line(segment)
+    residuals = {name: tuple(missed[own].tolist()) for name, (_, missed) in fits.items()}
+    return LogGP(
+        first_bytes=segment.first_bytes,
+        last_bytes=segment.last_bytes,
+        latency_ns=_left(on_way, both, which),
+        send_ns=sending.value(which, 0.0),
+        receive_ns=receiving.value(which, 0.0),
+        busy_ns=both.value(which, 0.0),
+        gap_ns=per_message.value(which, 0.0),
+        gap_ns_per_byte=per_message.slope_of(which),
+        sizes_bytes=tuple(segments.sizes_bytes[at] for at in own),
+        residuals=residuals,
+        relative_rms=math.sqrt(statistics.fmean(one**2 for missed in residuals.values() for one in missed)),
     )
 
 
-def _lines(segments: SegmentFit, values: FloatArray, level: FloatArray) -> Lines:
-    """Over the sizes of each segment; `level` is the time whose scatter a value has inherited."""
+def _lines(segments: SegmentFit, values: FloatArray, level: FloatArray) -> tuple[Lines, FloatArray]:
+    """Over the sizes of each segment, and what they miss; `level` is the time whose scatter a value has inherited."""
     import numpy as np
 
     sizes = np.array(segments.sizes_bytes, dtype=float)
@@ -129,7 +155,8 @@ def _lines(segments: SegmentFit, values: FloatArray, level: FloatArray) -> Lines
     group = np.maximum(np.searchsorted(starts, sizes, side="right") - 1, 0)
     own = np.ones(len(sizes))
     own[list(segments.outliers)] = 0.0
-    return fit_lines(sizes, values, level, own, group)[0]
+    lines, fitted = fit_lines(sizes, values, level, own, group)
+    return lines, (values - fitted) / level
 
 
 def _left(on_way: Lines, both: Lines, which: int) -> Estimate:

@@ -92,6 +92,11 @@ class SegmentFit:
     outliers: tuple[int, ...]
     lines_ns: tuple[Estimate, ...]
 
+    def on_line(self, segment: Segment) -> list[int]:
+        """The indices of the sizes that a segment explains."""
+        within = (at for at, size in enumerate(self.sizes_bytes) if segment.first_bytes <= size <= segment.last_bytes)
+        return [at for at in within if at not in self.outliers]
+
     def steps_at(self, switch: Switch) -> list[tuple[int, int]]:
         """The measured neighbours around a switch between which the time jumps, largest step in its direction first.
 
