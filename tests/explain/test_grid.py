@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+import pytest
 from tests.explain.readings import curve, found, lacking, reading
 
 from hockney.explain.curve import Curve, Reading
@@ -50,9 +52,11 @@ def test_rows_that_are_the_same() -> None:
     assert found(name, funnels(lawful, (5, 9, 17))) == []
 
 
-def farm(time_ns: Callable[[int, int], float]) -> Reading:
-    """A push farm of 2 to 16 senders and receivers, with messages of 16 B."""
-    counts = (2, 4, 8, 16)
+ATLAS = (2, 4, 6, 8, 16, 26)  # as in the report's farms
+
+
+def farm(time_ns: Callable[[int, int], float], counts: tuple[int, ...] = (2, 4, 8, 16)) -> Reading:
+    """A push farm of so many senders and receivers, with messages of 16 B."""
     made: list[Curve] = []
     for senders in counts:
         for receivers in counts:
@@ -82,6 +86,24 @@ def test_a_number_of_receivers_at_which_a_farm_is_faster() -> None:
 def test_a_farm_that_is_not_linear_in_its_senders() -> None:
     (bent,) = found(BENT, farm(lambda senders, receivers: 30000 + 5000 * senders + 200 * senders**2))
     assert "not linear" in bent.sentence
+    assert "farthest off with" in bent.sentence, "no four figures lie on one line"
+
+
+@pytest.mark.parametrize("kinks", [{8: 1.05}, {8: 1.03, 26: 1.06}, {4: 0.96, 16: 1.04}])
+def test_figures_that_are_off_the_line_of_the_others_are_named(kinks: dict[int, float]) -> None:
+    of = farm(lambda senders, receivers: (30000 + 5000 * senders) * kinks.get(senders, 1.0), ATLAS)
+    (bent,) = found(BENT, of)
+    assert f"with {', '.join(map(str, kinks))} senders it is up to" in bent.sentence
+
+
+def test_noise_has_no_kinks() -> None:
+    """Even where the intervals are 40 times too narrow: rows that scatter do not agree on who is off."""
+    random, named = np.random.default_rng(5), 0
+    for _ in range(50):
+        noisy = {(n, m): (30000 + 5000 * n) * (1 + 0.02 * random.standard_normal()) for n in ATLAS for m in ATLAS}
+        of = farm(lambda senders, receivers, noisy=noisy: noisy[senders, receivers], ATLAS)  # type: ignore[misc]
+        named += any("senders it is up to" in one.sentence for one in found(BENT, of))
+    assert named == 0
 
 
 def robs(slopes: dict[int, float]) -> Reading:
@@ -97,6 +119,17 @@ def test_two_speeds_and_which_other_pattern_has_one_of_them() -> None:
     (speeds,) = found("two speeds in one grid", robs({3: 320, 5: 210, 9: 330}))
     assert "robpush among 3 takes 320 ns per byte of a message, the rate of pairs among 4, among 5" in speeds.sentence
     assert found("two speeds in one grid", robs({3: 320, 5: 325, 9: 330})) == []
+
+
+@pytest.mark.parametrize(("among_3", "told"), [(1.0, True), (1.5, False)])
+def test_the_other_farm_says_whether_it_was_placed_like_that(among_3: float, told: bool) -> None:
+    slow = robs({3: 320, 5: 210})
+    pull = [
+        curve(lambda size, n=n: (n - 1) * 235000 * (among_3 if n == 3 else 1), "robpull", ranks=n, sizes=(0,))  # type: ignore[misc]
+        for n in (3, 5)
+    ]
+    (speeds,) = found("two speeds in one grid", reading(*slow.curves, *pull))
+    assert ("Not so in robpull: there a message takes 235 us among 3 and 235 us among 5" in speeds.sentence) is told
 
 
 def test_delays_by_what_was_counted() -> None:

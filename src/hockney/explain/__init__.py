@@ -23,6 +23,7 @@ from hockney.explain import (
     switches,
 )
 from hockney.explain.curve import Reading, read_run
+from hockney.explain.data import rows_of
 from hockney.explain.finding import Evidence, Finding, Found, Lacking
 from hockney.explain.fits import Line, OffLine, Parameters, by_reason, lines_of, off_lines_of, parameters_of
 from hockney.explain.layers import Layer, layers_of
@@ -77,6 +78,7 @@ DETECTORS: dict[str, Callable[[Reading], Found]] = {
 PRINTED_DETECTORS: dict[str, Callable[[Reading], Found]] = {
     "steps that a best rate does not explain": shape.steps,
     "derived figures that do not follow": derived.derived_columns,
+    "parts longer than the whole": derived.long_latencies,
 }
 
 
@@ -117,8 +119,11 @@ def explain_run(run: Run) -> Explanation:
 
 
 def explain_machine(machine: Machine) -> Explanation:
-    """What the published figures of a machine of the archive say."""
-    return explain(read_machine(machine))
+    """What the published figures of a machine of the archive say, and what its report has that they don't tell."""
+    found = explain(read_machine(machine))
+    unseen = {row["what"]: row["why"] for row in rows_of("unseen") if row["machine"] == machine.name}
+    rest = [(name, reason) for name, reason in found.lacking if name not in unseen]
+    return replace(found, lacking=(*unseen.items(), *rest))
 
 
 def explain(reading: Reading) -> Explanation:

@@ -33,10 +33,48 @@ def derived_columns(reading: Reading) -> Found:
     return [_finding(reading, found, scale)]
 
 
+def long_latencies(reading: Reading) -> Found:
+    """Latencies that are printed as longer than all that they are a part of."""
+    rows = [
+        (one, latency, total)
+        for one in reading.published
+        if (latency := _number(one, "latency_cp")) and (total := _number(one, "cp"))
+    ]
+    if not rows:
+        return Lacking("needs a printed table with latencies beside the times of the whole")
+    longer = [(one, latency, total) for one, latency, total in rows if latency > total]
+    if not longer:
+        return []
+    texts = [f"{_where(one)} {latency:.0f} of {total:.0f}" for one, latency, total in longer]
+    return [
+        Finding(
+            kind="a part longer than the whole",
+            transport=reading.subject,
+            sentence=(
+                f"In {len(longer)} of {len(rows)} rows the latency is printed as longer than the clock periods of all "
+                f"that is loaded: {'; '.join(texts)}. Either such loads overlap, or one of the two columns is wrong."
+            ),
+            effect=min(latency / total for _, latency, total in longer) - 1,
+            evidence=tuple(
+                Evidence(f"latency over all, {_where(one)}", ratio(_whole(latency), _whole(total)), "")
+                for one, latency, total in longer
+            ),
+        )
+    ]
+
+
+def _whole(count: float) -> Estimate:
+    """Clock periods as they are printed."""
+    return Estimate(count, count - 0.5, count + 0.5)
+
+
+def _where(one: Published) -> str:
+    return f"{one.get('source')} to {one.get('destination')} {one.get('page') or ''}".strip()
+
+
 def _finding(reading: Reading, found: Sequence[tuple[Published, float, float]], scale: float) -> Finding:
     texts = [
-        f"{one.get('source')} to {one.get('destination')} {one.get('page') or ''}".strip()
-        + f" is printed as {one.printed} and follows as {computed:.1f} ({away:+.0%})"
+        f"{_where(one)} is printed as {one.printed} and follows as {computed:.1f} ({away:+.0%})"
         for one, computed, away in found
     ]
     return Finding(

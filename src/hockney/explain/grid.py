@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 
-from hockney.explain.curve import Curve, Reading, finding_about
+from hockney.explain.curve import Curve, Reading, finding_about, is_like
 from hockney.explain.finding import (
     Evidence,
     Finding,
@@ -19,7 +19,18 @@ from hockney.explain.finding import (
     scaled,
     sizes_text,
 )
-from hockney.explain.laws import BY_MESSAGES, FIGURES_MIN, LAWS, Odd, Row, farthest_off, odd_one_out, rows
+from hockney.explain.laws import (
+    BY_MESSAGES,
+    FIGURES_MIN,
+    LAWS,
+    ON_LINE,
+    Odd,
+    Row,
+    departures,
+    farthest_off,
+    odd_one_out,
+    rows,
+)
 from hockney.fit import Estimate
 from hockney.units import format_bytes, format_ns, format_rate
 
@@ -31,6 +42,7 @@ _MATCH = 0.03
 _MATCH_KNOWN = 0.10
 _DELAY = 0.03
 _FARMS = ("pushfarm", "pullfarm")
+_ONE_BY_ONE = ("robpush", "robpull")  # farms whose messages come one after another
 _GROWING = tuple(pattern for pattern, laws in LAWS.items() if laws == (BY_MESSAGES,))
 
 
@@ -159,8 +171,16 @@ def bent_laws(reading: Reading) -> Found:
         off = [odd for row in members if (odd := farthest_off(row)) is not None and abs(odd.relative) > _BENT]
         if 3 * len(off) < 2 * len(members):
             continue
-        most = max(off, key=lambda odd: abs(odd.relative))
-        where = sorted({round(odd.item.x) for odd in off})
+        kinks = _kinks(off)
+        told = kinks or off
+        most = max(told, key=lambda odd: abs(odd.relative))
+        where = ", ".join(str(round(x)) for x in sorted({odd.item.x for odd in told}))
+        most_text = f"{format_ns(abs(most.item.time_ns.value - most.expected_ns))} ({abs(most.relative):.1%})"
+        which = (
+            f"the others lie on one line to {ON_LINE:.1%}, with {where} senders it is up to {most_text} off it"
+            if kinks
+            else f"at most {most_text}; farthest off with {where} senders"
+        )
         found.append(
             Finding(
                 kind="a scaling law broken",
@@ -169,27 +189,35 @@ def bent_laws(reading: Reading) -> Found:
                 state=state,
                 sentence=(
                     f"{pattern} is not linear in its senders: in {len(off)} of {len(members)} rows a figure is farther "
-                    f"than {_BENT:.1%} from the line, at most "
-                    f"{format_ns(abs(most.item.time_ns.value - most.expected_ns))} ({abs(most.relative):.1%}); "
-                    f"farthest off with {', '.join(map(str, where))} senders."
+                    f"than {_BENT:.1%} from the line through all; {which}."
                 ),
                 effect=abs(most.relative),
                 sizes_bytes=(most.row.size_bytes,),
                 evidence=tuple(
                     Evidence(f"{odd.row.fixed[-1]}, {odd.item.x:.0f} senders over the line",
                              odd.over, "")
-                    for odd in off
+                    for odd in told
                 ),
             )
         )  # fmt: skip
     return found
 
 
+def _kinks(off: Sequence[Odd]) -> list[Odd]:
+    """What leaves the line of the other figures of its row, where two thirds of these rows agree on it."""
+    by_place: dict[tuple[float, ...], list[list[Odd]]] = {}
+    for odd in off:
+        found = departures(odd.row)
+        by_place.setdefault(tuple(one.item.x for one in found), []).append(found)
+    alike = max(by_place.values(), key=len)
+    return list(itertools.chain(*alike)) if 3 * len(alike) >= 2 * len(off) else []
+
+
 def two_speeds(reading: Reading) -> Found:
     """More ranks that are faster per byte than fewer: the messages of the fewer went another way."""
     slopes = [
         (curve, slope)
-        for curve in reading.of("robpush", "robpull")  # whose messages come one after another
+        for curve in reading.of(*_ONE_BY_ONE)
         if not float(curve.option("delay_us") or 0) and (slope := _slope(curve, curve.ranks - 1)) is not None
     ]
     pairs = [
@@ -207,7 +235,7 @@ def two_speeds(reading: Reading) -> Found:
             sentence=(
                 f"{fewer.name} among {fewer.ranks} takes {slow.value:.3g} ns per byte of a message"
                 f"{_match(slow, known)}, among {more.ranks} only {fast.value:.3g} ns{_match(fast, known)}: the "
-                "first was placed farther apart."
+                f"first was placed farther apart.{_placed_alike(fewer, more, reading)}"
             ),
             effect=slow.value / fast.value - 1,
             sizes_bytes=fewer.sizes[-2:],
@@ -216,6 +244,24 @@ def two_speeds(reading: Reading) -> Found:
         for (fewer, slow), (more, fast) in pairs
         if is_above(slow, fast) and slow.value > _FASTER * fast.value
     ]
+
+
+def _placed_alike(fewer: Curve, more: Curve, reading: Reading) -> str:
+    """What the other pattern of the kind says, where its messages take as long among both numbers of ranks."""
+    twins = [
+        [one for one in reading.of(*_ONE_BY_ONE) if is_like(one, curve) and one.options == curve.options]
+        for curve in (fewer, more)
+    ]
+    for one, other in itertools.product(*twins):
+        if one.pattern == other.pattern != fewer.pattern and one.sizes == other.sizes:
+            first, second = (scaled(curve.marks[-1].time_ns, 1 / (curve.ranks - 1)) for curve in (one, other))
+            over = ratio(first, second)
+            if abs(over.value - 1) <= _MATCH and relative(over) <= _MATCH_KNOWN:
+                return (
+                    f" Not so in {one.name}: there a message takes {format_ns(first.value)} among {one.ranks} and "
+                    f"{format_ns(second.value)} among {other.ranks}, so the two lay alike."
+                )
+    return ""
 
 
 def _slope(curve: Curve, messages: int) -> Estimate | None:

@@ -7,6 +7,7 @@ fits weigh errors relative to the time, as all fits here do.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ _KEPT = 0.05  # the others keep a law where none is farther off
 _ODD_LINE = 0.30  # a line through a few figures is often carried far beyond them
 _ODD_CONSTANT = 0.03
 _ODD_OVER_REST = 5.0
+ON_LINE = 0.005
 
 
 @dataclass(frozen=True)
@@ -133,22 +135,10 @@ def odd_one_out(row: Row) -> Odd | None:
     """The figure without which the others keep the law."""
     if len(row.items) < FIGURES_MIN:
         return None
-    tries = []
-    for left_out in range(len(row.items)):
-        rest = [item for number, item in enumerate(row.items) if number != left_out]
-        law = _fitted(rest, row.law.constant)
-        off = max(abs(item.time_ns.value / law.at(item.x) - 1) for item in rest)
-        tries.append((off, left_out, law))
-    off, left_out, law = min(tries, key=lambda one: one[:2])
-    item = row.items[left_out]
-    expected_ns, arm_ns = law.at(item.x), law.arm_ns(item.x)
-    if off > _KEPT or expected_ns <= arm_ns:
-        return None
-    away = abs(item.time_ns.value / expected_ns - 1)
+    tries = [_without(row, (item,)) for item in row.items]
+    (odd,), off = min(tries, key=lambda one: one[1])
     least = _ODD_CONSTANT if row.law.constant else _ODD_LINE
-    over = ratio(item.time_ns, Estimate(expected_ns, expected_ns - arm_ns, expected_ns + arm_ns))
-    apart = over.low > 1 + off or over.high < 1 - off
-    return Odd(row, item, expected_ns, over) if away > max(least, _ODD_OVER_REST * off) and apart else None
+    return odd if off <= _KEPT and _is_off(odd, off) and abs(odd.relative) > least else None
 
 
 def farthest_off(row: Row) -> Odd | None:
@@ -160,6 +150,38 @@ def farthest_off(row: Row) -> Odd | None:
     expected_ns, arm_ns = law.at(item.x), law.arm_ns(item.x, besides=item)
     over = Estimate(*((item.time_ns.value + more_ns) / expected_ns for more_ns in (0.0, -arm_ns, arm_ns)))
     return None if over.low <= 1 <= over.high else Odd(row, item, expected_ns, over)
+
+
+def departures(row: Row) -> list[Odd]:
+    """The fewest figures without which the others, four at the least, lie on one line that these are surely off.
+
+    None where no such four are, or no one answer.
+    """
+    for count in range(1, len(row.items) - FIGURES_MIN + 1):
+        kept = [_without(row, left_out) for left_out in itertools.combinations(row.items, count)]
+        straight = [odd for odd, off in kept if off <= ON_LINE and all(_is_off(one, off) for one in odd)]
+        if straight:
+            return straight[0] if len(straight) == 1 else []
+    return []
+
+
+def _is_off(odd: Odd, rest: float) -> bool:
+    """Whether a figure is off a law by far more than any of the rest, and for sure."""
+    apart = odd.over.low > 1 + rest or odd.over.high < 1 - rest
+    return apart and abs(odd.relative) > _ODD_OVER_REST * rest
+
+
+def _without(row: Row, left_out: Sequence[Item]) -> tuple[list[Odd], float]:
+    """What figures take beside the law of the others, and how far off it the farthest of these is."""
+    rest = [item for item in row.items if item not in left_out]
+    law = _fitted(rest, row.law.constant)
+    odd = []
+    for item in left_out:
+        expected_ns, arm_ns = law.at(item.x), law.arm_ns(item.x)
+        law_ns = Estimate(expected_ns, expected_ns - arm_ns, expected_ns + arm_ns)
+        over = ratio(item.time_ns, law_ns) if law_ns.low > 0 else Estimate(1.0, 0.0, math.inf)  # no level: no answer
+        odd.append(Odd(row, item, expected_ns, over))
+    return odd, max(abs(item.time_ns.value / law.at(item.x) - 1) for item in rest)
 
 
 @dataclass(frozen=True)
