@@ -9,7 +9,7 @@ from hockney.explain.curve import Curve, Reading, finding_about
 from hockney.explain.finding import Evidence, Finding, Found, Lacking, difference, time_text
 from hockney.explain.shape import curves_of_shapes, lacking_shape, segments_of
 from hockney.explain.together import ratio_in_rounds
-from hockney.fit import Segment, SegmentFit
+from hockney.fit import NoFit, Segment, SegmentFit
 from hockney.units import format_bytes
 
 if TYPE_CHECKING:
@@ -30,13 +30,15 @@ def page_blip(reading: Reading) -> Found:
     if not curves:
         sizes = f"the page size, {format_bytes(page)}, or two pages, and a size on either side within {_CLOSE}x"
         return lacking_shape(reading, f"with {sizes}")
-    return [found for curve in curves for found in blips_of(curve, page)]
+    return [found for curve in curves for found in blips_of(curve, segments_of(curve), page)]
 
 
-def blips_of(curve: Curve, page_bytes: int | None) -> Iterator[Finding]:
-    """Those of one curve; none where the page size is not known."""
-    for at, name in _places(curve, page_bytes) if page_bytes is not None else ():
-        found = _blip(curve, at, name)
+def blips_of(curve: Curve, fit: SegmentFit | NoFit, page_bytes: int | None) -> Iterator[Finding]:
+    """Those of one curve with its fit; none where the page size is not known."""
+    if page_bytes is None or not isinstance(fit, SegmentFit):
+        return
+    for at, name in _places(curve, page_bytes):
+        found = _blip(curve, fit, at, name)
         if found is not None:
             yield found
 
@@ -50,16 +52,17 @@ def _places(curve: Curve, page_bytes: int) -> Iterator[tuple[int, str]]:
             yield at, pages
 
 
-def _blip(curve: Curve, at: int, name: str) -> Finding | None:
+def _blip(curve: Curve, fit: SegmentFit, at: int, name: str) -> Finding | None:
     """Where the fit leaves that size out, and its neighbours not: switches and bends, which it tries, fit worse."""
-    fit = segments_of(curve)
-    if not isinstance(fit, SegmentFit) or at not in fit.outliers:
+    if at not in fit.outliers:
         return None
     mark, line = curve.marks[at], fit.lines_ns[at]
     segment = _line_around(fit, at)
+    if segment is None or line.low <= 0:
+        return None
     excess = difference(mark.time_ns, line)
     effect = excess.value / line.value
-    if segment is None or excess.low <= 0 or effect < _BLIP or _may_be_step(fit, segment, at):
+    if excess.low <= 0 or effect < _BLIP or _may_be_step(fit, segment, at):
         return None
     if not all(_is_borne_out(curve, fit, at, beside) for beside in (at - 1, at + 1)):
         return None
@@ -92,13 +95,13 @@ def _may_be_step(fit: SegmentFit, segment: Segment, at: int) -> bool:
     import numpy as np
 
     own = [*fit.on_line(segment), at]
-    level = np.array([fit.lines_ns[i].value for i in own])
-    sizes, times = np.array([fit.sizes_bytes[i] for i in own]), np.array([fit.times_ns[i] for i in own]) / level
+    sizes, times = (np.array([of[i] for i in own]) for of in (fit.sizes_bytes, fit.times_ns))
+    level = np.maximum([fit.lines_ns[i].value for i in own], 1e-3 * times)  # a line that goes below zero is no level
     places = np.array(own)
 
     def missed(change: BoolArray) -> float:
         columns = np.stack([1 / level, sizes / level, change / level], axis=1)
-        left = times - columns @ np.linalg.lstsq(columns, times, rcond=None)[0]
+        left = times / level - columns @ np.linalg.lstsq(columns, times / level, rcond=None)[0]
         return float(left @ left)
 
     steps = min(missed(places >= at), missed(places > at))

@@ -58,7 +58,7 @@ def _of_curve(curve: Curve, reading: Reading) -> Iterator[Finding]:
         found = _found(curve, fit, number, reading)
         if found is not None:
             yield found
-    blips = {size for one in blips_of(curve, reading.page_bytes) for size in one.sizes_bytes}
+    blips = {size for one in blips_of(curve, fit, reading.page_bytes) for size in one.sizes_bytes}
     for run in leaps(curve, fit):
         if not blips.isdisjoint((run[0].below_bytes, run[-1].above_bytes)):
             continue  # up to a single size and down again
