@@ -278,7 +278,7 @@ def test_a_limit_may_be_for_the_pairs_of_a_class(catalogue: Catalogue, store: St
         replace(make_point(8), ranks=3, options=as_pairs(catalogue.pattern("pingpong"), of_pair)) for of_pair in options
     ]
     times = {point: 100.0 if {0, 1} == set(of_pair) else 1e6 for point, of_pair in zip(points, ends, strict=True)}
-    run = add_run(store, times, cpus=(0, 1, 2), facts={"topology": topology.as_json()})
+    run = add_run(store, times, cpus=(0, 1, 2), facts={"hostname": "here", "topology": topology.as_json()})
     limit = ('latency = "<= 1 us"', "ranks = 3")
     of_core = judged(catalogue, store, run, of_8_bytes(*limit, 'pair_class = "one core"'))
     assert [(one.outcome, one.point and one.point.options) for one in of_core] == [
@@ -305,7 +305,7 @@ def test_each_launch_is_judged_by_the_limits_for_the_class_of_its_ranks(catalogu
         cpus=(0, 1),
         far={1, 5},
         cpus_far=(0, 2),
-        facts={"topology": topology.as_json()},
+        facts={"hostname": "here", "topology": topology.as_json()},
     )
     text = "\n".join(
         of_8_bytes(f'latency = "<= {limit_ns} ns"', f'pair_class = "{name}"')
@@ -326,7 +326,7 @@ def test_what_failed_in_every_class_is_said_of_each(catalogue: Catalogue, store:
         cpus=(0, 1),
         far={0},
         cpus_far=(0, 2),
-        facts={"topology": topology.as_json()},
+        facts={"hostname": "here", "topology": topology.as_json()},
     )
     for name in ("one core", "one package"):
         (found,) = judged(catalogue, store, run, of_8_bytes('latency = "<= 1 s"', f'pair_class = "{name}"'))
@@ -350,7 +350,7 @@ def test_what_failed_in_a_later_launch_is_undecided_in_its_class_too(catalogue: 
         cpus=(0, 1, 2),
         far={1},
         cpus_far=(0, 2, 1),
-        facts={"topology": topology.as_json()},
+        facts={"hostname": "here", "topology": topology.as_json()},
     )
     for name, points in (("one core", [pair]), ("one package", [pair, other])):
         found = judged(catalogue, store, run, of_8_bytes('latency = "<= 1 us"', "ranks = 3", f'pair_class = "{name}"'))

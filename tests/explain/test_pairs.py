@@ -124,7 +124,9 @@ def test_pairs_are_told_apart_by_what_their_cpus_share(tmp_path: Path) -> None:
         caches=(Cache(3, "unified", 1 << 20, 64, (0, 1, 2, 3)), Cache(3, "unified", 1 << 20, 64, (4, 5)),
                 Cache(3, "unified", 1 << 20, 64, (6, 7))),
     )  # fmt: skip
-    (matrix,) = matrices(tmp_path, idle(8, {}, 1000.0), pinned=True, facts={"topology": topology.as_json()})
+    (matrix,) = matrices(
+        tmp_path, idle(8, {}, 1000.0), pinned=True, facts={"hostname": "here", "topology": topology.as_json()}
+    )
     assert {one.name: len(one.pairs) for one in matrix.classes} == {
         "one core": 4,
         "one last-level cache": 4,
@@ -148,7 +150,7 @@ def test_a_pair_is_of_what_its_ranks_shared_in_every_launch(tmp_path: Path) -> N
     (matrix,) = matrices(
         tmp_path,
         idle(3, {}, 1000.0),
-        facts={"topology": topology.as_json()},
+        facts={"hostname": "here", "topology": topology.as_json()},
         launches=[{"cpus": (0, 1, 2)}, {"cpus": (0, 2, 3)}],
     )
     assert {one.name: one.pairs for one in matrix.classes} == {"one package": ((0, 1), (0, 2), (1, 2))}
@@ -163,7 +165,7 @@ def test_a_classs_figures_are_of_the_launches_in_which_its_pairs_were_of_it(tmp_
     (matrix,) = matrices(
         tmp_path,
         [dataclasses.replace(one, then=then) for one, then in zip(first, second, strict=True)],
-        facts={"topology": topology.as_json()},
+        facts={"hostname": "here", "topology": topology.as_json()},
         launches=[{"cpus": (0, 1, 2, 3)}, {"cpus": (0, 2, 1, 3)}],
     )
     (of_package,) = matrix.classes
@@ -183,7 +185,7 @@ def test_a_pair_is_of_no_class_of_a_launch_in_which_it_was_not_seen_in_the_matri
     (matrix,) = matrices(
         tmp_path,
         [dataclasses.replace(one, then=then) for one, then in zip(first, second, strict=True)],
-        facts={"topology": topology.as_json()},
+        facts={"hostname": "here", "topology": topology.as_json()},
         launches=[{"cpus": (0, 1, 2, 3)}, {"cpus": (0, 2, 1, 3)}],
     )
     assert [(one.name, len(one.pairs)) for one in matrix.classes] == [("one core", 1), ("one package", 5)]

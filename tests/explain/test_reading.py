@@ -156,7 +156,7 @@ def test_pairs_are_of_the_class_that_each_launch_put_them_in(tmp_path: Path) -> 
     """Ranks 0 and 1 on one core in one launch, on two in the next, where messages take twice as long."""
     topology = Topology(source="sysfs", cores=((0, 1), (2, 3)), packages=((0, 1, 2, 3),), caches=())
     made, path = pingpongs(), tmp_path / "r.db"
-    store_run(path, "mine", made, pinned=True, facts={"topology": topology.as_json()})
+    store_run(path, "mine", made, pinned=True, facts={"hostname": "here", "topology": topology.as_json()})
     with Store.open(path) as store:
         elsewhere = store.add_launch(1, make_launch("shm", cpus=(0, 2)))
         for round_ in range(9, 18):

@@ -18,22 +18,22 @@ from __future__ import annotations
 
 import functools
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from hockney.explain.clusters import Pair, clusters
 from hockney.explain.finding import of_all
 from hockney.fit import Estimate
 from hockney.library import Run, Series
 from hockney.machine.topology import Topology
-from hockney.model import Launch, Point, PointStatus
+from hockney.model import Point, PointStatus
 from hockney.stats import time_of
 from hockney.stats.interval import Interval
 from hockney.stats.states import MIXED, State
 from hockney.store import VisitSummary
 from hockney.units import format_ns
 
-Pair = tuple[int, int]  # source and target; in rounds and classes the lower rank first
 Load = Literal["idle", "loaded"]
 Options = tuple[tuple[str, str], ...]
 ClassOf = Callable[[Pair, int], str]  # of a pair in the launch with this id
@@ -41,8 +41,7 @@ ClassOf = Callable[[Pair, int], str]  # of a pair in the launch with this id
 # What one rank and one other do alone, ranks 0 and 1 unless the options name others.
 PAIR_PATTERNS = ("pingpong", "putpong", "oneway", "twoway", "put", "get")
 
-_APART = 1.25  # clusters of pairs between hosts: neighbours in a sorted list that differ by more
-_CLUSTER_MIN = 4
+_CLASS_MIN = 4  # pairs, or nobody can say which one is odd
 _SLOW = 1.10
 _SPREADS = 4.0
 _CLASSES = ("one core", "one last-level cache", "one package", "one host")
@@ -58,6 +57,7 @@ class PairClass:
     median_ns: float
     fastest_ns: float
     slowest_ns: float
+    by_times: bool = False  # told apart by them, for nothing else is known of some of its pairs
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,7 @@ class Outlier:
     class_name: str
     class_ns: float
     of_pairs: int  # how many pairs of its class were looked at; with one rank, how many of its pairs are slow
+    may_be_farther: bool = False  # a rank that no topology tells from one that is alone at a place farther off
 
     @property
     def factor(self) -> float:
@@ -127,6 +128,7 @@ def outlier_text(outlier: Outlier, hosts: Sequence[str]) -> str:
     return (
         f"{who} {format_ns(outlier.time.value)}, {outlier.factor:.2f} times the {format_ns(outlier.class_ns)} of "
         f"{'their' if len(names) > 1 else 'its'} class ({outlier.class_name})"
+        + (", or lies farther off than they, which no topology tells here" if outlier.may_be_farther else "")
     )
 
 
@@ -161,11 +163,11 @@ def why_no_matrix(points: Iterable[tuple[str, int]]) -> str | None:
 
 def pair_matrices(run: Run) -> list[PairMatrix]:
     """A matrix for each transport, number of ranks, size, load and options of which a run has several pairs."""
-    class_of = classes_of(run)
+    share_of = _shares_of(run)
     return [
         matrix
         for key, series in _of_pairs(run).items()
-        for matrix in [_matrix(run, key, series, class_of)]
+        for matrix in [_matrix(run, key, series, share_of)]
         if matrix is not None
     ]
 
@@ -203,7 +205,7 @@ def _of_pairs(run: Run) -> dict[_Key, _Measured]:
     }
 
 
-def _matrix(run: Run, key: _Key, measured: _Measured, class_of: ClassOf) -> PairMatrix | None:
+def _matrix(run: Run, key: _Key, measured: _Measured, share_of: _ShareOf) -> PairMatrix | None:
     """In the state in which most pairs have an interval, of these most a figure; None where nothing was measured."""
     transport, ranks, size, pattern, others = key
     idle = pattern == "pingpong"
@@ -223,9 +225,9 @@ def _matrix(run: Run, key: _Key, measured: _Measured, class_of: ClassOf) -> Pair
     for (a, b), by_state in cells:
         both.setdefault((min(a, b), max(a, b)), []).extend(by_state.get(state, ()))
     launches = [run.launches[number] for number in sorted({number for own in both.values() for _, number in own})]
-    farthest = {pair: _farthest(pair, medians, class_of) for pair, medians in both.items() if medians}
-    once = {pair: _time(medians) for pair, (name, medians) in farthest.items() if name}
-    classes = _classes(once, {pair: name for pair, (name, _) in farthest.items()})
+    farthest = {pair: _farthest(pair, medians, share_of) for pair, medians in both.items() if medians}
+    once = {pair: _time(medians) for pair, (share, medians) in farthest.items() if share.name}
+    classes, outliers, undecided = told_apart(once, {pair: share for pair, (share, _) in farthest.items()})
     return PairMatrix(
         transport=transport,
         pattern=pattern,
@@ -241,8 +243,8 @@ def _matrix(run: Run, key: _Key, measured: _Measured, class_of: ClassOf) -> Pair
         times=times,
         missing=len(cells) - len(times),
         classes=classes,
-        outliers=tuple(_outliers(once, classes)),
-        undecided=tuple(_undecided(once, classes)),
+        outliers=outliers,
+        undecided=undecided,
     )
 
 
@@ -293,27 +295,53 @@ def topology_of(run: Run) -> Topology | None:
 # ---- classes ---------------------------------------------------------------------------------------------------------
 
 
-def _farthest(pair: Pair, medians: _OfVisits, class_of: ClassOf) -> tuple[str, _OfVisits]:
-    """The class of a pair in those of its launches in which its ranks lay farthest apart, and its medians of these.
+@dataclass(frozen=True)
+class Share:
+    """Of which of PAIR_CLASSES two ranks are: the closest thing that they are known to share; "" if none is known.
 
-    "" where no launch tells where they were.
+    `is_told` is False where they may share something closer, because not all that lies between was known.
     """
-    classes = {launch_id: class_of(pair, launch_id) for _, launch_id in medians}
-    known = [name for name in classes.values() if name in PAIR_CLASSES]
+
+    name: str
+    is_told: bool
+
+
+_ShareOf = Callable[[Pair, int], Share]
+
+
+def _farthest(pair: Pair, medians: _OfVisits, share_of: _ShareOf) -> tuple[Share, _OfVisits]:
+    """What a pair shared in those of its launches in which its ranks lay farthest apart, and its medians of these."""
+    shares = {launch_id: share_of(pair, launch_id) for _, launch_id in medians}
+    known = [share.name for share in shares.values() if share.name]
     farthest = max(known, key=PAIR_CLASSES.index, default="")
-    return farthest, [(median_ns, launch_id) for median_ns, launch_id in medians if classes[launch_id] == farthest]
+    is_told = all(share.is_told for share in shares.values() if share.name == farthest)
+    own = [(median_ns, launch_id) for median_ns, launch_id in medians if shares[launch_id].name == farthest]
+    return Share(farthest, is_told), own
 
 
-def _classes(times: Mapping[Pair, Interval], names: Mapping[Pair, str]) -> tuple[PairClass, ...]:
+def told_apart(
+    times: Mapping[Pair, Interval], shares: Mapping[Pair, Share]
+) -> tuple[tuple[PairClass, ...], tuple[Outlier, ...], tuple[Undecided, ...]]:
+    """The classes of pairs, the lower rank of each first; who stands out from them; and of whom that is undecided."""
+    classes = _classes(times, shares)
+    return classes, tuple(_outliers(times, classes)), tuple(_undecided(times, classes))
+
+
+def _classes(times: Mapping[Pair, Interval], shares: Mapping[Pair, Share]) -> tuple[PairClass, ...]:
     members: dict[str, list[Pair]] = {}
     for pair in times:
-        members.setdefault(names[pair], []).append(pair)
-    between = members.pop(PAIR_CLASSES[-1], [])
-    classes = [_class(name, members[name], times) for name in sorted(members, key=_CLASSES.index)]
-    clusters = _clusters(between, times)
-    for number, cluster in enumerate(clusters, start=1):
-        name = "between hosts" if len(clusters) == 1 else f"between hosts, group {number}"
-        classes.append(_class(name, cluster, times))
+        members.setdefault(shares[pair].name, []).append(pair)
+    classes: list[PairClass] = []
+    nearer: list[Pair] = []
+    for name in sorted(members, key=PAIR_CLASSES.index):
+        pairs = members[name]
+        by_times = not all(shares[pair].is_told for pair in pairs)
+        groups = clusters({pair: times[pair].value for pair in pairs}, nearer) if by_times else [pairs]
+        for number, group in enumerate(groups, start=1):
+            classes.append(
+                _class(name if len(groups) == 1 else f"{name}, group {number}", group, times, by_times=by_times)
+            )
+        nearer += pairs
     return tuple(classes)
 
 
@@ -328,52 +356,43 @@ def classes_of(run: Run) -> ClassOf:
 
     Ranks lie elsewhere in each launch, so it is a visit that has a class. "" where it is not known where they were.
     """
-    topology = topology_of(run)
+    share_of = _shares_of(run)
+    return lambda pair, launch_id: share_of(pair, launch_id).name
+
+
+def _shares_of(run: Run) -> _ShareOf:
+    topology, own_host = topology_of(run), run.facts.get("hostname")
 
     @functools.cache
-    def class_of(pair: Pair, launch_id: int) -> str:
+    def share_of(pair: Pair, launch_id: int) -> Share:
         launch = run.launches.get(launch_id)
         if launch is None or max(pair) >= min(len(launch.hosts), len(launch.cpus)):
-            return ""
-        return _shared(pair, launch, topology)
+            return Share("", is_told=False)
+        hosts = {launch.hosts[rank] for rank in pair}
+        cpus = {launch.cpus[rank] for rank in pair}
+        if len(hosts) > 1:
+            return Share(PAIR_CLASSES[-1], is_told=False)
+        # A topology is that of the machine that hockney ran on: other hosts may be built otherwise.
+        return _shared(cpus, topology if hosts == {own_host} and -1 not in cpus else None)
 
-    return class_of
-
-
-def _shared(pair: Pair, launch: Launch, topology: Topology | None) -> str:
-    """Which of PAIR_CLASSES two ranks are of: the closest thing that they share."""
-    a, b = pair
-    if launch.hosts[a] != launch.hosts[b]:
-        return PAIR_CLASSES[-1]
-    # What is known is the machine that hockney runs on; all hosts are taken to be built alike.
-    cpus = {launch.cpus[a], launch.cpus[b]}
-    if topology is not None and -1 not in cpus:
-        places = (topology.cores, topology.last_level(), topology.packages)
-        for name, groups in zip(_CLASSES, places, strict=False):
-            if any(cpus <= set(group) for group in groups):
-                return name
-    return _CLASSES[-1]
+    return share_of
 
 
-def _class(name: str, pairs: Iterable[Pair], times: Mapping[Pair, Interval]) -> PairClass:
+def _shared(cpus: Collection[int], topology: Topology | None) -> Share:
+    """What CPUs of one host share. CPUs that are in no known group of some kind may share one of that kind."""
+    is_told = topology is not None
+    kinds = (topology.cores, topology.last_level(), topology.packages) if topology is not None else ()
+    for name, groups in zip(_CLASSES, kinds, strict=False):
+        if any(set(cpus) <= set(group) for group in groups):
+            return Share(name, is_told)
+        is_told = is_told and all(any(cpu in group for group in groups) for cpu in cpus)
+    return Share(_CLASSES[-1], is_told)
+
+
+def _class(name: str, pairs: Iterable[Pair], times: Mapping[Pair, Interval], *, by_times: bool) -> PairClass:
     ordered = tuple(sorted(pairs))
     values = [times[pair].value for pair in ordered]
-    return PairClass(name, ordered, statistics.median(values), min(values), max(values))
-
-
-def _clusters(pairs: Iterable[Pair], times: Mapping[Pair, Interval]) -> list[list[Pair]]:
-    """Groups of times with a gap between them, the fastest first. A few slow ones are no group but stand out."""
-    ordered = sorted(pairs, key=lambda pair: times[pair].value)
-    groups: list[list[Pair]] = []
-    for pair in ordered:
-        is_near = groups and times[pair].value <= times[groups[-1][-1]].value * _APART
-        if is_near or (groups and len(groups[-1]) < _CLUSTER_MIN):
-            groups[-1].append(pair)
-        else:
-            groups.append([pair])
-    if len(groups) > 1 and len(groups[-1]) < max(_CLUSTER_MIN, len(ordered) // 10):
-        groups[-2].extend(groups.pop())
-    return groups
+    return PairClass(name, ordered, statistics.median(values), min(values), max(values), by_times)
 
 
 # ---- who stands out --------------------------------------------------------------------------------------------------
@@ -381,13 +400,13 @@ def _clusters(pairs: Iterable[Pair], times: Mapping[Pair, Interval]) -> list[lis
 
 def _outliers(times: Mapping[Pair, Interval], classes: Iterable[PairClass]) -> Iterable[Outlier]:
     for one in classes:
-        if len(one.pairs) < _CLUSTER_MIN:
+        if len(one.pairs) < _CLASS_MIN:
             continue
         slow = _slow_pairs(one, times)
         ranks = _slow_ranks(one, slow)
         for rank, pairs in ranks.items():
             time = of_all([_estimate(times[pair]) for pair in pairs])
-            yield Outlier((rank,), time, one.name, one.median_ns, len(pairs))
+            yield Outlier((rank,), time, one.name, one.median_ns, len(pairs), may_be_farther=one.by_times)
         for pair in slow:
             if not set(pair) & set(ranks):
                 yield Outlier(pair, _estimate(times[pair]), one.name, one.median_ns, len(one.pairs))
@@ -402,7 +421,7 @@ def _estimate(time: Interval) -> Estimate:
 
 def _undecided(times: Mapping[Pair, Interval], classes: Iterable[PairClass]) -> Iterable[Undecided]:
     for one in classes:
-        if len(one.pairs) >= _CLUSTER_MIN:
+        if len(one.pairs) >= _CLASS_MIN:
             slow = _slow_pairs(one, times)
             for pair in _far_off(one, times):
                 if pair not in slow:
