@@ -20,6 +20,7 @@ from hockney.explain.fits import LOGGP
 from hockney.explain.gathered import gather
 from hockney.fit import Estimate
 from hockney.suites import builtin_names
+from hockney.worker.mpi import find_mpis
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +72,26 @@ def test_what_is_printed_says_the_same(real_store: Path, capsys: pytest.CaptureF
     unfolded = " ".join(printed.split())
     for finding in told["findings"]:
         assert finding["sentence"] in unfolded
+
+
+def test_the_documented_threshold_of_a_real_library_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Open MPI announces messages of more than 4,040 B: they take several times as long. A busy machine needs time."""
+    if not any(mpi.kind == "openmpi" for mpi in find_mpis()):
+        pytest.skip("Open MPI is not installed")
+    path = str(tmp_path / "r.db")
+    what = ["pingpong", "-t", "mpi@openmpi", "--bytes", "1K,1536,2K,3K,4K,6K,8K,12K,16K", "--launches", "1"]
+    for time in ("3s", "9s", "27s"):
+        assert run(["run", *what, "--time", time, "--store", path]) == 0
+        capsys.readouterr()
+        told = document(capsys, "last", "--store", path)["findings"]
+        there = [one for one in told if one["kind"] == "protocol switch" and one["sizes_bytes"] == [3072, 4096]]
+        if there:
+            break
+    (switch,) = there
+    assert switch["transport"].startswith("mpi@openmpi")
+    assert re.search(r"Documented there: btl_(vader|sm)_eager_limit, 4 KiB by default", switch["sentence"])
 
 
 def test_a_fall_is_not_gathered_with_a_jump_and_states_are_gathered() -> None:
