@@ -150,9 +150,7 @@ def loaded_and_idle(reading: Reading) -> Found:
     found = []
     for loaded, idle in pairs:
         faster = [
-            (size, own, of_idle)
-            for size, own, of_idle in _common(loaded, idle)
-            if is_above(of_idle, own) and own.value < (1 - _GAIN) * of_idle.value
+            (size, own, of_idle) for size, own, of_idle in _common(loaded, idle) if own.high < (1 - _GAIN) * of_idle.low
         ]
         if faster:
             size, own, of_idle = faster[0]

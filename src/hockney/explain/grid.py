@@ -36,6 +36,7 @@ from hockney.units import format_bytes, format_ns, format_rate
 
 _SAME = 0.005
 _SAME_KNOWN = 0.05
+_SIZES_MIN = 3  # of a row, to be called the same as another
 _BENT = 0.015
 _FASTER = 1.25
 _MATCH = 0.03
@@ -74,21 +75,21 @@ def identical_rows(reading: Reading) -> Found:
             ),
         )
         for fewer, more in pairs
-        if all(_is_same_time(mark.time_ns, other.time_ns) for mark, other in zip(fewer.marks, more.marks, strict=True))
+        if _is_copy([ratio(mark.time_ns, other.time_ns) for mark, other in zip(fewer.marks, more.marks, strict=True)])
     ]
 
 
-def _is_same_time(one: Estimate, other: Estimate) -> bool:
-    """Equal, and known well enough to be called so."""
-    over = ratio(one, other)
-    return abs(over.value - 1) <= _SAME and relative(over) <= _SAME_KNOWN
+def _is_copy(ratios: Sequence[Estimate]) -> bool:
+    """All are equal, and enough of them known well enough to be called so."""
+    known = [over for over in ratios if relative(over) <= _SAME_KNOWN]
+    return len(known) >= _SIZES_MIN and all(abs(over.value - 1) <= _SAME for over in ratios)
 
 
 def _is_same_row(one: Curve, other: Curve) -> bool:
     alike = (one.pattern, one.transport, one.options, one.state) == (
         other.pattern, other.transport, other.options, other.state,
     )  # fmt: skip
-    return alike and one.ranks != other.ranks and one.sizes == other.sizes and len(one.marks) >= 3
+    return alike and one.ranks != other.ranks and one.sizes == other.sizes and len(one.marks) >= _SIZES_MIN
 
 
 def broken_laws(reading: Reading) -> Found:

@@ -18,7 +18,6 @@ from hockney.explain.finding import (
     Found,
     Lacking,
     difference,
-    is_above,
     ratio,
     ratio_text,
     scaled,
@@ -64,7 +63,7 @@ def _slower(made: list[Made], reading: Reading) -> list[Finding]:
     slower: dict[tuple[str, str], list[Made]] = {}
     for one in made:
         curve, _, own, parts, _ = one
-        if curve.algorithm != "portable" and is_above(own, parts) and own.value > (1 + _SLOWER) * parts.value:
+        if curve.algorithm != "portable" and own.low > (1 + _SLOWER) * parts.high:
             slower.setdefault((curve.transport, curve.name), []).append(one)
     return [_finding(found, reading) for found in slower.values()]
 

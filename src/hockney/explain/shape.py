@@ -86,9 +86,10 @@ def _level(curve: Curve) -> Finding | None:
         time = mark.time_ns
         over = ratio(time, first)
         alike = over.low <= 1 <= over.high and abs(over.value - 1) <= _ALIKE
-        if not alike or relative(over) > _KNOWN:
+        if not alike:
             break
-        same.append(mark)
+        if relative(over) <= _KNOWN:
+            same.append(mark)
     if len(same) < 2 or same[-1].bytes < 4 * max(4, same[0].bytes):
         return None
     return finding_about(
