@@ -102,6 +102,24 @@ def test_layers_of_different_states_are_not_subtracted() -> None:
     assert layers_of(reading(curve(), curve(line(900), transport="mpi@x-1", state="far"))) == []
 
 
+def test_the_direct_ways_of_pvm_stand_on_a_unix_domain_socket() -> None:
+    ways = [curve(line(900), transport=name) for name in ("pvm", "pvm:default", "pvm:default-daemon", "mpi@x-1")]
+    found = layers_of(reading(curve(line(500), transport="unix"), *ways))
+    assert [(one.upper, one.lower) for one in found] == [("pvm", "unix"), ("pvm:default", "unix")]
+    assert all(one.low_ns <= 400 <= one.high_ns for one in found)
+
+
+@pytest.mark.parametrize("hosts", [("here", "here"), ("here", "there")])
+def test_between_hosts_a_library_is_set_beside_tcp_and_within_one_it_is_not(
+    tmp_path: Path, hosts: tuple[str, ...]
+) -> None:
+    slower = [replace(one, time_ns=one.time_ns + 400) for one in pingpongs("mpi@x-1")]
+    made = [*pingpongs("tcp"), *slower]
+    found = explained(tmp_path / "r.db", made, hosts=hosts).layers
+    assert [(one.upper, one.lower) for one in found] == ([("mpi@x-1", "tcp")] if len(set(hosts)) > 1 else [])
+    assert all(one.low_ns <= 400 <= one.high_ns for one in found)
+
+
 def test_a_difference_that_is_not_seen_is_said_to_be_none() -> None:
     (layer,) = layers_of(reading(curve(precision=0.02), curve(line(502), transport="threads", precision=0.02)))
     assert "no difference from shm seen" in layer.text

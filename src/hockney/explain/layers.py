@@ -9,11 +9,16 @@ from dataclasses import dataclass, replace
 
 from hockney.explain.curve import Curve, Reading
 from hockney.explain.finding import Bounded, difference, of_all
+from hockney.explain.pairs import PAIR_CLASSES
 from hockney.fit import Estimate
 from hockney.units import format_bytes, format_ns
 
 # What stands on what: the upper adds its own cost to the lower one's. An @ stands for every library of that kind.
-_LAYERS = (("shm", "threads"), ("shm", "mpi@"), ("shm", "shmem@"), ("unix", "tcp"))
+# The ways of PVM are those of the direct route, which within a host is a Unix-domain socket.
+_PVM = ("pvm", "pvm:psend", "pvm:inplace", "pvm:raw", "pvm:default")
+_LAYERS = (("shm", "threads"), ("shm", "mpi@"), ("shm", "shmem@"), ("unix", "tcp"), *(("unix", way) for way in _PVM))
+# Between hosts nobody knows which network a library uses; tcp is what it would have without one of its own.
+_BETWEEN_HOSTS = (("tcp", "mpi@"), ("tcp", "shmem@"))
 _ALIKE = 0.25  # on either side: a layer that adds so little more or less adds about the same
 _SEEN = 0.03  # of the lower one's time: of so many sizes some intervals miss by chance
 _BYTES_MAX = 1 << 16  # longer messages cost what their bytes do, and layers then differ in rate
@@ -63,9 +68,9 @@ class Layer:
         return f"from {format_bytes(self.first_bytes)} to {format_bytes(self.last_bytes)}{but}"
 
 
-def layers_below(transport: str) -> Iterator[str]:
-    """The transports that this one stands on. Variants stand on none: they do something else."""
-    for lower, upper in _LAYERS:
+def layers_below(transport: str, layers: Sequence[tuple[str, str]] = _LAYERS) -> Iterator[str]:
+    """The transports that this one stands on. Variants of a library's kind stand on none: they do something else."""
+    for lower, upper in layers:
         if transport == upper or (upper.endswith("@") and transport.startswith(upper) and ":" not in transport):
             yield lower
 
@@ -85,15 +90,23 @@ def layers_of(reading: Reading) -> list[Layer]:
     """Every layer by ranges of sizes in which it adds the same, as far as that can be told."""
     curves = [curve for curve in reading.of("pingpong") if not curve.options]
     found = []
-    for upper in curves:
-        floor = reading.floors.get(upper.place)
-        short = [mark for mark in upper.marks if 0 < mark.bytes <= 64]
-        if upper.transport == "shm" and floor is not None and short:
-            found.append(over_floor(short[0].bytes, upper.state, short[0].time_ns, floor))
-        for below in layers_below(upper.transport):
-            for lower in curves:
-                if (lower.transport, lower.ranks, lower.state) == (below, upper.ranks, upper.state):
-                    found.extend(_ranges(upper, lower))
+    for curve in curves:
+        floor = reading.floors.get(curve.place)
+        short = [mark for mark in curve.marks if 0 < mark.bytes <= 64]
+        if curve.transport == "shm" and floor is not None and short:
+            found.append(over_floor(short[0].bytes, curve.state, short[0].time_ns, floor))
+    states = {curve.place: curve.state for curve in curves}
+    between = [
+        one.curve
+        for one in reading.by_class
+        if (one.pair_class, one.curve.pattern, one.curve.options) == (PAIR_CLASSES[-1], "pingpong", ())
+        and one.curve.state == states.get(one.curve.place)
+    ]
+    for own, layers in ((curves, _LAYERS), (between, _BETWEEN_HOSTS)):
+        for upper, lower in itertools.permutations(own, 2):
+            alike = (lower.ranks, lower.state) == (upper.ranks, upper.state)
+            if alike and lower.transport in layers_below(upper.transport, layers):
+                found.extend(_ranges(upper, lower))
     return found
 
 
