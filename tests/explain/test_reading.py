@@ -103,9 +103,9 @@ def test_layers_of_different_states_are_not_subtracted() -> None:
 
 
 def test_the_direct_ways_of_pvm_stand_on_a_unix_domain_socket() -> None:
-    ways = [curve(line(900), transport=name) for name in ("pvm", "pvm:default", "pvm:default-daemon", "mpi@x-1")]
+    ways = [curve(line(900), transport=name) for name in ("pvm@3.4.6", "pvm@3.4.6:raw", "pvm@3.4.6:raw-daemon")]
     found = layers_of(reading(curve(line(500), transport="unix"), *ways))
-    assert [(one.upper, one.lower) for one in found] == [("pvm", "unix"), ("pvm:default", "unix")]
+    assert [(one.upper, one.lower) for one in found] == [("pvm@3.4.6", "unix"), ("pvm@3.4.6:raw", "unix")]
     assert all(one.low_ns <= 400 <= one.high_ns for one in found)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from hockney.units import format_bytes, format_ns
 
 # What stands on what: the upper adds its own cost to the lower one's. An @ stands for every library of that kind.
 # The ways of PVM are those of the direct route, which within a host is a Unix-domain socket.
-_PVM = ("pvm", "pvm:psend", "pvm:inplace", "pvm:raw", "pvm:default")
+_PVM = ("pvm@", "pvm@:psend", "pvm@:inplace", "pvm@:raw", "pvm@:default")
 _LAYERS = (("shm", "threads"), ("shm", "mpi@"), ("shm", "shmem@"), ("unix", "tcp"), *(("unix", way) for way in _PVM))
 # Between hosts nobody knows which network a library uses; tcp is what it would have without one of its own.
 _BETWEEN_HOSTS = (("tcp", "mpi@"), ("tcp", "shmem@"))
@@ -68,11 +69,10 @@ class Layer:
         return f"from {format_bytes(self.first_bytes)} to {format_bytes(self.last_bytes)}{but}"
 
 
-def layers_below(transport: str, layers: Sequence[tuple[str, str]] = _LAYERS) -> Iterator[str]:
+def layers_below(transport: str, layers: Sequence[tuple[str, str]] = _LAYERS) -> list[str]:
     """The transports that this one stands on. Variants of a library's kind stand on none: they do something else."""
-    for lower, upper in layers:
-        if transport == upper or (upper.endswith("@") and transport.startswith(upper) and ":" not in transport):
-            yield lower
+    kind = re.sub("@[^:]*", "@", transport)
+    return [lower for lower, upper in layers if upper == kind]
 
 
 def layer_at(size_bytes: int, upper: str, lower: str, state: str, own: Bounded, under: Bounded) -> Layer:
