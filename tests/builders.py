@@ -32,6 +32,7 @@ def make_visit(
     floor_kind: str | None = "line",
     pace_ns: tuple[tuple[float, ...], tuple[float, ...]] | None = None,
     solo_ns: tuple[float, float] | None = None,
+    started_ns: int | None = None,
 ) -> Visit:
     samples = np.asarray(elapsed_ns, dtype=np.int64)
     ranks = len(samples)
@@ -53,6 +54,7 @@ def make_visit(
         floor_kind=None if floor_ns is None else floor_kind,
         pace_ns=pace_ns,
         solo_ns=solo_ns,
+        started_ns=started_ns,
         places=make_launch().places,
     )
 

@@ -123,6 +123,7 @@ def _visit(point: Point, launch_id: int, round_: int, random: np.random.Generato
         wall_ns=(1_000_000,) * ranks,
         floor_ns=(30.0 + random.normal(0, 0.3), 30.0 + random.normal(0, 0.3)),
         floor_kind="line",
+        started_ns=1_000_003 * round_,
         pace_ns=(tuple(paces_ns[0]), tuple(paces_ns[1])),
         counters={"delays": (BATCH, 0), "delay_ns": (BATCH * float(DELAY_NS), 0.0)} if delayed else {},
         verified=True,

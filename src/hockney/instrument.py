@@ -214,5 +214,6 @@ def _visit(
         floor_kind=answer.floor_kind,
         pace_ns=answer.pace_ns,
         solo_ns=answer.solo_ns,
+        started_ns=answer.started_ns,
         places=live.launched.places,
     )

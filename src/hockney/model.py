@@ -93,7 +93,8 @@ class Visit:
     of rank 0 while rank 1 rests. `places` are those of its launch. CPU times and wall time are per rank, over all
     samples of the visit. `steal` is the fraction of CPU time that a hypervisor took since the visit before, None where
     unknown or too short to tell. `counters` are sums over all samples by name, a number per rank: what the pattern or
-    the transport counts (docs/metrics.md).
+    the transport counts (docs/metrics.md). `started_ns` is when rank 0's wall time began by the clock that its kernel's
+    ticks keep, CLOCK_MONOTONIC; None where time is virtual, or the visit was stored before that was asked.
     """
 
     point: Point
@@ -113,6 +114,7 @@ class Visit:
     floor_kind: str | None = None
     pace_ns: tuple[tuple[float, ...], tuple[float, ...]] | None = None
     solo_ns: tuple[float, float] | None = None
+    started_ns: int | None = None
     places: tuple[Place, ...] = ()
 
     @property

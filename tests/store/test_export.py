@@ -32,7 +32,7 @@ def full(store: Store) -> int:
         [
             *visits_with_medians([100, 101, 102, 103, 104, 105], make_point(8)),
             *visits_with_medians([300], make_point(8), floor_ns=(184.0, 186.0), steal=0.5),
-            make_visit(BARRIER, [[10, 30], [20, 20]], definition=SLOWEST, floor_ns=None, verified=False),
+            make_visit(BARRIER, [[10, 30], [20, 20]], definition=SLOWEST, floor_ns=None, verified=False, started_ns=71),
         ],
     )
     store.set_status(run_id, make_point(8), PointStatus.BUDGET, "the time was up")
@@ -152,6 +152,7 @@ def test_json_has_every_series(store: Store, full: int) -> None:
     assert "elapsed_ns" not in pingpong["visits"][0]
     assert barrier["options"] == {"algorithm": "tree", "window": "2"}
     assert barrier["visits"][0]["floor_ns"] is None
+    assert (barrier["visits"][0]["started_ns"], pingpong["visits"][0]["started_ns"]) == (71, None)
     assert (skipped["figures"], skipped["visits"], skipped["status"]) == ([], [], "skipped")
 
 

@@ -108,6 +108,7 @@ def test_visits_come_back_by_point_in_order(store: Store, run_id: int) -> None:
         floor_kind="transport",
         pace_ns=((0.63, 0.64), (1.1, 0.63)),
         solo_ns=(0.63, 0.62),
+        started_ns=2**53 + 1,
     )
     store.write_round(run_id, [first, other])
     store.write_round(run_id, [second])
@@ -184,7 +185,7 @@ def test_unknown_is_null(store: Store, run_id: int, path: Path) -> None:
     store.write_round(run_id, [make_visit(floor_ns=None, steal=None, definition=Definition("root", 1, 0, 1))])
     store.set_status(run_id, make_point(8), PointStatus.PRECISE, "")
     db = sqlite3.connect(path)
-    columns = "floor_before_ns, floor_after_ns, steal, algorithm, floor_kind, pace_ns, solo_before_ns, solo_after_ns"
+    columns = "floor_before_ns, steal, algorithm, floor_kind, pace_ns, solo_before_ns, solo_after_ns, started_ns"
     assert db.execute(f"SELECT {columns} FROM visit").fetchall() == [(None,) * 8]
     assert db.execute("SELECT label, finished_unix_s FROM run").fetchall() == [(None, None)]
     assert db.execute("SELECT DISTINCT reason FROM point").fetchall() == [(None,)]

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -377,6 +378,14 @@ def test_a_floor_is_half_a_round_trip_between_two_cpus() -> None:
     assert answers[0]["kind"] == "floor"
     assert len(answers[0]["half_round_trip_ns"]) == 7
     assert all(value > 0 for value in answers[0]["half_round_trip_ns"])
+
+
+def test_visits_say_when_they_began_by_the_clock_of_the_kernel() -> None:
+    before_ns = time.monotonic_ns()
+    first, second, _ = converse(build_worker(), [measure("pingpong", 8)] * 2, "-t", "shm", "-n", "2")[0]
+    began_ns = [before_ns, first["started_ns"], second["started_ns"], time.monotonic_ns()]
+    assert began_ns == sorted(began_ns)
+    assert second["started_ns"] - first["started_ns"] >= first["wall_ns"][0]
 
 
 def test_the_state_of_the_machine_is_beside_every_point() -> None:

@@ -55,6 +55,7 @@ MEASURE: dict[str, Any] = {
     "floor_kind": "line",
     "pace_ns": [[0.63], [0.64]],
     "solo_ns": None,
+    "started_ns": 2**53 + 1,
     "counters": {"lost": [0.5]},
     "elapsed_ns": [[5, 4]],
 }
@@ -112,6 +113,7 @@ def test_the_stub_is_right_where_nothing_is_changed(stub: Stub) -> None:
         assert (answer.floor_ns, answer.floor_kind) == ((30.25, 31.0), "line")
         assert (answer.pace_ns, answer.solo_ns) == (((0.63,), (0.64,)), None)
         assert answer.counters == {"lost": (0.5,)}
+        assert answer.started_ns == 2**53 + 1
 
 
 @pytest.mark.parametrize(
@@ -182,6 +184,8 @@ def test_what_is_no_answer_is_a_protocol_error(stub: Stub, verb: str, text: byte
         ("pace_ns", [[0.63], ["1"]]),
         ("solo_ns", MISSING),
         ("solo_ns", [1]),
+        ("started_ns", MISSING),
+        ("started_ns", 1.5),
     ],
     ids=str,
 )

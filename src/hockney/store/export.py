@@ -200,6 +200,7 @@ def _json_visit(visit: Visit, state: State, *, samples: bool) -> dict[str, Any]:
         "launch_id": visit.launch_id,
         "round": visit.round,
         "started_unix_s": visit.started_unix_s,
+        "started_ns": visit.started_ns,
         "state": state.name,
         "floor_ns": visit.floor_ns,
         "floor_kind": visit.floor_kind,

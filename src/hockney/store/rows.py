@@ -34,7 +34,7 @@ SUMMARY = (
 VISIT = (
     "point_id, launch_id, round, started_unix_s, batch, timed, divisor, bytes_per_rep, messages_per_rep, algorithm, "
     "floor_before_ns, floor_after_ns, steal, verified, cpu_user_ns, cpu_system_ns, wall_ns, counters, "
-    "floor_kind, pace_ns, solo_before_ns, solo_after_ns"
+    "floor_kind, pace_ns, solo_before_ns, solo_after_ns, started_ns"
 )
 VISIT_FIGURES = "samples, median_ns, min_ns, max_ns"  # beside VISIT when written, made from the samples
 _NO_COUNTERS: Mapping[str, tuple[float, ...]] = {}
@@ -163,6 +163,7 @@ def visit_row(visit: Visit, point_id: int) -> Row:
         visit.floor_kind,
         None if visit.pace_ns is None else pack(visit.pace_ns),
         *(visit.solo_ns or (None, None)),
+        visit.started_ns,
         *figures,
     )
 
@@ -188,7 +189,8 @@ def visit_of(row: Row, point: Point, launches: Mapping[int, Launch]) -> Visit:
         counters=_counters(counters),
         floor_kind=state[0],
         pace_ns=_paces(state[1]),
-        solo_ns=_pair(*state[2:]),
+        solo_ns=_pair(*state[2:4]),
+        started_ns=state[4],
         places=launches[launch_id].places,
     )
 

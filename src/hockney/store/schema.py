@@ -187,3 +187,9 @@ def m0004_idle(db: sqlite3.Connection) -> None:
 def m0005_resumed(db: sqlite3.Connection) -> None:
     """When a run last went on: it may be killed again before its next visit."""
     db.execute("ALTER TABLE run ADD COLUMN resumed_unix_s REAL")  # NULL: never, or before this
+
+
+@migration
+def m0006_started(db: sqlite3.Connection) -> None:
+    """When the samples of a visit began by the kernel's clock, to see its ticks across visits."""
+    db.execute("ALTER TABLE visit ADD COLUMN started_ns INTEGER")  # NULL: virtual time, or written before this

@@ -50,7 +50,8 @@ class MeasureAnswer:
 
     CPU and wall times are per rank over all samples, in ns; so are the `counters` of the pattern and the transport, by
     name. `floor_ns` is the floor just before and after, of `floor_kind` "line" or "transport"; `pace_ns` is the pace of
-    each rank's CPU just before and after, `solo_ns` that of rank 0 while rank 1 rests. How samples become a figure is
+    each rank's CPU just before and after, `solo_ns` that of rank 0 while rank 1 rests. `started_ns` is when rank 0's
+    wall time began by CLOCK_MONOTONIC, None where time is virtual. How samples become a figure is
     said by `timed`, `divisor`, `bytes_per_rep` and `messages_per_rep` (docs/metrics.md).
     """
 
@@ -74,6 +75,7 @@ class MeasureAnswer:
     floor_kind: str | None
     pace_ns: tuple[tuple[float, ...], tuple[float, ...]] | None
     solo_ns: tuple[float, float] | None
+    started_ns: int | None
     counters: dict[str, tuple[float, ...]]
     verified: bool
 
@@ -105,6 +107,12 @@ class Fields:
         if type(value) is not int:
             raise self._wrong(key)
         return value
+
+    def integer_or_none(self, key: str) -> int | None:
+        """A whole number or null; null must be said."""
+        if key in self._values and self._values[key] is None:
+            return None
+        return self.integer(key)
 
     def number(self, key: str) -> float:
         """Any number."""
@@ -263,6 +271,7 @@ def measure(fields: Fields) -> MeasureAnswer:
         floor_kind=kind,
         pace_ns=fields.before_and_after_or_none("pace_ns", size),
         solo_ns=fields.pair_or_none("solo_ns"),
+        started_ns=fields.integer_or_none("started_ns"),
         counters=fields.counters("counters", size),
         verified=fields.boolean("verified"),
     )

@@ -40,6 +40,7 @@ typedef struct hk_result {
     hk_account_t account;
     double floor_before_ns, floor_after_ns;    /* negative: none */
     double solo_before_ns, solo_after_ns;      /* rank 0's pace while rank 1 rests; negative: none */
+    uint64_t started_ns;                       /* when the wall time began, by CLOCK_MONOTONIC; 0: unknown */
     uint64_t warmup;                           /* repetitions that were made before the first sample */
     const char *floor_kind;                    /* "line", "transport", or NULL: none */
     const char *counter_name[HK_COUNTERS_MAX]; /* NULL: there are no more */

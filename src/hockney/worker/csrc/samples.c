@@ -1,6 +1,7 @@
 #include "samples.h"
 
 #include <sys/resource.h>
+#include <time.h>
 
 #include "collectives.h"
 #include "registry.h"
@@ -23,6 +24,14 @@ static void read_cpu(uint64_t *user_ns_p, uint64_t *system_ns_p)
 #endif
     *user_ns_p = ns_of(usage.ru_utime);
     *system_ns_p = ns_of(usage.ru_stime);
+}
+
+/* By the clock that the kernel's ticks keep, whatever samples are timed with; 0 where time is virtual. */
+static uint64_t kernel_ns(const hk_ctx_t *ctx)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return ctx->tp->now_ns == hk_real_now_ns ? (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec : 0;
 }
 
 /* What is used from the start to the stop is in the account. */
@@ -98,6 +107,7 @@ hk_status_t hk_take_samples(const hk_command_t *command, hk_run_t *run, hk_resul
         status = repeat(run, result->warmup);
     }
     read_counters(pattern, run, counted, result->counter_name);
+    result->started_ns = kernel_ns(ctx);
     start_account(ctx, account);
     for (uint64_t i = 0; status == HK_OK && i < command->samples; i++) {
         status = come_together(pattern, run);

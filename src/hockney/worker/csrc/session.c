@@ -329,6 +329,16 @@ static void put_timed(hk_answer_t *answer, hk_timed_t timed, int root)
     hk_answer_string(answer, timed == HK_TIMED_ROOT && root != 0 ? rank : names[timed]);
 }
 
+static void put_started(hk_answer_t *answer, uint64_t started_ns)
+{
+    hk_answer_key(answer, "started_ns");
+    if (started_ns > 0) {
+        hk_answer_unsigned(answer, started_ns);
+    } else {
+        hk_answer_null(answer);
+    }
+}
+
 static void put_counters(hk_answer_t *answer, const hk_result_t *result, const hk_account_t *accounts, int size)
 {
     hk_answer_key(answer, "counters");
@@ -372,6 +382,7 @@ static hk_status_t send_measured(session_t *session, const hk_command_t *command
     put_accounts(&answer, "cpu_user_ns", accounts, size, offsetof(hk_account_t, cpu_user_ns));
     put_accounts(&answer, "cpu_system_ns", accounts, size, offsetof(hk_account_t, cpu_system_ns));
     put_accounts(&answer, "wall_ns", accounts, size, offsetof(hk_account_t, wall_ns));
+    put_started(&answer, result->started_ns);
     put_counters(&answer, result, accounts, size);
     hk_answer_key(&answer, "verified");
     hk_answer_bool(&answer, is_verified(accounts, size));
