@@ -1,4 +1,4 @@
-"""Time slices, outliers and slow ranks, on samples of known truth."""
+"""Time slices and slow ranks, on samples of known truth."""
 
 from __future__ import annotations
 
@@ -9,14 +9,12 @@ import pytest
 from tests.builders import make_point, make_visit
 from tests.explain.readings import curve, found, lacking, reading
 
-from hockney.cli.explain import _print
-from hockney.explain import explain
 from hockney.explain.curve import Reading
 from hockney.explain.periods import locked_values
-from hockney.model import Visit, Warning_
+from hockney.model import Warning_
 from hockney.stats import State
 
-LOCKED, OUTLIERS, SLOW = "values locked to a period", "outliers and their period", "a slow rank"
+LOCKED, SLOW = "values locked to a period", "a slow rank"
 
 
 def figures(times_us: Sequence[float]) -> Reading:
@@ -47,85 +45,11 @@ def test_figures_that_are_not_known_well_enough_tell_nothing() -> None:
 def visits(
     samples: Sequence[np.ndarray[tuple[int, ...], np.dtype[np.int64]]], pattern: str = "pingpong", batch: int = 8
 ) -> Reading:
-    made: list[tuple[Visit, State]] = []
-    for one in samples:
-        visit = make_visit(make_point(pattern=pattern, ranks=len(one)), one, batch=batch)
-        wall_ns = tuple(int(row.sum()) for row in one)
-        made.append((Visit(**{**visit.__dict__, "wall_ns": wall_ns}), State("near", 30.0)))
+    made = [
+        (make_visit(make_point(pattern=pattern, ranks=len(one)), one, batch=batch), State("near", 30.0))
+        for one in samples
+    ]
     return reading(curve(), samples=lambda most, patterns=(): made[:most])
-
-
-def ticking(period: int, seed: int = 1) -> list[np.ndarray[tuple[int, ...], np.dtype[np.int64]]]:
-    """Samples of 100 us; each one in `period` of them is 400 us longer, 0: at random."""
-    random = np.random.default_rng(seed)
-    made = []
-    for _ in range(10):
-        one = random.integers(99_000, 101_000, 120)
-        where = np.arange(7, 120, period) if period else random.choice(120, 6, replace=False)
-        one[where] += 400_000
-        made.append(np.stack([one, one]))
-    return made
-
-
-def test_outliers_with_the_period_of_a_tick() -> None:
-    # 36 samples of 100 us and one that is longer by 400 make 4 ms.
-    (slow,) = found(OUTLIERS, visits(ticking(36)))
-    assert "about every 4.00 ms" in slow.sentence
-    (excess,) = [one.value for one in slow.evidence if one.what == "excess"]
-    assert excess.low <= 400_000 <= excess.high + 2000
-
-
-def test_outliers_at_random_have_no_period() -> None:
-    (slow,) = found(OUTLIERS, visits(ticking(0)))
-    assert "without a period" in slow.sentence
-
-
-def on_transports(excess_us: dict[str, int]) -> Reading:
-    """On each of these transports every twentieth sample of 100 us is longer by so much."""
-    random = np.random.default_rng(4)
-    made: list[tuple[Visit, State]] = []
-    for transport, more_us in excess_us.items():
-        for _ in range(10):
-            one = random.integers(99_000, 101_000, 120)
-            one[random.choice(120, 6, replace=False)] += 1000 * more_us
-            visit = make_visit(make_point(transport=transport), np.stack([one, one]))
-            made.append((Visit(**{**visit.__dict__, "wall_ns": (int(one.sum()),) * 2}), State("near", 30.0)))
-    return reading(curve(), samples=lambda most, patterns=(): made[:most])
-
-
-def test_outliers_that_are_alike_on_most_transports_are_one_finding_and_the_last(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    of = on_transports({"shm": 300, "threads": 310, "tcp": 900, "unix": 290, "pipe": 320})
-    tcp, together = [one for one in explain(of).findings if one.kind == "outliers"]
-    assert tcp.transport == "tcp"
-    assert explain(of).findings[-1] == together
-    assert together.transport == ""
-    assert "longer on shm, threads, unix, pipe (" in together.sentence
-    assert "to the machine, not to a transport" in together.sentence
-    assert {one.what for one in together.evidence} == {
-        f"excess on {name}" for name in ("shm", "threads", "unix", "pipe")
-    }
-    _print(explain(of), everything=True, lacking=False)
-    assert "\nSeveral transports\n  outliers: " in capsys.readouterr().out
-
-
-def test_outliers_that_differ_are_each_transport_s_own() -> None:
-    found_ = found(OUTLIERS, on_transports({"shm": 300, "tcp": 900, "unix": 2700}))
-    assert [one.transport for one in found_] == ["shm", "tcp", "unix"]
-    (alone,) = found(OUTLIERS, on_transports({"shm": 300}))
-    assert alone.transport == "shm"
-
-
-def test_very_many_outliers_can_be_counted() -> None:
-    (slow,) = found(OUTLIERS, visits(ticking(36) * 300))
-    assert "about every 4.00 ms" in slow.sentence
-
-
-def test_samples_without_outliers() -> None:
-    random = np.random.default_rng(2)
-    assert found(OUTLIERS, visits([random.integers(99, 101, (2, 100)) for _ in range(10)])) == []
-    assert lacking(OUTLIERS, reading(curve())) == "needs samples"
 
 
 def test_a_rank_that_is_slower_than_the_others() -> None:

@@ -30,7 +30,7 @@ class Bounded(Protocol):
 
 @dataclass(frozen=True)
 class Evidence:
-    """One figure that a finding rests on. `unit` is "ns", "ns/B", "B/s" or "" for a ratio."""
+    """One figure that a finding rests on. `unit` is "ns", "ns/B", "B/s", "1/s" or "" for a ratio."""
 
     what: str
     value: Estimate

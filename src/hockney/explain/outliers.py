@@ -1,0 +1,274 @@
+"""Samples that are slow again and again: how many, whose doing they are, and whether they come with a kernel's tick.
+
+A disturbance shows as an outlier where it is longer than a sample, so what is seen of any begins there. That makes
+disturbances of all kinds look alike; so transports are set beside each other only by those that each of them shows,
+longer than a typical sample of any, and by how often these come, too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hockney.explain.curve import Reading
+from hockney.explain.finding import Evidence, Finding, Found, Lacking, time_text
+from hockney.fit import Estimate
+from hockney.model import Visit
+from hockney.stats import median
+from hockney.units import format_ns
+
+if TYPE_CHECKING:
+    from hockney.model import FloatArray
+
+_VISITS_MAX = 6000
+_SLOW = 2.0  # times the median of its visit
+_SHARE = 1e-3
+_COUNT_MIN = 6
+_ALIKE_MIN = 3  # transports: two are alike by chance too easily
+_KNOWN_MIN = 50  # a rate from so many is known to a third
+_TOLERANCE = 1.1  # what a machine does varies, and transports are not measured at the same moments
+_TICKS_NS = (1_000_000, 2_000_000, 3_333_333, 4_000_000, 10_000_000)  # Linux: 1,000, 500, 300, 250, 100 a second
+_MOMENT_NS = 1e5  # what a tick sets going comes so soon, and a sample's length is within
+_CHANCE = 1e-3  # that a tick is none, all of them tried
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What the visits of a transport show; times are those of whole batches.
+
+    Of each visit its median and the sum of its samples; of each outlier how much longer it is, and than what; when
+    each disturbance and each sample began by the kernel's clock, as far as that was stored.
+    """
+
+    transport: str
+    samples: int
+    middle_ns: FloatArray
+    total_ns: FloatArray
+    excess_ns: FloatArray
+    than_ns: FloatArray
+    slow_at_ns: FloatArray
+    sampled_at_ns: FloatArray
+
+    @property
+    def excess(self) -> Estimate | None:
+        """By how much outliers are longer; None where they are too few to speak of."""
+        is_enough = len(self.excess_ns) >= max(_COUNT_MIN, _SHARE * self.samples)
+        return _typical(self.excess_ns) if is_enough else None
+
+    def above(self, length_ns: float) -> _Above:
+        """Of the visits whose samples are no longer than that, and so show all that is."""
+        shown = self.excess_ns[(self.than_ns <= length_ns) & (self.excess_ns > length_ns)] - length_ns
+        return _Above(self, length_ns, 1e-9 * float(self.total_ns[self.middle_ns <= length_ns].sum()), shown)
+
+
+@dataclass(frozen=True)
+class _Above:
+    """Disturbances longer than a length that shows in all samples of `sampled_s`, and by how much they are longer."""
+
+    seen: _Seen
+    length_ns: float
+    sampled_s: float
+    beyond_ns: FloatArray
+
+    @property
+    def rate(self) -> Estimate:
+        """In a second of samples. The interval is a Poisson count's, by Byar's approximation."""
+        count = len(self.beyond_ns)
+        low, high = (
+            n * (1 - 1 / (9 * n) + z / (3 * math.sqrt(n))) ** 3 for n, z in ((count, -1.96), (count + 1, 1.96))
+        )
+        return Estimate(count / self.sampled_s, low / self.sampled_s, high / self.sampled_s)
+
+    @property
+    def beyond(self) -> Estimate:
+        """By how much a typical one is longer than that."""
+        return _typical(self.beyond_ns)
+
+
+def _typical(values_ns: FloatArray) -> Estimate:
+    """Their median; there are six or more."""
+    typical = median(values_ns)
+    assert typical.low is not None
+    assert typical.high is not None
+    return Estimate(typical.value, typical.low, typical.high)
+
+
+@dataclass(frozen=True)
+class _Tick:
+    """So many of these disturbances lie at one moment of a period, and so many would by chance."""
+
+    period_ns: float
+    on: int
+    of: int
+    by_chance: float
+
+
+def outliers(reading: Reading) -> Found:
+    """Samples of more than twice their visit's median, with the tick that they come with, where there is one.
+
+    Where the machine makes them, those of several transports are one finding.
+    """
+    by_transport: dict[str, list[Visit]] = {}
+    for visit, _ in reading.samples(_VISITS_MAX):
+        if visit.elapsed_ns.any():  # else the clock can't tell
+            by_transport.setdefault(visit.point.transport, []).append(visit)
+    if not by_transport:
+        return Lacking("needs samples")
+    seen = [_seen(transport, visits) for transport, visits in by_transport.items()]
+    alike = _alike(seen)
+    if all(one.seen.excess is None for one in alike):
+        alike = []
+    of_machine = {one.seen.transport for one in alike}
+    found = []
+    for one in seen:
+        if (excess := one.excess) is not None and one.transport not in of_machine:
+            longer = f"Such a sample is {time_text(excess)} longer."
+            found.append(_finding([one], one.transport, longer, [Evidence("excess", excess, "ns")]))
+    return [*found, _of_machine(alike, everywhere=len(alike) == len(seen))] if alike else found
+
+
+def _seen(transport: str, visits: Sequence[Visit]) -> _Seen:
+    import numpy as np
+
+    samples, middles_ns, totals_ns = 0, [], []
+    none = np.empty(0)
+    excess_ns, than_ns, slow_at_ns, sampled_at_ns = [none], [none], [none], [none]
+    for visit in visits:
+        times_ns = visit.times_ns() * (visit.batch * visit.definition.divisor)
+        middle_ns = float(np.median(times_ns))
+        where = np.flatnonzero(times_ns > _SLOW * middle_ns)
+        samples += len(times_ns)
+        middles_ns.append(middle_ns)
+        totals_ns.append(float(times_ns.sum()))
+        at_ns = none if visit.started_ns is None else visit.started_ns + _begins_ns(visit)
+        sampled_at_ns.append(at_ns)
+        if len(where):
+            excess_ns.append(times_ns[where] - middle_ns)
+            than_ns.append(np.full(len(where), middle_ns))
+        if len(where) and len(at_ns):
+            slow_at_ns.append(at_ns[where][np.diff(at_ns[where], prepend=-np.inf) > _MOMENT_NS])
+    lists = (excess_ns, than_ns, slow_at_ns, sampled_at_ns)
+    return _Seen(transport, samples, np.array(middles_ns), np.array(totals_ns), *map(np.concatenate, lists))
+
+
+def _begins_ns(visit: Visit) -> FloatArray:
+    """When each sample began, since the first meeting of the ranks; each meeting takes what a mean one does."""
+    import numpy as np
+
+    own_ns = visit.elapsed_ns[0]
+    meeting_ns = (visit.wall_ns[0] - own_ns.sum()) / len(own_ns)
+    begins_ns: FloatArray = np.cumsum(own_ns) - own_ns + meeting_ns * np.arange(1, len(own_ns) + 1)
+    return begins_ns
+
+
+def _alike(seen: Sequence[_Seen]) -> list[_Above]:
+    """The transports that show what the machine does: most of them, and of all those with the fewest disturbances.
+
+    None can have fewer than the machine makes. Above one length that each shows, they come as often and are as long: so
+    that the intervals of each hold what all of them have together.
+    """
+    import numpy as np
+
+    length_ns = max(float(np.median(one.middle_ns)) for one in seen)
+    above = sorted((one.above(length_ns) for one in seen), key=lambda one: len(one.beyond_ns) / one.sampled_s)
+    for count in range(len(above), max(_ALIKE_MIN, len(above) // 2 + 1) - 1, -1):
+        alike = above[:count]
+        if min(len(one.beyond_ns) for one in alike) < _KNOWN_MIN:
+            continue
+        beyond_ns = np.concatenate([one.beyond_ns for one in alike])
+        rate = len(beyond_ns) / math.fsum(one.sampled_s for one in alike)
+        typical_ns = float(np.median(beyond_ns))
+        if all(_holds(one.rate, rate) and _holds(one.beyond, typical_ns) for one in alike):
+            return alike
+    return []
+
+
+def _holds(known: Estimate, value: float) -> bool:
+    return known.low / _TOLERANCE <= value <= known.high * _TOLERANCE
+
+
+def _of_machine(alike: Sequence[_Above], everywhere: bool) -> Finding:
+    names = ", ".join(one.seen.transport for one in alike)
+    rates, beyond = ([getattr(one, which) for one in alike] for which in ("rate", "beyond"))
+    length = format_ns(alike[0].length_ns)
+    return _finding(
+        [one.seen for one in alike],
+        "",
+        f"Those more than {length} longer, which each transport shows, come about as often on {names} "
+        f"({_range(rates, '{:,.0f}'.format)} in a second of samples), there they are about as much longer than that "
+        f"({_range(beyond, format_ns)}){'' if everywhere else ', and nowhere do they come more seldom'}: that points to "
+        "the machine, not to a transport.",
+        [
+            *(Evidence(f"outliers in a second on {one.seen.transport}", one.rate, "1/s") for one in alike),
+            *(Evidence(f"excess beyond {length} on {one.seen.transport}", one.beyond, "ns") for one in alike),
+        ],
+    )
+
+
+def _range(values: Sequence[Estimate], text: Callable[[float], str]) -> str:
+    return f"{text(min(one.value for one in values))} to {text(max(one.value for one in values))}"
+
+
+def _finding(seen: Sequence[_Seen], transport: str, what: str, evidence: Sequence[Evidence]) -> Finding:
+    import numpy as np
+
+    count, samples = sum(len(one.excess_ns) for one in seen), sum(one.samples for one in seen)
+    slow_at_ns = np.concatenate([one.slow_at_ns for one in seen])
+    tick = _tick(slow_at_ns, np.concatenate([one.sampled_at_ns for one in seen])) if slow_at_ns.size else None
+    when = "When they came is not stored with this run, so no tick of the kernel was looked for."
+    if tick is not None:
+        when = (
+            f"Of {tick.of:,} disturbances {tick.on:,} come at one moment of a tick of {format_ns(tick.period_ns)}, "
+            f"where {tick.by_chance:,.0f} would by chance."
+        )
+    elif slow_at_ns.size:
+        when = "No tick of the kernel, of 1 to 10 ms, can be seen in when they come."
+    return Finding(
+        kind="outliers",
+        transport=transport,
+        sentence=(
+            f"{count / samples:.2%} of the samples looked at ({count:,} of {samples:,}) take more than twice their "
+            f"visit's median. {what} {when}"
+        ),
+        effect=max(float(one.excess_ns.sum() / one.total_ns.sum()) for one in seen),
+        evidence=(
+            *evidence,
+            *([Evidence("period", Estimate(tick.period_ns, tick.period_ns, tick.period_ns), "ns")] if tick else []),
+        ),
+        remedy="`hockney doctor` says what else runs on these CPUs." if tick else None,
+    )
+
+
+def _tick(slow_at_ns: FloatArray, sampled_at_ns: FloatArray) -> _Tick | None:
+    """The tick at one moment of which disturbances lie more often than by chance.
+
+    A multiple of it shares them out among several moments, and a fraction of it has more of them by chance: so the
+    surest is the tick itself.
+    """
+    import numpy as np
+
+    tries = []
+    for period_ns in _TICKS_NS:
+        phases_ns = np.sort(slow_at_ns % period_ns)
+        ends = np.searchsorted(np.append(phases_ns, phases_ns + period_ns), phases_ns + _MOMENT_NS, side="right")
+        counts = ends - np.arange(len(phases_ns))
+        begin_ns = phases_ns[counts.argmax()]
+        sampled = float(np.mean((sampled_at_ns - begin_ns) % period_ns <= _MOMENT_NS))
+        part = max(_MOMENT_NS / period_ns, sampled)
+        on, of = int(counts.max()), len(phases_ns)
+        # Each moment that was tried begins with one of them.
+        log_chance = _log_chance(on - 1, of - 1, part) + math.log(len(_TICKS_NS) * of)
+        tries.append((log_chance, _Tick(period_ns, on, of, part * of)))
+    log_chance, tick = min(tries, key=lambda one: one[0])
+    return tick if log_chance <= math.log(_CHANCE) else None
+
+
+def _log_chance(on: int, of: int, part: float) -> float:
+    """An upper bound of log P(binomial(of, part) >= on): Chernoff's."""
+    if on <= part * of:
+        return 0.0
+    share = on / of
+    rest = (1 - share) * math.log((1 - share) / (1 - part)) if share < 1 else 0.0
+    return -of * (share * math.log(share / part) + rest)

@@ -1,0 +1,216 @@
+"""Outliers of known truth, in visits as the sampler makes them: 40 samples of some 20 us, and idle time in between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.builders import make_point, make_visit
+from tests.explain.readings import curve, found, lacking, reading
+
+from hockney.cli.explain import _print
+from hockney.explain import explain
+from hockney.explain.curve import Reading
+from hockney.explain.finding import Finding
+from hockney.model import Visit
+from hockney.stats import State
+
+OUTLIERS = "outliers and their period"
+MACHINE = "that points to the machine"
+SAMPLES = 40
+MEETING_NS = 1_000  # of the ranks, untimed, before each sample
+
+Random = np.random.Generator
+Delay = Callable[[float, float], float]
+"""By how many ns whatever begins between two moments, in ns, delays the rank that runs."""
+
+
+def ticking(random: Random, *ticks_ns: tuple[float, float], cost_us: float = 60, seen: float = 0.6) -> Delay:
+    """At each tick, of (period, phase), so much, most of the times."""
+
+    def delay(begin_ns: float, end_ns: float) -> float:
+        count = sum((end_ns - at) // period - (begin_ns - at) // period for period, at in ticks_ns)
+        return 1000 * cost_us * float(random.binomial(int(count), seen))
+
+    return delay
+
+
+def at_random(random: Random, rate_per_s: float, length_us: Callable[[], float]) -> Delay:
+    """So often on average, independent of anything."""
+
+    def delay(begin_ns: float, end_ns: float) -> float:
+        return 1000 * sum(length_us() for _ in range(random.poisson(1e-9 * rate_per_s * (end_ns - begin_ns))))
+
+    return delay
+
+
+def visits(
+    random: Random, *delays: Delay, transport: str = "shm", count: int = 150, sample_us: float = 20
+) -> list[Visit]:
+    made, now_ns = [], 5e12
+    for _ in range(count):
+        now_ns += random.uniform(2e6, 9e6)
+        started_ns, elapsed_ns = now_ns, []
+        for plain_ns in 1000 * sample_us * random.uniform(0.97, 1.03, SAMPLES):
+            now_ns += MEETING_NS
+            elapsed_ns.append(plain_ns + sum(delay(now_ns, now_ns + plain_ns) for delay in delays))
+            now_ns += elapsed_ns[-1]
+        visit = make_visit(make_point(transport=transport), [elapsed_ns] * 2, batch=8, started_ns=int(started_ns))
+        made.append(replace(visit, wall_ns=(int(now_ns - started_ns),) * 2))
+    return made
+
+
+def told(*made: Iterable[Visit]) -> list[Finding]:
+    return found(OUTLIERS, read(*made))
+
+
+def read(*made: Iterable[Visit]) -> Reading:
+    all_of = [(visit, State("near", 30.0)) for one in made for visit in one]
+    return reading(curve(), samples=lambda most, patterns=(): all_of[:most])
+
+
+# ---- ticks ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tick", ["1.00 ms", "2.00 ms", "3.33 ms", "4.00 ms", "10.0 ms"])
+def test_outliers_with_the_tick_that_makes_them(tick: str) -> None:
+    """Most visits are shorter than the tick, and as many outliers come by themselves."""
+    random = np.random.default_rng(1)
+    period_ns = 3_333_333 if tick == "3.33 ms" else 1e6 * float(tick.split()[0])
+    alone = at_random(random, 0.6e9 / period_ns, lambda: random.exponential(60))
+    (slow,) = told(visits(random, ticking(random, (period_ns, 0.7 * period_ns)), alone, count=500))
+    assert f"at one moment of a tick of {tick}, where" in slow.sentence
+    (period,) = [one.value for one in slow.evidence if one.what == "period"]
+    assert period.value == period_ns
+    (excess,) = [one.value for one in slow.evidence if one.what == "excess"]
+    assert excess.low <= 61_000
+    assert excess.high >= 59_000
+
+
+def test_a_tick_that_two_cpus_have_at_different_moments() -> None:
+    random = np.random.default_rng(2)
+    (slow,) = told(visits(random, ticking(random, (4e6, 0), (4e6, 7e5)), count=400))
+    assert "a tick of 4.00 ms" in slow.sentence
+
+
+def test_outliers_at_random_have_no_tick() -> None:
+    """Asked for is one in 1,000 at most."""
+    invented = 0
+    for seed in range(200):
+        random = np.random.default_rng(seed)
+        (slow,) = told(visits(random, at_random(random, 1500, lambda: random.exponential(60)), count=60))  # noqa: B023
+        invented += "a tick of" in slow.sentence
+    assert invented <= 1
+
+
+def test_one_disturbance_that_makes_many_outliers_is_no_tick() -> None:
+    """Every third sample of a visit is slow."""
+    random = np.random.default_rng(3)
+    for _ in range(20):
+        bursts = visits(random, count=60)
+        for visit in bursts[::10]:
+            visit.elapsed_ns[:, ::3] += 50_000
+        (slow,) = told(bursts)
+        assert "No tick of the kernel, of 1 to 10 ms, can be seen" in slow.sentence
+
+
+def test_visits_that_start_with_the_tick_lend_it_no_outliers() -> None:
+    """All samples lie at the same moments of it, the slow ones and the others."""
+    random = np.random.default_rng(4)
+    made = visits(random, at_random(random, 1500, lambda: random.exponential(60)))
+    (slow,) = told([replace(visit, started_ns=int(4e6 * i)) for i, visit in enumerate(made)])
+    assert "a tick of" not in slow.sentence
+
+
+def test_of_visits_without_a_start_no_tick_is_denied() -> None:
+    random = np.random.default_rng(5)
+    made = visits(random, ticking(random, (4e6, 0)), count=300)
+    (slow,) = told([replace(visit, started_ns=None) for visit in made])
+    assert "When they came is not stored with this run, so no tick of the kernel was looked for" in slow.sentence
+
+
+# ---- whose doing ---------------------------------------------------------------------------------------------------
+
+NAMES = ("shm", "threads", "tcp:spin", "mpi@a-1", "mpi@b-2")
+
+
+def alike(random: Random, lengths_us: Sequence[float] = (12, 16, 20, 25, 30)) -> list[list[Visit]]:
+    """One machine disturbs all of them, whose samples are of different lengths."""
+    return [
+        visits(random, at_random(random, 900, lambda: random.exponential(40)), transport=name, sample_us=us, count=300)
+        for name, us in zip(NAMES, lengths_us, strict=False)
+    ]
+
+
+def test_what_a_machine_does_to_all_transports_is_one_finding_and_the_last(capsys: pytest.CaptureFixture[str]) -> None:
+    random = np.random.default_rng(6)
+    more = at_random(random, 4000, lambda: random.exponential(90))
+    of = read(*alike(random), visits(random, more, transport="tcp"))
+    tcp, together = [one for one in explain(of).findings if one.kind == "outliers"]
+    assert (tcp.transport, together.transport) == ("tcp", "")
+    assert explain(of).findings[-1] == together
+    assert MACHINE not in tcp.sentence
+    assert MACHINE in together.sentence
+    assert "which each transport shows" in together.sentence
+    rates = {one.what: one.value for one in together.evidence if one.unit == "1/s"}
+    assert set(rates) == {f"outliers in a second on {name}" for name in NAMES}
+    longer_than_30_us = 900 * np.exp(-30 / 40)
+    assert all(rate.low / 1.1 <= longer_than_30_us <= rate.high * 1.1 for rate in rates.values())
+    _print(explain(of), everything=True, lacking=False)
+    assert "\nSeveral transports\n  outliers: " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("count", [40, 150, 500])
+@pytest.mark.parametrize("tails", ["exponential", "Pareto"])
+def test_tails_that_only_begin_at_the_same_length_are_not_the_machine_s(tails: str, count: int) -> None:
+    """Their outliers are about as long on all, for all begin at 20 us: 27 to 32 us as medians go."""
+    for seed in range(8):
+        random = np.random.default_rng(seed)
+        made = []
+        for name, scale in zip(
+            NAMES, (8, 10, 14, 16, 20) if tails == "exponential" else (2, 3.4, 6, 10, 16), strict=True
+        ):
+
+            def length_us(scale: float = scale, random: Random = random) -> float:
+                return scale * (random.exponential() if tails == "exponential" else 1 + random.pareto(1.5))
+
+            made.append(visits(random, at_random(random, 3000, length_us), transport=name, count=count))
+        assert not any(MACHINE in one.sentence for one in told(*made))
+
+
+def test_transports_that_the_machine_spares_show_that_it_is_not_the_machine() -> None:
+    random = np.random.default_rng(7)
+    spared = [visits(random, transport=name, count=300) for name in ("pipe", "unix")]
+    assert [one.transport for one in told(*alike(random), *spared)] == list(NAMES)
+
+
+def test_two_transports_may_be_alike_by_chance() -> None:
+    random = np.random.default_rng(8)
+    assert [one.transport for one in told(*alike(random)[:2])] == ["shm", "threads"]
+    (alone,) = told(alike(random)[0])
+    assert alone.transport == "shm"
+
+
+def test_few_outliers_tell_nobody_s_doing() -> None:
+    random = np.random.default_rng(9)
+    few = [made[:40] for made in alike(random)]
+    assert not any(MACHINE in one.sentence for one in told(*few))
+
+
+def test_as_many_of_other_lengths_are_not_the_same_disturbances() -> None:
+    """Longer ones that come the more seldom, so that as many are above 20 us."""
+    random = np.random.default_rng(10)
+    made = []
+    for name, scale in zip(NAMES, (15, 30, 60, 120, 240), strict=True):
+        rate = 600 / np.exp(-20 / scale)
+        delay = at_random(random, rate, lambda scale=scale: random.exponential(scale))  # type: ignore[misc]
+        made.append(visits(random, delay, transport=name, count=300))
+    assert [one.transport for one in told(*made)] == list(NAMES)
+
+
+def test_samples_without_outliers() -> None:
+    random = np.random.default_rng(11)
+    assert told(visits(random)) == []
+    assert lacking(OUTLIERS, reading(curve())) == "needs samples"
