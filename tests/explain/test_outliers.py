@@ -105,15 +105,13 @@ def test_outliers_at_random_have_no_tick() -> None:
     assert invented <= 1
 
 
-def test_one_disturbance_that_makes_many_outliers_is_no_tick() -> None:
-    """Every third sample of a visit is slow."""
-    random = np.random.default_rng(3)
-    for _ in range(20):
-        bursts = visits(random, count=60)
-        for visit in bursts[::10]:
-            visit.elapsed_ns[:, ::3] += 50_000
-        (slow,) = told(bursts)
-        assert "No tick of the kernel, of 1 to 10 ms, can be seen" in slow.sentence
+def test_a_while_in_which_all_samples_are_slow_is_no_tick() -> None:
+    made = visits(np.random.default_rng(3), count=50, sample_us=10)
+    made[20].elapsed_ns[:, 10:18] += 12_000
+    made[20] = replace(made[20], wall_ns=tuple(ns + 8 * 12_000 for ns in made[20].wall_ns))
+    (slow,) = told(made)
+    assert "(8 of 2,000)" in slow.sentence
+    assert "No tick of the kernel, of 1 to 10 ms, can be seen" in slow.sentence
 
 
 def test_visits_that_start_with_the_tick_lend_it_no_outliers() -> None:
@@ -191,6 +189,15 @@ def test_two_transports_may_be_alike_by_chance() -> None:
     assert [one.transport for one in told(*alike(random)[:2])] == ["shm", "threads"]
     (alone,) = told(alike(random)[0])
     assert alone.transport == "shm"
+
+
+def test_what_few_of_many_transports_share_is_not_said_to_be_the_machine_s() -> None:
+    random = np.random.default_rng(12)
+    others = [
+        visits(random, at_random(random, rate, lambda: random.exponential(40)), transport=name)
+        for name, rate in (("pipe", 3000), ("unix", 5000), ("tcp", 9000))
+    ]
+    assert len(told(*alike(random)[:3], *others)) == 6
 
 
 def test_few_outliers_tell_nobody_s_doing() -> None:
