@@ -198,8 +198,8 @@ def _of_machine(alike: Sequence[_Above], everywhere: bool) -> Finding:
         "",
         f"Those more than {length} longer, which each transport shows, come about as often on {names} "
         f"({_range(rates, '{:,.0f}'.format)} in a second of samples), there they are about as much longer than that "
-        f"({_range(beyond, format_ns)}){'' if everywhere else ', and nowhere do they come more seldom'}: that points to "
-        "the machine, not to a transport.",
+        f"({_range(beyond, format_ns)}){'' if everywhere else ', and nowhere do they come more seldom'}: that points "
+        "to the machine, not to a transport.",
         [
             *(Evidence(f"outliers in a second on {one.seen.transport}", one.rate, "1/s") for one in alike),
             *(Evidence(f"excess beyond {length} on {one.seen.transport}", one.beyond, "ns") for one in alike),
