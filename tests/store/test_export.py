@@ -103,6 +103,7 @@ def test_csv_row_is_complete(store: Store, full: int) -> None:
         "bytes_per_rep": "16",
         "messages_per_rep": "2",
         "algorithm": "",
+        "oversubscribed": "False",
     }
     assert float(near["rate_bytes_per_s"]) == pytest.approx(16 / 205e-9)
 
@@ -115,6 +116,15 @@ def test_csv_says_unknown_by_an_empty_field(store: Store, full: int) -> None:
     assert (barrier["slowest_share"], barrier["algorithm"]) == ("0.5", "portable")
     assert (skipped["status"], skipped["reason"]) == ("skipped", "udp can't; see docs")
     assert {skipped[name] for name in CSV_COLUMNS[11:]} == {""}
+
+
+def test_csv_says_where_any_launch_had_more_ranks_than_cpus(store: Store) -> None:
+    point = make_point(8)
+    run_id = store.create_run(make_info(), [point])
+    numbers = [store.add_launch(run_id, make_launch(oversubscribed=crowded)) for crowded in (False, True)]
+    for number in numbers:
+        store.write_round(run_id, [make_visit(point, [[10, 30], [20, 20]], launch_id=number)])
+    assert {row["oversubscribed"] for row in csv_of(store, run_id)} == {"True"}
 
 
 def test_json_says_what_it_is_and_what_was_asked(store: Store, full: int) -> None:

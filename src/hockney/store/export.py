@@ -57,6 +57,7 @@ CSV_COLUMNS = (
     "bytes_per_rep",
     "messages_per_rep",
     "algorithm",
+    "oversubscribed",
 )
 
 _Series = tuple[StoredPoint, list[Visit], list[State], list[Figure]]
@@ -81,12 +82,12 @@ def write_csv(store: Store, run_id: int, stream: TextIO) -> None:
 
 def _csv_front(run: StoredRun, stored: StoredPoint, visits: Sequence[Visit]) -> dict[str, object]:
     point = stored.point
-    libraries = {run.launches[visit.launch_id].library: None for visit in visits}
+    launches = [run.launches[number] for number in dict.fromkeys(visit.launch_id for visit in visits)]
     return {
         "run": run.id,
         "label": run.info.label,
         "transport": point.transport,
-        "library": "; ".join(libraries),
+        "library": "; ".join(dict.fromkeys(launch.library for launch in launches)),
         "pattern": point.pattern,
         "ranks": point.ranks,
         "bytes": point.bytes,
@@ -94,6 +95,7 @@ def _csv_front(run: StoredRun, stored: StoredPoint, visits: Sequence[Visit]) -> 
         "role": point.role,
         "status": stored.status.value,
         "reason": stored.reason,
+        "oversubscribed": any(launch.oversubscribed for launch in launches) if launches else None,
     }
 
 
