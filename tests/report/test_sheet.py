@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.report.runs import Made, options, store_run
+from tests.report.runs import FACTS, Made, options, store_run
 
 from hockney.cli.sheet import print_sheet
 from hockney.explain.curve import started_once
@@ -139,6 +139,23 @@ def test_the_sheet_says_that_its_intervals_are_of_one_start_and_which_floor_shm_
     several = said(replace(sheet, started_once="", layers=()))
     assert "started once" not in several
     assert "what shm adds" not in several
+
+
+def test_the_sheet_names_what_was_ready_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As words that `-t` takes: a star only where it names nothing that is on the sheet."""
+    both = ("mpi@a-1", "mpi@b-2")
+    ready = ["null", "shm", "tcp", "tcp:spin", "tcp:poll", "pipe:spin", "pipe:poll", "udp:spin", *both]
+    ready += [f"{name}:{variant}" for name in both for variant in ("sync", "rma")]
+    made = [LATENCY, replace(LATENCY, point=Point("tcp:spin", "pingpong", 2, 8, ()))]
+    store_run(tmp_path / "r.db", "quick", made, facts=FACTS | {"transports": ready})
+    with open_results(tmp_path / "r.db") as results:
+        sheet = make_sheet(results.run())
+    assert set(sheet.also_ready) == set(ready) - {"null", "shm", "tcp:spin"}
+    print_sheet(sheet)
+    said = " ".join(capsys.readouterr().out.split())
+    assert "also ready, and not in this run: tcp, tcp:poll, pipe:*, udp:spin, mpi, mpi:*; `hockney run quick -t" in said
+    print_sheet(replace(sheet, also_ready=()))
+    assert "also ready" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("crowded", [False, True])

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -67,6 +68,14 @@ def nothing_stays(session: WorkerSession) -> Iterator[None]:
     yield
     assert find_members([], mark) == []
     assert not any(psutil.pid_exists(pid) for pid in pids)
+
+
+@contextmanager
+def within_10_s_of(limit_s: float) -> Iterator[None]:
+    """A bound that is promised, not a speed: what hangs costs no more than that beyond its limit, however it ends."""
+    begin_s = time.monotonic()
+    yield
+    assert time.monotonic() - begin_s <= limit_s + 10
 
 
 @contextmanager
@@ -296,7 +305,8 @@ def test_a_killed_rank_is_named(mpi: Mpi | None, victim: int) -> None:
 def test_a_stopped_rank_ends_at_the_time_limit(mpi: Mpi | None, victim: int) -> None:
     with WorkerSession(job(mpi)) as session, nothing_stays(session):
         pid = session.hello().ranks[victim].pid
-        with soon(lambda: os.kill(pid, signal.SIGSTOP)), pytest.raises(WorkerTimedOut, match="no end after 1 s"):
+        late = pytest.raises(WorkerTimedOut, match="no end after 1 s")
+        with within_10_s_of(1), soon(lambda: os.kill(pid, signal.SIGSTOP)), late:
             session.measure("pingpong", batch=ENDLESS, timeout_s=1)
 
 
@@ -305,7 +315,7 @@ def test_a_stopped_launcher_ends_at_the_time_limit(mpi: Mpi | None) -> None:
     with WorkerSession(job(mpi)) as session, nothing_stays(session):
         session.hello()
         os.kill(session.pids[0], signal.SIGSTOP)
-        with pytest.raises(WorkerTimedOut):
+        with within_10_s_of(1), pytest.raises(WorkerTimedOut):
             session.measure("pingpong", batch=ENDLESS, timeout_s=1)
 
 

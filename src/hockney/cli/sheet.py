@@ -13,7 +13,7 @@ from hockney.explain.finding import relative
 from hockney.model import PointStatus
 from hockney.report.sheet import Failure, Row, Sheet, Value
 from hockney.units import counted, format_bytes, format_ns, format_rate
-from hockney.worker.catalogue import Missing
+from hockney.worker.catalogue import Missing, matches, split_name
 
 _OVER_VISITS = (
     "(±): over the visits of the few starts that saw this state, so not all that changes from start to start is in it; "
@@ -63,7 +63,11 @@ def print_sheet(sheet: Sheet, missing: Sequence[Missing] = ()) -> None:
         for layer in sheet.layers:
             render.item(f"{layer.text} ({layer.state})")
     render.limits(sheet.warnings)
-    notes = [*_failure_lines(sheet.failures), *(f"{one.name}: {one.why}; {one.how}" for one in missing)]
+    notes = [
+        *_failure_lines(sheet.failures),
+        *_also_ready(sheet),
+        *(f"{one.name}: {one.why}; {one.how}" for one in missing),
+    ]
     if notes:
         render.title("What is not shown")
         for note in notes:
@@ -168,3 +172,17 @@ def _failure_lines(failures: Iterable[Failure]) -> Iterable[str]:
         points = f"{counted(count, 'point')}{' each' if len(transports) > 1 else ''}"
         end = "not shown" if status is PointStatus.BUDGET else status.value
         yield f"{', '.join(transports)}: {points} {end}, because {reason}"
+
+
+def _also_ready(sheet: Sheet) -> Iterable[str]:
+    """Transports that were ready and not asked for; `mpi:*` for variants none of which was."""
+    kinds: dict[str, list[str]] = {}
+    for name in sheet.also_ready:
+        base, _, variant = split_name(name)
+        kinds.setdefault(f"{base}:*" if variant else base, []).append(name)
+    asked = {row.transport for row in sheet.rows} | {failure.transport for failure in sheet.failures}
+    words: list[str] = []
+    for kind, names in kinds.items():
+        words += names if len(names) == 1 or any(matches(kind, name) for name in asked) else [kind]
+    if words:
+        yield f"also ready, and not in this run: {', '.join(words)}; `hockney run quick -t 'NAME,…'` measures them"

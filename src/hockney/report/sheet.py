@@ -82,7 +82,7 @@ class Sheet:
     """All of it. `harness_ns` is what the loop itself costs per repetition. `states` are in order of their floor.
 
     `started_once` says what the intervals do not hold where every job was started once; else it is empty, and
-    `starts` is how often they were.
+    `starts` is how often they were. `also_ready` are transports that were ready too, and are not in the run.
     """
 
     run_id: int
@@ -95,6 +95,7 @@ class Sheet:
     states: tuple[tuple[str, float | None, int], ...]  # name, floor, visits
     warnings: tuple[Warning_, ...]
     failures: tuple[Failure, ...]
+    also_ready: tuple[str, ...]
 
 
 def make_sheet(run: Run) -> Sheet:
@@ -125,6 +126,7 @@ def make_sheet(run: Run) -> Sheet:
         states=tuple(_visits_by_state(run.series)),
         warnings=run.warnings,
         failures=(*_failures(run.series), *_too_short(run.series, rows)),
+        also_ready=tuple(name for name in run.info.facts.get("transports", ()) if name not in ("null", *transports)),
     )
 
 

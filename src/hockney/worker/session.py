@@ -222,7 +222,7 @@ class WorkerSession:
         while True:
             line = self._channel.read_line(deadline_s)
             if line is None:
-                raise self._died(doing, limit_s)
+                raise self._died(doing, limit_s, deadline_s)
             kind, number, fields = answers.parse(line)
             if kind == "lost":
                 killed_by, exit_code = fields.integer("signal"), fields.integer("exit")
@@ -256,10 +256,14 @@ class WorkerSession:
             return self._not_started(f"no answer within {self._start_limit_s:g} s ({remedy})")
         return WorkerTimedOut(doing, limit_s, self._reason())
 
-    def _died(self, doing: str, limit_s: float) -> WorkerError:
-        """The end of the job's output: wait a moment for its last words, then say what is known."""
+    def _died(self, doing: str, limit_s: float, deadline_s: float) -> WorkerError:
+        """The end of the job's output: wait a moment for its last words, then say what is known.
+
+        Not past the deadline: it and the ending of what is left are what shows within 10 s of a time limit.
+        """
         join = self._channel.failed_join()  # then rank 0 is still there, and waits in vain
-        exit_code = self._channel.wait_exit(_LAST_WORDS_S if join is None else _DRAIN_S)
+        left_s = max(_DRAIN_S, deadline_s - time.monotonic())
+        exit_code = self._channel.wait_exit(min(_LAST_WORDS_S, left_s) if join is None else _DRAIN_S)
         self.kill()
         if join is not None:
             exit_code = join[1]
@@ -301,7 +305,7 @@ class WorkerSession:
             self._channel.write(token, deadline_s)
             line = self._channel.read_line(deadline_s)
             if line is None:
-                raise self._died("start", self._start_limit_s)
+                raise self._died("start", self._start_limit_s, deadline_s)
             kind, _, fields = answers.parse(line)
             if kind != "listening":
                 raise ProtocolError(f"the worker answers '{kind}' where it should say where it listens")
