@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -219,14 +220,45 @@ def test_newer_python_under_another_name(small: Checkout) -> None:
     assert OFFLINE in err
 
 
+# As Debian's own.
+WITHOUT_ENSUREPIP = (
+    f'case "$*" in *_base_executable*) echo "$0" ;; *ensurepip*) exit 1 ;; *) exec {PYTHON} "$@" ;; esac'
+)
+
+
 def test_python_without_ensurepip(small: Checkout) -> None:
-    small.replace_python(
-        f'case "$*" in *_base_executable*) echo "$0" ;; *ensurepip*) exit 1 ;; *) exec {PYTHON} "$@" ;; esac'
-    )
+    small.replace_python(WITHOUT_ENSUREPIP)
     status, out, err = small.start()
     assert (status, out) == (3, "")
     assert err.endswith("On Debian or Ubuntu, this cures it: sudo apt-get install python3-venv\n")
     assert err.count("\n") == 1
+
+
+def test_the_tests_install_what_makes_the_environment(small: Checkout) -> None:
+    """As root on a made-up Debian, where all is installed but python3-venv."""
+    small.replace_python(WITHOUT_ENSUREPIP)
+    for name in ("runtimes", "setup-dev", "test"):
+        shutil.copy(ROOT / "scripts" / name, small.root / "scripts" / name)
+    shutil.copy(small.root / "requirements.lock", small.root / "requirements-dev.lock")
+    for tool in ("bash", "env", "find", "ln", "mktemp", "uname"):
+        (small.bin / tool).symlink_to(shutil.which(tool) or tool)
+    sanitizer = small.root / "clang/lib/libclang_rt.asan.a"
+    sanitizer.parent.mkdir(parents=True)
+    sanitizer.touch()
+    log = small.root / "log"
+    made_up = {
+        "id": "echo 0",
+        "clang": f"echo {shlex.quote(str(small.root / 'clang'))}",
+        "dpkg-query": 'for word; do [ "$word" = python3-venv ] || echo "installed $word"; done',
+        "apt-get": f'echo "$@" >>{shlex.quote(str(log))}; [ $1 = update ] || ln -sf {PYTHON} "$(dirname "$0")/python3"',
+    }
+    for name, script in made_up.items():
+        (small.bin / name).write_text(f"#!/bin/sh\n{script}\n")
+        (small.bin / name).chmod(0o755)
+    _, _, err = small.start(small.root / "scripts/test")
+    assert log.read_text() == "update\ninstall --yes --no-install-recommends python3-venv\n"
+    assert "setting up .venv" in err
+    assert err.endswith("No module named pytest\n")  # a small one has no tests
 
 
 def test_no_network_is_a_sentence(small: Checkout) -> None:

@@ -1,0 +1,65 @@
+"""Parts of the worker by themselves, as C programs of checks that are compiled with them, under sanitizers."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import pytest
+from tests.worker.test_native import HERE, measure
+
+from hockney.worker.build import SOURCES, family_sources
+
+
+def run_unit(program: Path, compiler: str, folder: Path, checks: Sequence[str], sources: Iterable[Path]) -> None:
+    """Compile a program of checks with these of the worker's sources, and run it."""
+    if shutil.which(compiler) is None:
+        pytest.skip(f"{compiler} is not installed")
+    executable = folder / program.stem
+    flags = ["-g", "-O1", "-std=c17", "-D_GNU_SOURCE", "-DHK_FAMILY_NATIVE", "-Wall", "-Wextra", "-Werror", "-pthread"]
+    flags += [*checks, "-fno-sanitize-recover=all", f"-I{SOURCES}", f"-I{SOURCES / 'transports'}"]
+    argv = [compiler, *flags, *map(str, (program, *sources)), "-o", str(executable), "-lrt", "-lm"]
+    subprocess.run(argv, check=True)
+    done = subprocess.run([executable], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("program", sorted(HERE.glob("test_*.c")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_c_units(program: Path, compiler: str, tmp_path: Path) -> None:
+    family = tmp_path / "family.c"
+    family.write_text('#include "family.h"\nconst hk_family_t hk_family = {.name = "test"};\n')
+    sources = [SOURCES / p for p in family_sources("native") if p.name not in ("main.c", "local.c")]
+    run_unit(program, compiler, tmp_path, ["-fsanitize=address,undefined"], [family, *sources])
+
+
+@pytest.mark.parametrize(
+    "checks",
+    [("-DHK_LANE_PORTABLE", "-fsanitize=address,undefined"), ("-fsanitize=thread",)],
+    ids=["address", "thread"],
+)
+def test_lanes_of_machines_without_16_byte_stores(checks: tuple[str, ...], tmp_path: Path) -> None:
+    """The thread sanitizer knows no others."""
+    names = ("channel", "channel_message", "channel_shared", "shm", "threads", "../status", "../machine")
+    run_unit(HERE / "test_channel.c", "gcc", tmp_path, checks, [SOURCES / f"transports/{name}.c" for name in names])
+
+
+def test_the_parser_withstands_any_bytes(tmp_path: Path) -> None:
+    if shutil.which("clang") is None:
+        pytest.skip("clang is not installed: no libFuzzer")
+    sources = [SOURCES / name for name in ("command.c", "registry.c", "status.c", "collectives.c", "machine.c")]
+    sources += sorted((SOURCES / "patterns").glob("*.c"))
+    flags = ["-g", "-O1", "-std=c17", "-D_GNU_SOURCE", "-fsanitize=fuzzer,address,undefined", f"-I{SOURCES}"]
+    fuzzer = tmp_path / "fuzz"
+    subprocess.run(["clang", *flags, HERE / "fuzz_command.c", *sources, "-o", fuzzer, "-lm"], check=True)
+    seeds = tmp_path / "seeds"
+    seeds.mkdir()
+    for number, line in enumerate(
+        ["hello version=1 eof=abort id=1", measure("oneway", 8, window=4), "floor", "quit id=9"]
+    ):
+        (seeds / str(number)).write_text(line)
+    argv = [str(fuzzer), "-runs=400000", "-max_len=400", "-seed=1", str(seeds)]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr[-3000:]
