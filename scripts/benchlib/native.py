@@ -77,7 +77,13 @@ class OverFloor:
     def rows(self) -> list[Row]:
         target = Target("≤ 1.5 × the floor", high=1.5)
         question = Question("shm: half round trip, 8 B", target, "shm", "floor", paces_apart=True)
-        return rows(question, self.pairs)
+        found = rows(question, self.pairs)
+        seen = {row.state.partition(",")[0] for row in found}
+        unseen = [state for state in ("near", "far") if state not in seen]  # the target is for either
+        return found + [
+            Row(question.what, target.text, "not seen, or too seldom for an interval", state, UNDECIDED)
+            for state in unseen
+        ]
 
 
 def null(place: Place) -> list[Series]:

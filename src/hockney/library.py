@@ -41,6 +41,7 @@ class Results:
 
     @property
     def path(self) -> Path:
+        """The file that is open."""
         return self._store.path
 
     def runs(self) -> list[RunSummary]:
@@ -55,6 +56,7 @@ class Results:
         return Run(self._store, self._store.find_run(str(reference)))
 
     def close(self) -> None:
+        """Let go of the file: what of its runs was not read before can't be any more."""
         self._store.close()
 
     def __enter__(self) -> Results:
@@ -78,6 +80,7 @@ class Run:
 
     @property
     def id(self) -> int:
+        """Its number in its file."""
         return self._stored.id
 
     @property
@@ -87,6 +90,7 @@ class Run:
 
     @property
     def label(self) -> str | None:
+        """The name that it was given; None without one. The same name may be given to several runs."""
         return self._stored.info.label
 
     @property
@@ -203,10 +207,12 @@ class Series:
 
     @property
     def point(self) -> Point:
+        """What was measured: pattern, transport, ranks, size, options."""
         return self._stored.point
 
     @property
     def status(self) -> PointStatus:
+        """How far it got; `reason` says why."""
         return self._stored.status
 
     @property
