@@ -456,3 +456,22 @@ def test_a_shell_is_told_the_rest_of_a_word(
     *before, word = typed
     items = ShellComplete(hockney, {}, "hockney", "_HOCKNEY_COMPLETE").get_completions(before, word)
     assert offered in [item.value for item in items]
+
+
+@pytest.mark.parametrize("command", [("quick",), ("run", "pingpong")])
+def test_without_a_compiler_nothing_is_measured_and_a_sentence_says_why(cli: Cli, command: tuple[str, ...]) -> None:
+    ended = cli(*command, "--time", "1s", PATH="/nowhere", CC="")
+    assert (ended.returncode, ended.stdout) == (3, "")
+    assert re.fullmatch(r"hockney: no C compiler found: [^\n]*; install one with: [^\n]*\n", ended.stderr)
+
+
+@pytest.mark.parametrize("command", [("quick",), ("run", "pingpong")])
+def test_what_a_failing_compiler_says_is_passed_on(cli: Cli, tmp_path: Path, command: tuple[str, ...]) -> None:
+    compiler = tmp_path / "badcc"
+    compiler.write_text(
+        '#!/bin/sh\n[ "$1" = --version ] && echo badcc 1.0 && exit\necho "a.c:1: error: no" >&2\nexit 1\n'
+    )
+    compiler.chmod(0o755)
+    ended = cli(*command, "--time", "1s", CC=str(compiler))
+    assert (ended.returncode, ended.stdout) == (3, "")
+    assert re.fullmatch(r"hockney: badcc cannot compile \w+: a\.c:1: error: no\n", ended.stderr)

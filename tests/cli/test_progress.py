@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.builders import make_launch
-from tests.cli.support import FACTS, PINGPONG, Cli, make_visit
+from tests.cli.support import FACTS, PINGPONG, Cli, command_line, environment, make_visit
 
 from hockney.cli.curves import why_no_intervals
 from hockney.cli.progress import Display, _to_go
@@ -231,3 +233,27 @@ def test_of_a_run_that_was_stopped_early_is_said_what_was_not_reached(
             f"2 of 3 points were not reached, and 1 was measured only once{until}: too few visits for an interval. "
             f"`hockney run --resume 1` goes on with it{advice}."
         )
+
+
+def test_a_terminal_sees_how_far_it_is_and_is_left_clean(tmp_path: Path) -> None:
+    words = "run pingpong -t shm --bytes 8,64 --precision 0.0001% --launches 1 --time 2s".split()
+    code = f"import pty, sys; sys.exit(pty.spawn({command_line(*words)!r}) >> 8)"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment(tmp_path, TERM="xterm", NO_COLOR="1"),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0
+    assert re.search(r"\rround \d+, 0 of 2 points ended, (at least .*, at most|about) \d+ m?s to go", done.stdout)
+    left = []
+    for line in done.stdout.split("\n"):
+        shown = ""
+        for drawn in line.split("\r"):
+            shown = drawn + shown[len(drawn) :]
+        left.append(shown.rstrip())
+    assert "pingpong on shm, 2 ranks" in left
+    assert not any("points ended" in line or "to go" in line for line in left)

@@ -244,6 +244,22 @@ def test_bisection_is_a_round_trip_of_every_pair(transport: str, ranks: int) -> 
     assert answers[0]["verified"] is (transport == "shm")
 
 
+@pytest.mark.parametrize(
+    ("transport", "bound"),
+    [("tcp", {"127.0.0.1"}), ("udp", {"127.0.0.1"}), ("unix", set()), ("pipe", set()), ("shm", set())],
+)
+def test_nobody_on_another_machine_can_come_in(transport: str, bound: set[str], tmp_path: Path) -> None:
+    """Sockets that wait for others are bound to the loopback alone, those of unix to no name at all."""
+    library, log = tmp_path / "note.so", tmp_path / "binds"
+    words = ["-D_GNU_SOURCE", "-shared", "-fPIC", "-o", str(library), str(HERE / "note_binds.c"), "-ldl"]
+    subprocess.run(["cc", *words], check=True)
+    log.touch()
+    env = {"LD_PRELOAD": str(library), "HK_BINDS": str(log)}
+    answers, done = converse(build_worker(), [measure("alltoall", 100)], "-t", transport, "-n", "3", env=env)
+    assert [answer["kind"] for answer in answers] == ["measure", "bye"], done.stderr
+    assert set(log.read_text().split()) == bound
+
+
 # ---- the protocol --------------------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,24 @@
+/* Preloaded into a worker: notes in the file HK_BINDS to which address each socket is bound. */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <arpa/inet.h>
+#include <sys/socket.h>
+
+int bind(int fd, const struct sockaddr *at, socklen_t len)
+{
+    char text[INET6_ADDRSTRLEN] = "a path or a name";
+    if (at->sa_family == AF_INET) {
+        (void)inet_ntop(AF_INET, &((const struct sockaddr_in *)(const void *)at)->sin_addr, text, sizeof text);
+    } else if (at->sa_family == AF_INET6) {
+        (void)inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)(const void *)at)->sin6_addr, text, sizeof text);
+    }
+    FILE *file = fopen(getenv("HK_BINDS"), "a");
+    if (file != NULL) {
+        (void)fprintf(file, "%s\n", text);
+        (void)fclose(file);
+    }
+    int (*next)(int, const struct sockaddr *, socklen_t) = dlsym(RTLD_NEXT, "bind");
+    return next(fd, at, len);
+}
