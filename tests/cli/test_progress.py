@@ -236,21 +236,21 @@ def test_of_a_run_that_was_stopped_early_is_said_what_was_not_reached(
 
 
 def test_a_terminal_sees_how_far_it_is_and_is_left_clean(tmp_path: Path) -> None:
-    words = "run pingpong -t shm --bytes 8,64 --precision 0.0001% --launches 1 --time 2s".split()
+    words = ["run", "pingpong", "-t", "shm", "--bytes", "8,64", "--launches", "1", "--precision=0.0001%", "--time=2s"]
     code = f"import pty, sys; sys.exit(pty.spawn({command_line(*words)!r}) >> 8)"
     done = subprocess.run(
         [sys.executable, "-c", code],
         env=environment(tmp_path, TERM="xterm", NO_COLOR="1"),
         stdin=subprocess.DEVNULL,
         capture_output=True,
-        text=True,
         timeout=60,
         check=False,
     )
     assert done.returncode == 0
-    assert re.search(r"\rround \d+, 0 of 2 points ended, (at least .*, at most|about) \d+ m?s to go", done.stdout)
+    said = done.stdout.decode()
+    assert re.search(r"\rround \d+, 0 of 2 points ended, (at least .*, at most|about) \d+ m?s to go", said)
     left = []
-    for line in done.stdout.split("\n"):
+    for line in said.split("\n"):
         shown = ""
         for drawn in line.split("\r"):
             shown = drawn + shown[len(drawn) :]
