@@ -175,6 +175,10 @@ def test_a_family_of_which_no_library_works_is_told_with_the_reason() -> None:
         make_plan(suite(pattern="pingpong"), Wishes(transports=("mpi",)), none, 2)
     one = replace(CATALOGUE, missing=(broken,))
     assert make_plan(suite(pattern="pingpong"), Wishes(transports=("mpi",)), one, 2).points
+    with pytest.raises(
+        UsageError, match="unknown transport 'mpi:bogus'"
+    ):  # not what keeps another library from working
+        make_plan(suite(pattern="pingpong"), Wishes(transports=("mpi:bogus",)), one, 2)
     with pytest.raises(UsageError, match=r"mpi@lam is not here: gcc cannot compile it"):
         make_plan(suite(pattern="pingpong"), Wishes(transports=("mpi@lam",)), one, 2)
 

@@ -96,6 +96,13 @@ def test_figures_that_are_off_the_line_of_the_others_are_named(kinks: dict[int, 
     assert f"with {', '.join(map(str, kinks))} senders it is up to" in bent.sentence
 
 
+@pytest.mark.parametrize("count", [8, 10, 16])
+def test_a_curve_that_merely_bends_has_no_kinks(count: int) -> None:
+    bends = farm(lambda senders, receivers: 10000 + 1000 * senders + 60 * senders**2, tuple(range(1, count + 1)))
+    (bent,) = found(BENT, bends)
+    assert "farthest off with" in bent.sentence
+
+
 def test_noise_has_no_kinks() -> None:
     """Even where the intervals are 40 times too narrow: rows that scatter do not agree on who is off."""
     random, named = np.random.default_rng(5), 0
@@ -128,8 +135,14 @@ def test_the_other_farm_says_whether_it_was_placed_like_that(among_3: float, tol
         curve(lambda size, n=n: (n - 1) * 235000 * (among_3 if n == 3 else 1), "robpull", ranks=n, sizes=(0,))  # type: ignore[misc]
         for n in (3, 5)
     ]
+    same = "a message takes 235 us among 3 and 235 us among 5, so "
     (speeds,) = found("two speeds in one grid", reading(*slow.curves, *pull))
-    assert ("Not so in robpull: there a message takes 235 us among 3 and 235 us among 5" in speeds.sentence) is told
+    assert (f"the first went another way. In robpull {same}it is not their place." in speeds.sentence) is told
+    assert ("placed farther apart" in speeds.sentence) is not told
+    # In a report the two patterns may have had places of their own.
+    (printed,) = found("two speeds in one grid", reading(*slow.curves, *pull, published=True))
+    assert "the first was placed farther apart." in printed.sentence
+    assert (f"Not so in robpull: there {same}the two lay alike." in printed.sentence) is told
 
 
 def test_delays_by_what_was_counted() -> None:

@@ -151,13 +151,43 @@ def test_what_a_machine_does_to_all_transports_is_one_finding_and_the_last(capsy
     assert explain(of).findings[-1] == together
     assert MACHINE not in tcp.sentence
     assert MACHINE in together.sentence
-    assert "which each transport shows" in together.sentence
+    assert "which shows on each transport" in together.sentence
     rates = {one.what: one.value for one in together.evidence if one.unit == "1/s"}
     assert set(rates) == {f"outliers in a second on {name}" for name in NAMES}
     longer_than_30_us = 900 * np.exp(-30 / 40)
     assert all(rate.low / 1.1 <= longer_than_30_us <= rate.high * 1.1 for rate in rates.values())
+    assert together.effect == pytest.approx(
+        900e-6 * np.exp(-30 / 40) * 70, rel=0.2
+    )  # an exponential's mean beyond 30 us
     _print(explain(of), everything=True, lacking=False)
     assert "\nSeveral transports\n  outliers: " in capsys.readouterr().out
+
+
+def test_a_transport_s_own_shorter_outliers_are_told_beside_those_of_the_machine() -> None:
+    random = np.random.default_rng(10)
+    machine, lengths_us = 900 * np.exp(-30 / 40), (12, 16, 20, 25, 30)
+    made = [
+        visits(
+            random,
+            at_random(random, machine, lambda: 32 + random.exponential(40)),
+            at_random(random, 4000 if name == "shm" else 0, lambda: 14),
+            transport=name,
+            sample_us=us,
+            count=300,
+        )
+        for name, us in zip(NAMES, lengths_us, strict=True)
+    ]
+    own, together = told(*made)
+    assert (own.transport, together.transport) == ("shm", "")
+    assert "no more than 30.0 us longer. Such a sample is 14.0 us" in own.sentence
+    assert own.effect > together.effect
+
+
+def test_a_clock_that_can_not_tell_samples_shows_no_outliers() -> None:
+    stands = make_visit(make_point(), [[0] * 10, [1] * 10])
+    coarse = make_visit(make_point(), [[0] * 14 + [1000] * 6] * 2)
+    assert lacking(OUTLIERS, read([stands, coarse])) == "needs samples"
+    assert told([stands], visits(np.random.default_rng(1))) == []
 
 
 @pytest.mark.parametrize("count", [40, 150, 500])

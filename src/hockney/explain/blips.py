@@ -71,7 +71,7 @@ def _blip(curve: Curve, fit: SegmentFit, at: int, name: str) -> Finding | None:
         "blip at the page size",
         sentence=(
             f"At {name}, {format_bytes(mark.bytes)}, {curve.name} takes {time_text(excess)} more than the line that "
-            f"the sizes on both sides lie on, {effect:.0%}; the longer ones keep to that line."
+            f"the sizes on both sides lie on, {effect:.0%}."
         ),
         effect=effect,
         sizes_bytes=(mark.bytes,),

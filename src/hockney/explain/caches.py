@@ -19,7 +19,7 @@ def cache_falls(reading: Reading) -> Found:
     """A best rate beyond a cache that is below the one within."""
     if not reading.caches:
         return Lacking("the caches of the machine are not known")
-    curves = reading.of(*_STREAMS)
+    curves = [curve for curve in reading.of(*_STREAMS) if curve.marks]
     if not curves:
         return no_curve(_STREAMS)
     missing = _missing(reading)

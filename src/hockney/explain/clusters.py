@@ -47,7 +47,7 @@ def _levels(times_ns: Mapping[Pair, float]) -> Iterator[list[Pair]]:
 
 
 def _slow_within(pairs: Collection[Pair], linked: Collection[Pair]) -> list[Pair]:
-    """The few pairs whose ranks faster ones link, within a place in which most pairs are as fast as those."""
+    """The few pairs whose ranks faster ones link: up to three in a place, or a tenth of its pairs."""
     place = _places(linked)
     inside = [pair for pair in pairs if place.get(pair[0], -1) == place.get(pair[1], -2)]
     slow = [pair for pair in inside if pair not in linked]

@@ -160,7 +160,12 @@ def parameters_of(reading: Reading) -> tuple[tuple[Parameters, ...], dict[str, s
     found: list[Parameters] = []
     without: dict[str, str] = {}
     if not reading.loggp and not reading.published:
-        without[LOGGP] = "needs the pattern prtt, with delays and without (`hockney run loggp`)"
+        is_there = any(curve.pattern == "prtt" for curve in reading.curves)
+        without[LOGGP] = (
+            "needs visits of prtt in one state of the machine, with no more ranks than CPUs"
+            if is_there
+            else "needs the pattern prtt, with delays and without (`hockney run loggp`)"
+        )
     for one in reading.loggp:
         pattern = " ".join(["prtt", *(f"{name}={value}" for name, value in one.options)])
         name = f"LogGP of {pattern} on {one.transport}, {counted(one.ranks, 'rank')} ({one.state})"

@@ -173,12 +173,13 @@ def bent_laws(reading: Reading) -> Found:
         if 3 * len(off) < 2 * len(members):
             continue
         kinks = _kinks(off)
-        told = kinks or off
+        told = list(itertools.chain(*kinks)) or off
         most = max(told, key=lambda odd: abs(odd.relative))
         where = ", ".join(str(round(x)) for x in sorted({odd.item.x for odd in told}))
         most_text = f"{format_ns(abs(most.item.time_ns.value - most.expected_ns))} ({abs(most.relative):.1%})"
         which = (
-            f"the others lie on one line to {ON_LINE:.1%}, with {where} senders it is up to {most_text} off it"
+            f"in {len(kinks)} of them the others lie on one line to {ON_LINE:.1%}, and with {where} "
+            f"senders it is up to {most_text} off it"
             if kinks
             else f"at most {most_text}; farthest off with {where} senders"
         )
@@ -204,14 +205,14 @@ def bent_laws(reading: Reading) -> Found:
     return found
 
 
-def _kinks(off: Sequence[Odd]) -> list[Odd]:
-    """What leaves the line of the other figures of its row, where two thirds of these rows agree on it."""
+def _kinks(off: Sequence[Odd]) -> list[list[Odd]]:
+    """Of each row what leaves the line of its other figures, where two thirds of these rows agree on it."""
     by_place: dict[tuple[float, ...], list[list[Odd]]] = {}
     for odd in off:
         found = departures(odd.row)
         by_place.setdefault(tuple(one.item.x for one in found), []).append(found)
     alike = max(by_place.values(), key=len)
-    return list(itertools.chain(*alike)) if 3 * len(alike) >= 2 * len(off) else []
+    return alike if alike[0] and 3 * len(alike) >= 2 * len(off) else []
 
 
 def two_speeds(reading: Reading) -> Found:
@@ -235,8 +236,8 @@ def two_speeds(reading: Reading) -> Found:
             "two speeds in one grid",
             sentence=(
                 f"{fewer.name} among {fewer.ranks} takes {slow.value:.3g} ns per byte of a message"
-                f"{_match(slow, known)}, among {more.ranks} only {fast.value:.3g} ns{_match(fast, known)}: the "
-                f"first was placed farther apart.{_placed_alike(fewer, more, reading)}"
+                f"{_match(slow, known)}, among {more.ranks} only {fast.value:.3g} ns{_match(fast, known)}: "
+                f"{_what_differs(fewer, more, reading)}"
             ),
             effect=slow.value / fast.value - 1,
             sizes_bytes=fewer.sizes[-2:],
@@ -247,8 +248,12 @@ def two_speeds(reading: Reading) -> Found:
     ]
 
 
-def _placed_alike(fewer: Curve, more: Curve, reading: Reading) -> str:
-    """What the other pattern of the kind says, where its messages take as long among both numbers of ranks."""
+def _what_differs(fewer: Curve, more: Curve, reading: Reading) -> str:
+    """The place of the fewer, unless the other pattern of the kind takes as long a message among both numbers of ranks.
+
+    In a report each pattern may have had places of its own, in a run it has not.
+    """
+    apart = "the first was placed farther apart."
     twins = [
         [one for one in reading.of(*_ONE_BY_ONE) if is_like(one, curve) and one.options == curve.options]
         for curve in (fewer, more)
@@ -258,11 +263,11 @@ def _placed_alike(fewer: Curve, more: Curve, reading: Reading) -> str:
             first, second = (scaled(curve.marks[-1].time_ns, 1 / (curve.ranks - 1)) for curve in (one, other))
             over = ratio(first, second)
             if abs(over.value - 1) <= _MATCH and relative(over) <= _MATCH_KNOWN:
-                return (
-                    f" Not so in {one.name}: there a message takes {format_ns(first.value)} among {one.ranks} and "
-                    f"{format_ns(second.value)} among {other.ranks}, so the two lay alike."
-                )
-    return ""
+                same = f"a message takes {format_ns(first.value)} among {one.ranks} and {format_ns(second.value)} among"
+                if reading.published:
+                    return f"{apart} Not so in {one.name}: there {same} {other.ranks}, so the two lay alike."
+                return f"the first went another way. In {one.name} {same} {other.ranks}, so it is not their place."
+    return apart
 
 
 def _slope(curve: Curve, messages: int) -> Estimate | None:

@@ -17,6 +17,7 @@ from hockney.explain.finding import ratio
 from hockney.fit import Estimate
 
 FIGURES_MIN = 4
+_LEFT_OUT_MAX = 2  # figures that kink a line
 _KEPT = 0.05  # the others keep a law where none is farther off
 _ODD_LINE = 0.30  # a line through a few figures is often carried far beyond them
 _ODD_CONSTANT = 0.03
@@ -153,11 +154,11 @@ def farthest_off(row: Row) -> Odd | None:
 
 
 def departures(row: Row) -> list[Odd]:
-    """The fewest figures without which the others, four at the least, lie on one line that these are surely off.
+    """The one or two figures without which the others, twice as many at the least, lie on one line that these are off.
 
-    None where no such four are, or no one answer.
+    None where no such are, or no one answer. Of more left out, what stays of a curve that merely bends would do.
     """
-    for count in range(1, len(row.items) - FIGURES_MIN + 1):
+    for count in range(1, min(_LEFT_OUT_MAX, len(row.items) // 3) + 1):
         kept = [_without(row, left_out) for left_out in itertools.combinations(row.items, count)]
         straight = [odd for odd, off in kept if off <= ON_LINE and all(_is_off(one, off) for one in odd)]
         if straight:

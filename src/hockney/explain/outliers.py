@@ -38,8 +38,9 @@ _CHANCE = 1e-3  # that a tick is none, all of them tried
 class _Seen:
     """What the visits of a transport show; times are those of whole batches.
 
-    Of each visit its median and the sum of its samples; of each outlier how much longer it is, and than what; when
-    each disturbance and each sample began by the kernel's clock, as far as that was stored.
+    Of each visit its median and the sum of its samples; of each outlier how much longer it is, and than what. Of each
+    disturbance, neighbours being one, when it began by the kernel's clock, and how much longer its first sample is; and
+    when each sample began: as far as that was stored.
     """
 
     transport: str
@@ -49,13 +50,12 @@ class _Seen:
     excess_ns: FloatArray
     than_ns: FloatArray
     slow_at_ns: FloatArray
+    slow_excess_ns: FloatArray
     sampled_at_ns: FloatArray
 
-    @property
-    def excess(self) -> Estimate | None:
-        """By how much outliers are longer; None where they are too few to speak of."""
-        is_enough = len(self.excess_ns) >= max(_COUNT_MIN, _SHARE * self.samples)
-        return _typical(self.excess_ns) if is_enough else None
+    def is_worth_telling(self, outliers: int) -> bool:
+        """Whether so many are enough to speak of."""
+        return outliers >= max(_COUNT_MIN, _SHARE * self.samples)
 
     def above(self, length_ns: float) -> _Above:
         """Of the visits whose samples are no longer than that, and so show all that is."""
@@ -110,22 +110,21 @@ def outliers(reading: Reading) -> Found:
 
     Where the machine makes them, those of several transports are one finding.
     """
+    import numpy as np
+
     by_transport: dict[str, list[Visit]] = {}
     for visit, _ in reading.samples(_VISITS_MAX):
-        if visit.elapsed_ns.any():  # else the clock can't tell
+        if np.median(visit.times_ns()) > 0:  # else the clock can't tell
             by_transport.setdefault(visit.point.transport, []).append(visit)
     if not by_transport:
         return Lacking("needs samples")
     seen = [_seen(transport, visits) for transport, visits in by_transport.items()]
     alike = _alike(seen)
-    if all(one.seen.excess is None for one in alike):
+    if not any(one.seen.is_worth_telling(len(one.beyond_ns)) for one in alike):
         alike = []
-    of_machine = {one.seen.transport for one in alike}
-    found = []
-    for one in seen:
-        if (excess := one.excess) is not None and one.transport not in of_machine:
-            longer = f"Such a sample is {time_text(excess)} longer."
-            found.append(_finding([one], one.transport, longer, [Evidence("excess", excess, "ns")]))
+    of_machine = {one.seen.transport: one.length_ns for one in alike}
+    own = [_of_transport(one, of_machine.get(one.transport, math.inf)) for one in seen]
+    found = [one for one in own if one is not None]
     return [*found, _of_machine(alike, everywhere=len(alike) == len(seen))] if alike else found
 
 
@@ -134,7 +133,7 @@ def _seen(transport: str, visits: Sequence[Visit]) -> _Seen:
 
     samples, middles_ns, totals_ns = 0, [], []
     none = np.empty(0)
-    excess_ns, than_ns, slow_at_ns, sampled_at_ns = [none], [none], [none], [none]
+    excess_ns, than_ns, slow_at_ns, slow_excess_ns, sampled_at_ns = [none], [none], [none], [none], [none]
     for visit in visits:
         times_ns = visit.times_ns() * (visit.batch * visit.definition.divisor)
         middle_ns = float(np.median(times_ns))
@@ -148,8 +147,10 @@ def _seen(transport: str, visits: Sequence[Visit]) -> _Seen:
             excess_ns.append(times_ns[where] - middle_ns)
             than_ns.append(np.full(len(where), middle_ns))
         if len(where) and len(at_ns):
-            slow_at_ns.append(at_ns[where][np.diff(at_ns[where], prepend=-np.inf) > _MOMENT_NS])
-    lists = (excess_ns, than_ns, slow_at_ns, sampled_at_ns)
+            first = where[np.diff(at_ns[where], prepend=-np.inf) > _MOMENT_NS]
+            slow_at_ns.append(at_ns[first])
+            slow_excess_ns.append(times_ns[first] - middle_ns)
+    lists = (excess_ns, than_ns, slow_at_ns, slow_excess_ns, sampled_at_ns)
     return _Seen(transport, samples, np.array(middles_ns), np.array(totals_ns), *map(np.concatenate, lists))
 
 
@@ -189,54 +190,86 @@ def _holds(known: Estimate, value: float) -> bool:
     return known.low / _TOLERANCE <= value <= known.high * _TOLERANCE
 
 
+def _of_transport(seen: _Seen, up_to_ns: float) -> Finding | None:
+    """Its own outliers, but for longer ones that are the machine's; None where they are too few to speak of.
+
+    The machine's may be shorter, too: so beside them only such are told as take more of the time than the longer ones.
+    """
+    is_own = seen.excess_ns <= up_to_ns
+    excess_ns = seen.excess_ns[is_own]
+    if not seen.is_worth_telling(len(excess_ns)) or excess_ns.sum() <= seen.excess_ns[~is_own].sum():
+        return None
+    excess = _typical(excess_ns)
+    besides = f", but no more than {format_ns(up_to_ns)} longer" if math.isfinite(up_to_ns) else ""
+    return _finding(
+        f"{_share(len(excess_ns), seen.samples)} take more than twice their visit's median{besides}. Such a sample is "
+        f"{time_text(excess)} longer.",
+        seen.transport,
+        float(excess_ns.sum() / seen.total_ns.sum()),
+        [Evidence("excess", excess, "ns")],
+        seen.slow_at_ns[seen.slow_excess_ns <= up_to_ns],
+        seen.sampled_at_ns,
+    )
+
+
 def _of_machine(alike: Sequence[_Above], everywhere: bool) -> Finding:
+    import numpy as np
+
     names = ", ".join(one.seen.transport for one in alike)
     rates, beyond = ([getattr(one, which) for one in alike] for which in ("rate", "beyond"))
-    length = format_ns(alike[0].length_ns)
+    length_ns = alike[0].length_ns
+    length, count = format_ns(length_ns), sum(len(one.beyond_ns) for one in alike)
+    longer_ns = math.fsum(float(one.beyond_ns.sum()) + length_ns * len(one.beyond_ns) for one in alike)
     return _finding(
-        [one.seen for one in alike],
-        "",
-        f"Those more than {length} longer, which each transport shows, come about as often on {names} "
+        f"{_share(count, sum(one.seen.samples for one in alike))} are more than {length} longer than their visit's "
+        f"median, which shows on each transport. They come about as often on {names} "
         f"({_range(rates, '{:,.0f}'.format)} in a second of samples), there they are about as much longer than that "
         f"({_range(beyond, format_ns)}){'' if everywhere else ', and nowhere do they come more seldom'}: that points "
         "to the machine, not to a transport.",
+        "",
+        1e-9 * longer_ns / math.fsum(one.sampled_s for one in alike),
         [
             *(Evidence(f"outliers in a second on {one.seen.transport}", one.rate, "1/s") for one in alike),
             *(Evidence(f"excess beyond {length} on {one.seen.transport}", one.beyond, "ns") for one in alike),
         ],
+        np.concatenate([one.seen.slow_at_ns[one.seen.slow_excess_ns > length_ns] for one in alike]),
+        np.concatenate([one.seen.sampled_at_ns for one in alike]),
     )
+
+
+def _share(count: int, samples: int) -> str:
+    return f"{count / samples:.2%} of the samples looked at ({count:,} of {samples:,})"
 
 
 def _range(values: Sequence[Estimate], text: Callable[[float], str]) -> str:
     return f"{text(min(one.value for one in values))} to {text(max(one.value for one in values))}"
 
 
-def _finding(seen: Sequence[_Seen], transport: str, what: str, evidence: Sequence[Evidence]) -> Finding:
-    import numpy as np
-
-    count, samples = sum(len(one.excess_ns) for one in seen), sum(one.samples for one in seen)
-    slow_at_ns = np.concatenate([one.slow_at_ns for one in seen])
-    tick = _tick(slow_at_ns, np.concatenate([one.sampled_at_ns for one in seen])) if slow_at_ns.size else None
-    when = "When they came is not stored with this run, so no tick of the kernel was looked for."
-    if tick is not None:
+def _finding(
+    what: str,
+    transport: str,
+    effect: float,
+    evidence: Sequence[Evidence],
+    slow_at_ns: FloatArray,
+    sampled_at_ns: FloatArray,
+) -> Finding:
+    """With the tick of the kernel that they come with; effect is their part of the time of all samples."""
+    tick = _tick(slow_at_ns, sampled_at_ns) if slow_at_ns.size else None
+    when = "No tick of the kernel, of 1 to 10 ms, can be seen in when they come."
+    if not sampled_at_ns.size:
+        when = "When they came is not stored with this run, so no tick of the kernel was looked for."
+    elif tick is not None:
         when = (
             f"Of {tick.of:,} disturbances {tick.on:,} come at one moment of a tick of {format_ns(tick.period_ns)}, "
             f"where {tick.by_chance:,.0f} would by chance."
         )
-    elif slow_at_ns.size:
-        when = "No tick of the kernel, of 1 to 10 ms, can be seen in when they come."
+    period = [Evidence("period", Estimate(tick.period_ns, tick.period_ns, tick.period_ns), "ns")] if tick else []
     return Finding(
         kind="outliers",
         transport=transport,
-        sentence=(
-            f"{count / samples:.2%} of the samples looked at ({count:,} of {samples:,}) take more than twice their "
-            f"visit's median. {what} {when}"
-        ),
-        effect=max(float(one.excess_ns.sum() / one.total_ns.sum()) for one in seen),
-        evidence=(
-            *evidence,
-            *([Evidence("period", Estimate(tick.period_ns, tick.period_ns, tick.period_ns), "ns")] if tick else []),
-        ),
+        sentence=f"{what} {when}",
+        effect=effect,
+        evidence=(*evidence, *period),
         remedy="`hockney doctor` says what else runs on these CPUs." if tick else None,
     )
 

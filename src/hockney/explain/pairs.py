@@ -69,7 +69,7 @@ class Outlier:
     class_name: str
     class_ns: float
     of_pairs: int  # how many pairs of its class were looked at; with one rank, how many of its pairs are slow
-    may_be_farther: bool = False  # a rank that no topology tells from one that is alone at a place farther off
+    may_be_farther: bool = False  # no topology tells these ranks from such as lie farther off
 
     @property
     def factor(self) -> float:
@@ -409,7 +409,8 @@ def _outliers(times: Mapping[Pair, Interval], classes: Iterable[PairClass]) -> I
             yield Outlier((rank,), time, one.name, one.median_ns, len(pairs), may_be_farther=one.by_times)
         for pair in slow:
             if not set(pair) & set(ranks):
-                yield Outlier(pair, _estimate(times[pair]), one.name, one.median_ns, len(one.pairs))
+                time = _estimate(times[pair])
+                yield Outlier(pair, time, one.name, one.median_ns, len(one.pairs), may_be_farther=one.by_times)
 
 
 def _estimate(time: Interval) -> Estimate:

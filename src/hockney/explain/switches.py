@@ -60,7 +60,7 @@ def _of_curve(curve: Curve, reading: Reading) -> Iterator[Finding]:
             yield found
     blips = {size for one in blips_of(curve, fit, reading.page_bytes) for size in one.sizes_bytes}
     for run in leaps(curve, fit):
-        if not blips.isdisjoint((run[0].below_bytes, run[-1].above_bytes)):
+        if len(run) == 1 and not blips.isdisjoint((run[0].below_bytes, run[0].above_bytes)):
             continue  # up to a single size and down again
         yield _gradual(curve, fit, run, reading) if len(run) > 1 else _leap(curve, fit, run[0], reading)
 

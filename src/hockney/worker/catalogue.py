@@ -202,7 +202,8 @@ class Catalogue:
         """
         if any(matches(word, name) for name in self.transports):
             return None
-        words = (word, word.partition(":")[0])
+        base = word.partition(":")[0]
+        words = (word,) if any(matches(base, name) for name in self.transports) else (word, base)
         return next((one for one in self.missing if any(matches(each, one.name) for each in words)), None)
 
     def obstacle(

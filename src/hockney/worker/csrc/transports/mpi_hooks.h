@@ -12,7 +12,7 @@
 #pragma GCC diagnostic ignored "-Wstringop-overflow"
 #endif
 
-enum { HK_MPI_TAG = 1, HK_MPI_LIBRARY_MAX = 128 };
+enum { HK_MPI_TAG = 1, HK_MPI_LIBRARY_MAX = 160 };
 
 /* Variants embed it as the first member of their own. */
 typedef struct hk_mpi {

@@ -104,7 +104,7 @@ static void add_btl(path_t *path, const char *name)
             return;
         }
     }
-    if (path->btl_count < BTLS_MAX && name[0] != '\0' && strcmp(name, "self") != 0) {
+    if (path->btl_count < BTLS_MAX && strcmp(name, "self") != 0) {
         btl_t *btl = &path->btls[path->btl_count++];
         snprintf(btl->name, sizeof btl->name, "%s", name);
         btl->is_of_host = is_of_host;
@@ -112,7 +112,7 @@ static void add_btl(path_t *path, const char *name)
 }
 
 /* Open MPI forgets the variables of components that it closes, so those it still has are of what it uses. */
-static void learn(path_t *path, const char *variable, int index, MPI_T_enum words)
+static void learn(path_t *path, const char *variable, int index, MPI_Datatype type, MPI_T_enum words)
 {
     char name[NAME_MAX_LEN];
     copy_component(variable, "pml_", name);
@@ -127,10 +127,10 @@ static void learn(path_t *path, const char *variable, int index, MPI_T_enum word
     if (name[0] != '\0') {
         memcpy(path->copy, name, sizeof name);
     }
-    if (ends_with(variable, "_exclusivity")) {
-        copy_component(variable, "btl_", name);
+    copy_component(variable, "btl_", name);
+    if (name[0] != '\0' && ends_with(variable, "_exclusivity")) {
         add_btl(path, name);
-    } else if (ends_with(variable, "_single_copy_mechanism")) {
+    } else if (name[0] != '\0' && ends_with(variable, "_single_copy_mechanism") && type == MPI_INT) {
         copy_word(index, words, path->copy);
     }
 }
@@ -167,7 +167,7 @@ static void copy_path(char *text, size_t room)
         MPI_Datatype type = MPI_DATATYPE_NULL;
         MPI_T_enum words = MPI_T_ENUM_NULL;
         if (MPI_T_cvar_get_info(i, name, &len, &verbosity, &type, &words, NULL, NULL, &bind, &scope) == MPI_SUCCESS) {
-            learn(&path, name, i, words);
+            learn(&path, name, i, type, words);
         }
     }
     MPI_T_finalize();
