@@ -270,7 +270,9 @@ def _finding(
         sentence=f"{what} {when}",
         effect=effect,
         evidence=(*evidence, *period),
-        remedy="`hockney doctor` says what else runs on these CPUs." if tick else None,
+        remedy="A kernel started with `nohz_full=` of these CPUs keeps it from a process that is alone on its CPU."
+        if tick
+        else None,
     )
 
 
