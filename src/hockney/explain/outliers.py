@@ -270,7 +270,7 @@ def _finding(
         sentence=f"{what} {when}",
         effect=effect,
         evidence=(*evidence, *period),
-        remedy="A kernel started with `nohz_full=` of these CPUs keeps it from a process that is alone on its CPU."
+        remedy="A kernel started with `nohz_full=` of these CPUs keeps the tick from a process that is alone on its CPU."
         if tick
         else None,
     )
