@@ -32,6 +32,7 @@ _TOLERANCE = 1.1  # what a machine does varies, and transports are not measured 
 _TICKS_NS = (1_000_000, 2_000_000, 3_333_333, 4_000_000, 10_000_000)  # Linux: 1,000, 500, 300, 250, 100 a second
 _MOMENT_NS = 1e5  # what a tick sets going comes so soon, and a sample's length is within
 _CHANCE = 1e-3  # that a tick is none, all of them tried
+_NO_TICK = "A kernel started with `nohz_full=` of these CPUs keeps the tick from a process that is alone on its CPU."
 
 
 @dataclass(frozen=True)
@@ -270,9 +271,7 @@ def _finding(
         sentence=f"{what} {when}",
         effect=effect,
         evidence=(*evidence, *period),
-        remedy="A kernel started with `nohz_full=` of these CPUs keeps the tick from a process that is alone on its CPU."
-        if tick
-        else None,
+        remedy=_NO_TICK if tick else None,
     )
 
 
