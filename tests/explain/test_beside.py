@@ -218,6 +218,12 @@ def test_a_short_message_far_above_the_floor() -> None:
     (above,) = found(name, reading(pattern("pingpong", 500), floors=floors))
     assert above.transport == "shm"
     assert found(name, reading(pattern("pingpong", 60, 0.01), floors=floors)) == []
+    # An Open MPI that was told to leave shared memory out says so.
+    mpi = "mpi@openmpi-4.1.4"
+    for chosen, is_said in (("ob1:vader:cma tcp", False), ("ob1:tcp", True), ("cm:ofi", True)):
+        slow = reading(pattern("pingpong", 5700, transport=mpi), floors={(mpi, 2): near(40.0)},
+                       libraries={mpi: f"Open MPI 4.1.4 ({chosen})"})  # fmt: skip
+        assert (f"through memory, but Open MPI chose {chosen} here" in found(name, slow)[0].sentence) is is_said
     # What goes through the kernel has no usual factor.
     assert found(name, reading(pattern("pingpong", 20000, transport="tcp"), floors=floors)) == []
     assert "needs a floor" in lacking(name, reading(pattern("pingpong", 500)))

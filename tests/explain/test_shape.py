@@ -301,6 +301,18 @@ def test_the_buffers_of_tcp_are_those_of_the_machine() -> None:
     assert "No documented threshold" in elsewhere.sentence
 
 
+@pytest.mark.parametrize("first_bytes", [65400, 65500])
+def test_sizes_close_together_beyond_a_jump_are_the_way_and_no_bend(first_bytes: int) -> None:
+    """As where `--refine` looked for a limit at the longest size of a run."""
+    sizes = [*(1 << k for k in range(16)), 61440, 63488, 64512, 65024, 65152, 65344, 65535, 65536]
+    made = curve(lambda size: 10000 + 0.037 * size + (8200 if size >= first_bytes else 0), sizes=sizes, transport="udp")
+    (rise,) = found("protocol switches", reading(made))
+    assert rise.kind == "gradual rise"
+    assert (
+        "From 65,152 B to 64 KiB the time of pingpong goes from 12.4 us to 20.6 us, where the line of" in rise.sentence
+    )
+
+
 def test_bytes_that_cost_more_from_between_two_sizes_on_are_a_bend_and_no_switch() -> None:
     made = curve(lambda size: 500 + 0.05 * min(size, 3000) + 0.5 * max(0, size - 3000), sizes=[*SIZES, 131072, 262144])
     (bend,) = found("protocol switches", reading(made))

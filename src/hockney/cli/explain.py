@@ -120,7 +120,8 @@ def _print_by_transport(findings: Sequence[Finding]) -> None:
         named = transport or "Several transports"
         render.title(f"{named} ({states})" if states else named)
         for finding in own:
-            _print_finding(finding, finding.kind, finding.remedy, *finding.sources)
+            untold = [source for source in finding.sources if source not in finding.sentence]
+            _print_finding(finding, finding.kind, finding.remedy, *untold)
 
 
 def _print_strongest(found: Explanation) -> None:

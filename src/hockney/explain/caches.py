@@ -55,13 +55,13 @@ def _missing(reading: Reading) -> list[tuple[int, int]]:
 def _needed(of: str, curves: Sequence[Curve], missing: Sequence[tuple[int, int]]) -> str:
     """What was measured, and the sizes, doubling, that would have one on either side of each of these caches."""
     sizes = [size for curve in curves for size in curve.sizes]
+    least, most = format_bytes(min(sizes)), format_bytes(max(sizes))
+    here = f"all are of {least}" if least == most else f"they go from {least} to {most}"
     holds = " and ".join(f"the L{level} holds {format_bytes(size)}" for level, size in missing)
     low = 1 << (min(size for _, size in missing) // 4).bit_length() - 1
     high = 1 << (4 * max(size for _, size in missing) - 1).bit_length()
-    return (
-        f"needs sizes within and beyond {of}: here they go from {format_bytes(min(sizes))} to "
-        f"{format_bytes(max(sizes))}, and {holds} (`hockney run oneway --bytes {bytes_word(low)}:{bytes_word(high)}`)"
-    )
+    command = f"hockney run oneway --bytes {bytes_word(low)}:{bytes_word(high)}"
+    return f"needs sizes within and beyond {of}: here {here}, and {holds} (`{command}`)"
 
 
 Rated = tuple[int, Estimate]

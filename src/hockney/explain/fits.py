@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hockney.explain.curve import ClassCurve, Curve, Reading
 from hockney.explain.finding import sizes_text
-from hockney.explain.shape import curves_of_shapes, segments_of
+from hockney.explain.shape import REACH, curves_of_shapes, segments_of
 from hockney.fit import Estimate, LogGP, NoFit, Segment, SegmentFit
 from hockney.units import counted
 
@@ -16,7 +16,6 @@ from hockney.units import counted
 _BESIDE = ("pingpong", "oneway", "twoway", "pairs")
 LOGGP = "LogGP"  # as what a run lacks
 _SIZES_MIN = 3
-_REACH = 1.5  # times its first size must a line's last one be: else size 0 lies farther off than twice what it spans
 
 
 @dataclass(frozen=True)
@@ -125,7 +124,7 @@ def _tells(segment: Segment) -> bool:
 def _line(one: ClassCurve, fit: SegmentFit, segment: Segment) -> Line:
     curve = one.curve
     own = fit.on_line(segment)
-    tells = segment.last_bytes >= _REACH * segment.first_bytes
+    tells = segment.last_bytes >= REACH * segment.first_bytes
     return Line(
         curve.transport,
         curve.name,

@@ -1,4 +1,4 @@
-"""Samples that are slow again and again: how many, whose doing they are, and whether they come with a kernel's tick.
+"""Samples that are slow again and again: how many, whose doing they are, and whether they come with a tick.
 
 A disturbance shows as an outlier where it is longer than a sample, so what is seen of any begins there. That makes
 disturbances of all kinds look alike; so transports are set beside each other only by those that each of them shows,
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from hockney.explain.curve import Reading
@@ -32,7 +32,10 @@ _TOLERANCE = 1.1  # what a machine does varies, and transports are not measured 
 _TICKS_NS = (1_000_000, 2_000_000, 3_333_333, 4_000_000, 10_000_000)  # Linux: 1,000, 500, 300, 250, 100 a second
 _MOMENT_NS = 1e5  # what a tick sets going comes so soon, and a sample's length is within
 _CHANCE = 1e-3  # that a tick is none, all of them tried
-_NO_TICK = "A kernel started with `nohz_full=` of these CPUs keeps the tick from a process that is alone on its CPU."
+_TIMER = (
+    "A timer does that: the kernel's own, if its CONFIG_HZ says so many a second (one that has `nohz_full` can keep it "
+    "from a CPU), or another program's: `hockney doctor` says what runs."
+)
 
 
 @dataclass(frozen=True)
@@ -104,6 +107,7 @@ class _Tick:
     on: int
     of: int
     by_chance: float
+    log_chance: float
 
 
 def outliers(reading: Reading) -> Found:
@@ -120,13 +124,21 @@ def outliers(reading: Reading) -> Found:
     if not by_transport:
         return Lacking("needs samples")
     seen = [_seen(transport, visits) for transport, visits in by_transport.items()]
+    # A machine has one tick: the one that some transport shows the most surely.
+    ticks = [
+        tick for one in seen if one.slow_at_ns.size and (tick := _tick(one.slow_at_ns, one.sampled_at_ns, _TICKS_NS))
+    ]
+    ticks_ns = [tick.period_ns for tick in sorted(ticks, key=lambda tick: tick.log_chance)[:1]]
     alike = _alike(seen)
     if not any(one.seen.is_worth_telling(len(one.beyond_ns)) for one in alike):
         alike = []
     of_machine = {one.seen.transport: one.length_ns for one in alike}
-    own = [_of_transport(one, of_machine.get(one.transport, math.inf)) for one in seen]
+    load = next((one for one in reading.warnings if one.kind == "load"), None)
+    own = [_of_transport(one, of_machine.get(one.transport, math.inf), ticks_ns) for one in seen]
     found = [one for one in own if one is not None]
-    return [*found, _of_machine(alike, everywhere=len(alike) == len(seen))] if alike else found
+    if alike:
+        found.append(_of_machine(alike, ticks_ns, everywhere=len(alike) == len(seen)))
+    return found if load is None else [replace(one, remedy=f"{load.cause} {load.remedy}") for one in found]
 
 
 def _seen(transport: str, visits: Sequence[Visit]) -> _Seen:
@@ -191,7 +203,7 @@ def _holds(known: Estimate, value: float) -> bool:
     return known.low / _TOLERANCE <= value <= known.high * _TOLERANCE
 
 
-def _of_transport(seen: _Seen, up_to_ns: float) -> Finding | None:
+def _of_transport(seen: _Seen, up_to_ns: float, ticks_ns: Sequence[float]) -> Finding | None:
     """Its own outliers, but for longer ones that are the machine's; None where they are too few to speak of.
 
     The machine's may be shorter, too: so beside them only such are told as take more of the time than the longer ones.
@@ -210,10 +222,11 @@ def _of_transport(seen: _Seen, up_to_ns: float) -> Finding | None:
         [Evidence("excess", excess, "ns")],
         seen.slow_at_ns[seen.slow_excess_ns <= up_to_ns],
         seen.sampled_at_ns,
+        ticks_ns,
     )
 
 
-def _of_machine(alike: Sequence[_Above], everywhere: bool) -> Finding:
+def _of_machine(alike: Sequence[_Above], ticks_ns: Sequence[float], everywhere: bool) -> Finding:
     import numpy as np
 
     names = ", ".join(one.seen.transport for one in alike)
@@ -235,6 +248,7 @@ def _of_machine(alike: Sequence[_Above], everywhere: bool) -> Finding:
         ],
         np.concatenate([one.seen.slow_at_ns[one.seen.slow_excess_ns > length_ns] for one in alike]),
         np.concatenate([one.seen.sampled_at_ns for one in alike]),
+        ticks_ns,
     )
 
 
@@ -253,15 +267,16 @@ def _finding(
     evidence: Sequence[Evidence],
     slow_at_ns: FloatArray,
     sampled_at_ns: FloatArray,
+    ticks_ns: Sequence[float],
 ) -> Finding:
-    """With the tick of the kernel that they come with; effect is their part of the time of all samples."""
-    tick = _tick(slow_at_ns, sampled_at_ns) if slow_at_ns.size else None
-    when = "No tick of the kernel, of 1 to 10 ms, can be seen in when they come."
+    """With the tick that they come with, of those; effect is their part of the time of all samples."""
+    tick = _tick(slow_at_ns, sampled_at_ns, ticks_ns) if slow_at_ns.size and ticks_ns else None
+    when = "No tick of a kernel, every 1 to 10 ms, can be seen in when they come."
     if not sampled_at_ns.size:
-        when = "When they came is not stored with this run, so no tick of the kernel was looked for."
+        when = "When they came is not stored with this run, so no tick of a kernel was looked for."
     elif tick is not None:
         when = (
-            f"Of {tick.of:,} disturbances {tick.on:,} come at one moment of a tick of {format_ns(tick.period_ns)}, "
+            f"Of {tick.of:,} disturbances {tick.on:,} come at one moment of every {format_ns(tick.period_ns)}, "
             f"where {tick.by_chance:,.0f} would by chance."
         )
     period = [Evidence("period", Estimate(tick.period_ns, tick.period_ns, tick.period_ns), "ns")] if tick else []
@@ -271,11 +286,11 @@ def _finding(
         sentence=f"{what} {when}",
         effect=effect,
         evidence=(*evidence, *period),
-        remedy=_NO_TICK if tick else None,
+        remedy=_TIMER if tick else None,
     )
 
 
-def _tick(slow_at_ns: FloatArray, sampled_at_ns: FloatArray) -> _Tick | None:
+def _tick(slow_at_ns: FloatArray, sampled_at_ns: FloatArray, ticks_ns: Sequence[float]) -> _Tick | None:
     """The tick at one moment of which disturbances lie more often than by chance.
 
     A multiple of it shares them out among several moments, and a fraction of it has more of them by chance: so the
@@ -284,7 +299,7 @@ def _tick(slow_at_ns: FloatArray, sampled_at_ns: FloatArray) -> _Tick | None:
     import numpy as np
 
     tries = []
-    for period_ns in _TICKS_NS:
+    for period_ns in ticks_ns:
         phases_ns = np.sort(slow_at_ns % period_ns)
         ends = np.searchsorted(np.append(phases_ns, phases_ns + period_ns), phases_ns + _MOMENT_NS, side="right")
         counts = ends - np.arange(len(phases_ns))
@@ -293,10 +308,10 @@ def _tick(slow_at_ns: FloatArray, sampled_at_ns: FloatArray) -> _Tick | None:
         part = max(_MOMENT_NS / period_ns, sampled)
         on, of = int(counts.max()), len(phases_ns)
         # Each moment that was tried begins with one of them.
-        log_chance = _log_chance(on - 1, of - 1, part) + math.log(len(_TICKS_NS) * of)
-        tries.append((log_chance, _Tick(period_ns, on, of, part * of)))
-    log_chance, tick = min(tries, key=lambda one: one[0])
-    return tick if log_chance <= math.log(_CHANCE) else None
+        log_chance = _log_chance(on - 1, of - 1, part) + math.log(len(ticks_ns) * of)
+        tries.append(_Tick(period_ns, on, of, part * of, log_chance))
+    tick = min(tries, key=lambda one: one.log_chance)
+    return tick if tick.log_chance <= math.log(_CHANCE) else None
 
 
 def _log_chance(on: int, of: int, part: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 
 from hockney.explain.curve import Reading, finding_about
@@ -25,6 +26,7 @@ _NAMED_MAX = 5
 _SHORT_BYTES = 64
 # Times the floor that a short message takes at most where nothing is odd: seen are 1.2 for shared memory, 3 to 5 for
 # libraries. Transports of the kernel have no usual factor: a system call costs what it costs.
+_NO_MEMORY = re.compile(r"^Open MPI .* \(((?!ob1:(?:vader|sm)\b)[^)]+)\)")
 _USUAL = {"threads": 3.0, "shm": 3.0, "mpi": 10.0, "shmem": 10.0}
 
 
@@ -141,7 +143,8 @@ def above_floor(reading: Reading) -> Found:
                     sentence=(
                         f"Half a round trip of {format_bytes(short[0].bytes)} takes "
                         f"{format_ns(short[0].time_ns.value)}, {ratio_text(times)} times the floor of "
-                        f"its visits ({format_ns(floor.value)}); up to {usual:.0f} times is usual through memory."
+                        f"its visits ({format_ns(floor.value)}); up to {usual:.0f} times is usual through memory"
+                        f"{_another_way(reading.libraries.get(curve.transport, ''))}."
                     ),
                     effect=times.value / usual - 1,
                     sizes_bytes=(short[0].bytes,),
@@ -149,3 +152,9 @@ def above_floor(reading: Reading) -> Found:
                 )
             )
     return found
+
+
+def _another_way(library: str) -> str:
+    """Where an Open MPI says that it has chosen one."""
+    chosen = _NO_MEMORY.search(library)
+    return f", but Open MPI chose {chosen[1]} here (docs/transports.md)" if chosen else ""

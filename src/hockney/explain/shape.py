@@ -21,6 +21,8 @@ from hockney.units import format_bytes, format_ns, format_rate
 
 # A curve's shape is that of its transport, so of each transport the first of these that it has is looked at.
 SHAPES = ("pingpong", "putpong", "oneway", "pairs", "put", "get", "putring")
+# Times its first size must a line's last one be: else size 0 lies farther off than twice what it spans.
+REACH = 1.5
 _FALL = 0.10
 _ALIKE = 0.03
 _KNOWN = 0.10  # a ratio that is known less well is not called one of equals

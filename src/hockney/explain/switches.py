@@ -19,7 +19,7 @@ from hockney.explain.finding import (
     ratio_text,
     time_text,
 )
-from hockney.explain.shape import curves_of_shapes, lacking_shape, segments_of
+from hockney.explain.shape import REACH, curves_of_shapes, lacking_shape, segments_of
 from hockney.explain.thresholds import Threshold, sources_of, thresholds_of
 from hockney.explain.together import Judgement, in_all, is_sharp, judge, leaping_states, leaps
 from hockney.fit import JUMP, SegmentFit, Switch
@@ -214,9 +214,13 @@ def _undocumented(switch: Switch, reading: Reading) -> str:
 def may_be_cache(switch: Switch, cache_bytes: int) -> bool:
     """Whether a cache may end where the time jumps; what is sent and what is received share it.
 
-    It fills little by little: what happens from one size to nearly the same is no cache's doing.
+    It fills little by little: what happens from one size to nearly the same is no cache's doing; nor is a fall.
     """
-    return not is_sharp(switch) and switch.below_bytes <= cache_bytes <= 2 * switch.above_bytes
+    return (
+        switch.jump_ns.value > 0
+        and not is_sharp(switch)
+        and switch.below_bytes <= cache_bytes <= 2 * switch.above_bytes
+    )
 
 
 def _height(switch: Switch) -> str:
@@ -273,7 +277,10 @@ def _refine(curve: Curve, switch: Switch, steps: Sequence[tuple[int, int]], read
         )
     command, with_what = f"`{_command(curve, switch, reading)}`", set_as_then(reading.facts)
     if reading.refined_s is not None:
-        return f"This run has not found the place: {command}{with_what} has twice its time for it.", ""
+        return (
+            f"This run has not found the place: {command}{with_what and f'{with_what},'} has twice its time for it.",
+            "",
+        )
     known = "to a byte" if grain_bytes == 1 else f"to {format_bytes(grain_bytes)}, as closely as its sizes lie"
     return f"{command}{with_what and f'{with_what},'} looks for the place, {known}.", ""
 
@@ -317,21 +324,49 @@ def _bend(curve: Curve, fit: SegmentFit, number: int, reading: Reading) -> Findi
     below, above = fit.segments[number].ns_per_byte, fit.segments[number + 1].ns_per_byte
     if not (is_above(above, below) or is_above(below, above)) or below.low <= 0 or above.low <= 0:
         return None
+    if any(one.last_bytes < REACH * one.first_bytes for one in fit.segments[number : number + 2]):
+        return _way(curve, fit, number, known)
     quotient = ratio(above, below)
     if 1 - _BEND < quotient.value < 1 + _BEND:
         return None
     last_bytes = fit.segments[number + 1].last_bytes
+    end = "on" if number + 2 == len(fit.segments) else f"to {format_bytes(last_bytes)}"
     with_bend_ns, without_ns = (fit.segments[which].time_ns(last_bytes) for which in (number + 1, number))
     return finding_about(
         curve,
         "bend",
         sentence=(
-            f"From {format_bytes(switch.above_bytes)} on each byte of {curve.name} takes {above.value:.3g} ns, up to "
-            f"{format_bytes(switch.below_bytes)} {below.value:.3g} ns: {ratio_text(quotient)} times. "
+            f"From {format_bytes(switch.above_bytes)} {end} each byte of {curve.name} takes {above.value:.3g} ns, "
+            f"up to {format_bytes(switch.below_bytes)} {below.value:.3g} ns: {ratio_text(quotient)} times. "
             f"{_documented(known, switch)}".rstrip()
         ),
         effect=abs(with_bend_ns / without_ns - 1),
         sizes_bytes=(switch.below_bytes, switch.above_bytes),
         evidence=_sides(fit, number),
+        sources=sources_of(known),
+    )
+
+
+def _way(curve: Curve, fit: SegmentFit, number: int, known: Sequence[Threshold]) -> Finding | None:
+    """Sizes so close together tell no line, but the way to the next one: how far it leaves the line below."""
+    below, upper = fit.segments[number : number + 2]
+    switch = fit.switches[number]
+    first_ns, last_ns = (curve.at(size) for size in (switch.below_bytes, upper.last_bytes))
+    line_ns = below.time_ns(upper.last_bytes)
+    if below.last_bytes < REACH * below.first_bytes or first_ns is None or last_ns is None or line_ns <= 0:
+        return None
+    if not last_ns.low > (1 + _BEND) * line_ns:
+        return None
+    return finding_about(
+        curve,
+        "gradual rise",
+        sentence=(
+            f"From {format_bytes(switch.below_bytes)} to {format_bytes(upper.last_bytes)} the time of {curve.name} "
+            f"goes from {format_ns(first_ns.value)} to {format_ns(last_ns.value)}, where the line of "
+            f"shorter messages comes to {format_ns(line_ns)}. {_documented(known, switch)}".rstrip()
+        ),
+        effect=last_ns.value / line_ns - 1,
+        sizes_bytes=(switch.below_bytes, upper.last_bytes),
+        evidence=(*_sides(fit, number), Evidence("time after it", last_ns, "ns")),
         sources=sources_of(known),
     )
