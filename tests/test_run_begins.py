@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.builders import make_info, make_point, make_visit
+from tests.builders import make_info, make_launch, make_point, make_visit
 
 from hockney import run as running
 from hockney.cli import run as run_command
@@ -80,6 +80,19 @@ def test_ctrl_c_before_the_first_measurement_is_an_interruption_that_can_go_on(
     with Store.open(path) as store:
         assert store.run(outcome.run_id).status is RunStatus.INTERRUPTED
         assert running.resume("last", catalogue, store, Display(quiet=True)).status is RunStatus.DONE
+
+
+def test_ranks_that_share_a_cpu_yield_as_they_should(catalogue: Catalogue, tmp_path: Path) -> None:
+    """Told to spin they would wait for each other's time slices, so nobody is advised to."""
+    with Store.open(tmp_path / "r.db") as store:
+        run_id = store.create_run(make_info(), [make_point()])
+        shares = running._KernelShare()
+        recorder = running._Recorder(store, run_id, Display(quiet=True), shares, running._Losses())
+        for crowded, added in ((True, False), (False, True)):
+            number = recorder.started(make_launch(oversubscribed=crowded))
+            visit = make_visit(make_point(transport="shm"), launch_id=number)
+            recorder.visited(replace(visit, cpu_system_ns=(10**9, 0), wall_ns=(10**9, 10**9)))
+            assert bool(shares._wall_ns) is added
 
 
 BEGINS = """

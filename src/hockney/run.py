@@ -30,7 +30,8 @@ from hockney.stats import MIXED, State, time_of
 from hockney.store import Store, VisitSummary
 from hockney.store.lock import alone
 from hockney.units import counted
-from hockney.worker.catalogue import Catalogue, TransportInfo
+from hockney.worker.catalogue import Catalogue
+from hockney.worker.libraries import Library
 
 _SYSTEM_SHARE_MAX = 0.2  # a library that spins in user space stays far below
 _SHARE_WALL_MIN_NS = 50_000_000  # of less, a tick or two would make a share
@@ -104,16 +105,20 @@ class _Recorder:
         self._display = display
         self._yields = yields
         self._losses = losses
+        self._crowded: set[int] = set()  # launches with more ranks than CPUs: there all yield, as they should
         self.launches_left = 0  # after the one under way
         self.statuses: dict[Point, PointStatus] = {}
 
     def started(self, launched: Launch) -> int:
         launch_id = self._store.add_launch(self._run_id, launched)
+        if launched.oversubscribed:
+            self._crowded.add(launch_id)
         self._display.launched(launched)
         return launch_id
 
     def visited(self, visit: Visit) -> None:
-        self._yields.add(visit)
+        if visit.launch_id not in self._crowded:
+            self._yields.add(visit)
         self._losses.add(visit)
         self._display.visited(visit)
 
@@ -183,22 +188,20 @@ class _KernelShare:
             info = catalogue.transports.get(name)
             if wall_ns < _SHARE_WALL_MIN_NS or share < _SYSTEM_SHARE_MAX:
                 continue
-            if info is None or "syscalls" in info.caps:
+            if info is None or info.library is None or "syscalls" in info.caps:
                 continue
             yield Warning_(
                 "yield",
                 name,
                 f"{name} spends {share:.0%} of its time in the kernel while it waits for short messages: it yields the "
                 "CPU in its progress loop, so its latency is that of system calls.",
-                _spinning(info, catalogue),
+                _spinning(info.library, catalogue),
             )
 
 
-def _spinning(info: TransportInfo, catalogue: Catalogue) -> str:
-    """What makes the waits of a transport spin."""
-    if info.library is None:
-        return "It does that only where there are more ranks than CPUs: ask for fewer ranks."
-    if info.library.is_wheel:
+def _spinning(library: Library, catalogue: Catalogue) -> str:
+    """What makes the waits of a library spin."""
+    if library.is_wheel:
         others = (one.library.id for one in catalogue.transports.values() if one.library and not one.library.is_wheel)
         other = next((name for name in others if name.startswith("mpi@")), None)
         advice = (

@@ -31,6 +31,23 @@ def oneway(size: int, window: int) -> Made:
 LATENCY = Made(Point("shm", "pingpong", 2, 8, ()), 50.0, divisor=2, bytes_per_rep=16)
 
 
+def test_with_more_ranks_than_cpus_every_figure_is_marked_and_no_layer_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    threads = replace(LATENCY, point=Point("threads", "pingpong", 2, 8, ()))
+    for crowded, stars, layers in ((False, [], True), (True, ["latency", "stream"], False)):
+        path = tmp_path / f"{crowded}.db"
+        store_run(path, "quick", [LATENCY, threads, oneway(1 << 16, 16)], oversubscribed=crowded)
+        with open_results(path) as results:
+            sheet = make_sheet(results.run())
+        print_sheet(sheet)
+        said = capsys.readouterr().out
+        shm = next(line for line in said.splitlines() if line.startswith("shm "))
+        assert shm.count("*") == len(stars)
+        assert ("* more ranks than CPUs" in said) is crowded
+        assert bool(sheet.layers) is layers
+
+
 def test_stream_is_of_long_messages_sixteen_under_way(tmp_path: Path) -> None:
     found = row(tmp_path, LATENCY, oneway(1 << 16, 16), oneway(1 << 16, 3), oneway(1 << 22, 16))
     assert found.stream_bytes_per_s is not None

@@ -113,40 +113,39 @@ def fill(folder: Path) -> None:
             pass
 
 
-def test_disk_is_full(small_disk: Path) -> None:
-    path = small_disk / "results.db"
-    ballast = small_disk / "ballast"
-    ballast.write_bytes(bytes(400_000))
-    store = Store.open(path)
+def fill_with_rounds(disk: Path) -> tuple[Store, int, int, str]:
+    """A store beside a ballast, its run, how many rounds that has, and the sentence that ended it."""
+    (disk / "ballast").write_bytes(bytes(400_000))
+    store = Store.open(disk / "results.db")
     run_id = begin(store)
     rounds, text = write_until_it_fails(store, run_id)
-    assert "the disk is full" in text
     assert text.endswith(saved(rounds))
+    return store, run_id, rounds, text
+
+
+def test_disk_is_full(small_disk: Path) -> None:
+    store, run_id, rounds, text = fill_with_rounds(small_disk)
+    assert "the disk is full" in text
     assert rounds > 5
-    ballast.unlink()
+    (small_disk / "ballast").unlink()
     write(store, run_id, rounds)
     store.close()
-    assert_whole(path, run_id, rounds + 1)
+    assert_whole(small_disk / "results.db", run_id, rounds + 1)
 
 
 def test_disk_stays_full(small_disk: Path) -> None:
-    path = small_disk / "results.db"
-    ballast = small_disk / "ballast"
-    ballast.write_bytes(bytes(400_000))
-    store = Store.open(path)
-    run_id = begin(store)
-    rounds, text = write_until_it_fails(store, run_id)
-    assert text.endswith(saved(rounds))
+    store, run_id, rounds, text = fill_with_rounds(small_disk)
     assert write_until_it_fails(store, run_id)[1] == text
     with contextlib.suppress(StoreError):
         store.finish_run(run_id, RunStatus.INTERRUPTED)
     store.close()
+    path = small_disk / "results.db"
     fill(small_disk)
     with Store.open(path, readonly=True) as reader:
         assert [len(reader.visits(stored)) for stored in reader.points(run_id)] == [rounds] * 3
     with Store.open(path) as store, pytest.raises(StoreError, match=f"full.*stored up to here: {rounds} rounds"):
         write(store, run_id, rounds)
-    ballast.unlink()
+    (small_disk / "ballast").unlink()
     assert_whole(path, run_id, rounds)
 
 

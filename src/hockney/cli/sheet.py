@@ -40,7 +40,7 @@ def print_sheet(sheet: Sheet, missing: Sequence[Missing] = ()) -> None:
         rows = [_cells(row, bracketed=sheet.starts > 1) for row in sheet.rows]
         render.table(columns, rows)
         if any(row.oversubscribed for row in sheet.rows):
-            render.note("* more ranks than CPUs: a scheduling time, not the transport's own")
+            render.note("* more ranks than CPUs: scheduling times and what follows from them, not the transport's own")
         for words in _legend(sheet):
             render.note(words)
         if sheet.started_once:
@@ -87,17 +87,17 @@ def sheet_as_json(sheet: Sheet) -> dict[str, Any]:
 
 def _cells(row: Row, *, bracketed: bool) -> list[str]:
     def cell(value: Value | None, form: Callable[[float], str]) -> str:
-        return _cell(value, form, bracketed=bracketed)
+        mark = "*" if row.oversubscribed and value is not None else ""
+        return _cell(value, form, bracketed=bracketed) + mark
 
-    mark = "*" if row.oversubscribed else ""
     return [
         row.transport,
         row.state,
         format_ns(row.floor_ns) if row.floor_ns is not None else "-",
-        cell(row.latency_ns, format_ns) + mark,
+        cell(row.latency_ns, format_ns),
         cell(row.stream_bytes_per_s, format_rate),
         cell(row.twoway_bytes_per_s, format_rate),
-        cell(row.barrier_ns, format_ns) + mark,
+        cell(row.barrier_ns, format_ns),
         cell(row.r_inf_bytes_per_s, format_rate),
         cell(row.n_half_bytes, lambda size: format_bytes(round(size))),
     ]

@@ -257,8 +257,9 @@ def _floors(series: Iterable[Series]) -> dict[str, Value]:
 
 
 def _layers(rows: Sequence[Row], floors: Mapping[str, Value]) -> Iterable[Layer]:
-    """Within a state only."""
-    latency = {(row.transport, row.state): row for row in rows if row.latency_ns is not None}
+    """Within a state only, and of no scheduling times."""
+    able = [row for row in rows if row.latency_ns is not None and not row.oversubscribed]
+    latency = {(row.transport, row.state): row for row in able}
     for (transport, state), row in latency.items():
         own = row.latency_ns
         assert own is not None
