@@ -285,7 +285,7 @@ def say(checked: Checked) -> None:
 def test_ok_says_how_large_a_slowdown_it_may_hide(capsys: pytest.CaptureFixture[str]) -> None:
     say(found_fine(1.2, 1.302, 1.04))
     assert capsys.readouterr().out == (
-        "ok: 3 of 3 series not seen to be slower than run 3 by more than 5 %; an interval reaches as far as +30.2 %: "
+        "ok: 3 of 3 series: no slowdown beyond 5 % against run 3 seen; an interval reaches as far as +30.2 %: "
         "pingpong on tcp, 2 ranks, 2 KiB; the check is run 7\n"
     )
 
@@ -359,7 +359,7 @@ def test_nothing_fine_is_not_called_ok(capsys: pytest.CaptureFixture[str]) -> No
     (change,) = checked.comparison.changes
     undecided = replace(change, verdict=Verdict.UNDECIDED, reason="too few")
     say(replace(checked, comparison=replace(checked.comparison, changes=(undecided,))))
-    assert capsys.readouterr().out.splitlines()[-1].startswith("0 of 1 series not seen to be slower than run 3")
+    assert capsys.readouterr().out.splitlines()[-1].startswith("none of 1 series can be called ok against run 3; ")
 
 
 # ---- the command ----------------------------------------------------------------------------------------------------
@@ -415,7 +415,7 @@ def test_command_prints_what_the_baseline_could_not_tell(tmp_path: Path) -> None
     done = call(tmp_path, "check", *arguments)
     assert done.returncode == 3, done.stderr
     assert "undecided: pingpong on shm, 2 ranks: undecided at 64 B, because failed in run 1: rank 1" in done.stdout
-    assert "series not seen to be slower than run 1 by more than 1000000 %" in done.stdout
+    assert "series: no slowdown beyond 1000000 % against run 1 seen" in done.stdout
     messages = [one.get("message") or "" for one in ET.parse(tmp_path / "j.xml").getroot().iter("skipped")]
     assert any("rank 1\ufffd hung" in message for message in messages)
 

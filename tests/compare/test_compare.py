@@ -76,8 +76,9 @@ def test_single_launches_are_never_called_different(store: Store, times: float) 
     new = add_run(store, slower(curve(), times, 0, 1 << 20), launches=1, seed=2)
     (reason,) = reasons(store, base, new)
     assert reason is not None
-    assert "too few launches in one state (near): 1 against 1" in reason
-    assert "4 beside 4" in reason
+    assert "too few launches in one state (near): 1 of run 1 and 1 of run 2" in reason
+    assert "it takes 4 of each" in reason
+    assert {change.apart for change in compare_runs(store, base, new).changes} == {None}
 
 
 def test_another_state_is_no_slowdown(store: Store) -> None:
@@ -112,8 +113,18 @@ def test_too_few_launches_in_several_states_are_named_for_each(store: Store) -> 
     new = add_run(store, curve(), launches=3, far={1}, seed=2)
     (reason,) = reasons(store, base, new)
     assert reason == (
-        "too few launches in each state: 1 against 2 in near; 1 against 1 in far; in one state it takes 4 beside 4"
+        "too few launches in each state: near 1 of run 1 and 2 of run 2; far 1 of run 1 and 1 of run 2; "
+        "in one state it takes 4 of each"
     )
+
+
+def test_an_effect_of_more_than_two_has_its_interval_as_a_factor_too(store: Store) -> None:
+    base = add_run(store, curve())
+    new = add_run(store, slower(curve(), 16.0, 0, 1 << 20), seed=2)
+    (found,) = compare_runs(store, base, new).ranges
+    assert "slower by a factor of 1" in range_sentence(found)
+    assert " %" not in range_sentence(found).replace("95 % interval", "")
+    assert " times as long, outermost ends of the 95 % intervals" in range_sentence(found)
 
 
 def test_a_pattern_without_sizes_is_named_without_one(store: Store) -> None:
@@ -170,8 +181,9 @@ def test_machines_of_two_models_have_levels_of_their_own(store: Store) -> None:
 
 def test_times_of_two_definitions_are_not_compared(store: Store) -> None:
     base = add_run(store, curve())
-    new = add_run(store, curve(), definition=SLOWEST, seed=2)
+    new = add_run(store, slower(curve(), 4.0, 0, 1 << 20), definition=SLOWEST, seed=2)
     assert reasons(store, base, new) == {"its times are defined otherwise in the two runs (docs/metrics.md)"}
+    assert {change.apart for change in compare_runs(store, base, new).changes} == {None}
 
 
 def test_a_point_that_failed_is_undecided_with_its_reason(store: Store) -> None:
@@ -477,7 +489,7 @@ def test_command_on_runs_of_one_size_and_with_a_failed_point(tmp_path: Path) -> 
 def test_command_that_can_decide_nothing_says_so(folder: Path) -> None:
     done = call(folder, "compare", "base", "single")
     assert done.returncode == 3
-    assert "too few launches in one state (near): 5 against 1" in done.stdout
+    assert "too few launches in one state (near): 5 of run" in done.stdout
 
 
 def test_one_undecided_series_has_its_reason_alone(tmp_path: Path) -> None:
@@ -497,7 +509,7 @@ def test_command_says_the_verdict_before_the_series_and_gathers_what_is_undecide
     done = call(tmp_path, "compare", "1", "2")
     assert done.returncode == 3
     lines = done.stdout.splitlines()
-    few = "too few launches in one state (near): 1 against 1; beside 1 it takes 39, and 4 beside 4"
+    few = "too few launches in one state (near): 1 of run 1 and 1 of run 2; it takes 4 of each"
     assert lines[1] == "Surroundings: no difference known."
     assert lines[2] == f"Verdict: 14 undecided, 13 of them because {few}"
     assert lines[-7:] == [

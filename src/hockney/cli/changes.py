@@ -37,6 +37,13 @@ def verdict_sentence(found: Comparison) -> str:
             break  # no reason is that of most
         most = f", {count} of them" if count < counts[Verdict.UNDECIDED] else ", all" if count > 1 else ""
         text += f"{most} because {reason}"
+    apart = {  # what nobody should overlook among those that are undecided
+        word: sum(one.apart is not None and (one.apart > 1) is (word == "longer") for one in found.changes)
+        for word in ("longer", "shorter")
+    }
+    text += "".join(
+        f"; of {count} every launch took much {word} than any of the base" for word, count in apart.items() if count
+    )
     return f"Verdict: {text}"
 
 
@@ -62,19 +69,26 @@ def range_sentence(found: Range, confidence: float = CONFIDENCE) -> str:
     """`pingpong on tcp, 2 ranks: slower by 8-11 % from 8 KiB to 32 KiB (near; 95 % intervals 6 to 14 %)`.
 
     What moved says also which protocol its sizes go by, where that is known; what did not, where it would
-    have by itself.
+    have by itself; what is undecided, how far all launches of the runs lie apart, if they do.
     """
     shifts = [shift for shift in found.shifts if shift.low is not None]
     moved = found.verdict.value in ("slower", "faster")
     effect = f" {_effect([shift.ratio for shift in shifts])}" if moved else ""
-    known = f" ({' / '.join(found.states)}; {_interval(shifts, confidence)}{_apart(found)})" if shifts else ""
+    known = f" ({' / '.join(found.states)}; {_interval(shifts, confidence)}{_beyond(found)})" if shifts else ""
     reason = f", because {found.first.reason}" if found.first.reason else ""
     protocol = f", {found.protocol}" if moved and found.protocol else ""
     sizes = f" {sizes_text(found)}".rstrip()
-    return f"{curve_name(found.first)}: {found.verdict.value}{effect}{sizes}{protocol}{known}{reason}"
+    apart = f"; yet {_apart_text(found.apart)}" if found.apart else ""
+    return f"{curve_name(found.first)}: {found.verdict.value}{effect}{sizes}{protocol}{known}{reason}{apart}"
 
 
-def _apart(found: Range) -> str:
+def _apart_text(ratio: float) -> str:
+    """`each launch of the new run took at least 16.2 times as long as any of the base, in whatever state`."""
+    took = f"at {'least' if ratio > 1 else 'most'} {_factor(ratio)} times as long"
+    return f"each launch of the new run took {took} as any of the base, in whatever state"
+
+
+def _beyond(found: Range) -> str:
     """`; 32 KiB would be a difference by itself, but does not stand out …`: else it reads as a contradiction."""
     apart = [change.point for change in found.changes if change.is_beyond]
     if found.verdict.value != "no difference seen" or not apart:
@@ -101,12 +115,16 @@ def gathered_sentences(ranges: Sequence[Range]) -> Iterator[str]:
 
 
 def _curve_lines(ranges: Sequence[Range]) -> Iterator[str]:
-    """`pingpong on tcp, unix, 2 ranks: at 8 B, from 1 KiB to 64 KiB`."""
+    """`pingpong on tcp, unix, 2 ranks: at 8 B, from 1 KiB to 64 KiB`; what lies apart in a line of its own."""
     from hockney.plan import curve_of
 
     curves: dict[CurveKey, list[Range]] = {}
     for one in ranges:
-        curves.setdefault(curve_of(one.first.point), []).append(one)
+        if one.apart is None:
+            curves.setdefault(curve_of(one.first.point), []).append(one)
+        else:
+            name = ": ".join(filter(None, (curve_name(one.first), sizes_text(one))))
+            yield f"{name}; yet {_apart_text(one.apart)}"
     alike: dict[tuple[str, tuple[tuple[str, str], ...], int, str], list[Point]] = {}
     for own in curves.values():
         point, sizes = own[0].first.point, ", ".join(sizes_text(one) for one in own)
@@ -132,12 +150,22 @@ def _span(low: str, high: str) -> str:
 
 
 def _interval(shifts: list[Shift], confidence: float) -> str:
-    """`time -0.8 % to +2.1 %, 95 % interval over launches`; of several intervals the outermost ends."""
+    """`time -0.8 % to +2.1 %, 95 % interval over launches`; of several intervals the outermost ends.
+
+    `2.3 to 2.5 times as long, …` where all of it is as far from 1 as that.
+    """
     lows = [shift.low for shift in shifts if shift.low is not None]
     highs = [shift.high for shift in shifts if shift.high is not None]
     kind = f"{100 * confidence:.3g} % interval"
     kind = f"outermost ends of the {kind}s" if len(shifts) > 1 else kind
-    return f"time {change_text(min(lows))} to {change_text(max(highs))}, {kind} over launches"
+    low, high = min(lows), max(highs)
+    if low >= _AS_FACTOR or high <= 1 / _AS_FACTOR:
+        return f"{_factor(low)} to {_factor(high)} times as long, {kind} over launches"
+    return f"time {change_text(low)} to {change_text(high)}, {kind} over launches"
+
+
+def _factor(ratio: float) -> str:
+    return f"{ratio:.0f}" if ratio >= 100 else f"{ratio:.3g}"
 
 
 def change_text(ratio: float) -> str:
@@ -217,6 +245,7 @@ def range_json(found: Range, confidence: float) -> dict[str, Any]:
         "states": found.states,
         "protocol": found.protocol,
         "reason": found.first.reason,
+        "apart": found.apart,
     }
 
 
@@ -228,4 +257,5 @@ def _series_json(change: SeriesChange) -> dict[str, Any]:
         "states": change.states,
         "shift": None if change.shift is None else asdict(change.shift),
         "chance": change.chance,
+        "apart": change.apart,
     }

@@ -175,11 +175,12 @@ def _print(checked: Checked, slowdown: float) -> None:
     hidden = f"; {_hidden_sentence(found.widest)}" if found.widest else ""
     again = f"; {checked.judged_again} judged again" if checked.judged_again else ""
     host = f"; run {found.base} was measured on another host, {found.other_host.base}" if found.other_host else ""
-    render.say(
-        f"{'ok: ' if fine and not found.other_cpu else ''}{fine} of {len(found.changes)} series not seen to be slower "
-        f"than run {found.base} by more than {percent_digits(slowdown)} %{hidden}{again}{host}; the check is run "
-        f"{checked.run_id}"
-    )
+    told = f"none of {len(found.changes)} series can be called ok against run {found.base}"
+    if fine:
+        ok = "" if found.other_cpu else "ok: "
+        limit = f"{percent_digits(slowdown)} % against run {found.base}"
+        told = f"{ok}{fine} of {len(found.changes)} series: no slowdown beyond {limit} seen"
+    render.say(f"{told}{hidden}{again}{host}; the check is run {checked.run_id}")
 
 
 def _other_cpu_sentence(found: Comparison) -> str:

@@ -35,6 +35,9 @@ _OVERLAP = (
     "its launches differ, but its visits are of several kinds, and both runs have of each: which kind there is more of "
     "may change from minute to minute; measure both runs once more, in turns"
 )
+_APART = 1.5  # the least ratio between all launches of one run and all of the other that is told of an undecided series
+_APART_LAUNCHES = 2  # of each run, at least: two single launches are never called different
+_BESIDE_MOST = 2  # times as many launches as are enough of each: beside fewer of the base nobody makes so many
 _STEP_LEAST = 2  # launches on either side of a step
 _GAP_SPREADS = 2.0
 
@@ -202,7 +205,8 @@ class _Stratum:
 class _Pair:
     """One series of both runs, in the states that both have; or why it can't be decided.
 
-    `is_open`: whether more launches of the new run may change that; `wanted`: how many each run should have.
+    `is_open`: whether more launches of the new run may change that; `wanted`: how many each run should have; `apart`:
+    how far all launches of one are from all of the other.
     """
 
     point: Point
@@ -210,6 +214,7 @@ class _Pair:
     reason: str | None = None
     is_open: bool = False
     wanted: tuple[int, int] = (0, 0)
+    apart: float | None = None
 
     @property
     def states(self) -> tuple[str, ...]:
@@ -221,16 +226,32 @@ def _compared(point: Point, base: _Side, new: _Side, confidence: float) -> _Pair
     if any(absences):
         is_open = not absences[0] and new.points[point].status not in NOT_MEASURED
         return _Pair(point, reason="; ".join(filter(None, absences)), is_open=is_open)
-    before, after = base.visits_ns[point], new.visits_ns[point]
+    runs, before, after = (base.run.id, new.run.id), base.visits_ns[point], new.visits_ns[point]
     strata = _strata(before, after)
     if not strata:
-        why = _why_apart((base.run.id, new.run.id), before, after)
-        return _Pair(point, reason=why, is_open=not _share_a_state(before, after))
+        why = _why_apart(runs, before, after)
+        return _Pair(point, reason=why, is_open=not _share_a_state(before, after), apart=_apart(before, after))
     sizes = [stratum.sizes for stratum in strata]
     if not can_decide_over(sizes, confidence):
         wanted = launches_wanted((base.sampled[point], new.sampled[point]), sizes, confidence)
-        return _Pair(point, strata, _too_few(strata, confidence), is_open=True, wanted=wanted)
+        why = _too_few(runs, strata, confidence)
+        return _Pair(point, strata, why, is_open=True, wanted=wanted, apart=_apart(before, after))
     return _Pair(point, strata)
+
+
+def _apart(before: Mapping[_Condition, _Launches], after: Mapping[_Condition, _Launches]) -> float | None:
+    """By what ratio each launch of the new run took longer than any of the base, or shorter (then below 1).
+
+    In whatever state of the machine either was: a fact, not a verdict, for a state may do so, too. None where that is
+    less than half as long again, where a run has one launch, or where the times are defined otherwise.
+    """
+    if len({definition for side in (before, after) for _, definition in side}) > 1:
+        return None
+    if any(len(set().union(*side.values())) < _APART_LAUNCHES for side in (before, after)):
+        return None
+    base_ns, new_ns = ([ns for launches in side.values() for ns in _values(launches)] for side in (before, after))
+    longer, shorter = min(new_ns) / max(base_ns), max(new_ns) / min(base_ns)
+    return longer if longer >= _APART else shorter if shorter <= 1 / _APART else None
 
 
 def _strata(before: Mapping[_Condition, _Launches], after: Mapping[_Condition, _Launches]) -> tuple[_Stratum, ...]:
@@ -286,17 +307,20 @@ def _share_a_state(before: Iterable[_Condition], after: Iterable[_Condition]) ->
     return not {name for name, _ in before}.isdisjoint(name for name, _ in after)
 
 
-def _too_few(strata: Sequence[_Stratum], confidence: float) -> str:
+def _too_few(runs: tuple[int, int], strata: Sequence[_Stratum], confidence: float) -> str:
     enough = launches_enough(confidence)
     if len(strata) > 1:
         ordered = sorted(strata, key=lambda one: place(one.state))
-        seen = "; ".join(f"{one.sizes[0]} against {one.sizes[1]} in {one.state}" for one in ordered)
-        return f"too few launches in each state: {seen}; in one state it takes {enough} beside {enough}"
-    n_base, n_new = strata[0].sizes
-    return (
-        f"too few launches in one state ({strata[0].state}): {n_base} against {n_new}; beside {n_base} it takes "
-        f"{launches_needed(n_base, confidence)}, and {enough} beside {enough}"
-    )
+        seen = "; ".join(f"{one.state} {_of_runs(runs, one)}" for one in ordered)
+        return f"too few launches in each state: {seen}; in one state it takes {enough} of each"
+    beside = launches_needed(len(strata[0].base_ns), confidence)
+    takes = f"{enough} of each" if beside > _BESIDE_MOST * enough else f"{beside} of run {runs[1]} beside these"
+    return f"too few launches in one state ({strata[0].state}): {_of_runs(runs, strata[0])}; it takes {takes}"
+
+
+def _of_runs(runs: tuple[int, int], stratum: _Stratum) -> str:
+    """`5 of run 3 and 1 of run 7`."""
+    return " and ".join(f"{count} of run {run}" for count, run in zip(stratum.sizes, runs, strict=True))
 
 
 # ---- all series -----------------------------------------------------------------------------------------------------
@@ -315,6 +339,7 @@ def _judged(pairs: Sequence[_Pair], margin: float, confidence: float, runs: tupl
                 *(pair.point, Verdict.UNDECIDED, pair.reason, pair.states, found),
                 is_open=pair.is_open,
                 wanted=pair.wanted,
+                apart=pair.apart,
             )
             continue
         verdict = Verdict.SAME

@@ -54,8 +54,10 @@ class SeriesChange:
     is a sentence that says why a series is undecided. `is_open`: whether more launches of new may change the verdict,
     be it decided or not; they can't where it failed, base has no samples, or the times are defined otherwise.
     `is_beyond`: its own interval lies beyond the margin, whatever became of it among the others. `wanted`: how many
-    launches a new run in place of base and of new should have, 0 where the run has enough. `point` is named as in the
-    new run.
+    launches a new run in place of base and of new should have, 0 where the run has enough. `apart`: of one that is
+    undecided for lack of launches or of a state in common, the ratio of the times by which every launch of new was
+    longer (above 1) or shorter (below 1) than any of base, in whatever state; None where that is nothing to tell.
+    `point` is named as in the new run.
     """
 
     point: Point
@@ -67,11 +69,12 @@ class SeriesChange:
     is_open: bool = False
     is_beyond: bool = False
     wanted: tuple[int, int] = (0, 0)
+    apart: float | None = None
 
 
 @dataclass(frozen=True)
 class Range:
-    """Neighbouring sizes of one curve with one verdict, for one reason. Never empty; sizes ascend."""
+    """Neighbouring sizes of one curve with one verdict, one reason, and apart one way. Never empty; sizes ascend."""
 
     changes: tuple[SeriesChange, ...]
     switches: tuple[KnownSwitch, ...] = ()  # of its curve in the base
@@ -97,6 +100,12 @@ class Range:
     @property
     def shifts(self) -> list[Shift]:
         return [change.shift for change in self.changes if change.shift is not None]
+
+    @property
+    def apart(self) -> float | None:
+        """Of its series the ratio nearest to 1 by which the launches of the two runs lie apart, if they do."""
+        ratios = [change.apart for change in self.changes if change.apart is not None]
+        return min(ratios, key=lambda ratio: max(ratio, 1 / ratio), default=None)
 
 
 @dataclass(frozen=True)
@@ -194,5 +203,5 @@ def _reach(change: SeriesChange) -> float:
     return 0.0 if change.shift is None or change.shift.high is None else change.shift.high
 
 
-def _kind(change: SeriesChange) -> tuple[Verdict, str | None]:
-    return change.verdict, change.reason
+def _kind(change: SeriesChange) -> tuple[Verdict, str | None, bool | None]:
+    return change.verdict, change.reason, None if change.apart is None else change.apart > 1
