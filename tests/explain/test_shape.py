@@ -59,8 +59,8 @@ def test_the_remedy_measures_the_same_curve_as_closely_as_its_sizes_lie() -> Non
 def test_a_run_that_looked_for_the_place_in_vain_is_told_to_take_longer() -> None:
     (switch,) = found("protocol switches", reading(stepped(2048, 1500.0), refined_s=25.0))
     assert switch.remedy == (
-        "This run has not found the place: `hockney run pingpong -t mpi@openmpi-4.1.4 -n 2 --bytes 256:32K --refine "
-        "--launches 1 --time 50s` has twice its time for it."
+        "This run's time was over before it knew the place to a byte: `hockney run pingpong -t mpi@openmpi-4.1.4 -n 2 "
+        "--bytes 256:32K --refine --launches 1 --time 50s` has twice as much for it."
     )
 
 
@@ -168,7 +168,8 @@ def test_of_a_known_build_only_its_own_sizes_are_quoted() -> None:
         ("MPICH 4.0.2 (ch4:ucx ofi)", ["UCX_POSIX_SEG_SIZE, UCX_SYSV_SEG_SIZE"]),
         ("MPICH 4.0.2 (ch4:ofix)", []),
         ("Open MPI 4.1.4 (ob1:vader:cma tcp)", ["btl_vader_eager_limit", "btl_vader_max_send_size"]),
-        ("Open MPI 4.1.4 (ob1:tcp)", []),
+        ("Open MPI 4.1.4 (ob1:tcp)", ["btl_tcp_eager_limit"]),
+        ("Open MPI 5.0.11 (ob1:tcp)", ["btl_tcp_eager_limit"]),
         ("Open MPI 4.1.4 (cm:ofi)", []),
         ("Open MPI 5.0.11 (ob1:sm:cma tcp)", ["btl_sm_eager_limit"]),
     ],
@@ -189,6 +190,7 @@ def test_a_size_of_a_device_is_that_of_all_builds_whose_device_begins_with_it(
         ("threads", "hockney's own first cache line", 49),
         ("threads", "hockney's own single copy", 257),
         ("mpi@openmpi-4.1.4", "btl_vader_eager_limit", 4041),  # with its header, 4,096 B hold 4,040
+        ("mpi@openmpi-4.1.4", "btl_tcp_eager_limit", 65481),
         ("mpi@mpich-4.0.2", "UCX_POSIX_SEG_SIZE", 8256),
         ("mpi@mpich-5.0.2", "MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_CELL_SIZE", 8113),
         ("mpi@mpich-5.0.2", "MPIR_CVAR_CH4_IPC_CMA_P2P_THRESHOLD", 8192),  # messages as long, too

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hockney.compare.values import CPU, HOST, Difference, Disturbance
-from hockney.model import RunStatus
+from hockney.model import RunStatus, split_library
 from hockney.store import StoredRun
 
 # What a reader calls it -> where it stands in the facts (machine/facts.py), in the order in which it is shown.
@@ -40,10 +39,8 @@ _FACTS = {
 }
 
 _DISTURBING = ("load", "steal")  # kinds of warnings
+_AND = "; "  # between the values of one key
 _STOPPED = (RunStatus.INTERRUPTED, RunStatus.KILLED)
-
-# In a library's name: `MPICH 4.0.2 (ch4:ucx)`, `Open MPI 4.1.4 (ob1:vader:cma tcp)`.
-_DEVICE = re.compile(r" \((?:ch\d|ob1|cm|ucx)\b[^)]*\)")
 
 
 def differences(base: StoredRun, new: StoredRun, renamed: Mapping[str, str]) -> tuple[Difference, ...]:
@@ -123,7 +120,11 @@ def _of_launches(base: StoredRun, new: StoredRun, renamed: Mapping[str, str]) ->
 
 def _are_same(before: str, after: str) -> bool:
     """Also where only one of them tells what carries the bytes: hockney did not always ask for it."""
-    return before == after or before == _DEVICE.sub("", after) or _DEVICE.sub("", before) == after
+    return before == after or before == _without_carriers(after) or _without_carriers(before) == after
+
+
+def _without_carriers(libraries: str) -> str:
+    return _AND.join(split_library(one)[0] for one in libraries.split(_AND))
 
 
 _Key = tuple[Any, ...]  # a transport, and the number of ranks where that matters
@@ -150,4 +151,4 @@ def _gathered(pairs: Iterable[tuple[_Key, str]]) -> dict[_Key, str]:
     found: dict[_Key, set[str]] = {}
     for key, value in pairs:
         found.setdefault(key, set()).add(value)
-    return {key: "; ".join(sorted(values)) for key, values in found.items()}
+    return {key: _AND.join(sorted(values)) for key, values in found.items()}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import statistics
 
 from hockney.explain.curve import Reading, finding_about
@@ -10,6 +9,7 @@ from hockney.explain.finding import Evidence, Finding, Found, Lacking, ratio, ra
 from hockney.explain.pairs import Outlier, outlier_text, why_no_matrix
 from hockney.explain.shape import no_curve
 from hockney.fit import Estimate
+from hockney.model import split_library
 from hockney.stats import median
 from hockney.units import counted, format_bytes, format_ns
 
@@ -24,9 +24,9 @@ _BATCH_MIN = 8
 _SAMPLE_MIN_NS = 1e6
 _NAMED_MAX = 5
 _SHORT_BYTES = 64
+_MEMORY = ("ob1:vader", "ob1:sm")  # what carries the bytes of an Open MPI through memory
 # Times the floor that a short message takes at most where nothing is odd: seen are 1.2 for shared memory, 3 to 5 for
 # libraries. Transports of the kernel have no usual factor: a system call costs what it costs.
-_NO_MEMORY = re.compile(r"^Open MPI .* \(((?!ob1:(?:vader|sm)\b)[^)]+)\)")
 _USUAL = {"threads": 3.0, "shm": 3.0, "mpi": 10.0, "shmem": 10.0}
 
 
@@ -156,5 +156,6 @@ def above_floor(reading: Reading) -> Found:
 
 def _another_way(library: str) -> str:
     """Where an Open MPI says that it has chosen one."""
-    chosen = _NO_MEMORY.search(library)
-    return f", but Open MPI chose {chosen[1]} here (docs/transports.md)" if chosen else ""
+    name, carrier = split_library(library)
+    is_other = name.startswith("Open MPI") and carrier is not None and not carrier.startswith(_MEMORY)
+    return f", but Open MPI chose {carrier} here (docs/transports.md)" if is_other else ""

@@ -276,13 +276,11 @@ def _refine(curve: Curve, switch: Switch, steps: Sequence[tuple[int, int]], read
             "are near to each other already. Name those in between with `--bytes` to see."
         )
     command, with_what = f"`{_command(curve, switch, reading)}`", set_as_then(reading.facts)
-    if reading.refined_s is not None:
-        return (
-            f"This run has not found the place: {command}{with_what and f'{with_what},'} has twice its time for it.",
-            "",
-        )
+    command += with_what and f"{with_what},"
     known = "to a byte" if grain_bytes == 1 else f"to {format_bytes(grain_bytes)}, as closely as its sizes lie"
-    return f"{command}{with_what and f'{with_what},'} looks for the place, {known}.", ""
+    if reading.refined_s is not None:
+        return f"This run's time was over before it knew the place {known}: {command} has twice as much for it.", ""
+    return f"{command} looks for the place, {known}.", ""
 
 
 def _command(curve: Curve, switch: Switch, reading: Reading) -> str:

@@ -11,10 +11,10 @@ from typing import Any
 
 from hockney.errors import UsageError
 from hockney.explain.data import rows_of
+from hockney.model import split_library
 from hockney.units import format_bytes, parse_bytes
 
 _VERSION = re.compile(r"-(\d+(?:\.\d+)*)")
-_DEVICE = re.compile(r"^(?:MPICH|Open MPI) \S+ \((.+)\)$")  # the worker's name: `MPICH 4.0.2 (ch4:ucx)`
 # What is read as a size: MPICH reads the digits alone, and a number that begins with 0 is octal to Open MPI.
 _SIZE = re.compile(r"0|[1-9]\d*([KMG]B?)?", re.IGNORECASE)
 _DIGITS_ONLY = "MPIR_CVAR_"
@@ -87,7 +87,7 @@ def thresholds_of(
         setting = _setting(row, facts)
         size_bytes = default_bytes if setting is None else setting.bytes
         device = row.get("device")
-        is_of_build = device is not None and _DEVICE.match(library) is None
+        is_of_build = device is not None and split_library(library)[1] is None
         if default_bytes and size_bytes:
             yield Threshold(
                 name=row["name"],
@@ -112,10 +112,10 @@ def unreadable(transport: str, facts: Mapping[str, Any], library: str = "") -> I
 
 
 def _rows(transport: str, library: str) -> Iterator[dict[str, Any]]:
-    known = _DEVICE.match(library)
+    _, carrier = split_library(library)
     for row in rows_of("thresholds"):
         device = row.get("device")
-        is_other = known and device is not None and not _begins_with(known[1], device)
+        is_other = carrier is not None and device is not None and not _begins_with(carrier, device)
         if not is_other and _is_meant(transport, row["transports"], *row["versions"]):
             yield row
 

@@ -129,7 +129,9 @@ hk_status_t hk_mpi_open(const hk_job_t *job, const hk_transport_t *tp, size_t ct
         return hk_mpi_failed(job->rank, "MPI_Comm_dup", code);
     }
     MPI_Comm_set_errhandler(ctx->comm, MPI_ERRORS_RETURN);
-    hk_mpi_name(ctx->library, sizeof ctx->library);
+    if (job->rank == 0) { /* who answers for all */
+        hk_mpi_name(ctx->library, sizeof ctx->library);
+    }
     *ctx_p = &ctx->base;
     return HK_OK;
 }
