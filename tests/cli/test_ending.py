@@ -27,6 +27,7 @@ def test_unknown_command_says_what_was_meant(cli: Cli) -> None:
     assert ended.stdout == ""
     assert ended.stderr == "hockney: unknown command 'runz': did you mean 'run'?\n"
     assert cli("allpairs").stderr == "hockney: 'allpairs' is a suite: `hockney run allpairs`\n"
+    assert cli("ring").stderr == "hockney: 'ring' is a pattern: `hockney run ring`\n"
 
 
 @pytest.mark.parametrize(

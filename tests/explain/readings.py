@@ -66,4 +66,4 @@ def found(name: str, of: Reading) -> list[Finding]:
 def lacking(name: str, of: Reading) -> str:
     result = DETECTORS[name](of)
     assert isinstance(result, Lacking), result
-    return result.reason
+    return f"{result.reason} ({result.got_by})" if result.got_by else result.reason

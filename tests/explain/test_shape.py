@@ -411,7 +411,7 @@ def test_a_cache_larger_than_every_message_is_said() -> None:
     facts = {"topology": {"caches": [{"level": 3, "kind": "unified", "size_bytes": 1 << 25}]}}
     reason = lacking("a bandwidth that falls beyond a cache", reading(curve(), facts=facts))
     assert "here they go from 8 B to 64 KiB, and the L3 holds 32 MiB" in reason
-    assert reason.endswith("(`hockney run oneway --bytes 8M:128M`)")
+    assert reason.endswith("(`hockney run oneway -t shm --bytes 8M:128M`)")
 
 
 def test_each_cache_that_the_sizes_do_not_reach_is_said_beside_those_that_they_do() -> None:
@@ -422,7 +422,7 @@ def test_each_cache_that_the_sizes_do_not_reach_is_said_beside_those_that_they_d
     told = dict(explain(reading(curve(), facts=facts)).lacking)
     assert told["a bandwidth that falls beyond the L2 or L3 cache"] == (
         "needs sizes within and beyond it: here they go from 8 B to 64 KiB, and the L2 holds 1,536 KiB and the L3 "
-        "holds 32 MiB (`hockney run oneway --bytes 256K:128M`)"
+        "holds 32 MiB (`hockney run oneway -t shm --bytes 256K:128M`)"
     )
     followed = curve(sizes=[1 << n for n in range(18, 28)], pattern="oneway")
     told = dict(explain(reading(curve(), followed, facts=facts)).lacking)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,8 +79,9 @@ class Commands(click.Group):
             from hockney.suites import builtin_names
 
             named_store.set(None if (store := ctx.params.get("store")) is None else str(store))
-            if args[0] in builtin_names():
-                raise UsageError(f"'{args[0]}' is a suite: `hockney run {args[0]}`")
+            for kind, names in (("suite", builtin_names), ("pattern", _patterns)):
+                if args[0] in names():
+                    raise UsageError(f"'{args[0]}' is a {kind}: `hockney run {args[0]}`")
             raise unknown("command", args[0], COMMANDS)
         return super().resolve_command(ctx, args)
 
@@ -90,6 +93,16 @@ class Commands(click.Group):
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write_paragraph()
         formatter.write_text("Example: hockney quick. Every command has --help with an example of its own.")
+
+
+def _patterns() -> Collection[str]:
+    """None where there is no worker to ask: that is no answer to a word that is no command."""
+    from hockney.errors import HockneyError
+    from hockney.worker.catalogue import load
+
+    with contextlib.suppress(HockneyError):
+        return load(libraries=()).patterns
+    return ()
 
 
 def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:

@@ -134,7 +134,9 @@ def explain(reading: Reading) -> Explanation:
     for name, detector in (DETECTORS | (PRINTED_DETECTORS if reading.published else {})).items():
         found = detector(reading)
         if isinstance(found, Lacking):
-            lacking.append((name, found.reason))
+            lacking.append(
+                (name, found.reason + (f" ({found.got_by})" if found.got_by and not reading.published else ""))
+            )
         else:
             findings.extend(found)
     lacking.extend(caches.unreached(reading).items())

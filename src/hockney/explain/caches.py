@@ -60,7 +60,7 @@ def _needed(of: str, curves: Sequence[Curve], missing: Sequence[tuple[int, int]]
     holds = " and ".join(f"the L{level} holds {format_bytes(size)}" for level, size in missing)
     low = 1 << (min(size for _, size in missing) // 4).bit_length() - 1
     high = 1 << (4 * max(size for _, size in missing) - 1).bit_length()
-    command = f"hockney run oneway --bytes {bytes_word(low)}:{bytes_word(high)}"
+    command = f"hockney run oneway -t {curves[0].transport} --bytes {bytes_word(low)}:{bytes_word(high)}"
     return f"needs sizes within and beyond {of}: here {here}, and {holds} (`{command}`)"
 
 

@@ -63,9 +63,13 @@ class Finding:
 
 @dataclass(frozen=True)
 class Lacking:
-    """Why something could not be looked for, as the end of a sentence that begins with its name."""
+    """Why something could not be looked for, as the end of a sentence that begins with its name.
+
+    `got_by` is what measures it, where one command does: of no use to figures that were printed long ago.
+    """
 
     reason: str
+    got_by: str = ""
 
 
 Found = list[Finding] | Lacking

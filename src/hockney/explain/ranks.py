@@ -78,7 +78,7 @@ def slow_pairs(reading: Reading) -> Found:
         single = why_no_matrix((curve.pattern, curve.ranks) for curve in reading.curves)
         if single is not None:
             return Lacking(single[0].lower() + single[1:].rstrip("."))
-        return Lacking("needs the times between all pairs of ranks (`hockney run allpairs`)")
+        return Lacking("needs the times between all pairs of ranks", "`hockney run allpairs` on three CPUs or more")
     found = []
     for matrix in reading.matrices:
         worst = sorted(matrix.outliers, key=lambda one: -one.factor)
