@@ -58,7 +58,7 @@ def test_command_names_what_lies_apart_first_of_all(tmp_path: Path) -> None:
         add_run(opened, points, launches=2)
         add_run(opened, slower(points, 16.0, 64, 1024), launches=2, scatter=0.001, seed=2)
     lines = call(tmp_path, "compare", "1", "2").stdout.splitlines()
-    few = "too few launches in one state (near): 2 of run 1 and 2 of run 2; it takes 8 of run 2 beside these"
+    few = "too few launches in one state (near): 2 of run 1 and 2 of run 2; it takes 4 of each"
     assert lines[2] == (
         f"Verdict: 14 undecided, all because {few}; of 4 every launch took much longer than any of the base"
     )

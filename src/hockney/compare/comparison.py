@@ -37,7 +37,6 @@ _OVERLAP = (
 )
 _APART = 1.5  # the least ratio between all launches of one run and all of the other that is told of an undecided series
 _APART_LAUNCHES = 2  # of each run, at least: two single launches are never called different
-_BESIDE_MOST = 2  # times as many launches as are enough of each: beside fewer of the base nobody makes so many
 _STEP_LEAST = 2  # launches on either side of a step
 _GAP_SPREADS = 2.0
 
@@ -314,7 +313,7 @@ def _too_few(runs: tuple[int, int], strata: Sequence[_Stratum], confidence: floa
         seen = "; ".join(f"{one.state} {_of_runs(runs, one)}" for one in ordered)
         return f"too few launches in each state: {seen}; in one state it takes {enough} of each"
     beside = launches_needed(len(strata[0].base_ns), confidence)
-    takes = f"{enough} of each" if beside > _BESIDE_MOST * enough else f"{beside} of run {runs[1]} beside these"
+    takes = f"{enough} of each" if beside > enough else f"{beside} of run {runs[1]} beside these"
     return f"too few launches in one state ({strata[0].state}): {_of_runs(runs, strata[0])}; it takes {takes}"
 
 
