@@ -99,7 +99,7 @@ def check(
             running.add_launches(outcome.run_id, everything, plan.launches, plan.time_s, catalogue, store, display)
         )
         fresh = compared(again=suspects, first_launch=plan.launches)
-        found = replace(found, switches={**found.switches, **fresh.switches}, disturbances=fresh.disturbances)
+        found = replace(fresh, changes=found.changes, switches={**found.switches, **fresh.switches})
         for change in fresh.changes:
             if change.point in left:
                 suspects[change.point].look(change, found.margin)

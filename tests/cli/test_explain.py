@@ -14,7 +14,7 @@ from tests.cli.support import Cli
 from hockney.archive import machines
 from hockney.cli import explain as cli_explain
 from hockney.cli import run
-from hockney.explain import DETECTORS, Explanation, Finding, Line
+from hockney.explain import DETECTORS, GOT_BY, Explanation, Finding, Lack, Line, _with_command
 from hockney.explain.finding import Evidence
 from hockney.explain.fits import LOGGP
 from hockney.explain.gathered import gather
@@ -43,10 +43,10 @@ def test_a_real_run_is_explained(real_store: Path, capsys: pytest.CaptureFixture
     capsys.readouterr()
     told = document(capsys, "last", "--store", str(real_store))
     assert told["subject"] == "run 1"
-    assert "the duplex ratio" in dict(told["lacking"])
+    assert "the duplex ratio" in {one["what"] for one in told["lacking"]}
     # A half round trip over so many sizes has a line, or a moody machine leaves it without one and that is said.
     if not any("More ranks than CPUs" in note for note in told["notes"]):
-        without = " ".join(name for name, _ in told["lacking"] if name.startswith("lines through"))
+        without = " ".join(one["what"] for one in told["lacking"] if one["what"].startswith("lines through"))
         for transport in ("shm", "tcp"):
             assert any(line["transport"] == transport for line in told["lines"]) or f"on {transport}" in without
     for line in told["lines"]:
@@ -141,7 +141,7 @@ def test_the_strongest_are_told_once_for_all_their_transports(
         made("last", "", 0.05),
     )
     explained = Explanation("run 3", findings, (), (), (), (), ())
-    monkeypatch.setattr(cli_explain, "_of_run", lambda *_: (explained, "mine"))
+    monkeypatch.setattr(cli_explain, "_of_run", lambda *_: explained)
     assert run(["explain"]) == 0
     lines = [line for line in capsys.readouterr().out.splitlines() if line]
     assert lines == [
@@ -173,7 +173,7 @@ def test_each_part_of_a_table_of_lines_says_of_which_sizes_and_state_it_is(
         for size in (1024, 4096)
     )
     explained = Explanation("run 3", (), lines, (), (), (), ())
-    monkeypatch.setattr(cli_explain, "_of_run", lambda *_: (explained, "mine"))
+    monkeypatch.setattr(cli_explain, "_of_run", lambda *_: explained)
     monkeypatch.setenv("COLUMNS", "60")
     assert run(["explain"]) == 0
     rows = re.findall(r"0 B - (\d) KiB +(\w+)", capsys.readouterr().out)
@@ -194,7 +194,7 @@ def test_what_was_found_is_not_said_to_lack(
 ) -> None:
     told = document(capsys, "--machine", machine)
     assert kind in {finding["kind"] for finding in told["findings"]}
-    assert detector not in dict(told["lacking"])
+    assert detector not in {one["what"] for one in told["lacking"]}
 
 
 def test_what_lacks_is_named_and_explained_where_that_is_asked_for(
@@ -205,9 +205,10 @@ def test_what_lacks_is_named_and_explained_where_that_is_asked_for(
     for option in ((), ("--lacking",), ("--all",)):
         assert run(["explain", "last", "--store", str(real_store), *option]) == 0
         unfolded = " ".join(capsys.readouterr().out.split())
-        for name, reason in lacking:
-            assert (f"{name}: {reason}" in unfolded) is bool(option)
-        counted = f"{len(dict(lacking))} things in all: `--lacking` says which"
+        for one in lacking:
+            got_by = one["got_by"] and f" ({one['got_by']})"
+            assert (f"{one['what']}: {one['reason']}{got_by}" in unfolded) is bool(option)
+        counted = f"{len(lacking)} things in all: `--lacking` says which"
         assert (counted in unfolded) is (not option)
 
 
@@ -223,14 +224,14 @@ def test_what_another_run_has_is_said(
     suite: str, told: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Not where it lacks for another reason, nor that the same run once more had it."""
-    lacking = {
-        "protocol switches": "a reason of another kind",
-        "the duplex ratio": "needs twoway",
-        "pairs that stand out": "needs all pairs",
-        "the share of the own block": "needs an all-to-all",
-    }
-    explained = Explanation("run 3", (), (), (), (), tuple(lacking.items()), ())
-    monkeypatch.setattr(cli_explain, "_of_run", lambda *_: (explained, suite))
+    lacking = (
+        Lack("protocol switches", "a reason of another kind"),
+        Lack("the duplex ratio", "needs twoway"),
+        Lack("pairs that stand out", "needs all pairs"),
+        Lack("the share of the own block", "needs an all-to-all"),
+    )
+    told_of = tuple(_with_command(one, suite) for one in lacking)
+    monkeypatch.setattr(cli_explain, "_of_run", lambda *_: Explanation("run 3", (), (), (), (), told_of, ()))
     assert run(["explain"]) == 0
     printed = capsys.readouterr().out
     assert printed.count("`hockney run ") == len(told)
@@ -252,8 +253,8 @@ def test_a_run_without_prtt_lacks_loggp_and_says_how_to_get_it(
 
 
 def test_runs_that_have_what_lacks_are_named_as_they_are_called() -> None:
-    assert {name for _, _, names in cli_explain.GOT_BY for name in names} <= {*DETECTORS, LOGGP}
-    assert {suite for suite, _, _ in cli_explain.GOT_BY} <= set(builtin_names())
+    assert set(GOT_BY) <= {*DETECTORS, LOGGP}
+    assert {suite for suite, _ in GOT_BY.values()} <= set(builtin_names())
 
 
 @pytest.mark.parametrize("machine", machines())

@@ -46,10 +46,49 @@ def test_what_another_state_may_do_is_no_verdict_but_told(store: Store) -> None:
     (found,) = compare_runs(store, base, new).ranges
     assert found.verdict is Verdict.UNDECIDED
     assert found.apart is not None
-    assert range_sentence(found).endswith(
-        f"; yet each launch of the new run took at least {found.apart:.3g} times as long as any of the base, "
-        "in whatever state"
-    )
+    assert 3.8 < found.apart < 4.0
+    assert "; yet each launch of the new run took at least 3." in range_sentence(found)
+    assert range_sentence(found).endswith(" times as long as any of the base, in whatever state")
+
+
+@pytest.mark.parametrize(
+    ("ratio", "said"),
+    [
+        (16.268, "at least 16.2 times"),
+        (1.9999, "at least 1.99 times"),
+        (299.7, "at least 299 times"),
+        (0.04441, "at most 0.0445 times"),
+        (0.5, "at most 0.5 times"),
+    ],
+)
+def test_how_far_launches_lie_apart_is_told_as_a_bound(store: Store, ratio: float, said: str) -> None:
+    runs = [add_run(store, curve(), seed=seed, floor_ns=floor) for seed, floor in ((1, 30.0), (2, 180.0))]
+    (found,) = compare_runs(store, *runs).ranges
+    told = range_sentence(replace(found, changes=(replace(found.first, apart=ratio),)))
+    assert told.endswith(f"; yet each launch of the new run took {said} as long as any of the base, in whatever state")
+
+
+def test_a_launch_that_saw_no_steady_state_counts_too(store: Store) -> None:
+    """Three launches of the base took longest of all, while the state of the machine changed."""
+    (point,) = times = curve(sizes=(8,))
+    base = add_run(store, times, launches=2)
+    new = add_run(store, slower(times, 4.0, 0, 1 << 20), floor_ns=180.0, seed=2)
+    assert [change.apart is not None for change in compare_runs(store, base, new).changes] == [True]
+    longest = add_run(store, slower(times, 20.0, 0, 1 << 20), launches=3, unsteady=[point], seed=3)
+    point_of = "(SELECT id FROM point WHERE run_id = ?)"
+    store._db.execute(f"UPDATE visit SET point_id = {point_of} WHERE point_id = {point_of}", (base, longest))
+    store._db.execute("UPDATE launch SET run_id = ?, launch_index = launch_index + 2 WHERE run_id = ?", (base, longest))
+    (change,) = compare_runs(store, base, new).changes
+    assert (change.verdict, change.apart) == (Verdict.UNDECIDED, None)
+
+
+def test_launches_that_are_judged_anew_count_too(store: Store) -> None:
+    """The first two of the new run, which raised the suspicion, took as long as those of the base."""
+    (point,) = times = curve(sizes=(8,))
+    base = add_run(store, times, launches=5)
+    new = add_run(store, times, launches=4, far={2, 3}, seed=2)
+    (change,) = compare_runs(store, base, new, again=[point], first_launch=2).changes
+    assert (change.verdict, change.apart) == (Verdict.UNDECIDED, None)
 
 
 def test_command_names_what_lies_apart_first_of_all(tmp_path: Path) -> None:

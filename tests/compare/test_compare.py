@@ -17,6 +17,7 @@ from hockney.cli.changes import gathered_sentences, range_sentence, surroundings
 from hockney.compare import Difference, Verdict, compare_runs
 from hockney.compare.comparison import _strata
 from hockney.compare.launches import launches_wanted
+from hockney.compare.protocols import known_switches
 from hockney.errors import UsageError
 from hockney.model import PointStatus, Warning_
 from hockney.store import Store
@@ -270,12 +271,23 @@ def test_a_range_names_its_side_of_the_switch(store: Store, transport: str, firs
     sizes = [2**n for n in range(3, 17)]
     # With its header a message of 4 KiB is longer than Open MPI's eager limit.
     times = {point: ns + (2000 if point.bytes > 2048 else 0) for point, ns in curve(transport, sizes).items()}
-    base = add_run(store, times, scatter=0.003)
+    libraries = {"mpi@openmpi-4.1.4": "Open MPI 4.1.4 (ob1:vader:cma tcp)"}
+    base = add_run(store, times, scatter=0.003, libraries=libraries)
     new = add_run(store, slower(times, 1.25, first, last), scatter=0.003, seed=2)
     (found,) = [one for one in compare_runs(store, base, new).ranges if one.verdict is not Verdict.SAME]
     assert found.protocol == said
     last_size = f"to {last // 1024} KiB" if last >= 1024 else f"to {last} B"
     assert f"{last_size}, {said} (near; time +" in range_sentence(found)
+
+
+@pytest.mark.parametrize(
+    ("library", "name"), [("Open MPI 4.1.4", None), ("Open MPI 4.1.4 (ob1:tcp)", "btl_tcp_eager_limit")]
+)
+def test_a_limit_of_another_way_of_the_library_is_no_name_of_a_switch(library: str, name: str | None) -> None:
+    """Where it isn't told which way the messages go, a jump at 64 KiB may be anything."""
+    times = {2**n: 1000.0 + 2**n / 10 + (9000 if n > 15 else 0) for n in range(8, 21)}
+    (switch,) = known_switches(times, "mpi@openmpi-4.1.4", {}, library)
+    assert (switch.below_bytes, switch.above_bytes, switch.name) == (1 << 15, 1 << 16, name)
 
 
 def test_a_curve_without_a_switch_names_no_protocol(store: Store) -> None:
@@ -399,7 +411,8 @@ def test_what_disturbed_a_run_is_told(store: Store) -> None:
     [
         ((5, 5), [(2, 5)], (10, 0)),  # in one state: that of the base were in others
         ((5, 5), [(2, 2), (1, 1)], (10, 10)),
-        ((5, 2), [(5, 2)], (0, 4)),
+        ((5, 2), [(5, 2)], (0, 3)),
+        ((5, 8), [(5, 2), (1, 6)], (0, 16)),
         ((1, 1), [(1, 1)], (4, 4)),
     ],
 )
@@ -489,7 +502,7 @@ def test_command_on_runs_of_one_size_and_with_a_failed_point(tmp_path: Path) -> 
 def test_command_that_can_decide_nothing_says_so(folder: Path) -> None:
     done = call(folder, "compare", "base", "single")
     assert done.returncode == 3
-    assert "too few launches in one state (near): 5 of run" in done.stdout
+    assert "too few launches in one state (near): 5 of run 1 and 1 of run 3; it takes 3 of run 3 beside" in done.stdout
 
 
 def test_one_undecided_series_has_its_reason_alone(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from tests.builders import make_point
 from tests.cli.support import call
 from tests.compare.made import add_run, curve
 
+from hockney.cli.expectations import _sentence
 from hockney.compare.expect import Judged, Outcome, judge, load_expectations
 from hockney.errors import UsageError
 from hockney.library import Run
@@ -88,6 +89,24 @@ def test_a_limit_may_be_for_one_state(catalogue: Catalogue, store: Store) -> Non
     assert of_near.outcome is Outcome.UNDECIDED
     assert of_near.reason is not None
     assert "too few visits in the state near" in of_near.reason
+
+
+def test_a_state_with_too_few_visits_for_an_interval_may_not_break_the_limit(
+    catalogue: Catalogue, store: Store
+) -> None:
+    """Seven launches keep it, and three that saw another state took four times as long."""
+    run = add_run(store, curve(), launches=10, visits=(1.0,), far={7, 8, 9})
+    for limit in ('latency = "<= 1.1 us"', 'bandwidth = ">= 7 MB/s"'):
+        (found,) = judged(catalogue, store, run, of_8_bytes(limit))
+        assert found.outcome is Outcome.UNDECIDED
+        assert "this one had too few visits for an interval" in (found.reason or "")
+        assert found.figure is not None
+        assert found.figure.value_ns == pytest.approx(4 * 1000.8, rel=0.03)
+        assert "(too few visits, far), expected" in _sentence(found)
+        (kept,) = judged(catalogue, store, run, of_8_bytes(limit, 'state = "near"'))
+        assert kept.outcome is Outcome.MET
+    (found,) = judged(catalogue, store, run, of_8_bytes('latency = "<= 5 us"'))
+    assert found.outcome is Outcome.MET
 
 
 def test_what_was_not_measured_is_undecided(catalogue: Catalogue, store: Store) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hockney.explain import DETECTORS
+from hockney.explain import DETECTORS, Explanation
 from hockney.explain.curve import Curve, Mark, Reading
 from hockney.explain.finding import Finding, Lacking
 from hockney.fit import Estimate
@@ -61,6 +61,11 @@ def found(name: str, of: Reading) -> list[Finding]:
     result = DETECTORS[name](of)
     assert not isinstance(result, Lacking), result.reason
     return result
+
+
+def lacking_of(of: Explanation) -> dict[str, str]:
+    """What lacks, and what is said of it."""
+    return {one.what: one.text for one in of.lacking}
 
 
 def lacking(name: str, of: Reading) -> str:

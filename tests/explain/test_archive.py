@@ -10,6 +10,7 @@ import functools
 import re
 
 import pytest
+from tests.explain.readings import lacking_of
 
 from hockney.archive import machines, published
 from hockney.cli import run
@@ -161,7 +162,7 @@ def test_17_a_blocking_write_costs_per_byte_too() -> None:
 
 def test_what_the_figures_can_not_tell_has_a_reason() -> None:
     for machine in machines().values():
-        lacking = dict(explain_machine(machine).lacking)
+        lacking = lacking_of(explain_machine(machine))
         assert {
             name for name in lacking if not name.startswith("lines through")
         } <= DETECTORS.keys() | PRINTED_DETECTORS.keys() | {row["what"] for row in rows_of("unseen")}
@@ -170,7 +171,7 @@ def test_what_the_figures_can_not_tell_has_a_reason() -> None:
     # The Paragon's curves were a picture: of its blip at the page size no figure is left.
     paragon = explained("paragon")
     assert not paragon.findings
-    assert [reason for name, reason in paragon.lacking if name == "a blip at the page size"] == [
+    assert [one.reason for one in paragon.lacking if one.what == "a blip at the page size"] == [
         "the report's text tells of one (PvmDataRaw), but its curves were a picture, of which no figure is left"
     ]
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.explain.readings import lacking_of
 from tests.report.runs import Made, options, store_run
 
 from hockney.cli.pairs import pairs_as_json, print_pairs
@@ -248,7 +249,7 @@ def test_two_sizes_between_pairs_are_said_to_be_too_few_for_a_line(tmp_path: Pat
     with open_results(tmp_path / "r.db") as results:
         of = explain_run(results.run())
     assert not of.lines
-    lacking = [(name, reason) for name, reason in of.lacking if name.startswith("lines through")]
+    lacking = [(one.what, one.reason) for one in of.lacking if one.what.startswith("lines through")]
     assert lacking == [("lines through pingpong on mpi", "a fit needs three sizes, there are 2")]
 
 
@@ -285,7 +286,7 @@ def test_who_has_one_pair_is_told_how_to_get_a_matrix(tmp_path: Path, capsys: py
     store_run(tmp_path / "r.db", "allpairs", [Made(Point("shm", "rounds", 2, 8, options(round=1)), 50.0, divisor=2)])
     with open_results(tmp_path / "r.db") as results:
         print_run(results.run())
-        lacking = dict(explain_run(results.run()).lacking)["pairs that stand out"]
+        lacking = lacking_of(explain_run(results.run()))["pairs that stand out"]
     said = " ".join(capsys.readouterr().out.split())
     assert "Two ranks are one pair: a matrix of all pairs needs three or more (`hockney run … -n 4`, for one)" in said
     assert lacking.startswith(

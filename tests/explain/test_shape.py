@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.explain.readings import SIZES, curve, found, lacking, line, reading
+from tests.explain.readings import SIZES, curve, found, lacking, lacking_of, line, reading
 
 from hockney.explain import explain
 from hockney.explain.curve import Curve
@@ -59,8 +59,8 @@ def test_the_remedy_measures_the_same_curve_as_closely_as_its_sizes_lie() -> Non
 def test_a_run_that_looked_for_the_place_in_vain_is_told_to_take_longer() -> None:
     (switch,) = found("protocol switches", reading(stepped(2048, 1500.0), refined_s=25.0))
     assert switch.remedy == (
-        "This run's time was over before it knew the place to a byte: `hockney run pingpong -t mpi@openmpi-4.1.4 -n 2 "
-        "--bytes 256:32K --refine --launches 1 --time 50s` has twice as much for it."
+        "This run does not know the place to a byte: `hockney run pingpong -t mpi@openmpi-4.1.4 -n 2 "
+        "--bytes 256:32K --refine --launches 1 --time 50s` looks around it alone, for twice as long."
     )
 
 
@@ -411,7 +411,7 @@ def test_a_cache_larger_than_every_message_is_said() -> None:
     facts = {"topology": {"caches": [{"level": 3, "kind": "unified", "size_bytes": 1 << 25}]}}
     reason = lacking("a bandwidth that falls beyond a cache", reading(curve(), facts=facts))
     assert "here they go from 8 B to 64 KiB, and the L3 holds 32 MiB" in reason
-    assert reason.endswith("(`hockney run oneway -t shm --bytes 8M:128M`)")
+    assert reason.endswith("(`hockney run pingpong -t shm --bytes 8M:128M`)")
 
 
 def test_each_cache_that_the_sizes_do_not_reach_is_said_beside_those_that_they_do() -> None:
@@ -419,13 +419,13 @@ def test_each_cache_that_the_sizes_do_not_reach_is_said_beside_those_that_they_d
     own = ((1, 8192), (2, 3 << 19), (3, 1 << 25))
     caches = [{"level": level, "kind": "unified", "size_bytes": size} for level, size in own]
     facts = {"topology": {"caches": caches}}
-    told = dict(explain(reading(curve(), facts=facts)).lacking)
+    told = lacking_of(explain(reading(curve(), facts=facts)))
     assert told["a bandwidth that falls beyond the L2 or L3 cache"] == (
         "needs sizes within and beyond it: here they go from 8 B to 64 KiB, and the L2 holds 1,536 KiB and the L3 "
-        "holds 32 MiB (`hockney run oneway -t shm --bytes 256K:128M`)"
+        "holds 32 MiB (`hockney run pingpong -t shm --bytes 256K:128M`)"
     )
     followed = curve(sizes=[1 << n for n in range(18, 28)], pattern="oneway")
-    told = dict(explain(reading(curve(), followed, facts=facts)).lacking)
+    told = lacking_of(explain(reading(curve(), followed, facts=facts)))
     assert not [name for name in told if name.startswith("a bandwidth that falls")]
 
 

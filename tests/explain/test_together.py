@@ -160,7 +160,7 @@ def test_a_run_that_had_time_to_find_a_place_and_did_not_is_told_no_longer_one(
     in_vain = "This run has looked closer, and `--refine` would add no size here: the change is gradual, or "
     assert (in_vain in rise.sentence) is is_precise
     assert (rise.remedy is None) is is_precise
-    assert is_precise or "--time 80s` has twice as much for it" in (rise.remedy or "")
+    assert is_precise or "--time 80s` looks around it alone, for twice as long" in (rise.remedy or "")
 
 
 def test_a_run_that_had_no_room_for_more_sizes_may_look_closer(tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_a_run_that_had_no_room_for_more_sizes_may_look_closer(tmp_path: Path) -
     precise = [PointStatus.PRECISE] * len(points)
     visits = rounds_of(machine, points, range(12))
     (jump,) = told(tmp_path / "r.db", visits, precise, plan={"exact": True, "time_s": 40.0})
-    assert "has twice as much for it" in (jump.remedy or "")
+    assert "looks around it alone" in (jump.remedy or "")
 
 
 def pingpongs(sizes: Iterable[int], transport: str = "mpi") -> list[Point]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hockney.stats.shift import Shift, Stratum, family_p, shift, shift_over
+from hockney.stats.shift import Shift, Stratum, family_p, shift_over
 
 if TYPE_CHECKING:
     from hockney.model import FloatArray
@@ -38,6 +38,11 @@ def noise(rng: np.random.Generator, kind: str, shape: tuple[int, ...]) -> FloatA
     if kind == "two levels":
         return 0.15 * rng.integers(0, 2, shape) + 0.005 * rng.standard_normal(shape)
     return 0.02 * rng.standard_normal(shape)
+
+
+def shift(base: Sequence[float], new: Sequence[float]) -> Shift:
+    """Of one stratum."""
+    return shift_over([(base, new)])
 
 
 def slowed_shift(rng: np.random.Generator, kind: str, m: int, n: int) -> Shift:

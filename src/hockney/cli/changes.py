@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -84,7 +85,12 @@ def range_sentence(found: Range, confidence: float = CONFIDENCE) -> str:
 
 def _apart_text(ratio: float) -> str:
     """`each launch of the new run took at least 16.2 times as long as any of the base, in whatever state`."""
-    took = f"at {'least' if ratio > 1 else 'most'} {_factor(ratio)} times as long"
+    digit = 10 ** (math.floor(math.log10(ratio)) - 2)  # of three digits the last, so that the bound stays one
+    took = (
+        f"at least {_factor(digit * math.floor(ratio / digit))} times as long"
+        if ratio > 1
+        else f"at most {_factor(digit * math.ceil(ratio / digit))} times as long"
+    )
     return f"each launch of the new run took {took} as any of the base, in whatever state"
 
 
@@ -139,7 +145,7 @@ def _effect(ratios: list[float]) -> str:
     low, high = sorted((min(ratios), max(ratios)))
     if high >= _AS_FACTOR or low <= 1 / _AS_FACTOR:
         factors = sorted(ratio if ratio > 1 else 1 / ratio for ratio in (low, high))
-        return f"by a factor of {_span(f'{factors[0]:.1f}', f'{factors[1]:.1f}')}"
+        return f"by a factor of {_span(*map(_factor, factors))}"
     percents = sorted(abs(ratio - 1) for ratio in (low, high))
     digits = 0 if percents[0] >= 0.0995 else 1
     return f"by {_span(*(f'{100 * percent:.{digits}f}' for percent in percents))} %"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,7 +72,7 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args[0] not in COMMANDS:
+        if args[0] not in COMMANDS and not ctx.resilient_parsing:
             from hockney.cli.copying import named_store
             from hockney.suites import builtin_names
 
@@ -95,14 +93,15 @@ class Commands(click.Group):
         formatter.write_text("Example: hockney quick. Every command has --help with an example of its own.")
 
 
-def _patterns() -> Collection[str]:
-    """None where there is no worker to ask: that is no answer to a word that is no command."""
+def _patterns() -> list[str]:
+    """None of them where there is no worker to ask: that is no answer to a word that is no command."""
     from hockney.errors import HockneyError
-    from hockney.worker.catalogue import load
+    from hockney.worker.catalogue import native_patterns
 
-    with contextlib.suppress(HockneyError):
-        return load(libraries=()).patterns
-    return ()
+    try:
+        return native_patterns()
+    except HockneyError:
+        return []
 
 
 def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:

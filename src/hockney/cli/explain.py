@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,19 +16,12 @@ from hockney.errors import UsageError, unknown
 from hockney.units import counted, format_bytes, format_ns, format_rate
 
 if TYPE_CHECKING:
-    from hockney.explain import Explanation, Finding, Layer, Line, OffLine, Parameters
+    from hockney.explain import Explanation, Finding, Lack, Layer, Line, OffLine, Parameters
     from hockney.fit import Estimate
 
 _ARM_MAX = 0.5  # a longer arm, as a fraction of the value, makes no centre worth a word
 _FEW = 5  # findings that are told where not all are asked for
 _VAGUE = 10.0  # an interval whose ends differ so much has no upper end worth a word
-# What may lack and another run has: the suite that has it, and where; the most useful first.
-GOT_BY = (
-    ("quick", "", ("protocol switches", "a bandwidth that falls beyond a cache", "the duplex ratio")),
-    ("guidelines", "", ("operations slower than their parts", "allreduce slower than reduce and broadcast")),
-    ("allpairs", " on three CPUs or more", ("pairs that stand out",)),
-    ("loggp", "", ("LogGP",)),
-)
 
 
 @command("explain", example="hockney explain last\nhockney explain --machine t3d")
@@ -55,21 +48,19 @@ def explain(
     """
     if reference is not None and machine is not None:
         raise UsageError("explain takes a run or a machine of the archive (--machine NAME): give one of them, not both")
-    found, suite = (_of_machine(machine), None) if machine is not None else _of_run(reference, store)
+    found = _of_machine(machine) if machine is not None else _of_run(reference, store)
     if as_json:
         render.print_json("explain", asdict(found))
     else:
-        _print(found, everything=everything, lacking=lacking, suite=suite)
+        _print(found, everything=everything, lacking=lacking)
 
 
-def _of_run(reference: str | None, store: Path | None) -> tuple[Explanation, str]:
-    """With the suite that the run is of."""
+def _of_run(reference: str | None, store: Path | None) -> Explanation:
     from hockney.explain import explain_run
     from hockney.library import open_results
 
     with open_results(store) as results:
-        run = results.run("last" if reference is None else reference)
-        return explain_run(run), run.info.suite
+        return explain_run(results.run("last" if reference is None else reference))
 
 
 def _of_machine(name: str) -> Explanation:
@@ -81,8 +72,7 @@ def _of_machine(name: str) -> Explanation:
     return explain_machine(machines()[name])
 
 
-def _print(found: Explanation, *, everything: bool, lacking: bool, suite: str | None = None) -> None:
-    """`suite`: that of the run; None where nothing can be measured any more."""
+def _print(found: Explanation, *, everything: bool, lacking: bool) -> None:
     count = len(found.findings)
     render.title(f"{found.subject}: {counted(count, 'finding') if count else 'no findings'}", first=True)
     for note in found.notes:
@@ -98,18 +88,20 @@ def _print(found: Explanation, *, everything: bool, lacking: bool, suite: str | 
     if found.lacking:
         render.title("What could not be looked for")
         if everything or lacking:
-            for name, reason in found.lacking:
-                render.item(f"{name}: {reason}", style="dim")
+            for one in found.lacking:
+                render.item(f"{one.what}: {one.text}", style="dim")
         else:
-            _print_how_to_get(dict(found.lacking), suite)
+            _print_how_to_get(found.lacking)
 
 
-def _print_how_to_get(lacking: Mapping[str, str], suite: str | None) -> None:
-    """How much lacks, and which other runs have some of it that needs no more than a measurement."""
-    for other, where, possible in GOT_BY:
-        names = [name for name in possible if lacking.get(name, "").startswith("needs ")]
-        if names and suite not in (None, other):
-            render.item(f"For {', '.join(names)}: `hockney run {other}`{where}.", style="dim")
+def _print_how_to_get(lacking: Sequence[Lack]) -> None:
+    """How much lacks, and what measures some of it."""
+    commands: dict[str, list[str]] = {}
+    for one in lacking:
+        commands.setdefault(one.got_by, []).append(one.what)
+    for command_, names in commands.items():
+        if command_:
+            render.item(f"For {', '.join(names)}: {command_}.", style="dim")
     render.item(f"{counted(len(lacking), 'thing')} in all: `--lacking` says which, and what each needs.", style="dim")
 
 

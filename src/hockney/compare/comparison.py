@@ -46,12 +46,14 @@ class _Side:
     """One run: its points by the name that the comparison uses, and each point's visits by condition and launch.
 
     `sampled` are the points with samples, in whatever state of the machine, each with its number of launches.
+    `aside_ns` are visits that don't count: the state changed during them, or others are to be judged anew.
     """
 
     run: StoredRun
     points: Mapping[Point, StoredPoint]
     sampled: Mapping[Point, int]
     visits_ns: Mapping[Point, Mapping[_Condition, _Launches]]
+    aside_ns: Mapping[Point, Mapping[_Condition, _Launches]]
 
 
 def compare_runs(
@@ -139,19 +141,21 @@ def _side(
     stale = {stored.id for point, stored in named.items() if point in again}
     numbers = {launch_id: launch.index for launch_id, launch in run.launches.items()}
     visits: dict[int, dict[_Condition, dict[int, list[float]]]] = {}
+    aside: dict[int, dict[_Condition, dict[int, list[float]]]] = {}
     # Of a hundred thousand visits: a set made at once takes less than a look-up for each.
-    sampled = Counter(point_id for point_id, _ in {(v.point_id, numbers[v.launch_id]) for v in summaries if v.samples})
+    launches = {(v.point_id, numbers[v.launch_id]) for v in summaries if v.samples}
+    sampled = Counter(id_ for id_, number in launches if number >= first_launch or id_ not in stale)
     for visit, state in zip(summaries, states, strict=True):
         number = numbers[visit.launch_id]
-        counts = number >= first_launch or visit.point_id not in stale
-        if counts and state is not MIXED and visit.median_ns:
-            conditions = visits.setdefault(visit.point_id, {})
+        if visit.median_ns:
+            counts = state is not MIXED and (number >= first_launch or visit.point_id not in stale)
+            conditions = (visits if counts else aside).setdefault(visit.point_id, {})
             conditions.setdefault((state.name, visit.definition), {}).setdefault(number, []).append(visit.median_ns)
     return _Side(
         run,
         named,
         {point: sampled[stored.id] for point, stored in named.items() if stored.id in sampled},
-        {point: visits[stored.id] for point, stored in named.items() if stored.id in visits},
+        *({point: of[stored.id] for point, stored in named.items() if stored.id in of} for of in (visits, aside)),
     )
 
 
@@ -229,27 +233,31 @@ def _compared(point: Point, base: _Side, new: _Side, confidence: float) -> _Pair
     strata = _strata(before, after)
     if not strata:
         why = _why_apart(runs, before, after)
-        return _Pair(point, reason=why, is_open=not _share_a_state(before, after), apart=_apart(before, after))
+        return _Pair(point, reason=why, is_open=not _share_a_state(before, after), apart=_apart(point, base, new))
     sizes = [stratum.sizes for stratum in strata]
     if not can_decide_over(sizes, confidence):
         wanted = launches_wanted((base.sampled[point], new.sampled[point]), sizes, confidence)
         why = _too_few(runs, strata, confidence)
-        return _Pair(point, strata, why, is_open=True, wanted=wanted, apart=_apart(before, after))
+        return _Pair(point, strata, why, is_open=True, wanted=wanted, apart=_apart(point, base, new))
     return _Pair(point, strata)
 
 
-def _apart(before: Mapping[_Condition, _Launches], after: Mapping[_Condition, _Launches]) -> float | None:
+def _apart(point: Point, base: _Side, new: _Side) -> float | None:
     """By what ratio each launch of the new run took longer than any of the base, or shorter (then below 1).
 
-    In whatever state of the machine either was: a fact, not a verdict, for a state may do so, too. None where that is
-    less than half as long again, where a run has one launch, or where the times are defined otherwise.
+    In whatever state of the machine, also while that changed: a fact, not a verdict, for a state may do so, too. None
+    where that is less than half as long again, where a run has one launch, or where the times are defined otherwise.
     """
-    if len({definition for side in (before, after) for _, definition in side}) > 1:
-        return None
-    if any(len(set().union(*side.values())) < _APART_LAUNCHES for side in (before, after)):
-        return None
-    base_ns, new_ns = ([ns for launches in side.values() for ns in _values(launches)] for side in (before, after))
-    longer, shorter = min(new_ns) / max(base_ns), max(new_ns) / min(base_ns)
+    all_ns: list[list[float]] = []
+    definitions: set[Definition] = set()
+    for side in (base, new):
+        seen = [one.get(point, {}) for one in (side.visits_ns, side.aside_ns)]
+        definitions.update(definition for conditions in seen for _, definition in conditions)
+        of_launches = [launches for conditions in seen for launches in conditions.values()]
+        if len(definitions) > 1 or len(set().union(*of_launches)) < _APART_LAUNCHES:
+            return None
+        all_ns.append([ns for launches in of_launches for ns in _values(launches)])
+    longer, shorter = min(all_ns[1]) / max(all_ns[0]), max(all_ns[1]) / min(all_ns[0])
     return longer if longer >= _APART else shorter if shorter <= 1 / _APART else None
 
 

@@ -243,13 +243,12 @@ def _judged(place: str, what: str, limit: float, one: Expectation, series: Serie
     if series.status in NOT_MEASURED:
         reason = f"{series.status.value}: {series.reason or 'no reason is known'}"
         return Judged(place, what, limit, Outcome.UNDECIDED, series.point, reason=reason)
-    figures = [
+    seen = [
         figure
         for figure in _figures(series, launches)
-        if figure.low_ns is not None
-        and figure.state != MIXED.name
-        and (one.state is None or is_state(figure.state, one.state))
+        if figure.state != MIXED.name and (one.state is None or is_state(figure.state, one.state))
     ]
+    figures = [figure for figure in seen if figure.low_ns is not None]
     if not figures:
         where = "any one state" if one.state is None else f"the state {one.state.name}"
         of = "" if one.pair_class is None else f" between ranks of the class '{one.pair_class}'"
@@ -259,6 +258,9 @@ def _judged(place: str, what: str, limit: float, one: Expectation, series: Serie
     order = (Outcome.MISSED, Outcome.UNDECIDED, Outcome.MET)
     outcome, figure = min(outcomes, key=lambda pair: order.index(pair[0]))
     unsure = _UNSURE if outcome is Outcome.UNDECIDED else None
+    over = next((thin for thin in seen if thin.low_ns is None and not _keeps(what, limit, thin)), None)
+    if outcome is Outcome.MET and over is not None:
+        outcome, figure, unsure = Outcome.UNDECIDED, over, _THIN
     return Judged(place, what, limit, outcome, series.point, figure, unsure)
 
 
@@ -269,6 +271,12 @@ def _figures(series: Series, launches: Collection[int]) -> list[Figure]:
 
 
 _UNSURE = "its interval holds the limit; one measured longer (`--time`) is narrower"
+_THIN = "the limit is kept in other states of the machine, and this one had too few visits for an interval"
+
+
+def _keeps(what: str, limit: float, figure: Figure) -> bool:
+    """Whether the value does, which nothing says how well it is known."""
+    return figure.value_ns <= limit if what == "latency" else (figure.rate_bytes_per_s or 0.0) >= limit
 
 
 def _outcome(what: str, limit: float, figure: Figure) -> Outcome:

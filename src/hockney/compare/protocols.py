@@ -46,7 +46,7 @@ def known_switches(
     fit = fit_segments(list(times_ns), list(times_ns.values()))
     if not isinstance(fit, SegmentFit):
         return ()
-    thresholds = list(thresholds_of(transport, facts, library))
+    thresholds = [one for one in thresholds_of(transport, facts, library) if not one.is_of_build]
     found = []
     for switch in fit.switches:
         if not switch.is_jump:

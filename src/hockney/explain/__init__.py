@@ -25,8 +25,8 @@ from hockney.explain import (
 )
 from hockney.explain.curve import Reading, read_run
 from hockney.explain.data import rows_of
-from hockney.explain.finding import Evidence, Finding, Found, Lacking
-from hockney.explain.fits import Line, OffLine, Parameters, by_reason, lines_of, off_lines_of, parameters_of
+from hockney.explain.finding import Evidence, Finding, Found, Lack, Lacking
+from hockney.explain.fits import LOGGP, Line, OffLine, Parameters, by_reason, lines_of, off_lines_of, parameters_of
 from hockney.explain.layers import Layer, layers_of
 from hockney.explain.printed import read_machine
 from hockney.library import Run
@@ -37,6 +37,7 @@ __all__ = [
     "Evidence",
     "Explanation",
     "Finding",
+    "Lack",
     "Layer",
     "Line",
     "OffLine",
@@ -82,13 +83,22 @@ PRINTED_DETECTORS: dict[str, Callable[[Reading], Found]] = {
     "parts longer than the whole": derived.long_latencies,
 }
 
+# What may lack -> the suite that has it, and where.
+GOT_BY = {
+    "protocol switches": ("quick", ""),
+    "a bandwidth that falls beyond a cache": ("quick", ""),
+    "the duplex ratio": ("quick", ""),
+    "operations slower than their parts": ("guidelines", ""),
+    "allreduce slower than reduce and broadcast": ("guidelines", ""),
+    "pairs that stand out": ("allpairs", " on three CPUs or more"),
+    LOGGP: ("loggp", ""),
+}
 
 # Detectors whose kind of finding another detector has, too: what was found is not said to lack.
 _FOUND_ELSEWHERE = {
     "protocol switches": "protocol switch",
     "a bandwidth that falls beyond a cache": "bandwidth falls beyond a cache",
 }
-
 
 # What is looked at though ranks are more than CPUs, and why nothing else is.
 _OF_CROWDED = ("values locked to a period", "a library that yields")
@@ -109,45 +119,52 @@ class Explanation:
     lines: tuple[Line, ...]
     loggp: tuple[Parameters, ...]
     layers: tuple[Layer, ...]
-    lacking: tuple[tuple[str, str], ...]
+    lacking: tuple[Lack, ...]
     notes: tuple[str, ...]
     off_lines: tuple[OffLine, ...] = ()
 
 
 def explain_run(run: Run) -> Explanation:
     """Raises HockneyError where the run has no figure with an interval."""
-    return explain(read_run(run))
+    found = explain(read_run(run))
+    return replace(found, lacking=tuple(_with_command(one, run.info.suite) for one in found.lacking))
+
+
+def _with_command(lack: Lack, suite: str) -> Lack:
+    """`suite`: that of the run, which measures no more the next time."""
+    other, where = GOT_BY.get(lack.what, ("", ""))
+    if lack.got_by or other in ("", suite) or not lack.reason.startswith("needs "):
+        return lack
+    return replace(lack, got_by=f"`hockney run {other}`{where}")
 
 
 def explain_machine(machine: Machine) -> Explanation:
     """What the published figures of a machine of the archive say, and what its report has that they don't tell."""
     found = explain(read_machine(machine))
     unseen = {row["what"]: row["why"] for row in rows_of("unseen") if row["machine"] == machine.name}
-    rest = [(name, reason) for name, reason in found.lacking if name not in unseen]
-    return replace(found, lacking=(*unseen.items(), *rest))
+    rest = [one for one in found.lacking if one.what not in unseen]
+    return replace(found, lacking=(*(Lack(what, why) for what, why in unseen.items()), *rest))
 
 
 def explain(reading: Reading) -> Explanation:
     """Try every detector."""
     findings: list[Finding] = []
-    lacking: list[tuple[str, str]] = []
+    lacking: list[Lack] = []
     for name, detector in (DETECTORS | (PRINTED_DETECTORS if reading.published else {})).items():
         found = detector(reading)
         if isinstance(found, Lacking):
-            lacking.append(
-                (name, found.reason + (f" ({found.got_by})" if found.got_by and not reading.published else ""))
-            )
+            lacking.append(Lack(name, found.reason, found.got_by))
         else:
             findings.extend(found)
-    lacking.extend(caches.unreached(reading).items())
+    lacking.extend(caches.unreached(reading))
     lines, unfitted = lines_of(reading)
     parameters, without = parameters_of(reading)
-    lacking.extend((f"lines through {name}", reason) for name, reason in by_reason(unfitted))
-    lacking.extend(by_reason(without))
+    lacking.extend(Lack(f"lines through {names}", reason) for names, reason in by_reason(unfitted))
+    lacking.extend(Lack(names, reason) for names, reason in by_reason(without))
     kinds = {finding.kind for finding in findings}
-    lacking = [(name, reason) for name, reason in lacking if _FOUND_ELSEWHERE.get(name) not in kinds]
+    lacking = [one for one in lacking if _FOUND_ELSEWHERE.get(one.what) not in kinds]
     if reading.curves and all(curve.oversubscribed for curve in reading.curves):
-        lacking = [(name, reason if name in _OF_CROWDED else _CROWDED) for name, reason in lacking]
+        lacking = [one if one.what in _OF_CROWDED else Lack(one.what, _CROWDED) for one in lacking]
     findings = _without_repeats(findings)
     greatest: dict[str, float] = {}
     for finding in findings:

@@ -29,6 +29,7 @@ _NEAR = 0.10
 _SLOWER = 0.02
 _GAIN = 0.03
 _SHARED = 0.05
+_TOTALS_MIN = 4
 _WHOLE = 0.07  # how far from a whole number the interval of a quotient may reach
 _FULL_DUPLEX = 0.55  # and what is seen of it: above 0.5 by a little
 _LESS = 0.45
@@ -221,39 +222,50 @@ def _peak(curve: Curve) -> Estimate | None:
 
 def same_data(reading: Reading) -> Found:
     """Different data for each receiver beside the same for all: where the difference begins, a cache ends."""
-    points = [
-        (out, size, (out.ranks - 1) * size, ratio(own, of_all))
-        for out, multi in _pairs(reading, "outfarm", "multicast")
+    groups: dict[tuple[object, ...], list[_Total]] = {}
+    for out, multi in _pairs(reading, "outfarm", "multicast"):
         # The shortest size tells what a message costs, not what its data do.
-        for size, own, of_all in _common(out, multi)[1:]
-    ]
-    if len(points) < 4:
+        for size, own, of_all in _common(out, multi)[1:]:
+            total = ((out.ranks - 1) * size, ratio(own, of_all))
+            groups.setdefault((out.transport, out.options, out.state), []).append(total)
+    able = {place: totals for place, totals in groups.items() if len(totals) >= _TOTALS_MIN}
+    if not able:
         return Lacking("needs outfarm beside multicast at four totals of data or more")
-    points.sort(key=lambda point: point[2])
-    cut = max(range(1, len(points)), key=lambda at: points[at][3].value - points[at - 1][3].value)
-    below, above = points[:cut], points[cut:]
-    under = max((quotient for *_, quotient in below), key=lambda quotient: quotient.high)
-    over = min((quotient for *_, quotient in above), key=lambda quotient: quotient.low)
-    if not is_above(over, under) or over.value - under.value < _SHARED:
-        return []
-    low, high = below[-1][2], above[0][2]
-    caches = [f"the L{level} of {format_bytes(size)}" for level, size in reading.caches if low <= size <= high]
     return [
-        Finding(
-            kind="bandwidth falls beyond a cache",
-            transport=points[0][0].transport,
-            pattern="outfarm and multicast",
-            state=points[0][0].state,
-            sentence=(
-                f"Different data for each receiver cost at most {under.value:.3f} times the same data for all, as long "
-                f"as they are {format_bytes(low)} or less together, and {over.value:.3f} times or more from "
-                f"{format_bytes(high)} on: the source's data no longer fit a cache{_named(caches)}."
-            ),
-            effect=over.value - under.value,
-            sizes_bytes=(low, high),
-            evidence=(Evidence("most within", under, ""), Evidence("least beyond", over, "")),
-        )
+        found
+        for (transport, _, state), totals in able.items()
+        if (found := _end_of_cache(str(transport), str(state), totals, reading)) is not None
     ]
+
+
+_Total = tuple[int, Estimate]  # bytes of different data for all receivers, and how many times as long they take
+
+
+def _end_of_cache(transport: str, state: str, totals: list[_Total], reading: Reading) -> Finding | None:
+    """Where the widest step between neighbouring totals lies, if all below are cheaper than all above."""
+    totals = sorted(totals, key=lambda total: total[0])
+    cut = max(range(1, len(totals)), key=lambda at: totals[at][1].value - totals[at - 1][1].value)
+    below, above = totals[:cut], totals[cut:]
+    under = max((quotient for _, quotient in below), key=lambda quotient: quotient.high)
+    over = min((quotient for _, quotient in above), key=lambda quotient: quotient.low)
+    if not is_above(over, under) or over.value - under.value < _SHARED:
+        return None
+    low, high = below[-1][0], above[0][0]
+    caches = [f"the L{level} of {format_bytes(size)}" for level, size in reading.caches if low <= size <= high]
+    return Finding(
+        kind="bandwidth falls beyond a cache",
+        transport=transport,
+        pattern="outfarm and multicast",
+        state=state,
+        sentence=(
+            f"Different data for each receiver cost at most {under.value:.3f} times the same data for all, as long "
+            f"as they are {format_bytes(low)} or less together, and {over.value:.3f} times or more from "
+            f"{format_bytes(high)} on: the source's data no longer fit a cache{_named(caches)}."
+        ),
+        effect=over.value - under.value,
+        sizes_bytes=(low, high),
+        evidence=(Evidence("most within", under, ""), Evidence("least beyond", over, "")),
+    )
 
 
 def _named(caches: list[str]) -> str:

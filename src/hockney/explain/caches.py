@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from hockney.explain.curve import Curve, Mark, Reading, finding_about
-from hockney.explain.finding import Evidence, Finding, Found, Lacking, is_above, ratio
+from hockney.explain.finding import Evidence, Finding, Found, Lack, Lacking, is_above, ratio
 from hockney.explain.shape import curves_of_shapes, no_curve
 from hockney.explain.switches import jumps_of
 from hockney.fit import Estimate
@@ -24,7 +24,7 @@ def cache_falls(reading: Reading) -> Found:
         return no_curve(_STREAMS)
     missing = _missing(reading)
     if missing == reading.caches:
-        return Lacking(_needed("a cache", curves, missing))
+        return _needed("a cache", curves, missing)
     pairs = [
         (curve, level, size, *both)
         for curve in curves
@@ -38,13 +38,14 @@ def cache_falls(reading: Reading) -> Found:
     ]
 
 
-def unreached(reading: Reading) -> dict[str, str]:
+def unreached(reading: Reading) -> list[Lack]:
     """The caches that no curve has sizes on both sides of, where it has of another one, and what they need."""
     missing = _missing(reading)
     if not missing or missing == reading.caches:
-        return {}
+        return []
     names = " or ".join(f"L{level}" for level, _ in missing)
-    return {f"a bandwidth that falls beyond the {names} cache": _needed("it", reading.of(*_STREAMS), missing)}
+    needed = _needed("it", reading.of(*_STREAMS), missing)
+    return [Lack(f"a bandwidth that falls beyond the {names} cache", needed.reason, needed.got_by)]
 
 
 def _missing(reading: Reading) -> list[tuple[int, int]]:
@@ -52,7 +53,7 @@ def _missing(reading: Reading) -> list[tuple[int, int]]:
     return [cache for cache in reading.caches if not any(_either_side(curve.marks, cache[1]) for curve in curves)]
 
 
-def _needed(of: str, curves: Sequence[Curve], missing: Sequence[tuple[int, int]]) -> str:
+def _needed(of: str, curves: Sequence[Curve], missing: Sequence[tuple[int, int]]) -> Lacking:
     """What was measured, and the sizes, doubling, that would have one on either side of each of these caches."""
     sizes = [size for curve in curves for size in curve.sizes]
     least, most = format_bytes(min(sizes)), format_bytes(max(sizes))
@@ -60,8 +61,10 @@ def _needed(of: str, curves: Sequence[Curve], missing: Sequence[tuple[int, int]]
     holds = " and ".join(f"the L{level} holds {format_bytes(size)}" for level, size in missing)
     low = 1 << (min(size for _, size in missing) // 4).bit_length() - 1
     high = 1 << (4 * max(size for _, size in missing) - 1).bit_length()
-    command = f"hockney run oneway -t {curves[0].transport} --bytes {bytes_word(low)}:{bytes_word(high)}"
-    return f"needs sizes within and beyond {of}: here {here}, and {holds} (`{command}`)"
+    # What carries the longest may carry longer ones.
+    longest = max(curves, key=lambda curve: (curve.sizes[-1], -_STREAMS.index(curve.pattern)))
+    command = f"hockney run {longest.pattern} -t {longest.transport} --bytes {bytes_word(low)}:{bytes_word(high)}"
+    return Lacking(f"needs sizes within and beyond {of}: here {here}, and {holds}", f"`{command}`")
 
 
 Rated = tuple[int, Estimate]

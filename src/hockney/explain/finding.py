@@ -65,11 +65,24 @@ class Finding:
 class Lacking:
     """Why something could not be looked for, as the end of a sentence that begins with its name.
 
-    `got_by` is what measures it, where one command does: of no use to figures that were printed long ago.
+    `got_by` is the command that measures it, where that depends on what was measured.
     """
 
     reason: str
     got_by: str = ""
+
+
+@dataclass(frozen=True)
+class Lack:
+    """What could not be looked for, or not be fitted, why, and the command that measures it, where one does."""
+
+    what: str
+    reason: str
+    got_by: str = ""
+
+    @property
+    def text(self) -> str:
+        return f"{self.reason} ({self.got_by})" if self.got_by else self.reason
 
 
 Found = list[Finding] | Lacking

@@ -163,7 +163,7 @@ def parameters_of(reading: Reading) -> tuple[tuple[Parameters, ...], dict[str, s
         without[LOGGP] = (
             "needs visits of prtt in one state of the machine, with no more ranks than CPUs"
             if is_there
-            else "needs the pattern prtt, with delays and without (`hockney run loggp`)"
+            else "needs the pattern prtt, with delays and without"
         )
     for one in reading.loggp:
         pattern = " ".join(["prtt", *(f"{name}={value}" for name, value in one.options)])

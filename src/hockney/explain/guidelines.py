@@ -45,8 +45,7 @@ def slower_than_parts(reading: Reading) -> Found:
     made = [*_by_messages(reading), *_barriers(reading)]
     if not made:
         return Lacking(
-            "needs barrier beside pingpong, or an operation of the library's own beside the same by messages",
-            got_by="`hockney run guidelines`",
+            "needs barrier beside pingpong, or an operation of the library's own beside the same by messages"
         )
     return _slower(made, reading)
 
@@ -55,8 +54,7 @@ def allreduce(reading: Reading) -> Found:
     """An allreduce beside the library's own reduction and broadcast, which do the same."""
     made = list(_beside(reading, "allreduce", "native parts", "a reduction and a broadcast"))
     if not made:
-        reason = "needs the library's own allreduce as it is and with algorithm=parts"
-        return Lacking(reason, got_by="`hockney run guidelines`")
+        return Lacking("needs the library's own allreduce as it is and with algorithm=parts")
     return _slower(made, reading)
 
 

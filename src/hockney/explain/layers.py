@@ -141,7 +141,12 @@ def _ranges(upper: Curve, lower: Curve) -> Iterator[Layer]:
 
 
 def _agree(added: Sequence[_Added]) -> bool:
-    """Too wide to tell is an interval that holds both zero and what is seen at the others; it agrees with them."""
+    """Too wide to tell is an interval that holds both zero and what is seen at the others; it agrees with them.
+
+    More and less time are two things, however near to each other.
+    """
+    if len({one.time_ns.value > 0 for one in added if one.is_told}) > 1:
+        return False
     alike = [one.time_ns for one in added if one.is_told] or [one.time_ns for one in added]
     lowest = max(one.low - _ALIKE * abs(one.value) for one in alike)
     highest = min(one.high + _ALIKE * abs(one.value) for one in alike)

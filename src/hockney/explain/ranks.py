@@ -8,6 +8,7 @@ from hockney.explain.curve import Reading, finding_about
 from hockney.explain.finding import Evidence, Finding, Found, Lacking, ratio, ratio_text
 from hockney.explain.pairs import Outlier, outlier_text, why_no_matrix
 from hockney.explain.shape import no_curve
+from hockney.explain.thresholds import begins_with
 from hockney.fit import Estimate
 from hockney.model import split_library
 from hockney.stats import median
@@ -78,7 +79,7 @@ def slow_pairs(reading: Reading) -> Found:
         single = why_no_matrix((curve.pattern, curve.ranks) for curve in reading.curves)
         if single is not None:
             return Lacking(single[0].lower() + single[1:].rstrip("."))
-        return Lacking("needs the times between all pairs of ranks", "`hockney run allpairs` on three CPUs or more")
+        return Lacking("needs the times between all pairs of ranks")
     found = []
     for matrix in reading.matrices:
         worst = sorted(matrix.outliers, key=lambda one: -one.factor)
@@ -157,5 +158,6 @@ def above_floor(reading: Reading) -> Found:
 def _another_way(library: str) -> str:
     """Where an Open MPI says that it has chosen one."""
     name, carrier = split_library(library)
-    is_other = name.startswith("Open MPI") and carrier is not None and not carrier.startswith(_MEMORY)
-    return f", but Open MPI chose {carrier} here (docs/transports.md)" if is_other else ""
+    if not name.startswith("Open MPI") or carrier is None or any(begins_with(carrier, one) for one in _MEMORY):
+        return ""
+    return f", but Open MPI chose {carrier} here (docs/transports.md)"

@@ -279,7 +279,7 @@ def _refine(curve: Curve, switch: Switch, steps: Sequence[tuple[int, int]], read
     command += with_what and f"{with_what},"
     known = "to a byte" if grain_bytes == 1 else f"to {format_bytes(grain_bytes)}, as closely as its sizes lie"
     if reading.refined_s is not None:
-        return f"This run's time was over before it knew the place {known}: {command} has twice as much for it.", ""
+        return f"This run does not know the place {known}: {command} looks around it alone, for twice as long.", ""
     return f"{command} looks for the place, {known}.", ""
 
 

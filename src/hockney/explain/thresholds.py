@@ -115,7 +115,7 @@ def _rows(transport: str, library: str) -> Iterator[dict[str, Any]]:
     _, carrier = split_library(library)
     for row in rows_of("thresholds"):
         device = row.get("device")
-        is_other = carrier is not None and device is not None and not _begins_with(carrier, device)
+        is_other = carrier is not None and device is not None and not begins_with(carrier, device)
         if not is_other and _is_meant(transport, row["transports"], *row["versions"]):
             yield row
 
@@ -160,7 +160,7 @@ def own_command(command: str, launcher: str) -> str:
     return command.replace("{folder}", f"{folder}/" if folder.is_absolute() else "")
 
 
-def _begins_with(build: str, device: str) -> bool:
+def begins_with(build: str, device: str) -> bool:
     """In whole words: a build for `ch4:ucx ofi` begins with `ch4` and with `ch4:ucx`."""
     return build == device or build.startswith((f"{device}:", f"{device} "))
 

@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 _EXACT_MAX = 2500  # m * n; above, the normal approximation is right to the third digit
 _DIVISIONS_MAX = 4000  # of the launches into two runs; where there are more, so many are drawn
 _CHUNK = 20_000  # numbers at once: they stay in the cache of a core, and are too few for BLAS to wake threads for
-_LAUNCHES_MAX = 1000
 
 Stratum = tuple[Sequence[float], Sequence[float]]  # values of base and of new, taken under one condition
 
@@ -62,13 +61,11 @@ class Shift:
     n_new: int
 
 
-def shift(base: Sequence[float], new: Sequence[float], confidence: float = CONFIDENCE) -> Shift:
-    """The shift between positive values, one a launch. Raises ValueError where there is none on a side."""
-    return shift_over([(base, new)], confidence)
-
-
 def shift_over(strata: Sequence[Stratum], confidence: float = CONFIDENCE) -> Shift:
-    """One shift over several strata, each with its values of base and of new; as `shift`."""
+    """The shift between positive values, one a launch, over one stratum or more, each with those of base and of new.
+
+    Raises ValueError where a stratum has none on a side.
+    """
     import numpy as np
 
     if not strata or not all(len(base) and len(new) for base, new in strata):
@@ -100,7 +97,7 @@ def can_decide_over(sizes: Iterable[tuple[int, int]], confidence: float = CONFID
 
 def launches_needed(n_base: int, confidence: float = CONFIDENCE) -> int:
     """The least number of new launches beside so many of the base (one or more)."""
-    return next(n for n in range(1, _LAUNCHES_MAX) if can_decide(n_base, n, confidence))
+    return next(n for n in itertools.count(1) if can_decide(n_base, n, confidence))
 
 
 @functools.lru_cache(maxsize=1024)
