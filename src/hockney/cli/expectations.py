@@ -75,7 +75,8 @@ def _value(one: Judged) -> str:
         return f"{format_ns(figure.value_ns)} ({format_interval(figure.low_ns, figure.high_ns)}, {figure.state})"
     rates = (figure.rate_bytes_per_s, figure.rate_low_bytes_per_s, figure.rate_high_bytes_per_s)
     value, low, high = (format_rate(rate or 0.0) for rate in rates)
-    return f"{value} ({low} to {high}, {figure.state})"
+    interval = "too few visits" if figure.low_ns is None else f"{low} to {high}"
+    return f"{value} ({interval}, {figure.state})"
 
 
 def _judged_json(one: Judged) -> dict[str, Any]:
