@@ -195,7 +195,7 @@ def test_an_unknown_pattern_is_asked_back() -> None:
         (
             {"pattern": "pingpong", "ranks": 4},
             Wishes(),
-            "4 ranks on 2 CPUs would measure the scheduler; `hockney run` measures them with `--oversubscribe`",
+            "would measure the scheduler; allow this process more CPUs, or add --oversubscribe to hockney run",
         ),
         ({"pattern": "oneway"}, Wishes(transports=("datagram",)), "which datagram does not offer"),
         ({"pattern": "pingpong", "bytes": 2000}, Wishes(transports=("datagram",)), "above the 1,000 B"),

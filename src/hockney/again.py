@@ -9,7 +9,12 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from hockney.machine import usable_cpus
+from hockney.machine.files import parse_cpus
 from hockney.model import RunInfo
+
+LAUNCHES = 6
+"""How many a run should have: its intervals are then over launches, and a comparison can decide."""
 
 _REPLACED = {"--launches", "--time", "--store", "--label", "-l"}  # options of a stored command, each with a value
 _PLACE = ("LD_LIBRARY_PATH", "OMP_NUM_THREADS")  # variables of a place, not of a measurement
@@ -37,18 +42,25 @@ def more_launches(run: int, info: RunInfo, launches: int) -> str:
     options += ["--time", f"{math.ceil(time_s * launches / planned)}s"] if time_s else []
     options += [] if info.label is None else ["--label", info.label]
     end = words.index("--") if "--" in words else len(words)
-    return f"measure run {run} anew{set_as_then(info.facts)}: `{shlex.join([*words[:end], *options, *words[end:]])}`"
+    command = shlex.join([*words[:end], *options, *words[end:]])
+    return f"measure run {run} anew: `{as_then(info.facts)}{command}`"
 
 
-def set_as_then(facts: Mapping[str, Any]) -> str:
-    """`, with UCX_RNDV_THRESH=1024 set as then`: what a run's command needs besides, typed here and now; else empty."""
+def as_then(facts: Mapping[str, Any]) -> str:
+    """What goes before a command so that it measures as the run did, typed here and now; else empty.
+
+    `UCX_RNDV_THRESH=1024 taskset -c 0 `.
+    """
     stored: Mapping[str, str] = facts.get("environment") or {}
-    lacking = [
+    words = [
         f"{name}={shlex.quote(value)}"
         for name, value in stored.items()
         if name not in _PLACE and os.environ.get(name) != value
     ]
-    return f", with {' and '.join(lacking)} set as then" if lacking else ""
+    cpus: str = (facts.get("limits") or {}).get("usable_cpus") or ""
+    if cpus and set(parse_cpus(cpus)) < set(usable_cpus()):  # on another machine there are others altogether
+        words.append(f"taskset -c {cpus}")
+    return "".join(f"{word} " for word in words)
 
 
 def _words(command: str) -> list[str]:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from hockney import run as running
-from hockney.again import more_launches
+from hockney.again import LAUNCHES, more_launches
 from hockney.compare import Comparison, SeriesChange, Verdict, compare_runs
 from hockney.compare.expect import Expectations, Judged, judge, points_of
 from hockney.compare.expect import Outcome as Judgement
@@ -149,7 +149,7 @@ def _plan(store: Store, base_id: int, catalogue: Catalogue) -> Plan:
     if base_launches < _BASE_MIN:
         raise UsageError(
             f"run {base_id} can't be a baseline: it has one launch, so what differs from launch to launch can't be "
-            f"told from what got slower; {more_launches(base_id, stored.info, _LAUNCHES_MIN)}"
+            f"told from what got slower; {more_launches(base_id, stored.info, LAUNCHES)}"
         )
     # Only what has come since may stand in for what is gone: a library that was there was another one all the time.
     names = renamed(stored.info.facts.get("transports") or (), catalogue.transports)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import enum
 import functools
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     FloatArray = NDArray[np.float64]
     BoolArray = NDArray[np.bool_]
 
-_MPI = re.compile(r"(?P<name>.*(?:MPI|MPICH|MVAPICH2?) \S+) \((?P<carrier>[^()]+)\)")
 _UNSIZED = ("barrier", "ft")  # patterns without message sizes, also in stored runs, where no worker can be asked
 
 
@@ -192,15 +190,6 @@ class Launch:
         """Where each rank runs."""
         each = zip(self.hosts, self.cpus, strict=False)  # a store that lacks some is no fault
         return tuple((host, cpu if cpu >= 0 else -1 - rank) for rank, (host, cpu) in enumerate(each))
-
-
-def split_library(library: str) -> tuple[str, str | None]:
-    """What the worker calls an MPI, `MPICH 4.0.2 (ch4:ucx)`, -> `MPICH 4.0.2` and what carries the bytes, `ch4:ucx`.
-
-    None for the latter where it isn't told, as in runs of earlier versions.
-    """
-    found = _MPI.fullmatch(library)
-    return (found["name"], found["carrier"]) if found else (library, None)
 
 
 @dataclass(frozen=True)

@@ -216,8 +216,8 @@ def _why_not(point: Point, catalogue: Catalogue, cpus: int, *, oversubscribe: bo
     reason = catalogue.obstacle(pattern, transport, point.ranks, point.bytes, point.options) or ft_obstacle(point)
     if reason is None and point.ranks > cpus and not (oversubscribe or hosts):
         reason = (
-            f"{point.ranks} ranks on {counted(cpus, 'CPU')} would measure the scheduler; "
-            "`hockney run` measures them with `--oversubscribe`"
+            f"{point.ranks} ranks on {counted(cpus, 'CPU')} would measure the scheduler; allow this process more CPUs, "
+            "or add --oversubscribe to hockney run"
         )
     if reason is None and hosts and "hosts" not in transport.caps:
         able = {split_name(name)[0]: None for name, info in catalogue.transports.items() if "hosts" in info.caps}

@@ -7,6 +7,7 @@ from there.
 from __future__ import annotations
 
 import contextlib
+import os
 import random
 import signal
 import threading
@@ -18,6 +19,7 @@ from types import FrameType
 from typing import Any, Protocol
 
 from hockney import __version__
+from hockney.carriers import not_memory
 from hockney.errors import HockneyError, UsageError
 from hockney.estimate import MIN_VISITS
 from hockney.instrument import WorkerPool
@@ -105,19 +107,20 @@ class _Recorder:
         self._display = display
         self._yields = yields
         self._losses = losses
-        self._crowded: set[int] = set()  # launches with more ranks than CPUs: there all yield, as they should
+        # Launches with more ranks than CPUs, where all yield, as they should; or through sockets, the kernel's own.
+        self._in_kernel: set[int] = set()
         self.launches_left = 0  # after the one under way
         self.statuses: dict[Point, PointStatus] = {}
 
     def started(self, launched: Launch) -> int:
         launch_id = self._store.add_launch(self._run_id, launched)
-        if launched.oversubscribed:
-            self._crowded.add(launch_id)
+        if launched.oversubscribed or not_memory(launched.library, os.environ):
+            self._in_kernel.add(launch_id)
         self._display.launched(launched)
         return launch_id
 
     def visited(self, visit: Visit) -> None:
-        if visit.launch_id not in self._crowded:
+        if visit.launch_id not in self._in_kernel:
             self._yields.add(visit)
         self._losses.add(visit)
         self._display.visited(visit)
@@ -210,7 +213,7 @@ def _spinning(library: Library, catalogue: Catalogue) -> str:
             else "install another MPI to compare (apt install libopenmpi-dev openmpi-bin)"
         )
         return f"No setting of the PyPI wheel of MPICH changes this; {advice}."
-    return "Look for the library's setting that makes waits spin (Open MPI: mpi_yield_when_idle)."
+    return "Look for the library's setting that makes waits spin."
 
 
 class _Losses:

@@ -118,7 +118,7 @@ def test_what_a_check_measured_again_makes_no_later_check_longer(catalogue: Cata
 
 def test_a_baseline_of_one_launch_is_refused_before_anything_is_measured(catalogue: Catalogue, store: Store) -> None:
     base = slowed.measure(catalogue, store, slowed.plan(sizes=(8,), launches=1, time_s=0.1))
-    with pytest.raises(UsageError, match=r"it has one launch.*--launches 5"):
+    with pytest.raises(UsageError, match=r"it has one launch.*--launches 6"):
         slowed.check_again(catalogue, store, base)
     assert len(store.runs()) == 1
 

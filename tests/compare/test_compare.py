@@ -79,7 +79,7 @@ def test_single_launches_are_never_called_different(store: Store, times: float) 
     assert reason is not None
     assert "too few launches in one state (near): 1 of run 1 and 1 of run 2" in reason
     assert "it takes 4 of each" in reason
-    assert {change.apart for change in compare_runs(store, base, new).changes} == {None}
+    assert {change.apart is None for change in compare_runs(store, base, new).changes} == {times < 3}
 
 
 def test_another_state_is_no_slowdown(store: Store) -> None:
@@ -249,7 +249,9 @@ def test_visits_of_two_kinds_in_a_ratio_that_drifts_decide_nothing(store: Store)
     assert change.shift.low > 1.3
     assert change.verdict is Verdict.UNDECIDED
     assert change.reason is not None
-    assert change.reason.startswith("its launches differ, but its visits are of several kinds, and both runs have of ")
+    assert change.reason.startswith(
+        "the launches of the two runs differ, but single visits are quick and slow in both: "
+    )
 
 
 @pytest.mark.parametrize(
@@ -411,9 +413,10 @@ def test_what_disturbed_a_run_is_told(store: Store) -> None:
     [
         ((5, 5), [(2, 5)], (10, 0)),  # in one state: that of the base were in others
         ((5, 5), [(2, 2), (1, 1)], (10, 10)),
-        ((5, 2), [(5, 2)], (0, 3)),
+        ((5, 2), [(5, 2)], (0, 6)),
         ((5, 8), [(5, 2), (1, 6)], (0, 16)),
-        ((1, 1), [(1, 1)], (4, 4)),
+        ((3, 3), [(3, 3)], (0, 6)),  # five beside three would do
+        ((1, 1), [(1, 1)], (6, 6)),
     ],
 )
 def test_more_launches_are_wanted_than_there_were(
@@ -431,7 +434,7 @@ def test_an_interval_without_zero_among_what_shows_no_difference_is_explained(st
     assert 0 < found.by_chance == sum(change.is_beyond for change in found.changes)
     sentence = range_sentence(found.ranges[0])
     assert "outermost ends of the 95 % intervals over launches; " in sentence
-    assert sentence.endswith(" B would be a difference by itself, but does not stand out among all series)")
+    assert sentence.endswith(" B would be a difference by themselves, but do not stand out among all series)")
 
 
 def test_a_difference_within_the_margin_needs_no_explanation(store: Store) -> None:
@@ -531,8 +534,8 @@ def test_command_says_the_verdict_before_the_series_and_gathers_what_is_undecide
         "  pingpong on tcp, 2 ranks: from 64 B to 64 KiB",
         "  pingpong on unix, 2 ranks: from 8 B to 64 KiB",
         "pingpong on tcp, 2 ranks: undecided at 8 B, because failed in run 2: rank 1 hung",
-        "remedy: measure run 1 anew: `hockney run quick --launches 4`",
-        "remedy: measure run 2 anew: `hockney run quick --launches 4`",
+        "remedy: measure run 1 anew: `hockney run quick --launches 6`",
+        "remedy: measure run 2 anew: `hockney run quick --launches 6`",
     ]
     each = call(tmp_path, "compare", "1", "2", "--all").stdout
     assert f"pingpong on unix, 2 ranks: undecided from 8 B to 64 KiB, because {few}" in each

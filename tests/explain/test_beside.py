@@ -240,7 +240,9 @@ def test_a_short_message_far_above_the_floor() -> None:
     ):
         slow = reading(pattern("pingpong", 5700, transport=mpi), floors={(mpi, 2): near(40.0)},
                        libraries={mpi: f"Open MPI 4.1.4 ({chosen})"})  # fmt: skip
-        assert (f"through memory, but Open MPI chose {chosen} here" in found(name, slow)[0].sentence) is is_said
+        assert (
+            f"through memory, but Open MPI chose {chosen} (docs/transports.md)" in found(name, slow)[0].sentence
+        ) is is_said
     # What goes through the kernel has no usual factor.
     assert found(name, reading(pattern("pingpong", 20000, transport="tcp"), floors=floors)) == []
     assert "needs a floor" in lacking(name, reading(pattern("pingpong", 500)))

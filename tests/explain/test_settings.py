@@ -105,4 +105,4 @@ def test_a_value_that_is_no_size_is_said(tmp_path: Path) -> None:
     (switch,) = [each for each in of.findings if each.kind == "jump"]
     assert "No documented threshold" in switch.sentence
     assert switch.remedy is not None
-    assert f"with {VADER}=many set as then" in switch.remedy
+    assert f"`{VADER}=many hockney run " in switch.remedy

@@ -37,7 +37,10 @@ FACTS: dict[str, Any] = {
     "software": {"c_compiler": "cc 12.2", "c_options": "-O3 -std=c17", "commit": "abc"},
     "environment": {},
 }
-CROWDED = "{ranks} ranks on 2 CPUs would measure the scheduler; `hockney run` measures them with `--oversubscribe`"
+CROWDED = (
+    "{ranks} ranks on 2 CPUs would measure the scheduler; allow this process more CPUs, or add --oversubscribe to "
+    "hockney run"
+)
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,10 @@ def _beyond(found: Range) -> str:
     if found.verdict.value != "no difference seen" or not apart:
         return ""
     which = "" if len(found.changes) == 1 else f"{', '.join(format_bytes(point.bytes) for point in apart)} "
-    return f"; {which}would be a difference by itself, but does not stand out among all series"
+    each = (
+        "would be a difference by themselves, but do" if len(apart) > 1 else "would be a difference by itself, but does"
+    )
+    return f"; {which}{each} not stand out among all series"
 
 
 def gathered_sentences(ranges: Sequence[Range]) -> Iterator[str]:

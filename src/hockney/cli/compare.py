@@ -38,7 +38,7 @@ def compare(base: str, new: str, everything: bool, margin: str | None, *, as_jso
     """Say which series of a run are faster or slower in another one.
 
     Launches are compared, not samples, and only within the same states of the machine: it takes four on each side, or
-    three beside five, else the answer is "undecided"; take five (`hockney run SUITE --launches 5`), which `check` needs
+    three beside five, else the answer is "undecided"; take six (`hockney run SUITE --launches 6`), which `check` needs
     too. Runs are named by number, label (of several runs that have it the newest), `last`, or `last~1` for the one
     before. Ends with 0, or with 3 where nothing could be decided.
     """
@@ -89,10 +89,9 @@ def _print(found: Comparison, *, everything: bool) -> None:
         render.say(drift_sentence(found.drifting))
     if found.by_chance:
         render.say()
-        itself = "itself" if found.by_chance == 1 else "themselves"
-        none = "it does not stand out" if found.by_chance == 1 else "none stands out"
+        each = "would be one by itself, but does" if found.by_chance == 1 else "would be one by themselves, but do"
         render.say(
-            f"{found.by_chance} of these would be a difference by {itself}; among {len(found.changes)} series {none}.",
+            f"Of those without a difference seen {found.by_chance} {each} not stand out among {len(found.changes)}.",
             style="dim",
         )
     for run, points in ((found.base, found.only_base), (found.new, found.only_new)):

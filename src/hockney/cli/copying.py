@@ -11,7 +11,11 @@ from contextvars import ContextVar
 
 named_store: ContextVar[str | None] = ContextVar("named_store", default=None)  # as --store has it
 
-_READS_A_STORE = re.compile(r"`hockney (?:run|show|explain|compare|check|export|runs|quick)\b[^`\n]*(?=`)")
+# Before it may stand variables and a place: `OMPI_MCA_btl=self,tcp taskset -c 0 hockney run …`.
+_READS_A_STORE = re.compile(
+    r"`(?:\w+=(?:'[^'`\n]*'|[^\s'`])* |taskset -c \S+ )*hockney "
+    r"(?:run|show|explain|compare|check|export|runs|quick)\b[^`\n]*(?=`)"
+)
 
 
 def copyable(text: str, *, in_json: bool = False) -> str:

@@ -11,7 +11,7 @@ from hockney.cli.common import command
 
 _EXAMPLES = """hockney run pingpong -t shm,tcp,mpi --bytes 1:1M --precision 1%
 hockney run oneway -t mpi -o window=64 -o until=sent
-hockney run my-suite.toml --launches 5 --label monday
+hockney run my-suite.toml --launches 6 --label monday
 hockney run --resume"""
 
 

@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hockney.compare.kin import renamed
-from hockney.compare.launches import launches_enough, launches_wanted
+from hockney.compare.launches import launches_beside, launches_enough, launches_wanted
 from hockney.compare.protocols import KnownSwitch, known_switches
 from hockney.compare.surroundings import differences, disturbances
 from hockney.compare.values import Comparison, SeriesChange, Verdict
@@ -24,7 +24,7 @@ from hockney.errors import UsageError
 from hockney.model import NOT_MEASURED, Definition, Point, PointStatus
 from hockney.plan import CurveKey, curve_of
 from hockney.stats import CONFIDENCE, MIXED, State, classify, classify_both, place
-from hockney.stats.shift import can_decide_over, family_p, launches_needed, share_longer, shift_over
+from hockney.stats.shift import can_decide_over, family_p, share_longer, shift_over
 from hockney.store import Store, StoredPoint, StoredRun, VisitSummary
 
 _Launches = Mapping[int, Sequence[float]]  # by number, the medians of a launch's visits, ns
@@ -32,11 +32,11 @@ _Condition = tuple[str, Definition]  # the name of a state, and how samples beca
 
 _AGREEMENT = 0.8  # of pairs of visits, one of each run, that must lie as the launches do
 _OVERLAP = (
-    "its launches differ, but its visits are of several kinds, and both runs have of each: which kind there is more of "
-    "may change from minute to minute; measure both runs once more, in turns"
+    "the launches of the two runs differ, but single visits are quick and slow in both: which there are more of may "
+    "change from minute to minute; measure both runs once more, in turns"
 )
 _APART = 1.5  # the least ratio between all launches of one run and all of the other that is told of an undecided series
-_APART_LAUNCHES = 2  # of each run, at least: two single launches are never called different
+_APART_SINGLE = 3.0  # the same where a run has one launch: what differs from launch to launch may be more than half
 _STEP_LEAST = 2  # launches on either side of a step
 _GAP_SPREADS = 2.0
 
@@ -246,19 +246,22 @@ def _apart(point: Point, base: _Side, new: _Side) -> float | None:
     """By what ratio each launch of the new run took longer than any of the base, or shorter (then below 1).
 
     In whatever state of the machine, also while that changed: a fact, not a verdict, for a state may do so, too. None
-    where that is less than half as long again, where a run has one launch, or where the times are defined otherwise.
+    where that is too little to tell, or where the times are defined otherwise.
     """
+    least = _APART
     all_ns: list[list[float]] = []
     definitions: set[Definition] = set()
     for side in (base, new):
         seen = [one.get(point, {}) for one in (side.visits_ns, side.aside_ns)]
         definitions.update(definition for conditions in seen for _, definition in conditions)
         of_launches = [launches for conditions in seen for launches in conditions.values()]
-        if len(definitions) > 1 or len(set().union(*of_launches)) < _APART_LAUNCHES:
+        if len(definitions) > 1:
             return None
+        if len(set().union(*of_launches)) < 2:
+            least = _APART_SINGLE
         all_ns.append([ns for launches in of_launches for ns in _values(launches)])
     longer, shorter = min(all_ns[1]) / max(all_ns[0]), max(all_ns[1]) / min(all_ns[0])
-    return longer if longer >= _APART else shorter if shorter <= 1 / _APART else None
+    return longer if longer >= least else shorter if shorter <= 1 / least else None
 
 
 def _strata(before: Mapping[_Condition, _Launches], after: Mapping[_Condition, _Launches]) -> tuple[_Stratum, ...]:
@@ -315,13 +318,12 @@ def _share_a_state(before: Iterable[_Condition], after: Iterable[_Condition]) ->
 
 
 def _too_few(runs: tuple[int, int], strata: Sequence[_Stratum], confidence: float) -> str:
-    enough = launches_enough(confidence)
     if len(strata) > 1:
         ordered = sorted(strata, key=lambda one: place(one.state))
         seen = "; ".join(f"{one.state} {_of_runs(runs, one)}" for one in ordered)
-        return f"too few launches in each state: {seen}; in one state it takes {enough} of each"
-    beside = launches_needed(len(strata[0].base_ns), confidence)
-    takes = f"{enough} of each" if beside > enough else f"{beside} of run {runs[1]} beside these"
+        return f"too few launches in each state: {seen}; in one state it takes {launches_enough(confidence)} of each"
+    beside = launches_beside(len(strata[0].base_ns), confidence)
+    takes = f"{launches_enough(confidence)} of each" if beside is None else f"{beside} of run {runs[1]} beside these"
     return f"too few launches in one state ({strata[0].state}): {_of_runs(runs, strata[0])}; it takes {takes}"
 
 

@@ -186,8 +186,9 @@ def judge(run: Run, expectations: Expectations, catalogue: Catalogue) -> list[Ju
                     of = f" of {format_bytes(size)}" if catalogue.pattern(one.pattern).sized else ""
                     lack = f"run {run.id} has no {one.pattern}{of} on {word}{on_ranks}"
                     if one.pair_class is not None:
+                        lack += f" between ranks of the class '{one.pair_class}'"
                         seen = ", ".join(sorted(filter(None, classes))) or "none"
-                        lack += f" between ranks of the class '{one.pair_class}'; of its classes there are: {seen}"
+                        lack += "" if own else f"; of its classes there are: {seen}"
                     judged += [
                         verdict
                         for what, limit in _limits(one)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
+from hockney.again import LAUNCHES
 from hockney.stats.shift import can_decide, launches_needed
 
 _Sizes = tuple[int, int]  # launches of base and new
@@ -13,18 +14,24 @@ _Sizes = tuple[int, int]  # launches of base and new
 def launches_wanted(made: _Sizes, strata: Sequence[_Sizes], confidence: float) -> _Sizes:
     """Of how many launches a new run in place of each would probably do; 0 where the run has enough.
 
-    The base has enough where no more new ones are needed beside it than beside as many. Where a run's launches fell
-    into several states of the machine, at least twice as many.
+    The base has enough where it takes less than twice as many new ones beside it as beside as many. Where a run's
+    launches fell into several states of the machine, at least twice as many.
     """
-    enough = launches_enough(confidence)
     seen = max(strata, key=lambda sizes: (min(sizes), sum(sizes)))
-    beside = launches_needed(seen[0], confidence)
-    needed = (0, beside) if beside <= enough else (enough, enough)
+    beside = launches_beside(seen[0], confidence)
+    enough = launches_enough(confidence)
+    needed = (enough, enough) if beside is None else (0, beside)
     base, new = (
-        0 if most >= least else least if of_run == most else max(least, 2 * of_run)
+        0 if most >= least else max(least, LAUNCHES) if of_run == most else max(least, LAUNCHES, 2 * of_run)
         for of_run, most, least in zip(made, seen, needed, strict=True)
     )
     return base, new
+
+
+def launches_beside(base: int, confidence: float) -> int | None:
+    """How many new ones decide beside so many of the base; None where it takes less to have more of both."""
+    beside = launches_needed(base, confidence)
+    return beside if beside < 2 * launches_enough(confidence) else None
 
 
 def launches_enough(confidence: float) -> int:

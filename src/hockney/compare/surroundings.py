@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from hockney.carriers import split_library
 from hockney.compare.values import CPU, HOST, Difference, Disturbance
-from hockney.model import RunStatus, split_library
+from hockney.model import RunStatus
 from hockney.store import StoredRun
 
 # What a reader calls it -> where it stands in the facts (machine/facts.py), in the order in which it is shown.
@@ -19,6 +20,7 @@ _FACTS = {
     "usable CPUs": "limits.usable_cpus",
     "CPU quota": "limits.quota_cpus",
     "pinning possible": "limits.can_pin",
+    "niceness": "limits.nice",
     "governor": "cpu.governors",
     "frequency driver": "cpu.driver",
     "highest frequency (Hz)": "cpu.frequency_max_hz",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import enum
+import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hockney.again import more_launches
@@ -74,7 +75,7 @@ class SeriesChange:
 
 @dataclass(frozen=True)
 class Range:
-    """Neighbouring sizes of one curve with one verdict, one reason, and apart one way. Never empty; sizes ascend."""
+    """Neighbouring sizes of one curve with one verdict and reason, apart or moved alike. Not empty; sizes ascend."""
 
     changes: tuple[SeriesChange, ...]
     switches: tuple[KnownSwitch, ...] = ()  # of its curve in the base
@@ -166,9 +167,10 @@ class Comparison:
         """What to measure again, for the series that are undecided for lack of launches."""
         undecided = [change.wanted for change in self.changes if change.verdict is Verdict.UNDECIDED]
         wanted = [max(of_run) for of_run in zip(*undecided, strict=True)] if undecided else []
+        again = [", once what changed is as it was then" if self.differences else "", ""]
         return [
-            more_launches(run, info, launches)
-            for run, info, launches in zip((self.base, self.new), self.infos, wanted, strict=False)
+            f"{more_launches(run, info, launches)}{restored}"
+            for run, info, launches, restored in zip((self.base, self.new), self.infos, wanted, again, strict=False)
             if launches
         ]
 
@@ -192,7 +194,7 @@ class Comparison:
             members.sort(key=lambda change: change.point.bytes)
             begun = 0
             for place in range(1, len(members) + 1):
-                if place == len(members) or _kind(members[place]) != _kind(members[begun]):
+                if place == len(members) or not _belongs(members[begun:place], members[place]):
                     found.append(Range(tuple(members[begun:place]), self.switches.get(curve, ())))
                     begun = place
         return found
@@ -201,6 +203,25 @@ class Comparison:
 def _reach(change: SeriesChange) -> float:
     """The upper end of a series' interval, as a ratio of times; 0 without one."""
     return 0.0 if change.shift is None or change.shift.high is None else change.shift.high
+
+
+def _belongs(range_: Sequence[SeriesChange], next_: SeriesChange) -> bool:
+    """Whether a size belongs to the range before it: where both moved, as much as each other, or about so.
+
+    Apart is what moved more than twice as much, as logarithms of times, and surely more: the intervals say so.
+    """
+    if _kind(next_) != _kind(range_[0]):
+        return False
+    if next_.verdict not in _MOVED or next_.shift is None:
+        return True
+    for other in range_:
+        if other.shift is None or None in (other.shift.low, other.shift.high, next_.shift.low, next_.shift.high):
+            continue
+        effects = sorted((other.shift, next_.shift), key=lambda shift: abs(math.log(shift.ratio)))
+        less, more = (sorted(abs(math.log(end)) for end in (one.low or 1, one.high or 1)) for one in effects)
+        if more[0] > less[1] and abs(math.log(effects[1].ratio)) > 2 * abs(math.log(effects[0].ratio)):
+            return False
+    return True
 
 
 def _kind(change: SeriesChange) -> tuple[Verdict, str | None, bool | None]:

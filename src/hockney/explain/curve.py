@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from hockney.again import more_launches
+from hockney.again import LAUNCHES, more_launches
 from hockney.archive import Published
 from hockney.errors import HockneyError
 from hockney.explain.finding import Evidence, Finding, of_all
@@ -22,7 +22,7 @@ from hockney.explain.pairs import PAIR_PATTERNS, PairMatrix, classes_of, pair_ma
 from hockney.explain.thresholds import unreadable
 from hockney.fit import Estimate
 from hockney.library import Run, Series
-from hockney.model import Point, PointStatus, Visit, Warning_
+from hockney.model import Point, PointStatus, RunStatus, Visit, Warning_
 from hockney.refine import sizes_to_add
 from hockney.stats import MIXED, UNKNOWN, Interval, State, median, time_of
 from hockney.store import VisitSummary
@@ -32,6 +32,7 @@ Options = tuple[tuple[str, str], ...]
 Key = tuple[str, str, int, Options]  # transport, pattern, ranks and options: a curve in any state
 Place = tuple[str, int]  # a transport and a number of ranks
 Summarized = list[tuple[VisitSummary, State]]
+_CUT_SHORT = {RunStatus.KILLED: "killed before its end", RunStatus.INTERRUPTED: "stopped before its end"}
 _INTERVAL_MIN = 6  # visits or launches; fewer give no 95 % interval of a median
 
 
@@ -449,7 +450,7 @@ def _started_few_times(run: Run) -> str:
         if starts == 1
         else f"Intervals are over visits, for over launches they take {_INTERVAL_MIN}: {changing} is in none of them."
     )
-    return f"{unseen} To see it, {more_launches(run.id, run.info, _INTERVAL_MIN)}."
+    return f"{unseen} To see it, {more_launches(run.id, run.info, LAUNCHES)}."
 
 
 def _starts(run: Run) -> int:
@@ -465,8 +466,12 @@ def _notes(run: Run, unsure: Sequence[Point], curves: Sequence[Curve]) -> Iterab
             f"The run was measured by hockney {run.info.version} and is read by {__version__}: definitions may have "
             "changed in between."
         )
+    if run.status in _CUT_SHORT:
+        yield f"It was {_CUT_SHORT[run.status]}: `hockney run --resume {run.id}` goes on with it."
+    elif run.status is RunStatus.RUNNING:
+        yield "It is being measured still: what it says may change."
     few = _started_few_times(run)
-    if few:
+    if few and run.status not in _CUT_SHORT:
         yield few
     of_transport = {launch.transport: launch.library for launch in run.launches.values()}
     yield from dict.fromkeys(

@@ -53,6 +53,12 @@ class Layer:
             range_ = f"{format_ns(self.low_ns)} to {format_ns(self.high_ns)}"
             of_some_size = "" if self.low_ns <= 0 <= self.high_ns else f" of {_SEEN:.0%} or more"
             return f"{self.upper}: no difference{of_some_size} from {self.lower} seen ({range_})"
+        if self.floor_ns is not None and self.added_ns < 0:
+            return (
+                f"{self.upper} lies {format_ns(-self.high_ns)} to {format_ns(-self.low_ns)} below the floor of "
+                f"{format_ns(self.floor_ns)} beside it: nothing is quicker than one word from cache to cache, so the "
+                "floor was higher at the moment when it was measured"
+            )
         verb, word = ("adds", "to") if self.added_ns > 0 else ("saves", "against")
         low, high = sorted((abs(self.low_ns), abs(self.high_ns)))
         return (

@@ -33,9 +33,10 @@ _TICKS_NS = (1_000_000, 2_000_000, 3_333_333, 4_000_000, 10_000_000)  # Linux: 1
 _MOMENT_NS = 1e5  # what a tick sets going comes so soon, and a sample's length is within
 _CHANCE = 1e-3  # that a tick is none, all of them tried
 _TIMER = (
-    "A timer does that: the kernel's own, if its CONFIG_HZ says so many a second (one that has `nohz_full` can keep it "
-    "from a CPU), or another program's: `hockney doctor` says what runs."
+    "A timer makes some {count:,} of them: the kernel's own, if its CONFIG_HZ says so many a second (one that has "
+    "`nohz_full` can keep it from a CPU), or another program's: `hockney doctor` says what runs."
 )
+_OTHERS = " What the others come from is not known."
 
 
 @dataclass(frozen=True)
@@ -286,8 +287,13 @@ def _finding(
         sentence=f"{what} {when}",
         effect=effect,
         evidence=(*evidence, *period),
-        remedy=_TIMER if tick else None,
+        remedy=_timer(tick) if tick else None,
     )
+
+
+def _timer(tick: _Tick) -> str:
+    count = round(tick.on - tick.by_chance)
+    return _TIMER.format(count=count) + (_OTHERS if 2 * count < tick.of else "")
 
 
 def _tick(slow_at_ns: FloatArray, sampled_at_ns: FloatArray, ticks_ns: Sequence[float]) -> _Tick | None:

@@ -156,7 +156,7 @@ def why_no_matrix(points: Iterable[tuple[str, int]]) -> str | None:
     if ranks != {2}:
         return None
     return (
-        "Two ranks are one pair: a matrix of all pairs needs three or more (`hockney run … -n 4`, for one), on as many "
+        "Two ranks are one pair: a matrix of all pairs needs three or more (-n 4, for one), on as many "
         "CPUs or on several hosts (`--hosts`); with --oversubscribe its times are the scheduler's."
     )
 

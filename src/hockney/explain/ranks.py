@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import statistics
 
+from hockney.carriers import not_memory
 from hockney.explain.curve import Reading, finding_about
 from hockney.explain.finding import Evidence, Finding, Found, Lacking, ratio, ratio_text
 from hockney.explain.pairs import Outlier, outlier_text, why_no_matrix
 from hockney.explain.shape import no_curve
-from hockney.explain.thresholds import begins_with
 from hockney.fit import Estimate
-from hockney.model import split_library
 from hockney.stats import median
 from hockney.units import counted, format_bytes, format_ns
 
@@ -25,7 +24,6 @@ _BATCH_MIN = 8
 _SAMPLE_MIN_NS = 1e6
 _NAMED_MAX = 5
 _SHORT_BYTES = 64
-_MEMORY = ("ob1:vader", "ob1:sm")  # what carries the bytes of an Open MPI through memory
 # Times the floor that a short message takes at most where nothing is odd: seen are 1.2 for shared memory, 3 to 5 for
 # libraries. Transports of the kernel have no usual factor: a system call costs what it costs.
 _USUAL = {"threads": 3.0, "shm": 3.0, "mpi": 10.0, "shmem": 10.0}
@@ -136,6 +134,7 @@ def above_floor(reading: Reading) -> Found:
         if floor is None or usual is None or not short or ":" in curve.transport:
             continue
         times = ratio(short[0].time_ns, floor)
+        other = not_memory(reading.libraries.get(curve.transport, ""), reading.facts.get("environment"))
         if times.low > usual:
             found.append(
                 finding_about(
@@ -145,7 +144,7 @@ def above_floor(reading: Reading) -> Found:
                         f"Half a round trip of {format_bytes(short[0].bytes)} takes "
                         f"{format_ns(short[0].time_ns.value)}, {ratio_text(times)} times the floor of "
                         f"its visits ({format_ns(floor.value)}); up to {usual:.0f} times is usual through memory"
-                        f"{_another_way(reading.libraries.get(curve.transport, ''))}."
+                        f"{f', but {other} (docs/transports.md)' if other else ''}."
                     ),
                     effect=times.value / usual - 1,
                     sizes_bytes=(short[0].bytes,),
@@ -153,11 +152,3 @@ def above_floor(reading: Reading) -> Found:
                 )
             )
     return found
-
-
-def _another_way(library: str) -> str:
-    """Where an Open MPI says that it has chosen one."""
-    name, carrier = split_library(library)
-    if not name.startswith("Open MPI") or carrier is None or any(begins_with(carrier, one) for one in _MEMORY):
-        return ""
-    return f", but Open MPI chose {carrier} here (docs/transports.md)"

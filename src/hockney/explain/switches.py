@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from hockney.again import set_as_then
+from hockney.again import as_then
 from hockney.explain.blips import blips_of
 from hockney.explain.curve import Curve, Reading, finding_about
 from hockney.explain.finding import (
@@ -29,6 +29,7 @@ _JUMPS = ("protocol switch", "jump")
 _SIZES_MIN = 6
 _BEND = 0.25
 _HEIGHT = 3.0  # a jump that is not known to such a factor has no height
+_SLOWEST_BYTES_PER_NS = 2.0  # at which a processor of today reads the slowest of its memory: 2 GB/s
 _CLOSE = 1.125  # such neighbours' own documented sizes may be a jump's: what a library adds to a message is not known
 _DOCUMENTED = 2  # a documented size says what a switch is if its place is known to such a factor
 
@@ -102,7 +103,10 @@ def _is_borne_out(judged: Switch, fitted: Switch) -> bool:
 def _leap(curve: Curve, fit: SegmentFit, leap: Switch, reading: Reading) -> Finding:
     """A jump beside a size that lies on no line, as where too few lie beyond it for a line of their own."""
     how = "less for a longer message" if leap.jump_ns.value < 0 else "more than in proportion to the size"
-    return _switch(curve, fit, leap, f"{_goes(curve, leap)}, {how}: it {_height(leap)}", (), reading)
+    what = f"it {_height(leap)}"
+    if not _known(curve, fit, leap, reading) and any(may_be_cache(leap, size) for _, size in reading.caches):
+        what = f"by {time_text(leap.jump_ns)}"  # little by little
+    return _switch(curve, fit, leap, f"{_goes(curve, leap)}, {how}: {what}", (), reading)
 
 
 def _gradual(curve: Curve, fit: SegmentFit, run: Sequence[Switch], reading: Reading) -> Finding:
@@ -204,20 +208,19 @@ def _undocumented(switch: Switch, reading: Reading) -> str:
     """A cache that ends there may be what looks like a switch."""
     said = "No documented threshold of this transport is known there"
     ends = [f"the L{level} cache, {format_bytes(size)}" for level, size in reading.caches if may_be_cache(switch, size)]
-    return (
-        f"{said}; {' and '.join(ends)}, ends at about that size, which may be all there is to it."
-        if ends
-        else f"{said}."
-    )
+    if not ends:
+        return f"{said}."
+    return f"At about that size ends {' and '.join(ends)}, which may be all there is to it. {said}."
 
 
 def may_be_cache(switch: Switch, cache_bytes: int) -> bool:
     """Whether a cache may end where the time jumps; what is sent and what is received share it.
 
-    It fills little by little: what happens from one size to nearly the same is no cache's doing; nor is a fall.
+    It fills little by little: what happens from one size to nearly the same is no cache's doing; nor is a fall, nor
+    what takes longer than the whole message from the next level of the memory.
     """
     return (
-        switch.jump_ns.value > 0
+        0 < switch.jump_ns.value <= switch.above_bytes / _SLOWEST_BYTES_PER_NS
         and not is_sharp(switch)
         and switch.below_bytes <= cache_bytes <= 2 * switch.above_bytes
     )
@@ -240,13 +243,17 @@ def documented_of(curve: Curve, reading: Reading) -> list[Threshold]:
 
 
 def _known(curve: Curve, fit: SegmentFit, switch: Switch, reading: Reading) -> list[Threshold]:
-    """What is documented between the two sizes; or else, where they are close, of one of them, but of no other jump."""
+    """What is documented between the two sizes; or else of one of them, but of no other jump.
+
+    That is of the greater one, the last before another way begins, or where they are close of the lesser one too.
+    """
     sizes = switch.below_bytes, switch.above_bytes
     documented = documented_of(curve, reading)
     known = [one for one in documented if one.lies_between(*sizes)]
-    if known or switch.above_bytes > _CLOSE * switch.below_bytes:
+    if known:
         return known
-    beside = [one for one in documented if one.is_size_of(*sizes)]
+    is_close = switch.above_bytes <= _CLOSE * switch.below_bytes
+    beside = [one for one in documented if one.is_size_of(switch.below_bytes if is_close else 0, switch.above_bytes)]
     others = [*fit.switches, *itertools.chain(*leaps(curve, fit))] if beside else []
     return [one for one in beside if not any(one.lies_between(own.below_bytes, own.above_bytes) for own in others)]
 
@@ -275,8 +282,7 @@ def _refine(curve: Curve, switch: Switch, steps: Sequence[tuple[int, int]], read
             " This run has looked closer, and `--refine` would add no size here: the change is gradual, or the sizes "
             "are near to each other already. Name those in between with `--bytes` to see."
         )
-    command, with_what = f"`{_command(curve, switch, reading)}`", set_as_then(reading.facts)
-    command += with_what and f"{with_what},"
+    command = f"`{_command(curve, switch, reading)}`"
     known = "to a byte" if grain_bytes == 1 else f"to {format_bytes(grain_bytes)}, as closely as its sizes lie"
     if reading.refined_s is not None:
         return f"This run does not know the place {known}: {command} looks around it alone, for twice as long.", ""
@@ -289,13 +295,13 @@ def _command(curve: Curve, switch: Switch, reading: Reading) -> str:
     reach = _reach(switch, reading.grains.get(curve.pattern, 1))
     what = f"{curve.pattern} -t {curve.transport} -n {curve.ranks}{options}"
     longer = "" if reading.refined_s is None else f" --time {2 * reading.refined_s:.15g}s"
-    return f"hockney run {what} --bytes {reach} --refine --launches 1{longer}"
+    return f"{as_then(reading.facts)}hockney run {what} --bytes {reach} --refine --launches 1{longer}"
 
 
 def _together(curve: Curve, switch: Switch, reading: Reading) -> str:
     """How to have two sizes measured in the same rounds, and often enough."""
     longer = " for longer" if reading.refined_s else ""
-    return f"`{_command(curve, switch, reading)}`{set_as_then(reading.facts)} measures them together{longer}."
+    return f"`{_command(curve, switch, reading)}` measures them together{longer}."
 
 
 def _reach(switch: Switch, grain_bytes: int) -> str:

@@ -9,15 +9,16 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
+from hockney.carriers import begins_with, not_memory, split_library
 from hockney.errors import UsageError
 from hockney.explain.data import rows_of
-from hockney.model import split_library
 from hockney.units import format_bytes, parse_bytes
 
 _VERSION = re.compile(r"-(\d+(?:\.\d+)*)")
 # What is read as a size: MPICH reads the digits alone, and a number that begins with 0 is octal to Open MPI.
 _SIZE = re.compile(r"0|[1-9]\d*([KMG]B?)?", re.IGNORECASE)
 _DIGITS_ONLY = "MPIR_CVAR_"
+_OFF = ("0", "no", "off", "false")  # to MPICH, in any case
 _NOT_SET = ("UCX_RNDV_THRESH", "auto")  # UCX's own default: the segments decide, as where the variable is not there
 
 
@@ -82,7 +83,7 @@ def thresholds_of(
     (runs of earlier versions don't tell it), and `launcher` what started its jobs. A size that the run had set to
     what can't be read is not known, so it is none.
     """
-    for row in _rows(transport, library):
+    for row in _rows(transport, facts, library):
         default_bytes = row.get("bytes") or (facts.get("network") or {}).get(row["fact"])
         setting = _setting(row, facts)
         size_bytes = default_bytes if setting is None else setting.bytes
@@ -105,18 +106,22 @@ def thresholds_of(
 
 def unreadable(transport: str, facts: Mapping[str, Any], library: str = "") -> Iterator[tuple[str, Setting]]:
     """Documented sizes of a transport by name that the run had set to what is not read as a size."""
-    for row in _rows(transport, library):
+    for row in _rows(transport, facts, library):
         setting = _setting(row, facts)
         if setting is not None and setting.bytes is None:
             yield row["name"], setting
 
 
-def _rows(transport: str, library: str) -> Iterator[dict[str, Any]]:
+def _rows(transport: str, facts: Mapping[str, Any], library: str) -> Iterator[dict[str, Any]]:
+    environment = facts.get("environment") or {}
     _, carrier = split_library(library)
+    through = "sockets" if not_memory(library, environment) else "memory"
     for row in rows_of("thresholds"):
         device = row.get("device")
         is_other = carrier is not None and device is not None and not begins_with(carrier, device)
-        if not is_other and _is_meant(transport, row["transports"], *row["versions"]):
+        is_other |= row.get("through", through) != through
+        is_off = environment.get(row.get("switch", ""), "").lower() in _OFF
+        if not is_other and not is_off and _is_meant(transport, row["transports"], *row["versions"]):
             yield row
 
 
@@ -158,11 +163,6 @@ def own_command(command: str, launcher: str) -> str:
     """
     folder = PurePath(launcher).parent
     return command.replace("{folder}", f"{folder}/" if folder.is_absolute() else "")
-
-
-def begins_with(build: str, device: str) -> bool:
-    """In whole words: a build for `ch4:ucx ofi` begins with `ch4` and with `ch4:ucx`."""
-    return build == device or build.startswith((f"{device}:", f"{device} "))
 
 
 def _is_meant(transport: str, begins: str, first: str, end: str) -> bool:

@@ -83,8 +83,8 @@ def _too_few(facts: dict[str, Any], usable: tuple[int, ...], ranks: int) -> Iter
             "oversubscription",
             "machine",
             f"{ranks} ranks share {counted(len(usable), 'CPU')}, so every figure is a scheduling time.",
-            f"Use at most {counted(len(usable), 'rank')}, or allow this process more CPUs "
-            "(taskset, --cpuset-cpus, the size of the job).",
+            (f"Use at most {len(usable)} ranks, or allow" if len(usable) > 1 else "Allow")
+            + " this process more CPUs (taskset, --cpuset-cpus, the size of the job).",
         )
     quota = _get(facts, "limits", "quota_cpus")
     if quota is not None and quota < min(ranks, len(usable) or ranks):

@@ -47,6 +47,7 @@ def facts(root: Path = ROOT, environment: Mapping[str, str] = os.environ) -> dic
             "usable_cpus": format_cpus(usable_cpus()),
             "quota_cpus": read_quota_cpus(root),
             "can_pin": can_pin(),
+            "nice": os.getpriority(os.PRIO_PROCESS, 0),
             "locked_memory_bytes": _locked_memory_bytes(),
         },
         "surroundings": {"hypervisor": read_hypervisor(root), "container": read_container(root, environment)},

@@ -17,6 +17,7 @@ _MOST_CHARACTERS = 600
 # What ranks say when another one has failed, or when they have waited for it in vain.
 _CONSEQUENCES = re.compile(r"hockney worker: rank \d+: (control: |rendezvous: \d+ of |no end after )")
 _MISSING = "ranks haven't come in time"
+_ADDRESS = re.compile(r"\S+\([\w.@]*\+?0x[0-9a-f]+\)\s*\[0x[0-9a-f]+\]")  # of a backtrace, which tells users nothing
 _DECORATION = re.compile(r"[-=*+#~_\s|]*$")
 
 _OPENMPI_SIGNAL = re.compile(r"process rank (\d+) with PID \d+ on node \S+ exited on\s+signal (\d+)")
@@ -94,5 +95,5 @@ def reason(said: str) -> str:
 
 
 def _lines(raw: Iterable[str]) -> list[str]:
-    stripped = (line.strip() for line in raw)
+    stripped = (_ADDRESS.sub("", line).strip() for line in raw)
     return [line for line in stripped if not _DECORATION.match(line)]

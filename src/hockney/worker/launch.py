@@ -23,6 +23,7 @@ START_LIMIT_S = 60
 JOIN_ADDRESS = "@ADDRESS@"
 """Stands in the command lines of joining ranks for HOST:PORT, which rank 0 tells when it listens."""
 
+_YIELDS = "OMPI_MCA_mpi_yield_when_idle"
 _HEAP_VARIABLES = ("SHMEM_SYMMETRIC_HEAP_SIZE", "SHMEM_SYMMETRIC_SIZE")  # Open MPI's, and the standard's
 _HEAP_SIZE = re.compile(r"(\d+)([KMGTkmgt]?)[Bb]?")
 
@@ -35,7 +36,8 @@ class Job:
     """What is to be started. Rank r of a host is pinned to `cpus[r % len(cpus)]`; empty: not pinned.
 
     `hosts` empty means this host; else ranks fill the hosts in blocks, as evenly as they can. `program` is the
-    launcher's executable, `mpi` the kind of the library (see mpi.Mpi.kind), `is_wheel` whether it is one.
+    launcher's executable, `mpi` the kind of the library (see mpi.Mpi.kind), `is_wheel` whether it is one. `yields` is
+    what the environment says of Open MPI's waits, if it does.
     """
 
     executable: Path
@@ -47,6 +49,7 @@ class Job:
     program: str = ""
     mpi: str = ""
     is_wheel: bool = False
+    yields: str | None = None
     remote_shell: tuple[str, ...] = DEFAULT_REMOTE_SHELL
     start_limit_s: int = START_LIMIT_S
 
@@ -74,7 +77,8 @@ def launch(job: Job, library: Library | None = None, environment: Mapping[str, s
         if library.recipe.family == "shmem":
             _check_heap(job, environment)
         start = LAUNCHERS[launcher_of(library)]
-        return start(replace(job, program=str(library.program), mpi=library.kind, is_wheel=library.is_wheel))
+        job = replace(job, program=str(library.program), mpi=library.kind, is_wheel=library.is_wheel)
+        return start(replace(job, yields=environment.get(_YIELDS)))
     if job.hosts:
         agent = shlex.split(environment.get("HOCKNEY_RSH", ""))
         return LAUNCHERS["ssh"](replace(job, remote_shell=tuple(agent) or job.remote_shell))
@@ -138,13 +142,14 @@ def local(job: Job) -> Launch:
 def openmpi(job: Job) -> Launch:
     """Open MPI's mpiexec.
 
-    It counts cores, not hardware threads, so every job is allowed to oversubscribe, and whether waits yield is said
-    by us. Containers run as root; without the two variables it refuses to.
+    It counts cores, not hardware threads, so every job is allowed to oversubscribe, and whether waits yield, which
+    that would change, is said by us, or by the user. Containers run as root; without the two variables it refuses to.
     """
+    yields = job.yields or ("1" if job.oversubscribed else "0")
     argv = (
         job.program,
         *("-np", str(job.ranks), "--oversubscribe", "--bind-to", "none"),
-        *("--mca", "mpi_yield_when_idle", "1" if job.oversubscribed else "0"),
+        *("--mca", "mpi_yield_when_idle", yields),
         *(("--host", _host_list(job)) if job.hosts else ()),
         *_worker(job),
     )

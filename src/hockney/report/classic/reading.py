@@ -195,9 +195,7 @@ class Reading:
         """Why a series has no figure, as a table says it: without its transport, which the table names."""
         point, reason = series.point, series.reason and unnamed(series.reason, series.point.transport, "this transport")
         if reason is not None and reason.startswith(f"{point.ranks} ranks on "):
-            return (
-                "more ranks than CPUs would measure the scheduler; `hockney run` measures them with `--oversubscribe`"
-            )
+            return "more ranks than CPUs would measure the scheduler; with --oversubscribe hockney run does so"
         if series.status is PointStatus.FAILED:
             return f"failed: {reason or 'no reason was stored'}"
         if series.status is PointStatus.SKIPPED:
