@@ -9,6 +9,7 @@ import click
 import pytest
 from tests.builders import make_info
 
+from hockney import again
 from hockney.again import more_launches
 from hockney.cli.commands import hockney
 
@@ -83,3 +84,12 @@ def test_variables_that_the_run_had_are_named_where_they_are_not_set_now(monkeyp
     monkeypatch.delenv("UCX_RNDV_THRESH", raising=False)
     monkeypatch.setenv("UCX_TLS", "self,posix")
     assert more_launches(1, info, 6).startswith("measure run 1 anew: `UCX_RNDV_THRESH=1024 hockney run")
+
+
+@pytest.mark.parametrize(("then", "before"), [("0", "taskset -c 0 "), ("0-3", ""), ("8-9", ""), (None, "")])
+def test_fewer_cpus_that_the_run_had_are_given_to_it_again(
+    then: str | None, before: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(again, "usable_cpus", lambda: (0, 1, 2, 3))
+    info = replace(make_info(), command="hockney run pingpong", facts={"limits": {"usable_cpus": then}})
+    assert f"anew: `{before}hockney run pingpong" in more_launches(1, info, 6)

@@ -95,6 +95,33 @@ def test_ranks_that_share_a_cpu_yield_as_they_should(catalogue: Catalogue, tmp_p
             assert bool(shares._wall_ns) is added
 
 
+@pytest.mark.parametrize(
+    ("library", "variables", "is_counted"),
+    [
+        ("Open MPI 4.1.4 (ob1:vader:cma tcp)", {}, True),
+        ("Open MPI 4.1.4 (ob1:tcp)", {}, False),
+        ("MPICH 4.0.2 (ch4:ucx)", {}, True),
+        ("MPICH 4.0.2 (ch4:ucx)", {"UCX_TLS": "tcp,self"}, False),
+        ("MPICH 4.0.2 (ch4:ucx)", {"UCX_TLS": "tcp,posix,self"}, True),
+        ("MPICH 4.0.2 (ch4:ucx)", {"UCX_TLS": "^ib"}, True),
+    ],
+)
+def test_a_library_whose_messages_go_through_sockets_does_not_yield(
+    library: str, variables: dict[str, str], is_counted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is in the kernel to send and to receive."""
+    monkeypatch.delenv("UCX_TLS", raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    with Store.open(tmp_path / "r.db") as store:
+        run_id = store.create_run(make_info(), [make_point()])
+        shares = running._KernelShare()
+        recorder = running._Recorder(store, run_id, Display(quiet=True), shares, running._Losses())
+        number = recorder.started(make_launch(library=library))
+        recorder.visited(make_visit(make_point(), launch_id=number))
+        assert bool(shares._wall_ns) is is_counted
+
+
 BEGINS = """
 import os, signal, sys
 from pathlib import Path

@@ -24,6 +24,10 @@ COMMAND = re.compile("`hockney ([^`]*)`")
             "`hockney show 3`, `hockney explain`",
             "`hockney show 3 --store 'my runs.db'`, `hockney explain --store 'my runs.db'`",
         ),
+        (
+            "`UCX_TLS='a b' OMPI_MCA_btl=self,tcp taskset -c 0-3 hockney run ring`",
+            "`UCX_TLS='a b' OMPI_MCA_btl=self,tcp taskset -c 0-3 hockney run ring --store 'my runs.db'`",
+        ),
         ("`hockney compare 1 2 --store other.db` does", "`hockney compare 1 2 --store other.db` does"),
         ("`hockney doctor`, `--all`, hockney show", "`hockney doctor`, `--all`, hockney show"),
         ("`hockney runsome`", "`hockney runsome`"),

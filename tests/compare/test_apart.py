@@ -91,6 +91,18 @@ def test_launches_that_are_judged_anew_count_too(store: Store) -> None:
     assert (change.verdict, change.apart) == (Verdict.UNDECIDED, None)
 
 
+def test_sizes_that_got_much_slower_than_their_neighbours_are_a_range_of_their_own(store: Store) -> None:
+    """As with another way below an eager limit: 50 times as long there, and half as long again above it."""
+    base = add_run(store, curve())
+    new = add_run(store, slower(slower(curve(), 50.0, 0, 1024), 1.5, 8192, 1 << 20), seed=2)
+    below, above = compare_runs(store, base, new).ranges
+    assert [change.point.bytes for change in below.changes] == [8, 64, 1024]
+    assert {one.verdict for one in (below, above)} == {Verdict.SLOWER}
+    # About as much is one range, however well it is known.
+    new = add_run(store, slower(slower(curve(), 1.3, 0, 1024), 1.5, 8192, 1 << 20), scatter=0.001, seed=3)
+    assert len(compare_runs(store, base, new).ranges) == 1
+
+
 def test_command_names_what_lies_apart_first_of_all(tmp_path: Path) -> None:
     with Store.open(tmp_path / "results.db") as opened:
         points = {**curve("tcp"), **curve("unix")}

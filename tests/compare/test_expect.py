@@ -304,6 +304,13 @@ def test_a_limit_may_be_for_the_pairs_of_a_class(catalogue: Catalogue, store: St
         (Outcome.MET, ()),
         (Outcome.MET, (("source", "1"), ("target", "0"))),
     ]
+    # Where the class is there, it is the size that is not.
+    (of_size,) = judged(
+        catalogue, store, run, of_8_bytes(*limit, 'pair_class = "one core"').replace("bytes = 8", "bytes = 64")
+    )
+    assert (of_size.reason or "").endswith(
+        "has no pingpong of 64 B on shm, 3 ranks between ranks of the class 'one core'"
+    )
     of_package = judged(catalogue, store, run, of_8_bytes(*limit, 'pair_class = "one package"'))
     assert [one.outcome for one in of_package] == [Outcome.MISSED] * 4
     (of_none,) = judged(catalogue, store, run, of_8_bytes(*limit, 'pair_class = "between hosts"'))

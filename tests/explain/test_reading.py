@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -85,6 +86,17 @@ def test_a_switch_is_found_in_a_stored_run(tmp_path: Path) -> None:
     assert "btl_vader_eager_limit" in switch.sentence
 
 
+def test_a_run_that_was_cut_short_says_so_and_how_it_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "r.db"
+    whole = explained(path, pingpongs()).notes
+    assert any("measure run 1 anew" in note or "anew with" in note for note in whole)
+    with Store.open(path) as store:
+        store._db.execute("UPDATE run SET status = 'interrupted'")
+        notes = explain_run(stored(store)).notes
+    assert notes[0] == "It was stopped before its end: `hockney run --resume 1` goes on with it."
+    assert not any("anew" in note for note in notes)
+
+
 def test_layers_are_ranges_of_sizes() -> None:
     lower, upper = curve(line(50)), curve(line(350), transport="mpi@mpich-4.0.2")
     switched = curve(lambda size: 150 + 0.1 * size + (2000 if size > 4096 else 0), transport="mpi@openmpi-4.1.4")
@@ -96,6 +108,14 @@ def test_layers_are_ranges_of_sizes() -> None:
     assert (below.last_bytes, above.first_bytes) == (4096, 8192)
     assert below.low_ns <= 100 <= below.high_ns
     assert above.low_ns <= 2100 <= above.high_ns
+
+
+def test_shm_below_the_floor_is_no_saving() -> None:
+    of = reading(curve(line(30), precision=0.01), floors={("shm", 2): near(40.0)})
+    (layer,) = layers_of(of)
+    assert re.fullmatch(
+        r"shm lies 8\.\d+ ns to 9\.\d+ ns below the floor of 40\.0 ns beside it: .* higher at the moment .*", layer.text
+    )
 
 
 def test_layers_of_different_states_are_not_subtracted() -> None:

@@ -106,3 +106,21 @@ def test_a_value_that_is_no_size_is_said(tmp_path: Path) -> None:
     assert "No documented threshold" in switch.sentence
     assert switch.remedy is not None
     assert f"`{VADER}=many hockney run " in switch.remedy
+
+
+def test_sizes_of_memory_are_none_where_ucx_may_use_sockets_alone() -> None:
+    def names(**variables: str) -> list[str]:
+        return [one.name for one in thresholds_of("mpi@mpich-4.0.2", with_variables(**variables), library)]
+
+    library = "MPICH 4.0.2 (ch4:ucx)"
+    memory, sockets = ["UCX_POSIX_SEG_SIZE, UCX_SYSV_SEG_SIZE"], ["UCX_TCP_TX_SEG_SIZE"]
+    assert names() == names(UCX_TLS="posix,self") == names(UCX_TLS="all") == memory
+    assert names(UCX_TLS="tcp,self") == sockets
+    (own,) = thresholds_of("mpi@mpich-4.0.2", with_variables(UCX_TLS="tcp,self", UCX_TCP_TX_SEG_SIZE="32K"), library)
+    assert own.first_bytes == 32768
+
+
+@pytest.mark.parametrize(("value", "is_there"), [("0", False), ("no", False), ("1", True)])
+def test_a_size_of_what_was_switched_off_is_none(value: str, is_there: bool) -> None:
+    names = [one.name for one in thresholds_of(MPICH, with_variables(MPIR_CVAR_CH4_CMA_ENABLE=value))]
+    assert ("MPIR_CVAR_CH4_IPC_CMA_P2P_THRESHOLD" in names) is is_there

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,13 @@ def words(line: str) -> tuple[str, ...]:
 
 def program(name: str) -> str:
     return "" if name in ("local", "srun", "ssh") else "mpiexec"
+
+
+def test_whoever_says_whether_open_mpi_yields_is_heard() -> None:
+    library = Mpi("mpi@openmpi-4", "openmpi", "4", Path("mpicc"), Path("mpiexec"), is_wheel=False)
+    for environment, value in (({}, "0"), ({"OMPI_MCA_mpi_yield_when_idle": "1"}, "1")):
+        argv = launch(replace(SPREAD, oversubscribed=False), library, environment).argv
+        assert argv[argv.index("mpi_yield_when_idle") + 1] == value
 
 
 def test_every_launcher_has_an_expected_argv() -> None:

@@ -385,6 +385,8 @@ def test_the_reason_is_the_cause_and_not_what_followed() -> None:
     )
     assert reason(said) == "rank 1: shm: the peer is gone"
     assert reason("libfoo: hello\n=====\n") == "libfoo: hello"
+    backtrace = "/lib/libmpi.so.12(+0x4627a1) [0x7fbb9e0627a1]\n/lib/libc.so.6(abort+0x12b) [0x7fbb9e0627a2]\n"
+    assert reason(f"Assertion failed in file mpidig.c\n{backtrace}") == "Assertion failed in file mpidig.c"
     assert reason("") == ""
     assert summary("----\nNot enough slots\n\nAsk for fewer\n----\n") == "Not enough slots Ask for fewer"
     assert len(summary("word " * 1000)) <= 600

@@ -23,6 +23,7 @@ from hockney.sampler import Progress
 from hockney.units import counted, format_duration_s, format_ns, percent_digits
 
 _REDRAW_S = 0.25
+_LOG_S = 30.0  # how often a log hears that it goes on
 
 
 def _places(launch: Launch) -> str:
@@ -39,7 +40,7 @@ class Display:
     def __init__(self, *, quiet: bool = False) -> None:
         self._quiet = quiet
         self._terminal = sys.stderr.isatty()
-        self._drawn_s = 0.0
+        self._drawn_s = 0.0 if self._terminal else time.monotonic()
         self._line = ""
         self._shown: set[str] = set()
         self._progress: Progress | None = None
@@ -201,14 +202,20 @@ class Display:
             self._line = ""
 
     def _draw(self, now: str) -> None:
-        if self._quiet or not self._terminal or time.monotonic() - self._drawn_s < _REDRAW_S:
+        since_s = time.monotonic() - self._drawn_s
+        if self._quiet or since_s < (_REDRAW_S if self._terminal else _LOG_S):
             return
         self._drawn_s = time.monotonic()
         done = ""
         if self._progress is not None:
             p = self._progress
-            done = f"round {p.round}, {p.finished} of {p.points} points ended, "
-            done += f"{_to_go(p)}  "
+            launches = 1 if self._plan is None else self._plan.launches
+            done = f"launch {launches - self._launches_left} of {launches}, " if launches > 1 else ""
+            done += f"round {p.round}, {p.finished} of {p.points} points ended, {_to_go(p)}"
+        if not self._terminal:
+            self.say(f"  {done or now}")
+            return
+        done += "  " if done else ""
         line = f"{done}{now}"[: shutil.get_terminal_size().columns - 1]  # a line that wraps can't be rewritten
         with self._writing:
             self._write(f"\r{line.ljust(len(self._line))}")

@@ -9,7 +9,7 @@ import click
 from hockney.cli.common import command
 
 
-@command("quick", example="hockney quick\nhockney quick --time 20s --label before-upgrade")
+@command("quick", example="hockney quick\nhockney quick --time 20s --label monday")
 @click.option("--time", "time_", metavar="DURATION", help="How long to measure; 50s unless said otherwise.")
 @click.option(
     "-l",

@@ -96,7 +96,13 @@ def compare_runs(
         switches=_switches(changes, base),
         disturbances=disturbances(base.run, new.run),
         infos=(base.run.info, new.run.info),
+        failed=(_failed(base), _failed(new)),
     )
+
+
+def _failed(side: _Side) -> list[str]:
+    failed = (point.transport for point, stored in side.points.items() if stored.status is PointStatus.FAILED)
+    return list(dict.fromkeys(failed))
 
 
 # ---- reading --------------------------------------------------------------------------------------------------------

@@ -116,7 +116,8 @@ class Comparison:
     `launches` are those of base and new, of the series with most, `launches_least` of that with fewest; `margin` is the
     ratio that a difference must exceed to count, `confidence` that of each interval, and that no difference at all is
     there by chance alone. `switches` are those of the base's curves in which something is slower or faster, by curve.
-    `infos` are what is stored of base and new, `disturbances` what disturbed either.
+    `infos` are what is stored of base and new, `failed` the transports of which points failed in either, `disturbances`
+    what disturbed them.
     """
 
     base: int
@@ -132,6 +133,7 @@ class Comparison:
     launches_least: tuple[int, int] | None = None
     disturbances: tuple[Disturbance, ...] = ()
     infos: tuple[RunInfo, ...] = ()
+    failed: tuple[Sequence[str], ...] = ((), ())
 
     @property
     def counts(self) -> Counter[Verdict]:
@@ -167,10 +169,12 @@ class Comparison:
         """What to measure again, for the series that are undecided for lack of launches."""
         undecided = [change.wanted for change in self.changes if change.verdict is Verdict.UNDECIDED]
         wanted = [max(of_run) for of_run in zip(*undecided, strict=True)] if undecided else []
-        again = [", once what changed is as it was then" if self.differences else "", ""]
+        runs = zip((self.base, self.new), self.infos, self.failed, wanted, strict=False)
         return [
-            f"{more_launches(run, info, launches)}{restored}"
-            for run, info, launches, restored in zip((self.base, self.new), self.infos, wanted, again, strict=False)
+            more_launches(run, info, launches)
+            + (f", without {', '.join(failed)}, of which points failed" if failed else "")
+            + (", once what changed is as it was then" if self.differences and run == self.base else "")
+            for run, info, failed, launches in runs
             if launches
         ]
 

@@ -50,13 +50,14 @@ def _locked(transport: str, figures: Sequence[tuple[Curve, Mark]]) -> Found:
         return []
     values = ", ".join(format_ns(mark.time_ns.value) for _, mark in on[:4])
     patterns = sorted({curve.pattern for curve, _ in on})
+    different = "" if any(curve.oversubscribed for curve, _ in on) else "different "
     return [
         Finding(
             kind="values locked to a period",
             transport=transport,
             pattern=", ".join(patterns),
             sentence=(
-                f"{len(on)} of {able_count} different figures lie on multiples of {format_ns(period_ns)} ({values}"
+                f"{len(on)} of {able_count} {different}figures lie on multiples of {format_ns(period_ns)} ({values}"
                 f"{', …' if len(on) > 4 else ''}; {' and '.join(patterns)}), where {2 * _NEAR * able_count:.1f} would "
                 "by chance: they end with a time slice, not with the work."
             ),
