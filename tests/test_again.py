@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import socket
 from dataclasses import replace
 
 import click
@@ -91,5 +92,8 @@ def test_fewer_cpus_that_the_run_had_are_given_to_it_again(
     then: str | None, before: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(again, "usable_cpus", lambda: (0, 1, 2, 3))
-    info = replace(make_info(), command="hockney run pingpong", facts={"limits": {"usable_cpus": then}})
+    facts = {"limits": {"usable_cpus": then}, "hostname": socket.gethostname()}
+    info = replace(make_info(), command="hockney run pingpong", facts=facts)
+    assert again.going_on(3, facts) == f"`{before}hockney run --resume 3`"
+    assert again.as_then({**facts, "hostname": "another.machine"}) == ""
     assert f"anew: `{before}hockney run pingpong" in more_launches(1, info, 6)

@@ -17,10 +17,10 @@ PACKAGE = Path(__file__).parents[1] / "src" / "hockney"
 LEVELS = [
     {"errors"},
     {"units"},
-    {"model"},
-    {"stats", "fit", "worker", "suites", "archive", "again"},
+    {"model", "carriers"},
+    {"stats", "fit", "worker", "suites", "archive"},
     {"machine", "store", "refine", "estimate"},
-    {"plan"},
+    {"plan", "again"},
     {"sampler", "library"},
     {"explain"},
     {"instrument", "report", "compare"},

@@ -23,6 +23,7 @@ from hockney.model import RunStatus, Visit, Warning_
 from hockney.plan import Plan, Skipped
 from hockney.store import Store, StoredPoint
 from hockney.store.lock import alone
+from hockney.units import counted
 from hockney.worker.catalogue import Catalogue, TransportInfo, load
 from hockney.worker.mpi import Mpi
 
@@ -68,6 +69,14 @@ def test_who_has_another_mpi_is_told_to_compare_with_it_not_to_install_one(catal
     assert both == "No setting of the PyPI wheel of MPICH changes this; compare with mpi@openmpi-4."
 
 
+def test_who_told_open_mpi_to_yield_is_told_so(catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMPI_MCA_mpi_yield_when_idle", "1")
+    library = Mpi("mpi@openmpi-4", "openmpi", "4", Path("mpicc"), Path("mpiexec"), is_wheel=False)
+    assert running._spinning(library, catalogue) == "Unset OMPI_MCA_mpi_yield_when_idle=1."
+    monkeypatch.delenv("OMPI_MCA_mpi_yield_when_idle")
+    assert running._spinning(library, catalogue) == "Look for the library's setting that makes waits spin."
+
+
 def test_ctrl_c_before_the_first_measurement_is_an_interruption_that_can_go_on(
     catalogue: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -104,6 +113,8 @@ def test_ranks_that_share_a_cpu_yield_as_they_should(catalogue: Catalogue, tmp_p
         ("MPICH 4.0.2 (ch4:ucx)", {"UCX_TLS": "tcp,self"}, False),
         ("MPICH 4.0.2 (ch4:ucx)", {"UCX_TLS": "tcp,posix,self"}, True),
         ("MPICH 4.0.2 (ch4:ucx)", {"UCX_TLS": "^ib"}, True),
+        ("MPICH 5.0.2 (ch4:ucx ofi)", {"UCX_TLS": "tcp"}, True),  # which has shared memory of its own
+        ("Open MPI 4.1.4 (ucx)", {}, True),  # of which nobody knows
     ],
 )
 def test_a_library_whose_messages_go_through_sockets_does_not_yield(
@@ -235,7 +246,8 @@ def test_ctrl_c_while_earlier_visits_are_read_says_what_is_kept(
     monkeypatch.setattr(Store, "visits", interrupted)
     assert run_command(["run", "--resume"]) == 3
     assert capsys.readouterr().err.splitlines()[-1] == (
-        f"hockney: stopped by Ctrl-C; nothing new was measured yet, and run 1 keeps its {before.rounds} rounds: "
+        "hockney: stopped by Ctrl-C; nothing new was measured yet, and run 1 keeps its "
+        f"{counted(before.rounds, 'round')}: "
         "`hockney run --resume 1` goes on with it"
     )
     with Store.open(path) as store:

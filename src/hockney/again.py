@@ -6,6 +6,7 @@ import itertools
 import math
 import os
 import shlex
+import socket
 from collections.abc import Mapping
 from typing import Any
 
@@ -33,7 +34,7 @@ def more_launches(run: int, info: RunInfo, launches: int) -> str:
             return "check again" + (with_more if launches > planned else ", to the end")
         return "check again with a longer `--patience`, which makes room for more launches"
     if launches <= planned:  # and it has not made them
-        return f"go on with run {run}: `hockney run --resume {run}`"
+        return f"go on with run {run}: {going_on(run, info.facts)}"
     if words[:2] == ["hockney", "quick"]:
         words[1:2] = ["run", "quick"]  # which takes --launches
     if words[:2] != ["hockney", "run"]:
@@ -46,10 +47,15 @@ def more_launches(run: int, info: RunInfo, launches: int) -> str:
     return f"measure run {run} anew: `{as_then(info.facts)}{command}`"
 
 
-def as_then(facts: Mapping[str, Any]) -> str:
-    """What goes before a command so that it measures as the run did, typed here and now; else empty.
+def going_on(run: int, facts: Mapping[str, Any]) -> str:
+    """The command that goes on with a run, in backquotes."""
+    return f"`{as_then(facts)}hockney run --resume {run}`"
 
-    `UCX_RNDV_THRESH=1024 taskset -c 0 `.
+
+def as_then(facts: Mapping[str, Any]) -> str:
+    """What goes before a command so that it measures with the variables and the CPUs of the run, typed here and now.
+
+    `UCX_RNDV_THRESH=1024 taskset -c 0 `; empty where nothing lacks. What is set now and was not then stays set.
     """
     stored: Mapping[str, str] = facts.get("environment") or {}
     words = [
@@ -58,7 +64,8 @@ def as_then(facts: Mapping[str, Any]) -> str:
         if name not in _PLACE and os.environ.get(name) != value
     ]
     cpus: str = (facts.get("limits") or {}).get("usable_cpus") or ""
-    if cpus and set(parse_cpus(cpus)) < set(usable_cpus()):  # on another machine there are others altogether
+    is_here = facts.get("hostname") == socket.gethostname()  # another machine's CPUs are no guide
+    if is_here and cpus and set(parse_cpus(cpus)) < set(usable_cpus()):
         words.append(f"taskset -c {cpus}")
     return "".join(f"{word} " for word in words)
 

@@ -6,10 +6,11 @@ import re
 from collections.abc import Mapping
 
 _MPI = re.compile(r"(?P<name>.*(?:MPI|MPICH|MVAPICH2?) \S+) \((?P<carrier>[^()]+)\)")
-_OF_MEMORY = ("ob1:vader", "ob1:sm")  # of Open MPI
+_OF_MEMORY = ("ob1:vader", "ob1:sm", "ob1:smcuda")  # of Open MPI
 _OMPI_CHOICES = ("OMPI_MCA_pml", "OMPI_MCA_btl", "OMPI_MCA_mtl")
 # Of UCX_TLS, whose default is all of them.
 _UCX_OF_MEMORY = {"all", "sm", "shm", "mm", "sysv", "posix", "cma", "knem", "xpmem"}
+_UCX_OF_SOCKETS = {"self", "tcp"}
 
 
 def split_library(library: str) -> tuple[str, str | None]:
@@ -26,18 +27,31 @@ def begins_with(carrier: str, device: str) -> bool:
     return carrier == device or carrier.startswith((f"{device}:", f"{device} "))
 
 
-def not_memory(library: str, environment: Mapping[str, str] | None) -> str:
-    """Why messages between ranks of one host do not go through memory: `Open MPI chose ob1:tcp`.
+def by_sockets(library: str, environment: Mapping[str, str] | None) -> bool | None:
+    """Whether messages between ranks of one host go through sockets; None where that is neither known nor usual.
 
-    `environment`: the variables that the run had. Empty where they do, or where nobody knows.
+    `environment`: the variables that the run had. Of a library that tells nothing the usual is taken, memory.
     """
     name, carrier = split_library(library)
-    if carrier is None:
-        return ""
     if name.startswith("Open MPI"):
-        told = [f"{one}={value}" for one in _OMPI_CHOICES if (value := (environment or {}).get(one))]
-        by = f", with {' and '.join(told)} set" if told else ""
-        return "" if any(begins_with(carrier, one) for one in _OF_MEMORY) else f"Open MPI chose {carrier}{by}"
-    allowed = (environment or {}).get("UCX_TLS", "all")
-    is_told = begins_with(carrier, "ch4:ucx") and not allowed.startswith("^")
-    return f"UCX_TLS was set to {allowed}" if is_told and _UCX_OF_MEMORY.isdisjoint(allowed.split(",")) else ""
+        if carrier is None or any(begins_with(carrier, one) for one in _OF_MEMORY):
+            return False
+        return True if begins_with(carrier, "ob1:tcp") else None
+    # Later ones than 4.0 have shared memory of their own beside UCX.
+    allowed = (environment or {}).get("UCX_TLS", "all") if name.startswith("MPICH 4.0") else "all"
+    words = set(allowed.split(","))
+    if carrier not in (None, "ch4:ucx") or allowed.startswith("^") or words & _UCX_OF_MEMORY:
+        return False
+    return True if words <= _UCX_OF_SOCKETS and "tcp" in words else None
+
+
+def another_way(library: str, environment: Mapping[str, str] | None) -> str:
+    """What carries the bytes in place of memory, and why: `Open MPI chose ob1:tcp`; empty where nothing is told."""
+    if by_sockets(library, environment) is False:
+        return ""
+    name, carrier = split_library(library)
+    variables = environment or {}
+    if not name.startswith("Open MPI"):
+        return f"UCX_TLS was set to {variables['UCX_TLS']}"
+    told = [f"{one}={variables[one]}" for one in _OMPI_CHOICES if variables.get(one)]
+    return f"Open MPI chose {carrier}" + (f", with {' and '.join(told)} set" if told else "")

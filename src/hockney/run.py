@@ -19,7 +19,7 @@ from types import FrameType
 from typing import Any, Protocol
 
 from hockney import __version__
-from hockney.carriers import not_memory
+from hockney.carriers import by_sockets
 from hockney.errors import HockneyError, UsageError
 from hockney.estimate import MIN_VISITS
 from hockney.instrument import WorkerPool
@@ -33,6 +33,7 @@ from hockney.store import Store, VisitSummary
 from hockney.store.lock import alone
 from hockney.units import counted
 from hockney.worker.catalogue import Catalogue
+from hockney.worker.launch import YIELDS
 from hockney.worker.libraries import Library
 
 _SYSTEM_SHARE_MAX = 0.2  # a library that spins in user space stays far below
@@ -114,7 +115,7 @@ class _Recorder:
 
     def started(self, launched: Launch) -> int:
         launch_id = self._store.add_launch(self._run_id, launched)
-        if launched.oversubscribed or not_memory(launched.library, os.environ):
+        if launched.oversubscribed or by_sockets(launched.library, os.environ):
             self._in_kernel.add(launch_id)
         self._display.launched(launched)
         return launch_id
@@ -213,7 +214,8 @@ def _spinning(library: Library, catalogue: Catalogue) -> str:
             else "install another MPI to compare (apt install libopenmpi-dev openmpi-bin)"
         )
         return f"No setting of the PyPI wheel of MPICH changes this; {advice}."
-    return "Look for the library's setting that makes waits spin."
+    told = os.environ.get(YIELDS) if library.kind == "openmpi" else None
+    return f"Unset {YIELDS}={told}." if told else "Look for the library's setting that makes waits spin."
 
 
 class _Losses:

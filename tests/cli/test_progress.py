@@ -13,6 +13,7 @@ import pytest
 from tests.builders import make_launch
 from tests.cli.support import FACTS, PINGPONG, Cli, command_line, environment, make_visit
 
+from hockney.cli import progress
 from hockney.cli.curves import why_no_intervals
 from hockney.cli.progress import Display, _to_go
 from hockney.estimate import first_rounds_s
@@ -257,3 +258,18 @@ def test_a_terminal_sees_how_far_it_is_and_is_left_clean(tmp_path: Path) -> None
         left.append(shown.rstrip())
     assert "pingpong on shm, 2 ranks" in left
     assert not any("points ended" in line or "to go" in line for line in left)
+
+
+@pytest.mark.parametrize(("launches", "said"), [(2, ["launch 1: ", "launch 2: "]), (1, [""])])
+def test_a_log_hears_how_far_it_is(
+    launches: int, said: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "_LOG_S", 0.0)
+    display = Display()
+    plan = Plan("test", (PINGPONG,), launches=launches)
+    display.begun(1, plan, goes_on=False, several=launches > 1, precise=0)
+    for index in range(launches):
+        display.launched(make_launch(index=index))
+        display.progressed(Progress(round=3, points=2, finished=1, elapsed_s=1.0, left_s=4.0, left_most_s=4.0))
+    lines = [line for line in capsys.readouterr().err.splitlines() if "points ended" in line]
+    assert lines == [f"  {one}round 3, 1 of 2 points ended, about 4 s to go" for one in said]

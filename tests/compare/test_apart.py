@@ -7,8 +7,10 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.builders import make_info, make_point
 from tests.cli.support import call
 from tests.compare.made import add_run, curve, slower
 from tests.compare.test_check import found_fine, say
@@ -17,6 +19,7 @@ from hockney.cli import check as cli_check
 from hockney.cli.changes import range_sentence
 from hockney.cli.junit import write_junit
 from hockney.compare import Verdict, compare_runs
+from hockney.model import Point
 from hockney.store import Store
 
 
@@ -140,3 +143,22 @@ def test_what_is_undecided_but_lies_apart_says_how_far(tmp_path: Path, capsys: p
     messages = [one.get("message") or "" for one in ET.parse(tmp_path / "j.xml").getroot().iter("skipped")]
     assert ["at least 54 times" in one for one in messages] == [True, False, False]
     assert ["at least 16 times" in one for one in messages] == [False, True, False]
+
+
+def test_a_remedy_leaves_out_what_fails_and_names_what_to_restore(tmp_path: Path) -> None:
+    """Not what still wants launches, nor what the command that is advised restores by itself."""
+
+    def remedies(tcp: dict[Point, float], **info: Any) -> list[str]:
+        with Store.open(tmp_path / f"{len(list(tmp_path.iterdir()))}.db") as store:
+            failed = {make_point(8, "tcp"): "rank 1 hung"}
+            base = add_run(store, {**curve(), **tcp}, launches=1, failed=failed, command="hockney run ring", **info)
+            new = add_run(store, {**curve(), **tcp}, launches=1, failed=failed, command="hockney run ring", seed=2)
+            return compare_runs(store, base, new).remedies
+
+    wanted = "measure run 1 anew: `hockney run ring --launches 6`"
+    assert remedies(curve("tcp", (64,)))[0] == wanted
+    assert remedies({})[0] == f"{wanted}, without tcp, of which points failed"
+    facts = make_info().facts
+    newer = remedies(curve("tcp", (64,)), version="0.0.9")[0]
+    assert newer == f"{wanted}, once what changed is as it was then"
+    assert remedies(curve("tcp", (64,)), facts={**facts, "environment": {}})[0] == wanted

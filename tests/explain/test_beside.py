@@ -235,7 +235,7 @@ def test_a_short_message_far_above_the_floor() -> None:
     for chosen, is_said in (
         ("ob1:vader:cma tcp", False),
         ("ob1:tcp", True),
-        ("ob1:smcuda tcp", True),
+        ("ob1:smcuda tcp", False),
         ("cm:ofi", True),
     ):
         slow = reading(pattern("pingpong", 5700, transport=mpi), floors={(mpi, 2): near(40.0)},

@@ -19,6 +19,7 @@ from hockney.fit import Estimate
 from hockney.machine.topology import Topology
 from hockney.model import Point, PointStatus
 from hockney.store import Store
+from hockney.store.lock import alone
 
 SIZES = (8, 64, 512, 1024, 2048, 4096, 8192, 16384, 32768)
 
@@ -86,15 +87,32 @@ def test_a_switch_is_found_in_a_stored_run(tmp_path: Path) -> None:
     assert "btl_vader_eager_limit" in switch.sentence
 
 
-def test_a_run_that_was_cut_short_says_so_and_how_it_goes_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        ("interrupted", "It was stopped before its end: `hockney run --resume 1` goes on with it."),
+        ("running", "It was killed before its end: `hockney run --resume 1` goes on with it."),  # nobody measures it
+    ],
+)
+def test_a_run_that_was_cut_short_says_so_and_how_it_goes_on(tmp_path: Path, status: str, said: str) -> None:
     path = tmp_path / "r.db"
-    whole = explained(path, pingpongs()).notes
-    assert any("measure run 1 anew" in note or "anew with" in note for note in whole)
+    assert any("anew" in note for note in explained(path, pingpongs()).notes)
     with Store.open(path) as store:
-        store._db.execute("UPDATE run SET status = 'interrupted'")
+        store._db.execute("UPDATE run SET status = ?", (status,))
         notes = explain_run(stored(store)).notes
-    assert notes[0] == "It was stopped before its end: `hockney run --resume 1` goes on with it."
+    assert notes[0] == said
     assert not any("anew" in note for note in notes)
+
+
+def test_a_run_under_way_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "r.db"
+    store_run(path, "mine", pingpongs())
+    with Store.open(path) as store:
+        store._db.execute("UPDATE run SET status = 'running'")
+        with alone(path, 1):
+            notes = explain_run(stored(store)).notes
+    assert notes[0] == "It is being measured still: what it says may change."
+    assert not any("--resume" in note or "anew" in note for note in notes)
 
 
 def test_layers_are_ranges_of_sizes() -> None:

@@ -116,6 +116,7 @@ def test_sizes_of_memory_are_none_where_ucx_may_use_sockets_alone() -> None:
     memory, sockets = ["UCX_POSIX_SEG_SIZE, UCX_SYSV_SEG_SIZE"], ["UCX_TCP_TX_SEG_SIZE"]
     assert names() == names(UCX_TLS="posix,self") == names(UCX_TLS="all") == memory
     assert names(UCX_TLS="tcp,self") == sockets
+    assert names(UCX_TLS="rc,self") == names(UCX_TLS="rc,tcp") == []
     (own,) = thresholds_of("mpi@mpich-4.0.2", with_variables(UCX_TLS="tcp,self", UCX_TCP_TX_SEG_SIZE="32K"), library)
     assert own.first_bytes == 32768
 

@@ -117,6 +117,16 @@ def test_a_documented_size_belongs_to_the_jump_that_it_lies_in(tmp_path: Path) -
     assert credited == {(60096, 65536): False, (65536, 72000): True}
 
 
+def test_a_rise_to_the_last_size_beyond_a_cache_is_not_called_a_jump(tmp_path: Path) -> None:
+    """The last size alone takes longer: too few lie beyond it for a line of their own."""
+    machine = Machine(lambda point: straight(point) + (5000 if point.bytes == 16384 else 0), noise=0.003)
+    sizes = [*(8 << n for n in range(10)), 16384]
+    (rise,) = told(tmp_path / "r.db", rounds_of(machine, pingpongs(sizes), range(12)))
+    assert re.search(r"more than in proportion to the size: by 5\.\d\d us \(", rise.sentence), rise.sentence
+    assert "At about that size ends the L2 cache, 8 KiB, which may be all there is to it" in rise.sentence
+    assert "jumps" not in rise.sentence
+
+
 def test_a_small_jump_from_one_byte_to_the_next_is_told_though_a_line_passes_both(tmp_path: Path) -> None:
     """7 % among sizes that miss their line by 3 % this way and that, which hides it from the fit."""
     machine = Machine(

@@ -386,6 +386,8 @@ def test_the_reason_is_the_cause_and_not_what_followed() -> None:
     assert reason(said) == "rank 1: shm: the peer is gone"
     assert reason("libfoo: hello\n=====\n") == "libfoo: hello"
     backtrace = "/lib/libmpi.so.12(+0x4627a1) [0x7fbb9e0627a1]\n/lib/libc.so.6(abort+0x12b) [0x7fbb9e0627a2]\n"
+    backtrace += "[h:12] [ 0] /lib/libc.so.6(+0x38d90)[0x7f1]\n[h:12] [ 1] ./w(main+0x2) [0x7f2]\n"
+    backtrace += " 0 /lib/libucs.so.0(ucs_handle_error+0x2dc) [0x7f]\n"
     assert reason(f"Assertion failed in file mpidig.c\n{backtrace}") == "Assertion failed in file mpidig.c"
     assert reason("") == ""
     assert summary("----\nNot enough slots\n\nAsk for fewer\n----\n") == "Not enough slots Ask for fewer"

@@ -87,9 +87,9 @@ def _apart_text(ratio: float) -> str:
     """`each launch of the new run took at least 16.2 times as long as any of the base, in whatever state`."""
     digit = 10 ** (math.floor(math.log10(ratio)) - 2)  # of three digits the last, so that the bound stays one
     took = (
-        f"at least {_factor(digit * math.floor(ratio / digit))} times as long"
+        f"at least {_factor(digit * math.floor(ratio / digit + 1e-9))} times as long"
         if ratio > 1
-        else f"at most {_factor(digit * math.ceil(ratio / digit))} times as long"
+        else f"at most {_factor(digit * math.ceil(ratio / digit - 1e-9))} times as long"
     )
     return f"each launch of the new run took {took} as any of the base, in whatever state"
 

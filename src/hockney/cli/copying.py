@@ -13,7 +13,7 @@ named_store: ContextVar[str | None] = ContextVar("named_store", default=None)  #
 
 # Before it may stand variables and a place: `OMPI_MCA_btl=self,tcp taskset -c 0 hockney run …`.
 _READS_A_STORE = re.compile(
-    r"`(?:\w+=(?:'[^'`\n]*'|[^\s'`])* |taskset -c \S+ )*hockney "
+    r"""`(?:\w+=(?:'[^'`\n]*'|\\?"[^"`\n]*"|[^\s'"`])* |taskset -c \S+ )*hockney """
     r"(?:run|show|explain|compare|check|export|runs|quick)\b[^`\n]*(?=`)"
 )
 

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from hockney.again import going_on
 from hockney.estimate import MIN_VISITS, enough_text, first_rounds_s
 from hockney.model import Definition, Launch, Point, PointStatus, RunStatus
 from hockney.stats.npb import ft_class
@@ -152,7 +153,7 @@ def why_no_intervals(run: Run) -> str | None:
             longer += f", for example --time {enough_text(first_s, time_s * MIN_VISITS / most)}"
     return (
         f"{points} measured only {often}{until}: too few visits for an interval. "
-        f"`hockney run --resume {run.id}` goes on with it{longer}."
+        f"{going_on(run.id, run.facts)} goes on with it{longer}."
     )
 
 

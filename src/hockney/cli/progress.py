@@ -1,8 +1,8 @@
 """What is seen while a run measures: figures as they come, and an honest time to go. All of it on standard error.
 
 On a terminal one line is rewritten at most a few times a second, and only between measurements: on a small machine the
-display would disturb what it shows. In a pipe there is a line for each job that comes up, its first figure, and each
-failure. Only that the time is over is said at once, whatever is being measured.
+display would disturb what it shows. In a pipe there is a line for each job that comes up, its first figure, each
+failure, and every half minute how far it is. Only that the time is over is said at once, whatever is being measured.
 """
 
 from __future__ import annotations
@@ -209,8 +209,8 @@ class Display:
         done = ""
         if self._progress is not None:
             p = self._progress
-            launches = 1 if self._plan is None else self._plan.launches
-            done = f"launch {launches - self._launches_left} of {launches}, " if launches > 1 else ""
+            several = self._launch is not None and (self._launch > 0 or self._launches_left > 0)
+            done = f"launch {(self._launch or 0) + 1}: " if several else ""
             done += f"round {p.round}, {p.finished} of {p.points} points ended, {_to_go(p)}"
         if not self._terminal:
             self.say(f"  {done or now}")

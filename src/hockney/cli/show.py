@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hockney.again import going_on
 from hockney.cli import complete, fold, render
 from hockney.cli.common import command, names, run_argument
 from hockney.cli.curves import Curve, curves_of, definition_text, endings_of, figure_row, figures_in, why_no_intervals
@@ -189,7 +190,7 @@ def _print_head(run: Run, *, has_figures: bool) -> None:
         render.note("It was stopped before its points were stored: begin a new one.", style="yellow")
     elif run.status is RunStatus.KILLED:
         render.note(
-            f"It was killed after {counted(run.rounds, 'round')}; `hockney run --resume {run.id}` goes on with it.",
+            f"It was killed after {counted(run.rounds, 'round')}; {going_on(run.id, run.facts)} goes on with it.",
             style="yellow",
         )
     why = why_no_intervals(run)

@@ -100,9 +100,10 @@ def compare_runs(
     )
 
 
-def _failed(side: _Side) -> list[str]:
-    failed = (point.transport for point, stored in side.points.items() if stored.status is PointStatus.FAILED)
-    return list(dict.fromkeys(failed))
+def _failed(side: _Side) -> dict[str, str]:
+    """The transports of which points failed, with what the run itself calls them."""
+    failed = ((point, stored) for point, stored in side.points.items() if stored.status is PointStatus.FAILED)
+    return {point.transport: stored.point.transport for point, stored in failed}
 
 
 # ---- reading --------------------------------------------------------------------------------------------------------

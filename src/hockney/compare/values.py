@@ -26,6 +26,7 @@ class Verdict(enum.Enum):
     UNDECIDED = "undecided"
 
 
+_RESTORED = ("variable ", "usable CPUs", "CPUs of ranks")  # by the command that is advised
 _MOVED = (Verdict.SLOWER, Verdict.FASTER)
 
 
@@ -116,8 +117,8 @@ class Comparison:
     `launches` are those of base and new, of the series with most, `launches_least` of that with fewest; `margin` is the
     ratio that a difference must exceed to count, `confidence` that of each interval, and that no difference at all is
     there by chance alone. `switches` are those of the base's curves in which something is slower or faster, by curve.
-    `infos` are what is stored of base and new, `failed` the transports of which points failed in either, `disturbances`
-    what disturbed them.
+    `infos` are what is stored of base and new, `failed` the transports of which points failed in either, with what
+    that run calls them, `disturbances` what disturbed the runs.
     """
 
     base: int
@@ -133,7 +134,7 @@ class Comparison:
     launches_least: tuple[int, int] | None = None
     disturbances: tuple[Disturbance, ...] = ()
     infos: tuple[RunInfo, ...] = ()
-    failed: tuple[Sequence[str], ...] = ((), ())
+    failed: tuple[Mapping[str, str], ...] = ({}, {})
 
     @property
     def counts(self) -> Counter[Verdict]:
@@ -167,16 +168,23 @@ class Comparison:
     @property
     def remedies(self) -> list[str]:
         """What to measure again, for the series that are undecided for lack of launches."""
-        undecided = [change.wanted for change in self.changes if change.verdict is Verdict.UNDECIDED]
-        wanted = [max(of_run) for of_run in zip(*undecided, strict=True)] if undecided else []
-        runs = zip((self.base, self.new), self.infos, self.failed, wanted, strict=False)
-        return [
-            more_launches(run, info, launches)
-            + (f", without {', '.join(failed)}, of which points failed" if failed else "")
-            + (", once what changed is as it was then" if self.differences and run == self.base else "")
-            for run, info, failed, launches in runs
-            if launches
-        ]
+        undecided = [change for change in self.changes if change.verdict is Verdict.UNDECIDED]
+        found = []
+        for side, (run, info) in enumerate(zip((self.base, self.new), self.infos, strict=False)):
+            lacking = [change for change in undecided if change.wanted[side]]
+            if lacking:
+                text = more_launches(run, info, max(change.wanted[side] for change in lacking))
+                found.append(text + (self._but(side, lacking) if text.startswith("measure run") else ""))
+        return found
+
+    def _but(self, side: int, lacking: Sequence[SeriesChange]) -> str:
+        """What is to be left out of a run that is measured anew, for it fails again, and what to restore before."""
+        wanted = {change.point.transport for change in lacking}
+        failed = [own for name, own in self.failed[side].items() if name not in wanted]
+        changed = any(one.base and one.new and not one.what.startswith(_RESTORED) for one in self.differences)
+        return (f", without {', '.join(failed)}, of which points failed" if failed else "") + (
+            ", once what changed is as it was then" if changed and side == 0 else ""
+        )
 
     @property
     def widest(self) -> SeriesChange | None:

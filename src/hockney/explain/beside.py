@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
-from hockney.explain.curve import Curve, Reading, finding_about, is_like
+from hockney.explain.curve import Curve, Options, Reading, finding_about, is_like
 from hockney.explain.finding import (
     Evidence,
     Finding,
@@ -222,7 +222,7 @@ def _peak(curve: Curve) -> Estimate | None:
 
 def same_data(reading: Reading) -> Found:
     """Different data for each receiver beside the same for all: where the difference begins, a cache ends."""
-    groups: dict[tuple[object, ...], list[_Total]] = {}
+    groups: dict[tuple[str, Options, str], list[_Total]] = {}
     for out, multi in _pairs(reading, "outfarm", "multicast"):
         # The shortest size tells what a message costs, not what its data do.
         for size, own, of_all in _common(out, multi)[1:]:
@@ -234,7 +234,7 @@ def same_data(reading: Reading) -> Found:
     return [
         found
         for (transport, _, state), totals in able.items()
-        if (found := _end_of_cache(str(transport), str(state), totals, reading)) is not None
+        if (found := _end_of_cache(transport, state, totals, reading)) is not None
     ]
 
 

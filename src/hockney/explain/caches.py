@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from hockney.again import as_then
 from hockney.explain.curve import Curve, Mark, Reading, finding_about
 from hockney.explain.finding import Evidence, Finding, Found, Lack, Lacking, is_above, ratio
 from hockney.explain.shape import curves_of_shapes, no_curve
@@ -24,7 +25,7 @@ def cache_falls(reading: Reading) -> Found:
         return no_curve(_STREAMS)
     missing = _missing(reading)
     if missing == reading.caches:
-        return _needed("a cache", curves, missing)
+        return _needed("a cache", curves, missing, as_then(reading.facts))
     pairs = [
         (curve, level, size, *both)
         for curve in curves
@@ -44,7 +45,7 @@ def unreached(reading: Reading) -> list[Lack]:
     if not missing or missing == reading.caches:
         return []
     names = " or ".join(f"L{level}" for level, _ in missing)
-    needed = _needed("it", reading.of(*_STREAMS), missing)
+    needed = _needed("it", reading.of(*_STREAMS), missing, as_then(reading.facts))
     return [Lack(f"a bandwidth that falls beyond the {names} cache", needed.reason, needed.got_by)]
 
 
@@ -53,7 +54,7 @@ def _missing(reading: Reading) -> list[tuple[int, int]]:
     return [cache for cache in reading.caches if not any(_either_side(curve.marks, cache[1]) for curve in curves)]
 
 
-def _needed(of: str, curves: Sequence[Curve], missing: Sequence[tuple[int, int]]) -> Lacking:
+def _needed(of: str, curves: Sequence[Curve], missing: Sequence[tuple[int, int]], before: str) -> Lacking:
     """What was measured, and the sizes, doubling, that would have one on either side of each of these caches."""
     sizes = [size for curve in curves for size in curve.sizes]
     least, most = format_bytes(min(sizes)), format_bytes(max(sizes))
@@ -63,7 +64,9 @@ def _needed(of: str, curves: Sequence[Curve], missing: Sequence[tuple[int, int]]
     high = 1 << (4 * max(size for _, size in missing) - 1).bit_length()
     # What carries the longest may carry longer ones.
     longest = max(curves, key=lambda curve: (curve.sizes[-1], -_STREAMS.index(curve.pattern)))
-    command = f"hockney run {longest.pattern} -t {longest.transport} --bytes {bytes_word(low)}:{bytes_word(high)}"
+    command = (
+        f"{before}hockney run {longest.pattern} -t {longest.transport} --bytes {bytes_word(low)}:{bytes_word(high)}"
+    )
     return Lacking(f"needs sizes within and beyond {of}: here {here}, and {holds}", f"`{command}`")
 
 

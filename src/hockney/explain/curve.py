@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from hockney.again import LAUNCHES, more_launches
+from hockney.again import LAUNCHES, going_on, more_launches
 from hockney.archive import Published
 from hockney.errors import HockneyError
 from hockney.explain.finding import Evidence, Finding, of_all
@@ -228,7 +228,7 @@ def read_run(run: Run) -> Reading:
     if not curves:
         raise HockneyError(
             f"no figure of {_subject(run)} has an interval yet, so nothing can be told from noise: measure longer "
-            f"(--time), or go on with `hockney run --resume {run.id}`"
+            f"(--time), or go on with {going_on(run.id, run.facts)}"
         )
     return Reading(
         subject=_subject(run),
@@ -271,7 +271,7 @@ def _subject(run: Run) -> str:
 def _why_empty(run: Run) -> str:
     reasons = Counter(series.reason for series in run.series if series.reason)
     return (
-        reasons.most_common(1)[0][0] if reasons else f"it has no visit; `hockney run --resume {run.id}` goes on with it"
+        reasons.most_common(1)[0][0] if reasons else f"it has no visit; {going_on(run.id, run.facts)} goes on with it"
     )
 
 
@@ -467,11 +467,11 @@ def _notes(run: Run, unsure: Sequence[Point], curves: Sequence[Curve]) -> Iterab
             "changed in between."
         )
     if run.status in _CUT_SHORT:
-        yield f"It was {_CUT_SHORT[run.status]}: `hockney run --resume {run.id}` goes on with it."
+        yield f"It was {_CUT_SHORT[run.status]}: {going_on(run.id, run.facts)} goes on with it."
     elif run.status is RunStatus.RUNNING:
         yield "It is being measured still: what it says may change."
     few = _started_few_times(run)
-    if few and run.status not in _CUT_SHORT:
+    if few and run.status not in (*_CUT_SHORT, RunStatus.RUNNING):
         yield few
     of_transport = {launch.transport: launch.library for launch in run.launches.values()}
     yield from dict.fromkeys(

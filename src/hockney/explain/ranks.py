@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 
-from hockney.carriers import not_memory
+from hockney.carriers import another_way
 from hockney.explain.curve import Reading, finding_about
 from hockney.explain.finding import Evidence, Finding, Found, Lacking, ratio, ratio_text
 from hockney.explain.pairs import Outlier, outlier_text, why_no_matrix
@@ -134,7 +134,7 @@ def above_floor(reading: Reading) -> Found:
         if floor is None or usual is None or not short or ":" in curve.transport:
             continue
         times = ratio(short[0].time_ns, floor)
-        other = not_memory(reading.libraries.get(curve.transport, ""), reading.facts.get("environment"))
+        other = another_way(reading.libraries.get(curve.transport, ""), reading.facts.get("environment"))
         if times.low > usual:
             found.append(
                 finding_about(

@@ -105,7 +105,8 @@ def _leap(curve: Curve, fit: SegmentFit, leap: Switch, reading: Reading) -> Find
     how = "less for a longer message" if leap.jump_ns.value < 0 else "more than in proportion to the size"
     what = f"it {_height(leap)}"
     if not _known(curve, fit, leap, reading) and any(may_be_cache(leap, size) for _, size in reading.caches):
-        what = f"by {time_text(leap.jump_ns)}"  # little by little
+        is_known = leap.jump_ns.high <= _HEIGHT * leap.jump_ns.low  # and it rises little by little
+        what = f"by {time_text(leap.jump_ns) if is_known else f'{format_ns(leap.jump_ns.low)} at least'}"
     return _switch(curve, fit, leap, f"{_goes(curve, leap)}, {how}: {what}", (), reading)
 
 

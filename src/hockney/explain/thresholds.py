@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
-from hockney.carriers import begins_with, not_memory, split_library
+from hockney.carriers import begins_with, by_sockets, split_library
 from hockney.errors import UsageError
 from hockney.explain.data import rows_of
 from hockney.units import format_bytes, parse_bytes
@@ -115,7 +115,7 @@ def unreadable(transport: str, facts: Mapping[str, Any], library: str = "") -> I
 def _rows(transport: str, facts: Mapping[str, Any], library: str) -> Iterator[dict[str, Any]]:
     environment = facts.get("environment") or {}
     _, carrier = split_library(library)
-    through = "sockets" if not_memory(library, environment) else "memory"
+    through = {True: "sockets", False: "memory", None: None}[by_sockets(library, environment)]
     for row in rows_of("thresholds"):
         device = row.get("device")
         is_other = carrier is not None and device is not None and not begins_with(carrier, device)

@@ -23,7 +23,8 @@ START_LIMIT_S = 60
 JOIN_ADDRESS = "@ADDRESS@"
 """Stands in the command lines of joining ranks for HOST:PORT, which rank 0 tells when it listens."""
 
-_YIELDS = "OMPI_MCA_mpi_yield_when_idle"
+YIELDS = "OMPI_MCA_mpi_yield_when_idle"
+"""The variable that says whether Open MPI's waits yield the CPU; hockney says so where it is not set."""
 _HEAP_VARIABLES = ("SHMEM_SYMMETRIC_HEAP_SIZE", "SHMEM_SYMMETRIC_SIZE")  # Open MPI's, and the standard's
 _HEAP_SIZE = re.compile(r"(\d+)([KMGTkmgt]?)[Bb]?")
 
@@ -78,7 +79,7 @@ def launch(job: Job, library: Library | None = None, environment: Mapping[str, s
             _check_heap(job, environment)
         start = LAUNCHERS[launcher_of(library)]
         job = replace(job, program=str(library.program), mpi=library.kind, is_wheel=library.is_wheel)
-        return start(replace(job, yields=environment.get(_YIELDS)))
+        return start(replace(job, yields=environment.get(YIELDS)))
     if job.hosts:
         agent = shlex.split(environment.get("HOCKNEY_RSH", ""))
         return LAUNCHERS["ssh"](replace(job, remote_shell=tuple(agent) or job.remote_shell))
