@@ -10,7 +10,7 @@ import click
 import pytest
 from tests.builders import make_info
 
-from hockney import again
+from hockney import again, machine
 from hockney.again import more_launches
 from hockney.cli.commands import hockney
 
@@ -91,7 +91,7 @@ def test_variables_that_the_run_had_are_named_where_they_are_not_set_now(monkeyp
 def test_fewer_cpus_that_the_run_had_are_given_to_it_again(
     then: str | None, before: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(again, "usable_cpus", lambda: (0, 1, 2, 3))
+    monkeypatch.setattr(machine, "usable_cpus", lambda: (0, 1, 2, 3))
     facts = {"limits": {"usable_cpus": then}, "hostname": socket.gethostname()}
     info = replace(make_info(), command="hockney run pingpong", facts=facts)
     assert again.going_on(3, facts) == f"`{before}hockney run --resume 3`"

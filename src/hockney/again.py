@@ -10,8 +10,6 @@ import socket
 from collections.abc import Mapping
 from typing import Any
 
-from hockney.machine import usable_cpus
-from hockney.machine.files import parse_cpus
 from hockney.model import RunInfo
 
 LAUNCHES = 6
@@ -21,10 +19,11 @@ _REPLACED = {"--launches", "--time", "--store", "--label", "-l"}  # options of a
 _PLACE = ("LD_LIBRARY_PATH", "OMP_NUM_THREADS")  # variables of a place, not of a measurement
 
 
-def more_launches(run: int, info: RunInfo, launches: int) -> str:
+def more_launches(run: int, info: RunInfo, launches: int, *, but: str = "") -> str:
     """What to do for so many launches of a run: its command with this number and as much more time, where it has one.
 
-    A check against a baseline has no number of launches to ask for: it goes on while its patience lasts.
+    `but` is what to mind where it is measured anew. A check against a baseline has no number of launches to ask for: it
+    goes on while its patience lasts.
     """
     time_s, planned = info.plan.get("time_s"), info.plan.get("launches", 1)
     words = _words(info.command)
@@ -38,13 +37,13 @@ def more_launches(run: int, info: RunInfo, launches: int) -> str:
     if words[:2] == ["hockney", "quick"]:
         words[1:2] = ["run", "quick"]  # which takes --launches
     if words[:2] != ["hockney", "run"]:
-        return f"measure run {run} anew with `--launches {launches}`"
+        return f"measure run {run} anew with `--launches {launches}`{but}"
     options = ["--launches", str(launches)]
     options += ["--time", f"{math.ceil(time_s * launches / planned)}s"] if time_s else []
     options += [] if info.label is None else ["--label", info.label]
     end = words.index("--") if "--" in words else len(words)
     command = shlex.join([*words[:end], *options, *words[end:]])
-    return f"measure run {run} anew: `{as_then(info.facts)}{command}`"
+    return f"measure run {run} anew: `{as_then(info.facts)}{command}`{but}"
 
 
 def going_on(run: int, facts: Mapping[str, Any]) -> str:
@@ -57,6 +56,9 @@ def as_then(facts: Mapping[str, Any]) -> str:
 
     `UCX_RNDV_THRESH=1024 taskset -c 0 `; empty where nothing lacks. What is set now and was not then stays set.
     """
+    from hockney.machine import usable_cpus  # 20 ms, for what few commands print
+    from hockney.machine.files import parse_cpus
+
     stored: Mapping[str, str] = facts.get("environment") or {}
     words = [
         f"{name}={shlex.quote(value)}"

@@ -38,7 +38,7 @@ def by_sockets(library: str, environment: Mapping[str, str] | None) -> bool | No
             return False
         return True if begins_with(carrier, "ob1:tcp") else None
     # Later ones than 4.0 have shared memory of their own beside UCX.
-    allowed = (environment or {}).get("UCX_TLS", "all") if name.startswith("MPICH 4.0") else "all"
+    allowed = ((environment or {}).get("UCX_TLS") if name.startswith("MPICH 4.0") else None) or "all"
     words = set(allowed.split(","))
     if carrier not in (None, "ch4:ucx") or allowed.startswith("^") or words & _UCX_OF_MEMORY:
         return False

@@ -14,7 +14,7 @@ from tests.cli.support import Cli
 from hockney.archive import machines
 from hockney.cli import explain as cli_explain
 from hockney.cli import run
-from hockney.explain import DETECTORS, GOT_BY, Explanation, Finding, Lack, Line, _with_command
+from hockney.explain import DETECTORS, GOT_BY, Explanation, Finding, Lacking, Line, _with_command
 from hockney.explain.finding import Evidence
 from hockney.explain.fits import LOGGP
 from hockney.explain.gathered import gather
@@ -225,10 +225,10 @@ def test_what_another_run_has_is_said(
 ) -> None:
     """Not where it lacks for another reason, nor that the same run once more had it."""
     lacking = (
-        Lack("protocol switches", "a reason of another kind"),
-        Lack("the duplex ratio", "needs twoway"),
-        Lack("pairs that stand out", "needs all pairs"),
-        Lack("the share of the own block", "needs an all-to-all"),
+        Lacking("a reason of another kind", what="protocol switches"),
+        Lacking("needs twoway", what="the duplex ratio"),
+        Lacking("needs all pairs", what="pairs that stand out"),
+        Lacking("needs an all-to-all", what="the share of the own block"),
     )
     told_of = tuple(_with_command(one, suite) for one in lacking)
     monkeypatch.setattr(cli_explain, "_of_run", lambda *_: Explanation("run 3", (), (), (), (), told_of, ()))

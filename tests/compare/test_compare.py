@@ -366,14 +366,17 @@ def test_two_libraries_that_came_for_one_are_not_guessed(store: Store) -> None:
 
 def test_surroundings_that_changed_are_named(store: Store) -> None:
     facts = {"cpu": {"model": "A", "governors": ["performance"]}, "os": {"kernel": "Linux 6.1"}, "environment": {}}
+    facts["limits"] = {"nice": 0}
     later = {
         "cpu": {"model": "A", "governors": ["powersave"]},
         "os": {"kernel": "Linux 6.6"},
         "environment": {"OMPI_MCA_btl": "tcp"},
+        "limits": {"nice": 19},
     }
     base, new = add_run(store, curve(), facts=facts), add_run(store, curve(), facts=later, seed=2)
     found = {one.what: (one.base, one.new) for one in compare_runs(store, base, new).differences}
     assert found == {
+        "niceness": ("0", "19"),
         "governor": ("performance", "powersave"),
         "kernel": ("Linux 6.1", "Linux 6.6"),
         "variable OMPI_MCA_btl": ("not set", "tcp"),

@@ -14,6 +14,7 @@ from hockney.cli.explain import _print
 from hockney.explain import explain
 from hockney.explain.curve import Reading
 from hockney.explain.finding import Finding
+from hockney.explain.outliers import _Tick, _timer
 from hockney.model import Visit, Warning_
 from hockney.stats import State
 
@@ -268,3 +269,10 @@ def test_samples_without_outliers() -> None:
     random = np.random.default_rng(11)
     assert told(visits(random)) == []
     assert lacking(OUTLIERS, reading(curve())) == "needs samples"
+
+
+@pytest.mark.parametrize(("on", "of", "is_most"), [(184, 4185, False), (253, 363, True)])
+def test_no_more_outliers_than_come_with_the_tick_are_said_to_be_a_timers(on: int, of: int, is_most: bool) -> None:
+    told = _timer(_Tick(4e6, on, of, by_chance=9.0, log_chance=-100.0))
+    assert told.startswith(f"A timer makes some {on - 9} of them: ")
+    assert ("What the others come from is not known." in told) is not is_most

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import copy
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +29,12 @@ def test_facts_of_this_machine_go_into_json() -> None:
     assert facts["memory"]["total_bytes"] > 1 << 20
     assert facts["software"]["hockney"]
     assert facts["hostname"]
+
+
+def test_niceness_is_a_fact() -> None:
+    program = "import os; os.nice(5); from hockney.machine import facts; print(facts()['limits']['nice'])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert int(done.stdout) == min(19, os.getpriority(os.PRIO_PROCESS, 0) + 5)
 
 
 def test_facts_of_a_machine_that_tells_nothing(tmp_path: Path) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from typing import TYPE_CHECKING, Any
 
 from hockney.stats import CONFIDENCE
@@ -38,13 +38,9 @@ def verdict_sentence(found: Comparison) -> str:
             break  # no reason is that of most
         most = f", {count} of them" if count < counts[Verdict.UNDECIDED] else ", all" if count > 1 else ""
         text += f"{most} because {reason}"
-    apart = {  # what nobody should overlook among those that are undecided
-        word: sum(one.apart is not None and (one.apart > 1) is (word == "longer") for one in found.changes)
-        for word in ("longer", "shorter")
-    }
-    text += "".join(
-        f"; of {count} every launch took much {word} than any of the base" for word, count in apart.items() if count
-    )
+    # What nobody should overlook among those that are undecided.
+    apart = Counter("longer" if one.apart > 1 else "shorter" for one in found.changes if one.apart is not None)
+    text += "".join(f"; of {count} every launch took much {word} than any of the base" for word, count in apart.items())
     return f"Verdict: {text}"
 
 
@@ -85,13 +81,9 @@ def range_sentence(found: Range, confidence: float = CONFIDENCE) -> str:
 
 def _apart_text(ratio: float) -> str:
     """`each launch of the new run took at least 16.2 times as long as any of the base, in whatever state`."""
-    digit = 10 ** (math.floor(math.log10(ratio)) - 2)  # of three digits the last, so that the bound stays one
-    took = (
-        f"at least {_factor(digit * math.floor(ratio / digit + 1e-9))} times as long"
-        if ratio > 1
-        else f"at most {_factor(digit * math.ceil(ratio / digit - 1e-9))} times as long"
-    )
-    return f"each launch of the new run took {took} as any of the base, in whatever state"
+    bound, rounding = ("least", ROUND_FLOOR) if ratio > 1 else ("most", ROUND_CEILING)
+    digits = Context(prec=3, rounding=rounding).create_decimal_from_float(ratio).normalize()
+    return f"each launch of the new run took at {bound} {digits:f} times as long as any of the base, in whatever state"
 
 
 def _beyond(found: Range) -> str:

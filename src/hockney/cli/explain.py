@@ -16,7 +16,7 @@ from hockney.errors import UsageError, unknown
 from hockney.units import counted, format_bytes, format_ns, format_rate
 
 if TYPE_CHECKING:
-    from hockney.explain import Explanation, Finding, Lack, Layer, Line, OffLine, Parameters
+    from hockney.explain import Explanation, Finding, Lacking, Layer, Line, OffLine, Parameters
     from hockney.fit import Estimate
 
 _ARM_MAX = 0.5  # a longer arm, as a fraction of the value, makes no centre worth a word
@@ -94,7 +94,7 @@ def _print(found: Explanation, *, everything: bool, lacking: bool) -> None:
             _print_how_to_get(found.lacking)
 
 
-def _print_how_to_get(lacking: Sequence[Lack]) -> None:
+def _print_how_to_get(lacking: Sequence[Lacking]) -> None:
     """How much lacks, and what measures some of it."""
     commands: dict[str, list[str]] = {}
     for one in lacking:

@@ -173,8 +173,8 @@ class Comparison:
         for side, (run, info) in enumerate(zip((self.base, self.new), self.infos, strict=False)):
             lacking = [change for change in undecided if change.wanted[side]]
             if lacking:
-                text = more_launches(run, info, max(change.wanted[side] for change in lacking))
-                found.append(text + (self._but(side, lacking) if text.startswith("measure run") else ""))
+                launches = max(change.wanted[side] for change in lacking)
+                found.append(more_launches(run, info, launches, but=self._but(side, lacking)))
         return found
 
     def _but(self, side: int, lacking: Sequence[SeriesChange]) -> str:
@@ -224,16 +224,20 @@ def _belongs(range_: Sequence[SeriesChange], next_: SeriesChange) -> bool:
     """
     if _kind(next_) != _kind(range_[0]):
         return False
-    if next_.verdict not in _MOVED or next_.shift is None:
+    if next_.verdict not in _MOVED:
         return True
-    for other in range_:
-        if other.shift is None or None in (other.shift.low, other.shift.high, next_.shift.low, next_.shift.high):
-            continue
-        effects = sorted((other.shift, next_.shift), key=lambda shift: abs(math.log(shift.ratio)))
-        less, more = (sorted(abs(math.log(end)) for end in (one.low or 1, one.high or 1)) for one in effects)
-        if more[0] > less[1] and abs(math.log(effects[1].ratio)) > 2 * abs(math.log(effects[0].ratio)):
+    own = _moved_by(next_)
+    for less, more in (sorted((own, _moved_by(other)), key=lambda moved: moved[1]) for other in range_):
+        if more[0] > less[2] and more[1] > 2 * less[1]:
             return False
     return True
+
+
+def _moved_by(change: SeriesChange) -> list[float]:
+    """How far what moved did at the least, about and at the most, as logarithms of times, whichever way."""
+    assert change.shift is not None
+    ends = (change.shift.low, change.shift.ratio, change.shift.high)
+    return sorted(abs(math.log(end)) for end in ends if end is not None)
 
 
 def _kind(change: SeriesChange) -> tuple[Verdict, str | None, bool | None]:

@@ -25,7 +25,7 @@ from hockney.explain import (
 )
 from hockney.explain.curve import Reading, read_run
 from hockney.explain.data import rows_of
-from hockney.explain.finding import Evidence, Finding, Found, Lack, Lacking
+from hockney.explain.finding import Evidence, Finding, Found, Lacking
 from hockney.explain.fits import LOGGP, Line, OffLine, Parameters, by_reason, lines_of, off_lines_of, parameters_of
 from hockney.explain.layers import Layer, layers_of
 from hockney.explain.printed import read_machine
@@ -37,7 +37,7 @@ __all__ = [
     "Evidence",
     "Explanation",
     "Finding",
-    "Lack",
+    "Lacking",
     "Layer",
     "Line",
     "OffLine",
@@ -119,7 +119,7 @@ class Explanation:
     lines: tuple[Line, ...]
     loggp: tuple[Parameters, ...]
     layers: tuple[Layer, ...]
-    lacking: tuple[Lack, ...]
+    lacking: tuple[Lacking, ...]
     notes: tuple[str, ...]
     off_lines: tuple[OffLine, ...] = ()
 
@@ -130,12 +130,12 @@ def explain_run(run: Run) -> Explanation:
     return replace(found, lacking=tuple(_with_command(one, run.info.suite) for one in found.lacking))
 
 
-def _with_command(lack: Lack, suite: str) -> Lack:
+def _with_command(lacking: Lacking, suite: str) -> Lacking:
     """`suite`: that of the run, which measures no more the next time."""
-    other, where = GOT_BY.get(lack.what, ("", ""))
-    if lack.got_by or other in ("", suite) or not lack.reason.startswith("needs "):
-        return lack
-    return replace(lack, got_by=f"`hockney run {other}`{where}")
+    other, where = GOT_BY.get(lacking.what, ("", ""))
+    if lacking.got_by or other in ("", suite) or not lacking.reason.startswith("needs "):
+        return lacking
+    return replace(lacking, got_by=f"`hockney run {other}`{where}")
 
 
 def explain_machine(machine: Machine) -> Explanation:
@@ -143,28 +143,28 @@ def explain_machine(machine: Machine) -> Explanation:
     found = explain(read_machine(machine))
     unseen = {row["what"]: row["why"] for row in rows_of("unseen") if row["machine"] == machine.name}
     rest = [one for one in found.lacking if one.what not in unseen]
-    return replace(found, lacking=(*(Lack(what, why) for what, why in unseen.items()), *rest))
+    return replace(found, lacking=(*(Lacking(why, what=what) for what, why in unseen.items()), *rest))
 
 
 def explain(reading: Reading) -> Explanation:
     """Try every detector."""
     findings: list[Finding] = []
-    lacking: list[Lack] = []
+    lacking: list[Lacking] = []
     for name, detector in (DETECTORS | (PRINTED_DETECTORS if reading.published else {})).items():
         found = detector(reading)
         if isinstance(found, Lacking):
-            lacking.append(Lack(name, found.reason, found.got_by))
+            lacking.append(replace(found, what=name))
         else:
             findings.extend(found)
     lacking.extend(caches.unreached(reading))
     lines, unfitted = lines_of(reading)
     parameters, without = parameters_of(reading)
-    lacking.extend(Lack(f"lines through {names}", reason) for names, reason in by_reason(unfitted))
-    lacking.extend(Lack(names, reason) for names, reason in by_reason(without))
+    lacking.extend(Lacking(reason, what=f"lines through {names}") for names, reason in by_reason(unfitted))
+    lacking.extend(Lacking(reason, what=names) for names, reason in by_reason(without))
     kinds = {finding.kind for finding in findings}
     lacking = [one for one in lacking if _FOUND_ELSEWHERE.get(one.what) not in kinds]
     if reading.curves and all(curve.oversubscribed for curve in reading.curves):
-        lacking = [one if one.what in _OF_CROWDED else Lack(one.what, _CROWDED) for one in lacking]
+        lacking = [one if one.what in _OF_CROWDED else Lacking(_CROWDED, what=one.what) for one in lacking]
     findings = _without_repeats(findings)
     greatest: dict[str, float] = {}
     for finding in findings:

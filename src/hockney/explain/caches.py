@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from hockney.again import as_then
 from hockney.explain.curve import Curve, Mark, Reading, finding_about
-from hockney.explain.finding import Evidence, Finding, Found, Lack, Lacking, is_above, ratio
+from hockney.explain.finding import Evidence, Finding, Found, Lacking, is_above, ratio
 from hockney.explain.shape import curves_of_shapes, no_curve
 from hockney.explain.switches import jumps_of
 from hockney.fit import Estimate
@@ -39,14 +40,14 @@ def cache_falls(reading: Reading) -> Found:
     ]
 
 
-def unreached(reading: Reading) -> list[Lack]:
+def unreached(reading: Reading) -> list[Lacking]:
     """The caches that no curve has sizes on both sides of, where it has of another one, and what they need."""
     missing = _missing(reading)
     if not missing or missing == reading.caches:
         return []
     names = " or ".join(f"L{level}" for level, _ in missing)
     needed = _needed("it", reading.of(*_STREAMS), missing, as_then(reading.facts))
-    return [Lack(f"a bandwidth that falls beyond the {names} cache", needed.reason, needed.got_by)]
+    return [replace(needed, what=f"a bandwidth that falls beyond the {names} cache")]
 
 
 def _missing(reading: Reading) -> list[tuple[int, int]]:

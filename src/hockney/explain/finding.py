@@ -63,22 +63,15 @@ class Finding:
 
 @dataclass(frozen=True)
 class Lacking:
-    """Why something could not be looked for, as the end of a sentence that begins with its name.
+    """Why something could not be looked for or fitted, as the end of a sentence that begins with its name, `what`.
 
-    `got_by` is the command that measures it, where that depends on what was measured.
+    `got_by` is the command that measures it, where one does. A detector knows its name no more than its suite: both are
+    filled in by who calls it.
     """
 
     reason: str
     got_by: str = ""
-
-
-@dataclass(frozen=True)
-class Lack:
-    """What could not be looked for, or not be fitted, why, and the command that measures it, where one does."""
-
-    what: str
-    reason: str
-    got_by: str = ""
+    what: str = ""
 
     @property
     def text(self) -> str:

@@ -104,7 +104,7 @@ def _leap(curve: Curve, fit: SegmentFit, leap: Switch, reading: Reading) -> Find
     """A jump beside a size that lies on no line, as where too few lie beyond it for a line of their own."""
     how = "less for a longer message" if leap.jump_ns.value < 0 else "more than in proportion to the size"
     what = f"it {_height(leap)}"
-    if not _known(curve, fit, leap, reading) and any(may_be_cache(leap, size) for _, size in reading.caches):
+    if not _known(curve, fit, leap, reading) and _caches_at(leap, reading):
         is_known = leap.jump_ns.high <= _HEIGHT * leap.jump_ns.low  # and it rises little by little
         what = f"by {time_text(leap.jump_ns) if is_known else f'{format_ns(leap.jump_ns.low)} at least'}"
     return _switch(curve, fit, leap, f"{_goes(curve, leap)}, {how}: {what}", (), reading)
@@ -208,13 +208,19 @@ def _seen_together(judgement: Judgement) -> str:
 def _undocumented(switch: Switch, reading: Reading) -> str:
     """A cache that ends there may be what looks like a switch."""
     said = "No documented threshold of this transport is known there"
-    ends = [f"the L{level} cache, {format_bytes(size)}" for level, size in reading.caches if may_be_cache(switch, size)]
+    ends = _caches_at(switch, reading)
     if not ends:
         return f"{said}."
     return f"At about that size ends {' and '.join(ends)}, which may be all there is to it. {said}."
 
 
-def may_be_cache(switch: Switch, cache_bytes: int) -> bool:
+def _caches_at(switch: Switch, reading: Reading) -> list[str]:
+    return [
+        f"the L{level} cache, {format_bytes(size)}" for level, size in reading.caches if _may_be_cache(switch, size)
+    ]
+
+
+def _may_be_cache(switch: Switch, cache_bytes: int) -> bool:
     """Whether a cache may end where the time jumps; what is sent and what is received share it.
 
     It fills little by little: what happens from one size to nearly the same is no cache's doing; nor is a fall, nor

@@ -18,7 +18,7 @@ _MOST_CHARACTERS = 600
 _CONSEQUENCES = re.compile(r"hockney worker: rank \d+: (control: |rendezvous: \d+ of |no end after )")
 _MISSING = "ranks haven't come in time"
 # Of a backtrace, which tells users nothing: `[host:12] [ 1] ./worker(main+0x2) [0x7f2]`, each library in its own way.
-_FRAME = re.compile(r"(\s|\d|\[[^]]*\])*\S+\([\w.@]*\+?0x[0-9a-f]+\)\s*\[0x[0-9a-f]+\]\s*")
+_FRAME = re.compile(r"\([\w.@]*\+?0x[0-9a-f]+\)\s*\[0x[0-9a-f]+\]\s*$")
 _DECORATION = re.compile(r"[-=*+#~_\s|]*$")
 
 _OPENMPI_SIGNAL = re.compile(r"process rank (\d+) with PID \d+ on node \S+ exited on\s+signal (\d+)")
@@ -96,5 +96,5 @@ def reason(said: str) -> str:
 
 
 def _lines(raw: Iterable[str]) -> list[str]:
-    stripped = (line.strip() for line in raw if not _FRAME.fullmatch(line))
+    stripped = (line.strip() for line in raw if not _FRAME.search(line))
     return [line for line in stripped if not _DECORATION.match(line)]

@@ -78,8 +78,9 @@ def launch(job: Job, library: Library | None = None, environment: Mapping[str, s
         if library.recipe.family == "shmem":
             _check_heap(job, environment)
         start = LAUNCHERS[launcher_of(library)]
-        job = replace(job, program=str(library.program), mpi=library.kind, is_wheel=library.is_wheel)
-        return start(replace(job, yields=environment.get(YIELDS)))
+        yields = environment.get(YIELDS)
+        program = str(library.program)
+        return start(replace(job, program=program, mpi=library.kind, is_wheel=library.is_wheel, yields=yields))
     if job.hosts:
         agent = shlex.split(environment.get("HOCKNEY_RSH", ""))
         return LAUNCHERS["ssh"](replace(job, remote_shell=tuple(agent) or job.remote_shell))
