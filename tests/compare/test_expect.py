@@ -432,6 +432,25 @@ def test_sizes_have_units_in_every_line_and_in_the_test_report(tmp_path: Path) -
     assert f"missed: {failure.get('message')}" == done.stdout.splitlines()[0]
 
 
+def test_each_limit_is_a_test_whose_name_no_outcome_and_no_other_table_changes(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "results.db") as opened:
+        add_run(opened, curve(), launches=6)
+
+    def names(*tables: str) -> list[str]:
+        (tmp_path / "expect.toml").write_text("\n".join(tables))
+        call(tmp_path, "check", "--expect", "expect.toml", "last", "--junit", "j.xml")
+        cases = list(ET.parse(tmp_path / "j.xml").getroot().iter("testcase"))
+        assert {case.get("classname") for case in cases} == {"expectations"}
+        return [case.get("name") or "" for case in cases]
+
+    near = 'state = "near"\nlatency = "<= 1 {}"'
+    one, absent = of_8_bytes(near.format("s")), of_8_bytes(near.format("s")).replace("bytes = 8", "bytes = 9")
+    name = "latency: pingpong of 8 B on shm, 2 ranks, near"
+    assert names(one) == names(of_8_bytes(near.format("ns"))) == [name]
+    assert names(absent, one) == ["latency: pingpong of 9 B on shm, 2 ranks, near", name]
+    assert names(one, one) == [f"{name} (the 1st [[expect]])", f"{name} (the 2nd [[expect]])"]
+
+
 def test_command_tells_the_verdict_before_it_writes(tmp_path: Path) -> None:
     with Store.open(tmp_path / "results.db") as opened:
         add_run(opened, curve())

@@ -177,20 +177,24 @@ def layers_between(added: list[tuple[float, float]]) -> list[tuple[int, int, boo
 def test_a_layer_goes_on_through_sizes_that_can_not_tell() -> None:
     sure, unsure, none = (100.0, 20.0), (60.0, 80.0), (0.0, 10.0)
     assert layers_between([sure, unsure, sure, unsure, sure]) == [(8, 128, True)]
-    assert layers_between([unsure, sure]) == [(8, 16, True)]
+    assert layers_between([unsure, sure]) == [(16, 16, True)]  # it says nothing of the size beside it
+    assert layers_between([sure, unsure, sure, unsure]) == [(8, 32, True)]
     # The interval of what is not seen at all doesn't hold what is seen beside it.
     assert layers_between([sure, none, sure]) == [(8, 8, True), (16, 16, False), (32, 32, True)]
-    # One size that tells says nothing of many that don't.
     # Less time and more are no one layer, however near to each other.
     assert layers_between([(60, 50), (-60, 50)]) == [(8, 8, True), (16, 16, True)]
+    # One size that tells says nothing of many that don't.
     assert layers_between([unsure, unsure, sure, unsure, unsure]) == [(8, 16, False), (32, 32, True), (64, 128, False)]
 
 
-def test_a_layer_names_the_sizes_within_that_can_not_tell() -> None:
+def test_a_layer_names_the_sizes_that_can_not_tell() -> None:
     lower, upper = curve(line(1000, 0)), curve(line(1100, 0), transport="mpi@x-1", precision=0.01)
     vague = replace(upper.marks[2], time_ns=near(1080.0, 0.2))
     (layer,) = layers_of(reading(lower, replace(upper, marks=(*upper.marks[:2], vague, *upper.marks[3:5]))))
-    assert layer.sizes_text == "from 8 B to 128 B, but for 32 B, too uncertain there"
+    assert layer.sizes_text == "from 8 B to 128 B (too uncertain to tell at 32 B)"
+    first = replace(upper.marks[0], time_ns=near(1080.0, 0.2))
+    (layer,) = layers_of(reading(lower, replace(upper, marks=(first, upper.marks[1]))))
+    assert layer.sizes_text == "at 16 B (too uncertain to tell at 8 B)"
 
 
 def test_a_small_difference_is_none_though_an_interval_misses_zero() -> None:

@@ -47,7 +47,7 @@ def check_expectations(
     else:
         _print(run_id, judged)
     if junit is not None:  # last, so that nothing keeps the verdict back
-        code = write_junit(junit, f"hockney check --expect {path.name}", [_case(one) for one in judged], code)
+        code = write_junit(junit, f"hockney check --expect {path.name}", _cases(judged), code)
     return code
 
 
@@ -84,11 +84,21 @@ def _judged_json(one: Judged) -> dict[str, Any]:
     return {**asdict(one), "outcome": one.outcome.value, "point": point}
 
 
-def _case(one: Judged) -> Case:
-    sentence = _sentence(one)
-    return Case(
-        one.place,
-        f"{one.what}: {one.point}" if one.point is not None else f"{one.what}: {one.reason}",
-        missed=sentence if one.outcome is Outcome.MISSED else None,
-        undecided=sentence if one.outcome is Outcome.UNDECIDED else None,
-    )
+def _cases(judged: Sequence[Judged]) -> list[Case]:
+    """A test for each limit, whose name neither its outcome nor another table of the file changes.
+
+    Where two tables say the same of the same point, both names have the place.
+    """
+    names = [f"{one.what}: {one.subject}" for one in judged]
+    cases = []
+    for one, name in zip(judged, names, strict=True):
+        sentence = _sentence(one)
+        cases.append(
+            Case(
+                "expectations",
+                name if names.count(name) == 1 else f"{name} ({one.place})",
+                missed=sentence if one.outcome is Outcome.MISSED else None,
+                undecided=sentence if one.outcome is Outcome.UNDECIDED else None,
+            )
+        )
+    return cases

@@ -160,9 +160,14 @@ class Outcome(enum.Enum):
 
 @dataclass(frozen=True)
 class Judged:
-    """One limit at one point. `place` says which table of the file; `reason`, without a figure, why there is none."""
+    """One limit at one point.
+
+    `place` says which table of the file it is from, `subject` what it is for, whatever became of it: "pingpong of 8 B
+    on shm, 2 ranks, near". `reason`, without a figure, says why there is none.
+    """
 
     place: str
+    subject: str
     what: str  # "latency" or "bandwidth"
     limit: float  # ns, or bytes/s
     outcome: Outcome
@@ -184,7 +189,8 @@ def judge(run: Run, expectations: Expectations, catalogue: Catalogue) -> list[Ju
                     found = [series for series in own if _is_meant(series.point, word, ranks, size)]
                     on_ranks = f", {counted(ranks, 'rank')}" if ranks else ""
                     of = f" of {format_bytes(size)}" if catalogue.pattern(one.pattern).sized else ""
-                    lack = f"run {run.id} has no {one.pattern}{of} on {word}{on_ranks}"
+                    meant = f"{one.pattern}{of} on {word}{on_ranks}"
+                    lack = f"run {run.id} has no {meant}"
                     if one.pair_class is not None:
                         lack += f" between ranks of the class '{one.pair_class}'"
                         seen = ", ".join(sorted(filter(None, classes))) or "none"
@@ -194,7 +200,7 @@ def judge(run: Run, expectations: Expectations, catalogue: Catalogue) -> list[Ju
                         for what, limit in _limits(one)
                         for verdict in (
                             [_judged(place, what, limit, one, series, own[series]) for series in found]
-                            or [Judged(place, what, limit, Outcome.UNDECIDED, reason=lack)]
+                            or [Judged(place, _subject(meant, one), what, limit, Outcome.UNDECIDED, reason=lack)]
                         )
                     ]
     return judged
@@ -239,11 +245,17 @@ def _limits(one: Expectation) -> Iterable[tuple[str, float]]:
             yield what, limit
 
 
+def _subject(meant: str, one: Expectation) -> str:
+    narrower = (one.state.name if one.state else None, one.pair_class)
+    return ", ".join(filter(None, (meant, *narrower)))
+
+
 def _judged(place: str, what: str, limit: float, one: Expectation, series: Series, launches: Collection[int]) -> Judged:
     """The worst of the figures of these launches that count decides; among equals the one of the first state."""
+    subject = _subject(str(series.point), one)
     if series.status in NOT_MEASURED:
         reason = f"{series.status.value}: {series.reason or 'no reason is known'}"
-        return Judged(place, what, limit, Outcome.UNDECIDED, series.point, reason=reason)
+        return Judged(place, subject, what, limit, Outcome.UNDECIDED, series.point, reason=reason)
     seen = [
         figure
         for figure in _figures(series, launches)
@@ -254,7 +266,7 @@ def _judged(place: str, what: str, limit: float, one: Expectation, series: Serie
         where = "any one state" if one.state is None else f"the state {one.state.name}"
         of = "" if one.pair_class is None else f" between ranks of the class '{one.pair_class}'"
         reason = f"there were too few visits{of} in {where} of the machine for an interval"
-        return Judged(place, what, limit, Outcome.UNDECIDED, series.point, reason=reason)
+        return Judged(place, subject, what, limit, Outcome.UNDECIDED, series.point, reason=reason)
     outcomes = [(_outcome(what, limit, figure), figure) for figure in figures]
     order = (Outcome.MISSED, Outcome.UNDECIDED, Outcome.MET)
     outcome, figure = min(outcomes, key=lambda pair: order.index(pair[0]))
@@ -262,7 +274,7 @@ def _judged(place: str, what: str, limit: float, one: Expectation, series: Serie
     over = next((thin for thin in seen if thin.low_ns is None and not _keeps(what, limit, thin)), None)
     if outcome is Outcome.MET and over is not None:
         outcome, figure, unsure = Outcome.UNDECIDED, over, _THIN
-    return Judged(place, what, limit, outcome, series.point, figure, unsure)
+    return Judged(place, subject, what, limit, outcome, series.point, figure, unsure)
 
 
 def _figures(series: Series, launches: Collection[int]) -> list[Figure]:

@@ -30,8 +30,8 @@ class Layer:
     """What a transport adds to the half round trip of the one below it (or to the floor), in one state.
 
     `floor_ns` is the floor in the very visits of the upper one, where that is what it stands on. It holds for the
-    sizes from `first_bytes` to `last_bytes` but for `unsure_bytes`, too uncertain to tell what is added from nothing;
-    the interval encloses those of all others. `is_seen` says whether there is a difference.
+    sizes from `first_bytes` to `last_bytes`, whose intervals its own encloses. Those of `unsure_bytes`, among or beside
+    them, are too uncertain to tell what is added from nothing. `is_seen` says whether there is a difference.
     """
 
     upper: str
@@ -68,11 +68,11 @@ class Layer:
 
     @property
     def sizes_text(self) -> str:
+        unsure = ", ".join(map(format_bytes, self.unsure_bytes))
+        remark = f" (too uncertain to tell at {unsure})" if unsure else ""
         if self.first_bytes == self.last_bytes:
-            return f"at {format_bytes(self.first_bytes)}"
-        unsure = " and ".join(map(format_bytes, self.unsure_bytes))
-        but = f", but for {unsure}, too uncertain there" if unsure else ""
-        return f"from {format_bytes(self.first_bytes)} to {format_bytes(self.last_bytes)}{but}"
+            return f"at {format_bytes(self.first_bytes)}{remark}"
+        return f"from {format_bytes(self.first_bytes)} to {format_bytes(self.last_bytes)}{remark}"
 
 
 def layers_below(transport: str, layers: Sequence[tuple[str, str]] = _LAYERS) -> list[str]:
@@ -175,7 +175,8 @@ def _split(upper: Curve, lower: Curve, range_: list[_Added]) -> Iterator[Layer]:
 
 def _layer(upper: str, lower: str, state: str, range_: Sequence[_Added]) -> Layer:
     told = [one for one in range_ if one.is_told]
-    over_all = of_all([one.time_ns for one in told or range_])
+    meant = told or range_
+    over_all = of_all([one.time_ns for one in meant])
     return Layer(
         upper,
         lower,
@@ -183,8 +184,8 @@ def _layer(upper: str, lower: str, state: str, range_: Sequence[_Added]) -> Laye
         added_ns=over_all.value,
         low_ns=over_all.low,
         high_ns=over_all.high,
-        first_bytes=range_[0].bytes,
-        last_bytes=range_[-1].bytes,
+        first_bytes=meant[0].bytes,
+        last_bytes=meant[-1].bytes,
         is_seen=bool(told),
         unsure_bytes=tuple(one.bytes for one in range_ if told and not one.is_told),
     )
