@@ -87,6 +87,14 @@ def test_variables_that_the_run_had_are_named_where_they_are_not_set_now(monkeyp
     assert more_launches(1, info, 6).startswith("measure run 1 anew: `UCX_RNDV_THRESH=1024 hockney run")
 
 
+def test_variables_that_came_since_are_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    facts = {"environment": {"UCX_TLS": "self,posix"}}
+    for name, value in (("UCX_TLS", "tcp"), ("OMPI_MCA_btl", "self,tcp"), ("LD_LIBRARY_PATH", "/x"), ("OTHER", "1")):
+        monkeypatch.setenv(name, value)
+    assert again.as_then(facts) == "env -u OMPI_MCA_btl UCX_TLS=self,posix "
+    assert again.as_then({}) == ""  # a run that doesn't say what it had
+
+
 @pytest.mark.parametrize(("then", "before"), [("0", "taskset -c 0 "), ("0-3", ""), ("8-9", ""), (None, "")])
 def test_fewer_cpus_that_the_run_had_are_given_to_it_again(
     then: str | None, before: str, monkeypatch: pytest.MonkeyPatch

@@ -76,7 +76,7 @@ def check_shown_again(path: Path, sheet: dict[str, Any]) -> None:
     for row in sheet["rows"]:
         assert re.search(rf"^{re.escape(row['transport'])} +{re.escape(row['state'])} ", first, re.MULTILINE)
     for layer in sheet["layers"]:
-        assert re.search(rf"^  {re.escape(layer['upper'])}(:| adds| saves) ", rest, re.MULTILINE)
+        assert re.search(rf"^  {re.escape(layer['upper'])}(:| adds| saves| lies) ", rest, re.MULTILINE)
     assert "pingpong on shm, 2 ranks" in subprocess.check_output(command("show", store=path), text=True)
 
 

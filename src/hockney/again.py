@@ -16,7 +16,6 @@ LAUNCHES = 6
 """How many a run should have: its intervals are then over launches, and a comparison can decide."""
 
 _REPLACED = {"--launches", "--time", "--store", "--label", "-l"}  # options of a stored command, each with a value
-_PLACE = ("LD_LIBRARY_PATH", "OMP_NUM_THREADS")  # variables of a place, not of a measurement
 
 
 def more_launches(run: int, info: RunInfo, launches: int, *, but: str = "") -> str:
@@ -54,17 +53,17 @@ def going_on(run: int, facts: Mapping[str, Any]) -> str:
 def as_then(facts: Mapping[str, Any]) -> str:
     """What goes before a command so that it measures with the variables and the CPUs of the run, typed here and now.
 
-    `UCX_RNDV_THRESH=1024 taskset -c 0 `; empty where nothing lacks. What is set now and was not then stays set.
+    `UCX_RNDV_THRESH=1024 taskset -c 0 `, `env -u UCX_TLS `; empty where all is as it was.
     """
-    from hockney.machine import usable_cpus  # 20 ms, for what few commands print
+    from hockney.machine import library_settings, usable_cpus  # 20 ms, for what few commands print
     from hockney.machine.files import parse_cpus
 
-    stored: Mapping[str, str] = facts.get("environment") or {}
-    words = [
-        f"{name}={shlex.quote(value)}"
-        for name, value in stored.items()
-        if name not in _PLACE and os.environ.get(name) != value
-    ]
+    then: Mapping[str, str] = facts.get("environment") or {}
+    settings = library_settings(then), library_settings(os.environ)
+    words = [f"{name}={shlex.quote(value)}" for name, value in settings[0].items() if os.environ.get(name) != value]
+    since = [f"-u {name}" for name in settings[1] if name not in then] if "environment" in facts else []
+    if since:
+        words[:0] = ["env", *since]
     cpus: str = (facts.get("limits") or {}).get("usable_cpus") or ""
     is_here = facts.get("hostname") == socket.gethostname()  # another machine's CPUs are no guide
     if is_here and cpus and set(parse_cpus(cpus)) < set(usable_cpus()):

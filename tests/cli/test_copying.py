@@ -28,6 +28,7 @@ COMMAND = re.compile("`hockney ([^`]*)`")
             "`UCX_TLS='a b' OMPI_MCA_btl=self,tcp taskset -c 0-3 hockney run ring`",
             "`UCX_TLS='a b' OMPI_MCA_btl=self,tcp taskset -c 0-3 hockney run ring --store 'my runs.db'`",
         ),
+        ("`env -u A -u B C=1 hockney show`", "`env -u A -u B C=1 hockney show --store 'my runs.db'`"),
         ("`A='it'\"'\"'s' hockney show`", "`A='it'\"'\"'s' hockney show --store 'my runs.db'`"),
         ("`hockney compare 1 2 --store other.db` does", "`hockney compare 1 2 --store other.db` does"),
         ("`hockney doctor`, `--all`, hockney show", "`hockney doctor`, `--all`, hockney show"),

@@ -11,9 +11,9 @@ from contextvars import ContextVar
 
 named_store: ContextVar[str | None] = ContextVar("named_store", default=None)  # as --store has it
 
-# Before it may stand variables and a place: `OMPI_MCA_btl=self,tcp taskset -c 0 hockney run …`.
+# Before it may stand variables and a place: `env -u UCX_TLS OMPI_MCA_btl=self,tcp taskset -c 0 hockney run …`.
 _READS_A_STORE = re.compile(
-    r"""`(?:\w+=(?:'[^'`\n]*'|\\?"[^"`\n]*"|[^\s'"`])* |taskset -c \S+ )*hockney """
+    r"""`(?:env (?:-u \w+ )+)?(?:\w+=(?:'[^'`\n]*'|\\?"[^"`\n]*"|[^\s'"`])* |taskset -c \S+ )*hockney """
     r"(?:run|show|explain|compare|check|export|runs|quick)\b[^`\n]*(?=`)"
 )
 

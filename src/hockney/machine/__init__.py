@@ -6,7 +6,7 @@ take; `warnings_before()` puts what is wrong into sentences with a remedy.
 
 from hockney.machine.activity import Moment, StealMeter, observe
 from hockney.machine.advice import warnings_before
-from hockney.machine.facts import another_machine, facts
+from hockney.machine.facts import another_machine, facts, library_settings
 from hockney.machine.placement import can_pin, choose_cpus, usable_cpus
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "can_pin",
     "choose_cpus",
     "facts",
+    "library_settings",
     "observe",
     "usable_cpus",
     "warnings_before",

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from hockney.machine.activity import Moment, observe
+from hockney.machine.facts import library_settings
 from hockney.machine.files import parse_cpus
 from hockney.machine.placement import choose_cpus
 from hockney.machine.topology import Topology
@@ -221,7 +222,7 @@ def _surroundings(facts: dict[str, Any]) -> Iterator[Warning_]:
 
 
 def _environment(facts: dict[str, Any]) -> Iterator[Warning_]:
-    names = [name for name in _get(facts, "environment") or {} if name not in ("LD_LIBRARY_PATH", "OMP_NUM_THREADS")]
+    names = list(library_settings(_get(facts, "environment") or {}))
     if names:
         yield Warning_(
             "environment",

@@ -27,6 +27,7 @@ _VARIABLES = (
     "FI_", "GLIBC_TUNABLES", "GOMP_", "HYDRA_", "I_MPI_", "KMP_", "LD_LIBRARY_PATH", "LD_PRELOAD", "MALLOC_", "MPICH_",
     "MPIR_CVAR_", "MV2_", "OMPI_", "OMP_", "PMIX_MCA_", "PRTE_MCA_", "PSM2_", "PSM3_", "UCX_",
 )  # fmt: skip
+_OF_A_PLACE = ("LD_LIBRARY_PATH", "OMP_NUM_THREADS")  # they say nothing of a measurement
 
 
 def facts(root: Path = ROOT, environment: Mapping[str, str] = os.environ) -> dict[str, Any]:
@@ -351,6 +352,11 @@ def _ask(argv: list[str]) -> str | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     return (done.stdout.strip() or None) if done.returncode == 0 else None
+
+
+def library_settings(environment: Mapping[str, str]) -> dict[str, str]:
+    """Those variables, of an environment or of stored facts, that make libraries measure something else."""
+    return {name: value for name, value in _environment(environment).items() if name not in _OF_A_PLACE}
 
 
 def _environment(environment: Mapping[str, str]) -> dict[str, str]:
