@@ -182,10 +182,13 @@ def test_results_for_a_closed_standard_output_are_an_error(tmp_path: Path, fille
 
 
 def test_ctrl_c_is_a_sentence(tmp_path: Path) -> None:
-    """Doctor watches for seconds; it is stopped as soon as its process reads commands of this program."""
+    """Doctor is stopped while it asks a program that says nothing, so that its process surely reads what it is sent."""
+    silent = tmp_path / "lstopo-no-graphics"
+    silent.write_text("#!/bin/sh\nexec sleep 600\n")
+    silent.chmod(0o755)
     process = subprocess.Popen(
         command_line("doctor"),
-        env=environment(tmp_path),
+        env=environment(tmp_path, PATH=f"{tmp_path}{os.pathsep}{os.environ['PATH']}"),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -178,9 +178,12 @@ def test_a_label_goes_to_the_newest_run_and_that_is_said(cli: Cli, tmp_path: Pat
         assert [store.find_run(name) for name in ("monday", "monday~1")] == [2, 1]
 
 
-def test_what_fails_alike_is_said_once_with_its_sizes_and_that_nothing_was_measured(cli: Cli) -> None:
-    words = ("run", "pingpong", "-t", "tcp", "--hosts", "no.such.host.invalid,other", "--bytes", "8,64,1K")
-    ended = cli(*words, "--launches", "2")
+def test_what_fails_alike_is_said_once_with_its_sizes_and_that_nothing_was_measured(cli: Cli, tmp_path: Path) -> None:
+    shell = tmp_path / "no-way-there"
+    shell.write_text("#!/bin/sh\necho 'no way there' >&2\nexit 255\n")
+    shell.chmod(0o755)
+    words = ("run", "pingpong", "-t", "tcp", "--hosts", "one,other", "--bytes", "8,64,1K")
+    ended = cli(*words, "--launches", "2", HOCKNEY_RSH=str(shell))
     assert ended.returncode == 3
     (failed,) = [line for line in sentences(ended.stderr) if line.startswith("failed: ")]
     assert failed.startswith("failed: pingpong of 8 B, 64 B, 1 KiB on tcp, 2 ranks: ")

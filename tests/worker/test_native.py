@@ -28,7 +28,7 @@ THREAD = Recipe(flags=("-g", "-fsanitize=thread"))
 
 
 def converse(
-    worker: Path, commands: list[str], *arguments: str, env: dict[str, str] | None = None, limit_s: float = 60
+    worker: Path, commands: list[str], *arguments: str, env: dict[str, str] | None = None, limit_s: float = 180
 ) -> tuple[list[dict[str, Any]], subprocess.CompletedProcess[str]]:
     """What a person would do: type lines, read answers."""
     done = subprocess.run(
@@ -45,7 +45,7 @@ def converse(
 
 
 def measure(pattern: str, size: int, **keys: object) -> str:
-    words = {"batch": 3, "samples": 4, "timeout_s": 30, **keys}
+    words = {"batch": 3, "samples": 4, "timeout_s": 120, **keys}
     return f"measure pattern={pattern} bytes={size} " + " ".join(f"{key}={value}" for key, value in words.items())
 
 
