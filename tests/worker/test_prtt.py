@@ -87,6 +87,9 @@ def test_loggp_from_four_times_of_each_size(where: str | Mpi) -> None:
         session.hello()
         trips = round_trips(session, SIZES, median)
         session.close()
+    for row in trips:  # nobody is quicker than what it waits for
+        assert row.one_delayed_ns >= DELAY_NS
+        assert row.spaced_ns >= MESSAGES * DELAY_NS
     found = fit_loggp(trips)
     if isinstance(found, NoFit):
         assert any(row.one_ns > row.delay_ns for row in trips), found.reason
