@@ -38,6 +38,7 @@ def told(
     statuses: Sequence[PointStatus] = (),
     plan: Mapping[str, Any] = MappingProxyType({}),
     detector: str = "protocol switches",
+    facts: Mapping[str, Any] = FACTS,
     **launched: Any,
 ) -> list[Finding]:
     """What a detector says of a run of these visits, of a job that was `launched` so.
@@ -46,7 +47,7 @@ def told(
     """
     points = list(dict.fromkeys(visit.point for visit in visits))
     with Store.open(path) as store:
-        run = store.create_run(make_info(plan=dict(plan), facts=FACTS), points)
+        run = store.create_run(make_info(plan=dict(plan), facts=dict(facts)), points)
         launch = store.add_launch(run, make_launch(transport="mpi", **launched))
         store.write_round(run, [replace(visit, launch_id=launch) for visit in visits])
         for point, status in zip(points, statuses, strict=False):

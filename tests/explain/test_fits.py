@@ -186,3 +186,19 @@ def test_loggp_is_printed_by_segment(capsys: pytest.CaptureFixture[str]) -> None
         assert cell in row
     _print_loggp(())
     assert capsys.readouterr().out == ""
+
+
+def test_four_sizes_on_both_sides_of_a_switch_are_no_line() -> None:
+    """Any three of four may lie on one, here all but 8 KiB: that is as well the first of another protocol."""
+
+    def time_ns(size: int) -> float:
+        return 100 + size / 12.3 if size <= 4040 else 1500 + size / 16.7
+
+    made = reading(curve(time_ns, sizes=(8, 1024, 8192, 65536)))
+    lines, without = lines_of(made)
+    assert (lines, list(off_lines_of(made))) == ((), [])
+    assert without == {
+        "pingpong on shm": "too few sizes: the one at 8 KiB lies on no line with three others, which may be a switch"
+    }
+    straight, _ = lines_of(reading(curve(line(100, 1 / 15), sizes=(8, 1024, 8192, 65536))))
+    assert len(straight) == 1

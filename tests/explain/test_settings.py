@@ -53,6 +53,11 @@ def test_what_a_variable_sets(transport: str, variable: str, value: str, first_b
     assert not list(unreadable(transport, with_variables(**{variable: value})))
 
 
+def test_a_variable_that_is_the_name_of_its_size_is_named_once() -> None:
+    (own,) = [one for one in thresholds_of(MPICH, with_variables(**{CELL: "16384"})) if one.set is not None]
+    assert own.text.startswith(f"{CELL}, which this run had set to 16384; 8 KiB by default: ")
+
+
 def test_a_size_that_another_variable_sets_is_named_by_that_one_alone() -> None:
     def told(**variables: str) -> str:
         (own,) = [one for one in thresholds_of(ucx, with_variables(**variables), library) if one.source]
@@ -61,7 +66,8 @@ def test_a_size_that_another_variable_sets_is_named_by_that_one_alone() -> None:
     ucx, library, both = "mpi@mpich-4.0.2", "MPICH 4.0.2 (ch4:ucx)", "UCX_POSIX_SEG_SIZE, UCX_SYSV_SEG_SIZE"
     what = "what UCX copies through shared memory in one piece: from there on a message is announced first"
     unless = "unless UCX_RNDV_THRESH is more"
-    assert told(UCX_RNDV_THRESH="1024") == f"UCX_RNDV_THRESH, which this run had set to 1024: {what}"
+    announced = "from there on a message is announced first"
+    assert told(UCX_RNDV_THRESH="1024") == f"UCX_RNDV_THRESH, which this run had set to 1024: {announced}"
     own = "which this run had set to 4096 (UCX_SYSV_SEG_SIZE)"
     assert told(UCX_SYSV_SEG_SIZE="4096") == f"{both}, {own}; 8,256 B by default: {what}, {unless}"
     assert told() == f"{both}, 8,256 B by default: {what}, {unless}"

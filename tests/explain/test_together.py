@@ -141,6 +141,41 @@ def test_a_small_jump_from_one_byte_to_the_next_is_told_though_a_line_passes_bot
     assert "more than in proportion to the size" in jump.sentence
 
 
+def test_a_second_jump_behind_a_few_sizes_that_lie_on_no_line_is_told_too(tmp_path: Path) -> None:
+    """As of MPICH 5 told to copy at once from 16 KiB on: two sizes lie between its two switches."""
+
+    def time_ns(point: Point) -> float:
+        start_ns = 800 if point.bytes <= 4096 else 1850 if point.bytes < 16384 else 2500
+        return start_ns + point.bytes * (0.06 if point.bytes >= 16384 else 0.03)
+
+    sizes = [512, 1024, 2048, 4096, 8192, 12288, 16384, 32768, 65536]
+    jumps = told(tmp_path / "r.db", rounds_of(Machine(time_ns, noise=0.003), pingpongs(sizes), range(12)))
+    assert sorted(one.sizes_bytes for one in jumps) == [(4096, 8192), (12288, 16384)]
+
+
+def test_no_line_that_misses_its_sizes_hides_the_jump_between_them(tmp_path: Path) -> None:
+    """As of Open MPI over TCP: a size below the jump and two above it come out as one line, steeper than the times."""
+    high_ns = {24576: 7350.0, 32768: 11_800.0, 65536: 21_200.0}
+
+    def machine(at_32k_ns: float) -> Machine:
+        times_ns = {**high_ns, 32768: at_32k_ns}
+        return Machine(lambda point: times_ns.get(point.bytes, 6050 + 0.055 * point.bytes), noise=0.003)
+
+    points = pingpongs([3072, 4096, 6144, 8192, 12288, 16384, *high_ns])
+    visits = [*rounds_of(machine(11_800), points, range(8)), *rounds_of(machine(10_500), points, range(8, 12))]
+    (jump,) = told(tmp_path / "r.db", visits)
+    assert jump.sizes_bytes == (24576, 32768)
+
+
+@pytest.mark.parametrize(("transport", "is_named"), [("shm", True), ("tcp", False), ("unix", False)])
+def test_an_inner_cache_is_no_cause_where_the_kernel_copies(tmp_path: Path, transport: str, is_named: bool) -> None:
+    machine = Machine(lambda point: straight(point) + (5000 if point.bytes == 16384 else 0), noise=0.003)
+    visits = rounds_of(machine, pingpongs([*(8 << n for n in range(10)), 16384], transport), range(12))
+    caches = [{"level": level, "kind": "unified", "size_bytes": size} for level, size in ((2, 8192), (3, 1 << 20))]
+    (rise,) = told(tmp_path / "r.db", visits, facts={"topology": {"caches": caches}})
+    assert ("ends the L2 cache, 8 KiB" in rise.sentence) is is_named
+
+
 CLOSE = [*(1024 << n for n in range(6)), 36000, 39600]  # the last two a tenth apart, as closely as --refine looks
 
 

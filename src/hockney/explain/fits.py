@@ -81,13 +81,12 @@ def lines_of(reading: Reading) -> tuple[tuple[Line, ...], dict[str, str]]:
     for one in _curves(reading):
         curve = one.curve
         fit = segments_of(curve)
-        told = [_line(one, fit, each) for each in fit.segments if _tells(each)] if isinstance(fit, SegmentFit) else []
+        told = [_line(one, fit, each) for each in _told(fit)] if isinstance(fit, SegmentFit) else []
         lines.extend(told)
         if told:
             fitted.add((*curve.place, curve.pattern, one.pair_class))
         elif (*curve.place, curve.pattern, one.pair_class) not in fitted:
-            reason = fit.reason if isinstance(fit, NoFit) else "its times scatter so much that they tell no line"
-            without.setdefault(f"{curve.name} on {curve.transport}", reason)
+            without.setdefault(f"{curve.name} on {curve.transport}", _why_none(fit))
     return tuple(lines), without
 
 
@@ -115,6 +114,19 @@ def _curves(reading: Reading) -> list[ClassCurve]:
     others = [curve for curve in (*shapes, *beside) if (curve.place, curve.pattern) not in classed]
     found = [*reading.by_class, *(ClassCurve(curve, "", 0) for curve in others)]
     return sorted((one for one in found if is_fitted(one.curve)), key=order)
+
+
+def _told(fit: SegmentFit) -> list[Segment]:
+    return [segment for segment in fit.segments if _tells(segment) and not fit.is_ambiguous(segment)]
+
+
+def _why_none(fit: SegmentFit | NoFit) -> str:
+    if isinstance(fit, NoFit):
+        return fit.reason
+    if any(fit.is_ambiguous(segment) for segment in fit.segments if _tells(segment)):
+        off = tuple(fit.sizes_bytes[at] for at in fit.outliers)
+        return f"too few sizes: the one {sizes_text(off)} lies on no line with three others, which may be a switch"
+    return "its times scatter so much that they tell no line"
 
 
 def _tells(segment: Segment) -> bool:
@@ -147,7 +159,7 @@ def off_lines_of(reading: Reading) -> Iterator[OffLine]:
     """The sizes that no line of their curve explains, where it has lines: too few on their side of a jump, or odd."""
     for one in _curves(reading):
         curve, fit = one.curve, segments_of(one.curve)
-        for at in fit.outliers if isinstance(fit, SegmentFit) else ():
+        for at in fit.outliers if isinstance(fit, SegmentFit) and _told(fit) else ():
             mark = curve.marks[at]
             yield OffLine(
                 curve.transport, curve.name, curve.ranks, one.pair_class, curve.state, mark.bytes, mark.time_ns

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from hockney.again import as_then
+from hockney.carriers import by_sockets
 from hockney.explain.blips import blips_of
 from hockney.explain.curve import Curve, Reading, finding_about
 from hockney.explain.finding import (
@@ -30,6 +31,7 @@ _SIZES_MIN = 6
 _BEND = 0.25
 _HEIGHT = 3.0  # a jump that is not known to such a factor has no height
 _SLOWEST_BYTES_PER_NS = 2.0  # at which a processor of today reads the slowest of its memory: 2 GB/s
+_OF_KERNEL = ("pipe", "unix", "tcp", "udp", "pvm")
 _CLOSE = 1.125  # such neighbours' own documented sizes may be a jump's: what a library adds to a message is not known
 _DOCUMENTED = 2  # a documented size says what a switch is if its place is known to such a factor
 
@@ -104,7 +106,7 @@ def _leap(curve: Curve, fit: SegmentFit, leap: Switch, reading: Reading) -> Find
     """A jump beside a size that lies on no line, as where too few lie beyond it for a line of their own."""
     how = "less for a longer message" if leap.jump_ns.value < 0 else "more than in proportion to the size"
     what = f"it {_height(leap)}"
-    if not _known(curve, fit, leap, reading) and _caches_at(leap, reading):
+    if not _known(curve, fit, leap, reading) and _caches_at(curve, leap, reading):
         is_known = leap.jump_ns.high <= _HEIGHT * leap.jump_ns.low  # and it rises little by little
         what = f"by {time_text(leap.jump_ns) if is_known else f'{format_ns(leap.jump_ns.low)} at least'}"
     return _switch(curve, fit, leap, f"{_goes(curve, leap)}, {how}: {what}", (), reading)
@@ -141,7 +143,7 @@ def _switch(
         "protocol switch" if known or not documented_of(curve, reading) else "jump",
         sentence=(
             f"Between {format_two_sizes(switch.below_bytes, switch.above_bytes)} {jump}. "
-            f"{_documented(known, switch) or _undocumented(switch, reading)}{in_vain}"
+            f"{_documented(known, switch) or _undocumented(curve, switch, reading)}{in_vain}"
         ),
         effect=_least(switch),
         sizes_bytes=(switch.below_bytes, switch.above_bytes),
@@ -205,19 +207,29 @@ def _seen_together(judgement: Judgement) -> str:
     return f"{both} it {_height(judged)}: the rest is what the machine changed by in between"
 
 
-def _undocumented(switch: Switch, reading: Reading) -> str:
+def _undocumented(curve: Curve, switch: Switch, reading: Reading) -> str:
     """A cache that ends there may be what looks like a switch."""
     said = "No documented threshold of this transport is known there"
-    ends = _caches_at(switch, reading)
+    ends = _caches_at(curve, switch, reading)
     if not ends:
         return f"{said}."
     return f"At about that size ends {' and '.join(ends)}, which may be all there is to it. {said}."
 
 
-def _caches_at(switch: Switch, reading: Reading) -> list[str]:
+def _caches_at(curve: Curve, switch: Switch, reading: Reading) -> list[str]:
+    """A kernel's copying goes through the inner caches in any case: nothing that shows ends with those."""
+    last = max((level for level, _ in reading.caches), default=0)
     return [
-        f"the L{level} cache, {format_bytes(size)}" for level, size in reading.caches if _may_be_cache(switch, size)
+        f"the L{level} cache, {format_bytes(size)}"
+        for level, size in reading.caches
+        if (level == last or not _is_copied_by_kernel(curve, reading)) and _may_be_cache(switch, size)
     ]
+
+
+def _is_copied_by_kernel(curve: Curve, reading: Reading) -> bool:
+    kind = curve.transport.partition(":")[0].partition("@")[0]
+    library = reading.libraries.get(curve.transport, "")
+    return kind in _OF_KERNEL or by_sockets(library, reading.facts.get("environment")) is True
 
 
 def _may_be_cache(switch: Switch, cache_bytes: int) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any
 
@@ -35,14 +35,14 @@ class Setting:
 class Threshold:
     """A documented size, or what the run had `set` in its place; `see` is where to learn more.
 
-    `default_bytes` is the documented one. `first_bytes` is the shortest message that is sent in the other way.
-    `is_of_machine` says that the size was read from the machine, where other sizes are the library's defaults;
-    `is_of_build`, that only some builds have or use it and it is not known whether this is one. `unless` is what would
-    rule in its place, "" for nothing.
+    `default_bytes` is the documented one, None where another variable rules in its place. `first_bytes` is the shortest
+    message that is sent in the other way. `is_of_machine` says that the size was read from the machine, where other
+    sizes are the library's defaults; `is_of_build`, that only some builds have or use it and it is not known whether
+    this is one. `unless` is what would rule in its place, "" for nothing.
     """
 
     name: str
-    default_bytes: int
+    default_bytes: int | None
     first_bytes: int
     is_of_machine: bool
     is_of_build: bool
@@ -62,16 +62,16 @@ class Threshold:
 
     @property
     def text(self) -> str:
-        if self.set is not None and not any(name in self.set.variable for name in self.name.split(", ")):
-            # Another variable rules: neither what it overrules nor that it might is of use.
-            return f"{self.set.variable}, which this run had set to {self.set.value}: {self.meaning} (see {self.see})"
-        is_own = self.source.startswith("docs/")  # hockney's, which nobody can set
-        whose = " here" if self.is_of_machine else "" if is_own else " by default"
-        size = f"{format_bytes(self.default_bytes)}{whose}"
+        sizes = []
         if self.set is not None:
-            size = f"which this run had set to {self.set.value} ({self.set.variable}); {size}"
+            by = "" if self.set.variable == self.name else f" ({self.set.variable})"
+            sizes.append(f"which this run had set to {self.set.value}{by}")
+        if self.default_bytes is not None:
+            is_own = self.source.startswith("docs/")  # hockney's, which nobody can set
+            whose = " here" if self.is_of_machine else "" if is_own else " by default"
+            sizes.append(f"{format_bytes(self.default_bytes)}{whose}")
         unless = f", unless {self.unless}" if self.unless else ""
-        return f"{self.name}, {size}: {self.meaning}{unless} (see {self.see})"
+        return f"{self.name}, {'; '.join(sizes)}: {self.meaning}{unless} (see {self.see})"
 
 
 def thresholds_of(
@@ -89,19 +89,21 @@ def thresholds_of(
         size_bytes = default_bytes if setting is None else setting.bytes
         device = row.get("device")
         is_of_build = device is not None and split_library(library)[1] is None
-        if default_bytes and size_bytes:
-            yield Threshold(
-                name=row["name"],
-                default_bytes=default_bytes,
-                first_bytes=size_bytes - row.get("header_bytes", 0) + (row["changes"] == "longer"),
-                is_of_machine="fact" in row,
-                is_of_build=is_of_build,
-                meaning=f"with {device}, {row['meaning']}" if is_of_build else row["meaning"],
-                see=_see(row, launcher),
-                source=row["source"],
-                set=setting,
-                unless=row.get("unless", ""),
-            )
+        if not default_bytes or not size_bytes:
+            continue
+        told = Threshold(
+            name=row["name"],
+            default_bytes=default_bytes,
+            first_bytes=size_bytes - row.get("header_bytes", 0) + (row["changes"] == "longer"),
+            is_of_machine="fact" in row,
+            is_of_build=is_of_build,
+            meaning=f"with {device}, {row['meaning']}" if is_of_build else row["meaning"],
+            see=_see(row, launcher),
+            source=row["source"],
+            set=setting,
+            unless=row.get("unless", ""),
+        )
+        yield told if setting is None else _ruled(told, row, setting)
 
 
 def unreadable(transport: str, facts: Mapping[str, Any], library: str = "") -> Iterator[tuple[str, Setting]]:
@@ -133,6 +135,16 @@ def _setting(row: Mapping[str, Any], facts: Mapping[str, Any]) -> Setting | None
         if value is not None and (variable, value.lower()) != _NOT_SET:
             return Setting(variable, value, _bytes_of(variable, value))
     return None
+
+
+def _ruled(threshold: Threshold, row: Mapping[str, Any], setting: Setting) -> Threshold:
+    """What is told where another variable rules: neither what it overrules, nor that it might."""
+    source = row.get("rulers", {}).get(setting.variable)
+    if source is None:
+        return threshold
+    name, build = setting.variable, f"with {row['device']}, " if threshold.is_of_build else ""
+    meaning = f"{build}from there on a message is announced first"
+    return replace(threshold, name=name, default_bytes=None, meaning=meaning, see=source, source=source, unless="")
 
 
 def _bytes_of(variable: str, value: str) -> int | None:

@@ -56,11 +56,15 @@ def leaps(curve: Curve, fit: SegmentFit) -> list[list[Switch]]:
     """Where no line leads from one size to the next, and none of the fit's switches lies: the lines leave that out.
 
     Rises between neighbours of neighbours are one change of which no one place is known, so they stand together; but
-    for one whose own place is.
+    for one whose own place is. Within a switch of the fit that is what it is judged by, and the steps beside that.
     """
+    judgements = [judge(curve, fit, number) for number in range(len(fit.switches))]
+    judged = [one.switch for one in judgements if one is not None and one.switch is not None]
     runs: list[list[Switch]] = []
     for lower, upper in pairwise(curve.marks):
-        if any(one.below_bytes <= lower.bytes and upper.bytes <= one.above_bytes for one in fit.switches):
+        around = [one for one in fit.switches if one.below_bytes <= lower.bytes and upper.bytes <= one.above_bytes]
+        own = [one for switch in around for one in judged if _lies_in(one, switch)]
+        if around and (not own or any(_touches(one, lower.bytes, upper.bytes) for one in own)):
             continue
         line = _line_of(fit, lower.bytes, upper.bytes)
         leap = _leap(lower, upper, line)
@@ -71,6 +75,14 @@ def leaps(curve: Curve, fit: SegmentFit) -> list[list[Switch]]:
         else:
             runs.append([leap])
     return runs
+
+
+def _lies_in(inner: Switch, switch: Switch) -> bool:
+    return switch.below_bytes <= inner.below_bytes and inner.above_bytes <= switch.above_bytes
+
+
+def _touches(switch: Switch, lower_bytes: int, upper_bytes: int) -> bool:
+    return switch.below_bytes <= upper_bytes and lower_bytes <= switch.above_bytes
 
 
 def _line_of(fit: SegmentFit, lower_bytes: int, upper_bytes: int) -> Segment | None:
@@ -133,11 +145,11 @@ def _leap(lower: Mark, upper: Mark, line: Segment | None = None) -> Switch | Non
 
     A line with a start-up does neither, so none is needed to tell it. What the bytes between them cost is not known
     then: of a fall nothing is taken off for it, of a rise anything up to the proportion. Where both lie on a `line`
-    that would begin below zero, it rises by more than that.
+    that would begin below zero, it rises by more than that; but not where the line misses its own sizes by a jump.
     """
     ratio, _ = ratio_in_rounds(lower, upper)
     proportion = upper.bytes / lower.bytes if lower.bytes else math.inf
-    if line is not None and line.time_ns(lower.bytes) > 0:
+    if line is not None and line.relative_rms <= JUMP and line.time_ns(lower.bytes) > 0:
         proportion = max(proportion, line.time_ns(upper.bytes) / line.time_ns(lower.bytes))
     if ratio is None or not (ratio.high <= 1 - JUMP or ratio.low >= (1 + JUMP) * proportion):
         return None

@@ -210,13 +210,14 @@ def _best(rates: Mapping[int, Value], pattern: str, streams: Iterable[Point]) ->
 def _last_line(curve: Mapping[int, Value], measured_bytes: Collection[int]) -> Segment | None:
     """The straight segment of the longest messages; None where this state lacks one of them, or a size in between.
 
-    A line that bridges sizes whose times are not known in this state may bridge a switch, too.
+    A line that bridges sizes whose times are not known in this state, or lie off it, may bridge a switch, too.
     """
     fit = fit_segments([*curve], [time.value for time in curve.values()], [relative(time) for time in curve.values()])
     if not isinstance(fit, SegmentFit):
         return None
     line = fit.segments[-1]
-    return line if all(size in curve for size in measured_bytes if size >= line.first_bytes) else None
+    is_whole = all(size in curve for size in measured_bytes if size >= line.first_bytes)
+    return line if is_whole and not fit.is_ambiguous(line) else None
 
 
 def _value(figure: Figure) -> Value | None:
