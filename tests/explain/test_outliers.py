@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
@@ -94,6 +95,25 @@ def test_a_tick_that_two_cpus_have_at_different_moments() -> None:
     random = np.random.default_rng(2)
     (slow,) = told(visits(random, ticking(random, (4e6, 0), (4e6, 7e5)), count=400))
     assert "of every 4.00 ms" in slow.sentence
+
+
+def test_ticks_of_two_cpus_half_a_period_apart_are_those_of_the_kernel_where_its_own_are_known() -> None:
+    random = np.random.default_rng(2)
+    of = read(visits(random, ticking(random, (4e6, 0), (4e6, 2e6)), count=400))
+    (slow,) = found(OUTLIERS, of)
+    assert "at one moment of every 2.00 ms, where" in slow.sentence
+    assert "the kernel's own, if its CONFIG_HZ says so" in (slow.remedy or "")
+    (slow,) = found(OUTLIERS, replace(of, facts={"os": {"tick_hz": 250}}))
+    assert "at 2 moments of every 4.00 ms, where" in slow.sentence
+    assert re.match(r"The kernel's tick makes some \d+ of them, 250 times a second", slow.remedy or "")
+
+
+def test_another_timer_is_not_taken_for_the_kernels() -> None:
+    random = np.random.default_rng(2)
+    of = read(visits(random, ticking(random, (1e6, 3e5)), count=400))
+    (slow,) = found(OUTLIERS, replace(of, facts={"os": {"tick_hz": 300}}))
+    assert "at one moment of every 1.00 ms, where" in slow.sentence
+    assert "and not the kernel's tick, which comes 300 times a second" in (slow.remedy or "")
 
 
 def test_a_machine_has_one_tick() -> None:
@@ -273,6 +293,6 @@ def test_samples_without_outliers() -> None:
 
 @pytest.mark.parametrize(("on", "of", "is_most"), [(184, 4185, False), (253, 363, True)])
 def test_no_more_outliers_than_come_with_the_tick_are_said_to_be_a_timers(on: int, of: int, is_most: bool) -> None:
-    told = _timer(_Tick(4e6, on, of, by_chance=9.0, log_chance=-100.0))
+    told = _timer(_Tick(4e6, 1, on, of, by_chance=9.0, log_chance=-100.0), hz=None)
     assert told.startswith(f"A timer makes some {on - 9} of them: ")
     assert ("What the others come from is not known." in told) is not is_most

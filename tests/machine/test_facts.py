@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import gzip
 import json
 import os
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -53,6 +55,17 @@ def test_facts_of_a_machine_that_tells_nothing(tmp_path: Path) -> None:
     assert facts["network"].pop("interfaces") == []
     assert set(facts["network"].values()) == {None}
     assert machine.warnings_before(facts, ranks=1, moment=Moment(0.3)) == []
+
+
+def test_how_often_the_kernels_tick_comes(tmp_path: Path) -> None:
+    text = "# CONFIG_HZ_100 is not set\nCONFIG_HZ_250=y\nCONFIG_HZ={}\n"
+    assert machine.facts(tmp_path, {})["os"]["tick_hz"] is None
+    grow(tmp_path, {"proc/config.gz": "no gzip"})
+    assert machine.facts(tmp_path, {})["os"]["tick_hz"] is None
+    (tmp_path / "proc/config.gz").write_bytes(gzip.compress(text.format(250).encode()))
+    assert machine.facts(tmp_path, {})["os"]["tick_hz"] == 250
+    grow(tmp_path, {f"boot/config-{platform.release()}": text.format(1000)})
+    assert machine.facts(tmp_path, {})["os"]["tick_hz"] == 1000
 
 
 def test_interfaces_of_hardware_buffers_and_the_board(tmp_path: Path) -> None:

@@ -31,10 +31,21 @@ _KNOWN_MIN = 50  # a rate from so many is known to a third
 _TOLERANCE = 1.1  # what a machine does varies, and transports are not measured at the same moments
 _TICKS_NS = (1_000_000, 2_000_000, 3_333_333, 4_000_000, 10_000_000)  # Linux: 1,000, 500, 300, 250, 100 a second
 _MOMENT_NS = 1e5  # what a tick sets going comes so soon, and a sample's length is within
+_MOMENTS_MAX = 4  # of a period: each CPU may have its own, and so may those of a host below this machine
+_SAME = 1e-3  # of a period: 300 a second are rounded
+_NEARLY = 0.8
 _CHANCE = 1e-3  # that a tick is none, all of them tried
-_TIMER = (
+_ANY_TIMER = (
     "A timer makes some {count:,} of them: the kernel's own, if its CONFIG_HZ says so many a second (one that has "
     "`nohz_full` can keep it from a CPU), or another program's: `hockney doctor` says what runs."
+)
+_KERNELS = (
+    "The kernel's tick makes some {count:,} of them, {hz} times a second on each CPU that works (its CONFIG_HZ; one that "
+    "has `nohz_full` can keep it from a CPU)."
+)
+_PROGRAMS = (
+    "A timer makes some {count:,} of them, and not the kernel's tick, which comes {hz} times a second: `hockney doctor` "
+    "says what runs."
 )
 _OTHERS = " What the others come from is not known."
 
@@ -102,13 +113,26 @@ def _typical(values_ns: FloatArray) -> Estimate:
 
 @dataclass(frozen=True)
 class _Tick:
-    """So many of these disturbances lie at one moment of a period, and so many would by chance."""
+    """So many of these disturbances lie at so many moments of a period, and so many would by chance."""
 
     period_ns: float
+    moments: int
     on: int
     of: int
     by_chance: float
     log_chance: float
+
+    @property
+    def beyond_chance(self) -> float:
+        return self.on - self.by_chance
+
+    @property
+    def is_sure(self) -> bool:
+        return self.log_chance <= math.log(_CHANCE)
+
+    def is_kernels(self, hz: int) -> bool:
+        """Whether it is as long as that of a kernel that ticks so often in a second."""
+        return abs(self.period_ns * hz / 1e9 - 1) < _SAME
 
 
 def outliers(reading: Reading) -> Found:
@@ -125,9 +149,12 @@ def outliers(reading: Reading) -> Found:
     if not by_transport:
         return Lacking("needs samples")
     seen = [_seen(transport, visits) for transport, visits in by_transport.items()]
+    hz = (reading.facts.get("os") or {}).get("tick_hz")
     # A machine has one tick: the one that some transport shows the most surely.
     ticks = [
-        tick for one in seen if one.slow_at_ns.size and (tick := _tick(one.slow_at_ns, one.sampled_at_ns, _TICKS_NS))
+        tick
+        for one in seen
+        if one.slow_at_ns.size and (tick := _tick(one.slow_at_ns, one.sampled_at_ns, _TICKS_NS, hz))
     ]
     ticks_ns = [tick.period_ns for tick in sorted(ticks, key=lambda tick: tick.log_chance)[:1]]
     alike = _alike(seen)
@@ -135,10 +162,10 @@ def outliers(reading: Reading) -> Found:
         alike = []
     of_machine = {one.seen.transport: one.length_ns for one in alike}
     load = next((one for one in reading.warnings if one.kind == "load"), None)
-    own = [_of_transport(one, of_machine.get(one.transport, math.inf), ticks_ns) for one in seen]
+    own = [_of_transport(one, of_machine.get(one.transport, math.inf), ticks_ns, hz) for one in seen]
     found = [one for one in own if one is not None]
     if alike:
-        found.append(_of_machine(alike, ticks_ns, everywhere=len(alike) == len(seen)))
+        found.append(_of_machine(alike, ticks_ns, hz, everywhere=len(alike) == len(seen)))
     return found if load is None else [replace(one, remedy=f"{load.cause} {load.remedy}") for one in found]
 
 
@@ -204,7 +231,7 @@ def _holds(known: Estimate, value: float) -> bool:
     return known.low / _TOLERANCE <= value <= known.high * _TOLERANCE
 
 
-def _of_transport(seen: _Seen, up_to_ns: float, ticks_ns: Sequence[float]) -> Finding | None:
+def _of_transport(seen: _Seen, up_to_ns: float, ticks_ns: Sequence[float], hz: int | None) -> Finding | None:
     """Its own outliers, but for longer ones that are the machine's; None where they are too few to speak of.
 
     The machine's may be shorter, too: so beside them only such are told as take more of the time than the longer ones.
@@ -224,10 +251,11 @@ def _of_transport(seen: _Seen, up_to_ns: float, ticks_ns: Sequence[float]) -> Fi
         seen.slow_at_ns[seen.slow_excess_ns <= up_to_ns],
         seen.sampled_at_ns,
         ticks_ns,
+        hz,
     )
 
 
-def _of_machine(alike: Sequence[_Above], ticks_ns: Sequence[float], everywhere: bool) -> Finding:
+def _of_machine(alike: Sequence[_Above], ticks_ns: Sequence[float], hz: int | None, everywhere: bool) -> Finding:
     import numpy as np
 
     names = ", ".join(one.seen.transport for one in alike)
@@ -250,6 +278,7 @@ def _of_machine(alike: Sequence[_Above], ticks_ns: Sequence[float], everywhere: 
         np.concatenate([one.seen.slow_at_ns[one.seen.slow_excess_ns > length_ns] for one in alike]),
         np.concatenate([one.seen.sampled_at_ns for one in alike]),
         ticks_ns,
+        hz,
     )
 
 
@@ -269,16 +298,20 @@ def _finding(
     slow_at_ns: FloatArray,
     sampled_at_ns: FloatArray,
     ticks_ns: Sequence[float],
+    hz: int | None,
 ) -> Finding:
-    """With the tick that they come with, of those; effect is their part of the time of all samples."""
-    tick = _tick(slow_at_ns, sampled_at_ns, ticks_ns) if slow_at_ns.size and ticks_ns else None
+    """With the tick that they come with, of those; effect is their part of the time of all samples.
+
+    `hz` is how often in a second the kernel's own comes, None where that is not known.
+    """
+    tick = _tick(slow_at_ns, sampled_at_ns, ticks_ns, hz) if slow_at_ns.size and ticks_ns else None
     when = "No tick of a kernel, every 1 to 10 ms, can be seen in when they come."
     if not sampled_at_ns.size:
         when = "When they came is not stored with this run, so no tick of a kernel was looked for."
     elif tick is not None:
         when = (
-            f"Of {tick.of:,} disturbances {tick.on:,} come at one moment of every {format_ns(tick.period_ns)}, "
-            f"where {tick.by_chance:,.0f} would by chance."
+            f"Of {tick.of:,} disturbances {tick.on:,} come at {_moments_text(tick.moments)} of every "
+            f"{format_ns(tick.period_ns)}, where {tick.by_chance:,.0f} would by chance."
         )
     period = [Evidence("period", Estimate(tick.period_ns, tick.period_ns, tick.period_ns), "ns")] if tick else []
     return Finding(
@@ -287,37 +320,68 @@ def _finding(
         sentence=f"{what} {when}",
         effect=effect,
         evidence=(*evidence, *period),
-        remedy=_timer(tick) if tick else None,
+        remedy=_timer(tick, hz) if tick else None,
     )
 
 
-def _timer(tick: _Tick) -> str:
-    count = round(tick.on - tick.by_chance)
-    return _TIMER.format(count=count) + (_OTHERS if 2 * count < tick.of else "")
+def _moments_text(moments: int) -> str:
+    return "one moment" if moments == 1 else f"{moments} moments"
 
 
-def _tick(slow_at_ns: FloatArray, sampled_at_ns: FloatArray, ticks_ns: Sequence[float]) -> _Tick | None:
-    """The tick at one moment of which disturbances lie more often than by chance.
+def _timer(tick: _Tick, hz: int | None) -> str:
+    count = round(tick.beyond_chance)
+    whose = _ANY_TIMER if hz is None else _KERNELS if tick.is_kernels(hz) else _PROGRAMS
+    return whose.format(count=count, hz=hz) + (_OTHERS if 2 * count < tick.of else "")
 
-    A multiple of it shares them out among several moments, and a fraction of it has more of them by chance: so the
-    surest is the tick itself.
+
+def _tick(slow_at_ns: FloatArray, sampled_at_ns: FloatArray, ticks_ns: Sequence[float], hz: int | None) -> _Tick | None:
+    """The tick at whose moments disturbances lie more often than by chance.
+
+    A multiple of it shares them out among more moments, and a fraction of it has more of them by chance: so the surest
+    is the tick itself. But two CPUs whose ticks lie half of a period apart look like one with a tick twice as often: so
+    where the kernel's own is known, no other is told that makes hardly more of them.
     """
+    tries = [_folded(slow_at_ns, sampled_at_ns, period_ns, len(ticks_ns)) for period_ns in ticks_ns]
+    tick = min(tries, key=lambda one: one.log_chance)
+    kernels = next((one for one in tries if hz is not None and one.is_kernels(hz) and one.is_sure), tick)
+    if kernels.beyond_chance >= _NEARLY * tick.beyond_chance:
+        tick = kernels
+    return tick if tick.is_sure else None
+
+
+def _folded(slow_at_ns: FloatArray, sampled_at_ns: FloatArray, period_ns: float, periods: int) -> _Tick:
+    """The moment of a period with most disturbances, and further ones of which each is no chance among the rest."""
+    left_ns = slow_at_ns % period_ns
+    moments, on, part = 0, 0, 0.0
+    while moments < _MOMENTS_MAX and left_ns.size:
+        begin_ns, count = _densest(left_ns, period_ns)
+        share = _share_of(sampled_at_ns, begin_ns, period_ns)
+        # Each moment that was tried begins with one of them.
+        chance = _log_chance(count - 1, left_ns.size - 1, min(1.0, share / (1 - part))) + math.log(left_ns.size)
+        if moments and (chance > math.log(_CHANCE) or part + share >= 1):
+            break
+        moments, on, part = moments + 1, on + count, part + share
+        left_ns = left_ns[(left_ns - begin_ns) % period_ns > _MOMENT_NS]
+    of = slow_at_ns.size
+    log_chance = _log_chance(on - moments, of - moments, part) + math.log(periods) + moments * math.log(of)
+    return _Tick(period_ns, moments, on, of, part * of, log_chance)
+
+
+def _densest(phases_ns: FloatArray, period_ns: float) -> tuple[float, int]:
+    """Where the moment of a period begins that holds the most of these, and how many that are."""
     import numpy as np
 
-    tries = []
-    for period_ns in ticks_ns:
-        phases_ns = np.sort(slow_at_ns % period_ns)
-        ends = np.searchsorted(np.append(phases_ns, phases_ns + period_ns), phases_ns + _MOMENT_NS, side="right")
-        counts = ends - np.arange(len(phases_ns))
-        begin_ns = phases_ns[counts.argmax()]
-        sampled = float(np.mean((sampled_at_ns - begin_ns) % period_ns <= _MOMENT_NS))
-        part = max(_MOMENT_NS / period_ns, sampled)
-        on, of = int(counts.max()), len(phases_ns)
-        # Each moment that was tried begins with one of them.
-        log_chance = _log_chance(on - 1, of - 1, part) + math.log(len(ticks_ns) * of)
-        tries.append(_Tick(period_ns, on, of, part * of, log_chance))
-    tick = min(tries, key=lambda one: one.log_chance)
-    return tick if tick.log_chance <= math.log(_CHANCE) else None
+    phases_ns = np.sort(phases_ns)
+    ends = np.searchsorted(np.append(phases_ns, phases_ns + period_ns), phases_ns + _MOMENT_NS, side="right")
+    counts = ends - np.arange(len(phases_ns))
+    return float(phases_ns[counts.argmax()]), int(counts.max())
+
+
+def _share_of(sampled_at_ns: FloatArray, begin_ns: float, period_ns: float) -> float:
+    """How many would lie in a moment by chance: as if they came evenly, or as samples lie there."""
+    import numpy as np
+
+    return max(_MOMENT_NS / period_ns, float(np.mean((sampled_at_ns - begin_ns) % period_ns <= _MOMENT_NS)))
 
 
 def _log_chance(on: int, of: int, part: float) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import gzip
 import hmac
 import os
 import platform
@@ -96,7 +98,21 @@ def _os(root: Path) -> dict[str, Any]:
         line.split("=", 1) for line in (read_text(root / "etc/os-release") or "").splitlines() if "=" in line
     )
     name = release.get("PRETTY_NAME", "").strip("\"'") or (f"macOS {platform.mac_ver()[0]}" if _is_mac() else None)
-    return {"name": name, "kernel": f"{platform.system()} {platform.release()}", "architecture": platform.machine()}
+    return {
+        "name": name,
+        "kernel": f"{platform.system()} {platform.release()}",
+        "tick_hz": _tick_hz(root),
+        "architecture": platform.machine(),
+    }
+
+
+def _tick_hz(root: Path) -> int | None:
+    """How often in a second the kernel's tick comes on a CPU that works; None where its configuration can't be read."""
+    config = read_text(root / f"boot/config-{platform.release()}") or ""
+    with contextlib.suppress(OSError, EOFError):
+        config = config or gzip.decompress((root / "proc/config.gz").read_bytes()).decode("utf-8", "replace")
+    found = re.search(r"^CONFIG_HZ=(\d+)$", config, re.MULTILINE)
+    return int(found[1]) if found else None
 
 
 def _is_mac() -> bool:
