@@ -109,6 +109,18 @@ def test_links_between_pages_lead_somewhere() -> None:
             assert (folder / target).exists(), f"{name} links to {target}"
 
 
+def _anchors(page: str) -> set[str]:
+    """Of a page's headings, as they are linked to."""
+    titles = re.findall(r"^#+ (.*)", page, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def test_links_to_headings_lead_to_one() -> None:
+    for name, text in PAGES.items():
+        for target, heading in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", text):
+            assert heading in _anchors(PAGES[Path(target).name or name]), f"{name} links to {target}#{heading}"
+
+
 def test_command_lines_in_the_documents_are_understood() -> None:
     """Every `./hockney run …` of the pages is parsed as far as its words; sizes are those that units.py reads."""
     from hockney.cli.run import run

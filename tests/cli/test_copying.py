@@ -11,7 +11,7 @@ import pytest
 from tests.cli.support import Cli
 
 from hockney.cli import run
-from hockney.cli.copying import copyable, named_store
+from hockney.cli.copying import commands_in, copyable, named_store
 
 COMMAND = re.compile("`hockney ([^`]*)`")
 
@@ -42,6 +42,16 @@ def test_only_commands_that_read_a_results_file_are_given_one_and_only_once(text
         assert copyable(text) == said
         assert copyable(said) == said
         assert json.loads(copyable(json.dumps([text], indent=2), in_json=True)) == [said]
+    finally:
+        named_store.reset(reset)
+
+
+def test_commands_are_taken_out_of_words_as_they_are_typed() -> None:
+    words = "measure run 1 anew: `A='b c' taskset -c 0 hockney run ring`, with `nohz_full`; `hockney doctor` says more"
+    assert commands_in(words, None, words) == ["A='b c' taskset -c 0 hockney run ring", "hockney doctor"]
+    reset = named_store.set("my runs.db")
+    try:
+        assert commands_in("`hockney show 3`") == ["hockney show 3 --store 'my runs.db'"]
     finally:
         named_store.reset(reset)
 

@@ -405,7 +405,8 @@ def test_command_measures_and_judges(tmp_path: Path) -> None:
     again = call(tmp_path, "check", "--expect", "expect.toml", "last", "--json")
     assert again.returncode == 1
     document = json.loads(again.stdout)
-    assert [limit["outcome"] for limit in document["limits"]] == ["met", "missed"]
+    limits = [(limit["outcome"], limit["limit_ns"], limit["limit_bytes_per_s"]) for limit in document["limits"]]
+    assert limits == [("met", 1e9, None), ("missed", 1.0, None)]
 
 
 def test_command_on_a_run_without_the_points(tmp_path: Path) -> None:

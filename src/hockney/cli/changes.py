@@ -8,6 +8,7 @@ from dataclasses import asdict
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from typing import TYPE_CHECKING, Any
 
+from hockney.cli.copying import commands_in
 from hockney.stats import CONFIDENCE
 from hockney.units import format_bytes
 
@@ -223,6 +224,7 @@ def comparison_json(found: Comparison) -> dict[str, Any]:
         "only_base": [point_json(point) for point in found.only_base],
         "only_new": [point_json(point) for point in found.only_new],
         "remedies": found.remedies,
+        "commands": commands_in(*found.remedies),
         "drifting": found.drifting,
     }
 

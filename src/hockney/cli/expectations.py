@@ -80,8 +80,16 @@ def _value(one: Judged) -> str:
 
 
 def _judged_json(one: Judged) -> dict[str, Any]:
-    point = None if one.point is None else point_json(one.point)
-    return {**asdict(one), "outcome": one.outcome.value, "point": point}
+    """Of the two limits the one that it is of, for their units differ."""
+    document = asdict(one)
+    limit = document.pop("limit")
+    return {
+        **document,
+        "outcome": one.outcome.value,
+        "point": None if one.point is None else point_json(one.point),
+        "limit_ns": limit if one.what == "latency" else None,
+        "limit_bytes_per_s": limit if one.what == "bandwidth" else None,
+    }
 
 
 def _cases(judged: Sequence[Judged]) -> list[Case]:

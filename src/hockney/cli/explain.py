@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from hockney.cli import complete, render
 from hockney.cli.common import command
+from hockney.cli.copying import commands_in
 from hockney.cli.render import Column
 from hockney.errors import UsageError, unknown
 from hockney.units import counted, format_bytes, format_ns, format_rate
@@ -50,9 +51,19 @@ def explain(
         raise UsageError("explain takes a run or a machine of the archive (--machine NAME): give one of them, not both")
     found = _of_machine(machine) if machine is not None else _of_run(reference, store)
     if as_json:
-        render.print_json("explain", asdict(found))
+        render.print_json("explain", explanation_json(found))
     else:
         _print(found, everything=everything, lacking=lacking)
+
+
+def explanation_json(found: Explanation) -> dict[str, Any]:
+    """All that is said; what advises in words has its commands beside it."""
+    document = asdict(found)
+    for finding in document["findings"]:
+        finding["commands"] = commands_in(finding["remedy"])
+    for lacking in document["lacking"]:
+        lacking["commands"] = commands_in(lacking["got_by"])
+    return document
 
 
 def _of_run(reference: str | None, store: Path | None) -> Explanation:

@@ -1,0 +1,348 @@
+"""docs/json.md is what `--json` prints: every key stands on the page with its type, and the page has no other."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.builders import make_info, make_point
+from tests.cli.support import FACTS, fill
+from tests.compare.made import add_run, curve, slower
+from tests.compare.slowed import plan
+from tests.report.runs import Made, options, store_run
+
+import hockney.check
+from hockney.check import Checked
+from hockney.checkup import Checkup, FloorSeen, Measured
+from hockney.cli import run
+from hockney.cli.explain import explanation_json
+from hockney.compare import Verdict, compare_runs
+from hockney.compare.expect import Outcome
+from hockney.explain import Evidence, Explanation, Finding, Lacking, Layer, Line, OffLine, Parameters
+from hockney.fit import Estimate, LogGP
+from hockney.machine import facts
+from hockney.machine.activity import Moment, Program
+from hockney.model import Point, PointStatus, RunStatus, Warning_
+from hockney.store import Store
+from hockney.worker.catalogue import Missing
+
+PAGE = (Path(__file__).parents[1] / "docs" / "json.md").read_text(encoding="utf-8")
+
+Documents = list[dict[str, Any]]
+Read = Callable[..., dict[str, Any]]
+
+# ---- the page -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Row:
+    """A key of the page: its path without brackets, its type, and all that is said of it."""
+
+    key: str
+    type: str
+    says: str
+
+
+def anchor(title: str) -> str:
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+
+
+def read_page() -> dict[str, list[Row]]:
+    """The rows of tables of keys, by the anchor of the heading above them."""
+    sections: dict[str, list[Row]] = {}
+    name, is_keys = "", False
+    for line in PAGE.splitlines():
+        if line.startswith("#"):
+            name = anchor(line.lstrip("# "))
+        if not line.startswith("|"):
+            is_keys = False
+            continue
+        cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+        if cells[0].startswith("key"):
+            is_keys = True
+        elif is_keys and not cells[0].startswith("---"):
+            keys = re.findall(r"`([^`]+)`", cells[0])
+            sections.setdefault(name, []).extend(Row(key.replace("[]", ""), *cells[1:]) for key in keys)
+    return sections
+
+
+SECTIONS = read_page()
+EVERY = anchor("What `--json` prints")
+
+
+def rows_of(*sections: str) -> dict[str, Row]:
+    """What stands in these sections and, where they link to a part, in that, by whole path."""
+    found: dict[str, Row] = {}
+    for row in itertools.chain.from_iterable(SECTIONS[section] for section in sections):
+        found[row.key] = row
+        part = re.search(r"\[\w+\]\(#([\w-]+)\)", row.type)
+        if part and not row.type.startswith("map"):
+            found.update({f"{row.key}.{key}": below for key, below in rows_of(part[1]).items()})
+    return found
+
+
+# Each kind of value with the words that its type begins with.
+TYPES: dict[type, tuple[str, ...]] = {
+    str: ("text",),
+    bool: ("true or false",),
+    int: ("integer", "number"),
+    float: ("number",),
+    dict: ("object", "map", "["),
+    list: ("list",),
+}
+
+
+def walked(value: Any, rows: dict[str, Row], path: str = "") -> Iterator[tuple[str, Any]]:
+    """Every key of a document with its value, by its path; lists are passed through, maps not."""
+    if isinstance(value, dict):
+        for key, below in value.items():
+            whole = f"{path}.{key}" if path else key
+            yield whole, below
+            row = rows.get(whole)
+            if row is None or not row.type.startswith("map"):
+                yield from walked(below, rows, whole)
+    elif isinstance(value, list):
+        for below in value:
+            if below is None:
+                yield path, None
+            yield from walked(below, rows, path)
+
+
+def check_page(documents: Documents, *sections: str, lacking: tuple[str, ...] = ()) -> None:
+    """All keys of the documents stand in these sections with their types, and no other does, but for those named.
+
+    What the page calls absent may lack; so may what stands below a list that is empty here.
+    """
+    rows = rows_of(EVERY, *sections)
+    seen: dict[str, list[Any]] = {}
+    for path, value in itertools.chain.from_iterable(walked(document, rows) for document in documents):
+        seen.setdefault(path, []).append(value)
+    assert [path for path in seen if path not in rows] == [], f"keys that {sections} of docs/json.md lack"
+    for path, values in seen.items():
+        row = rows[path]
+        is_nullable = "null" in row.says
+        assert is_nullable or None not in values, f"docs/json.md does not say what null means in {path}"
+        for value in values:
+            assert value is None or row.type.startswith(TYPES[type(value)]), f"{path}: {row.type} is {value!r}"
+    unseen = [path for path, row in rows.items() if path not in seen and "absent" not in row.says]
+    assert [path for path in unseen if not path.startswith(lacking or ("\0",))] == [], "no document has these"
+
+
+# ---- the documents --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def read(capsys: pytest.CaptureFixture[str]) -> Read:
+    """Calls `hockney … --json`; gives the document."""
+
+    def call(*arguments: object, code: int = 0) -> dict[str, Any]:
+        capsys.readouterr()
+        assert run([*map(str, arguments), "--json"]) == code
+        found: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return found
+
+    return call
+
+
+def compared(path: Path) -> list[tuple[int, int]]:
+    """Runs of which something is slower, undecided, apart, in one alone, disturbed, drifting and otherwise."""
+    sizes = [2**n for n in range(3, 17)]
+    times = {point: ns + (2000 if point.bytes > 2048 else 0) for point, ns in curve("tcp", sizes).items()}
+    told: dict[str, Any] = {"facts": {"sleeping": ["tcp"], "hostname": "a"}, "suite": "pingpong"}
+    told |= {"command": "hockney run pingpong", "plan": plan("tcp").as_json()}
+    other = make_point(8, "unix")
+    with Store.open(path) as store:
+        base = add_run(store, times | {other: 1000.0}, scatter=0.003, launches=6, label="base", **told)
+        changed = {**told, "facts": {"sleeping": ["tcp"]}, "version": "0.0.9"}
+        moved = slower(times, 1.25, 64, 512) | {make_point(8): 1.0}
+        new = add_run(store, moved, scatter=0.003, launches=6, seed=2, **changed)
+        store.add_warning(new, Warning_("load", "machine", "Other programs kept 1.0 CPUs busy.", "Stop them."))
+        few = [add_run(store, slower(curve(), by, 8, 64), launches=2, **told) for by in (1.0, 16.0)]
+        far = add_run(store, curve(), launches=6, floor_ns=180.0, **told)
+    return [(base, new), (few[0], few[1]), (few[0], far)]
+
+
+def test_compare(tmp_path: Path, read: Read) -> None:
+    path = tmp_path / "r.db"
+    pairs = compared(path)
+    documents = [read("compare", *pairs[0], "--store", path)]
+    documents += [read("compare", *pair, "--store", path, code=3) for pair in pairs[1:]]
+    check_page(documents, "compare")
+    shifts = [one["shift"] for document in documents for one in document["series"]]
+    assert None in shifts
+    assert any(shift and shift["low"] is None for shift in shifts)
+    assert any(commands := [document["commands"] for document in documents])
+    assert all(f"--store {path}" in command for command in itertools.chain(*commands))
+    assert read("compare", *pairs[0], "--store", path, "--margin", "5%")["margin"] == 1.05
+
+
+def test_check_against_a_baseline(tmp_path: Path, read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "r.db"
+    documents = []
+    for base, new in compared(path)[:2]:
+        with Store.open(path) as store:
+            found = compare_runs(store, base, new, margin=1.0 + 1e-9)
+        checked = Checked(new, found, 3)
+        monkeypatch.setattr(hockney.check, "check", lambda *_, checked=checked, **__: checked)
+        documents.append(
+            read("check", "--baseline", base, "--store", path, code=1 if found.counts[Verdict.SLOWER] else 3)
+        )
+    check_page(documents, "check---baseline", "compare")
+
+
+def test_check_of_what_is_expected(tmp_path: Path, read: Read) -> None:
+    path, expectations = tmp_path / "r.db", tmp_path / "expect.toml"
+    with Store.open(path) as store:
+        add_run(store, curve())
+    table = '[[expect]]\npattern = "pingpong"\ntransports = "shm"\n'
+    limits = ('latency = "<= 1 s"', 'latency = "<= 1 ns"', 'bandwidth = ">= 1 B/s"', 'latency = "<= 1 s"\nbytes = 9')
+    expectations.write_text("\n".join(table + limit for limit in limits))
+    found = read("check", "--expect", expectations, "last", "--store", path, code=1)
+    check_page([found], "check---expect")
+    assert [one["outcome"] for one in found["limits"]] == ["met", "missed", "met", "undecided"]
+
+
+def test_explain(tmp_path: Path, read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What no made-up run has all of is made up itself."""
+    one = Estimate(2.0, 1.0, 3.0)
+    where = ("shm", "pingpong", 2, "one core", "near")
+    loggp = LogGP(8, 64, one, one, one, one, one, one, (8, 64), {"send": (0.1, 0.2)}, 0.1)
+    finding = Finding("bend", "shm", "It bends.", 0.1, evidence=(Evidence("jump", one, "ns"),), remedy="`hockney list`")
+    everything = Explanation(
+        "run 1",
+        (finding, Finding("jump", "shm", "It jumps.", 0.1)),
+        (
+            Line(*where, 8, 64, 2, one, one, one, 0.1, (8, 64), (0.1, 0.2)),
+            Line(*where, 8, 64, 2, None, None, None, 0.1),
+        ),
+        (Parameters(*where, loggp),),
+        (Layer("tcp", "unix", "near", 1.0, 0.5, 2.0, 8, 64, True, (16,)),),
+        (Lacking("needs more", "`hockney run loggp`", "LogGP"),),
+        ("A note.",),
+        (OffLine(*where, 16, one),),
+    )
+    document: dict[str, Any] = json.loads(json.dumps(explanation_json(everything)))
+    assert document["findings"][0]["commands"] == ["hockney list"]
+    assert document["lacking"][0]["commands"] == ["hockney run loggp"]
+    path = tmp_path / "r.db"
+    fill(path)
+    real = [read("explain", "--machine", name) for name in ("gpmimd", "scali", "t3d", "ancor")]
+    real.append(read("explain", "last", "--store", path))
+    check_page([document, *real], "explain")
+    kinds = set(re.findall(r"`([^`]+)`", PAGE.partition("### Kinds of findings")[2].partition("\n## ")[0]))
+    assert {one["kind"] for document in real for one in document["findings"]} <= kinds
+    units = next(row.says for row in SECTIONS["explain"] if row.key == "findings.evidence.unit")
+    found = {figure["unit"] for one in real for finding in one["findings"] for figure in finding["evidence"]}
+    assert all(f"`{unit}`" in units for unit in found if unit)
+
+
+def test_show(tmp_path: Path, read: Read) -> None:
+    fill(tmp_path / "r.db")
+    check_page([read("show", number, "--store", tmp_path / "r.db") for number in (1, 2)], "show-run-and-quick")
+
+
+def test_run_says_more_than_show(tmp_path: Path, read: Read) -> None:
+    """The page marks what it has more, and so does the test of `show`, which would miss it."""
+    found = read("run", "pingpong", "-t", "shm", "--bytes", "8", "--time", "0.2s", "--store", tmp_path / "r.db")
+    shown = read("show", "--store", tmp_path / "r.db")
+    assert set(found) - set(shown) == {"run", "store", "failed_points", "missing"}
+    check_page([found], "show-run-and-quick", lacking=("missing.", "warnings."))
+    assert all(
+        "absent in `show`" in row.says
+        for row in SECTIONS["show-run-and-quick"]
+        if row.key.partition(".")[0] in set(found) - set(shown)
+    )
+
+
+def pingpong(transport: str, size: int, time_ns: float, ranks: int = 2, **given: object) -> Made:
+    return Made(Point(transport, "pingpong", ranks, size, options(**given)), time_ns, divisor=2, bytes_per_rep=2 * size)
+
+
+def test_tables(tmp_path: Path, read: Read) -> None:
+    sheet, classic, pairs = (tmp_path / name for name in ("sheet.db", "classic.db", "pairs.db"))
+    times = [pingpong("shm", size, 100 + size / 10) for size in (8, 64, 1024, 8192, 65536, 1 << 20)]
+    best = [
+        Made(Point("shm", pattern, 2, 65536, options(window=16)), 6000, divisor=16, bytes_per_rep=16 * 65536)
+        for pattern in ("oneway", "twoway")
+    ]
+    failed = replace(pingpong("tcp", 8, 0), failed="rank 1 hung")
+    harness = pingpong("null", 8, 2.0)
+    store_run(sheet, "quick", [*times, *best, Made(Point("shm", "barrier", 2, 0), 90), harness, failed])
+    store_run(classic, "atlas", [Made(Point("shm", "oneway", 2, 4), 660)])
+    every = [
+        pingpong("mpi", 8, 1300.0 if {a, b} == {1, 3} else 1000.0, 4, source=a, target=b)
+        for a, b in itertools.permutations(range(4), 2)
+    ]
+    few = [replace(one, visits=2) if one.time_ns > 1000 else one for one in every]
+    store_run(pairs, "allpairs", every)
+    store_run(pairs, "allpairs", few)
+    for part, path, numbers in (
+        ("data-sheet", sheet, "1"),
+        ("classic-reports", classic, "1"),
+        ("matrix-of-pairs", pairs, "12"),
+    ):
+        documents = [read("show", number, "--tables", "--store", path) for number in numbers]
+        check_page(documents, "show-run-and-quick", part, lacking=("warnings.",))
+
+
+def test_runs(tmp_path: Path, read: Read) -> None:
+    fill(tmp_path / "r.db")
+    with Store.open(tmp_path / "r.db") as store:
+        store.create_run(make_info(facts=FACTS), [make_point()])
+    documents = [
+        read("runs", "--store", tmp_path / "r.db"),
+        read("runs", "--label", 1, "x", "--store", tmp_path / "r.db"),
+    ]
+    check_page(documents, "runs")
+
+
+def test_list(read: Read) -> None:
+    """What is ready differs from machine to machine."""
+    kinds = ("launchers.", "transports.", "suites.")
+    check_page([read("list"), read("list", "matrix"), read("list", "transports")], "list", lacking=kinds)
+
+
+def test_doctor(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The facts are this machine's, which may have neither caches nor interfaces that are known."""
+    warning = Warning_("floor", "machine", "It moves.", "Wait.")
+    missing = (Missing("pvm", "PVM is not here", "install it"),)
+    moment = Moment(0.5, 0.1, 1.5, (Program("cc", 12, 1.5),))
+    measured = Measured(
+        (FloorSeen("near", 30.0, 0.9), FloorSeen("mixed", None, 0.1)), 29.0, 31.0, 20.0, True, (0, 1), 2.0
+    )
+    nothing = Checkup(facts(), Moment(0.5), Measured(why="no worker"), (), ())
+    documents = []
+    for found in (Checkup(facts(), moment, measured, (warning,), missing), nothing):
+        monkeypatch.setattr("hockney.checkup.check_up", lambda found=found: found)
+        documents.append(read("doctor"))
+    lacking = ("facts.topology.caches.", "facts.topology.nodes.", "facts.network.interfaces.")
+    check_page(documents, "doctor", lacking=lacking)
+
+
+def test_errors(tmp_path: Path, read: Read) -> None:
+    check_page([read("explain", "--machine", "nowhere", code=2)], "errors")
+
+
+# ---- words ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("words", [Verdict, Outcome, PointStatus, RunStatus])
+def test_every_word_of_an_answer_is_on_the_page(words: Any) -> None:
+    assert [one.value for one in words if f"`{one.value}`" not in PAGE] == []
+
+
+def test_every_kind_of_finding_and_of_warning_is_on_the_page() -> None:
+    """As the code has them, where what is made begins with its kind."""
+    package = Path(hockney.check.__file__).parent
+    begins = {"explain": r'(?:finding_about\(\s*\w+,\s*|\bkind=)"([^"]+)"', "": r'Warning_\(\s*"(\w+)"'}
+    for folder, beginning in begins.items():
+        code = "".join(path.read_text(encoding="utf-8") for path in (package / folder).rglob("*.py"))
+        kinds = set(re.findall(beginning, code))
+        assert len(kinds) > 10
+        assert [kind for kind in kinds if f"`{kind}`" not in PAGE] == []
