@@ -40,12 +40,12 @@ _ANY_TIMER = (
     "`nohz_full` can keep it from a CPU), or another program's: `hockney doctor` says what runs."
 )
 _KERNELS = (
-    "The kernel's tick makes some {count:,} of them, {hz} times a second on each CPU that works (its CONFIG_HZ; one that "
-    "has `nohz_full` can keep it from a CPU)."
+    "The kernel's tick makes some {count:,} of them, {hz} times a second on each CPU that works (its CONFIG_HZ; one "
+    "that has `nohz_full` can keep it from a CPU)."
 )
 _PROGRAMS = (
-    "A timer makes some {count:,} of them, and not the kernel's tick, which comes {hz} times a second: `hockney doctor` "
-    "says what runs."
+    "A timer makes some {count:,} of them, and not the kernel's tick, which comes {hz} times a second: `hockney "
+    "doctor` says what runs."
 )
 _OTHERS = " What the others come from is not known."
 
