@@ -99,7 +99,7 @@ def check(
             running.add_launches(outcome.run_id, everything, plan.launches, plan.time_s, catalogue, store, display)
         )
         fresh = compared(again=suspects, first_launch=plan.launches)
-        found = replace(fresh, changes=found.changes, switches={**found.switches, **fresh.switches})
+        found = replace(fresh, changes=found.changes, protocols={**found.protocols, **fresh.protocols})
         for change in fresh.changes:
             if change.point in left:
                 suspects[change.point].look(change, found.margin)
