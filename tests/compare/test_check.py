@@ -236,7 +236,9 @@ def test_a_verdict_is_kept_until_the_next_test_and_not_beyond_a_failure() -> Non
     assert not suspect.is_open
 
 
-@pytest.mark.parametrize(("among", "said"), [(8, "but among 8 series so much may come by chance; "), (1, "but so much ")])
+@pytest.mark.parametrize(
+    ("among", "said"), [(8, "but among 8 series so much may come by chance; "), (1, "but so much ")]
+)
 def test_what_is_surely_slower_by_itself_is_not_called_unsure(among: int, said: str) -> None:
     suspect = _Suspect()
     beyond = replace(looked(6), shift=Shift(1.1, 1.064, 1.155, 0.998, 6, 6), is_beyond=True)

@@ -9,7 +9,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from typing import TYPE_CHECKING, Any
 
 from hockney.stats import CONFIDENCE
-from hockney.units import format_bytes
+from hockney.units import format_bytes, percent_digits
 
 if TYPE_CHECKING:
     from hockney.compare import Comparison, Difference, Range, SeriesChange
@@ -27,7 +27,7 @@ def verdict_sentence(found: Comparison) -> str:
     words = {
         Verdict.SLOWER: "slower",
         Verdict.FASTER: "faster",
-        Verdict.SAME: "without a difference seen",
+        Verdict.SAME: f"without a {difference_seen(found.margin)}",
         Verdict.UNDECIDED: "undecided",
     }
     counts = found.counts
@@ -42,6 +42,11 @@ def verdict_sentence(found: Comparison) -> str:
     apart = Counter("longer" if one.apart > 1 else "shorter" for one in found.changes if one.apart is not None)
     text += "".join(f"; of {count} every launch took much {word} than any of the base" for word, count in apart.items())
     return f"Verdict: {text}"
+
+
+def difference_seen(margin: float) -> str:
+    """What there is none of: `difference seen`, `difference beyond 5 % seen`."""
+    return f"difference beyond {percent_digits(margin - 1)} % seen" if margin > 1 else "difference seen"
 
 
 def curve_name(change: SeriesChange) -> str:
@@ -62,7 +67,7 @@ def sizes_text(found: Range) -> str:
     return f"at {format_bytes(first)}" if first == last else f"from {format_bytes(first)} to {format_bytes(last)}"
 
 
-def range_sentence(found: Range, confidence: float = CONFIDENCE) -> str:
+def range_sentence(found: Range, confidence: float = CONFIDENCE, margin: float = 1.0) -> str:
     """`pingpong on tcp, 2 ranks: slower by 8-11 % from 8 KiB to 32 KiB (near; 95 % intervals 6 to 14 %)`.
 
     What moved says also which protocol its sizes go by, where that is known; what did not, where it would
@@ -70,13 +75,14 @@ def range_sentence(found: Range, confidence: float = CONFIDENCE) -> str:
     """
     shifts = [shift for shift in found.shifts if shift.low is not None]
     moved = found.verdict.value in ("slower", "faster")
+    verdict = f"no {difference_seen(margin)}" if found.verdict.value == "no difference seen" else found.verdict.value
     effect = f" {_effect([shift.ratio for shift in shifts])}" if moved else ""
     known = f" ({' / '.join(found.states)}; {_interval(shifts, confidence)}{_beyond(found)})" if shifts else ""
     reason = f", because {found.first.reason}" if found.first.reason else ""
     protocol = f", {found.protocol}" if moved and found.protocol else ""
     sizes = f" {sizes_text(found)}".rstrip()
     apart = f"; yet {_apart_text(found.apart)}" if found.apart else ""
-    return f"{curve_name(found.first)}: {found.verdict.value}{effect}{sizes}{protocol}{known}{reason}{apart}"
+    return f"{curve_name(found.first)}: {verdict}{effect}{sizes}{protocol}{known}{reason}{apart}"
 
 
 def _apart_text(ratio: float) -> str:
@@ -218,7 +224,7 @@ def comparison_json(found: Comparison) -> dict[str, Any]:
         "counts": {verdict.value: count for verdict, count in found.counts.items()},
         "explained_by_chance": found.by_chance,
         "confidence": found.confidence,
-        "ranges": [range_json(one, found.confidence) for one in found.ranges],
+        "ranges": [range_json(one, found.confidence, found.margin) for one in found.ranges],
         "series": [_series_json(change) for change in found.changes],
         "only_base": [point_json(point) for point in found.only_base],
         "only_new": [point_json(point) for point in found.only_new],
@@ -232,12 +238,12 @@ def point_json(point: Point) -> dict[str, Any]:
     return {**asdict(point), "options": dict(point.options)}
 
 
-def range_json(found: Range, confidence: float) -> dict[str, Any]:
+def range_json(found: Range, confidence: float, margin: float) -> dict[str, Any]:
     """One range of sizes."""
     point = found.first.point
     return {
         "verdict": found.verdict.value,
-        "sentence": range_sentence(found, confidence),
+        "sentence": range_sentence(found, confidence, margin),
         "transport": point.transport,
         "pattern": point.pattern,
         "ranks": point.ranks,

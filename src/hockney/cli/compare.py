@@ -11,6 +11,7 @@ from hockney.cli import complete, render
 from hockney.cli.changes import (
     alone_sentence,
     comparison_json,
+    difference_seen,
     drift_sentence,
     gathered_sentences,
     range_sentence,
@@ -71,7 +72,7 @@ def _print(found: Comparison, *, everything: bool) -> None:
         Verdict.SLOWER: "Slower",
         Verdict.FASTER: "Faster",
         Verdict.UNDECIDED: "Undecided",
-        Verdict.SAME: "No difference seen",
+        Verdict.SAME: f"No {difference_seen(found.margin)}",
     }
     ranges = found.ranges
     for verdict, title in titles.items():
@@ -79,7 +80,8 @@ def _print(found: Comparison, *, everything: bool) -> None:
         if own:
             render.title(f"{title}: {found.counts[verdict]} series")
             is_gathered = verdict is Verdict.UNDECIDED and not everything
-            for line in gathered_sentences(own) if is_gathered else map(range_sentence, own):
+            each = (range_sentence(one, margin=found.margin) for one in own)
+            for line in gathered_sentences(own) if is_gathered else each:
                 render.say(line)
         if verdict is Verdict.UNDECIDED:
             for remedy in found.remedies:
@@ -91,7 +93,7 @@ def _print(found: Comparison, *, everything: bool) -> None:
         render.say()
         each = "would be one by itself, but does" if found.by_chance == 1 else "would be one by themselves, but do"
         render.say(
-            f"Of those without a difference seen {found.by_chance} {each} not stand out among {len(found.changes)}.",
+            f"Of those without a {difference_seen(found.margin)} {found.by_chance} {each} not stand out among {len(found.changes)}.",
             style="dim",
         )
     for run, points in ((found.base, found.only_base), (found.new, found.only_new)):
