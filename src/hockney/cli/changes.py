@@ -189,13 +189,24 @@ def surroundings_lines(found: Comparison) -> Iterator[str]:
         yield f"disturbed: run {disturbed.run}: {cause[:1].lower()}{cause[1:]}"
 
 
-def drift_sentence(transports: Sequence[str]) -> str:
-    """What else may have moved the times of transports whose ranks sleep."""
-    return (
-        f"On {', '.join(transports)} ranks sleep while they wait, and what it takes to wake them drifts for minutes: "
-        "two runs one after the other may differ without a cause of theirs. Measure both once more, in turns, or use "
-        "`hockney check`, which measures again."
-    )
+def caution_sentence(found: Comparison) -> str | None:
+    """Why what is slower or faster may be the machine's own drift; None where there is a cause that does not drift."""
+    sleeping = ", ".join(found.drifting)
+    if found.has_no_cause:
+        but = ", but for what disturbed the runs" if found.disturbances else ""
+        above_all = f", above all on {sleeping}, where ranks sleep while they wait" if sleeping else ""
+        return (
+            f"No cause of what is slower or faster is known{but}: the machine may have drifted from one run to the "
+            f"other{above_all}. Before you believe it, measure both anew in turns, base, new, base, new, or use "
+            f"`hockney check --baseline {found.base}`, which judges again what looks slower."
+        )
+    if sleeping:
+        return (
+            f"On {sleeping} ranks sleep while they wait, and what it takes to wake them drifts for minutes: two runs "
+            "one after the other may differ without a cause of theirs. Measure both once more, in turns, or use "
+            "`hockney check`, which measures again."
+        )
+    return None
 
 
 def difference_text(difference: Difference) -> str:

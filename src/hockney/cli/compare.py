@@ -10,9 +10,9 @@ import click
 from hockney.cli import complete, render
 from hockney.cli.changes import (
     alone_sentence,
+    caution_sentence,
     comparison_json,
     difference_seen,
-    drift_sentence,
     gathered_sentences,
     range_sentence,
     surroundings_lines,
@@ -51,7 +51,7 @@ def compare(base: str, new: str, everything: bool, margin: str | None, *, as_jso
     with Store.open(store, readonly=True) as results:
         found = compare_runs(results, find_run(results, base), find_run(results, new), margin=ratio)
     if as_json:
-        render.print_json("compare", comparison_json(found))
+        render.print_json("compare", {**comparison_json(found), "caution": caution_sentence(found)})
     else:
         _print(found, everything=everything)
     return UNDECIDED if found.counts[Verdict.UNDECIDED] == len(found.changes) else FINE
@@ -68,6 +68,9 @@ def _print(found: Comparison, *, everything: bool) -> None:
     for line in surroundings_lines(found):
         render.say(line)
     render.say(verdict_sentence(found))
+    caution = caution_sentence(found)
+    if caution:
+        render.say(caution)
     titles = {
         Verdict.SLOWER: "Slower",
         Verdict.FASTER: "Faster",
@@ -86,9 +89,6 @@ def _print(found: Comparison, *, everything: bool) -> None:
         if verdict is Verdict.UNDECIDED:
             for remedy in found.remedies:
                 render.say(f"remedy: {remedy}")
-    if found.drifting:
-        render.say()
-        render.say(drift_sentence(found.drifting))
     if found.by_chance:
         render.say()
         each = "would be one by itself, but does" if found.by_chance == 1 else "would be one by themselves, but do"

@@ -13,7 +13,7 @@ from hockney.model import Point, RunInfo
 from hockney.plan import CurveKey, curve_of
 from hockney.stats.shift import Shift
 
-CPU, HOST = "CPU", "host"  # as they are called in a difference
+CPU, HOST, COMMIT = "CPU", "host", "commit of hockney"  # as they are called in a difference
 
 
 class Verdict(enum.Enum):
@@ -148,6 +148,12 @@ class Comparison:
     def by_chance(self) -> int:
         """Series whose own interval lies beyond the margin, but which do not stand out among all."""
         return sum(change.verdict is Verdict.SAME and change.is_beyond for change in self.changes)
+
+    @property
+    def has_no_cause(self) -> bool:
+        """Whether something is slower or faster, and nothing is known to have changed that may have made it so."""
+        is_moved = any(change.verdict in _MOVED for change in self.changes)
+        return is_moved and all(one.what == COMMIT for one in self.differences)
 
     @property
     def drifting(self) -> list[str]:
