@@ -497,13 +497,6 @@ def test_command_says_the_verdict_before_the_series_and_gathers_what_is_undecide
     assert f"pingpong on unix, 2 ranks: undecided from 8 B to 64 KiB, because {few}" in each
 
 
-def test_command_names_what_one_run_has_alone_by_pattern(tmp_path: Path) -> None:
-    with Store.open(tmp_path / "results.db") as opened:
-        add_run(opened, {**curve("tcp"), **curve("unix"), **curve("shm")})
-        add_run(opened, curve("shm"), seed=2)
-    assert "\nonly in run 1: 14 series (pingpong on tcp, unix)\n" in call(tmp_path, "compare", "1", "2").stdout
-
-
 def test_command_says_which_run_a_label_of_several_stands_for(tmp_path: Path) -> None:
     with Store.open(tmp_path / "results.db") as opened:
         for seed in (1, 2, 3):

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from hockney.plan import CurveKey
     from hockney.stats.shift import Shift
 
+_LISTED_MAX = 2  # sizes that one run has alone
 _AS_FACTOR = 2.0  # what takes twice as long, or half, is said as a factor
 
 
@@ -215,12 +216,24 @@ def difference_text(difference: Difference) -> str:
 
 
 def alone_sentence(run: int, points: Sequence[Point]) -> str:
-    """`only in run 3: 12 series (pingpong on tcp, unix; barrier on tcp)`."""
-    transports: dict[str, dict[str, None]] = {}
+    """`only in run 3: 13 series (pingpong on tcp, unix at 6 sizes from 8 B to 64 KiB; barrier on tcp)`."""
+    sizes: dict[tuple[str, str], set[int]] = {}
     for point in points:
-        transports.setdefault(point.pattern, {})[point.transport] = None
-    kinds = "; ".join(f"{pattern} on {', '.join(names)}" for pattern, names in transports.items())
+        sizes.setdefault((point.pattern, point.transport), set()).update([point.bytes] if point.is_sized else [])
+    alike: dict[tuple[str, tuple[int, ...]], list[str]] = {}
+    for (pattern, transport), own in sizes.items():
+        alike.setdefault((pattern, tuple(sorted(own))), []).append(transport)
+    kinds = "; ".join(
+        f"{pattern} on {', '.join(names)}{_alone_sizes_text(own)}" for (pattern, own), names in alike.items()
+    )
     return f"only in run {run}: {len(points)} series ({kinds})"
+
+
+def _alone_sizes_text(sizes: Sequence[int]) -> str:
+    """` at 8 B and 64 B`; of many ` at 6 sizes from 8 B to 64 KiB`, for the other run may have some between."""
+    if len(sizes) > _LISTED_MAX:
+        return f" at {len(sizes)} sizes from {format_bytes(sizes[0])} to {format_bytes(sizes[-1])}"
+    return f" at {' and '.join(map(format_bytes, sizes))}" if sizes else ""
 
 
 def comparison_json(found: Comparison) -> dict[str, Any]:
