@@ -1,4 +1,4 @@
-"""A JUnit file that can't be written: refused before anything is measured, and later no reason to keep a verdict back."""
+"""A JUnit file that can't be written: refused before anything is measured, and later no verdict is kept back."""
 
 from __future__ import annotations
 

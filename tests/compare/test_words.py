@@ -39,6 +39,6 @@ def test_command_names_what_one_run_has_alone_by_pattern_with_its_sizes(tmp_path
         add_run(opened, curve("shm"), seed=2)
     said = " ".join(call(tmp_path, "compare", "1", "2").stdout.split())
     assert (
-        "only in run 1: 18 series (pingpong on tcp, unix at 7 sizes from 8 B to 64 KiB; pingpong on pipe at 8 B and 64 B; "
-        "pingpong on null at 64 B; barrier on tcp)"
+        "only in run 1: 18 series (pingpong on tcp, unix at 7 sizes from 8 B to 64 KiB; "
+        "pingpong on pipe at 8 B and 64 B; pingpong on null at 64 B; barrier on tcp)"
     ) in said

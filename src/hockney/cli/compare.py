@@ -83,8 +83,8 @@ def _print(found: Comparison, *, everything: bool) -> None:
         if own:
             render.title(f"{title}: {found.counts[verdict]} series")
             is_gathered = verdict is Verdict.UNDECIDED and not everything
-            each = (range_sentence(one, margin=found.margin) for one in own)
-            for line in gathered_sentences(own) if is_gathered else each:
+            sentences = (range_sentence(one, margin=found.margin) for one in own)
+            for line in gathered_sentences(own) if is_gathered else sentences:
                 render.say(line)
         if verdict is Verdict.UNDECIDED:
             for remedy in found.remedies:
@@ -93,7 +93,8 @@ def _print(found: Comparison, *, everything: bool) -> None:
         render.say()
         each = "would be one by itself, but does" if found.by_chance == 1 else "would be one by themselves, but do"
         render.say(
-            f"Of those without a {difference_seen(found.margin)} {found.by_chance} {each} not stand out among {len(found.changes)}.",
+            f"Of those without a {difference_seen(found.margin)} {found.by_chance} {each} not stand out among "
+            f"{len(found.changes)}.",
             style="dim",
         )
     for run, points in ((found.base, found.only_base), (found.new, found.only_new)):

@@ -126,7 +126,7 @@ def _jumps(times_ns: Mapping[int, float]) -> Iterator[tuple[int, int]]:
 
 
 def _name_at(place: tuple[int, int], thresholds: Sequence[Threshold]) -> str | None:
-    """Of the one limit that is documented there, of several nobody knows which it is; or the variable that overrules it."""
+    """That of the one limit documented there, or the variable that overrules it; of several none: it may be any."""
     there = [one for one in thresholds if one.lies_between(*place)]
     if len(there) != 1:
         return None
