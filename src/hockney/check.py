@@ -37,9 +37,7 @@ PATIENCE_S = 120.0  # how long what is undecided is measured again, if nothing e
 _TESTS = 3  # of a series in new launches, at most: each may err. From one to the next they double
 _CONFIDENCE = 1 - 0.02 / _TESTS  # of a test: that by chance alone any is called worse is then 2 % in a whole check
 _LAUNCHES_MIN = 5  # of a look: its interval then bears an unlucky launch
-_UNSURE = (
-    "it looks slower by more than is allowed, but not surely; a quieter machine or more launches of the baseline help"
-)
+_HELP = "a quieter machine or more launches of the baseline help"
 _BASE_MIN = 2  # beside one launch it would take 99 new ones
 
 
@@ -99,10 +97,10 @@ def check(
             running.add_launches(outcome.run_id, everything, plan.launches, plan.time_s, catalogue, store, display)
         )
         fresh = compared(again=suspects, first_launch=plan.launches)
-        found = replace(fresh, changes=found.changes, switches={**found.switches, **fresh.switches})
+        found = replace(fresh, changes=found.changes, protocols={**found.protocols, **fresh.protocols})
         for change in fresh.changes:
             if change.point in left:
-                suspects[change.point].look(change, found.margin)
+                suspects[change.point].look(change, found.margin, len(fresh.changes))
         if clock() + plan.time_s > until_s:
             break
         left = _measured(store, outcome.run_id, [point for point in left if suspects[point].is_open])
@@ -120,14 +118,17 @@ class _Suspect:
     tests: int = 0
     launches: int = 0
 
-    def look(self, change: SeriesChange, margin: float) -> None:
-        """Take in what all new launches say; what is still open is tested again when there are twice as many."""
+    def look(self, change: SeriesChange, margin: float, among: int) -> None:
+        """Take in what all new launches say; what is still open is tested again when there are twice as many.
+
+        `among`: how many series they are compared in.
+        """
         launches = change.shift.n_new if change.chance is not None and change.shift is not None else 0
         if self.tests and change.is_open and launches < 2 * self.launches:
             return
         self.tests += change.chance is not None
         self.launches = launches
-        self.change = _settled(change, margin)
+        self.change = _settled(change, margin, among)
 
     @property
     def is_open(self) -> bool:
@@ -218,7 +219,13 @@ def _suspicious(changes: Iterable[SeriesChange], margin: float) -> list[Point]:
     ]
 
 
-def _settled(change: SeriesChange, margin: float) -> SeriesChange:
+def _settled(change: SeriesChange, margin: float, among: int) -> SeriesChange:
     """The verdict of a look at fresh launches: what looks slower still, but not surely, is undecided."""
-    unsure = change.verdict is Verdict.SAME and change.shift is not None and change.shift.ratio > margin
-    return replace(change, verdict=Verdict.UNDECIDED, reason=_UNSURE) if unsure else change
+    if change.verdict is not Verdict.SAME or change.shift is None or change.shift.ratio <= margin:
+        return change
+    doubt = "but not surely"
+    if change.is_beyond:  # its own interval is: only that it is one of so many is in the way
+        doubt = f"but {f'among {among} series ' if among > 1 else ''}so much may come by chance"
+    return replace(
+        change, verdict=Verdict.UNDECIDED, reason=f"it looks slower by more than is allowed, {doubt}; {_HELP}"
+    )

@@ -203,7 +203,7 @@ def count_tests(*looks: SeriesChange) -> int:
     suspect = _Suspect()
     for look in looks:
         if suspect.change is None or suspect.is_open:
-            suspect.look(look, margin=1.05)
+            suspect.look(look, margin=1.05, among=8)
     return suspect.tests
 
 
@@ -227,13 +227,25 @@ def test_what_could_not_be_tested_costs_no_test() -> None:
 
 def test_a_verdict_is_kept_until_the_next_test_and_not_beyond_a_failure() -> None:
     suspect = _Suspect()
-    suspect.look(looked(5), margin=1.05)
-    suspect.look(looked(6, is_tested=False), margin=1.05)
+    suspect.look(looked(5), margin=1.05, among=8)
+    suspect.look(looked(6, is_tested=False), margin=1.05, among=8)
     assert suspect.change is not None
     assert "not surely" in (suspect.change.reason or "")
-    suspect.look(SeriesChange(make_point(8), Verdict.UNDECIDED, "failed in run 2: rank 1 hung"), margin=1.05)
+    suspect.look(SeriesChange(make_point(8), Verdict.UNDECIDED, "failed in run 2: rank 1 hung"), margin=1.05, among=8)
     assert suspect.change.reason == "failed in run 2: rank 1 hung"
     assert not suspect.is_open
+
+
+@pytest.mark.parametrize(
+    ("among", "said"), [(8, "but among 8 series so much may come by chance; "), (1, "but so much ")]
+)
+def test_what_is_surely_slower_by_itself_is_not_called_unsure(among: int, said: str) -> None:
+    suspect = _Suspect()
+    beyond = replace(looked(6), shift=Shift(1.1, 1.064, 1.155, 0.998, 6, 6), is_beyond=True)
+    suspect.look(beyond, margin=1.05, among=among)
+    assert suspect.change is not None
+    assert suspect.change.verdict is Verdict.UNDECIDED
+    assert (suspect.change.reason or "").startswith(f"it looks slower by more than is allowed, {said}")
 
 
 def test_a_baseline_of_another_version_is_refused(catalogue: Catalogue, store: Store) -> None:

@@ -17,7 +17,6 @@ from hockney.cli.changes import gathered_sentences, range_sentence, surroundings
 from hockney.compare import Difference, Verdict, compare_runs
 from hockney.compare.comparison import _strata
 from hockney.compare.launches import launches_wanted
-from hockney.compare.protocols import known_switches
 from hockney.errors import UsageError
 from hockney.model import PointStatus, Warning_
 from hockney.store import Store
@@ -252,52 +251,6 @@ def test_visits_of_two_kinds_in_a_ratio_that_drifts_decide_nothing(store: Store)
     assert change.reason.startswith(
         "the launches of the two runs differ, but single visits are quick and slow in both: "
     )
-
-
-@pytest.mark.parametrize(
-    ("transport", "first", "last", "said"),
-    [
-        ("tcp", 8192, 65536, "above the switch between 2 KiB and 4 KiB"),
-        ("tcp", 8, 1024, "below the switch between 2 KiB and 4 KiB"),
-        ("tcp", 1024, 16384, "across the switch between 2 KiB and 4 KiB"),
-        (
-            "mpi@openmpi-4.1.4",
-            16384,
-            32768,
-            "rendezvous: above the switch between 2 KiB and 4 KiB (btl_vader_eager_limit)",
-        ),
-        ("mpi@openmpi-4.1.4", 64, 512, "eager: below the switch between 2 KiB and 4 KiB (btl_vader_eager_limit)"),
-    ],
-)
-def test_a_range_names_its_side_of_the_switch(store: Store, transport: str, first: int, last: int, said: str) -> None:
-    sizes = [2**n for n in range(3, 17)]
-    # With its header a message of 4 KiB is longer than Open MPI's eager limit.
-    times = {point: ns + (2000 if point.bytes > 2048 else 0) for point, ns in curve(transport, sizes).items()}
-    libraries = {"mpi@openmpi-4.1.4": "Open MPI 4.1.4 (ob1:vader:cma tcp)"}
-    base = add_run(store, times, scatter=0.003, libraries=libraries)
-    new = add_run(store, slower(times, 1.25, first, last), scatter=0.003, seed=2)
-    (found,) = [one for one in compare_runs(store, base, new).ranges if one.verdict is not Verdict.SAME]
-    assert found.protocol == said
-    last_size = f"to {last // 1024} KiB" if last >= 1024 else f"to {last} B"
-    assert f"{last_size}, {said} (near; time +" in range_sentence(found)
-
-
-@pytest.mark.parametrize(
-    ("library", "name"), [("Open MPI 4.1.4", None), ("Open MPI 4.1.4 (ob1:tcp)", "btl_tcp_eager_limit")]
-)
-def test_a_limit_of_another_way_of_the_library_is_no_name_of_a_switch(library: str, name: str | None) -> None:
-    """Where it isn't told which way the messages go, a jump at 64 KiB may be anything."""
-    times = {2**n: 1000.0 + 2**n / 10 + (9000 if n > 15 else 0) for n in range(8, 21)}
-    (switch,) = known_switches(times, "mpi@openmpi-4.1.4", {}, library)
-    assert (switch.below_bytes, switch.above_bytes, switch.name) == (1 << 15, 1 << 16, name)
-
-
-def test_a_curve_without_a_switch_names_no_protocol(store: Store) -> None:
-    times = curve(sizes=[2**n for n in range(3, 17)])
-    base = add_run(store, times, scatter=0.003)
-    new = add_run(store, slower(times, 1.25, 8192, 65536), scatter=0.003, seed=2)
-    (found,) = [one for one in compare_runs(store, base, new).ranges if one.verdict is not Verdict.SAME]
-    assert found.protocol is None
 
 
 def test_runs_with_one_size_in_common(store: Store) -> None:
@@ -542,13 +495,6 @@ def test_command_says_the_verdict_before_the_series_and_gathers_what_is_undecide
     ]
     each = call(tmp_path, "compare", "1", "2", "--all").stdout
     assert f"pingpong on unix, 2 ranks: undecided from 8 B to 64 KiB, because {few}" in each
-
-
-def test_command_names_what_one_run_has_alone_by_pattern(tmp_path: Path) -> None:
-    with Store.open(tmp_path / "results.db") as opened:
-        add_run(opened, {**curve("tcp"), **curve("unix"), **curve("shm")})
-        add_run(opened, curve("shm"), seed=2)
-    assert "\nonly in run 1: 14 series (pingpong on tcp, unix)\n" in call(tmp_path, "compare", "1", "2").stdout
 
 
 def test_command_says_which_run_a_label_of_several_stands_for(tmp_path: Path) -> None:

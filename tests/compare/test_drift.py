@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -69,12 +71,42 @@ def test_runs_that_differ_in_options_alone_are_told_apart(store: Store) -> None:
         compare_runs(store, *runs)
 
 
+def said_of(folder: Path, ratio: float, facts: Sequence[dict[str, Any]], status: RunStatus = RunStatus.DONE) -> str:
+    """What `compare` says of two runs with these facts, of which the new one took so many times as long at 8 B."""
+    with Store.open(folder / "results.db") as opened:
+        base = add_run(opened, curve("tcp") | curve("shm"), facts=facts[0])
+        add_run(opened, slower(curve("tcp") | curve("shm"), ratio, 8, 8), seed=2, facts=facts[-1])
+        opened.finish_run(base, status)
+    return " ".join(call(folder, "compare", "1", "2").stdout.split())
+
+
+NO_CAUSE = "No cause of what is slower or faster is known"
+DRIFTED = "the machine may have drifted from one run to the other"
+
+
 def test_command_says_what_drifts_and_what_was_stopped(tmp_path: Path) -> None:
-    facts = {"sleeping": ["tcp"]}
-    with Store.open(tmp_path / "results.db") as opened:
-        base = add_run(opened, curve("tcp") | curve("shm"), facts=facts)
-        add_run(opened, slower(curve("tcp") | curve("shm"), 1.25, 8, 8), seed=2, facts=facts)
-        opened.finish_run(base, RunStatus.INTERRUPTED)
-    said = call(tmp_path, "compare", "1", "2").stdout
+    said = said_of(tmp_path, 1.25, [{"sleeping": ["tcp"]}], RunStatus.INTERRUPTED)
     assert "disturbed: run 1: it was stopped before its end" in said
-    assert "On tcp ranks sleep while they wait" in " ".join(said.split())
+    assert f"{NO_CAUSE}, but for what disturbed the runs: {DRIFTED}, above all on tcp, where ranks sleep" in said
+
+
+def test_what_sleeps_drifts_whatever_changed(tmp_path: Path) -> None:
+    facts = [{"sleeping": ["tcp"], "os": {"kernel": f"Linux {version}"}} for version in "67"]
+    said = said_of(tmp_path, 1.25, facts)
+    assert NO_CAUSE not in said
+    assert "On tcp ranks sleep while they wait" in said
+
+
+@pytest.mark.parametrize(
+    ("ratio", "path", "is_told"),
+    [(1.25, "commit", True), (0.8, "commit", True), (1.25, "libc", False), (1.0, "commit", False)],
+)
+def test_what_moved_without_a_known_cause_is_told_to_be_doubtful(
+    tmp_path: Path, ratio: float, path: str, is_told: bool
+) -> None:
+    """The commit of hockney is none: what is measured is not hockney."""
+    said = said_of(tmp_path, ratio, [{"software": {path: value}} for value in ("one", "two")])
+    assert (f"{NO_CAUSE}: {DRIFTED}. Before you believe it, measure both anew in turns" in said) is is_told
+    document = json.loads(call(tmp_path, "compare", "1", "2", "--json").stdout)
+    assert (document["caution"] or "").startswith(NO_CAUSE) is is_told
+    assert (document["caution"] is None) is not is_told

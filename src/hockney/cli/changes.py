@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hockney.cli.copying import commands_in
 from hockney.stats import CONFIDENCE
-from hockney.units import format_bytes
+from hockney.units import format_bytes, percent_digits
 
 if TYPE_CHECKING:
     from hockney.compare import Comparison, Difference, Range, SeriesChange
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from hockney.plan import CurveKey
     from hockney.stats.shift import Shift
 
+_LISTED_MAX = 2  # sizes that one run has alone
 _AS_FACTOR = 2.0  # what takes twice as long, or half, is said as a factor
 
 
@@ -28,7 +29,7 @@ def verdict_sentence(found: Comparison) -> str:
     words = {
         Verdict.SLOWER: "slower",
         Verdict.FASTER: "faster",
-        Verdict.SAME: "without a difference seen",
+        Verdict.SAME: f"without a {difference_seen(found.margin)}",
         Verdict.UNDECIDED: "undecided",
     }
     counts = found.counts
@@ -43,6 +44,11 @@ def verdict_sentence(found: Comparison) -> str:
     apart = Counter("longer" if one.apart > 1 else "shorter" for one in found.changes if one.apart is not None)
     text += "".join(f"; of {count} every launch took much {word} than any of the base" for word, count in apart.items())
     return f"Verdict: {text}"
+
+
+def difference_seen(margin: float) -> str:
+    """What there is none of: `difference seen`, `difference beyond 5 % seen`."""
+    return f"difference beyond {percent_digits(margin - 1)} % seen" if margin > 1 else "difference seen"
 
 
 def curve_name(change: SeriesChange) -> str:
@@ -63,7 +69,7 @@ def sizes_text(found: Range) -> str:
     return f"at {format_bytes(first)}" if first == last else f"from {format_bytes(first)} to {format_bytes(last)}"
 
 
-def range_sentence(found: Range, confidence: float = CONFIDENCE) -> str:
+def range_sentence(found: Range, confidence: float = CONFIDENCE, margin: float = 1.0) -> str:
     """`pingpong on tcp, 2 ranks: slower by 8-11 % from 8 KiB to 32 KiB (near; 95 % intervals 6 to 14 %)`.
 
     What moved says also which protocol its sizes go by, where that is known; what did not, where it would
@@ -71,13 +77,14 @@ def range_sentence(found: Range, confidence: float = CONFIDENCE) -> str:
     """
     shifts = [shift for shift in found.shifts if shift.low is not None]
     moved = found.verdict.value in ("slower", "faster")
+    verdict = f"no {difference_seen(margin)}" if found.verdict.value == "no difference seen" else found.verdict.value
     effect = f" {_effect([shift.ratio for shift in shifts])}" if moved else ""
     known = f" ({' / '.join(found.states)}; {_interval(shifts, confidence)}{_beyond(found)})" if shifts else ""
     reason = f", because {found.first.reason}" if found.first.reason else ""
     protocol = f", {found.protocol}" if moved and found.protocol else ""
     sizes = f" {sizes_text(found)}".rstrip()
     apart = f"; yet {_apart_text(found.apart)}" if found.apart else ""
-    return f"{curve_name(found.first)}: {found.verdict.value}{effect}{sizes}{protocol}{known}{reason}{apart}"
+    return f"{curve_name(found.first)}: {verdict}{effect}{sizes}{protocol}{known}{reason}{apart}"
 
 
 def _apart_text(ratio: float) -> str:
@@ -184,13 +191,24 @@ def surroundings_lines(found: Comparison) -> Iterator[str]:
         yield f"disturbed: run {disturbed.run}: {cause[:1].lower()}{cause[1:]}"
 
 
-def drift_sentence(transports: Sequence[str]) -> str:
-    """What else may have moved the times of transports whose ranks sleep."""
-    return (
-        f"On {', '.join(transports)} ranks sleep while they wait, and what it takes to wake them drifts for minutes: "
-        "two runs one after the other may differ without a cause of theirs. Measure both once more, in turns, or use "
-        "`hockney check`, which measures again."
-    )
+def caution_sentence(found: Comparison) -> str | None:
+    """Why what is slower or faster may be the machine's own drift; None where there is a cause that does not drift."""
+    sleeping = ", ".join(found.drifting)
+    if found.has_no_cause:
+        but = ", but for what disturbed the runs" if found.disturbances else ""
+        above_all = f", above all on {sleeping}, where ranks sleep while they wait" if sleeping else ""
+        return (
+            f"No cause of what is slower or faster is known{but}: the machine may have drifted from one run to the "
+            f"other{above_all}. Before you believe it, measure both anew in turns, base, new, base, new, or use "
+            f"`hockney check --baseline {found.base}`, which judges again what looks slower."
+        )
+    if sleeping:
+        return (
+            f"On {sleeping} ranks sleep while they wait, and what it takes to wake them drifts for minutes: two runs "
+            "one after the other may differ without a cause of theirs. Measure both once more, in turns, or use "
+            "`hockney check`, which measures again."
+        )
+    return None
 
 
 def difference_text(difference: Difference) -> str:
@@ -199,12 +217,24 @@ def difference_text(difference: Difference) -> str:
 
 
 def alone_sentence(run: int, points: Sequence[Point]) -> str:
-    """`only in run 3: 12 series (pingpong on tcp, unix; barrier on tcp)`."""
-    transports: dict[str, dict[str, None]] = {}
+    """`only in run 3: 13 series (pingpong on tcp, unix at 6 sizes from 8 B to 64 KiB; barrier on tcp)`."""
+    sizes: dict[tuple[str, str], set[int]] = {}
     for point in points:
-        transports.setdefault(point.pattern, {})[point.transport] = None
-    kinds = "; ".join(f"{pattern} on {', '.join(names)}" for pattern, names in transports.items())
+        sizes.setdefault((point.pattern, point.transport), set()).update([point.bytes] if point.is_sized else [])
+    alike: dict[tuple[str, tuple[int, ...]], list[str]] = {}
+    for (pattern, transport), own in sizes.items():
+        alike.setdefault((pattern, tuple(sorted(own))), []).append(transport)
+    kinds = "; ".join(
+        f"{pattern} on {', '.join(names)}{_alone_sizes_text(own)}" for (pattern, own), names in alike.items()
+    )
     return f"only in run {run}: {len(points)} series ({kinds})"
+
+
+def _alone_sizes_text(sizes: Sequence[int]) -> str:
+    """` at 8 B and 64 B`; of many ` at 6 sizes from 8 B to 64 KiB`, for the other run may have some between."""
+    if len(sizes) > _LISTED_MAX:
+        return f" at {len(sizes)} sizes from {format_bytes(sizes[0])} to {format_bytes(sizes[-1])}"
+    return f" at {' and '.join(map(format_bytes, sizes))}" if sizes else ""
 
 
 def comparison_json(found: Comparison) -> dict[str, Any]:
@@ -219,7 +249,7 @@ def comparison_json(found: Comparison) -> dict[str, Any]:
         "counts": {verdict.value: count for verdict, count in found.counts.items()},
         "explained_by_chance": found.by_chance,
         "confidence": found.confidence,
-        "ranges": [range_json(one, found.confidence) for one in found.ranges],
+        "ranges": [range_json(one, found.confidence, found.margin) for one in found.ranges],
         "series": [_series_json(change) for change in found.changes],
         "only_base": [point_json(point) for point in found.only_base],
         "only_new": [point_json(point) for point in found.only_new],
@@ -234,12 +264,12 @@ def point_json(point: Point) -> dict[str, Any]:
     return {**asdict(point), "options": dict(point.options)}
 
 
-def range_json(found: Range, confidence: float) -> dict[str, Any]:
+def range_json(found: Range, confidence: float, margin: float) -> dict[str, Any]:
     """One range of sizes."""
     point = found.first.point
     return {
         "verdict": found.verdict.value,
-        "sentence": range_sentence(found, confidence),
+        "sentence": range_sentence(found, confidence, margin),
         "transport": point.transport,
         "pattern": point.pattern,
         "ranks": point.ranks,

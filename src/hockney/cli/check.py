@@ -230,13 +230,13 @@ def _case(change: SeriesChange, of: Range, found: Comparison) -> Case:
     from hockney.cli.junit import Case
     from hockney.compare import Verdict
 
-    sentence = range_sentence(replace(of, changes=(change,)), found.confidence)
+    sentence = range_sentence(replace(of, changes=(change,)), found.confidence, found.margin)
     return Case(
         *_case_name(change.point),
         missed=sentence if change.verdict is Verdict.SLOWER else None,
         undecided=sentence if change.verdict is Verdict.UNDECIDED else None,
         remark=sentence if found.may_hide(change) else None,
-        details=range_sentence(of, found.confidence) if len(of.changes) > 1 else None,
+        details=range_sentence(of, found.confidence, found.margin) if len(of.changes) > 1 else None,
     )
 
 

@@ -10,8 +10,9 @@ import click
 from hockney.cli import complete, render
 from hockney.cli.changes import (
     alone_sentence,
+    caution_sentence,
     comparison_json,
-    drift_sentence,
+    difference_seen,
     gathered_sentences,
     range_sentence,
     surroundings_lines,
@@ -50,7 +51,7 @@ def compare(base: str, new: str, everything: bool, margin: str | None, *, as_jso
     with Store.open(store, readonly=True) as results:
         found = compare_runs(results, find_run(results, base), find_run(results, new), margin=ratio)
     if as_json:
-        render.print_json("compare", comparison_json(found))
+        render.print_json("compare", {**comparison_json(found), "caution": caution_sentence(found)})
     else:
         _print(found, everything=everything)
     return UNDECIDED if found.counts[Verdict.UNDECIDED] == len(found.changes) else FINE
@@ -67,11 +68,14 @@ def _print(found: Comparison, *, everything: bool) -> None:
     for line in surroundings_lines(found):
         render.say(line)
     render.say(verdict_sentence(found))
+    caution = caution_sentence(found)
+    if caution:
+        render.say(caution)
     titles = {
         Verdict.SLOWER: "Slower",
         Verdict.FASTER: "Faster",
         Verdict.UNDECIDED: "Undecided",
-        Verdict.SAME: "No difference seen",
+        Verdict.SAME: f"No {difference_seen(found.margin)}",
     }
     ranges = found.ranges
     for verdict, title in titles.items():
@@ -79,19 +83,18 @@ def _print(found: Comparison, *, everything: bool) -> None:
         if own:
             render.title(f"{title}: {found.counts[verdict]} series")
             is_gathered = verdict is Verdict.UNDECIDED and not everything
-            for line in gathered_sentences(own) if is_gathered else map(range_sentence, own):
+            sentences = (range_sentence(one, margin=found.margin) for one in own)
+            for line in gathered_sentences(own) if is_gathered else sentences:
                 render.say(line)
         if verdict is Verdict.UNDECIDED:
             for remedy in found.remedies:
                 render.say(f"remedy: {remedy}")
-    if found.drifting:
-        render.say()
-        render.say(drift_sentence(found.drifting))
     if found.by_chance:
         render.say()
         each = "would be one by itself, but does" if found.by_chance == 1 else "would be one by themselves, but do"
         render.say(
-            f"Of those without a difference seen {found.by_chance} {each} not stand out among {len(found.changes)}.",
+            f"Of those without a {difference_seen(found.margin)} {found.by_chance} {each} not stand out among "
+            f"{len(found.changes)}.",
             style="dim",
         )
     for run, points in ((found.base, found.only_base), (found.new, found.only_new)):

@@ -67,11 +67,21 @@ def explanation_json(found: Explanation) -> dict[str, Any]:
 
 
 def _of_run(reference: str | None, store: Path | None) -> Explanation:
+    from hockney.archive import machines
     from hockney.explain import explain_run
     from hockney.library import open_results
 
     with open_results(store) as results:
-        return explain_run(results.run("last" if reference is None else reference))
+        try:
+            run = results.run("last" if reference is None else reference)
+        except UsageError as error:
+            if reference not in machines():
+                raise
+            raise UsageError(
+                f"no run is called '{reference}', but a machine of the archive is: "
+                f"`hockney explain --machine {reference}`"
+            ) from error
+        return explain_run(run)
 
 
 def _of_machine(name: str) -> Explanation:

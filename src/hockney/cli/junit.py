@@ -12,7 +12,7 @@ from pathlib import Path
 
 from hockney.cli.common import UNDECIDED, refuse_loss, refuse_unwritable
 from hockney.cli.streams import remark
-from hockney.errors import HockneyError
+from hockney.errors import HockneyError, UsageError
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # 1.0, section 2.2
 
@@ -45,19 +45,25 @@ def reported(path: Path | None, needed: Collection[Path] = ()) -> Iterator[None]
         return
     refuse_unwritable(path)
     refuse_loss("--junit", path, needed)
-    _write_unfinished(path, "the check has not come to its end: it is going on, or was killed")
+    try:
+        _write_unfinished(path, "the check has not come to its end: it is going on, or was killed")
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {_why(error)}; name another file") from error
     try:
         yield
     except BaseException as error:
         why = str(error) if isinstance(error, HockneyError) else "it broke off; what it printed says why"
-        _write_unfinished(path, why)
+        with contextlib.suppress(OSError):  # it says already that the check has not come to its end
+            _write_unfinished(path, why)
         raise
 
 
 def _write_unfinished(path: Path, why: str) -> None:
-    """Where it can't be written nothing is said: whoever writes the report of the verdict says it."""
-    with contextlib.suppress(OSError):
-        _write(path, "hockney check", [Case("check", "came to its end", error=why)])
+    _write(path, "hockney check", [Case("check", "came to its end", error=why)])
+
+
+def _why(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()
 
 
 def write_junit(
@@ -71,7 +77,7 @@ def write_junit(
     try:
         _write(path, title, cases, properties)
     except OSError as error:
-        remark(f"hockney: cannot write {path}: {(error.strerror or str(error)).lower()}")
+        remark(f"hockney: cannot write {path}: {_why(error)}")
         return code or UNDECIDED
     return code
 

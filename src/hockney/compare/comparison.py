@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from hockney.compare.kin import renamed
 from hockney.compare.launches import launches_beside, launches_enough, launches_wanted
-from hockney.compare.protocols import KnownSwitch, known_switches
+from hockney.compare.protocols import KnownSwitch, Protocols, known_switches
 from hockney.compare.surroundings import differences, disturbances
 from hockney.compare.values import Comparison, SeriesChange, Verdict
 from hockney.errors import UsageError
@@ -93,7 +93,7 @@ def compare_runs(
         changes=changes,
         only_base=tuple(point for point in base.sampled if point not in new.points),
         only_new=tuple(point for point in new.sampled if point not in base.points),
-        switches=_switches(changes, base),
+        protocols=_protocols(changes, base, new),
         disturbances=disturbances(base.run, new.run),
         infos=(base.run.info, new.run.info),
         failed=(_failed(base), _failed(new)),
@@ -372,25 +372,31 @@ def _judged(pairs: Sequence[_Pair], margin: float, confidence: float, runs: tupl
         )
 
 
-def _switches(changes: Iterable[SeriesChange], base: _Side) -> dict[CurveKey, tuple[KnownSwitch, ...]]:
-    """Those of the base's curves in which something moved, each in the state that most of its launches saw."""
+def _protocols(changes: Iterable[SeriesChange], base: _Side, new: _Side) -> dict[CurveKey, Protocols]:
+    """Of the curves in which something moved: a fit takes its time."""
     moved = {curve_of(change.point) for change in changes if change.verdict in (Verdict.SLOWER, Verdict.FASTER)}
-    curves: dict[CurveKey, list[Point]] = {}
-    for point in base.visits_ns:
-        if curve_of(point) in moved:
-            curves.setdefault(curve_of(point), []).append(point)
-    libraries = {launch.transport: launch.library for launch in base.run.launches.values()}
+    switches = [_switches(moved, side) for side in (base, new)]
+    return {curve: Protocols.of((base.run.id, new.run.id), *(of[curve] for of in switches)) for curve in moved}
+
+
+def _switches(curves: Collection[CurveKey], side: _Side) -> dict[CurveKey, tuple[KnownSwitch, ...]]:
+    """Those of a run's curves, each in the state that most of its launches saw."""
+    listed: dict[CurveKey, list[Point]] = {}
+    for point in side.visits_ns:
+        if curve_of(point) in curves:
+            listed.setdefault(curve_of(point), []).append(point)
+    libraries = {launch.transport: launch.library for launch in side.run.launches.values()}
     found: dict[CurveKey, tuple[KnownSwitch, ...]] = {}
-    for curve, points in curves.items():
+    for curve, points in listed.items():
         # A definition counts the bytes of its own size, so a state may have one for each.
         seen = [
-            (state, point.bytes, launches) for point in points for (state, _), launches in base.visits_ns[point].items()
+            (state, point.bytes, launches) for point in points for (state, _), launches in side.visits_ns[point].items()
         ]
         most = Counter(state for state, _, launches in seen for _ in launches).most_common(1)[0][0]
         times_ns = {size: statistics.median(_values(launches)) for state, size, launches in seen if state == most}
-        # By the name that the base has for it, which tells the version.
-        transport = base.points[points[0]].point.transport
-        found[curve] = known_switches(times_ns, transport, base.run.info.facts, libraries.get(transport, ""))
+        # By the name that the run has for it, which tells the version.
+        transport = side.points[points[0]].point.transport
+        found[curve] = known_switches(times_ns, transport, side.run.info.facts, libraries.get(transport, ""))
     return found
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hockney.carriers import split_library
-from hockney.compare.values import CPU, HOST, Difference, Disturbance
+from hockney.compare.values import COMMIT, CPU, HOST, Difference, Disturbance
 from hockney.model import RunStatus
 from hockney.store import StoredRun
 
@@ -37,7 +37,7 @@ _FACTS = {
     "libc": "software.libc",
     "C compiler": "software.c_compiler",
     "C options": "software.c_options",
-    "commit of hockney": "software.commit",
+    COMMIT: "software.commit",
 }
 
 _DISTURBING = ("load", "steal")  # kinds of warnings

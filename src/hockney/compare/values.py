@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import enum
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hockney.again import more_launches
-from hockney.compare.protocols import KnownSwitch, protocol_text
+from hockney.compare.protocols import Protocols
 from hockney.model import Point, RunInfo
 from hockney.plan import CurveKey, curve_of
 from hockney.stats.shift import Shift
 
-CPU, HOST = "CPU", "host"  # as they are called in a difference
+CPU, HOST, COMMIT = "CPU", "host", "commit of hockney"  # as they are called in a difference
 
 
 class Verdict(enum.Enum):
@@ -76,15 +75,20 @@ class SeriesChange:
 
 @dataclass(frozen=True)
 class Range:
-    """Neighbouring sizes of one curve with one verdict and reason, apart or moved alike. Not empty; sizes ascend."""
+    """Neighbouring sizes of one curve with one verdict and reason, apart or moved alike. Not empty; sizes ascend.
+
+    What moved lies on one side of each of the curve's switches, in both runs.
+    """
 
     changes: tuple[SeriesChange, ...]
-    switches: tuple[KnownSwitch, ...] = ()  # of its curve in the base
+    protocols: Protocols | None = None  # of its curve
 
     @property
     def protocol(self) -> str | None:
-        """On which side of the curve's switches it lies; None where none is known."""
-        return protocol_text(self.switches, self.changes[0].point.bytes, self.changes[-1].point.bytes)
+        """On which side of the curve's switches it lies, in each run where they differ; None where none is known."""
+        if self.protocols is None:
+            return None
+        return self.protocols.text(self.changes[0].point.bytes, self.changes[-1].point.bytes)
 
     @property
     def first(self) -> SeriesChange:
@@ -116,7 +120,7 @@ class Comparison:
 
     `launches` are those of base and new, of the series with most, `launches_least` of that with fewest; `margin` is the
     ratio that a difference must exceed to count, `confidence` that of each interval, and that no difference at all is
-    there by chance alone. `switches` are those of the base's curves in which something is slower or faster, by curve.
+    there by chance alone. `protocols` has the switches of the curves in which something is slower or faster.
     `infos` are what is stored of base and new, `failed` the transports of which points failed in either, with what
     that run calls them, `disturbances` what disturbed the runs.
     """
@@ -130,7 +134,7 @@ class Comparison:
     changes: tuple[SeriesChange, ...]
     only_base: tuple[Point, ...]
     only_new: tuple[Point, ...]
-    switches: Mapping[CurveKey, tuple[KnownSwitch, ...]] = field(default_factory=dict)
+    protocols: Mapping[CurveKey, Protocols] = field(default_factory=dict)
     launches_least: tuple[int, int] | None = None
     disturbances: tuple[Disturbance, ...] = ()
     infos: tuple[RunInfo, ...] = ()
@@ -144,6 +148,12 @@ class Comparison:
     def by_chance(self) -> int:
         """Series whose own interval lies beyond the margin, but which do not stand out among all."""
         return sum(change.verdict is Verdict.SAME and change.is_beyond for change in self.changes)
+
+    @property
+    def has_no_cause(self) -> bool:
+        """Whether something is slower or faster, and nothing is known to have changed that may have made it so."""
+        is_moved = any(change.verdict in _MOVED for change in self.changes)
+        return is_moved and all(one.what == COMMIT for one in self.differences)
 
     @property
     def drifting(self) -> list[str]:
@@ -204,10 +214,10 @@ class Comparison:
         found: list[Range] = []
         for curve, members in curves.items():
             members.sort(key=lambda change: change.point.bytes)
-            begun = 0
+            begun, protocols = 0, self.protocols.get(curve)
             for place in range(1, len(members) + 1):
-                if place == len(members) or not _belongs(members[begun:place], members[place]):
-                    found.append(Range(tuple(members[begun:place]), self.switches.get(curve, ())))
+                if place == len(members) or not _belongs(members[begun:place], members[place], protocols):
+                    found.append(Range(tuple(members[begun:place]), protocols))
                     begun = place
         return found
 
@@ -217,15 +227,17 @@ def _reach(change: SeriesChange) -> float:
     return 0.0 if change.shift is None or change.shift.high is None else change.shift.high
 
 
-def _belongs(range_: Sequence[SeriesChange], next_: SeriesChange) -> bool:
-    """Whether a size belongs to the range before it: where both moved, as much as each other, or about so.
+def _belongs(range_: Sequence[SeriesChange], next_: SeriesChange, protocols: Protocols | None) -> bool:
+    """Whether a size belongs to the range before it: where both moved, by one protocol and about as much as each other.
 
-    Apart is what moved more than twice as much, as logarithms of times, and surely more: the intervals say so.
+    Apart is what moved more than twice as much, and surely more: the intervals say so.
     """
     if _kind(next_) != _kind(range_[0]):
         return False
     if next_.verdict not in _MOVED:
         return True
+    if protocols is not None and protocols.part(range_[-1].point.bytes, next_.point.bytes):
+        return False
     own = _moved_by(next_)
     for less, more in (sorted((own, _moved_by(other)), key=lambda moved: moved[1]) for other in range_):
         if more[0] > less[2] and more[1] > 2 * less[1]:
@@ -234,10 +246,13 @@ def _belongs(range_: Sequence[SeriesChange], next_: SeriesChange) -> bool:
 
 
 def _moved_by(change: SeriesChange) -> list[float]:
-    """How far what moved did at the least, about and at the most, as logarithms of times, whichever way."""
+    """How far what moved did at the least, about and at the most, as parts of the shorter of its two times.
+
+    0.08 is 8 % slower, 11 twelve times as long, or a twelfth.
+    """
     assert change.shift is not None
     ends = (change.shift.low, change.shift.ratio, change.shift.high)
-    return sorted(abs(math.log(end)) for end in ends if end is not None)
+    return sorted(max(end, 1 / end) - 1 for end in ends if end is not None)
 
 
 def _kind(change: SeriesChange) -> tuple[Verdict, str | None, bool | None]:
