@@ -129,6 +129,7 @@ def test_programs_that_are_seen_were_busy_at_the_least(tmp_path: Path) -> None:
         "proc/stat": stat((900, 100, 0), (600, 400, 0)),
         **program(7, "cc1", 1250),
         **program(8, "another", 500, began=900),
+        **program(9, "rank", 700, began=900, state="Z"),
     }
     moment = watched(tmp_path, before, after, own_s=15.0)
     assert moment is not None

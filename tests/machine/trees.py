@@ -58,7 +58,7 @@ def stat(*cpus: tuple[int, int, int]) -> str:
     )
 
 
-def program(pid: int, name: str, ticks: int, *, began: int = 1, flags: int = 0) -> dict[str, str]:
+def program(pid: int, name: str, ticks: int, *, began: int = 1, flags: int = 0, state: str = "S") -> dict[str, str]:
     """/proc/PID/stat of a program that has used so many ticks of CPU time, a third of them in the kernel."""
-    user, system = ticks - ticks // 3, ticks // 3
-    return {f"proc/{pid}/stat": f"{pid} ({name}) S 1 1 1 0 -1 {flags} 0 0 0 0 {user} {system} 0 0 20 0 1 0 {began} 0\n"}
+    times = f"{ticks - ticks // 3} {ticks // 3}"
+    return {f"proc/{pid}/stat": f"{pid} ({name}) {state} 1 1 1 0 -1 {flags} 0 0 0 0 {times} 0 0 20 0 1 0 {began} 0\n"}

@@ -203,7 +203,8 @@ def _read_programs(root: Path) -> _Programs:
         columns = tail.split()
         if len(columns) <= _BEGAN or not all(columns[place].isdigit() for place in (_FLAGS, _UTIME, _STIME, _BEGAN)):
             continue
-        if not int(columns[_FLAGS]) & _KERNEL_THREAD:
+        # A rank that was killed may stay a zombie: its time is ours.
+        if not int(columns[_FLAGS]) & _KERNEL_THREAD and columns[0] != "Z":
             ticks = int(columns[_UTIME]) + int(columns[_STIME])
             found[int(entry), int(columns[_BEGAN])] = (head.partition("(")[2], ticks)
     return found
