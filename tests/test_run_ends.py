@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,8 +14,10 @@ from tests.builders import make_info, make_point
 from tests.test_run import Silent, command
 
 from hockney import run as running
-from hockney.model import Point, PointStatus, RunStatus, Warning_
+from hockney.compare.surroundings import disturbances
+from hockney.model import Launch, Point, PointStatus, RunStatus, Warning_
 from hockney.plan import Plan
+from hockney.sampler import Progress
 from hockney.store import Store
 from hockney.worker.catalogue import load
 
@@ -107,3 +112,49 @@ def test_what_disturbs_a_run_that_goes_on_is_said_to_be_of_then(
         running.resume("last", catalogue, store, Silent())
         said = [warning.cause.partition(",")[0] for warning in store.run(1).warnings if warning.kind == "load"]
     assert said == ["When the run began", "When the run went on"]
+
+
+class Disturbing(Silent):
+    """When the first job is up, other programs begin to work."""
+
+    def __init__(self, held: contextlib.ExitStack) -> None:
+        super().__init__()
+        self._held = held
+
+    def launched(self, launch: Launch) -> None:
+        for _ in range(0 if self.launches else 2):
+            self._held.callback(
+                self._held.enter_context(subprocess.Popen([sys.executable, "-c", "while 1: pass"])).kill
+            )
+        super().launched(launch)
+
+
+def test_what_others_take_while_a_run_measures_is_told(tmp_path: Path) -> None:
+    """Of a program that begins after the run has looked, and again of what is measured later."""
+    path, point = tmp_path / "r.db", make_point(8)
+    catalogue, plan = load(libraries=()), Plan("test", (point,), precision=1e-6, time_s=3, launches=3)
+    with Store.open(path) as store, contextlib.ExitStack() as held:
+        running.measure(plan, catalogue, store, Disturbing(held), command="test")
+        running.add_launches(1, [point], 2, 2.0, catalogue, store, Silent())
+        disturbed = [one.cause for one in disturbances(store.run(1))]
+    shown = call(path, "show", "1", "--json")
+    causes = [warning["cause"] for warning in json.loads(shown.stdout)["warnings"] if warning["kind"] == "others"]
+    first, more = causes
+    assert re.match(r"During \d of 3 launches, other programs kept \d+\.\d CPUs busy", first)
+    assert re.match(r"During \d of 2 more launches, other programs kept \d+\.\d CPUs busy", more)
+    assert {first, more} <= set(disturbed)
+
+
+def test_what_others_take_is_told_of_a_run_that_was_stopped_and_goes_on(tmp_path: Path) -> None:
+    catalogue, plan = load(libraries=()), Plan("test", (make_point(8),), precision=1e-6, time_s=1.0)
+
+    class Stopping(Disturbing):
+        def progressed(self, progress: Progress) -> None:
+            if progress.elapsed_s > 0.5:
+                raise KeyboardInterrupt
+
+    with Store.open(tmp_path / "r.db") as store, contextlib.ExitStack() as held:
+        assert running.measure(plan, catalogue, store, Stopping(held), command="test").status is RunStatus.INTERRUPTED
+        running.resume("last", catalogue, store, Silent())
+        causes = [warning.cause for warning in store.run(1).warnings if warning.kind == "others"]
+    assert [cause.partition(",")[0] for cause in causes] == ["While the run measured", "While the run went on"]

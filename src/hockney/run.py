@@ -24,7 +24,17 @@ from hockney.errors import HockneyError, UsageError
 from hockney.estimate import MIN_VISITS
 from hockney.instrument import WorkerPool
 from hockney.library import Run
-from hockney.machine import StealMeter, another_machine, choose_cpus, facts, usable_cpus, warnings_before
+from hockney.machine import (
+    Moment,
+    StealMeter,
+    Watch,
+    another_machine,
+    choose_cpus,
+    facts,
+    usable_cpus,
+    warnings_before,
+    warnings_during,
+)
 from hockney.model import Definition, Launch, Point, PointStatus, RunInfo, RunStatus, Visit, Warning_
 from hockney.plan import Plan, Skipped
 from hockney.sampler import Progress, Sampler, reached_text
@@ -35,6 +45,7 @@ from hockney.units import counted
 from hockney.worker.catalogue import Catalogue
 from hockney.worker.launch import YIELDS
 from hockney.worker.libraries import Library
+from hockney.worker.processes import cpu_time_s
 
 _SYSTEM_SHARE_MAX = 0.2  # a library that spins in user space stays far below
 _SHARE_WALL_MIN_NS = 50_000_000  # of less, a tick or two would make a share
@@ -388,10 +399,11 @@ def _carry_out(plan: Plan, catalogue: Catalogue, store: Store, display: Display,
     shares = _KernelShare()
     losses = _Losses()
     recorder = _Recorder(store, run_id, display, shares, losses)
+    others: list[Moment] = []
     status = RunStatus.DONE
     try:
         display.begun(run_id, plan, goes_on=start.round > 0, several=start.several, precise=start.precise)
-        _make_launches(plan, catalogue, recorder, start)
+        _make_launches(plan, catalogue, recorder, start, others)
         if start.several:
             judge_over_launches(store, run_id, plan.precision)
     except KeyboardInterrupt:
@@ -405,20 +417,30 @@ def _carry_out(plan: Plan, catalogue: Catalogue, store: Store, display: Display,
     refused = all(recorder.statuses.get(point, PointStatus.SKIPPED) is PointStatus.SKIPPED for point in real)
     if status is RunStatus.DONE and (failed or (real and refused) or not recorder.statuses):
         status = RunStatus.PARTIAL
-    for warning in [*shares.warnings(catalogue), *losses.warnings(), *_steal_warning(store, run_id)]:
+    for warning in (
+        *shares.warnings(catalogue),
+        *losses.warnings(),
+        *_steal_warning(store, run_id),
+        *warnings_during(others, goes_on=start.launch > 0),
+    ):
         store.add_warning(run_id, warning)
     store.finish_run(run_id, status)
     return Outcome(run_id, status, failed, start.failed)
 
 
-def _make_launches(plan: Plan, catalogue: Catalogue, recorder: _Recorder, start: _Start) -> None:
-    """Each starts every job anew and has its part of the time. The first adds sizes, all later ones have them too."""
+def _make_launches(plan: Plan, catalogue: Catalogue, recorder: _Recorder, start: _Start, others: list[Moment]) -> None:
+    """Each starts every job anew and has its part of the time. The first adds sizes, all later ones have them too.
+
+    What other programs took during each goes to `others`, but for jobs of several hosts: daemons may start their ranks
+    on this one, and whose work that is nobody could tell.
+    """
     cpus = usable_cpus()
     meter = StealMeter(cpus)
+    watch = None if plan.hosts else Watch(cpu_time_s, cpus)
     round_ = start.round
     for index in range(plan.launches):
         recorder.launches_left = plan.launches - 1 - index
-        with WorkerPool(
+        pool = WorkerPool(
             plan,
             catalogue,
             recorder,
@@ -426,7 +448,8 @@ def _make_launches(plan: Plan, catalogue: Catalogue, recorder: _Recorder, start:
             cpus_usable=len(cpus),
             steal=meter.read,
             launch_index=start.launch + index,
-        ) as pool:
+        )
+        with _watched(watch, others), pool:
             sampler = Sampler(
                 plan,
                 pool,
@@ -439,6 +462,17 @@ def _make_launches(plan: Plan, catalogue: Catalogue, recorder: _Recorder, start:
             sampler.run(plan.time_s / plan.launches)
             round_ = sampler.rounds
         plan = replace(plan, points=sampler.points, refine=frozenset())
+
+
+@contextlib.contextmanager
+def _watched(watch: Watch | None, others: list[Moment]) -> Iterator[None]:
+    """Adds what others took during a launch, however it ends."""
+    try:
+        yield
+    finally:
+        moment = watch.read() if watch is not None else None
+        if moment is not None:
+            others.append(moment)
 
 
 def judge_over_launches(store: Store, run_id: int, precision: float) -> None:

@@ -357,10 +357,14 @@ def test_what_disturbed_a_run_is_told(store: Store) -> None:
     store.add_warning(new, Warning_("virtual", "machine", "This is a virtual machine.", "Nothing."))
     for share in ("3 %", "5 %"):  # a run that goes on looks again
         store.add_warning(new, Warning_("steal", "machine", f"The hypervisor took {share}.", "Use its host."))
+    for when in ("During 3 of 5 launches", "During 2 of 5 more launches"):  # but those launches stay as they were
+        store.add_warning(new, Warning_("others", "machine", f"{when}, sh kept 0.8 CPUs busy.", "Stop it."))
     found = compare_runs(store, base, new)
     assert list(surroundings_lines(found)) == [
         "disturbed: run 2: when the run began, other programs kept 1.0 CPUs busy",
         "disturbed: run 2: the hypervisor took 5 %",
+        "disturbed: run 2: during 3 of 5 launches, sh kept 0.8 CPUs busy",
+        "disturbed: run 2: during 2 of 5 more launches, sh kept 0.8 CPUs busy",
     ]
 
 

@@ -131,6 +131,9 @@ def test_with_other_programs_busy_they_are_what_to_look_at_first() -> None:
     of = replace(read(visits(random, ticking(random, (4e6, 0)), count=400)), warnings=(load,))
     (slow,) = found(OUTLIERS, of)
     assert slow.remedy == "At the start, other programs kept 2.0 CPUs busy. Stop them."
+    others = Warning_("others", "machine", "During 2 of 6 launches, other programs kept 1.0 CPUs busy.", "Wait.")
+    (slow,) = found(OUTLIERS, replace(of, warnings=(load, others)))
+    assert slow.remedy == "During 2 of 6 launches, other programs kept 1.0 CPUs busy. Wait."
 
 
 def test_outliers_at_random_have_no_tick() -> None:

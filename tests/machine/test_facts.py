@@ -341,6 +341,36 @@ def test_a_moment_is_named_for_who_reads_of_it(facts: dict[str, Any]) -> None:
     assert [warning.cause.split(",")[0] for warning in found] == ["A moment ago"] * 2
 
 
+def others(*cpus: float, programs: tuple[Program, ...] = ()) -> list[Moment]:
+    return [Moment(2.0, busy_cpus=busy, programs=programs if busy > 1 else ()) for busy in cpus]
+
+
+@pytest.mark.parametrize(
+    ("launches", "goes_on", "said"),
+    [
+        (others(1.0), False, "While the run measured, other programs kept 1.0 CPUs busy."),
+        (others(1.0), True, "While the run went on, other programs kept 1.0 CPUs busy."),
+        (others(0.0, 0.1, 0.5), False, "During 1 of 3 launches, other programs kept 0.5 CPUs busy."),
+        (
+            others(
+                1.2, 1.4, 0.0, 1.9, programs=(Program("sh", 12, 0.4), Program("make", 9, 0.5), Program("sh", 13, 0.3))
+            ),
+            True,
+            "During 3 of 4 more launches, other programs kept 1.4 CPUs busy in the median, above all sh and make.",
+        ),
+    ],
+)
+def test_what_others_took_during_launches(launches: list[Moment], goes_on: bool, said: str) -> None:
+    (warning,) = machine.warnings_during(launches, goes_on=goes_on)
+    assert (warning.kind, warning.cause) == ("others", said)
+    assert warning.remedy
+
+
+def test_quiet_launches_and_unknown_ones_are_not_warned_of() -> None:
+    assert machine.warnings_during([*others(0.0, 0.1), Moment(2.0)], goes_on=False) == []
+    assert machine.warnings_during([], goes_on=False) == []
+
+
 def test_without_a_moment_it_looks_itself(facts: dict[str, Any]) -> None:
     seen: list[object] = []
 

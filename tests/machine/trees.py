@@ -56,3 +56,9 @@ def stat(*cpus: tuple[int, int, int]) -> str:
     return (
         "".join(f"{name} {busy} 0 0 {idle} 0 0 0 {steal} 0 0\n" for name, (busy, idle, steal) in lines) + "intr 5 4\n"
     )
+
+
+def program(pid: int, name: str, ticks: int, *, began: int = 1, flags: int = 0, state: str = "S") -> dict[str, str]:
+    """/proc/PID/stat of a program that has used so many ticks of CPU time, a third of them in the kernel."""
+    times = f"{ticks - ticks // 3} {ticks // 3}"
+    return {f"proc/{pid}/stat": f"{pid} ({name}) {state} 1 1 1 0 -1 {flags} 0 0 0 0 {times} 0 0 20 0 1 0 {began} 0\n"}

@@ -282,4 +282,4 @@ def _print_layers(layers: Sequence[Layer]) -> None:
         return
     render.title("What each layer adds to half a round trip")
     for layer in layers:
-        render.item(f"{layer.text} {layer.sizes_text} ({layer.state})")
+        render.item(f"{layer.text} {layer.sizes_text} ({layer.state}){layer.remark}")

@@ -61,7 +61,7 @@ def print_sheet(sheet: Sheet, missing: Sequence[Missing] = ()) -> None:
     if sheet.layers:
         render.title("What each layer adds to the half round trip of 8 B")
         for layer in sheet.layers:
-            render.item(f"{layer.text} ({layer.state})")
+            render.item(f"{layer.text} ({layer.state}){layer.remark}")
     render.limits(sheet.warnings)
     notes = [
         *_failure_lines(sheet.failures),

@@ -40,7 +40,7 @@ _FACTS = {
     COMMIT: "software.commit",
 }
 
-_DISTURBING = ("load", "steal")  # kinds of warnings
+_DISTURBING = ("load", "steal", "others")  # kinds of warnings
 _AND = "; "  # between the values of one key
 _STOPPED = (RunStatus.INTERRUPTED, RunStatus.KILLED)
 
@@ -62,10 +62,14 @@ def differences(base: StoredRun, new: StoredRun, renamed: Mapping[str, str]) -> 
 def disturbances(*runs: StoredRun) -> tuple[Disturbance, ...]:
     """What else ran on the machine of each: it may be different, or the same and yet disturb in another measure.
 
-    Of each kind the last: a run that goes on looks again. And whether a run was stopped before its end.
+    Of each kind the last, for a run that goes on looks again; but what others did during launches stays true of those.
+    And whether a run was stopped before its end.
     """
     last = {
-        (run.id, warning.kind): warning.cause for run in runs for warning in run.warnings if warning.kind in _DISTURBING
+        (run.id, warning.cause if warning.kind == "others" else warning.kind): warning.cause
+        for run in runs
+        for warning in run.warnings
+        if warning.kind in _DISTURBING
     }
     stopped = [Disturbance(run.id, "It was stopped before its end") for run in runs if run.status in _STOPPED]
     return (*stopped, *(Disturbance(run_id, cause) for (run_id, _), cause in last.items()))

@@ -54,17 +54,24 @@ class Layer:
             of_some_size = "" if self.low_ns <= 0 <= self.high_ns else f" of {_SEEN:.0%} or more"
             return f"{self.upper}: no difference{of_some_size} from {self.lower} seen ({range_})"
         if self.floor_ns is not None and self.added_ns < 0:
-            return (
-                f"{self.upper} lies {format_ns(-self.high_ns)} to {format_ns(-self.low_ns)} below the floor of "
-                f"{format_ns(self.floor_ns)} beside it: nothing is quicker than one word from cache to cache, so the "
-                "floor was higher at the moment when it was measured"
-            )
+            low, high = format_ns(-self.high_ns), format_ns(-self.low_ns)
+            return f"{self.upper} lies {low} to {high} below the floor of {format_ns(self.floor_ns)} beside it"
         verb, word = ("adds", "to") if self.added_ns > 0 else ("saves", "against")
         low, high = sorted((abs(self.low_ns), abs(self.high_ns)))
         return (
             f"{self.upper} {verb} {format_ns(abs(self.added_ns))} ({format_ns(low)} to {format_ns(high)}) {word} "
             f"{self.lower}" + (f" of {format_ns(self.floor_ns)} beside it" if self.floor_ns is not None else "")
         )
+
+    @property
+    def remark(self) -> str:
+        """What to think of it, after its sizes and state; empty where it speaks for itself."""
+        if self.is_seen and self.floor_ns is not None and self.added_ns < 0:
+            return (
+                ": nothing is quicker than one word from cache to cache, so the floor was higher at the moment when it "
+                "was measured"
+            )
+        return ""
 
     @property
     def sizes_text(self) -> str:

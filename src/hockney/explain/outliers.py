@@ -161,7 +161,8 @@ def outliers(reading: Reading) -> Found:
     if not any(one.seen.is_worth_telling(len(one.beyond_ns)) for one in alike):
         alike = []
     of_machine = {one.seen.transport: one.length_ns for one in alike}
-    load = next((one for one in reading.warnings if one.kind == "load"), None)
+    warnings = {one.kind: one for one in reading.warnings}
+    load = warnings.get("others", warnings.get("load"))
     own = [_of_transport(one, of_machine.get(one.transport, math.inf), ticks_ns, hz) for one in seen]
     found = [one for one in own if one is not None]
     if alike:

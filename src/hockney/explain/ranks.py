@@ -27,6 +27,7 @@ _SHORT_BYTES = 64
 # Times the floor that a short message takes at most where nothing is odd: seen are 1.2 for shared memory, 3 to 5 for
 # libraries. Transports of the kernel have no usual factor: a system call costs what it costs.
 _USUAL = {"threads": 3.0, "shm": 3.0, "mpi": 10.0, "shmem": 10.0}
+_YIELDS = " It yields the CPU while it waits, so this is the time of system calls."
 
 
 def slow_ranks(reading: Reading) -> Found:
@@ -126,6 +127,7 @@ def above_floor(reading: Reading) -> Found:
         return no_curve(("pingpong",))
     if not reading.floors:
         return Lacking(f"needs a floor beside a ping-pong of {_SHORT_BYTES} B or less")
+    yielding = {warning.subject: warning.remedy for warning in reading.warnings if warning.kind == "yield"}
     found = []
     for curve in curves:
         floor = reading.floors.get(curve.place)
@@ -145,10 +147,12 @@ def above_floor(reading: Reading) -> Found:
                         f"{format_ns(short[0].time_ns.value)}, {ratio_text(times)} times the floor of "
                         f"its visits ({format_ns(floor.value)}); up to {usual:.0f} times is usual through memory"
                         f"{f', but {other} (docs/transports.md)' if other else ''}."
+                        f"{_YIELDS if curve.transport in yielding else ''}"
                     ),
                     effect=times.value / usual - 1,
                     sizes_bytes=(short[0].bytes,),
                     evidence=(Evidence("latency", short[0].time_ns, "ns"), Evidence("floor", floor, "ns")),
+                    remedy=yielding.get(curve.transport),
                 )
             )
     return found

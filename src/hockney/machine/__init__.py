@@ -1,17 +1,18 @@
 """What is known about this machine, and what about it limits the figures.
 
-`facts()` is stored with every run; `choose_cpus()` says where ranks go; `StealMeter` and `observe()` watch what others
-take; `warnings_before()` puts what is wrong into sentences with a remedy.
+`facts()` is stored with every run; `choose_cpus()` says where ranks go; `StealMeter`, `observe()` and `Watch`
+see what others take; `warnings_before()` and `warnings_during()` put what is wrong into sentences with a remedy.
 """
 
-from hockney.machine.activity import Moment, StealMeter, observe
-from hockney.machine.advice import warnings_before
+from hockney.machine.activity import Moment, StealMeter, Watch, observe
+from hockney.machine.advice import warnings_before, warnings_during
 from hockney.machine.facts import another_machine, facts, library_settings
 from hockney.machine.placement import can_pin, choose_cpus, usable_cpus
 
 __all__ = [
     "Moment",
     "StealMeter",
+    "Watch",
     "another_machine",
     "can_pin",
     "choose_cpus",
@@ -20,4 +21,5 @@ __all__ = [
     "observe",
     "usable_cpus",
     "warnings_before",
+    "warnings_during",
 ]

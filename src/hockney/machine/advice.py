@@ -1,10 +1,12 @@
-"""What limits precision on this machine, before anything is measured: each with its cause and a remedy."""
+"""What limits precision on this machine, before anything is measured and meanwhile: each with its cause and remedy."""
 
 from __future__ import annotations
 
 import platform
 import re
-from collections.abc import Callable, Iterable, Iterator
+import statistics
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from hockney.machine.activity import Moment, observe
@@ -17,6 +19,7 @@ from hockney.units import counted
 
 _STEAL_MAX = 0.01
 _BUSY_CPUS_MAX = 0.2
+_NAMED_MAX = 3
 # Counters of the CPU itself, read without the kernel.
 _FAST_CLOCKS = ("tsc", "arch_sys_counter", "timebase", "riscv_clocksource", "tod", "stp")
 # Read without the kernel too, after one more look at memory.
@@ -50,6 +53,25 @@ def warnings_before(
         *_surroundings(facts),
         *_environment(facts),
     ]
+
+
+def warnings_during(launches: Sequence[Moment], *, goes_on: bool) -> list[Warning_]:
+    """What others took while each of these launches measured; `goes_on`: the run had launches before them."""
+    disturbed = [moment for moment in launches if moment.busy_cpus is not None and moment.busy_cpus >= _BUSY_CPUS_MAX]
+    if not disturbed:
+        return []
+    if len(launches) == 1:
+        when = "While the run went on" if goes_on else "While the run measured"
+    else:
+        when = f"During {len(disturbed)} of {len(launches)}{' more' if goes_on else ''} launches"
+    cpus = statistics.median(moment.busy_cpus or 0.0 for moment in disturbed)
+    middle = " in the median" if len(disturbed) > 1 else ""
+    used_s: defaultdict[str, float] = defaultdict(float)
+    for moment in disturbed:
+        for program in moment.programs:
+            used_s[_called(program.name)] += program.cpus * moment.duration_s
+    names = sorted(used_s, key=lambda name: -used_s[name])[:_NAMED_MAX]
+    return [_load_warning("others", f"{when}, other programs kept {cpus:.1f} CPUs busy{middle}", names)]
 
 
 def _get(facts: dict[str, Any], *names: str) -> Any:
@@ -158,13 +180,18 @@ def _steal(moment: Moment, when: str) -> Iterator[Warning_]:
 def _load(moment: Moment, when: str) -> Iterator[Warning_]:
     if moment.busy_cpus is None or moment.busy_cpus < _BUSY_CPUS_MAX:
         return
-    who = _list(f"{_called(program.name)} ({program.pid})" for program in moment.programs) if moment.programs else None
-    yield Warning_(
-        "load",
+    names = [f"{_called(program.name)} ({program.pid})" for program in moment.programs]
+    yield _load_warning("load", f"{when}, other programs kept {moment.busy_cpus:.1f} CPUs busy", names)
+
+
+def _load_warning(kind: str, cause: str, names: Sequence[str]) -> Warning_:
+    """`names` are those of the busiest programs, as far as they are known."""
+    return Warning_(
+        kind,
         "machine",
-        f"{when}, other programs kept {moment.busy_cpus:.1f} CPUs busy{f', above all {who}' if who else ''}.",
+        f"{cause}, above all {_list(names)}." if names else f"{cause}.",
         "Stop them, or wait until they are done, and measure again."
-        if who
+        if names
         else "They come and go, or can't be seen from here: look with top, also on the host; measure when it is idle.",
     )
 

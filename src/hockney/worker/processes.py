@@ -6,12 +6,15 @@ every process of a job carries a mark in its environment, and what bears the mar
 
 from __future__ import annotations
 
+import contextlib
 import os
+import resource
 import secrets
 import signal
 import subprocess
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,6 +24,26 @@ MARK = "HOCKNEY_JOB"
 """The environment variable that tells which job a process belongs to."""
 
 _STEP_S = 0.01
+
+
+@dataclass
+class _Orphans:
+    """The CPU time in s of processes that init, not their job, has waited for: the kernel does not add it to ours."""
+
+    cpu_s: float = 0.0
+
+
+_orphans = _Orphans()
+
+
+def cpu_time_s() -> float:
+    """The CPU time in s that this process has used so far, with all of its jobs that have ended."""
+    return _cpu_s(resource.RUSAGE_SELF) + _cpu_s(resource.RUSAGE_CHILDREN) + _orphans.cpu_s
+
+
+def _cpu_s(who: int) -> float:
+    usage = resource.getrusage(who)
+    return usage.ru_utime + usage.ru_stime
 
 
 def new_mark() -> str:
@@ -36,6 +59,20 @@ def end_job(roots: Sequence[subprocess.Popen[bytes]], mark: str, *, polite_s: fl
     end by themselves when it is gone.
     """
     members = {process.pid: process for process in find_members(roots, mark)}
+    used_s = _used_s(roots, members.values())
+    waited_for_s = _cpu_s(resource.RUSAGE_CHILDREN)
+    gone = _end_all(roots, mark, members, polite_s, hard_s)
+    _orphans.cpu_s += max(0.0, used_s - (_cpu_s(resource.RUSAGE_CHILDREN) - waited_for_s))
+    return gone
+
+
+def _end_all(
+    roots: Sequence[subprocess.Popen[bytes]],
+    mark: str,
+    members: dict[int, psutil.Process],
+    polite_s: float,
+    hard_s: float,
+) -> bool:
     for root in roots:
         _signal_group(root, signal.SIGTERM)
         _signal_group(root, signal.SIGCONT)  # who is stopped can't clear up
@@ -62,6 +99,18 @@ def find_members(roots: Iterable[subprocess.Popen[bytes]], mark: str) -> list[ps
     found = {child.pid: child for root in roots for child in _descendants(root)}
     found |= {process.pid: process for process in psutil.process_iter() if _bears(process, mark)}
     return [process for pid, process in found.items() if pid not in known and _is_alive(process)]
+
+
+def _used_s(roots: Iterable[subprocess.Popen[bytes]], members: Iterable[psutil.Process]) -> float:
+    """The CPU time in s of those processes that live, and of all for which they have waited."""
+    import psutil
+
+    used_s = 0.0
+    for pid in (*(root.pid for root in roots if root.returncode is None), *(process.pid for process in members)):
+        with contextlib.suppress(psutil.Error):
+            times = psutil.Process(pid).cpu_times()
+            used_s += times.user + times.system + times.children_user + times.children_system
+    return used_s
 
 
 def _descendants(root: subprocess.Popen[bytes]) -> list[psutil.Process]:
