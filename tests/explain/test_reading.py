@@ -131,9 +131,7 @@ def test_layers_are_ranges_of_sizes() -> None:
 def test_shm_below_the_floor_is_no_saving() -> None:
     of = reading(curve(line(30), precision=0.01), floors={("shm", 2): near(40.0)})
     (layer,) = layers_of(of)
-    assert re.fullmatch(
-        r"shm lies 8\.\d+ ns to 9\.\d+ ns below the floor of 40\.0 ns beside it", layer.text
-    )
+    assert re.fullmatch(r"shm lies 8\.\d+ ns to 9\.\d+ ns below the floor of 40\.0 ns beside it", layer.text)
 
 
 def test_layers_of_different_states_are_not_subtracted() -> None:

@@ -54,8 +54,8 @@ class Layer:
             of_some_size = "" if self.low_ns <= 0 <= self.high_ns else f" of {_SEEN:.0%} or more"
             return f"{self.upper}: no difference{of_some_size} from {self.lower} seen ({range_})"
         if self.floor_ns is not None and self.added_ns < 0:
-            low, high = format_ns(-self.high_ns), format_ns(-self.low_ns)
-            return f"{self.upper} lies {low} to {high} below the floor of {format_ns(self.floor_ns)} beside it"
+            below = f"{format_ns(-self.high_ns)} to {format_ns(-self.low_ns)} below"
+            return f"{self.upper} lies {below} the floor of {format_ns(self.floor_ns)} beside it"
         verb, word = ("adds", "to") if self.added_ns > 0 else ("saves", "against")
         low, high = sorted((abs(self.low_ns), abs(self.high_ns)))
         return (
