@@ -10,6 +10,7 @@ from tests.explain.readings import SIZES, curve, found, lacking, line, near, rea
 
 from hockney.explain.curve import Curve, Mark, Reading
 from hockney.explain.finding import scaled
+from hockney.model import Warning_
 
 ONEWAY = "one-way messages beside half the round trip"
 TWOWAY = "two-way messages beside half the round trip"
@@ -243,6 +244,12 @@ def test_a_short_message_far_above_the_floor() -> None:
         assert (
             f"through memory, but Open MPI chose {chosen} (docs/transports.md)" in found(name, slow)[0].sentence
         ) is is_said
+    # Nor is it left open where the library was seen to yield.
+    yields = Warning_("yield", mpi, f"{mpi} spends 60% of its time in the kernel", "Set it to spin.")
+    slow = reading(pattern("pingpong", 5700, transport=mpi), floors={(mpi, 2): near(40.0)}, warnings=(yields,))
+    (above,) = found(name, slow)
+    assert above.sentence.endswith("It yields the CPU while it waits, so this is the time of system calls.")
+    assert above.remedy == "Set it to spin."
     # What goes through the kernel has no usual factor.
     assert found(name, reading(pattern("pingpong", 20000, transport="tcp"), floors=floors)) == []
     assert "needs a floor" in lacking(name, reading(pattern("pingpong", 500)))
