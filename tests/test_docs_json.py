@@ -340,7 +340,10 @@ def test_every_word_of_an_answer_is_on_the_page(words: Any) -> None:
 def test_every_kind_of_finding_and_of_warning_is_on_the_page() -> None:
     """As the code has them, where what is made begins with its kind."""
     package = Path(hockney.check.__file__).parent
-    begins = {"explain": r'(?:finding_about\(\s*\w+,\s*|\bkind=)"([^"]+)"', "": r'Warning_\(\s*"(\w+)"'}
+    begins = {
+        "explain": r'(?:finding_about\(\s*\w+,\s*|\bkind=)"([^"]+)"',
+        "": r'(?:Warning_|_load_warning)\(\s*"(\w+)"',
+    }
     for folder, beginning in begins.items():
         code = "".join(path.read_text(encoding="utf-8") for path in (package / folder).rglob("*.py"))
         kinds = set(re.findall(beginning, code))

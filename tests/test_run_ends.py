@@ -129,6 +129,10 @@ class Disturbing(Silent):
         super().launched(launch)
 
 
+COUNTED = pytest.mark.skipif(not Path("/proc/stat").exists(), reason="this system has no /proc/stat")
+
+
+@COUNTED
 def test_what_others_take_while_a_run_measures_is_told(tmp_path: Path) -> None:
     """Of a program that begins after the run has looked, and again of what is measured later."""
     path, point = tmp_path / "r.db", make_point(8)
@@ -145,6 +149,7 @@ def test_what_others_take_while_a_run_measures_is_told(tmp_path: Path) -> None:
     assert {first, more} <= set(disturbed)
 
 
+@COUNTED
 def test_what_others_take_is_told_of_a_run_that_was_stopped_and_goes_on(tmp_path: Path) -> None:
     catalogue, plan = load(libraries=()), Plan("test", (make_point(8),), precision=1e-6, time_s=1.0)
 

@@ -470,9 +470,8 @@ def _watched(watch: Watch | None, others: list[Moment]) -> Iterator[None]:
     try:
         yield
     finally:
-        moment = watch.read() if watch is not None else None
-        if moment is not None:
-            others.append(moment)
+        if watch is not None:
+            others.append(watch.read() or Moment(0.0))  # of one too short to tell, nothing is known
 
 
 def judge_over_launches(store: Store, run_id: int, precision: float) -> None:

@@ -56,6 +56,16 @@ def test_commands_are_taken_out_of_words_as_they_are_typed() -> None:
         named_store.reset(reset)
 
 
+def test_text_that_is_nearly_a_command_is_read_at_once() -> None:
+    """Each pair of quotes doubled the time, when a pattern could read them in two ways."""
+    reset = named_store.set("my runs.db")
+    try:
+        text = "`A=" + r"\"x\"" * 40 + " other`"
+        assert copyable(text) == text
+    finally:
+        named_store.reset(reset)
+
+
 def test_the_ending_of_a_run_names_its_results_file_and_can_be_copied(cli: Cli) -> None:
     point = ("run", "pingpong", "-t", "shm", "--bytes", "8", "--time", "1s")
     elsewhere = cli(*point, "--store", "my $runs.db")

@@ -449,6 +449,8 @@ def test_each_limit_is_a_test_whose_name_no_outcome_and_no_other_table_changes(t
     name = "latency: pingpong of 8 B on shm, 2 ranks, near"
     assert names(one) == names(of_8_bytes(near.format("ns"))) == [name]
     assert names(absent, one) == ["latency: pingpong of 9 B on shm, 2 ranks, near", name]
+    of_mpi = one.replace('"shm"', '"mpi"')
+    assert names(of_mpi) == ["latency: pingpong of 8 B on mpi, 2 ranks, near"]  # as of the only one, if there were one
     assert names(one, one) == [f"{name} (the 1st [[expect]])", f"{name} (the 2nd [[expect]])"]
 
 

@@ -125,7 +125,7 @@ def test_a_limit_of_another_way_of_the_library_is_no_name_of_a_switch(library: s
     assert (switch.below_bytes, switch.above_bytes, switch.name) == (1 << 15, 1 << 16, name)
 
 
-@pytest.mark.parametrize(("above_ns", "switches"), [(3900.0, 0), (4100.0, 1)])
+@pytest.mark.parametrize(("above_ns", "switches"), [(4100.0, 0), (4300.0, 1)])
 def test_a_limit_between_few_sizes_is_a_switch_where_time_rises_more_than_the_size(
     above_ns: float, switches: int
 ) -> None:

@@ -198,7 +198,7 @@ def test_four_sizes_on_both_sides_of_a_switch_are_no_line() -> None:
     lines, without = lines_of(made)
     assert (lines, list(off_lines_of(made))) == ((), [])
     assert without == {
-        "pingpong on shm": "too few sizes: the one at 8 KiB lies on no line with three others, which may be a switch"
+        "pingpong on shm": "too few sizes: the one at 8 KiB lies off the line of the others, maybe for a switch"
     }
     straight, _ = lines_of(reading(curve(line(100, 1 / 15), sizes=(8, 1024, 8192, 65536))))
     assert len(straight) == 1

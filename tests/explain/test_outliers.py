@@ -105,6 +105,25 @@ def test_ticks_of_two_cpus_half_a_period_apart_are_those_of_the_kernel_where_its
     assert "the kernel's own, if its CONFIG_HZ says so" in (slow.remedy or "")
     (slow,) = found(OUTLIERS, replace(of, facts={"os": {"tick_hz": 250}}))
     assert "at 2 moments of every 4.00 ms, where" in slow.sentence
+    either = (
+        r"The kernel's tick, 250 times a second and at different moments .*, or another timer every 2\.00 ms, makes"
+    )
+    assert re.match(either, slow.remedy or "")
+
+
+@pytest.mark.parametrize(("timer", "hz"), [(1, 250), (2, 250), (2, 100), (5, 100)])
+def test_a_timer_that_comes_several_times_in_a_kernels_tick_is_not_said_to_be_it(timer: int, hz: int) -> None:
+    random = np.random.default_rng(2)
+    of = read(visits(random, ticking(random, (timer * 1e6, 3e5)), count=400))
+    (slow,) = found(OUTLIERS, replace(of, facts={"os": {"tick_hz": hz}}))
+    assert f"or another timer every {timer}.00 ms" in (slow.remedy or "")
+
+
+def test_the_kernels_own_tick_is_named() -> None:
+    random = np.random.default_rng(2)
+    of = read(visits(random, ticking(random, (4e6, 0), (4e6, 7e5)), count=400))
+    (slow,) = found(OUTLIERS, replace(of, facts={"os": {"tick_hz": 250}}))
+    assert "at 2 moments of every 4.00 ms, where" in slow.sentence
     assert re.match(r"The kernel's tick makes some \d+ of them, 250 times a second", slow.remedy or "")
 
 

@@ -55,3 +55,11 @@ def test_orphans_count_too() -> None:
     wait_until_busy(root, mark)
     assert end_job([root], mark, polite_s=0.1)
     assert cpu_time_s() - before_s >= USED_S
+
+
+def test_what_an_orphan_does_until_it_is_killed_counts_too() -> None:
+    before_s = cpu_time_s()
+    root, mark = begun('trap "" TERM; setsid "$0" -c "$BUSY" & sleep 600 & wait')
+    wait_until_busy(root, mark)
+    assert end_job([root], mark, polite_s=2.0)
+    assert cpu_time_s() - before_s >= USED_S + 0.2

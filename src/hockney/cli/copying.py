@@ -12,7 +12,7 @@ from contextvars import ContextVar
 named_store: ContextVar[str | None] = ContextVar("named_store", default=None)  # as --store has it
 
 # Before it may stand variables and a place: `env -u UCX_TLS OMPI_MCA_btl=self,tcp taskset -c 0 hockney run …`.
-_BEFORE = r"""(?:env (?:-u \w+ )+)?(?:\w+=(?:'[^'`\n]*'|\\?"[^"`\n]*"|[^\s'"`])* |taskset -c \S+ )*"""
+_BEFORE = r"""(?:env (?:-u \w+ )+)?(?:\w+=(?:'[^'`\n]*'|\\?"[^"`\n]*"|[^\s'"`\\]|\\(?!"))* |taskset -c \S+ )*"""
 _READS_A_STORE = re.compile(rf"`{_BEFORE}hockney (?:run|show|explain|compare|check|export|runs|quick)\b[^`\n]*(?=`)")
 _COMMAND = re.compile(rf"`({_BEFORE}hockney [^`\n]*)`")
 

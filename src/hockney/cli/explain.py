@@ -67,7 +67,6 @@ def explanation_json(found: Explanation) -> dict[str, Any]:
 
 
 def _of_run(reference: str | None, store: Path | None) -> Explanation:
-    from hockney.archive import machines
     from hockney.explain import explain_run
     from hockney.library import open_results
 
@@ -75,6 +74,8 @@ def _of_run(reference: str | None, store: Path | None) -> Explanation:
         try:
             run = results.run("last" if reference is None else reference)
         except UsageError as error:
+            from hockney.archive import machines
+
             if reference not in machines():
                 raise
             raise UsageError(

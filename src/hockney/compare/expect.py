@@ -189,21 +189,39 @@ def judge(run: Run, expectations: Expectations, catalogue: Catalogue) -> list[Ju
                     found = [series for series in own if _is_meant(series.point, word, ranks, size)]
                     on_ranks = f", {counted(ranks, 'rank')}" if ranks else ""
                     of = f" of {format_bytes(size)}" if catalogue.pattern(one.pattern).sized else ""
-                    meant = f"{one.pattern}{of} on {word}{on_ranks}"
-                    lack = f"run {run.id} has no {meant}"
+                    lack = f"run {run.id} has no {one.pattern}{of} on {word}{on_ranks}"
                     if one.pair_class is not None:
                         lack += f" between ranks of the class '{one.pair_class}'"
                         seen = ", ".join(sorted(filter(None, classes))) or "none"
                         lack += "" if own else f"; of its classes there are: {seen}"
-                    judged += [
-                        verdict
-                        for what, limit in _limits(one)
-                        for verdict in (
-                            [_judged(place, what, limit, one, series, own[series]) for series in found]
-                            or [Judged(place, _subject(meant, one), what, limit, Outcome.UNDECIDED, reason=lack)]
-                        )
-                    ]
+                    wanted = as_pairs(catalogue.pattern(one.pattern), one.options)
+                    asked = _Asked(place, one, Point(word, one.pattern, ranks or 0, size, wanted))
+                    for what, limit in _limits(one):
+                        judged += [
+                            _judged(asked, what, limit, series, own[series], is_one=len(found) == 1) for series in found
+                        ] or [Judged(place, asked.subject, what, limit, Outcome.UNDECIDED, reason=lack)]
     return judged
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """One limit's table, and one point of it as the file has it: its transport may be a word for several."""
+
+    place: str
+    of: Expectation
+    point: Point
+
+    @property
+    def subject(self) -> str:
+        """`pingpong of 8 B on mpi, 2 ranks, near`."""
+        narrower = (self.of.state.name if self.of.state else None, self.of.pair_class)
+        point = str(self.point).removesuffix(", 0 ranks")  # where neither the file nor a series says how many
+        return ", ".join(filter(None, (point, *narrower)))
+
+    def subject_of(self, point: Point) -> str:
+        """The same, of one of several points for which it is: `… (mpi@openmpi-4.1.4 source=0 target=1)`."""
+        more = (f"{name}={value}" for name, value in point.options if (name, value) not in self.point.options)
+        return f"{self.subject} ({' '.join([point.transport, *more])})"
 
 
 def _by_class(run: Run, one: Expectation, catalogue: Catalogue) -> dict[str | None, dict[Series, set[int]]]:
@@ -245,14 +263,12 @@ def _limits(one: Expectation) -> Iterable[tuple[str, float]]:
             yield what, limit
 
 
-def _subject(meant: str, one: Expectation) -> str:
-    narrower = (one.state.name if one.state else None, one.pair_class)
-    return ", ".join(filter(None, (meant, *narrower)))
-
-
-def _judged(place: str, what: str, limit: float, one: Expectation, series: Series, launches: Collection[int]) -> Judged:
+def _judged(
+    asked: _Asked, what: str, limit: float, series: Series, launches: Collection[int], *, is_one: bool
+) -> Judged:
     """The worst of the figures of these launches that count decides; among equals the one of the first state."""
-    subject = _subject(str(series.point), one)
+    one, place = asked.of, asked.place
+    subject = asked.subject if is_one else asked.subject_of(series.point)
     if series.status in NOT_MEASURED:
         reason = f"{series.status.value}: {series.reason or 'no reason is known'}"
         return Judged(place, subject, what, limit, Outcome.UNDECIDED, series.point, reason=reason)

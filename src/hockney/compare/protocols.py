@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hockney.explain.thresholds import Threshold, thresholds_of
-from hockney.fit import SegmentFit, fit_segments
+from hockney.fit import JUMP, SegmentFit, fit_segments
 from hockney.units import format_two_sizes
 
 _SIZES_MIN = 6  # three on either side of a switch
@@ -111,7 +111,7 @@ def known_switches(
     thresholds = [one for one in thresholds_of(transport, facts, library) if not one.is_of_build]
     places = list(_jumps(times_ns))
     for below, above in itertools.pairwise(sorted(times_ns)):
-        is_steep = times_ns[above] * below > times_ns[below] * above > 0
+        is_steep = times_ns[above] * below > (1 + JUMP) * times_ns[below] * above > 0
         is_new = not any(first < above and below < last for first, last in places)
         if is_steep and is_new and any(one.lies_between(below, above) for one in thresholds):
             places.append((below, above))
@@ -126,10 +126,6 @@ def _jumps(times_ns: Mapping[int, float]) -> Iterator[tuple[int, int]]:
 
 
 def _name_at(place: tuple[int, int], thresholds: Sequence[Threshold]) -> str | None:
-    """That of the one limit documented there, or the variable that overrules it; of several none: it may be any."""
+    """That of the one limit documented there; of several none: it may be any."""
     there = [one for one in thresholds if one.lies_between(*place)]
-    if len(there) != 1:
-        return None
-    name, set_by = there[0].name, there[0].set
-    is_overruled = set_by is not None and not any(own in set_by.variable for own in name.split(", "))
-    return set_by.variable if set_by is not None and is_overruled else name
+    return there[0].name if len(there) == 1 else None

@@ -123,9 +123,9 @@ def _told(fit: SegmentFit) -> list[Segment]:
 def _why_none(fit: SegmentFit | NoFit) -> str:
     if isinstance(fit, NoFit):
         return fit.reason
-    if any(fit.is_ambiguous(segment) for segment in fit.segments if _tells(segment)):
-        off = tuple(fit.sizes_bytes[at] for at in fit.outliers)
-        return f"too few sizes: the one {sizes_text(off)} lies on no line with three others, which may be a switch"
+    off = [fit.left_out_of(one) for one in fit.segments if _tells(one) and fit.is_ambiguous(one)]
+    if off:
+        return f"too few sizes: the one {sizes_text(off[0])} lies off the line of the others, maybe for a switch"
     return "its times scatter so much that they tell no line"
 
 

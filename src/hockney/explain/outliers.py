@@ -43,6 +43,10 @@ _KERNELS = (
     "The kernel's tick makes some {count:,} of them, {hz} times a second on each CPU that works (its CONFIG_HZ; one "
     "that has `nohz_full` can keep it from a CPU)."
 )
+_EITHER = (
+    "The kernel's tick, {hz} times a second and at different moments on different CPUs, or another timer every "
+    "{rival}, makes some {count:,} of them: `hockney doctor` says what runs."
+)
 _PROGRAMS = (
     "A timer makes some {count:,} of them, and not the kernel's tick, which comes {hz} times a second: `hockney "
     "doctor` says what runs."
@@ -113,7 +117,10 @@ def _typical(values_ns: FloatArray) -> Estimate:
 
 @dataclass(frozen=True)
 class _Tick:
-    """So many of these disturbances lie at so many moments of a period, and so many would by chance."""
+    """So many of these disturbances lie at so many moments of a period, and so many would by chance.
+
+    A timer of the shorter period `rival_ns` would make the same ones, or nearly; None: of none that is known.
+    """
 
     period_ns: float
     moments: int
@@ -121,6 +128,7 @@ class _Tick:
     of: int
     by_chance: float
     log_chance: float
+    rival_ns: float | None = None
 
     @property
     def beyond_chance(self) -> float:
@@ -156,7 +164,10 @@ def outliers(reading: Reading) -> Found:
         for one in seen
         if one.slow_at_ns.size and (tick := _tick(one.slow_at_ns, one.sampled_at_ns, _TICKS_NS, hz))
     ]
-    ticks_ns = [tick.period_ns for tick in sorted(ticks, key=lambda tick: tick.log_chance)[:1]]
+    surest = min(ticks, key=lambda tick: tick.log_chance, default=None)
+    ticks_ns = [] if surest is None else [surest.period_ns]
+    if surest is not None and surest.rival_ns is not None and hz is not None and surest.is_kernels(hz):
+        ticks_ns.append(surest.rival_ns)  # so that each finding tells that it may be either
     alike = _alike(seen)
     if not any(one.seen.is_worth_telling(len(one.beyond_ns)) for one in alike):
         alike = []
@@ -332,7 +343,10 @@ def _moments_text(moments: int) -> str:
 def _timer(tick: _Tick, hz: int | None) -> str:
     count = round(tick.beyond_chance)
     whose = _ANY_TIMER if hz is None else _KERNELS if tick.is_kernels(hz) else _PROGRAMS
-    return whose.format(count=count, hz=hz) + (_OTHERS if 2 * count < tick.of else "")
+    rival = ""
+    if whose is _KERNELS and tick.rival_ns is not None:
+        whose, rival = _EITHER, format_ns(tick.rival_ns)
+    return whose.format(count=count, hz=hz, rival=rival) + (_OTHERS if 2 * count < tick.of else "")
 
 
 def _tick(slow_at_ns: FloatArray, sampled_at_ns: FloatArray, ticks_ns: Sequence[float], hz: int | None) -> _Tick | None:
@@ -345,27 +359,37 @@ def _tick(slow_at_ns: FloatArray, sampled_at_ns: FloatArray, ticks_ns: Sequence[
     tries = [_folded(slow_at_ns, sampled_at_ns, period_ns, len(ticks_ns)) for period_ns in ticks_ns]
     tick = min(tries, key=lambda one: one.log_chance)
     kernels = next((one for one in tries if hz is not None and one.is_kernels(hz) and one.is_sure), tick)
-    if kernels.beyond_chance >= _NEARLY * tick.beyond_chance:
-        tick = kernels
+    if kernels is not tick and kernels.beyond_chance >= _NEARLY * tick.beyond_chance:
+        tick = replace(kernels, rival_ns=tick.period_ns)
     return tick if tick.is_sure else None
 
 
 def _folded(slow_at_ns: FloatArray, sampled_at_ns: FloatArray, period_ns: float, periods: int) -> _Tick:
     """The moment of a period with most disturbances, and further ones of which each is no chance among the rest."""
     left_ns = slow_at_ns % period_ns
-    moments, on, part = 0, 0, 0.0
-    while moments < _MOMENTS_MAX and left_ns.size:
+    begins_ns: list[float] = []
+    on, part = 0, 0.0
+    while len(begins_ns) < _MOMENTS_MAX and left_ns.size:
         begin_ns, count = _densest(left_ns, period_ns)
         share = _share_of(sampled_at_ns, begin_ns, period_ns)
         # Each moment that was tried begins with one of them.
         chance = _log_chance(count - 1, left_ns.size - 1, min(1.0, share / (1 - part))) + math.log(left_ns.size)
-        if moments and (chance > math.log(_CHANCE) or part + share >= 1):
+        if begins_ns and (chance > math.log(_CHANCE) or part + share >= 1):
             break
-        moments, on, part = moments + 1, on + count, part + share
+        begins_ns.append(begin_ns)
+        on, part = on + count, part + share
         left_ns = left_ns[(left_ns - begin_ns) % period_ns > _MOMENT_NS]
-    of = slow_at_ns.size
+    of, moments = slow_at_ns.size, len(begins_ns)
     log_chance = _log_chance(on - moments, of - moments, part) + math.log(periods) + moments * math.log(of)
-    return _Tick(period_ns, moments, on, of, part * of, log_chance)
+    rival_ns = period_ns / moments if moments > 1 and _are_even(begins_ns, period_ns) else None
+    return _Tick(period_ns, moments, on, of, part * of, log_chance, rival_ns)
+
+
+def _are_even(begins_ns: Sequence[float], period_ns: float) -> bool:
+    """Whether moments lie evenly in a period, as those of a timer would that comes so many times as often."""
+    step_ns = period_ns / len(begins_ns)
+    off_ns = ((begin_ns - begins_ns[0]) % step_ns for begin_ns in begins_ns)
+    return all(min(one, step_ns - one) <= _MOMENT_NS for one in off_ns)
 
 
 def _densest(phases_ns: FloatArray, period_ns: float) -> tuple[float, int]:

@@ -99,7 +99,7 @@ def slow_pairs(reading: Reading) -> Found:
                 effect=worst[0].factor - 1,
                 sizes_bytes=(matrix.bytes,),
                 evidence=tuple(_evidence(one) for one in worst),
-                remedy="`hockney show RUN --tables` has the whole matrix; doctor says what shares a CPU.",
+                remedy="`hockney show --tables`, with its number, has the run's matrix; doctor says what shares a CPU.",
             )
         )
     return found

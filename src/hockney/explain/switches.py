@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from hockney.again import as_then
-from hockney.carriers import by_sockets
+from hockney.carriers import copied_by_kernel
 from hockney.explain.blips import blips_of
 from hockney.explain.curve import Curve, Reading, finding_about
 from hockney.explain.finding import (
@@ -31,7 +31,6 @@ _SIZES_MIN = 6
 _BEND = 0.25
 _HEIGHT = 3.0  # a jump that is not known to such a factor has no height
 _SLOWEST_BYTES_PER_NS = 2.0  # at which a processor of today reads the slowest of its memory: 2 GB/s
-_OF_KERNEL = ("pipe", "unix", "tcp", "udp", "pvm")
 _CLOSE = 1.125  # such neighbours' own documented sizes may be a jump's: what a library adds to a message is not known
 _DOCUMENTED = 2  # a documented size says what a switch is if its place is known to such a factor
 
@@ -219,17 +218,13 @@ def _undocumented(curve: Curve, switch: Switch, reading: Reading) -> str:
 def _caches_at(curve: Curve, switch: Switch, reading: Reading) -> list[str]:
     """A kernel's copying goes through the inner caches in any case: nothing that shows ends with those."""
     last = max((level for level, _ in reading.caches), default=0)
+    library, variables = reading.libraries.get(curve.transport, ""), reading.facts.get("environment")
+    of_kernel = copied_by_kernel(curve.transport, library, variables)
     return [
         f"the L{level} cache, {format_bytes(size)}"
         for level, size in reading.caches
-        if (level == last or not _is_copied_by_kernel(curve, reading)) and _may_be_cache(switch, size)
+        if (level == last or not of_kernel) and _may_be_cache(switch, size)
     ]
-
-
-def _is_copied_by_kernel(curve: Curve, reading: Reading) -> bool:
-    kind = curve.transport.partition(":")[0].partition("@")[0]
-    library = reading.libraries.get(curve.transport, "")
-    return kind in _OF_KERNEL or by_sockets(library, reading.facts.get("environment")) is True
 
 
 def _may_be_cache(switch: Switch, cache_bytes: int) -> bool:

@@ -97,10 +97,14 @@ class SegmentFit:
         within = (at for at, size in enumerate(self.sizes_bytes) if segment.first_bytes <= size <= segment.last_bytes)
         return [at for at in within if at not in self.outliers]
 
+    def left_out_of(self, segment: Segment) -> tuple[int, ...]:
+        """The sizes between a segment's own that it does not explain."""
+        off = (self.sizes_bytes[at] for at in self.outliers)
+        return tuple(size for size in off if segment.first_bytes < size < segment.last_bytes)
+
     def is_ambiguous(self, segment: Segment) -> bool:
         """Whether it has three sizes and leaves out one between them: another three may as well be on one line."""
-        off = (self.sizes_bytes[at] for at in self.outliers)
-        return segment.sizes == SIZES_MIN and any(segment.first_bytes < size < segment.last_bytes for size in off)
+        return segment.sizes == SIZES_MIN and bool(self.left_out_of(segment))
 
     def steps_at(self, switch: Switch) -> list[tuple[int, int]]:
         """The measured neighbours around a switch between which the time jumps, largest step in its direction first.

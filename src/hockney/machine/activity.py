@@ -137,7 +137,7 @@ def observe(
 class Watch:
     """What other programs take from one look to the next, while jobs of ours begin and end between them.
 
-    Two counts say it, both at the least, and the larger is told. The first is what all programs used but for what we
+    Two counts say it, and the larger is told. The first is what all programs used but for what we
     did. Interrupts are left out: where the kernel counts them apart, nobody can say whose they were, and where it does
     not, ours are among what we used. The second is what those programs used that are there at the later look: where
     ranks sleep and wake, clock ticks miss some of the first.

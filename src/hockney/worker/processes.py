@@ -58,21 +58,38 @@ def end_job(roots: Sequence[subprocess.Popen[bytes]], mark: str, *, polite_s: fl
     in an uninterruptible wait can stay. May be called again. Ranks on other hosts are their launcher's to end, and
     end by themselves when it is gone.
     """
-    members = {process.pid: process for process in find_members(roots, mark)}
-    used_s = _used_s(roots, members.values())
-    waited_for_s = _cpu_s(resource.RUSAGE_CHILDREN)
-    gone = _end_all(roots, mark, members, polite_s, hard_s)
-    _orphans.cpu_s += max(0.0, used_s - (_cpu_s(resource.RUSAGE_CHILDREN) - waited_for_s))
+    spent = _Spent(roots)
+    gone = _end_all(roots, mark, spent, polite_s, hard_s)
+    _orphans.cpu_s += max(0.0, spent.most_s - spent.waited_for_s)
     return gone
 
 
+class _Spent:
+    """The CPU time in s of a job that is being ended, the most that was seen of it.
+
+    Who ends meanwhile is waited for by us, which the kernel then counts, or by init.
+    """
+
+    def __init__(self, roots: Sequence[subprocess.Popen[bytes]]) -> None:
+        self.most_s = 0.0
+        self._roots = roots
+        self._begin_s = _cpu_s(resource.RUSAGE_CHILDREN)
+
+    @property
+    def waited_for_s(self) -> float:
+        """That of all for whom we have waited since."""
+        return _cpu_s(resource.RUSAGE_CHILDREN) - self._begin_s
+
+    def look(self, members: Iterable[psutil.Process]) -> None:
+        """Before any of them is ended, and again before it is ended by force."""
+        self.most_s = max(self.most_s, _used_s(self._roots, members) + self.waited_for_s)
+
+
 def _end_all(
-    roots: Sequence[subprocess.Popen[bytes]],
-    mark: str,
-    members: dict[int, psutil.Process],
-    polite_s: float,
-    hard_s: float,
+    roots: Sequence[subprocess.Popen[bytes]], mark: str, spent: _Spent, polite_s: float, hard_s: float
 ) -> bool:
+    members = {process.pid: process for process in find_members(roots, mark)}
+    spent.look(members.values())
     for root in roots:
         _signal_group(root, signal.SIGTERM)
         _signal_group(root, signal.SIGCONT)  # who is stopped can't clear up
@@ -81,6 +98,7 @@ def _end_all(
     while True:
         # Again and again: a launcher may start another process while its first ones are being ended.
         members |= {process.pid: process for process in find_members(roots, mark)}
+        spent.look(members.values())
         for root in roots:
             _signal_group(root, signal.SIGKILL)
         for process in members.values():
@@ -102,15 +120,27 @@ def find_members(roots: Iterable[subprocess.Popen[bytes]], mark: str) -> list[ps
 
 
 def _used_s(roots: Iterable[subprocess.Popen[bytes]], members: Iterable[psutil.Process]) -> float:
-    """The CPU time in s of those processes that live, and of all for which they have waited."""
+    """The CPU time in s of those processes that are there, also as zombies, and of all for which they have waited."""
     import psutil
 
+    alive = [root for root in roots if root.returncode is None]
+    found = {process.pid: process for root in alive for process in _descendants(root)}
+    found |= {process.pid: process for process in members}
     used_s = 0.0
-    for pid in (*(root.pid for root in roots if root.returncode is None), *(process.pid for process in members)):
+    for process in (*map(_process_of, alive), *found.values()):
         with contextlib.suppress(psutil.Error):
-            times = psutil.Process(pid).cpu_times()
-            used_s += times.user + times.system + times.children_user + times.children_system
+            if process is not None and process.is_running():  # the number still belongs to the same one
+                times = process.cpu_times()
+                used_s += times.user + times.system + times.children_user + times.children_system
     return used_s
+
+
+def _process_of(root: subprocess.Popen[bytes]) -> psutil.Process | None:
+    import psutil
+
+    with contextlib.suppress(psutil.Error):
+        return psutil.Process(root.pid)
+    return None
 
 
 def _descendants(root: subprocess.Popen[bytes]) -> list[psutil.Process]:
