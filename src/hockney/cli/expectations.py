@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -98,13 +99,14 @@ def _cases(judged: Sequence[Judged]) -> list[Case]:
     Where two tables say the same of the same point, both names have the place.
     """
     names = [f"{one.what}: {one.subject}" for one in judged]
+    count = Counter(names)
     cases = []
     for one, name in zip(judged, names, strict=True):
         sentence = _sentence(one)
         cases.append(
             Case(
                 "expectations",
-                name if names.count(name) == 1 else f"{name} ({one.place})",
+                name if count[name] == 1 else f"{name} ({one.place})",
                 missed=sentence if one.outcome is Outcome.MISSED else None,
                 undecided=sentence if one.outcome is Outcome.UNDECIDED else None,
             )

@@ -183,6 +183,7 @@ def judge(run: Run, expectations: Expectations, catalogue: Catalogue) -> list[Ju
         place = f"the {ordinal(number)} [[expect]]"
         classes = _by_class(run, one, catalogue)
         own = classes.get(one.pair_class, {})
+        wanted = as_pairs(catalogue.pattern(one.pattern), one.options)
         for word in one.transports:
             for ranks in one.ranks or sorted({series.point.ranks for series in own}) or (None,):
                 for size in one.bytes:
@@ -194,7 +195,6 @@ def judge(run: Run, expectations: Expectations, catalogue: Catalogue) -> list[Ju
                         lack += f" between ranks of the class '{one.pair_class}'"
                         seen = ", ".join(sorted(filter(None, classes))) or "none"
                         lack += "" if own else f"; of its classes there are: {seen}"
-                    wanted = as_pairs(catalogue.pattern(one.pattern), one.options)
                     asked = _Asked(place, one, Point(word, one.pattern, ranks or 0, size, wanted))
                     for what, limit in _limits(one):
                         judged += [

@@ -33,7 +33,7 @@ _TICKS_NS = (1_000_000, 2_000_000, 3_333_333, 4_000_000, 10_000_000)  # Linux: 1
 _MOMENT_NS = 1e5  # what a tick sets going comes so soon, and a sample's length is within
 _MOMENTS_MAX = 4  # of a period: each CPU may have its own, and so may those of a host below this machine
 _SAME = 1e-3  # of a period: 300 a second are rounded
-_NEARLY = 0.8
+_NEARLY = 0.8  # of what the surest tick makes: then the kernel's own may have made all of them
 _CHANCE = 1e-3  # that a tick is none, all of them tried
 _ANY_TIMER = (
     "A timer makes some {count:,} of them: the kernel's own, if its CONFIG_HZ says so many a second (one that has "

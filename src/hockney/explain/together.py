@@ -58,13 +58,14 @@ def leaps(curve: Curve, fit: SegmentFit) -> list[list[Switch]]:
     Rises between neighbours of neighbours are one change of which no one place is known, so they stand together; but
     for one whose own place is. Within a switch of the fit that is what it is judged by, and the steps beside that.
     """
-    judgements = [judge(curve, fit, number) for number in range(len(fit.switches))]
-    judged = [one.switch for one in judgements if one is not None and one.switch is not None]
     runs: list[list[Switch]] = []
     for lower, upper in pairwise(curve.marks):
-        around = [one for one in fit.switches if one.below_bytes <= lower.bytes and upper.bytes <= one.above_bytes]
-        own = [one for switch in around for one in judged if _lies_in(one, switch)]
-        if around and (not own or any(_touches(one, lower.bytes, upper.bytes) for one in own)):
+        around = [
+            number
+            for number, one in enumerate(fit.switches)
+            if one.below_bytes <= lower.bytes and upper.bytes <= one.above_bytes
+        ]
+        if around and not _is_beside(curve, fit, around[0], lower, upper):
             continue
         line = _line_of(fit, lower.bytes, upper.bytes)
         leap = _leap(lower, upper, line)
@@ -77,12 +78,14 @@ def leaps(curve: Curve, fit: SegmentFit) -> list[list[Switch]]:
     return runs
 
 
-def _lies_in(inner: Switch, switch: Switch) -> bool:
-    return switch.below_bytes <= inner.below_bytes and inner.above_bytes <= switch.above_bytes
-
-
-def _touches(switch: Switch, lower_bytes: int, upper_bytes: int) -> bool:
-    return switch.below_bytes <= upper_bytes and lower_bytes <= switch.above_bytes
+def _is_beside(curve: Curve, fit: SegmentFit, number: int, lower: Mark, upper: Mark) -> bool:
+    """Whether two neighbours within a switch of the fit have no size in common with the step that it is judged by."""
+    fitted = fit.switches[number]
+    if (lower.bytes, upper.bytes) == (fitted.below_bytes, fitted.above_bytes):
+        return False
+    judgement = judge(curve, fit, number)
+    step = None if judgement is None else judgement.switch
+    return step is not None and (upper.bytes < step.below_bytes or step.above_bytes < lower.bytes)
 
 
 def _line_of(fit: SegmentFit, lower_bytes: int, upper_bytes: int) -> Segment | None:
