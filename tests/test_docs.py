@@ -61,6 +61,7 @@ def test_every_transport_is_described(transport: str) -> None:
 COLUMNS = {
     "`null`": ["null"],
     "`shm`, `threads`": ["shm", "threads"],
+    "`shm:sync`": ["shm:sync"],
     "`pipe`, `unix`, `tcp`": ["pipe", "unix", "tcp"],
     "their variants, `udp`, `udp:spin`": [
         *(f"{name}:{variant}" for name in ("pipe", "unix", "tcp") for variant in ("nonblock", "spin")),

@@ -1,5 +1,5 @@
-/* The transports shm and threads, with ranks as processes and as threads: lengths, order, full rings, requests of all
- * kinds at once, more ranks than CPUs, one-sided access, the barrier, message numbers that wrap.
+/* The transports shm, shm:sync and threads, with ranks as processes and as threads: lengths, order, full rings,
+ * requests of all kinds at once, more ranks than CPUs, one-sided access, the barrier, message numbers that wrap.
  *
  *     W=src/hockney/worker/csrc
  *     cc -std=c17 -D_GNU_SOURCE -g -O1 -fsanitize=address,undefined -I$W tests/worker/test_channel.c \
@@ -9,11 +9,12 @@
  * stores. Ends with 0 and one line for each transport, or with 1 and the check that failed. Takes some seconds. */
 #include <pthread.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "check.h"
 #include "transports/channel.h"
 
-extern const hk_transport_t hk_transport_shm, hk_transport_threads;
+extern const hk_transport_t hk_transport_shm, hk_transport_shm_sync, hk_transport_threads;
 
 _Static_assert(HK_INLINE_BYTES == 48 && HK_EAGER_BYTES == 256 && HK_RING_SLOTS == 64 && sizeof(hk_slot_t) == 320,
                "docs/transports.md and explain/thresholds.toml tell these numbers");
@@ -457,6 +458,35 @@ static void test_one_sided(rank_t *rank)
     }
 }
 
+/* A synchronous send returns only when the receiver, who comes late, has come: of every length, and of requests. */
+static void test_send_waits(rank_t *rank)
+{
+    static const size_t lengths[] = {0, 1, 8, HK_INLINE_BYTES, HK_EAGER_BYTES, 4096};
+    const hk_channel_t *channel = hk_channel_of(rank->ctx);
+    /* In rank 1's memory: how many receives it has begun. */
+    unsigned char *place = channel->peer[1].slice + (rank->in - channel->slice);
+    _Atomic uint64_t *begun = (_Atomic uint64_t *)(void *)place;
+    atomic_store(begun, 0);
+    CHECK(rank->tp->barrier(rank->ctx) == HK_OK);
+    for (uint64_t i = 1; i <= 36; i++) {
+        const size_t len_bytes = lengths[i % 6];
+        hk_req_t req;
+        if (rank->me == 1) {
+            (void)usleep(300);
+            atomic_store(begun, i);
+            CHECK(rank->tp->recv(rank->ctx, 0, rank->in + 64, len_bytes) == HK_OK);
+        } else if (i % 2 == 0) {
+            CHECK(rank->tp->send(rank->ctx, 1, rank->out, len_bytes) == HK_OK);
+            CHECK(atomic_load(begun) == i);
+        } else {
+            CHECK(rank->tp->isend(rank->ctx, 1, rank->out, len_bytes, &req) == HK_OK);
+            CHECK(rank->tp->wait_all(rank->ctx, &req, 1) == HK_OK);
+            CHECK(atomic_load(begun) == i);
+        }
+        CHECK(rank->tp->barrier(rank->ctx) == HK_OK);
+    }
+}
+
 /* Ranks that disagree about a length find out, in each way to receive. */
 static void test_wrong_length(rank_t *rank)
 {
@@ -489,17 +519,23 @@ static void test_memory(rank_t *rank)
 
 static void test_transport(const hk_transport_t *tp)
 {
-    body_t *const pairs[] = {
-        test_lengths, test_stream, test_full_rings,   test_mixed_order, test_progress_while_blocked,
-        test_wrap,    test_stress, test_wrong_length, test_memory};
+    body_t *const pairs[] = {test_lengths, test_stream, test_full_rings, test_mixed_order, test_progress_while_blocked,
+                             test_wrap,    test_stress, test_memory};
     body_t *const crowds[] = {test_many_peers, test_stress, test_barrier, test_one_sided};
+    const bool is_synchronous = (tp->caps & HK_CAP_SYNCHRONOUS) != 0; /* and has no one-sided access */
+    const size_t crowds_count = sizeof crowds / sizeof crowds[0] - (is_synchronous ? 2 : 0);
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
         run_job(tp, 2, 0, pairs[i]);
     }
+    run_job(tp, 2, 0, is_synchronous ? test_send_waits : test_wrong_length);
     run_job(tp, 2, 1, test_lengths);
     run_job(tp, 2, 1, test_progress_while_blocked);
-    run_job(tp, 1, 0, test_barrier);
-    for (size_t i = 0; i < sizeof crowds / sizeof crowds[0]; i++) {
+    if (is_synchronous) {
+        run_job(tp, 2, 1, test_send_waits);
+    } else {
+        run_job(tp, 1, 0, test_barrier);
+    }
+    for (size_t i = 0; i < crowds_count; i++) {
         run_job(tp, 3, 1, crowds[i]);
         run_job(tp, RANKS_MAX, 1, crowds[i]);
     }
@@ -510,6 +546,7 @@ int main(void)
 {
     (void)alarm(CHECK_LIMIT_S);
     test_transport(&hk_transport_shm);
+    test_transport(&hk_transport_shm_sync);
     test_transport(&hk_transport_threads);
     return 0;
 }

@@ -21,7 +21,7 @@ ONE_SIDED = ["putpong", "put", "get", "putring"]
 PATTERNS += ["robpush", "robpull"]
 FARMS = ["pushfarm", "pullfarm"]  # these need three ranks
 STREAMS = [f"{name}{variant}" for name in ("pipe", "unix", "tcp") for variant in ("", ":nonblock", ":spin")]
-TRANSPORTS = ["null", "shm", "threads", *STREAMS]
+TRANSPORTS = ["null", "shm", "shm:sync", "threads", *STREAMS]
 FAULTY = Recipe(defines=("HK_EXTRA_TRANSPORTS(X)=X(fault)",), extra_sources=(HERE / "fault.c",))
 ADDRESS = Recipe(flags=("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"))
 THREAD = Recipe(flags=("-g", "-fsanitize=thread"))

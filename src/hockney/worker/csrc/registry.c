@@ -53,6 +53,7 @@ const hk_pattern_t *const hk_patterns[] = {PATTERNS(PATTERN_ENTRY) NULL};
 // clang-format off
 #define NATIVE(X)           \
     X(shm)                  \
+    X(shm_sync)             \
     X(threads)              \
     X(null)                 \
     X(pipe)                 \

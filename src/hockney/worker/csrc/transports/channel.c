@@ -136,10 +136,12 @@ hk_status_t hk_channel_open(const hk_job_t *job, const hk_transport_t *tp, hk_ct
         return HK_ERR_MEMORY;
     }
     hk_mapping_t *mapping = job->shared;
+    const bool is_synchronous = (tp->caps & HK_CAP_SYNCHRONOUS) != 0;
     for (int r = 0; r < job->size; r++) {
         peers[r].out = ring_of(mapping, job->rank, r);
         peers[r].in = ring_of(mapping, r, job->rank);
         peers[r].may = HK_RING_SLOTS;
+        peers[r].await_from_bytes = is_synchronous ? 0 : HK_EAGER_BYTES + 1;
         peers[r].slice = slice_of(mapping, r);
     }
     channel->base = (hk_ctx_t){.tp = tp, .rank = job->rank, .size = job->size};

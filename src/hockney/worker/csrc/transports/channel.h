@@ -1,5 +1,5 @@
 /* Messages through memory that all ranks share: what the transports shm and threads are made of. They differ only in
- * what a rank is, so both are tables over these functions.
+ * what a rank is, and shm:sync in which messages a sender waits for, so all are tables over these functions.
  *
  * One mapping, made before the ranks are started and therefore at the same address in all of them, holds
  *   - barrier flags: a line for each rank and round;
@@ -68,12 +68,13 @@ typedef struct hk_queue {
 /* This rank's side of its two rings with one peer. */
 typedef struct hk_peer {
     hk_ring_t *out;
-    uint32_t sent;    /* number of the last message in out */
-    uint32_t may;     /* send up to this number without a look at the reader; sent, while sends are queued */
-    uint32_t awaited; /* number of the last single-copy message, while awaiting */
-    bool awaiting;    /* the reader may still be copying from a buffer of ours */
-    bool active;      /* listed in channel->active */
-    hk_queue_t sends; /* started, but not in the ring yet */
+    uint32_t sent;             /* number of the last message in out */
+    uint32_t may;              /* send up to this number without a look at the reader; sent, while sends are queued */
+    uint32_t awaited;          /* number of the last message that is waited for, while awaiting */
+    bool awaiting;             /* the reader has not yet taken that message */
+    bool active;               /* listed in channel->active */
+    uint32_t await_from_bytes; /* a send of this length or more waits until it is taken */
+    hk_queue_t sends;          /* started, but not in the ring yet */
 
     hk_ring_t *in;
     uint32_t took; /* number of the last message taken from in */
@@ -100,7 +101,8 @@ static inline hk_channel_t *hk_channel_of(hk_ctx_t *ctx)
     return (hk_channel_t *)ctx;
 }
 
-/* The hooks of transport.h. */
+/* The hooks of transport.h. With HK_CAP_SYNCHRONOUS in tp's capabilities every send waits until its message is taken.
+ */
 hk_status_t hk_channel_prepare(int size, void **shared_p);
 hk_status_t hk_channel_open(const hk_job_t *job, const hk_transport_t *tp, hk_ctx_t **ctx_p);
 void hk_channel_close(hk_ctx_t *ctx);
@@ -119,6 +121,18 @@ hk_status_t hk_channel_wait_word(hk_ctx_t *ctx, const uint64_t *word, uint64_t v
 hk_status_t hk_channel_barrier(hk_ctx_t *ctx);
 
 void hk_channel_release(void *shared);
+
+/* What all tables over these functions promise, and the hooks that they share. */
+#define HK_CHANNEL_CAPS (HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_CAP_SPINS)
+#define HK_CHANNEL_HOOKS                                                                                               \
+    .abi = HK_TRANSPORT_ABI, .prepare = hk_channel_prepare, .release = hk_channel_release, .close = hk_channel_close,  \
+    .library = hk_channel_library, .alloc = hk_channel_alloc, .free = hk_channel_free, .send = hk_channel_send,        \
+    .recv = hk_channel_recv, .isend = hk_channel_isend, .irecv = hk_channel_irecv, .wait_all = hk_channel_wait_all,    \
+    .barrier = hk_channel_barrier, .now_ns = hk_real_now_ns, .compute = hk_real_compute
+
+/* What shared memory adds where a put may be a plain copy. */
+#define HK_CHANNEL_ONE_SIDED                                                                                           \
+    .put = hk_channel_put, .get = hk_channel_get, .quiet = hk_channel_quiet, .wait_word = hk_channel_wait_word
 
 /* A wait that has polled in vain for longer than its patience looks round: it gets on with other requests of this
  * rank, which a peer may be waiting for, and gives the CPU away when that is due. */

@@ -91,10 +91,8 @@ static inline void take_out(hk_peer_t *peer, uint64_t word, void *buf, size_t le
         memcpy(buf, slot->eager, len_bytes);
     } else {
         memcpy(buf, (const void *)(uintptr_t)word, len_bytes);
-        atomic_store_explicit(&peer->in->taken, number, memory_order_release);
-        return;
     }
-    if (number % HK_TAKEN_EVERY == 0) {
+    if (len_bytes >= peer->await_from_bytes || number % HK_TAKEN_EVERY == 0) {
         atomic_store_explicit(&peer->in->taken, number, memory_order_release);
     }
 }
@@ -146,7 +144,7 @@ static inline bool progress_sends(hk_peer_t *peer)
     while (peer->sends.first != NULL && before(peer->sent, may)) {
         hk_queued_t *queued = peer->sends.first;
         put_in(peer, queued->buf, queued->len_bytes);
-        if (queued->len_bytes > HK_EAGER_BYTES) {
+        if (queued->len_bytes >= peer->await_from_bytes) {
             peer->awaiting = true;
             peer->awaited = peer->sent;
         }
@@ -268,7 +266,7 @@ hk_status_t hk_channel_send(hk_ctx_t *ctx, int to, const void *buf, size_t len_b
         }
     }
     put_in(peer, buf, len_bytes);
-    if (len_bytes > HK_EAGER_BYTES) {
+    if (len_bytes >= peer->await_from_bytes) {
         return await_taken(channel, peer, peer->sent);
     }
     return HK_OK;
@@ -309,7 +307,7 @@ hk_status_t hk_channel_isend(hk_ctx_t *ctx, int to, const void *buf, size_t len_
     hk_peer_t *peer = &channel->peer[to];
     if (HK_LIKELY(before(peer->sent, peer->may))) {
         put_in(peer, buf, len_bytes);
-        if (len_bytes > HK_EAGER_BYTES) {
+        if (len_bytes >= peer->await_from_bytes) {
             peer->awaiting = true;
             peer->awaited = peer->sent;
             activate(channel, peer);
