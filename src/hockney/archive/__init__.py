@@ -22,7 +22,7 @@ else:
     import tomli as tomllib
 
 _FOLDER = Path(__file__).parent
-_FIXED = ("system", "benchmark", "metric", "value", "unit", "note")
+_FIXED = ("system", "benchmark", "metric", "value", "within", "unit", "note")
 
 Coordinate = int | float | str
 
@@ -30,6 +30,9 @@ Coordinate = int | float | str
 @dataclass(frozen=True)
 class Published:
     """One published figure. `value` is None where the report prints none; `printed` is what it prints.
+
+    `within` is how far the true value may lie from it, in its unit: half of the last printed digit, unless the file says
+    more. "around 1 millisecond" stands there as 1000 us within 500.
 
     `at` is its place in the report's grid: the columns of the file that say something of this figure (ranks, bytes,
     delay, scope …), whole numbers as int.
@@ -44,6 +47,7 @@ class Published:
     unit: str
     note: str
     at: Mapping[str, Coordinate]
+    within: float = 0.0
 
     def matches(self, where: Mapping[str, Coordinate]) -> bool:
         """Whether its system, benchmark, metric and place are those of `where`, as far as that names them."""
@@ -126,6 +130,7 @@ def _figure(report: str, row: Mapping[str, str]) -> Published:
         unit=row["unit"],
         note=row["note"],
         at={name: _coordinate(text) for name, text in row.items() if text and name not in _FIXED},
+        within=float(row.get("within") or 0.5 * 10 ** -len(row["value"].partition(".")[2])),
     )
 
 

@@ -1,6 +1,7 @@
 """The figures of the archive as a Reading: what they stand for among hockney's patterns is data, archive.toml.
 
-A published figure has no interval but the one of its last printed digit: half a unit on either side.
+The bounds of a published figure are what its print leaves open: its digits, and the factor where the report does not say
+whether it counts one direction or both (`times`).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def read_machine(machine: Machine) -> Reading:
         for row in _rows(one):
             key = _key(one, row)
             if row["is"] == "peak":
-                peaks[key] = scaled(estimate_of(one), _SCALE[one.unit])
+                peaks[key] = _estimate(one, row)
             else:
                 marks.setdefault(key, []).append(_MAKERS[row["is"]](one, row))
     return Reading(
@@ -48,8 +49,14 @@ def read_machine(machine: Machine) -> Reading:
 def estimate_of(one: Published) -> Estimate:
     """A published figure with what its printed digits leave open, in its own unit."""
     value = one.value or 0.0
-    arm = 0.5 * 10 ** -len(one.printed.partition(".")[2])
-    return Estimate(value, value - arm, value + arm)
+    return Estimate(value, value - one.within, value + one.within)
+
+
+def _estimate(one: Published, row: Mapping[str, Any]) -> Estimate:
+    """In ns or bytes/s, by the factors that the report leaves open."""
+    least, most = row.get("times", (1, 1))
+    found = scaled(estimate_of(one), _SCALE[one.unit])
+    return Estimate(found.value, found.low * least, found.high * most)
 
 
 def _rows(one: Published) -> Iterator[Mapping[str, Any]]:
@@ -68,12 +75,12 @@ def _key(one: Published, row: Mapping[str, Any]) -> Key:
 
 
 def _time(one: Published, row: Mapping[str, Any]) -> Mark:
-    return Mark(_bytes(one, row), scaled(estimate_of(one), _SCALE[one.unit]))
+    return Mark(_bytes(one, row), _estimate(one, row))
 
 
 def _rate(one: Published, row: Mapping[str, Any]) -> Mark:
     """A rate at a size is a time."""
-    size, rate = _bytes(one, row), scaled(estimate_of(one), _SCALE[one.unit])
+    size, rate = _bytes(one, row), _estimate(one, row)
     return Mark(size, Estimate(1e9 * size / rate.value, 1e9 * size / rate.high, 1e9 * size / rate.low))
 
 

@@ -26,6 +26,7 @@ REACH = 1.5
 _FALL = 0.10
 _ALIKE = 0.03
 _KNOWN = 0.10  # a ratio that is known less well is not called one of equals
+_WIDE = 4  # a plateau reaches from the shortest size, or 4 B, to so many times that
 _STRAIGHT = 0.02
 _PLATEAU = 16  # times the shortest size: what lies between it and a line that begins farther off is not known
 
@@ -92,7 +93,7 @@ def _level(curve: Curve) -> Finding | None:
             break
         if relative(over) <= _KNOWN:
             same.append(mark)
-    if len(same) < 2 or same[-1].bytes < 4 * max(4, same[0].bytes):
+    if len(same) < 2 or same[-1].bytes < _WIDE * max(4, same[0].bytes):
         return None
     return finding_about(
         curve,
@@ -122,13 +123,15 @@ def _plateau(curve: Curve) -> Finding | None:
         (time_ns - fit.t0_ns.value) / fit.ns_per_byte.value
         for time_ns in (first.time_ns.value, first.time_ns.low, first.time_ns.high)
     ]
+    if min(reached) < _WIDE * max(4, first.bytes):
+        return None
     return finding_about(
         curve,
         "latency independent of size",
         sentence=(
             f"{curve.name} of {format_bytes(first.bytes)} among {curve.ranks} takes {format_ns(first.time_ns.value)}, "
             f"as long as the line through the sizes {sizes_text(tuple(mark.bytes for mark in rest))} gives for "
-            f"{format_bytes(round(reached[0]))}: up to about that size the payload costs nothing."
+            f"{format_bytes(round(reached[0]))}. No size between the two was measured."
         ),
         effect=0.0,
         sizes_bytes=(first.bytes,),
