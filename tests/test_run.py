@@ -232,7 +232,8 @@ def test_launches_are_judged_by_the_state_of_most_visits(
         for index in range(2):
             launch_id = store.add_launch(run_id, make_launch(index=index))
             for medians_ns, state in of_each_launch:
-                store.write_round(run_id, visits_with_medians(medians_ns, make_point(8), launch_id=launch_id, **state))
+                of_launch = [ns + 5 * index * (len(set(medians_ns)) > 1) for ns in medians_ns]  # wide ones differ
+                store.write_round(run_id, visits_with_medians(of_launch, make_point(8), launch_id=launch_id, **state))
         store.set_status(run_id, make_point(8), PointStatus.PRECISE)
         running.judge_over_launches(store, run_id, 0.01)
         assert store.points(run_id)[0].status is end

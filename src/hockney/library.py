@@ -259,8 +259,8 @@ class Series:
         return np.concatenate([np.empty(0), *(visit.times_ns() for visit in self.visits)])
 
     def figures(self, confidence: float = stats.CONFIDENCE) -> list[stats.Figure]:
-        """Median with its interval, minimum, p99 and rate, one figure per state of the machine; [] without samples.
+        """Time with its interval, minimum, p99 and rate, one figure per state of the machine; [] without samples.
 
-        The interval is distribution-free and counts visits (or launches), not samples: see `hockney.stats`.
+        The interval is over launches; of one launch it holds within that one: see `hockney.stats`.
         """
-        return stats.figures_of(self.visits, self.states, confidence)
+        return stats.figures_of(self.visits, self.states, confidence, self._run.info.plan.get("precision"))

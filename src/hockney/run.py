@@ -38,7 +38,7 @@ from hockney.machine import (
 from hockney.model import Definition, Launch, Point, PointStatus, RunInfo, RunStatus, Visit, Warning_
 from hockney.plan import Plan, Skipped
 from hockney.sampler import Progress, Sampler, reached_text
-from hockney.stats import MIXED, State, time_of
+from hockney.stats import LAUNCHES, MIXED, ONE_LAUNCH, State, needed_for, time_of
 from hockney.store import Store, VisitSummary
 from hockney.store.lock import alone
 from hockney.units import counted
@@ -491,14 +491,15 @@ def _end_over_launches(
             figures.setdefault((state, visit.definition), []).append(visit)
     most = max(figures.values(), key=len, default=[])
     medians_ns = [visit.median_ns for visit in most if visit.median_ns is not None]
-    time, over = time_of(medians_ns, [visit.launch_id for visit in most]) if most else (None, "visits")
+    launch_ids = [visit.launch_id for visit in most]
+    time, over = time_of(medians_ns, launch_ids) if most else (None, ONE_LAUNCH)
     if len(most) >= MIN_VISITS and time is not None and time.precision is not None and time.precision <= precision:
         return PointStatus.PRECISE, None
-    count = len({visit.launch_id for visit, _ in visits})
-    return (
-        PointStatus.BUDGET,
-        f"all launches were made: {reached_text(time, len(visits), over)} in {counted(count, 'launch', 'launches')}",
-    )
+    count = counted(len({visit.launch_id for visit, _ in visits}), "launch", "launches")
+    needed = needed_for(medians_ns, launch_ids, precision) if most else None
+    more = f"; about {needed} launches would reach {precision:.1%}" if needed else ""
+    unit = "launches" if over == LAUNCHES else "visits"
+    return PointStatus.BUDGET, f"all launches were made: {reached_text(time, len(visits), unit)} in {count}{more}"
 
 
 def _finish_quietly(store: Store, run_id: int, status: RunStatus) -> None:

@@ -11,7 +11,7 @@ from tests.fit.bounds import best_division, best_divisions, chance_within, error
 from tests.fit.truth import NOISES, SEGMENT_SIZES, Score, score, sizes_of, states_score
 
 from hockney.fit import NoFit, SegmentFit, fit_segments
-from hockney.fit.student import t_quantile
+from hockney.stats.student import t_quantile
 
 SIZES = sizes_of(24)
 

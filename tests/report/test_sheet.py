@@ -72,23 +72,22 @@ def test_there_is_no_best_rate_where_a_length_failed(tmp_path: Path) -> None:
     assert row(tmp_path, LATENCY, oneway(1 << 16, 16), longer).stream_bytes_per_s is None
 
 
-def test_in_a_run_of_several_starts_the_sheet_marks_intervals_over_visits(
+def test_in_a_run_of_several_launches_the_sheet_names_figures_of_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Six starts: the first five saw the CPUs near, the last far; of threads, all six saw them near."""
+    """Six launches: the first five saw the CPUs near, the last far; of threads, all six saw them near."""
     often = replace(LATENCY, visits=18)
     threads = replace(often, point=Point("threads", "pingpong", 2, 8, ()))
-    shm = replace(LATENCY, visits=15, then=replace(LATENCY, visits=3, floor_ns=160.0))
+    shm = replace(LATENCY, visits=40, then=replace(LATENCY, visits=8, floor_ns=160.0))
     store_run(tmp_path / "r.db", "quick", [shm, threads], launches=[{"index": index} for index in range(6)])
     with open_results(tmp_path / "r.db") as results:
         sheet = make_sheet(results.run())
-    overs = {row.transport: row.latency_ns.over for row in sheet.rows if row.latency_ns is not None}
-    assert overs == {"shm": "visits", "threads": "launches"}
+    overs = {(row.transport, row.state): row.latency_ns.over for row in sheet.rows if row.latency_ns is not None}
+    assert overs == {("shm", "near"): "launches", ("shm", "far"): "within one launch", ("threads", "near"): "launches"}
     print_sheet(sheet)
     said = capsys.readouterr().out
-    assert re.search(r"^shm .* 50\.0 ns \(±\d", said, re.MULTILINE)
     assert re.search(r"^threads .* 50\.0 ns ±\d", said, re.MULTILINE)
-    assert "(±): over the visits of the few starts that saw this state" in said
+    assert "The ± of some figures hold within one launch, the only one in that state: shm (far)." in said
 
 
 @pytest.mark.parametrize("other", [oneway(7, 16), oneway(1 << 16, 3)])
@@ -150,11 +149,11 @@ def test_the_sheet_says_that_its_intervals_are_of_one_start_and_which_floor_shm_
         return " ".join(capsys.readouterr().out.split())
 
     text = said(sheet)
-    assert "is in no interval" in once
+    assert "Intervals hold within one launch." in once
     assert once in text
     assert "what shm adds to it, below, is to that beside its own 8 B alone" in text
     several = said(replace(sheet, started_once="", layers=()))
-    assert "started once" not in several
+    assert "Intervals hold" not in several
     assert "what shm adds" not in several
 
 

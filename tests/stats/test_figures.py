@@ -7,10 +7,12 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 from tests.builders import HALF_ROUND_TRIP, SLOWEST, make_point, make_visit, visits_with_medians
 
-from hockney.model import Definition
-from hockney.stats import State, classify, figures_of, signs_of
+from hockney.model import Definition, Visit
+from hockney.stats import State, classify, figures_of, signs_of, time_of
+from hockney.stats.interval import launches_needed
 
 NEAR, FAR = (27.0, 28.0), (184.0, 190.0)
 
@@ -25,7 +27,7 @@ def test_figure_counts_visits() -> None:
     assert (figure.value_ns, figure.low_ns, figure.high_ns) == (103.0, 100.0, 106.0)
     assert figure.coverage == pytest.approx(1 - 2 / 2**7)
     assert (figure.n_visits, figure.n_samples, figure.n_launches) == (7, 21, 1)
-    assert (figure.interval_over, figure.minimum_ns, figure.p99_ns) == ("visits", 90.0, None)
+    assert (figure.interval_over, figure.minimum_ns, figure.p99_ns) == ("within one launch", 90.0, None)
     assert (figure.state, figure.floor_ns, figure.verified) == ("near", 27.5, True)
     assert figure.precision == pytest.approx(3 / 103)
 
@@ -98,27 +100,72 @@ def test_definitions_are_never_mixed() -> None:
     assert [(each.definition, each.n_visits) for each in figures_of(visits)] == [(HALF_ROUND_TRIP, 2), (other, 3)]
 
 
-def test_launches_are_the_replicate_where_there_are_enough() -> None:
-    visits = [
-        visit
-        for launch, median in enumerate([100, 110, 120, 130, 140, 150])
-        for visit in visits_with_medians([median] * (1 + launch), launch_id=launch)  # unequally many visits
-    ]
+def launches_of(*times_ns: float, visits: int = 3) -> list[Visit]:
+    """Visits of a launch for each of these times, all alike."""
+    return [v for launch, ns in enumerate(times_ns) for v in visits_with_medians([ns] * visits, launch_id=launch)]
+
+
+def test_launches_are_the_replicate_whatever_their_visits() -> None:
+    """The interval is that of scipy's t on the logarithms."""
+    times_ns = [100.0, 110, 120, 130, 140, 150]
+    visits = [v for n, ns in enumerate(times_ns) for v in visits_with_medians([ns] * (1 + n), launch_id=n)]
     (figure,) = figures_of(visits)
     assert (figure.interval_over, figure.n_launches, figure.n_visits) == ("launches", 6, 21)
-    assert (figure.value_ns, figure.low_ns, figure.high_ns) == (125.0, 100.0, 150.0)
+    expected = stats.ttest_1samp(np.log(times_ns), 0).confidence_interval(0.95)
+    assert figure.value_ns == pytest.approx(stats.gmean(times_ns))
+    assert (figure.low_ns, figure.high_ns) == pytest.approx(np.exp([expected.low, expected.high]), rel=0.002)
+    assert figure.coverage == 0.95
 
 
-def test_few_launches_fall_back_on_visits_and_say_so() -> None:
-    visits = [v for launch in range(5) for v in visits_with_medians([100 + launch] * 2, launch_id=launch)]
-    (figure,) = figures_of(visits)
-    assert (figure.interval_over, figure.n_launches, figure.n_visits) == ("visits", 5, 10)
-    assert figure.low_ns is not None
+def test_two_launches_have_an_interval_over_launches_and_one_within_itself() -> None:
+    (two,), (one,) = figures_of(launches_of(100, 104)), figures_of(launches_of(100, visits=8))
+    assert (two.interval_over, one.interval_over) == ("launches", "within one launch")
+    assert two.low_ns is not None
+    assert two.low_ns < 90
+    assert (one.between_launches, one.launches_needed) == (None, None)
 
 
-def test_more_confidence_needs_more_launches() -> None:
-    visits = [v for launch in range(6) for v in visits_with_medians([100 + launch] * 2, launch_id=launch)]
-    assert figures_of(visits, confidence=0.99)[0].interval_over == "visits"
+def test_another_confidence_has_another_interval() -> None:
+    widths = []
+    for confidence in (0.9, 0.95, 0.99):
+        (figure,) = figures_of(launches_of(100, 101, 103), confidence=confidence)
+        assert figure.coverage == confidence
+        assert figure.precision is not None
+        widths.append(figure.precision)
+    assert widths == sorted(widths)
+
+
+def test_scatter_is_divided_between_launches_and_visits_and_says_how_many_launches_are_needed() -> None:
+    rng = np.random.default_rng(3)
+    for between, within in ((0.03, 0.02), (0.0, 0.04), (0.05, 0.002)):
+        times_ns = 1e4 * np.exp(between * rng.standard_normal((300, 1)) + within * rng.standard_normal((300, 8)))
+        visits = [v for n, own in enumerate(times_ns) for v in visits_with_medians(own.tolist(), launch_id=n)]
+        (figure,) = figures_of(visits, precision=0.01)
+        assert figure.between_launches == pytest.approx(between, rel=0.15, abs=0.01)
+        assert figure.within_launches == pytest.approx(within, rel=0.15)
+        launch = math.hypot(between, within * math.sqrt(math.pi / 2 / 8))
+        assert figure.launches_needed == pytest.approx((1.96 * launch / 0.01) ** 2, rel=0.3)
+
+
+def test_as_many_launches_as_are_needed_reach_the_precision() -> None:
+    for deviation, precision in ((0.001, 0.01), (0.01, 0.02), (0.03, 0.01), (0.05, 0.1)):
+        count = launches_needed(deviation, precision)
+        arms = [math.expm1(stats.t.ppf(0.975, n - 1) * deviation / math.sqrt(n)) for n in (count, count - 1) if n > 1]
+        assert arms[0] <= precision * 1.001
+        assert all(arm > precision * 0.995 for arm in arms[1:])
+
+
+@pytest.mark.parametrize("launches", [2, 3, 5, 6, 10, 20])
+@pytest.mark.parametrize("between", [0.01, 0.05])
+def test_interval_over_launches_covers_however_few_they_are(launches: int, between: float) -> None:
+    """Visits vary by 1 % within a launch. An interval over visits covers 25 to 84 % of these with 2 to 5 launches."""
+    rng = np.random.default_rng(launches)
+    trials = 1000
+    logs = between * rng.standard_normal((trials, launches, 1)) + 0.01 * rng.standard_normal((trials, launches, 8))
+    ids = [launch for launch in range(launches) for _ in range(8)]
+    found = [time_of(times.ravel().tolist(), ids)[0] for times in 1000 * np.exp(logs)]
+    covered = sum(time.low <= 1000 <= time.high for time in found if time.low is not None and time.high is not None)
+    assert covered / trials == pytest.approx(0.95, abs=0.025)
 
 
 def test_p99_needs_single_repetitions() -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from hockney.again import going_on
 from hockney.estimate import MIN_VISITS, enough_text, first_rounds_s
 from hockney.model import Definition, Launch, Point, PointStatus, RunStatus
+from hockney.stats.figures import LAUNCHES, ONE_LAUNCH
 from hockney.stats.npb import ft_class
 from hockney.stats.states import MIXED, UNKNOWN
 from hockney.units import format_bytes, format_duration_s, format_ns, format_rate
@@ -157,14 +158,29 @@ def why_no_intervals(run: Run) -> str | None:
     )
 
 
-def definition_text(definition: Definition, over: Collection[str] = ("visits",)) -> str:
-    """How the samples became the time and the rate, as a sentence; medians are `over` visits, launches, or both."""
+def definition_text(definition: Definition, over: Collection[str] = (ONE_LAUNCH,)) -> str:
+    """How the samples became the time and the rate, as a sentence; intervals are `over` launches, one, or both."""
+    several = "geometric mean of launch medians, interval over launches"
+    one = "median and interval within one launch"
+    value = ", or ".join([several] * (LAUNCHES in over) + [one] * (ONE_LAUNCH in over))
     divided = f", divided by {definition.divisor}" if definition.divisor > 1 else ""
     whose = _WHOSE.get(definition.timed, f"{definition.timed}'s time")
-    text = f"Time: {whose} for one repetition{divided}; median over {' or '.join(sorted(over))}."
+    text = f"Time: {whose} for one repetition{divided}; {value}."
     if definition.algorithm:
         text += f" Algorithm: {definition.algorithm}."
     return f"{text} Rate: payload bytes of one repetition over its whole time." if definition.bytes_per_rep else text
+
+
+def precision_text(figures: Iterable[Figure], asked: float | None) -> str | None:
+    """How launches and visits vary where the precision was not reached, and how many launches would; else None."""
+    missed = [figure for figure in figures if figure.state != MIXED.name and (figure.precision or 0) > (asked or 1)]
+    worst = max(missed, key=lambda figure: figure.launches_needed or 0, default=None)
+    if asked is None or worst is None or worst.between_launches is None or worst.within_launches is None:
+        return None
+    return (
+        f"Not all reached ±{asked:.1%}: launches vary by up to {worst.between_launches:.1%}, measurements within a "
+        f"launch by {worst.within_launches:.1%}; about {worst.launches_needed} launches reach it."
+    )
 
 
 def endings_of(series: Iterable[Series], *, stopped: bool) -> list[list[str]]:

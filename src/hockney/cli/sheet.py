@@ -12,13 +12,10 @@ from hockney.cli.render import Column
 from hockney.explain.finding import relative
 from hockney.model import PointStatus
 from hockney.report.sheet import Failure, Row, Sheet, Value
+from hockney.stats import ONE_LAUNCH
 from hockney.units import counted, format_bytes, format_ns, format_rate
 from hockney.worker.catalogue import Missing, matches, split_name
 
-_OVER_VISITS = (
-    "(±): over the visits of the few starts that saw this state, so not all that changes from start to start is in it; "
-    "without brackets over the starts, six or more."
-)
 _VAGUE = 10.0  # an interval ten times as wide as its value says nothing more
 
 
@@ -37,7 +34,7 @@ def print_sheet(sheet: Sheet, missing: Sequence[Missing] = ()) -> None:
     ]
     if sheet.rows:
         render.title("Two ranks; median, and the longer arm of its 95 % interval; per state of the machine")
-        rows = [_cells(row, bracketed=sheet.starts > 1) for row in sheet.rows]
+        rows = [_cells(row) for row in sheet.rows]
         render.table(columns, rows)
         if any(row.oversubscribed for row in sheet.rows):
             render.note("* more ranks than CPUs: scheduling times and what follows from them, not the transport's own")
@@ -45,8 +42,8 @@ def print_sheet(sheet: Sheet, missing: Sequence[Missing] = ()) -> None:
             render.note(words)
         if sheet.started_once:
             render.note(sheet.started_once)
-        elif any(value is not None and value.over == "visits" for row in sheet.rows for value in row.values):
-            render.note(_OVER_VISITS)
+        elif names := _names_within_one_launch(sheet.rows):
+            render.note(f"The ± of some figures hold within one launch, the only one in that state: {names}.")
     elif sheet.states:
         crowded = any(warning.kind == "oversubscription" for warning in sheet.warnings)
         cause = ", for with fewer CPUs than ranks each message waits for the scheduler" if crowded else ""
@@ -85,10 +82,16 @@ def sheet_as_json(sheet: Sheet) -> dict[str, Any]:
     return document
 
 
-def _cells(row: Row, *, bracketed: bool) -> list[str]:
+def _names_within_one_launch(rows: Iterable[Row]) -> str:
+    """`tcp (far), shm (near)`."""
+    one = (row for row in rows if any(value is not None and value.over == ONE_LAUNCH for value in row.values))
+    return ", ".join(f"{row.transport} ({row.state})" for row in one)
+
+
+def _cells(row: Row) -> list[str]:
     def cell(value: Value | None, form: Callable[[float], str]) -> str:
         mark = "*" if row.oversubscribed and value is not None else ""
-        return _cell(value, form, bracketed=bracketed) + mark
+        return _cell(value, form) + mark
 
     return [
         row.transport,
@@ -103,15 +106,14 @@ def _cells(row: Row, *, bracketed: bool) -> list[str]:
     ]
 
 
-def _cell(value: Value | None, form: Callable[[float], str], *, bracketed: bool) -> str:
-    """`47.9 ns ±0.9%`; in a run of several starts the ± of an interval over visits stands in brackets."""
+def _cell(value: Value | None, form: Callable[[float], str]) -> str:
+    """`47.9 ns ±0.9%`."""
     if value is None:
         return "-"
     arm = relative(value)
     # Never "±0.0%": nothing is known that well.
     spread = f"{max(0.001, arm):.1%}" if arm < 0.0995 else f"{arm:.0%}"
-    spread = f"±{spread if arm < _VAGUE else '>1000%'}"
-    return f"{form(value.value)} {f'({spread})' if bracketed and value.over == 'visits' else spread}"
+    return f"{form(value.value)} ±{spread if arm < _VAGUE else '>1000%'}"
 
 
 def _legend(sheet: Sheet) -> Iterable[str]:
@@ -127,7 +129,7 @@ def _legend(sheet: Sheet) -> Iterable[str]:
     )
     yield f"Visits by state: {seen}."
     if sheet.harness_ns is not None:
-        yield f"The harness itself costs {_cell(sheet.harness_ns, format_ns, bracketed=False)} per repetition."
+        yield f"The harness itself costs {_cell(sheet.harness_ns, format_ns)} per repetition."
 
 
 def _line_sizes(rows: Sequence[Row]) -> str:

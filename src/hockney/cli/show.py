@@ -11,7 +11,16 @@ import click
 from hockney.again import going_on
 from hockney.cli import complete, fold, render
 from hockney.cli.common import command, names, run_argument
-from hockney.cli.curves import Curve, curves_of, definition_text, endings_of, figure_row, figures_in, why_no_intervals
+from hockney.cli.curves import (
+    Curve,
+    curves_of,
+    definition_text,
+    endings_of,
+    figure_row,
+    figures_in,
+    precision_text,
+    why_no_intervals,
+)
 from hockney.cli.render import Column
 from hockney.cli.times import local_time
 from hockney.errors import UsageError, unknown
@@ -26,13 +35,6 @@ _COLUMNS: list[Column | str] = [
     Column("rate", right=True), Column("minimum", right=True, optional=True), Column("state", key=True),
     Column("floor", right=True), Column("visits", right=True, optional=True), "status",
 ]  # fmt: skip
-_OVER = {  # what visits in several launches mean, by what the figures of a table are over
-    frozenset({"launches"}): "the median and its interval are over the launches'",
-    frozenset({"visits"}): "the median and its interval are over visits, because over launches they take six",
-    frozenset(
-        {"launches", "visits"}
-    ): "from six on the median and its interval are over the launches', else the visits'",
-}
 
 
 @command(
@@ -204,15 +206,16 @@ def _print_head(run: Run, *, has_figures: bool) -> None:
 def _print_curve(curve: Curve, asked_precision: float | None) -> None:
     render.title(curve.name)
     rows = [figure_row(series, figure, curve.launches, asked_precision) for series, figure in curve.figures]
-    left_out = render.table(_COLUMNS, rows)
-    over = frozenset(figure.interval_over for _, figure in curve.figures)
+    render.table(_COLUMNS, rows)
+    over = {figure.interval_over for _, figure in curve.figures}
     texts = {definition_text(figure.definition, over) for _, figure in curve.figures}
     for text in sorted(texts):
         # A size of 0 B has no rate: what is said of its time is said with the others'.
         if not any(other.startswith(text) and other != text for other in texts):
             render.note(text, style="dim")
-    if curve.launches > 1 and "visits" not in left_out:
-        render.note(f"Visits in so many launches: {_OVER[over]}.", style="dim")
+    missed = precision_text((figure for _, figure in curve.figures), asked_precision)
+    if missed:
+        render.note(missed, style="dim")
     if curve.hidden:
         render.note(f"Left out: {curve.hidden} with too few visits in their state; --states shows them.", style="dim")
     if curve.oversubscribed:

@@ -33,7 +33,7 @@ Key = tuple[str, str, int, Options]  # transport, pattern, ranks and options: a 
 Place = tuple[str, int]  # a transport and a number of ranks
 Summarized = list[tuple[VisitSummary, State]]
 _CUT_SHORT = {RunStatus.KILLED: "killed before its end", RunStatus.INTERRUPTED: "stopped before its end"}
-_INTERVAL_MIN = 6  # visits or launches; fewer give no 95 % interval of a median
+_INTERVAL_MIN = 6  # visits; fewer give no 95 % interval of a median
 
 
 @dataclass(frozen=True)
@@ -436,25 +436,10 @@ def _samples(
 
 def started_once(run: Run) -> str:
     """What the intervals of a run of one launch do not hold, and how to see it; "" of a run of several."""
-    return _started_few_times(run) if _starts(run) == 1 else ""
-
-
-def _started_few_times(run: Run) -> str:
-    """What the intervals of a run of few launches do not hold, and how to see it; "" where launches are enough."""
-    starts = _starts(run)
-    if not 0 < starts < _INTERVAL_MIN:
+    if len({launch.index for launch in run.launches.values()}) != 1:
         return ""
-    changing = "what changes from start to start (where memory lies, which path a library takes)"
-    unseen = (
-        f"Every job was started once: {changing} is in no interval."
-        if starts == 1
-        else f"Intervals are over visits, for over launches they take {_INTERVAL_MIN}: {changing} is in none of them."
-    )
-    return f"{unseen} To see it, {more_launches(run.id, run.info, LAUNCHES)}."
-
-
-def _starts(run: Run) -> int:
-    return len({launch.index for launch in run.launches.values()})
+    more = more_launches(run.id, run.info, LAUNCHES)
+    return f"Intervals hold within one launch. For the variation from launch to launch, {more}."
 
 
 def _notes(run: Run, unsure: Sequence[Point], curves: Sequence[Curve]) -> Iterable[str]:
@@ -470,7 +455,7 @@ def _notes(run: Run, unsure: Sequence[Point], curves: Sequence[Curve]) -> Iterab
         yield f"It was {_CUT_SHORT[run.status]}: {going_on(run.id, run.facts)} goes on with it."
     elif run.status is RunStatus.RUNNING:
         yield "It is being measured still: what it says may change."
-    few = _started_few_times(run)
+    few = started_once(run)
     if few and run.status not in (*_CUT_SHORT, RunStatus.RUNNING):
         yield few
     of_transport = {launch.transport: launch.library for launch in run.launches.values()}

@@ -18,7 +18,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from hockney.fit.student import t_quantile
+from hockney.stats.student import t_quantile
 
 if TYPE_CHECKING:
     from hockney.model import FloatArray, Int64Array

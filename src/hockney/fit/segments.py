@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from hockney.fit.lines import Estimate, Lines, NoFit, fit_lines, missed_by, weights_of
 from hockney.fit.partition import SIZES_MIN, partition
-from hockney.fit.student import t_quantile
+from hockney.stats.student import t_quantile
 
 if TYPE_CHECKING:
     from hockney.model import BoolArray, FloatArray, Int64Array

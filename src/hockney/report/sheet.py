@@ -15,7 +15,7 @@ from hockney.explain.layers import Layer, layer_at, layers_below, over_floor
 from hockney.fit import Estimate, Segment, SegmentFit, fit_segments
 from hockney.library import Run, Series
 from hockney.model import NOT_MEASURED, Launch, Point, PointStatus, Warning_
-from hockney.stats import Figure, median, place
+from hockney.stats import LAUNCHES, ONE_LAUNCH, Figure, place, time_of
 
 LATENCY_BYTES = 8
 # What stream and two-way are figures of; a run may have been asked for other sizes and options.
@@ -27,7 +27,7 @@ _STREAM_OPTIONS = (("window", "16"),)
 class Value:
     """One figure of the sheet: `low` and `high` enclose it at 95 %. In ns, bytes/s or bytes, as the column says.
 
-    `over` is what the interval is over: "launches", or "visits" where that state was seen by too few launches.
+    `over` is what the interval is over: "launches", or "within one launch" where one alone saw that state.
     """
 
     value: float
@@ -238,22 +238,22 @@ def _fitted(estimate: Estimate | None, line: Segment, curve: Mapping[int, Value]
     if estimate is None or estimate.low <= 0:
         return None
     overs = {time.over for size, time in curve.items() if line.first_bytes <= size <= line.last_bytes}
-    return Value(estimate.value, estimate.low, estimate.high, "launches" if overs == {"launches"} else "visits")
+    return Value(estimate.value, estimate.low, estimate.high, LAUNCHES if overs == {LAUNCHES} else ONE_LAUNCH)
 
 
 def _floors(series: Iterable[Series]) -> dict[str, Value]:
     """By state, the floor beside the latency of shm with its interval: the very visits that it is the floor of."""
-    found: dict[str, list[float]] = {}
+    found: dict[str, list[tuple[float, int]]] = {}
     for one in series:
         if (one.point.transport, one.point.pattern, one.point.bytes) == ("shm", "pingpong", LATENCY_BYTES):
             for visit, state in zip(one.visits, one.states, strict=True):
                 if visit.floor_ns is not None:
-                    found.setdefault(state.name, []).append(sum(visit.floor_ns) / 2)
+                    found.setdefault(state.name, []).append((sum(visit.floor_ns) / 2, visit.launch_id))
     floors = {}
-    for name, values_ns in found.items():
-        floor = median(values_ns)
+    for name, of_visits in found.items():
+        floor, over = time_of([floor_ns for floor_ns, _ in of_visits], [launch_id for _, launch_id in of_visits])
         if floor.low is not None and floor.high is not None:
-            floors[name] = Value(floor.value, floor.low, floor.high, "visits")
+            floors[name] = Value(floor.value, floor.low, floor.high, over)
     return floors
 
 

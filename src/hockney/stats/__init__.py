@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from hockney.stats.figures import Figure, figures_of, rate_bytes_per_s, signs_of, time_of
+from hockney.stats.figures import (
+    LAUNCHES,
+    ONE_LAUNCH,
+    Figure,
+    figures_of,
+    needed_for,
+    rate_bytes_per_s,
+    signs_of,
+    time_of,
+)
 from hockney.stats.interval import CONFIDENCE, Interval, median, order_ranks, quantile
 from hockney.stats.states import MIXED, UNKNOWN, Signs, State, classify, classify_all, classify_both, place
 
 __all__ = [
     "CONFIDENCE",
+    "LAUNCHES",
     "MIXED",
+    "ONE_LAUNCH",
     "UNKNOWN",
     "Figure",
     "Interval",
@@ -19,6 +30,7 @@ __all__ = [
     "classify_both",
     "figures_of",
     "median",
+    "needed_for",
     "order_ranks",
     "place",
     "quantile",

@@ -1,14 +1,14 @@
 """From the visits of one point to the figures that are shown: one per state of the machine.
 
-The replicate is the median of one visit. Samples within a visit are neighbours in time and share whatever disturbed
-it, so counting each as independent would give intervals several times too narrow. Where a job was restarted often
-enough, the replicate is one launch (the median of its visits), because placement and addresses change between
-launches only; `interval_over` says which it was. See T. Kalibera, R. Jones, Rigorous Benchmarking in Reasonable Time,
-ISMM 2013.
+The replicate is one launch (the median of its visits), because placement and addresses change between launches only.
+With one launch the interval holds within that launch: its replicate is then the median of one visit. Samples within a
+visit are neighbours in time and share whatever disturbed it, so they are no replicates. `interval_over` says which it
+was. See T. Kalibera, R. Jones, Rigorous Benchmarking in Reasonable Time, ISMM 2013.
 """
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,15 +20,21 @@ from hockney.stats.states import Signs, State, classify, place
 
 P99_SAMPLES_MIN = 100  # fewer, and the 99th percentile is just the maximum
 
+LAUNCHES, ONE_LAUNCH = "launches", "within one launch"  # what an interval is over
+
 
 @dataclass(frozen=True)
 class Figure:
     """What one point took in one state. Times are ns by `definition`, rates payload bytes/s over all its messages.
 
-    `low_ns` and `high_ns` enclose the true median with the probability `coverage`; all three are None where there are
-    too few visits to say. `p99_ns` is None where a sample is not one repetition, or below 100 samples. Rates are None
-    where the pattern counts no bytes. `slowest_rank` is the rank that took longest in most samples and `slowest_share`
-    in what part of them, where the definition takes the slowest (1 / ranks and little more: nobody stands out).
+    `value_ns` is the geometric mean of the launches' medians, of one launch the median of its visits' medians. `low_ns`
+    and `high_ns` enclose the true value with the probability `coverage`; all three are None where there are too few
+    visits to say. `between_launches` and `within_launches` are relative standard deviations: of launches, without what
+    their visits' scatter adds, and of the visits of one launch. `launches_needed` would reach the precision that the
+    run was asked for, by both. They are None where there are too few launches or visits. `p99_ns` is None where a
+    sample is not one repetition, or below 100 samples. Rates are None where the pattern counts no bytes. `slowest_rank`
+    is the rank that took longest in most samples and `slowest_share` in what part of them, where the definition takes
+    the slowest (1 / ranks and little more: nobody stands out).
     """
 
     state: str
@@ -37,7 +43,10 @@ class Figure:
     low_ns: float | None
     high_ns: float | None
     coverage: float | None
-    interval_over: str  # "visits" or "launches"
+    interval_over: str  # LAUNCHES or ONE_LAUNCH
+    between_launches: float | None
+    within_launches: float | None
+    launches_needed: int | None
     n_visits: int
     n_samples: int
     n_launches: int
@@ -58,13 +67,16 @@ class Figure:
 
 
 def figures_of(
-    visits: Sequence[Visit], states: Sequence[State] | None = None, confidence: float = CONFIDENCE
+    visits: Sequence[Visit],
+    states: Sequence[State] | None = None,
+    confidence: float = CONFIDENCE,
+    precision: float | None = None,
 ) -> list[Figure]:
     """The figures of one point: per state from the nearest level on, then "mixed", then "unknown".
 
     `states` holds the state of each visit, best classified over the whole run; else the given visits alone decide.
-    Visits without samples are left out; visits of different definitions (a run resumed by a later version) are never
-    put into one figure.
+    `precision` is what the run was asked for. Visits without samples are left out; visits of different definitions (a
+    run resumed by a later version) are never put into one figure.
     """
     of_visits = classify([signs_of(visit) for visit in visits]) if states is None else states
     groups: dict[tuple[State, Definition], list[Visit]] = {}
@@ -73,7 +85,7 @@ def figures_of(
             groups.setdefault((state, visit.definition), []).append(visit)
     ordered = sorted(groups, key=lambda key: place(key[0].name, key[0].floor_ns))
     verified = _verified(visits)
-    return [_figure(state, groups[state, definition], verified, confidence) for state, definition in ordered]
+    return [_figure(state, groups[state, definition], verified, confidence, precision) for state, definition in ordered]
 
 
 def signs_of(visit: Visit) -> Signs:
@@ -88,13 +100,17 @@ def _verified(visits: Sequence[Visit]) -> bool | None:
     return False if any(visit.has_payload for visit in visits) else None
 
 
-def _figure(state: State, visits: list[Visit], verified: bool | None, confidence: float) -> Figure:
+def _figure(
+    state: State, visits: list[Visit], verified: bool | None, confidence: float, precision: float | None
+) -> Figure:
     import numpy as np
 
     definition = visits[0].definition
     times_ns = [visit.times_ns() for visit in visits]
     medians_ns = [float(np.median(times)) for times in times_ns]
-    time, over = time_of(medians_ns, [visit.launch_id for visit in visits], confidence)
+    launch_ids = [visit.launch_id for visit in visits]
+    time, over = time_of(medians_ns, launch_ids, confidence)
+    between, within = scatter_of(medians_ns, launch_ids)
     samples_ns = np.concatenate(times_ns)
     single = all(visit.batch == 1 for visit in visits) and len(samples_ns) >= P99_SAMPLES_MIN
     slowest_rank, slowest_share = _slowest(visits)
@@ -106,9 +122,12 @@ def _figure(state: State, visits: list[Visit], verified: bool | None, confidence
         high_ns=time.high,
         coverage=time.coverage,
         interval_over=over,
+        between_launches=between,
+        within_launches=within,
+        launches_needed=None if precision is None else needed_for(medians_ns, launch_ids, precision),
         n_visits=len(visits),
         n_samples=len(samples_ns),
-        n_launches=len({visit.launch_id for visit in visits}),
+        n_launches=len(set(launch_ids)),
         minimum_ns=float(samples_ns.min()),
         p99_ns=float(np.quantile(samples_ns, 0.99)) if single else None,
         rate_bytes_per_s=rate_bytes_per_s(definition, time.value),
@@ -131,14 +150,49 @@ def rate_bytes_per_s(definition: Definition, time_ns: float | None) -> float | N
 def time_of(
     medians_ns: Sequence[float], launch_ids: Sequence[int], confidence: float = CONFIDENCE
 ) -> tuple[Interval, str]:
-    """The time of a point from its visits' medians: over launches if there are enough for an interval, else visits."""
-    by_launch: dict[int, list[float]] = {}
+    """The time of a point from its visits' medians, and what its interval is over."""
+    launches = _by_launch(medians_ns, launch_ids)
+    if len(launches) > 1:
+        return interval.geometric_mean([statistics.median(of_one) for of_one in launches], confidence), LAUNCHES
+    return interval.median(medians_ns, confidence), ONE_LAUNCH
+
+
+def scatter_of(medians_ns: Sequence[float], launch_ids: Sequence[int]) -> tuple[float | None, float | None]:
+    """The relative standard deviations between launches and of visits within a launch; None: too few, or no time.
+
+    Within: by absolute deviations from the launch's median, which odd visits hardly move. Between: what is left of the
+    scatter of launch medians when that of a median of so many visits is taken off: pi / 2 of a mean's variance.
+    """
+    launches = _by_launch(medians_ns, launch_ids)
+    if min(medians_ns) <= 0:
+        return None, None
+    logs = [[math.log(median_ns) for median_ns in of_one] for of_one in launches]
+    middles = [statistics.median(of_one) for of_one in logs]
+    within = between = None
+    if len(medians_ns) > len(launches):
+        deviations = [abs(log - middle) for of_one, middle in zip(logs, middles, strict=True) for log in of_one]
+        free = len(deviations) / (len(deviations) - len(launches))
+        within = 1.4826 * statistics.median(deviations) * math.sqrt(free)
+    if len(launches) > 1:
+        own = (within or 0.0) ** 2 * statistics.fmean((math.pi / 2 if len(one) > 2 else 1) / len(one) for one in logs)
+        between = math.sqrt(max(0.0, statistics.variance(middles) - own))
+    return between, within
+
+
+def needed_for(medians_ns: Sequence[float], launch_ids: Sequence[int], precision: float) -> int | None:
+    """How many launches such as these reach a precision; None where one launch, or a time of zero, does not say."""
+    launches = _by_launch(medians_ns, launch_ids)
+    if len(launches) < 2 or min(medians_ns) <= 0:
+        return None
+    middles = [math.log(statistics.median(of_one)) for of_one in launches]
+    return interval.launches_needed(statistics.stdev(middles), precision)
+
+
+def _by_launch(medians_ns: Sequence[float], launch_ids: Sequence[int]) -> list[list[float]]:
+    launches: dict[int, list[float]] = {}
     for launch_id, median_ns in zip(launch_ids, medians_ns, strict=True):
-        by_launch.setdefault(launch_id, []).append(median_ns)
-    if interval.order_ranks(len(by_launch), 0.5, confidence) is not None:
-        launches_ns = [statistics.median(of_launch) for of_launch in by_launch.values()]
-        return interval.median(launches_ns, confidence), "launches"
-    return interval.median(medians_ns, confidence), "visits"
+        launches.setdefault(launch_id, []).append(median_ns)
+    return list(launches.values())
 
 
 def _slowest(visits: list[Visit]) -> tuple[int | None, float | None]:

@@ -1,4 +1,4 @@
-"""Medians and other quantiles with intervals that assume nothing about the distribution.
+"""Medians and other quantiles with intervals that assume nothing about the distribution; means over few launches.
 
 The interval lies between two order statistics: the number of samples below the true q-quantile is binomial(n, q), so
 the l-th and u-th smallest of n independent samples enclose it with probability P(l <= B <= u - 1), which is exact for
@@ -7,15 +7,20 @@ median at 95 %) there is no such interval: then it is None, never a narrower gue
 
 Source: H. A. David, H. N. Nagaraja, Order Statistics, 3rd ed., Wiley 2003, section 7.1; recommended for benchmarks by
 T. Hoefler, R. Belli, Scientific Benchmarking of Parallel Computing Systems, SC'15.
+
+Of launches there are few, often fewer than six. Their interval is Student's t on the logarithms of their times.
 """
 
 from __future__ import annotations
 
 import functools
 import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from hockney.stats.student import t_quantile
 
 if TYPE_CHECKING:
     from hockney.model import FloatArray
@@ -25,7 +30,7 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Interval:
-    """A quantile of `n` values; `low`, `high` and the reached `coverage` are None where n is too small for them."""
+    """A quantile or mean of `n` values; `low`, `high` and their `coverage` are None where n is too small for them."""
 
     value: float
     low: float | None
@@ -44,6 +49,30 @@ class Interval:
 def median(values: Sequence[float] | FloatArray, confidence: float = CONFIDENCE) -> Interval:
     """The median of independent values with its interval. Raises ValueError where there is no value, or a NaN."""
     return quantile(values, 0.5, confidence)
+
+
+def geometric_mean(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
+    """The geometric mean of independent values with its interval, from two values on.
+
+    Raises ValueError where there is no value. Where one is not above zero there is no logarithm: the median, alone.
+    """
+    if not values or min(values) <= 0:
+        return Interval(statistics.median(values), None, None, len(values), None)
+    logs = [math.log(value) for value in values]
+    mean = statistics.fmean(logs)
+    if len(logs) == 1:
+        return Interval(math.exp(mean), None, None, 1, None)
+    arm = t_quantile(len(logs) - 1, confidence) * statistics.stdev(logs, mean) / math.sqrt(len(logs))
+    return Interval(math.exp(mean), math.exp(mean - arm), math.exp(mean + arm), len(logs), confidence)
+
+
+def launches_needed(deviation: float, precision: float) -> int:
+    """How many launches, two or more, are known to `precision` where the logarithms of launches deviate by so much."""
+    wanted = math.log1p(precision)
+    count = max(2, math.floor((t_quantile(1_000_000) * deviation / wanted) ** 2))
+    while t_quantile(count - 1) * deviation > wanted * math.sqrt(count):
+        count += 1
+    return count
 
 
 def quantile(values: Sequence[float] | FloatArray, q: float, confidence: float = CONFIDENCE) -> Interval:

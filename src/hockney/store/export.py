@@ -41,6 +41,9 @@ CSV_COLUMNS = (
     "time_high_ns",
     "coverage",
     "interval_over",
+    "between_launches",
+    "within_launches",
+    "launches_needed",
     "visits",
     "samples",
     "launches",
@@ -73,7 +76,7 @@ def write_csv(store: Store, run_id: int, stream: TextIO) -> None:
         run = store.run(run_id)
         writer = csv.DictWriter(stream, CSV_COLUMNS, lineterminator="\n")
         writer.writeheader()
-        for stored, visits, _, figures in _all_series(store, run_id):
+        for stored, visits, _, figures in _all_series(store, run):
             front = _csv_front(run, stored, visits)
             writer.writerows({**front, **_csv_figure(figure)} for figure in figures)
             if not figures:
@@ -132,7 +135,7 @@ def write_json(store: Store, run_id: int, stream: TextIO, *, samples: bool = Fal
         for name, value in head.items():
             stream.write(f"{_json(name)}: {_json(value)},\n")
         stream.write('"series": [')
-        for i, series in enumerate(_all_series(store, run_id)):
+        for i, series in enumerate(_all_series(store, run)):
             stream.write(("," if i else "") + "\n" + _json(_json_series(*series, samples=samples)))
         stream.write("\n]\n}\n")
 
@@ -220,9 +223,9 @@ def _json_visit(visit: Visit, state: State, *, samples: bool) -> dict[str, Any]:
     return plain | {"elapsed_ns": visit.elapsed_ns.tolist()} if samples else plain
 
 
-def _all_series(store: Store, run_id: int) -> Iterator[_Series]:
-    states = store.states(run_id)
-    for stored in store.points(run_id):
+def _all_series(store: Store, run: StoredRun) -> Iterator[_Series]:
+    states = store.states(run.id)
+    for stored in store.points(run.id):
         visits = store.visits(stored)
         of_visits = states.get(stored.id, [UNKNOWN] * len(visits))
-        yield stored, visits, of_visits, figures_of(visits, of_visits)
+        yield stored, visits, of_visits, figures_of(visits, of_visits, precision=run.info.plan.get("precision"))
