@@ -302,6 +302,16 @@ def test_runs(tmp_path: Path, read: Read) -> None:
     check_page(documents, "runs")
 
 
+def test_delete_and_a_dry_run(tmp_path: Path, read: Read) -> None:
+    fill(tmp_path / "r.db")
+    check_page([read("delete", 1, "--store", tmp_path / "r.db")], "delete")
+    found = read("run", "ft,barrier", "-t", "shm,null", "--dry-run", "--store", tmp_path / "none.db")
+    rows = rows_of(EVERY, "run---dry-run")
+    check_page([found], "run---dry-run")
+    assert rows
+    assert not (tmp_path / "none.db").exists()
+
+
 def test_list(read: Read) -> None:
     """What is ready differs from machine to machine."""
     kinds = ("launchers.", "transports.", "suites.")

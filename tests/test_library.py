@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.builders import make_info, make_launch, make_point, make_visit
+from tests.builders import make_info, make_launch, make_point, make_visit, visits_with_medians
 
 import hockney
 from hockney.errors import StoreError, UsageError
@@ -162,8 +163,11 @@ def test_find_narrows_down(run: hockney.Run) -> None:
     assert sizes(transport="shm") == [0, 1, 4]
     assert sizes(transport="shm", options={}) == [0, 1]
     assert sizes(transport="shm", options={"window": "4"}) == [4]
-    assert sizes(transport="mpi") == [2, 3]
-    assert sizes(transport="mpi@openmpi-4.1") == [3]
+    assert sizes(transport="mpi") == [2]  # as -t has it: no variant is a plain one
+    assert sizes(transport="mpi*") == [2, 3]
+    assert sizes(transport="mpi@openmpi:rma") == sizes(transport="mpi:*") == [3]
+    assert sizes(transport="mpi@mpich") == [2]
+    assert sizes(transport="mpi@mpich-4.3") == [2]
     assert sizes(ranks=4) == [5]
     assert sizes(bytes=64, pattern="pingpong") == [1]
     assert sizes(transport="mp") == []
@@ -175,7 +179,7 @@ def test_select_gives_the_one(run: hockney.Run) -> None:
 
 def test_select_of_several_says_which(run: hockney.Run) -> None:
     with pytest.raises(UsageError) as caught:
-        run.select(transport="mpi")
+        run.select(transport="mpi*")
     assert str(caught.value) == (
         "2 series of run 2 match: pingpong of 8 B on mpi@mpich-4.3, 2 ranks; pingpong of 8 B on mpi@openmpi-4.1:rma, "
         "2 ranks. Ask for one with more than that"
@@ -189,6 +193,48 @@ def test_select_of_none_says_what_there_is(run: hockney.Run) -> None:
         "no series of run 2 matches; it has transports mpi@mpich-4.3, mpi@openmpi-4.1:rma, shm, tcp; "
         "patterns pingpong; bytes 8, 64"
     )
+
+
+def test_curve_gives_the_times_of_all_sizes_as_arrays(run: hockney.Run) -> None:
+    sizes, times, low, high = run.curve("pingpong", "shm", options={})
+    assert sizes.dtype == np.int64
+    assert sizes.tolist() == [8, 64]
+    assert times.tolist() == [105.0, 105.0]
+    assert np.isnan(low).all()
+    assert np.isnan(high).all()
+    assert run.curve("pingpong", "shm", options={}, state="far").times.tolist() == [315.0, 315.0]
+    assert [part.shape for part in run.curve("pingpong", "tcp")] == [(0,)] * 4  # skipped
+
+
+def test_curve_has_the_intervals_of_the_uncontended_state_with_most_of_them(tmp_path: Path) -> None:
+    points = [make_point(size) for size in (64, 8)]
+    with Store.open(tmp_path / "r.db") as store:
+        number = store.create_run(make_info(), points)
+        store.add_launch(number, make_launch())
+        for point in points:
+            near = visits_with_medians([80, 90, 100, 100, 110, 125], point, floor_ns=(27.0, 28.0))
+            far = visits_with_medians([300] * 3, point, floor_ns=(184.0, 190.0))
+            store.write_round(number, [*near, *far])
+    with hockney.open(tmp_path / "r.db") as results:
+        curve = results.run().curve("pingpong", "shm")
+        low, high = (next(iter(results.run().series[0].figures())).__dict__[name] for name in ("low_ns", "high_ns"))
+    assert curve.sizes.tolist() == [8, 64]
+    assert (curve.low.tolist(), curve.times.tolist(), curve.high.tolist()) == ([low] * 2, [100.0] * 2, [high] * 2)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "transport", "said"),
+    [
+        ("pingpong", "shm", "2 curves of run 2 match: pingpong on shm, 2 ranks; pingpong window=4 on shm, 2 ranks"),
+        ("pingpong", "mpi*", "2 curves of run 2 match"),
+        ("barrier", "shm", "no curve of run 2 matches; it has transports"),
+    ],
+)
+def test_curve_is_refused_where_none_or_several_match(
+    run: hockney.Run, pattern: str, transport: str, said: str
+) -> None:
+    with pytest.raises(UsageError, match=re.escape(said)):
+        run.curve(pattern, transport)
 
 
 # ---- a series --------------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@
         series = run.select(transport="shm", pattern="pingpong", bytes=8)
         series.times_ns       # numpy array: ns, one per sample, by the pattern's definition
         series.figures()      # median with its interval, one per state of the machine
+        run.curve("pingpong", "shm")  # sizes, times, low, high as numpy arrays
 
 `import hockney` itself loads nothing; the names below load their module when they are first used.
 """
@@ -18,17 +19,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hockney.errors import HockneyError, StoreError, UsageError
-    from hockney.library import Results, Run, Series
+    from hockney.library import Curve, Results, Run, Series
     from hockney.library import open_results as open  # noqa: A004  # read as hockney.open
 
 __version__ = "0.1.0"
 
-__all__ = ["HockneyError", "Results", "Run", "Series", "StoreError", "UsageError", "__version__", "open"]
+__all__ = ["Curve", "HockneyError", "Results", "Run", "Series", "StoreError", "UsageError", "__version__", "open"]
 
 _HOMES = {
     "HockneyError": "hockney.errors:HockneyError",
     "StoreError": "hockney.errors:StoreError",
     "UsageError": "hockney.errors:UsageError",
+    "Curve": "hockney.library:Curve",
     "Results": "hockney.library:Results",
     "Run": "hockney.library:Run",
     "Series": "hockney.library:Series",

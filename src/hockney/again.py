@@ -15,7 +15,8 @@ from hockney.model import RunInfo
 LAUNCHES = 6
 """How many a run should have: its intervals are then over launches, and a comparison can decide."""
 
-_REPLACED = {"--launches", "--time", "--store", "--label", "-l"}  # options of a stored command, each with a value
+# Options of a stored command that are not given again, each with a value.
+_REPLACED = {"--launches", "--time", "--store", "--label", "-l", "--csv"}
 
 
 def more_launches(run: int, info: RunInfo, launches: int, *, but: str = "") -> str:

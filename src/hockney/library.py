@@ -9,10 +9,10 @@ UsageError.
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hockney import stats
 from hockney.errors import UsageError
@@ -143,23 +143,21 @@ class Run:
     ) -> list[Series]:
         """The series that match all that is given, maybe none.
 
-        `transport` is a whole name such as `mpi@openmpi-4.1.4`; where no series has that name, it is the beginning of
-        names: `mpi` then finds every MPI. `options` are compared as a whole, `{}` finds the series without any.
+        `transport` selects as `-t` does: `tcp`, `tcp:*`, `mpi` (every MPI), `mpi@openmpi`, `mpi@openmpi-4.1.4`.
+        `options` are compared as a whole, `{}` finds the series without any.
         """
+        from hockney.worker.catalogue import matches  # 25 ms
+
         wanted = None if options is None else tuple(sorted(options.items()))
-        found = [
+        return [
             series
             for series in self.series
-            if pattern in (None, series.point.pattern)
+            if (transport is None or matches(transport, series.point.transport))
+            and pattern in (None, series.point.pattern)
             and ranks in (None, series.point.ranks)
             and bytes in (None, series.point.bytes)
             and wanted in (None, series.point.options)
         ]
-        if transport is None:
-            return found
-        exact = [series for series in found if series.point.transport == transport]
-        family = (f"{transport}@", f"{transport}:")
-        return exact or [series for series in found if series.point.transport.startswith(family)]
 
     def select(
         self,
@@ -179,6 +177,34 @@ class Run:
             raise UsageError(f"{len(found)} series of run {self.id} match: {shown}. Ask for one with more than that")
         raise UsageError(f"no series of run {self.id} matches; it has {self._inventory()}")
 
+    def curve(
+        self,
+        pattern: str,
+        transport: str,
+        *,
+        ranks: int | None = None,
+        options: Mapping[str, str] | None = None,
+        state: str | None = None,
+    ) -> Curve:
+        """The times of all sizes of one curve as arrays; see Curve. `transport` and `options` as for `find`.
+
+        `state` is a state of the machine; None takes the one `curve_figures` chooses. Raises UsageError where no curve
+        matches, or several do, and says which.
+        """
+        import numpy as np
+
+        found = self.find(pattern=pattern, transport=transport, ranks=ranks, options=options)
+        names = list(dict.fromkeys(one.point.text("") for one in found))
+        if len(names) > 1:
+            shown = "; ".join(names[:3]) + ("; …" if len(names) > 3 else "")
+            raise UsageError(f"{len(names)} curves of run {self.id} match: {shown}. Ask for one of them")
+        if not found:
+            raise UsageError(f"no curve of run {self.id} matches; it has {self._inventory()}")
+        figures = curve_figures(found, state)[1]
+        rows = [(series.point.bytes, one.value_ns, one.low_ns, one.high_ns) for series, one in figures.items()]
+        sizes, times, low, high = np.array(sorted(rows), dtype=float).reshape(-1, 4).T
+        return Curve(sizes.astype(np.int64), times, low, high)
+
     def _inventory(self) -> str:
         points = [series.point for series in self.series]
         transports = sorted({point.transport for point in points})
@@ -193,6 +219,42 @@ class Run:
         for summary, state in self._store.summaries_with_states(self.id):
             by_point.setdefault(summary.point_id, []).append((summary, state))
         return by_point
+
+
+class Curve(NamedTuple):
+    """The times of one pattern on one transport by message size, ascending; one state of the machine.
+
+    `sizes` are in bytes; `times` are medians in ns, `low` and `high` their confidence intervals: NaN where there are
+    too few measurements for one. All have the shape (sizes,).
+    """
+
+    sizes: Int64Array
+    times: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+
+def curve_figures(series: Iterable[Series], state: str | None = None) -> tuple[str | None, dict[Series, stats.Figure]]:
+    """One figure for each series of a curve, all in one state of the machine; series without one are left out.
+
+    Unless `state` is given: of the uncontended states the one that has most figures with an interval, then most visits;
+    where no uncontended state has an interval, of all states.
+    """
+    figures: dict[str, dict[Series, stats.Figure]] = {}
+    for one in series:
+        for figure in one.figures():
+            in_state = figures.setdefault(figure.state, {})
+            if one not in in_state or in_state[one].n_visits < figure.n_visits:  # of another definition
+                in_state[one] = figure
+
+    def worth(name: str) -> tuple[bool, bool, int, int, int]:
+        precise = sum(figure.low_ns is not None for figure in figures[name].values())
+        visits = sum(figure.n_visits for figure in figures[name].values())
+        is_one = name != stats.MIXED.name
+        return precise > 0 and is_one and "slowed" not in name, is_one, precise, len(figures[name]), visits
+
+    chosen = max(figures, key=worth, default=None) if state is None else state
+    return chosen, figures.get(chosen or "", {})
 
 
 class Series:

@@ -26,6 +26,7 @@ Table = TypeVar("Table", bound=BaseModel)
 
 _DEFAULT_SIZES = "0:4M"
 _NO_SIZES = "has no message sizes to choose"
+_PATTERN_S = 60.0  # the time for a pattern where none is asked for
 _LAUNCHES = 6  # the fewest whose medians enclose that of all starts in 95 of 100 cases
 _POINT_S = 0.25  # what a point needs in a launch: some ten visits, and the sizes that are added beside it
 _TIMEOUT_S = (20.0, 60.0)  # the least and the most that follows from a budget
@@ -126,10 +127,15 @@ def curve_of(point: Point) -> CurveKey:
     return (point.transport, point.pattern, point.ranks, point.options)
 
 
-def pattern_suite(pattern: str) -> Suite:
-    """A pattern alone as a suite: all sizes, more where the curve leaves its line, and launches as time allows."""
-    series = Series.model_validate({"pattern": pattern, "bytes": _DEFAULT_SIZES, "refine": True})
-    return Suite(name=pattern, title=pattern, series=(series,), time_s=60.0, launches=None)
+def pattern_suite(*patterns: str) -> Suite:
+    """Patterns as a suite: all sizes, more where a curve leaves its line, launches as time allows, a minute for each.
+
+    A pattern that is named twice is measured once.
+    """
+    table = {pattern: {"pattern": pattern, "bytes": _DEFAULT_SIZES, "refine": True} for pattern in patterns}
+    name = ",".join(table)
+    series = tuple(map(Series.model_validate, table.values()))
+    return Suite(name=name, title=name, series=series, time_s=_PATTERN_S * len(series), launches=None)
 
 
 def make_plan(
@@ -189,6 +195,13 @@ def make_plan(
         exact=wishes.refine is True,
         grains={pattern.name: pattern.grain_bytes for pattern in patterns if pattern.grain_bytes > 1},
     )
+
+
+def refuse_empty(plan: Plan) -> None:
+    """Raises UsageError for a plan without any point."""
+    if not plan.points:
+        reasons = sorted({skipped.reason for skipped in plan.skipped})
+        raise UsageError(f"there is nothing to measure: {reasons[0] if reasons else 'the plan is empty'}")
 
 
 def _launches(points: Sequence[Point], time_s: float) -> int:

@@ -36,7 +36,7 @@ from hockney.machine import (
     warnings_during,
 )
 from hockney.model import Definition, Launch, Point, PointStatus, RunInfo, RunStatus, Visit, Warning_
-from hockney.plan import Plan, Skipped
+from hockney.plan import Plan, Skipped, refuse_empty
 from hockney.sampler import Progress, Sampler, reached_text
 from hockney.stats import LAUNCHES, MIXED, ONE_LAUNCH, State, needed_for, time_of
 from hockney.store import Store, VisitSummary
@@ -259,9 +259,7 @@ def measure(
 
     KeyboardInterrupt is taken as the wish to stop: what was measured is stored, the outcome says INTERRUPTED.
     """
-    if not plan.points:
-        reasons = sorted({skipped.reason for skipped in plan.skipped})
-        raise UsageError(f"there is nothing to measure: {reasons[0] if reasons else 'the plan is empty'}")
+    refuse_empty(plan)
     sleeping = [
         name for name, info in catalogue.transports.items() if "syscalls" in info.caps and "spins" not in info.caps
     ]

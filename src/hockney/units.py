@@ -182,6 +182,14 @@ def format_rate(bytes_per_s: float) -> str:
     return f"{_three_digits(bytes_per_s)} B/s"
 
 
+def format_messages(messages_per_s: float) -> str:
+    """Three digits: `920 /s`, `1.25 M/s`."""
+    for unit, scale in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if messages_per_s >= scale * 0.9995:
+            return f"{_three_digits(messages_per_s / scale)} {unit}/s"
+    return f"{_three_digits(messages_per_s)} /s"
+
+
 def format_duration_s(value_s: float) -> str:
     """For progress: `300 ms`, `5 s`, `1 min 20 s`, `2 h 05 min`."""
     if 0.0005 <= value_s < 0.9995:

@@ -49,6 +49,21 @@ def test_rate_is_bytes_of_a_repetition_over_its_time() -> None:
     assert figure.rate_high_bytes_per_s == pytest.approx(100e6)
 
 
+def test_message_rate_is_messages_of_a_repetition_over_its_time() -> None:
+    """Sixteen messages in a row, each of 100 ns: ten million a second; its interval is the time's, inverted."""
+    window = Definition("root", 16, 16 * 8, 16)
+    visits = visits_with_medians([80, 90, 100, 100, 110, 125], definition=window)
+    (figure,) = figures_of(visits)
+    assert figure.value_ns == 100.0
+    assert figure.low_ns is not None
+    assert figure.high_ns is not None
+    assert figure.messages_per_s == pytest.approx(10e6)
+    assert figure.messages_low_per_s == pytest.approx(1e9 / figure.high_ns)
+    assert figure.messages_high_per_s == pytest.approx(1e9 / figure.low_ns)
+    (silent,) = figures_of(visits_with_medians([100] * 6, definition=Definition("slowest", 1, 0, 0)))
+    assert silent.messages_per_s is None
+
+
 @pytest.mark.parametrize(
     "visit",
     [

@@ -98,6 +98,9 @@ def test_csv_row_is_complete(store: Store, full: int) -> None:
         "rate_bytes_per_s": near["rate_bytes_per_s"],
         "rate_low_bytes_per_s": near["rate_low_bytes_per_s"],
         "rate_high_bytes_per_s": near["rate_high_bytes_per_s"],
+        "messages_per_s": near["messages_per_s"],
+        "messages_low_per_s": near["messages_low_per_s"],
+        "messages_high_per_s": near["messages_high_per_s"],
         "slowest_rank": "",
         "slowest_share": "",
         "verified": "True",
@@ -109,6 +112,9 @@ def test_csv_row_is_complete(store: Store, full: int) -> None:
         "oversubscribed": "False",
     }
     assert float(near["rate_bytes_per_s"]) == pytest.approx(16 / 205e-9)
+    assert float(near["messages_per_s"]) == pytest.approx(2 / 205e-9)
+    assert float(near["messages_low_per_s"]) == pytest.approx(2 / 210e-9)
+    assert float(near["messages_high_per_s"]) == pytest.approx(2 / 200e-9)
 
 
 def test_csv_says_unknown_by_an_empty_field(store: Store, full: int) -> None:

@@ -27,13 +27,16 @@ COMMANDS = {
         "hockney.cli.quick:quick", "Measure this machine in about a minute, and print its data sheet.", "quick"
     ),
     "run": Entry(
-        "hockney.cli.run:run", "Measure a suite or a pattern.", "run pingpong -t shm,tcp --bytes 1:1M --precision 1%"
+        "hockney.cli.run:run",
+        "Measure a suite or some patterns.",
+        "run pingpong,oneway -t shm,tcp --precision 1%",
     ),
     "list": Entry(
         "hockney.cli.listing:list_command", "List what can be measured here, and how to get what can't.", "list"
     ),
     "runs": Entry("hockney.cli.runs:runs", "List the runs that are stored.", "runs"),
     "show": Entry("hockney.cli.show:show", "Show the figures of a run.", "show last --transport shm"),
+    "delete": Entry("hockney.cli.delete:delete", "Delete stored runs.", "delete last"),
     "explain": Entry("hockney.cli.explain:explain", "Say in words what the figures of a run show.", "explain last"),
     "compare": Entry(
         "hockney.cli.compare:compare",

@@ -14,7 +14,7 @@ from hockney.model import Definition, Launch, Point, PointStatus, RunStatus
 from hockney.stats.figures import LAUNCHES, ONE_LAUNCH
 from hockney.stats.npb import ft_class
 from hockney.stats.states import MIXED, UNKNOWN
-from hockney.units import format_bytes, format_duration_s, format_ns, format_rate
+from hockney.units import format_bytes, format_duration_s, format_messages, format_ns, format_rate
 
 if TYPE_CHECKING:
     from hockney.library import Run, Series
@@ -86,8 +86,13 @@ def size_text(point: Point) -> str:
     return format_bytes(point.bytes) if point.is_sized else ""
 
 
+def has_window(point: Point) -> bool:
+    """Whether several messages are under way at once, so that their rate says more than a time."""
+    return "window" in dict(point.options)
+
+
 def figure_row(series: Series, figure: Figure, launches: int, asked_precision: float | None) -> list[str]:
-    """Size, time, interval, rate, minimum, state, floor, visits, status.
+    """Size, time, interval, rate, messages/s (with a window only), minimum, state, floor, visits, status.
 
     Visits say in how many launches they were made where the job had several. A rank alone has no floor, so nothing is
     unknown of its state.
@@ -97,6 +102,7 @@ def figure_row(series: Series, figure: Figure, launches: int, asked_precision: f
         format_ns(figure.value_ns),
         format_interval(figure.low_ns, figure.high_ns),
         format_rate(figure.rate_bytes_per_s) if figure.rate_bytes_per_s else "",
+        *([format_messages(figure.messages_per_s or 0.0)] if has_window(series.point) else []),
         format_ns(figure.minimum_ns),
         "-" if series.point.ranks == 1 and figure.state == UNKNOWN.name else figure.state,
         format_ns(figure.floor_ns) if figure.floor_ns is not None else "",

@@ -46,7 +46,7 @@ def export(
 
     with Store.open(store, readonly=True) as results:
         run_id = results.find_run(reference)
-        with _stream(output) as stream:
+        with written(output) as stream:
             if as_json:
                 write_json(results, run_id, stream, samples=samples)
             else:
@@ -54,7 +54,7 @@ def export(
 
 
 @contextlib.contextmanager
-def _stream(path: Path | None) -> Iterator[TextIO]:
+def written(path: Path | None) -> Iterator[TextIO]:
     """Standard output, or a file that appears when all of it is written."""
     if path is None:
         holds_document.set(True)

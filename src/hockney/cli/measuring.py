@@ -7,25 +7,29 @@ import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import FrameType
 
 from hockney import run as running
 from hockney.cli import render
+from hockney.cli.by_size import groups_of
+from hockney.cli.common import refuse_loss, refuse_unwritable
+from hockney.cli.export import written
 from hockney.cli.labels import check_label, tell_of_label
 from hockney.cli.progress import Display
-from hockney.cli.show import print_run, run_as_json
+from hockney.cli.show import print_run, print_run_by_size, run_as_json
 from hockney.cli.streams import remark
 from hockney.cli.tables import print_tables, tables_as_json, tables_of
 from hockney.library import Run
 from hockney.machine import usable_cpus
 from hockney.machine.topology import read_topology
 from hockney.model import RunStatus
-from hockney.plan import Wishes, make_plan
+from hockney.plan import Plan, Wishes, make_plan
 from hockney.report.sheet import Sheet
 from hockney.run import Outcome
-from hockney.store import Store
+from hockney.store import Store, default_path
+from hockney.store.export import write_csv
 from hockney.suites import Suite
 from hockney.units import counted
 from hockney.worker.catalogue import Catalogue, load
@@ -33,33 +37,41 @@ from hockney.worker.catalogue import Catalogue, load
 _DONE, _IN_PART = 0, 3
 
 
+@dataclass(frozen=True)
+class Output:
+    """How a run is shown: as JSON, without progress, and in which CSV file too."""
+
+    as_json: bool
+    quiet: bool = False
+    csv: Path | None = None
+
+
 def measure_and_show(
-    command: str,
-    suite: Suite,
-    wishes: Wishes,
-    *,
-    store: Path | None,
-    label: str | None,
-    as_json: bool,
+    command: str, suite: Suite, wishes: Wishes, output: Output, *, store: Path | None, label: str | None
 ) -> int:
     """Measure a suite and show what came out; gives the exit code.
 
     `quick` ends with the data sheet, a suite of a classic report with that report's tables, one of all pairs of ranks
-    with their matrix, any other with a table of all series.
+    with their matrix. Others end with a column for each transport where there are several, else with all series.
 
     Raises UsageError for words that nothing here knows, before anything is measured; StoreError, BuildError.
     """
 
     def begin(catalogue: Catalogue, results: Store, display: Display) -> Outcome:
-        plan = make_plan(suite, wishes, catalogue, len(usable_cpus()), lambda: read_topology().cache_sizes())
+        plan = plan_here(suite, wishes, catalogue)
         tell_of_label(label, results, display)
         return running.measure(plan, catalogue, results, display, command=command_line(command), label=label)
 
     check_label(label)
-    return _carry_out(command, begin, store, as_json, create=True)
+    return _carry_out(command, begin, store, output, create=True)
 
 
-def resume_and_show(command: str, reference: str, *, store: Path | None, as_json: bool) -> int:
+def plan_here(suite: Suite, wishes: Wishes, catalogue: Catalogue) -> Plan:
+    """What would be measured on this machine."""
+    return make_plan(suite, wishes, catalogue, len(usable_cpus()), lambda: read_topology().cache_sizes())
+
+
+def resume_and_show(command: str, reference: str, output: Output, *, store: Path | None) -> int:
     """Go on with a stored run. Raises as measure_and_show."""
 
     def begin(catalogue: Catalogue, results: Store, display: Display) -> Outcome:
@@ -67,46 +79,57 @@ def resume_and_show(command: str, reference: str, *, store: Path | None, as_json
         display.reads(run_id, results.run(run_id).rounds)
         return running.resume(str(run_id), catalogue, results, display)
 
-    return _carry_out(command, begin, store, as_json, create=False)
+    return _carry_out(command, begin, store, output, create=False)
 
 
 def _carry_out(
     command: str,
     begin: Callable[[Catalogue, Store, Display], Outcome],
     store: Path | None,
-    as_json: bool,
+    output: Output,
     *,
     create: bool,
 ) -> int:
-    with measuring(store, create=create) as (catalogue, results, display):
+    if output.csv is not None:
+        refuse_unwritable(output.csv)
+        refuse_loss("--csv", output.csv, [store or default_path()])
+    with measuring(store, create=create, quiet=output.quiet) as (catalogue, results, display):
         outcome = begin(catalogue, results, display)
         display.close()  # before anything is shown
         run = Run(results, outcome.run_id)
         is_kept = results.is_in_place()
         tables = tables_of(run)
-        if as_json:
+        if output.as_json:
             ending = _ending_json(outcome, results.path if is_kept else None)
             missing = [asdict(one) for one in catalogue.missing]
             render.print_json(command, {**ending, **run_as_json(run), **tables_as_json(tables), "missing": missing})
         elif tables:
             print_tables(tables, run, catalogue.missing)
             if not isinstance(tables, Sheet):
+                render.limits(run.warnings)
                 _say_more(run)
+        elif any(len(group) > 1 for group in groups_of(run.series)):
+            print_run_by_size(run)
+            _say_more(run)
         else:
             print_run(run)
         is_empty = isinstance(tables, Sheet) and not tables.rows
-        if is_kept:
-            _say_ending(outcome, results, is_empty=is_empty)
-        else:
+        is_done = outcome.status is RunStatus.DONE and is_kept and not is_empty
+        if not is_kept:
             _say_lost(outcome, results.path)
-    return _DONE if outcome.status is RunStatus.DONE and is_kept and not is_empty else _IN_PART
+        elif not (output.quiet and is_done):
+            _say_ending(outcome, results, is_empty=is_empty)
+        if output.csv is not None:
+            with written(output.csv) as stream:
+                write_csv(results, outcome.run_id, stream)
+    return _DONE if is_done else _IN_PART
 
 
 @contextlib.contextmanager
-def measuring(store: Path | None, *, create: bool) -> Iterator[tuple[Catalogue, Store, Display]]:
+def measuring(store: Path | None, *, create: bool, quiet: bool = False) -> Iterator[tuple[Catalogue, Store, Display]]:
     """All that measuring needs; a polite kill is taken like Ctrl-C, and the display is closed at the end."""
     catalogue = load()
-    display = Display()
+    display = Display(quiet=quiet)
     with Store.open(store, create=create) as results, _stop_on_sigterm(), contextlib.closing(display):
         try:
             yield catalogue, results, display
@@ -115,8 +138,7 @@ def measuring(store: Path | None, *, create: bool) -> Iterator[tuple[Catalogue, 
 
 
 def _say_more(run: Run) -> None:
-    """Below tables: what limits them, and where all the figures are."""
-    render.limits(run.warnings)
+    """Below tables: where all the figures are."""
     render.say()
     render.say(f"`hockney show {run.id}` has every figure, with what failed or was skipped and why")
 

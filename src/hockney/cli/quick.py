@@ -24,10 +24,10 @@ def quick(*, as_json: bool, store: Path | None, time_: str | None, label: str | 
     transport that can run here. The results are stored: `hockney show last` has all of them,
     and with --tables the sheet again.
     """
-    from hockney.cli.measuring import measure_and_show
+    from hockney.cli.measuring import Output, measure_and_show
     from hockney.plan import Wishes
     from hockney.suites import load_suite
     from hockney.units import parse_duration_s
 
     wishes = Wishes(time_s=None if time_ is None else parse_duration_s(time_))
-    return measure_and_show("quick", load_suite("quick"), wishes, store=store, label=label, as_json=as_json)
+    return measure_and_show("quick", load_suite("quick"), wishes, Output(as_json), store=store, label=label)

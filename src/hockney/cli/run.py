@@ -10,6 +10,7 @@ from hockney.cli import complete
 from hockney.cli.common import command
 
 _EXAMPLES = """hockney run pingpong -t shm,tcp,mpi --bytes 1:1M --precision 1%
+hockney run pingpong,oneway -t shm,tcp --csv figures.csv
 hockney run oneway -t mpi -o window=64 -o until=sent
 hockney run my-suite.toml --launches 6 --label monday
 hockney run --resume"""
@@ -17,7 +18,7 @@ hockney run --resume"""
 
 @command("run", example=_EXAMPLES)
 @click.argument(
-    "what", metavar="[SUITE|PATTERN|FILE.toml]", required=False, shell_complete=complete.suites_and_patterns
+    "what", metavar="[SUITE|PATTERN,…|FILE.toml]", required=False, shell_complete=complete.suites_and_patterns
 )
 @click.option(
     "-t",
@@ -71,23 +72,48 @@ hockney run --resume"""
     help="Go on with a run that was stopped, or whose time was up; what failed in it stays so.",
     shell_complete=complete.runs,
 )
-def run(*, as_json: bool, store: Path | None, what: str | None, resume: str | None, **wishes: object) -> int:
-    """Measure a suite or a pattern.
+@click.option(
+    "--csv",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Also write the figures to this file, as `hockney export --csv` does.",
+)
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress, only the result.")
+@click.option("--dry-run", is_flag=True, help="Show what would be measured and how long it takes; measure nothing.")
+def run(
+    *,
+    as_json: bool,
+    store: Path | None,
+    what: str | None,
+    resume: str | None,
+    csv: Path | None,
+    quiet: bool,
+    dry_run: bool,
+    **wishes: object,
+) -> int:
+    """Measure a suite or some patterns.
 
-    A suite is one of those that `hockney list suites` shows, or a file of one's own; a pattern alone is measured over
-    all sizes, with more of them where the curve bends.
+    A suite is one of those that `hockney list suites` shows, or a file of your own. Patterns that you name, with
+    commas between them, are measured over all sizes, with more sizes where a curve bends.
     """
-    from hockney.cli.measuring import measure_and_show, resume_and_show
+    from hockney.cli.measuring import Output, measure_and_show, resume_and_show
     from hockney.cli.wishes import find_suite, read_wishes
     from hockney.errors import UsageError
 
     if resume is not None:
-        given = [name for name, value in wishes.items() if value]
-        if what is not None or given:
-            raise UsageError("--resume goes on with a run as it was begun: it takes no suite and no other wishes")
-        return resume_and_show("run", resume, store=store, as_json=as_json)
+        if what is not None or dry_run or any(wishes.values()):
+            raise UsageError(
+                "--resume continues a run with its original settings; it cannot be combined with a suite or other "
+                "options than --csv and --quiet"
+            )
+        return resume_and_show("run", resume, Output(as_json, quiet, csv), store=store)
     if what is None:
         raise UsageError("say what to run: a pattern, a suite or a file, for example: `hockney run pingpong`")
     label = wishes.pop("label")
     assert label is None or isinstance(label, str)
-    return measure_and_show("run", find_suite(what), read_wishes(wishes), store=store, label=label, as_json=as_json)
+    suite, asked = find_suite(what), read_wishes(wishes)
+    if dry_run:
+        from hockney.cli.dry_run import show_plan
+
+        return show_plan(suite, asked, as_json=as_json)
+    return measure_and_show("run", suite, asked, Output(as_json, quiet, csv), store=store, label=label)

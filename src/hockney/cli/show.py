@@ -18,6 +18,7 @@ from hockney.cli.curves import (
     endings_of,
     figure_row,
     figures_in,
+    has_window,
     precision_text,
     why_no_intervals,
 )
@@ -56,6 +57,9 @@ _COLUMNS: list[Column | str] = [
     shell_complete=complete.transports,
 )
 @click.option("--state", metavar="STATE", help="Only figures of this state.", shell_complete=complete.states)
+@click.option(
+    "--by-size", is_flag=True, help="One row for each size and one column for each transport, in one machine state."
+)
 @click.option("--states", is_flag=True, help="Also figures with too few visits in their state.")
 @click.option(
     "--tables",
@@ -67,6 +71,7 @@ def show(
     pattern: tuple[str, ...],
     transport: tuple[str, ...],
     state: str | None,
+    by_size: bool,
     states: bool,
     tables: bool,
     *,
@@ -93,6 +98,8 @@ def show(
             _show_tables(run, as_json=as_json)
         elif as_json:
             render.print_json("show", run_as_json(run, series, state=state))
+        elif by_size:
+            print_run_by_size(run, series, state=state)
         else:
             print_run(run, series, every_state=states, state=state)
 
@@ -129,6 +136,21 @@ def print_run(
     if no_matrix is not None:
         render.say()
         render.note(no_matrix)
+    _print_endings(run, shown)
+
+
+def print_run_by_size(run: Run, series: Sequence[Series] | None = None, *, state: str | None = None) -> None:
+    """The times of these series (None: of all) with a row for each size and a column for each transport."""
+    from hockney.cli.by_size import print_by_size
+
+    shown = run.series if series is None else series
+    _print_head(run, has_figures=any(one.visits for one in shown))
+    print_by_size(shown, state)
+    _print_endings(run, shown)
+
+
+def _print_endings(run: Run, shown: Sequence[Series]) -> None:
+    """What has no figure and why, and warnings."""
     endings = endings_of(shown, stopped=run.status is RunStatus.INTERRUPTED)
     if endings:
         render.title("Failed, skipped, not reached")
@@ -206,7 +228,8 @@ def _print_head(run: Run, *, has_figures: bool) -> None:
 def _print_curve(curve: Curve, asked_precision: float | None) -> None:
     render.title(curve.name)
     rows = [figure_row(series, figure, curve.launches, asked_precision) for series, figure in curve.figures]
-    render.table(_COLUMNS, rows)
+    with_messages = [*_COLUMNS[:4], Column("messages", right=True), *_COLUMNS[4:]]
+    render.table(with_messages if has_window(curve.figures[0][0].point) else _COLUMNS, rows)
     over = {figure.interval_over for _, figure in curve.figures}
     texts = {definition_text(figure.definition, over) for _, figure in curve.figures}
     for text in sorted(texts):

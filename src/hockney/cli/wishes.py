@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +18,26 @@ _LIMIT_MAX_S = 86400
 
 
 def find_suite(what: str) -> Suite:
-    """A suite, a pattern or a file. Raises UsageError with the likeliest meant one."""
+    """A suite, patterns with commas between them, or a file. Raises UsageError with the likeliest meant one."""
     if what.endswith(".toml") or what in builtin_names():
         return load_suite(what, check=lambda content: check_words(content, load()))
     patterns = native_patterns()
-    if what in patterns:
-        return pattern_suite(what)
+    words = [word.strip() for word in what.split(",")]
+    if all(word in patterns for word in words):
+        return pattern_suite(*words)
+    if len(words) > 1:
+        raise _not_a_pattern(next(word for word in words if word not in patterns), patterns)
     if Path(what).exists():
         raise UsageError(f"{what} is no suite: the name of a suite's file ends in .toml")
     _refuse_transport(what)
     raise unknown("suite or pattern", what, [*builtin_names(), *patterns], listed_by="hockney list")
+
+
+def _not_a_pattern(word: str, patterns: Sequence[str]) -> UsageError:
+    """Of one word among several."""
+    if word in builtin_names():
+        return UsageError(f"'{word}' is a suite: run it by itself; only patterns are run together")
+    return unknown("pattern", word, patterns, listed_by="hockney list")
 
 
 def _refuse_transport(what: str) -> None:

@@ -32,9 +32,9 @@ class Figure:
     visits to say. `between_launches` and `within_launches` are relative standard deviations: of launches, without what
     their visits' scatter adds, and of the visits of one launch. `launches_needed` would reach the precision that the
     run was asked for, by both. They are None where there are too few launches or visits. `p99_ns` is None where a
-    sample is not one repetition, or below 100 samples. Rates are None where the pattern counts no bytes. `slowest_rank`
-    is the rank that took longest in most samples and `slowest_share` in what part of them, where the definition takes
-    the slowest (1 / ranks and little more: nobody stands out).
+    sample is not one repetition, or below 100 samples. Rates are None where the pattern counts no bytes, messages/s
+    where it counts no messages. `slowest_rank` is the rank that took longest in most samples and `slowest_share` in
+    what part of them, where the definition takes the slowest (1 / ranks and little more: nobody stands out).
     """
 
     state: str
@@ -55,6 +55,9 @@ class Figure:
     rate_bytes_per_s: float | None
     rate_low_bytes_per_s: float | None
     rate_high_bytes_per_s: float | None
+    messages_per_s: float | None
+    messages_low_per_s: float | None
+    messages_high_per_s: float | None
     slowest_rank: int | None
     slowest_share: float | None
     verified: bool | None  # whether any visit's payload was checked, in whatever state; None: no payload
@@ -133,6 +136,9 @@ def _figure(
         rate_bytes_per_s=rate_bytes_per_s(definition, time.value),
         rate_low_bytes_per_s=rate_bytes_per_s(definition, time.high),
         rate_high_bytes_per_s=rate_bytes_per_s(definition, time.low),
+        messages_per_s=messages_per_s(definition, time.value),
+        messages_low_per_s=messages_per_s(definition, time.high),
+        messages_high_per_s=messages_per_s(definition, time.low),
         slowest_rank=slowest_rank,
         slowest_share=slowest_share,
         verified=verified,
@@ -142,9 +148,18 @@ def _figure(
 
 def rate_bytes_per_s(definition: Definition, time_ns: float | None) -> float | None:
     """Payload bytes of a repetition over its time; None where either is nothing."""
-    if time_ns is None or time_ns <= 0 or definition.bytes_per_rep == 0:
+    return _per_s(definition.bytes_per_rep, definition, time_ns)
+
+
+def messages_per_s(definition: Definition, time_ns: float | None) -> float | None:
+    """Messages of a repetition over its time; None where either is nothing."""
+    return _per_s(definition.messages_per_rep, definition, time_ns)
+
+
+def _per_s(count: int, definition: Definition, time_ns: float | None) -> float | None:
+    if time_ns is None or time_ns <= 0 or count == 0:
         return None
-    return definition.bytes_per_rep / (time_ns * definition.divisor) * 1e9
+    return count / (time_ns * definition.divisor) * 1e9
 
 
 def time_of(

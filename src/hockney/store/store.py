@@ -14,7 +14,7 @@ from hockney.errors import StoreError, UsageError, WrongStoreError, unknown
 from hockney.model import Launch, Point, PointStatus, RunInfo, RunStatus, Visit, Warning_
 from hockney.stats.states import State, classify
 from hockney.store import codec, opening, rows
-from hockney.store.lock import is_measured_now
+from hockney.store.lock import alone, is_measured_now
 from hockney.store.records import RunSummary, StoredPoint, StoredRun, VisitSummary
 from hockney.units import counted
 
@@ -123,6 +123,22 @@ class Store:
         """Give a run another label, or none."""
         with self._transaction():
             self._db.execute("UPDATE run SET label = ? WHERE id = ?", (label, run_id))
+
+    def delete_runs(self, run_ids: Sequence[int]) -> None:
+        """Delete runs with all that was measured of them, or none. Raises UsageError for one that is being measured."""
+        of_run = "point_id IN (SELECT id FROM point WHERE run_id = ?)"
+        with contextlib.ExitStack() as held:
+            for run_id in run_ids:
+                held.enter_context(alone(self.path, run_id))
+            with self._transaction():
+                for run_id in run_ids:
+                    for table, where in (
+                        ("visit_samples", f"visit_id IN (SELECT id FROM visit WHERE {of_run})"),
+                        ("visit", of_run),
+                        *((table, "run_id = ?") for table in ("point", "launch", "warning")),
+                        ("run", "id = ?"),
+                    ):
+                        self._db.execute(f"DELETE FROM {table} WHERE {where}", (run_id,))
 
     def add_launch(self, run_id: int, launch: Launch) -> int:
         """Store one start of a job; gives the `launch_id` of its visits."""

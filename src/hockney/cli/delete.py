@@ -1,0 +1,47 @@
+"""`hockney delete`: take runs out of the results file."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from hockney.cli import complete, render
+from hockney.cli.common import command
+from hockney.cli.streams import remark
+from hockney.cli.times import local_time
+from hockney.units import counted
+
+
+@command("delete", example="hockney delete last\nhockney delete 3 4 trial --yes")
+@click.argument("references", metavar="RUN...", nargs=-1, required=True, shell_complete=complete.runs)
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+def delete(references: tuple[str, ...], yes: bool, *, as_json: bool, store: Path | None) -> int:
+    """Delete stored runs.
+
+    RUN is a number, a label, `last` or `last~1`. On a terminal it asks before it deletes. A run that is being measured
+    is not deleted. Numbers of deleted runs are not used again; the space is, by later runs.
+    """
+    from hockney.cli.labels import find_run
+    from hockney.store import Store
+
+    with Store.open(store, create=False) as results:
+        numbers = list(dict.fromkeys(find_run(results, reference) for reference in references))
+        runs = [run for run in results.runs() if run.id in numbers]
+        told = [
+            f"run {run.id}{f' ({run.label})' if run.label else ''}: {run.suite}, {local_time(run.started_unix_s)}, "
+            f"{counted(run.visited, 'point')} measured"
+            for run in runs
+        ]
+        if not yes and sys.stdin.isatty():
+            for line in told:
+                remark(line)
+            click.confirm(f"Delete {counted(len(runs), 'run')}?", abort=True, err=True)
+        results.delete_runs(numbers)
+        if as_json:
+            render.print_json("delete", {"store": str(results.path), "deleted": [run.id for run in runs]})
+        else:
+            for line in told:
+                render.say(f"deleted {line}")
+    return 0

@@ -1,0 +1,86 @@
+"""`hockney run --dry-run`: what would be measured, what is skipped and why, and how long it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from hockney.cli import fold, render
+from hockney.cli.by_size import name_of
+from hockney.cli.changes import point_json
+from hockney.cli.curves import size_text, sizes_text
+from hockney.cli.measuring import plan_here
+from hockney.cli.render import Column
+from hockney.estimate import first_rounds_s
+from hockney.model import Point
+from hockney.plan import Plan, Wishes, curve_of, refuse_empty
+from hockney.suites import Suite
+from hockney.units import counted, format_duration_s, percent_digits
+from hockney.worker.catalogue import load
+
+
+def show_plan(suite: Suite, wishes: Wishes, *, as_json: bool) -> int:
+    """Print the plan; nothing is started or stored. Gives the exit code. Raises UsageError for an empty plan."""
+    plan = plan_here(suite, wishes, load())
+    refuse_empty(plan)
+    if as_json:
+        render.print_json("run", _as_json(plan))
+    else:
+        _print(plan)
+    return 0
+
+
+def _print(plan: Plan) -> None:
+    transports = counted(len({point.transport for point in plan.points}), "transport")
+    render.title(f"{plan.suite}: {counted(len(plan.points), 'point')} on {transports}", first=True)
+    columns: list[Column | str] = [Column("what", wrap=True), "transport", Column("sizes", wrap=True)]
+    fold.table(columns, [fold.Group([_row(curve, plan) for curve in _curves(plan.points)])])
+    skipped: dict[str, list[Point]] = {}
+    for one in plan.skipped:
+        skipped.setdefault(one.reason, []).append(one.point)
+    if skipped:
+        render.title("Skipped")
+        rows = [
+            [name_of(curve[0]), curve[0].transport, sizes_text(curve), reason]
+            for reason, points in skipped.items()
+            for curve in _curves(points)
+        ]
+        fold.table([*columns, Column("why", wrap=True)], [fold.Group(rows)])
+    render.say()
+    render.note(
+        f"Ends when every point is known to {percent_digits(plan.precision)} %, after about "
+        f"{format_duration_s(max(plan.time_s, _first_s(plan)))} at the latest: "
+        f"{counted(plan.launches, 'launch', 'launches')}, whose first rounds take about "
+        f"{format_duration_s(_first_s(plan))}. Nothing was started or stored."
+    )
+
+
+def _curves(points: Iterable[Point]) -> list[list[Point]]:
+    curves: dict[object, list[Point]] = {}
+    for point in points:
+        curves.setdefault(curve_of(point), []).append(point)
+    return list(curves.values())
+
+
+def _row(curve: list[Point], plan: Plan) -> list[str]:
+    ordered = sorted(curve, key=lambda point: point.bytes)
+    sizes = sizes_text(ordered)
+    if len(ordered) > 4:
+        sizes = f"{len(ordered)} from {size_text(ordered[0])} to {size_text(ordered[-1])}"
+    more = ", more where the curve bends" if curve_of(curve[0]) in plan.refine else ""
+    return [name_of(curve[0]), curve[0].transport, f"{sizes}{more}"]
+
+
+def _first_s(plan: Plan) -> float:
+    return first_rounds_s(plan.points, plan.launches, plan.time_s)
+
+
+def _as_json(plan: Plan) -> dict[str, Any]:
+    return {
+        "dry_run": True,
+        "suite": plan.suite,
+        "plan": plan.as_json(),
+        "first_rounds_s": _first_s(plan),
+        "points": [point_json(point) for point in plan.points],
+        "skipped": [{"point": point_json(one.point), "reason": one.reason} for one in plan.skipped],
+    }

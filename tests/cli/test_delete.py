@@ -1,0 +1,88 @@
+"""`hockney delete`: what goes, what stays, and what is refused."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pty
+import shutil
+import sqlite3
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.cli.support import Cli, command_line, environment
+
+from hockney.store import Store
+from hockney.store.lock import alone
+
+
+@pytest.fixture
+def path(tmp_path: Path, filled_store: Path) -> Path:
+    return Path(shutil.copy(filled_store, tmp_path / "results.db"))
+
+
+def rows_in(path: Path) -> dict[str, int]:
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        tables = ("run", "point", "launch", "visit", "visit_samples", "warning")
+        assert db.execute("PRAGMA foreign_key_check").fetchall() == []
+        return {name: db.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables}
+
+
+def test_a_deleted_run_is_gone_with_all_that_was_measured_of_it_and_no_other(cli: Cli, path: Path) -> None:
+    other = cli("show", "1", "--json").stdout
+    ended = cli("delete", "last")
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.startswith("deleted run 2: mine, ")
+    assert cli("show", "1", "--json").stdout == other
+    with Store.open(path, readonly=True) as store:
+        assert [run.id for run in store.runs()] == [1]
+    assert cli("delete", "base", "1", "--yes").returncode == 0
+    assert set(rows_in(path).values()) == {0}
+
+
+def test_numbers_of_deleted_runs_are_not_used_again(cli: Cli, path: Path) -> None:
+    assert json.loads(cli("delete", "2", "1", "--json").stdout)["deleted"] == [1, 2]
+    assert cli("run", "pingpong", "-t", "shm", "--bytes", "8", "--time", "0.2s").returncode == 0
+    with Store.open(path, readonly=True) as store:
+        assert [run.id for run in store.runs()] == [3]
+
+
+def test_a_run_under_way_is_refused_and_nothing_is_deleted(cli: Cli, path: Path) -> None:
+    before = rows_in(path)
+    with alone(path, 2):
+        ended = cli("delete", "1", "2", "--yes")
+    assert ended.returncode == 2
+    assert "run 2 is being measured" in ended.stderr
+    assert rows_in(path) == before
+
+
+def test_an_unknown_run_is_refused_and_nothing_is_deleted(cli: Cli, path: Path) -> None:
+    before = rows_in(path)
+    ended = cli("delete", "1", "77", "--yes")
+    assert ended.returncode == 2
+    assert "there is no run 77" in ended.stderr
+    assert rows_in(path) == before
+
+
+@pytest.mark.parametrize(("answer", "left", "code"), [("n", 2, 3), ("y", 1, 0)])
+def test_on_a_terminal_it_asks(path: Path, tmp_path: Path, answer: str, left: int, code: int) -> None:
+    ours, theirs = pty.openpty()
+    try:
+        os.write(ours, f"{answer}\n".encode())
+        done = subprocess.run(
+            command_line("delete", "1"),
+            env=environment(tmp_path),
+            stdin=theirs,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert done.returncode == code
+    assert "Delete 1 run?" in done.stderr
+    assert rows_in(path)["run"] == left
