@@ -1,6 +1,7 @@
 /* Two ranks over a link that takes 2 ms each way, in virtual time, so that all is known exactly: ranks that both act
- * from the start of a sample start at one moment. */
+ * from the start of a sample start at one moment; and each way to receive takes what it should. */
 #include <pthread.h>
+#include <string.h>
 
 #include "check.h"
 #include "pattern.h"
@@ -8,6 +9,7 @@
 #include "samples.h"
 
 enum { WAY_NS = 2000 * 1000, LATE_NS = 9000 * 1000, SLEEPS_LATE_NS = 150 * 1000 };
+enum { LOOK_NS = 250 * 1000, COPY_NS = 3 * LOOK_NS };
 enum { MESSAGES_MAX = 256, SAMPLES = 3, BATCH = 4 };
 
 /* PLAIN: a send returns at once. SYNCHRONOUS: when news has come back that its receive has begun. READY: the message
@@ -18,6 +20,7 @@ typedef enum mode { PLAIN, SYNCHRONOUS, READY } sending_t;
 typedef struct way {
     struct {
         uint64_t left_ns, awaited_ns;
+        unsigned char bytes[8]; /* a plain receive hands them over */
     } message[MESSAGES_MAX];
     int left, awaited;
 } way_t;
@@ -26,7 +29,8 @@ typedef struct link {
     pthread_mutex_t lock;
     pthread_cond_t moved;
     sending_t mode;
-    int late; /* which message of rank 0 takes LATE_NS more; -1: none */
+    int late;         /* which message of rank 0 takes LATE_NS more; -1: none */
+    uint64_t copy_ns; /* what a receive costs that begins when its message has come */
     way_t from[2];
 } link_t;
 
@@ -64,7 +68,7 @@ static uint64_t arrival_ns(const link_t *link, int from, int k)
 
 static hk_status_t virtual_send(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes)
 {
-    (void)peer, (void)buf, (void)len_bytes;
+    (void)peer;
     link_t *link = of(ctx)->link;
     way_t *way = &link->from[ctx->rank];
     CHECK(pthread_mutex_lock(&link->lock) == 0);
@@ -74,6 +78,7 @@ static hk_status_t virtual_send(hk_ctx_t *ctx, int peer, const void *buf, size_t
         reach(ctx, awaited_ns(link, way, k) + WAY_NS);
     }
     way->message[k].left_ns = of(ctx)->clock_ns;
+    memcpy(way->message[k].bytes, buf, len_bytes);
     way->left++;
     CHECK(pthread_cond_broadcast(&link->moved) == 0);
     if (link->mode == SYNCHRONOUS) {
@@ -105,15 +110,33 @@ static void take(hk_ctx_t *ctx, int k)
     while (link->from[1 - ctx->rank].left <= k) {
         CHECK(pthread_cond_wait(&link->moved, &link->lock) == 0);
     }
-    reach(ctx, arrival_ns(link, 1 - ctx->rank, k));
+    const uint64_t there_ns = arrival_ns(link, 1 - ctx->rank, k);
+    reach(ctx, there_ns);
+    of(ctx)->clock_ns += link->from[1 - ctx->rank].message[k].awaited_ns >= there_ns ? link->copy_ns : 0;
     CHECK(pthread_mutex_unlock(&link->lock) == 0);
+}
+
+/* A look in vain takes LOOK_NS. */
+static hk_status_t virtual_probe(hk_ctx_t *ctx, int peer, bool *is_there_p)
+{
+    link_t *link = of(ctx)->link;
+    CHECK(pthread_mutex_lock(&link->lock) == 0);
+    const int k = link->from[peer].awaited;
+    while (link->from[peer].left <= k) {
+        CHECK(pthread_cond_wait(&link->moved, &link->lock) == 0);
+    }
+    *is_there_p = arrival_ns(link, peer, k) <= of(ctx)->clock_ns;
+    of(ctx)->clock_ns += *is_there_p ? 0 : LOOK_NS;
+    CHECK(pthread_mutex_unlock(&link->lock) == 0);
+    return HK_OK;
 }
 
 static hk_status_t virtual_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes)
 {
-    (void)peer, (void)buf, (void)len_bytes;
+    const way_t *way = &of(ctx)->link->from[peer];
     await(ctx);
-    take(ctx, of(ctx)->link->from[1 - ctx->rank].awaited - 1);
+    take(ctx, way->awaited - 1);
+    memcpy(buf, way->message[way->awaited - 1].bytes, len_bytes);
     return HK_OK;
 }
 
@@ -158,8 +181,9 @@ static void virtual_sleep(hk_ctx_t *ctx, uint64_t duration_ns)
 }
 
 #define HOOKS                                                                                                          \
-    .send = virtual_send, .recv = virtual_recv, .isend = virtual_isend, .irecv = virtual_irecv,                        \
-    .wait_all = virtual_wait_all, .now_ns = virtual_now_ns, .compute = virtual_compute, .sleep = virtual_sleep
+    .send = virtual_send, .recv = virtual_recv, .probe = virtual_probe, .isend = virtual_isend,                        \
+    .irecv = virtual_irecv, .wait_all = virtual_wait_all, .now_ns = virtual_now_ns, .compute = virtual_compute,        \
+    .sleep = virtual_sleep
 
 enum { CAPS = HK_CAP_SEND | HK_CAP_NONBLOCKING };
 
@@ -174,7 +198,9 @@ static const hk_transport_t transports[] = {
 typedef struct rank {
     end_t end;
     const hk_pattern_t *pattern;
+    int64_t option[HK_OPTIONS_MAX];
     hk_result_t result; /* of samples, where elapsed_ns says where to */
+    double counted[2];
     pthread_t thread;
 } rank_t;
 
@@ -190,22 +216,34 @@ static uint32_t place_of(const hk_pattern_t *pattern)
 static void *be_rank(void *argument)
 {
     rank_t *rank = argument;
-    unsigned char out[8] = {0};
-    unsigned char in[8] = {0};
+    unsigned char out[16] = {0};
+    unsigned char in[16] = {0};
+    _Alignas(16) unsigned char state[128] = {0};
     hk_req_t reqs[2];
-    hk_run_t run = {.ctx = &rank->end.base, .bytes = sizeof out, .out = out, .in = in, .reqs = reqs, .reqs_count = 2};
+    hk_run_t run = {
+        .ctx = &rank->end.base, .bytes = 8, .out = out, .in = in, .reqs = reqs, .reqs_count = 2, .state = state};
+    memcpy(run.option, rank->option, sizeof run.option);
+    CHECK(rank->pattern->plan(&run).state_bytes <= sizeof state);
     if (rank->result.elapsed_ns == NULL) {
         CHECK(rank->pattern->meet(&run) == HK_OK);
     } else {
         const hk_command_t command = {.pattern = place_of(rank->pattern), .samples = SAMPLES, .batch = BATCH};
         CHECK(hk_take_samples(&command, &run, &rank->result) == HK_OK);
     }
+    hk_counter_t counter;
+    for (size_t i = 0; rank->pattern->counter != NULL && rank->pattern->counter(&run, i, &counter); i++) {
+        rank->counted[i] = counter.value;
+    }
     return NULL;
 }
 
-static void run_both(rank_t *ranks, sending_t mode, int late)
+static link_t run_both(rank_t *ranks, sending_t mode, int late, uint64_t copy_ns)
 {
-    link_t link = {.lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER, .mode = mode, .late = late};
+    link_t link = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                   .moved = PTHREAD_COND_INITIALIZER,
+                   .mode = mode,
+                   .late = late,
+                   .copy_ns = copy_ns};
     for (int rank = 0; rank < 2; rank++) {
         ranks[rank].end.base = (hk_ctx_t){.tp = &transports[mode], .rank = rank, .size = 2};
         ranks[rank].end.link = &link;
@@ -214,6 +252,7 @@ static void run_both(rank_t *ranks, sending_t mode, int late)
     for (int rank = 0; rank < 2; rank++) {
         CHECK(pthread_join(ranks[rank].thread, NULL) == 0);
     }
+    return link;
 }
 
 /* ---- what is known ----------------------------------------------------------------------------------------------- */
@@ -226,7 +265,7 @@ static void check_start(const hk_pattern_t *pattern, sending_t mode)
         for (int late = -1; late < WORD; late++) {
             rank_t ranks[2] = {{.pattern = pattern}, {.pattern = pattern}};
             ranks[1 - first].end.clock_ns = WAY_NS;
-            run_both(ranks, mode, late);
+            (void)run_both(ranks, mode, late, 0);
             CHECK(ranks[0].end.clock_ns == ranks[1].end.clock_ns);
         }
     }
@@ -239,11 +278,44 @@ static void check_samples(void)
     uint64_t elapsed_ns[2][SAMPLES];
     rank_t ranks[2] = {{.pattern = &hk_pattern_twoway, .result = {.elapsed_ns = elapsed_ns[0]}},
                        {.pattern = &hk_pattern_twoway, .result = {.elapsed_ns = elapsed_ns[1]}}};
-    run_both(ranks, PLAIN, -1);
+    (void)run_both(ranks, PLAIN, -1, 0);
     for (int rank = 0; rank < 2; rank++) {
         for (int i = 0; i < SAMPLES; i++) {
             CHECK(elapsed_ns[rank][i] == (uint64_t)BATCH * WAY_NS);
         }
+    }
+}
+
+/* Half of a round trip is one way, and one more copy where the receive begins when the message has come. */
+static void check_receives(void)
+{
+    extern const hk_pattern_t hk_pattern_pingpong;
+    enum { BLOCKING, POSTED, LATE, PROBE, WAYS };
+    const uint64_t half_ns[WAYS] = {WAY_NS, WAY_NS, WAY_NS + COPY_NS, WAY_NS + COPY_NS};
+    const double trips = SAMPLES * BATCH;
+    for (int64_t way = BLOCKING; way < WAYS; way++) {
+        uint64_t elapsed_ns[2][SAMPLES];
+        rank_t ranks[2] = {
+            {.pattern = &hk_pattern_pingpong, .option = {0, 1, way}, .result = {.elapsed_ns = elapsed_ns[0]}},
+            {.pattern = &hk_pattern_pingpong, .option = {0, 1, way}, .result = {.elapsed_ns = elapsed_ns[1]}}};
+        const link_t link = run_both(ranks, PLAIN, -1, COPY_NS);
+        for (int i = 0; i < SAMPLES; i++) {
+            CHECK(elapsed_ns[0][i] == 2 * (uint64_t)BATCH * half_ns[way]);
+        }
+        int early = 0;
+        int late = 0;
+        for (int k = 0; k < link.from[1].left; k++) {
+            early += link.from[1].message[k].awaited_ns <= link.from[1].message[k].left_ns;
+            late += link.from[1].message[k].awaited_ns >= arrival_ns(&link, 1, k);
+        }
+        CHECK(way != POSTED || early >= (int)trips);
+        CHECK((way != LATE && way != PROBE) || late >= (int)trips);
+        for (int rank = 0; rank < 2; rank++) {
+            CHECK(way == BLOCKING || ranks[rank].counted[0] == trips);
+        }
+        /* Waited for two round trips of two ways each, plainly measured; looked at the end of each LOOK_NS. */
+        CHECK(way != LATE || ranks[0].counted[1] == trips * 4 * WAY_NS);
+        CHECK(way != PROBE || ranks[0].counted[1] == trips * ((2 * WAY_NS + COPY_NS) / LOOK_NS + 1));
     }
 }
 
@@ -255,5 +327,6 @@ int main(void)
         check_start(&hk_pattern_twoway, mode);
     }
     check_samples();
+    check_receives();
     return 0;
 }

@@ -10,8 +10,9 @@ static void put_pair(hk_answer_t *answer, const char *key, const char *value)
 
 static void put_caps(hk_answer_t *answer, const char *key, uint32_t caps)
 {
-    static const char *const names[] = {"send",     "nonblocking", "one_sided", "payload",     "threads", "spins",
-                                        "syscalls", "stream",      "lossy",     "synchronous", "hosts",   "keeps"};
+    static const char *const names[] = {"send",  "nonblocking", "one_sided", "payload", "threads",
+                                        "spins", "syscalls",    "stream",    "lossy",   "synchronous",
+                                        "hosts", "keeps",       "probe"};
     hk_answer_key(answer, key);
     hk_answer_open(answer, '[');
     for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {

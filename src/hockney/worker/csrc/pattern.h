@@ -33,7 +33,8 @@ typedef struct hk_run {
     unsigned char *out, *in; /* of out_bytes and in_bytes as planned */
     hk_req_t *reqs;          /* of reqs_count as planned */
     size_t reqs_count;
-    void *state; /* of state_bytes as planned, zero before prepare: the pattern's own */
+    void *state;         /* of state_bytes as planned, zero before prepare: the pattern's own */
+    uint64_t untimed_ns; /* repeat adds what of its repetitions is not the pattern's time */
 } hk_run_t;
 
 /* What a point needs on this rank, and what one repetition moves in the whole job. */

@@ -102,9 +102,10 @@ hk_status_t hk_take_samples(const hk_command_t *command, hk_run_t *run, hk_resul
     double counted[HK_COUNTERS_MAX] = {0};
 
     result->warmup = warmup_of(command, run, &result->plan);
-    hk_status_t status = come_together(pattern, run);
-    if (status == HK_OK && result->warmup > 0) {
-        status = repeat(run, result->warmup);
+    hk_status_t status = HK_OK;
+    if (result->warmup > 0) {
+        status = come_together(pattern, run);
+        status = status == HK_OK ? repeat(run, result->warmup) : status;
     }
     read_counters(pattern, run, counted, result->counter_name);
     result->started_ns = kernel_ns(ctx);
@@ -112,9 +113,10 @@ hk_status_t hk_take_samples(const hk_command_t *command, hk_run_t *run, hk_resul
     for (uint64_t i = 0; status == HK_OK && i < command->samples; i++) {
         status = come_together(pattern, run);
         if (status == HK_OK) {
+            run->untimed_ns = 0;
             const uint64_t start_ns = now_ns(ctx);
             status = repeat(run, command->batch);
-            result->elapsed_ns[i] = now_ns(ctx) - start_ns;
+            result->elapsed_ns[i] = now_ns(ctx) - start_ns - run->untimed_ns;
         }
     }
     stop_account(ctx, account);

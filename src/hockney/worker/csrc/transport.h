@@ -15,7 +15,7 @@
 
 #include "status.h"
 
-#define HK_TRANSPORT_ABI 2u /* counts up when hk_transport_t changes */
+#define HK_TRANSPORT_ABI 3u /* counts up when hk_transport_t changes */
 
 /* What a transport promises. A pattern names what it needs; a mismatch is found before the run. */
 enum {
@@ -32,6 +32,7 @@ enum {
     HK_CAP_SYNCHRONOUS = 1u << 9, /* send may wait for its receive: ranks that all send first would wait for ever */
     HK_CAP_HOSTS = 1u << 10,      /* ranks may live on several hosts; else they are started together on one */
     HK_CAP_KEEPS = 1u << 11,      /* what a message needs is made at its first use and kept: never measured cold */
+    HK_CAP_PROBE = 1u << 12,      /* probe: a look for the next message that takes nothing */
 };
 
 struct hk_transport;
@@ -117,6 +118,10 @@ typedef struct hk_transport {
 
     /* Returns when the whole message is in buf. Required with HK_CAP_SEND. */
     hk_status_t (*recv)(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes);
+
+    /* Whether the next message from peer is there, so that its receive need not wait for its beginning; never waits. No
+     * receive from peer may be under way. Required with HK_CAP_PROBE. */
+    hk_status_t (*probe)(hk_ctx_t *ctx, int peer, bool *is_there_p);
 
     /* Start a send or a receive. *req stays in place until wait_all. Messages between two ranks match in the order
      * in which they were started. Required with HK_CAP_NONBLOCKING. */

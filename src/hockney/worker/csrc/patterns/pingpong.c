@@ -1,27 +1,248 @@
 /* Ping-pong: the source sends, the target answers with a message of the same length; half the round trip, timed on the
- * source. Ranks 0 and 1 unless the options name others; the rest idles. */
+ * source. Ranks 0 and 1 unless the options name others; the rest idles.
+ *
+ * The option `receive` says how both ranks receive:
+ *   blocking  a plain receive.
+ *   posted    each receive is started before the message can be sent: the source starts that of the answer before it
+ *             sends, the target that of the next message before it answers.
+ *   late      each message is announced by one of 8 bytes. The receiver takes that, computes for twice a plain round
+ *             trip of this length, and then receives what has come meanwhile. The waits are taken out of the time: the
+ *             announcement tells the other rank how long this one waited last.
+ *   probe     a rank looks for its message until it is there, and then receives it. */
+#include <stdio.h>
+#include <string.h>
+
 #include "roundtrip.h"
+
+enum { PINGPONG_RECEIVE = HK_ROLES_COUNT };
+enum { RECEIVE_BLOCKING, RECEIVE_POSTED, RECEIVE_LATE, RECEIVE_PROBE };
+enum { PLAIN_TRIPS = 5, ANNOUNCED_BYTES = sizeof(uint64_t) };
+
+typedef struct pingpong_state {
+    bool is_posted;           /* the receive of the first message is under way: the ranks have met */
+    uint64_t wait_ns;         /* late: as measured when the ranks met first */
+    uint64_t waited_ns;       /* the last wait */
+    uint64_t receives, looks; /* posted, late, or probed for; and looks of probes */
+    double wait_total_ns;
+} pingpong_state_t;
+
+/* The announcement lies behind the message. */
+static size_t pingpong_announced_at(size_t bytes)
+{
+    return (bytes + ANNOUNCED_BYTES - 1) / ANNOUNCED_BYTES * ANNOUNCED_BYTES;
+}
 
 static hk_plan_t pingpong_plan(const hk_run_t *run)
 {
-    return (hk_plan_t){.out_bytes = run->bytes,
-                       .in_bytes = run->bytes,
+    const size_t room = run->option[PINGPONG_RECEIVE] == RECEIVE_LATE
+                            ? pingpong_announced_at(run->bytes) + ANNOUNCED_BYTES
+                            : run->bytes;
+    return (hk_plan_t){.out_bytes = room,
+                       .in_bytes = room,
+                       .reqs_count = 1,
+                       .state_bytes = sizeof(pingpong_state_t),
                        .bytes_per_rep = 2 * run->bytes,
                        .messages_per_rep = 2,
                        .divisor = 2,
                        .root = hk_source(run->option)};
 }
 
+static bool pingpong_fits(const hk_run_t *run, char *why, size_t len)
+{
+    const hk_transport_t *tp = run->ctx->tp;
+    const int64_t receive = run->option[PINGPONG_RECEIVE];
+    if (receive == RECEIVE_POSTED && (tp->caps & HK_CAP_NONBLOCKING) == 0) {
+        snprintf(why, len, "receive=posted needs receives that are started early, which %s does not offer", tp->name);
+        return false;
+    }
+    if (receive == RECEIVE_PROBE && (tp->caps & HK_CAP_PROBE) == 0) {
+        snprintf(why, len, "receive=probe needs a probe for messages, which %s does not offer", tp->name);
+        return false;
+    }
+    return hk_roles_fit(run, why, len);
+}
+
+/* ---- posted ------------------------------------------------------------------------------------------------------ */
+
+static hk_status_t pingpong_post(hk_run_t *run, int peer)
+{
+    return run->ctx->tp->irecv(run->ctx, peer, run->in, run->bytes, run->reqs);
+}
+
+static hk_status_t posted_source(hk_run_t *run, int peer, uint64_t reps)
+{
+    hk_ctx_t *ctx = run->ctx;
+    const hk_transport_t *tp = ctx->tp;
+    hk_status_t status = HK_OK;
+    for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
+        status = tp->irecv(ctx, peer, run->in, run->bytes, run->reqs);
+        if (status == HK_OK) {
+            status = tp->send(ctx, peer, run->out, run->bytes);
+        }
+        if (status == HK_OK) {
+            status = tp->wait_all(ctx, run->reqs, 1);
+        }
+    }
+    return status;
+}
+
+/* After the last message nothing is posted: what comes next is not of this loop. */
+static hk_status_t posted_target(hk_run_t *run, int peer, uint64_t reps)
+{
+    hk_ctx_t *ctx = run->ctx;
+    const hk_transport_t *tp = ctx->tp;
+    pingpong_state_t *state = run->state;
+    hk_status_t status = state->is_posted ? HK_OK : pingpong_post(run, peer);
+    state->is_posted = false;
+    for (uint64_t i = 1; i < reps && status == HK_OK; i++) {
+        status = tp->wait_all(ctx, run->reqs, 1);
+        if (status == HK_OK) {
+            status = tp->irecv(ctx, peer, run->in, run->bytes, run->reqs);
+        }
+        if (status == HK_OK) {
+            status = tp->send(ctx, peer, run->out, run->bytes);
+        }
+    }
+    if (status == HK_OK) {
+        status = tp->wait_all(ctx, run->reqs, 1);
+    }
+    return status == HK_OK ? tp->send(ctx, peer, run->out, run->bytes) : status;
+}
+
+/* ---- late -------------------------------------------------------------------------------------------------------- */
+
+static hk_status_t send_announced(hk_run_t *run, int peer)
+{
+    hk_ctx_t *ctx = run->ctx;
+    unsigned char *word = run->out + pingpong_announced_at(run->bytes);
+    memcpy(word, &((const pingpong_state_t *)run->state)->waited_ns, ANNOUNCED_BYTES);
+    const hk_status_t status = ctx->tp->send(ctx, peer, word, ANNOUNCED_BYTES);
+    return status == HK_OK ? ctx->tp->send(ctx, peer, run->out, run->bytes) : status;
+}
+
+static hk_status_t receive_late(hk_run_t *run, int peer)
+{
+    hk_ctx_t *ctx = run->ctx;
+    const hk_transport_t *tp = ctx->tp;
+    pingpong_state_t *state = run->state;
+    uint64_t peer_waited_ns = 0;
+    unsigned char *word = run->in + pingpong_announced_at(run->bytes);
+    hk_status_t status = tp->recv(ctx, peer, word, ANNOUNCED_BYTES);
+    if (status == HK_OK) {
+        const uint64_t start_ns = tp->now_ns(ctx);
+        tp->compute(ctx, state->wait_ns);
+        state->waited_ns = tp->now_ns(ctx) - start_ns;
+        state->wait_total_ns += (double)state->waited_ns;
+        memcpy(&peer_waited_ns, word, ANNOUNCED_BYTES);
+        run->untimed_ns += state->waited_ns + peer_waited_ns;
+        status = tp->recv(ctx, peer, run->in, run->bytes);
+    }
+    return status;
+}
+
+static hk_status_t late_trips(hk_run_t *run, int peer, bool begins, uint64_t reps)
+{
+    hk_status_t status = HK_OK;
+    ((pingpong_state_t *)run->state)->waited_ns =
+        0; /* of an earlier sample the other rank has no time to take it out of */
+    for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
+        status = begins ? send_announced(run, peer) : receive_late(run, peer);
+        if (status == HK_OK) {
+            status = begins ? receive_late(run, peer) : send_announced(run, peer);
+        }
+    }
+    return status;
+}
+
+/* Twice the shortest of some round trips: the message follows its announcement at once. */
+static hk_status_t pingpong_choose_wait(hk_run_t *run, int peer, bool begins)
+{
+    hk_ctx_t *ctx = run->ctx;
+    uint64_t least_ns = UINT64_MAX;
+    hk_status_t status = hk_round_trips(run, peer, begins, 1);
+    for (int trip = 0; trip < PLAIN_TRIPS && status == HK_OK; trip++) {
+        const uint64_t start_ns = ctx->tp->now_ns(ctx);
+        status = hk_round_trips(run, peer, begins, 1);
+        const uint64_t trip_ns = ctx->tp->now_ns(ctx) - start_ns;
+        least_ns = trip_ns < least_ns ? trip_ns : least_ns;
+    }
+    ((pingpong_state_t *)run->state)->wait_ns = 2 * least_ns;
+    return status;
+}
+
+/* ---- probe ------------------------------------------------------------------------------------------------------- */
+
+static hk_status_t receive_probed(hk_run_t *run, int peer)
+{
+    hk_ctx_t *ctx = run->ctx;
+    const hk_transport_t *tp = ctx->tp;
+    uint64_t looks = 0;
+    bool is_there = false;
+    hk_status_t status = HK_OK;
+    while (!is_there && status == HK_OK) {
+        status = tp->probe(ctx, peer, &is_there);
+        looks++;
+    }
+    ((pingpong_state_t *)run->state)->looks += looks;
+    return status == HK_OK ? tp->recv(ctx, peer, run->in, run->bytes) : status;
+}
+
+static hk_status_t probed_trips(hk_run_t *run, int peer, bool begins, uint64_t reps)
+{
+    hk_ctx_t *ctx = run->ctx;
+    hk_status_t status = begins ? ctx->tp->send(ctx, peer, run->out, run->bytes) : HK_OK;
+    for (uint64_t i = 1; i < reps + (begins ? 0 : 1) && status == HK_OK; i++) {
+        status = receive_probed(run, peer);
+        if (status == HK_OK) {
+            status = ctx->tp->send(ctx, peer, run->out, run->bytes);
+        }
+    }
+    return begins && status == HK_OK ? receive_probed(run, peer) : status;
+}
+
+/* ---- all --------------------------------------------------------------------------------------------------------- */
+
 static hk_status_t pingpong_repeat(hk_run_t *run, uint64_t reps)
 {
     const int rank = run->ctx->rank;
     const int peer = hk_role_peer(rank, run->option);
-    return peer < 0 ? HK_OK : hk_round_trips(run, peer, rank == hk_source(run->option), reps);
+    const bool begins = rank == hk_source(run->option);
+    if (peer < 0 || reps == 0) {
+        return HK_OK;
+    }
+    ((pingpong_state_t *)run->state)->receives += reps;
+    switch (run->option[PINGPONG_RECEIVE]) {
+    case RECEIVE_POSTED:
+        return begins ? posted_source(run, peer, reps) : posted_target(run, peer, reps);
+    case RECEIVE_LATE:
+        return late_trips(run, peer, begins, reps);
+    case RECEIVE_PROBE:
+        return probed_trips(run, peer, begins, reps);
+    default:
+        return hk_round_trips(run, peer, begins, reps);
+    }
 }
 
+/* With `posted`, the target's word that it has posted is what brings both together. */
 static hk_status_t pingpong_meet(hk_run_t *run)
 {
-    return hk_roles_meet(run, run->option);
+    hk_ctx_t *ctx = run->ctx;
+    pingpong_state_t *state = run->state;
+    const int peer = hk_role_peer(ctx->rank, run->option);
+    const bool begins = ctx->rank == hk_source(run->option);
+    hk_status_t status = HK_OK;
+    if (peer >= 0 && run->option[PINGPONG_RECEIVE] == RECEIVE_POSTED) {
+        if (begins) {
+            return ctx->tp->recv(ctx, peer, run->in, 0);
+        }
+        status = pingpong_post(run, peer);
+        state->is_posted = true;
+        return status == HK_OK ? ctx->tp->send(ctx, peer, run->out, 0) : status;
+    }
+    if (peer >= 0 && run->option[PINGPONG_RECEIVE] == RECEIVE_LATE && state->wait_ns == 0) {
+        status = pingpong_choose_wait(run, peer, begins);
+    }
+    return status == HK_OK && ctx->size >= HK_MEET_RANKS_MIN ? hk_roles_meet(run, run->option) : status;
 }
 
 static bool pingpong_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
@@ -29,6 +250,21 @@ static bool pingpong_expected(const hk_run_t *run, size_t i, hk_expected_t *expe
     const int peer = hk_role_peer(run->ctx->rank, run->option);
     *expected_p = (hk_expected_t){.len_bytes = run->bytes, .from_rank = peer};
     return i == 0 && peer >= 0;
+}
+
+/* What tells the ways to receive apart. */
+static bool pingpong_counter(const hk_run_t *run, size_t i, hk_counter_t *counter_p)
+{
+    static const char *const names[] = {NULL, "posted_receives", "late_receives", "probed_receives"};
+    const pingpong_state_t *state = run->state;
+    const int64_t receive = run->option[PINGPONG_RECEIVE];
+    if (i == 0) {
+        *counter_p = (hk_counter_t){names[receive], (double)state->receives};
+    } else {
+        *counter_p = receive == RECEIVE_LATE ? (hk_counter_t){"late_wait_ns", state->wait_total_ns}
+                                             : (hk_counter_t){"probes", (double)state->looks};
+    }
+    return receive != RECEIVE_BLOCKING && i < (receive == RECEIVE_POSTED ? 1 : 2);
 }
 
 const hk_pattern_t hk_pattern_pingpong = {
@@ -39,11 +275,15 @@ const hk_pattern_t hk_pattern_pingpong = {
     .ranks_step = 1,
     .timed = HK_TIMED_ROOT,
     .sized = true,
-    .option = {HK_ROLES_OPTIONS},
-    .fits = hk_roles_fit,
+    .option = {HK_ROLES_OPTIONS,
+               {"receive", "blocking|posted|late|probe", RECEIVE_BLOCKING, 0, 0,
+                "a plain receive; one that is started before its message is sent, or after it has come; or one after "
+                "a look has found the message"}},
+    .fits = pingpong_fits,
     .plan = pingpong_plan,
     .meet = pingpong_meet,
-    .meet_ranks_min = HK_MEET_RANKS_MIN,
+    .meet_ranks_min = 2,
     .repeat = pingpong_repeat,
     .expected = pingpong_expected,
+    .counter = pingpong_counter,
 };

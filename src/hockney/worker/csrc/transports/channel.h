@@ -91,6 +91,7 @@ typedef struct hk_channel {
     uint32_t patience;    /* polls before a wait looks round: other requests, a wrong length */
     uint64_t yield_after; /* polls before a wait gives the CPU away, each time */
     uint64_t epoch;       /* of the barrier */
+    uint64_t probes;      /* in vain, one after the other */
     unsigned char *slice; /* this rank's part of the arena */
     size_t slice_used;
     char library[128];
@@ -111,6 +112,7 @@ void *hk_channel_alloc(hk_ctx_t *ctx, size_t len_bytes);
 void hk_channel_free(hk_ctx_t *ctx, void *memory, size_t len_bytes);
 hk_status_t hk_channel_send(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes);
 hk_status_t hk_channel_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes);
+hk_status_t hk_channel_probe(hk_ctx_t *ctx, int peer, bool *is_there_p);
 hk_status_t hk_channel_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, hk_req_t *req);
 hk_status_t hk_channel_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, hk_req_t *req);
 hk_status_t hk_channel_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count);
@@ -123,12 +125,13 @@ hk_status_t hk_channel_barrier(hk_ctx_t *ctx);
 void hk_channel_release(void *shared);
 
 /* What all tables over these functions promise, and the hooks that they share. */
-#define HK_CHANNEL_CAPS (HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_CAP_SPINS)
+#define HK_CHANNEL_CAPS (HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_CAP_SPINS | HK_CAP_PROBE)
 #define HK_CHANNEL_HOOKS                                                                                               \
     .abi = HK_TRANSPORT_ABI, .prepare = hk_channel_prepare, .release = hk_channel_release, .close = hk_channel_close,  \
     .library = hk_channel_library, .alloc = hk_channel_alloc, .free = hk_channel_free, .send = hk_channel_send,        \
-    .recv = hk_channel_recv, .isend = hk_channel_isend, .irecv = hk_channel_irecv, .wait_all = hk_channel_wait_all,    \
-    .barrier = hk_channel_barrier, .now_ns = hk_real_now_ns, .compute = hk_real_compute
+    .recv = hk_channel_recv, .probe = hk_channel_probe, .isend = hk_channel_isend, .irecv = hk_channel_irecv,          \
+    .wait_all = hk_channel_wait_all, .barrier = hk_channel_barrier, .now_ns = hk_real_now_ns,                          \
+    .compute = hk_real_compute
 
 /* What shared memory adds where a put may be a plain copy. */
 #define HK_CHANNEL_ONE_SIDED                                                                                           \

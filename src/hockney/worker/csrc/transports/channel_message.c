@@ -299,6 +299,20 @@ hk_status_t hk_channel_recv(hk_ctx_t *ctx, int from, void *buf, size_t len_bytes
     return HK_OK;
 }
 
+/* In vain it counts as a poll of a wait, which gives the CPU away when that is due. */
+hk_status_t hk_channel_probe(hk_ctx_t *ctx, int from, bool *is_there_p)
+{
+    hk_channel_t *channel = hk_channel_of(ctx);
+    const hk_peer_t *peer = &channel->peer[from];
+    const uint32_t number = peer->took + 1;
+    *is_there_p = (uint32_t)(hk_lane_tag(&slot_of(peer->in, number)->lane) >> 32) == number;
+    if (*is_there_p) {
+        channel->probes = 0;
+        return HK_OK;
+    }
+    return hk_channel_spin(channel, &channel->probes);
+}
+
 /* ---- non-blocking -------------------------------------------------------------------------------------------- */
 
 hk_status_t hk_channel_isend(hk_ctx_t *ctx, int to, const void *buf, size_t len_bytes, hk_req_t *req)

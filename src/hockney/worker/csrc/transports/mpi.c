@@ -52,6 +52,14 @@ hk_status_t hk_mpi_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes)
     return HK_MPI_CHECKED(ctx, "MPI_Recv", code);
 }
 
+hk_status_t hk_mpi_probe(hk_ctx_t *ctx, int peer, bool *is_there_p)
+{
+    int is_there = 0;
+    const int code = MPI_Iprobe(peer, TAG, hk_mpi_comm(ctx), &is_there, MPI_STATUS_IGNORE);
+    *is_there_p = is_there != 0;
+    return HK_MPI_CHECKED(ctx, "MPI_Iprobe", code);
+}
+
 hk_status_t hk_mpi_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, hk_req_t *req)
 {
     MPI_Request *request = (MPI_Request *)(void *)req->room;

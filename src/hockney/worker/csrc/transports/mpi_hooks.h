@@ -42,6 +42,7 @@ void hk_mpi_name(char *name_p, size_t room);
 
 hk_status_t hk_mpi_send(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes);
 hk_status_t hk_mpi_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes);
+hk_status_t hk_mpi_probe(hk_ctx_t *ctx, int peer, bool *is_there_p);
 hk_status_t hk_mpi_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, hk_req_t *req);
 hk_status_t hk_mpi_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, hk_req_t *req);
 hk_status_t hk_mpi_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count);
@@ -52,9 +53,10 @@ hk_status_t hk_mpi_allreduce(hk_ctx_t *ctx, const void *out, void *in, void *wor
 hk_status_t hk_mpi_reduce(hk_ctx_t *ctx, int root, const void *out, void *in, size_t len_bytes);
 
 /* The same in every table. */
-#define HK_MPI_CAPS (HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_CAP_SPINS | HK_CAP_HOSTS)
+#define HK_MPI_CAPS (HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_CAP_SPINS | HK_CAP_HOSTS | HK_CAP_PROBE)
 #define HK_MPI_SHARED                                                                                                  \
-    .abi = HK_TRANSPORT_ABI, .library = hk_mpi_library, .broadcast = hk_mpi_broadcast, .alltoall = hk_mpi_alltoall,    \
-    .allreduce = hk_mpi_allreduce, .reduce = hk_mpi_reduce, .now_ns = hk_real_now_ns, .compute = hk_real_compute
+    .abi = HK_TRANSPORT_ABI, .library = hk_mpi_library, .probe = hk_mpi_probe, .broadcast = hk_mpi_broadcast,          \
+    .alltoall = hk_mpi_alltoall, .allreduce = hk_mpi_allreduce, .reduce = hk_mpi_reduce, .now_ns = hk_real_now_ns,     \
+    .compute = hk_real_compute
 
 #endif

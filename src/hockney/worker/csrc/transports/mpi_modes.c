@@ -199,7 +199,8 @@ static hk_status_t ready_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
 
 const hk_transport_t hk_transport_mpi_ready = {
     HK_MPI_SHARED,
-    .caps = HK_MPI_CAPS | HK_CAP_SYNCHRONOUS,
+    /* A probe would look for ever for a message that is not sent before its receive is posted. */
+    .caps = (HK_MPI_CAPS & ~HK_CAP_PROBE) | HK_CAP_SYNCHRONOUS,
     .name = "mpi:ready",
     .summary = "ready sends (MPI_Rsend), each after the receiver's go-ahead, a message of 0 bytes",
     .max_bytes = INT_MAX,

@@ -28,6 +28,13 @@ static hk_status_t null_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_byte
     return HK_OK;
 }
 
+static hk_status_t null_probe(hk_ctx_t *ctx, int peer, bool *is_there_p)
+{
+    (void)ctx, (void)peer;
+    *is_there_p = true;
+    return HK_OK;
+}
+
 static hk_status_t null_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, hk_req_t *req)
 {
     (void)ctx, (void)peer, (void)buf, (void)len_bytes, (void)req;
@@ -86,7 +93,7 @@ static hk_status_t null_read(hk_ctx_t *ctx, int peer, void *buf, size_t len_byte
 
 const hk_transport_t hk_transport_null = {
     .abi = HK_TRANSPORT_ABI,
-    .caps = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_ONE_SIDED | HK_CAP_STREAM,
+    .caps = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_ONE_SIDED | HK_CAP_STREAM | HK_CAP_PROBE,
     .name = "null",
     .summary = "sends nothing: the cost of the harness itself",
     .open = null_open,
@@ -96,6 +103,7 @@ const hk_transport_t hk_transport_null = {
     .free = hk_private_free,
     .send = null_send,
     .recv = null_recv,
+    .probe = null_probe,
     .isend = null_isend,
     .irecv = null_irecv,
     .wait_all = null_wait_all,

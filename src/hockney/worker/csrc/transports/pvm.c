@@ -152,6 +152,13 @@ static inline hk_status_t receive_default(hk_ctx_t *ctx, int peer, void *buf, si
 
 _Static_assert(sizeof(int) == WORD_BYTES, "pvm: XDR integers have four bytes");
 
+static hk_status_t pvm_look(hk_ctx_t *ctx, int peer, bool *is_there_p)
+{
+    const int code = pvm_probe(tid_of(ctx, peer), TAG);
+    *is_there_p = code > 0;
+    return CHECKED(ctx, "pvm_probe", code);
+}
+
 /* ---- the hooks that differ from way to way ----------------------------------------------------------------------- */
 
 static hk_status_t pvm_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, hk_req_t *req)
@@ -308,7 +315,7 @@ static const char *pvm_library(const hk_ctx_t *ctx)
     }                                                                                                                  \
     const hk_transport_t hk_transport_##id = {                                                                         \
         .abi = HK_TRANSPORT_ABI,                                                                                       \
-        .caps = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_CAP_SYSCALLS,                                   \
+        .caps = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_CAP_SYSCALLS | HK_CAP_PROBE,                    \
         .name = (words),                                                                                               \
         .summary = (says),                                                                                             \
         .max_bytes = INT_MAX,                                                                                          \
@@ -319,6 +326,7 @@ static const char *pvm_library(const hk_ctx_t *ctx)
         .free = hk_private_free,                                                                                       \
         .send = pvm_send_##way,                                                                                        \
         .recv = pvm_recv_##way,                                                                                        \
+        .probe = pvm_look,                                                                                             \
         .isend = pvm_isend_##way,                                                                                      \
         .irecv = pvm_irecv,                                                                                            \
         .wait_all = pvm_wait_all_##way,                                                                                \

@@ -330,6 +330,14 @@ hk_status_t hk_stream_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes)
     return status;
 }
 
+/* One look of poll(2), as a program on sockets would: its first byte is there, or the peer is gone. */
+hk_status_t hk_stream_probe(hk_ctx_t *ctx, int peer, bool *is_there_p)
+{
+    struct pollfd ready = {.fd = stream_of(ctx)->in[peer].fd, .events = POLLIN};
+    *is_there_p = poll(&ready, 1, 0) > 0;
+    return HK_OK;
+}
+
 /* ---- the bytes themselves --------------------------------------------------------------------------------------- */
 
 hk_status_t hk_stream_write_some(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, size_t *moved_p)

@@ -92,6 +92,7 @@ void hk_stream_close(hk_ctx_t *ctx);
 const char *hk_stream_library(const hk_ctx_t *ctx);
 hk_status_t hk_stream_send(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes);
 hk_status_t hk_stream_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes);
+hk_status_t hk_stream_probe(hk_ctx_t *ctx, int peer, bool *is_there_p);
 hk_status_t hk_stream_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, hk_req_t *req);
 hk_status_t hk_stream_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, hk_req_t *req);
 hk_status_t hk_stream_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count);
@@ -108,13 +109,14 @@ extern const hk_transport_t hk_transport_pipe, hk_transport_pipe_nonblock, hk_tr
 extern const hk_transport_t hk_transport_unix, hk_transport_unix_nonblock, hk_transport_unix_spin;
 extern const hk_transport_t hk_transport_tcp, hk_transport_tcp_nonblock, hk_transport_tcp_spin;
 
-enum { HK_STREAM_CAPS = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_CAP_SYSCALLS };
+enum { HK_STREAM_CAPS = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_CAP_SYSCALLS | HK_CAP_PROBE };
 
 /* The hooks that all tables of these families share. */
 #define HK_STREAM_HOOKS                                                                                                \
     .abi = HK_TRANSPORT_ABI, .close = hk_stream_close, .library = hk_stream_library, .alloc = hk_private_alloc,        \
-    .free = hk_private_free, .send = hk_stream_send, .recv = hk_stream_recv, .isend = hk_stream_isend,                 \
-    .irecv = hk_stream_irecv, .wait_all = hk_stream_wait_all, .now_ns = hk_real_now_ns, .compute = hk_real_compute
+    .free = hk_private_free, .send = hk_stream_send, .recv = hk_stream_recv, .probe = hk_stream_probe,                 \
+    .isend = hk_stream_isend, .irecv = hk_stream_irecv, .wait_all = hk_stream_wait_all, .now_ns = hk_real_now_ns,      \
+    .compute = hk_real_compute
 
 /* What the plain, blocking tables add: the bytes themselves. The other variants wait in ways of their own, and a byte
  * stream's two ways to wait are chosen by the pattern. */

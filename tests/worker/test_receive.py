@@ -1,0 +1,103 @@
+"""Ping-pong's ways to receive on every transport that is here: what arrives is right, and each is a way of its own."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from hockney.worker import pvm
+from hockney.worker.build import build_worker
+from hockney.worker.catalogue import describe
+from hockney.worker.errors import WorkerRefused
+from hockney.worker.launch import Job, launch
+from hockney.worker.libraries import Library
+from hockney.worker.mpi import find_mpis
+from hockney.worker.session import WorkerSession
+
+CPUS = tuple(sorted(os.sched_getaffinity(0)))
+LIBRARIES: list[Library | None] = [None, *find_mpis(), *pvm.search()[0]]
+EVERY = pytest.mark.parametrize(
+    ("library", "transport"),
+    [
+        (library, row["name"])
+        for library in LIBRARIES
+        for row in describe(build_worker(*([library.recipe] if library else [])))["transports"]
+        if not row["name"].endswith("-daemon")
+    ],
+    ids=lambda value: value if isinstance(value, str) else getattr(value, "id", "native"),
+)
+SIZES = (0, 8, 257, 65_000)
+WITHOUT_PROBE = ("mpi:ready", "udp", "udp:spin")
+REPETITIONS = 3 * 4
+
+
+def session_of(library: Library | None, transport: str, ranks: int = 2) -> WorkerSession:
+    executable = build_worker(*([library.recipe] if library else []))
+    return WorkerSession(launch(Job(executable, transport, ranks, CPUS, oversubscribed=ranks > len(CPUS)), library))
+
+
+@EVERY
+def test_each_way_to_receive(library: Library | None, transport: str) -> None:
+    with session_of(library, transport) as session:
+        session.hello()
+        for receive in ("blocking", "posted", "late", "probe"):
+            for size in SIZES:
+                options = [("receive", receive)]
+                if receive == "probe" and transport in WITHOUT_PROBE:
+                    with pytest.raises(
+                        WorkerRefused, match="receive=probe needs a probe for messages, which"
+                    ) as refusal:
+                        session.measure("pingpong", bytes=size, options=options)
+                    assert refusal.value.unsupported
+                    continue
+                answer = session.measure("pingpong", bytes=size, batch=4, samples=3, timeout_s=60, options=options)
+                assert answer.verified is (transport != "null")
+                assert (answer.divisor, answer.messages_per_rep) == (2, 2)
+                counted = {name: values for name, values in answer.counters.items() if name.endswith("_receives")}
+                of_mode = {"posted": "posted_receives", "late": "late_receives", "probe": "probed_receives"}
+                assert counted == ({of_mode[receive]: (REPETITIONS,) * 2} if receive != "blocking" else {})
+                assert ("probes" in answer.counters) is (receive == "probe")
+                assert ("late_wait_ns" in answer.counters) is (receive == "late")
+                if receive == "probe":
+                    assert min(answer.counters["probes"]) >= REPETITIONS
+        session.close()
+
+
+def test_what_a_late_receiver_waits_is_not_in_the_time() -> None:
+    """Of a rank's wall time at the most the rest, whatever else the machine does."""
+    with session_of(None, "unix") as session:
+        session.hello()
+        answer = session.measure("pingpong", bytes=65_000, batch=8, samples=10, options=[("receive", "late")])
+        waits_ns = sum(answer.counters["late_wait_ns"])
+        assert waits_ns > 0
+        assert sum(answer.elapsed_ns[0]) <= answer.wall_ns[0] - waits_ns
+        session.close()
+
+
+def test_other_ranks_idle_and_the_ends_can_be_chosen() -> None:
+    with session_of(None, "shm", ranks=3) as session:
+        session.hello()
+        for receive in ("posted", "late", "probe"):
+            options = [("receive", receive), ("source", "2"), ("target", "1")]
+            answer = session.measure("pingpong", bytes=1000, batch=4, samples=3, timeout_s=60, options=options)
+            assert (answer.verified, answer.timed) == (True, "rank 2")
+            assert answer.counters[f"{'probed' if receive == 'probe' else receive}_receives"] == (
+                0,
+                REPETITIONS,
+                REPETITIONS,
+            )
+        session.close()
+
+
+def test_nothing_is_warmed_up(tmp_path: Path) -> None:
+    """The first message of the first sample is received in the way that was asked for, too."""
+    with session_of(None, "tcp") as session:
+        session.hello()
+        for receive in ("posted", "late", "probe"):
+            answer = session.measure(
+                "pingpong", bytes=100, batch=4, samples=3, warmup=0, options=[("receive", receive)]
+            )
+            assert answer.verified
+        session.close()
