@@ -26,7 +26,7 @@ LEVELS = [
     {"explain"},
     {"instrument", "report", "compare"},
     {"run", "inventory", "checkup"},
-    {"check"},
+    {"check", "interleave"},
     {"cli"},
 ]
 LEVEL = {name: number for number, names in enumerate(LEVELS) for name in names}

@@ -95,13 +95,12 @@ def test_ranks_that_share_a_cpu_yield_as_they_should(catalogue: Catalogue, tmp_p
     """Told to spin they would wait for each other's time slices, so nobody is advised to."""
     with Store.open(tmp_path / "r.db") as store:
         run_id = store.create_run(make_info(), [make_point()])
-        shares = running._KernelShare()
-        recorder = running._Recorder(store, run_id, Display(quiet=True), shares, running._Losses())
+        recorder = running.Recorder(store, run_id, Display(quiet=True))
         for crowded, added in ((True, False), (False, True)):
             number = recorder.started(make_launch(oversubscribed=crowded))
             visit = make_visit(make_point(transport="shm"), launch_id=number)
             recorder.visited(replace(visit, cpu_system_ns=(10**9, 0), wall_ns=(10**9, 10**9)))
-            assert bool(shares._wall_ns) is added
+            assert bool(recorder._yields._wall_ns) is added
 
 
 @pytest.mark.parametrize(
@@ -126,11 +125,10 @@ def test_a_library_whose_messages_go_through_sockets_does_not_yield(
         monkeypatch.setenv(name, value)
     with Store.open(tmp_path / "r.db") as store:
         run_id = store.create_run(make_info(), [make_point()])
-        shares = running._KernelShare()
-        recorder = running._Recorder(store, run_id, Display(quiet=True), shares, running._Losses())
+        recorder = running.Recorder(store, run_id, Display(quiet=True))
         number = recorder.started(make_launch(library=library))
         recorder.visited(make_visit(make_point(), launch_id=number))
-        assert bool(shares._wall_ns) is is_counted
+        assert bool(recorder._yields._wall_ns) is is_counted
 
 
 BEGINS = """

@@ -6,9 +6,10 @@ that dies or hangs costs one point: it is started anew for the next one.
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Protocol
 
@@ -62,6 +63,7 @@ class WorkerPool:
         cpus_usable: int,
         steal: Callable[[], float | None] = lambda: None,  # since it was last called
         launch_index: int = 0,
+        environment: Mapping[str, str] | None = None,  # of the jobs, on top of ours
     ) -> None:
         self._plan = plan
         self._catalogue = catalogue
@@ -70,6 +72,7 @@ class WorkerPool:
         self._cpus_usable = cpus_usable
         self._steal = steal
         self._launch_index = launch_index
+        self._environment = environment or {}
         self._live: dict[tuple[str, int], _Live] = {}
         self._starts: dict[tuple[str, int], int] = {}
         self._broken: dict[tuple[str, int], str] = {}
@@ -151,7 +154,8 @@ class WorkerPool:
         )
         self._starts[transport, ranks] = self._starts.get((transport, ranks), 0) + 1
         started_unix_s = time.time()
-        command = launch(job, info.library)
+        command = launch(job, info.library, {**os.environ, **self._environment})
+        command = replace(command, environment={**self._environment, **command.environment})
         session = WorkerSession(command, start_limit_s=self._plan.start_limit_s)
         session.start()
         try:

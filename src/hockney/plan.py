@@ -251,6 +251,7 @@ def plan_again(
     skipped: list[Skipped] = []
     plan = Plan.from_json(suite, (), stored)
     for point in points:
+        catalogue.add_folder(point.transport)
         if point.transport not in catalogue.transports:
             reason: str | None = f"{point.transport} is not here any more"
         elif point.pattern not in catalogue.patterns:

@@ -13,7 +13,7 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import FrameType
 from typing import Any, Protocol
@@ -84,7 +84,7 @@ class Display(Protocol):
 
 
 @dataclass(frozen=True)
-class _Start:
+class Start:
     """Where a run begins or goes on: the next round and launch, and the earlier visits that count.
 
     `several`: it is judged over all its launches, these and those before. `precise`: so many points are it already.
@@ -110,15 +110,15 @@ class Outcome:
     failed_before: int = 0
 
 
-class _Recorder:
+class Recorder:
     """The sampler's Observer and the pool's Starter: what happens goes to the store, then to the display."""
 
-    def __init__(self, store: Store, run_id: int, display: Display, yields: _KernelShare, losses: _Losses) -> None:
+    def __init__(self, store: Store, run_id: int, display: Display) -> None:
         self._store = store
         self._run_id = run_id
         self._display = display
-        self._yields = yields
-        self._losses = losses
+        self._yields = _KernelShare()
+        self._losses = _Losses()
         # Launches with more ranks than CPUs, where all yield, as they should; or through sockets, the kernel's own.
         self._in_kernel: set[int] = set()
         self.launches_left = 0  # after the one under way
@@ -139,7 +139,7 @@ class _Recorder:
 
     def round_done(self, visits: Sequence[Visit], progress: Progress) -> None:
         if visits:
-            with _interrupts_wait():
+            with interrupts_wait():
                 self._store.write_round(self._run_id, visits)
         # Launches still to come will take about as long as this one.
         left_s, most_s = (
@@ -159,9 +159,29 @@ class _Recorder:
             self._store.set_status(self._run_id, point, status, reason)
         self._display.point_ended(point, status, reason)
 
+    def finish(
+        self, plan: Plan, status: RunStatus, catalogue: Catalogue, others: Sequence[Moment], start: Start
+    ) -> Outcome:
+        """Store how the run ended, and the warnings of what disturbed it."""
+        failed = start.failed + sum(end is PointStatus.FAILED for end in self.statuses.values())
+        # The harness's own points are no result.
+        real = [point for point in (*self.statuses, *(row.point for row in plan.skipped)) if point.transport != "null"]
+        refused = all(self.statuses.get(point, PointStatus.SKIPPED) is PointStatus.SKIPPED for point in real)
+        if status is RunStatus.DONE and (failed or (real and refused) or not self.statuses):
+            status = RunStatus.PARTIAL
+        for warning in (
+            *self._yields.warnings(catalogue),
+            *self._losses.warnings(),
+            *_steal_warning(self._store, self._run_id),
+            *warnings_during(others, goes_on=start.launch > 0),
+        ):
+            self._store.add_warning(self._run_id, warning)
+        self._store.finish_run(self._run_id, status)
+        return Outcome(self._run_id, status, failed, start.failed)
+
 
 @contextlib.contextmanager
-def _interrupts_wait() -> Iterator[None]:
+def interrupts_wait() -> Iterator[None]:
     """Ctrl-C and a polite kill take effect at the end of the body: a round half written is a round lost."""
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -259,36 +279,47 @@ def measure(
 
     KeyboardInterrupt is taken as the wish to stop: what was measured is stored, the outcome says INTERRUPTED.
     """
+    info = describe_run(plan, catalogue, command, label)
+    with contextlib.ExitStack() as held:
+        try:
+            with interrupts_wait():  # a run that is stored and has no number here could not be said to have stopped
+                run_id = create_run(plan, info, store, held)
+            warn_before(plan, info.facts, store, run_id, "When the run began")
+        except KeyboardInterrupt:
+            store.finish_run(run_id, RunStatus.INTERRUPTED)
+            return Outcome(run_id, RunStatus.INTERRUPTED, 0)
+        return _carry_out(plan, catalogue, store, display, run_id, Start(info.seed, several=plan.launches > 1))
+
+
+def describe_run(
+    plan: Plan, catalogue: Catalogue, command: str, label: str | None, environment: Mapping[str, str] = os.environ
+) -> RunInfo:
+    """All that is stored of a run that begins now. Raises UsageError if the plan has no point at all."""
     refuse_empty(plan)
     sleeping = [
         name for name, info in catalogue.transports.items() if "syscalls" in info.caps and "spins" not in info.caps
     ]
-    known = {**facts(), "transports": list(catalogue.transports), "sleeping": sleeping}
-    info = RunInfo(
+    return RunInfo(
         command=command,
         suite=plan.suite,
         label=label,
         started_unix_s=time.time(),
         seed=random.SystemRandom().randrange(1 << 32),
         version=__version__,
-        facts=known,
+        facts={**facts(environment=environment), "transports": list(catalogue.transports), "sleeping": sleeping},
         plan=plan.as_json(),
     )
+
+
+def create_run(plan: Plan, info: RunInfo, store: Store, held: contextlib.ExitStack) -> int:
+    """Store a new run with its points; gives its number. `held` keeps its lock."""
     skipped = {one.point: one.reason for one in plan.skipped}
-    with contextlib.ExitStack() as held:
-        try:
-            with _interrupts_wait():  # a run that is stored and has no number here could not be said to have stopped
-                run_id = store.create_run(
-                    info, plan.points, skipped, lock=lambda number: held.enter_context(alone(store.path, number))
-                )
-            _warn_before(plan, known, store, run_id, "When the run began")
-        except KeyboardInterrupt:
-            store.finish_run(run_id, RunStatus.INTERRUPTED)
-            return Outcome(run_id, RunStatus.INTERRUPTED, 0)
-        return _carry_out(plan, catalogue, store, display, run_id, _Start(info.seed, several=plan.launches > 1))
+    return store.create_run(
+        info, plan.points, skipped, lock=lambda number: held.enter_context(alone(store.path, number))
+    )
 
 
-def _warn_before(plan: Plan, known: dict[str, Any], store: Store, run_id: int, when: str) -> None:
+def warn_before(plan: Plan, known: dict[str, Any], store: Store, run_id: int, when: str) -> None:
     """What of the machine disturbs this plan; it watches other programs for a moment, and says `when` that was."""
     ranks_here = max(point.ranks for point in plan.points) if not plan.hosts else 1
     over_loopback = not plan.hosts and any(point.transport.startswith("tcp") for point in plan.points)
@@ -338,6 +369,8 @@ def _resume(run_id: int, catalogue: Catalogue, store: Store, display: Display) -
             if len(measurable) < len(points)
             else f"run {run_id} is complete: there is nothing to resume"
         )
+    for row in measurable:
+        catalogue.add_folder(row.point.transport)
     gone = sorted({row.point.transport for row in measurable} - set(catalogue.transports))
     if gone:
         raise UsageError(f"run {run_id} cannot go on: {', '.join(gone)} is not here any more")
@@ -347,11 +380,11 @@ def _resume(run_id: int, catalogue: Catalogue, store: Store, display: Display) -
     store.resume_run(run_id)
     failed = sum(row.status is PointStatus.FAILED for row in points)
     try:  # others may disturb now that did not when it began, and the warnings of then stay
-        _warn_before(plan, known, store, run_id, "When the run went on")
+        warn_before(plan, known, store, run_id, "When the run went on")
     except KeyboardInterrupt:
         store.finish_run(run_id, RunStatus.INTERRUPTED)
         return Outcome(run_id, RunStatus.INTERRUPTED, failed, failed)
-    start = _Start(
+    start = Start(
         seed=stored.info.seed + stored.rounds,
         several=plan.launches > 1,
         round=stored.rounds,
@@ -386,17 +419,15 @@ def add_launches(
         )
         begun = 1 + max((launch.index for launch in stored.launches.values()), default=-1)
         store.resume_run(run_id)
-        start = _Start(seed=stored.info.seed + stored.rounds, several=True, round=stored.rounds, launch=begun)
+        start = Start(seed=stored.info.seed + stored.rounds, several=True, round=stored.rounds, launch=begun)
         outcome = _carry_out(plan, catalogue, store, display, run_id, start)
         if stored.status is RunStatus.PARTIAL and outcome.status is RunStatus.DONE:
             store.finish_run(run_id, RunStatus.PARTIAL)
         return outcome
 
 
-def _carry_out(plan: Plan, catalogue: Catalogue, store: Store, display: Display, run_id: int, start: _Start) -> Outcome:
-    shares = _KernelShare()
-    losses = _Losses()
-    recorder = _Recorder(store, run_id, display, shares, losses)
+def _carry_out(plan: Plan, catalogue: Catalogue, store: Store, display: Display, run_id: int, start: Start) -> Outcome:
+    recorder = Recorder(store, run_id, display)
     others: list[Moment] = []
     status = RunStatus.DONE
     try:
@@ -407,26 +438,12 @@ def _carry_out(plan: Plan, catalogue: Catalogue, store: Store, display: Display,
     except KeyboardInterrupt:
         status = RunStatus.INTERRUPTED
     except Exception:
-        _finish_quietly(store, run_id, RunStatus.INTERRUPTED)
+        finish_quietly(store, run_id, RunStatus.INTERRUPTED)
         raise
-    failed = start.failed + sum(end is PointStatus.FAILED for end in recorder.statuses.values())
-    # The harness's own points are no result.
-    real = [point for point in (*recorder.statuses, *(row.point for row in plan.skipped)) if point.transport != "null"]
-    refused = all(recorder.statuses.get(point, PointStatus.SKIPPED) is PointStatus.SKIPPED for point in real)
-    if status is RunStatus.DONE and (failed or (real and refused) or not recorder.statuses):
-        status = RunStatus.PARTIAL
-    for warning in (
-        *shares.warnings(catalogue),
-        *losses.warnings(),
-        *_steal_warning(store, run_id),
-        *warnings_during(others, goes_on=start.launch > 0),
-    ):
-        store.add_warning(run_id, warning)
-    store.finish_run(run_id, status)
-    return Outcome(run_id, status, failed, start.failed)
+    return recorder.finish(plan, status, catalogue, others, start)
 
 
-def _make_launches(plan: Plan, catalogue: Catalogue, recorder: _Recorder, start: _Start, others: list[Moment]) -> None:
+def _make_launches(plan: Plan, catalogue: Catalogue, recorder: Recorder, start: Start, others: list[Moment]) -> None:
     """Each starts every job anew and has its part of the time. The first adds sizes, all later ones have them too.
 
     What other programs took during each goes to `others`, but for jobs of several hosts: daemons may start their ranks
@@ -447,7 +464,7 @@ def _make_launches(plan: Plan, catalogue: Catalogue, recorder: _Recorder, start:
             steal=meter.read,
             launch_index=start.launch + index,
         )
-        with _watched(watch, others), pool:
+        with watched(watch, others), pool:
             sampler = Sampler(
                 plan,
                 pool,
@@ -463,7 +480,7 @@ def _make_launches(plan: Plan, catalogue: Catalogue, recorder: _Recorder, start:
 
 
 @contextlib.contextmanager
-def _watched(watch: Watch | None, others: list[Moment]) -> Iterator[None]:
+def watched(watch: Watch | None, others: list[Moment]) -> Iterator[None]:
     """Adds what others took during a launch, however it ends."""
     try:
         yield
@@ -500,7 +517,7 @@ def _end_over_launches(
     return PointStatus.BUDGET, f"all launches were made: {reached_text(time, len(visits), unit)} in {count}{more}"
 
 
-def _finish_quietly(store: Store, run_id: int, status: RunStatus) -> None:
+def finish_quietly(store: Store, run_id: int, status: RunStatus) -> None:
     """After an error of the store itself this may fail too; the first error is the one to tell."""
     finish: Callable[[int, RunStatus], None] = store.finish_run
     try:

@@ -105,7 +105,7 @@ class Progress:
 
 
 @dataclass
-class _Work:
+class Work:
     """A point under way."""
 
     point: Point
@@ -140,6 +140,10 @@ class _Work:
         self.batch = batch
         self.samples = int(min(_SAMPLES_MAX, max(SAMPLES_MIN, _VISIT_NS / (batch * repetition_ns))))
         self.warmup = max(1, batch // 4)
+
+    def wants_check(self) -> bool:
+        """Checking a long payload takes longer than sending it: once per point, and always where it is short."""
+        return not self.signs or self.point.bytes <= 1 << 16
 
     def begin_anew(self) -> None:
         """As many visits again as a point needs, and over as long a time."""
@@ -188,7 +192,7 @@ class Sampler:
         self._span_s = SPAN_S / plan.launches
         self._deadline_s = math.inf
         self._round = self._first_round = start_round
-        self._work = {point: _Work(point) for point in plan.points}
+        self._work = {point: Work(point) for point in plan.points}
         self._pending: list[Visit] = []
         self._finished = 0
         self._looked_at = 0  # visits, at the last look
@@ -250,7 +254,7 @@ class Sampler:
 
     # ---- one round ---------------------------------------------------------------------------------------------------
 
-    def _one_round(self, active: list[_Work]) -> None:
+    def _one_round(self, active: list[Work]) -> None:
         order = active[:]
         if self._round > 0:  # the first goes through the plan as written, so that a first figure comes soon
             self._random.shuffle(order)
@@ -263,7 +267,7 @@ class Sampler:
                 if work.batch == 0:
                     self._calibrate(work)
                     begin_s = self._clock()
-                visit = self._visit(work)
+                visits = self._take(work)
             except PointFailed as failure:
                 active.remove(work)
                 self._given_up.add(work.point)
@@ -272,19 +276,23 @@ class Sampler:
             now_s = self._clock()
             work.cost_s = now_s - begin_s
             work.first_s = now_s if work.first_s is None else work.first_s
-            work.add(visit)
-            self._pending.append(visit)
-            self._observer.visited(visit)
+            for visit in visits:
+                work.add(visit)
+                self._pending.append(visit)
+                self._observer.visited(visit)
         self._round += 1
 
-    def _visit(self, work: _Work) -> Visit:
+    def _take(self, work: Work) -> list[Visit]:
+        """The measurements of one point in one round."""
+        return [self._visit(work)]
+
+    def _visit(self, work: Work) -> Visit:
         """A visit whose batches are long enough.
 
         Repetitions may have been counted on a cold path, or while the machine was slower. One that shows it is made
         again, with more: reading the clock, and coming together before each batch, would be a part of its times.
         """
-        # Checking a long payload takes longer than sending it: once per point, and always where it is short.
-        verify = not work.signs or work.point.bytes <= 1 << 16
+        verify = work.wants_check()
         for _ in range(_CALIBRATIONS_MAX):
             visit = self._measure(work, work.batch, samples=work.samples, warmup=work.warmup, verify=verify)
             batch_ns = _batch_ns(visit)
@@ -293,12 +301,12 @@ class Sampler:
             work.set_batch(_grown(work.batch, batch_ns, work.wanted_ns), batch_ns / work.batch)
         return visit
 
-    def _measure(self, work: _Work, batch: int, *, samples: int, warmup: int, verify: bool = False) -> Visit:
+    def _measure(self, work: Work, batch: int, *, samples: int, warmup: int, verify: bool = False) -> Visit:
         return self._instrument.measure(
             work.point, round_=self._round, batch=batch, samples=samples, warmup=warmup, verify=verify
         )
 
-    def _calibrate(self, work: _Work) -> None:
+    def _calibrate(self, work: Work) -> None:
         """How many repetitions make a batch: reading the clock must cost less than 1 % of it.
 
         These samples only warm up; they are not kept.
@@ -316,7 +324,7 @@ class Sampler:
             batch = _grown(batch, batch_ns, work.wanted_ns)
         work.set_batch(batch, repetition_ns)
 
-    def _is_long(self, work: _Work) -> bool:
+    def _is_long(self, work: Work) -> bool:
         """Whether a repetition is a visit by itself. The first may be long as the first: a second one tells, in time.
 
         By itself, so that a long one need not come twice within the limit. On a transport that keeps requests,
@@ -334,7 +342,7 @@ class Sampler:
     def _visits_made(self) -> int:
         return sum(len(work.signs) for work in self._work.values())
 
-    def _judge(self, active: list[_Work], *, refine: bool = True) -> list[_Work]:
+    def _judge(self, active: list[Work], *, refine: bool = True) -> list[Work]:
         """End what is precise, look closer where a curve bends if there is time for it, and return what goes on."""
         # States are told from all visits of the run: the more there are, the surer the levels.
         everything = list(self._work.values())
@@ -356,16 +364,16 @@ class Sampler:
         added = self._refine({work.point for work in going_on}) if refine else []
         return going_on + added + self._measure_again(added, going_on)
 
-    def _is_narrow(self, work: _Work) -> bool:
+    def _is_narrow(self, work: Work) -> bool:
         return work.precision is not None and work.precision <= self._plan.precision
 
-    def _refine(self, unfinished: set[Point]) -> list[_Work]:
+    def _refine(self, unfinished: set[Point]) -> list[Work]:
         """Sizes where a curve leaves its line, once all its points are known well enough.
 
         Also one that is there already, but known in another state of the machine than the rest.
         """
-        added: list[_Work] = []
-        known_elsewhere: list[_Work] = []
+        added: list[Work] = []
+        known_elsewhere: list[Work] = []
         room_at_most = _EXACT_MAX if self._plan.exact else _REFINED_MAX
         for curve in sorted(self._plan.refine):
             works = self._measured(curve)
@@ -382,7 +390,7 @@ class Sampler:
                 replace(works[0].point, bytes=size, role="refined")
                 for size in sizes_to_add(times, grain_bytes=grain, exact=self._plan.exact)
             ]
-            new = [_Work(point) for point in [point for point in points if point not in self._work][:room]]
+            new = [Work(point) for point in [point for point in points if point not in self._work][:room]]
             self._refined[curve] += len(new)
             added += new
             elsewhere = [self._work[point] for point in points if point in unknown]
@@ -396,12 +404,12 @@ class Sampler:
         self._finished -= len(known_elsewhere)
         return added + known_elsewhere
 
-    def _measured(self, curve: CurveKey) -> list[_Work]:
+    def _measured(self, curve: CurveKey) -> list[Work]:
         """A curve's points by size, without those that can't be measured."""
         works = [work for point, work in self._work.items() if curve_of(point) == curve]
         return sorted((work for work in works if work.point not in self._given_up), key=lambda work: work.point.bytes)
 
-    def _measure_again(self, added: Sequence[_Work], active: Sequence[_Work]) -> list[_Work]:
+    def _measure_again(self, added: Sequence[Work], active: Sequence[Work]) -> list[Work]:
         """Beside each added size its neighbours: what is compared needs the same rounds, or drift counts as well.
 
         Gives those that had ended and now go on.
@@ -422,7 +430,7 @@ class Sampler:
         self._finished -= len(rejoined)
         return rejoined
 
-    def _is_news(self, curve: CurveKey, works: Sequence[_Work], unfinished: set[Point]) -> bool:
+    def _is_news(self, curve: CurveKey, works: Sequence[Work], unfinished: set[Point]) -> bool:
         """Whether a curve has enough new visits for another look, or its last ones."""
         visits = sum(len(work.signs) for work in works)
         over = unfinished.isdisjoint(work.point for work in works)
@@ -431,19 +439,19 @@ class Sampler:
         self._looked[curve] = visits
         return True
 
-    def _end_early(self, work: _Work, status: PointStatus, why: str) -> None:
+    def _end_early(self, work: Work, status: PointStatus, why: str) -> None:
         """A point that was precise already stays so where more visits have left it so."""
         if work.precise and self._is_narrow(work):
             self._end(work, PointStatus.PRECISE, None)
         else:
             self._end(work, status, f"{why}: {work.reached}")
 
-    def _end(self, work: _Work, status: PointStatus, reason: str | None) -> None:
+    def _end(self, work: Work, status: PointStatus, reason: str | None) -> None:
         self._finished += 1
         work.precise = status is PointStatus.PRECISE
         self._observer.point_ended(work.point, status, reason)
 
-    def _tell_round(self, active: list[_Work], start_s: float, budget_s: float) -> None:
+    def _tell_round(self, active: list[Work], start_s: float, budget_s: float) -> None:
         elapsed_s = self._clock() - start_s
         most_s = max(0.0, budget_s - elapsed_s) if active else 0.0
         left_s = min(self._wanted_s(active), most_s)
@@ -452,7 +460,7 @@ class Sampler:
         visits, self._pending = self._pending, []
         self._observer.round_done(visits, progress)
 
-    def _wanted_s(self, active: Sequence[_Work]) -> float:
+    def _wanted_s(self, active: Sequence[Work]) -> float:
         """For the visits that points still need, and no less than until the last may end: see `_judge`."""
         known_s = [work.cost_s for work in active if work.cost_s]
         usual_s = sum(known_s) / max(1, len(known_s))  # of one that was just added
@@ -461,7 +469,7 @@ class Sampler:
         begun_s = max((now_s if work.first_s is None else work.first_s for work in active), default=-math.inf)
         return max(visits_s, begun_s + self._span_s - now_s)
 
-    def _visits_wanted(self, work: _Work) -> float:
+    def _visits_wanted(self, work: Work) -> float:
         """An interval narrows with the root of the number of visits."""
         done = len(work.signs)
         least = max(1, MIN_VISITS - work.visits_since, _CALM_LOOKS - work.calm)
@@ -481,7 +489,7 @@ def _grown(batch: int, batch_ns: float, wanted_ns: float) -> int:
     return max(batch + 1, min(int(batch * wanted_ns / batch_ns) + 1, batch * 100))
 
 
-def _by_state(work: _Work) -> dict[State, list[float]]:
+def _by_state(work: Work) -> dict[State, list[float]]:
     """The medians of a point's visits."""
     found: dict[State, list[float]] = {}
     for median_ns, state in zip(work.medians_ns, work.states, strict=True):
@@ -490,13 +498,13 @@ def _by_state(work: _Work) -> dict[State, list[float]]:
     return found
 
 
-def _time_in_main_state(work: _Work) -> Interval | None:
+def _time_in_main_state(work: Work) -> Interval | None:
     """The median over visits in the state in which most of them were made; None without visits."""
     most = max(_by_state(work).values(), key=len, default=None)
     return None if most is None else median(most)
 
 
-def _curve_in_one_state(works: Sequence[_Work]) -> list[tuple[Point, Interval]]:
+def _curve_in_one_state(works: Sequence[Work]) -> list[tuple[Point, Interval]]:
     """The points that have an interval in the state in which most of them have one: states make lines of their own."""
     curves: dict[State, list[tuple[Point, Interval]]] = {}
     for work in works:

@@ -79,7 +79,8 @@ def range_sentence(found: Range, confidence: float = CONFIDENCE, margin: float =
     moved = found.verdict.value in ("slower", "faster")
     verdict = f"no {difference_seen(margin)}" if found.verdict.value == "no difference seen" else found.verdict.value
     effect = f" {_effect([shift.ratio for shift in shifts])}" if moved else ""
-    known = f" ({' / '.join(found.states)}; {_interval(shifts, confidence)}{_beyond(found)})" if shifts else ""
+    seen = f"{' / '.join(found.states)}; " if found.states else ""
+    known = f" ({seen}{_interval(shifts, confidence)}{_beyond(found)})" if shifts else ""
     reason = f", because {found.first.reason}" if found.first.reason else ""
     protocol = f", {found.protocol}" if moved and found.protocol else ""
     sizes = f" {sizes_text(found)}".rstrip()
@@ -193,6 +194,8 @@ def surroundings_lines(found: Comparison) -> Iterator[str]:
 
 def caution_sentence(found: Comparison) -> str | None:
     """Why what is slower or faster may be the machine's own drift; None where there is a cause that does not drift."""
+    if found.interleaved:
+        return None
     sleeping = ", ".join(found.drifting)
     if found.has_no_cause:
         but = ", but for what disturbed the runs" if found.disturbances else ""
@@ -243,6 +246,7 @@ def comparison_json(found: Comparison) -> dict[str, Any]:
         "base": found.base,
         "new": found.new,
         "launches": {"base": found.launches[0], "new": found.launches[1]},
+        "interleaved": found.interleaved,
         "margin": found.margin,
         "differences": [asdict(difference) for difference in found.differences],
         "disturbances": [asdict(disturbance) for disturbance in found.disturbances],

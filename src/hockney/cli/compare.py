@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,7 +19,9 @@ from hockney.cli.changes import (
     verdict_sentence,
 )
 from hockney.cli.common import FINE, UNDECIDED, command
+from hockney.cli.interleaved import interleave_options, measure_in_turns, refuse_idle, refuse_second
 from hockney.cli.labels import find_run
+from hockney.errors import UsageError
 from hockney.units import counted
 
 if TYPE_CHECKING:
@@ -29,25 +31,48 @@ if TYPE_CHECKING:
 @command(
     "compare",
     example="""hockney compare before after
-    hockney compare last~1 last --margin 2%""",
+    hockney compare last~1 last --margin 2%
+    hockney compare --interleave pingpong --base-transport shm --new-transport threads
+    hockney compare --interleave pingpong -t mpi --new-env OMPI_MCA_btl_vader_eager_limit=8192""",
 )
 @click.argument("base", metavar="BASE", shell_complete=complete.runs)
-@click.argument("new", metavar="NEW", shell_complete=complete.runs)
+@click.argument("new", metavar="[NEW]", required=False, shell_complete=complete.runs)
 @click.option("--all", "everything", is_flag=True, help="Each undecided range of sizes in a line of its own.")
-@click.option("--margin", metavar="PERCENT", help="A difference must be surely larger than this to be named.")
-def compare(base: str, new: str, everything: bool, margin: str | None, *, as_json: bool, store: Path | None) -> int:
+@click.option("--margin", metavar="PERCENT", help="Report only differences larger than this.")
+@interleave_options
+def compare(
+    base: str,
+    new: str | None,
+    everything: bool,
+    margin: str | None,
+    *,
+    as_json: bool,
+    store: Path | None,
+    interleave: bool,
+    **wishes: Any,
+) -> int:
     """Say which series of a run are faster or slower in another one.
 
     Launches are compared, not samples, and only within the same states of the machine: it takes four on each side, or
     three beside five, else the answer is "undecided"; take six (`hockney run SUITE --launches 6`), which `check` needs
     too. Runs are named by number, label (of several runs that have it the newest), `last`, or `last~1` for the one
     before. Ends with 0, or with 3 where nothing could be decided.
+
+    With --interleave, measures two variants of a pattern or suite in alternation, so that both see the same machine,
+    and compares them: `--base-…` says what one has, `--new-…` what the other has. It takes six launches of each.
     """
     from hockney.compare import Verdict, compare_runs
     from hockney.store import Store
     from hockney.units import parse_increase
 
     ratio = 1.0 if margin is None else 1 + parse_increase(margin)
+    if interleave:
+        refuse_second(new)
+        base, new = measure_in_turns(base, wishes, store)
+    if new is None:
+        raise UsageError("name two runs, BASE and NEW, or measure two variants with --interleave")
+    if not interleave:
+        refuse_idle(wishes)
     with Store.open(store, readonly=True) as results:
         found = compare_runs(results, find_run(results, base), find_run(results, new), margin=ratio)
     if as_json:

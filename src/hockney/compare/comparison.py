@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 
 from hockney.compare.kin import renamed
 from hockney.compare.launches import launches_beside, launches_enough, launches_wanted
+from hockney.compare.paired import judged_in_turns, names_of_pair, other_transports, quadruples_of
 from hockney.compare.protocols import KnownSwitch, Protocols, known_switches
 from hockney.compare.surroundings import differences, disturbances
 from hockney.compare.values import Comparison, SeriesChange, Verdict
@@ -77,11 +78,17 @@ def compare_runs(
         raise UsageError(f"run {base_id} can't be compared with itself: name another one")
     with store.snapshot():
         base, new, names = _read(store, base_id, new_id, frozenset(again), first_launch)
+        in_turns = names_of_pair(base.run.info, new.run.info) is not None
+        visits = [store.summaries(one) if in_turns else [] for one in (base_id, new_id)]
     common = [point for point in new.points if point in base.points and not _left_out(point, base, new)]
     if not common or not (base.sampled or new.sampled):
         raise UsageError(_nothing_in_common(base, new))
-    pairs = [_compared(point, base, new, confidence) for point in common]
-    changes = tuple(_judged(pairs, margin, confidence, (base_id, new_id)))
+    if in_turns:
+        series = quadruples_of((base.run, new.run), (base.points, new.points), visits, common)
+        changes = tuple(judged_in_turns(series, _not_measured(common, base, new), margin, confidence))
+    else:
+        pairs = [_compared(point, base, new, confidence) for point in common]
+        changes = tuple(_judged(pairs, margin, confidence, (base_id, new_id)))
     return Comparison(
         base=base_id,
         new=new_id,
@@ -89,7 +96,7 @@ def compare_runs(
         launches_least=(min(base.sampled.values(), default=0), min(new.sampled.values(), default=0)),
         margin=margin,
         confidence=confidence,
-        differences=differences(base.run, new.run, names),
+        differences=(*other_transports(names, in_turns), *differences(base.run, new.run, names)),
         changes=changes,
         only_base=tuple(point for point in base.sampled if point not in new.points),
         only_new=tuple(point for point in new.sampled if point not in base.points),
@@ -97,6 +104,7 @@ def compare_runs(
         disturbances=disturbances(base.run, new.run),
         infos=(base.run.info, new.run.info),
         failed=(_failed(base), _failed(new)),
+        interleaved=in_turns,
     )
 
 
@@ -115,7 +123,10 @@ def _read(
     """Both sides, and what new calls base's transports where that is another name."""
     runs = store.run(base_id), store.run(new_id)
     points = store.points(base_id), store.points(new_id)
-    names = renamed(*({stored.point.transport for stored in listed} for listed in points))
+    names = dict(
+        names_of_pair(runs[0].info, runs[1].info)
+        or renamed(*({stored.point.transport for stored in listed} for listed in points))
+    )
     visits = store.summaries(base_id), store.summaries(new_id)
     states = _states(runs, visits)
     return (
@@ -307,6 +318,17 @@ def _absence(point: Point, side: _Side) -> str | None:
     if point not in side.visits_ns:
         return f"run {side.run.id} has no samples of it in one steady state of the machine"
     return None
+
+
+def _not_measured(points: Iterable[Point], *sides: _Side) -> dict[Point, str]:
+    """Why points were not measured, of those that were not on any side."""
+    return {
+        point: f"{stored.status.value} in run {side.run.id}: {stored.reason or 'no reason is known'}"
+        for side in sides
+        for point in points
+        for stored in [side.points[point]]
+        if stored.status in NOT_MEASURED
+    }
 
 
 def _why_apart(runs: tuple[int, int], before: Iterable[_Condition], after: Iterable[_Condition]) -> str:

@@ -139,6 +139,7 @@ class Comparison:
     disturbances: tuple[Disturbance, ...] = ()
     infos: tuple[RunInfo, ...] = ()
     failed: tuple[Mapping[str, str], ...] = ({}, {})
+    interleaved: bool = False  # both were measured in alternation, so that no drift is between them
 
     @property
     def counts(self) -> Counter[Verdict]:

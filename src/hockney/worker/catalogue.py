@@ -169,11 +169,13 @@ class Catalogue:
     def select(self, words: Iterable[str]) -> list[TransportInfo]:
         """The transports that words name, each once, in the order given.
 
-        `mpi` means every MPI found, `mpi@openmpi` those whose library begins so, `tcp:*` all variants of tcp (but
-        `tcp` alone only its plain one), and `mpi:*` those of every MPI. Raises UsageError for a word that names none.
+        `mpi` means every MPI found, `mpi@openmpi` those whose library begins so, `mpi@/opt/a` the one in that folder,
+        `tcp:*` all variants of tcp (but `tcp` alone only its plain one), and `mpi:*` those of every MPI. Raises
+        UsageError for a word that names none.
         """
         found: dict[str, TransportInfo] = {}
         for word in words:
+            self.add_folder(word)
             meant = [info for info in self.transports.values() if matches(word, info.name)]
             lack = self.lack(word)
             if lack is not None:
@@ -187,6 +189,21 @@ class Catalogue:
                 raise unknown("transport", word, ["mpi", *self.transports], listed_by="hockney list transports")
             found.update((info.name, info) for info in meant)
         return list(found.values())
+
+    def add_folder(self, word: str) -> None:
+        """Adds the transports of the MPI that a word names by its folder, if it does. Raises UsageError."""
+        base, prefix, _ = split_name(word)
+        if "/" not in prefix or f"{base}@{prefix}" in self.transports:
+            return
+        if base != "mpi" or not prefix.startswith("/"):
+            raise UsageError(f"'{word}' names no MPI: write mpi@ and the whole path of its folder, as mpi@/opt/mpich")
+        library = mpi.search.at(Path(prefix))
+        try:
+            if isinstance(library, Unusable):
+                raise UsageError(f"{word} is not here: {library.reason}; {library.how}")
+            self.transports.update(_transports_of(library))
+        except (BuildError, ProtocolError) as error:
+            raise UsageError(f"{word} is not usable: {error.reason}; {error.remedy or REPAIR}") from error
 
     def _libraries_like(self, word: str) -> str:
         """Those of the family that a word names, without their variants; where there are none, the families."""
@@ -307,7 +324,7 @@ def matches(word: str, name: str) -> bool:
     return (
         bool(library)
         and bool(variant) == bool(wanted_variant)  # `mpi:*` is no plain one, as `tcp:*` is not tcp
-        and library.startswith(wanted_library)
+        and (library == wanted_library if "/" in wanted_library else library.startswith(wanted_library))
         and fnmatch.fnmatchcase(base, wanted_base)
         and fnmatch.fnmatchcase(variant, wanted_variant)
     )
@@ -356,16 +373,21 @@ def load(*, recipe: Recipe | None = None, libraries: Sequence[Library] | None = 
             missing.append(Missing(family.name, family.why, family.how))
     for library in found:
         try:
-            executable = build_worker(library.recipe)
-            rows = describe(executable, is_wheel=library.is_wheel)["transports"]
-        except (BuildError, ProtocolError) as error:
+            transports.update(_transports_of(library))
+        except (BuildError, ProtocolError) as error:  # noqa: PERF203 - a few libraries
             missing.append(Missing(library.id, error.reason, error.remedy or REPAIR))
-            continue
-        for row in rows:
-            variant = row["name"].partition(":")[2]
-            name = f"{library.id}:{variant}" if variant else library.id
-            transports[name] = replace(_transport(row, executable), name=name, library=library)
     return Catalogue(patterns, transports, tuple(missing))
+
+
+def _transports_of(library: Library) -> dict[str, TransportInfo]:
+    """What a library's worker says of itself, by the names of its transports. Raises BuildError, ProtocolError."""
+    executable = build_worker(library.recipe)
+    found = {}
+    for row in describe(executable, is_wheel=library.is_wheel)["transports"]:
+        variant = row["name"].partition(":")[2]
+        name = f"{library.id}:{variant}" if variant else library.id
+        found[name] = replace(_transport(row, executable), name=name, library=library)
+    return found
 
 
 def native_patterns() -> list[str]:

@@ -75,23 +75,41 @@ class Search(Generic[Found]):
                 lack = f"{self.variable} names it, and no program that can be run is there"
                 broken.append(Unusable(wrapper, lack, f"correct {self.variable} or unset it"))
                 continue
-            try:
-                kind, version, library = self._identify(wrapper, probes)
-            except (CompileFailed, NoCompiler) as error:
-                broken.append(Unusable(wrapper, str(error)))
-                continue
-            if library in seen:
-                continue
-            launcher = self._find_launcher(wrapper, kind, probes)
-            if launcher is None:
-                lack = f"there is no {self.launchers[0]} of {self.kinds[kind]} beside {wrapper}"
-                broken.append(Unusable(wrapper, lack))
-                continue
-            seen.add(library)
-            working.add(wrapper.resolve())
-            its_id = unique_id(f"{self.family}@{kind}-{version}".rstrip("-"), found)
-            found[its_id] = self.make(its_id, kind, version, wrapper, launcher)
+            known = self._examine(wrapper, probes, seen)
+            if isinstance(known, Unusable):
+                broken.append(known)
+            elif known is not None:
+                kind, version, launcher = known
+                working.add(wrapper.resolve())
+                its_id = unique_id(f"{self.family}@{kind}-{version}".rstrip("-"), found)
+                found[its_id] = self.make(its_id, kind, version, wrapper, launcher)
         return tuple(found.values()), tuple(one for one in broken if one.wrapper.resolve() not in working)
+
+    def at(self, prefix: Path, *, folder: Path | None = None) -> Found | Unusable:
+        """The library whose wrapper is in the folder bin of `prefix`, and which is named by that: `mpi@/opt/a`."""
+        wrapper = next((path for name in self.wrappers if os.access(path := prefix / "bin" / name, os.X_OK)), None)
+        if wrapper is None:
+            lack = f"there is no {self.wrappers[0]} in {prefix / 'bin'}"
+            return Unusable(prefix, lack, f"name the folder above that of its {self.wrappers[0]}")
+        known = self._examine(wrapper, Probes(folder or cache.default_folder()), set())
+        if known is None or isinstance(known, Unusable):
+            return known or Unusable(wrapper, "it is another name of a library found before")
+        kind, version, launcher = known
+        return self.make(f"{self.family}@{prefix}", kind, version, wrapper, launcher)
+
+    def _examine(self, wrapper: Path, probes: Probes, seen: set[str]) -> tuple[str, str, Path] | Unusable | None:
+        """Kind, version and launcher of what a wrapper builds for; None where the library is one of those `seen`."""
+        try:
+            kind, version, library = self._identify(wrapper, probes)
+        except (CompileFailed, NoCompiler) as error:
+            return Unusable(wrapper, str(error))
+        if library in seen:
+            return None
+        launcher = self._find_launcher(wrapper, kind, probes)
+        if launcher is None:
+            return Unusable(wrapper, f"there is no {self.launchers[0]} of {self.kinds[kind]} beside {wrapper}")
+        seen.add(library)
+        return kind, version, launcher
 
     def _identify(self, wrapper: Path, probes: Probes) -> tuple[str, str, str]:
         """Kind, version and library of what a wrapper builds for. Raises CompileFailed, NoCompiler.

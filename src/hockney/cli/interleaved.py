@@ -1,0 +1,115 @@
+"""What `hockney compare --interleave` asks for, and measuring it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hockney.cli import complete
+from hockney.cli.run import run
+from hockney.errors import UsageError
+
+# The options of `hockney run` that both variants share.
+_SHARED = (
+    *("transport", "ranks", "sizes", "options", "precision", "time_", "launches", "hosts", "limit", "oversubscribe"),
+    "label",
+)
+_LAUNCHES = 8  # pairs: with six the interval is a quarter wider
+_TIME_S = 120.0
+_SIDES = ("base", "new")
+
+
+def interleave_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds --interleave, what each side has of its own, and the options of `run` that both share."""
+    options = [
+        click.option("--interleave", is_flag=True, help="Measure two variants of a PATTERN or SUITE in alternation.")
+    ]
+    for side in _SIDES:
+        options += [
+            click.option(
+                f"--{side}-env", multiple=True, metavar="NAME=VALUE", help=f"An environment variable of {side}'s jobs."
+            ),
+            click.option(
+                f"--{side}-transport",
+                metavar="NAME",
+                help=f"The transport of {side}; an MPI also by its folder: mpi@/opt/a.",
+                shell_complete=complete.transports,
+            ),
+        ]
+    for option in reversed(options):
+        function = option(function)
+    shared = [param for param in run.params if param.name in _SHARED]
+    function.__click_params__ = [*reversed(shared), *function.__click_params__]  # type: ignore[attr-defined]
+    return function
+
+
+def refuse_idle(wishes: Mapping[str, Any]) -> None:
+    """Raises UsageError for options that say how to measure, where two stored runs are compared."""
+    given = [name for name, value in wishes.items() if value]
+    if given:
+        option = next(option for param in click.get_current_context().command.params if param.name == given[0]
+                      for option in param.opts if option.startswith("--"))  # fmt: skip
+        raise UsageError(f"{option} belongs to --interleave, which measures; two stored runs are only compared")
+
+
+def measure_in_turns(what: str, wishes: dict[str, Any], store: Path | None) -> tuple[str, str]:
+    """Measure both variants; gives the numbers of their runs. Raises UsageError, HockneyError where it was stopped."""
+    from hockney import interleave
+    from hockney.cli.measuring import command_line, measuring
+    from hockney.cli.wishes import find_suite, read_wishes
+    from hockney.errors import HockneyError
+    from hockney.machine import usable_cpus
+    from hockney.machine.topology import read_topology
+    from hockney.model import RunStatus
+    from hockney.plan import make_plan
+
+    environments = [_environment(wishes.pop(f"{side}_env")) for side in _SIDES]
+    transports = [wishes.pop(f"{side}_transport") for side in _SIDES]
+    label = wishes.pop("label")
+    suite, common = find_suite(what), read_wishes({"refine": False, **wishes})
+    if common.transports and any(transports):
+        raise UsageError("give --transport for both variants, or --base-transport and --new-transport, not all of them")
+    if any(transports) and not all(transports):
+        raise UsageError("give both --base-transport and --new-transport")
+    if environments[0] == environments[1] and transports[0] == transports[1]:
+        raise UsageError("both variants are the same: say what differs, for example --new-env NAME=VALUE")
+    if common.hosts and any(environments):
+        raise UsageError("variables of --base-env and --new-env reach jobs of this host only: leave out --hosts")
+    with measuring(store, create=True) as (catalogue, results, display):
+        variants = []
+        for side, environment, transport in zip(_SIDES, environments, transports, strict=True):
+            own = common if transport is None else replace(common, transports=(transport,))
+            plan = make_plan(suite, own, catalogue, len(usable_cpus()), lambda: read_topology().cache_sizes())
+            plan = replace(
+                plan,
+                launches=common.launches or _LAUNCHES,
+                time_s=_TIME_S if common.time_s is None else common.time_s,
+            )
+            variants.append(interleave.Variant(plan, environment, label and f"{label}-{side}"))
+        outcomes = interleave.measure(
+            (variants[0], variants[1]), catalogue, results, display, command=command_line("compare")
+        )
+        numbers = [outcome.run_id for outcome in outcomes]
+        if any(outcome.status is RunStatus.INTERRUPTED for outcome in outcomes):
+            raise HockneyError(f"stopped; what was measured is stored as runs {numbers[0]} and {numbers[1]}")
+    return str(numbers[0]), str(numbers[1])
+
+
+def _environment(words: tuple[str, ...]) -> dict[str, str]:
+    found = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not name or not equals:
+            raise UsageError(f"'{word}' is not a variable: write NAME=VALUE")
+        found[name] = value
+    return found
+
+
+def refuse_second(new: str | None) -> None:
+    """Raises UsageError for a second argument, where the first says what to measure."""
+    if new is not None:
+        raise UsageError(f"--interleave takes one pattern or suite, not '{new}' too")
