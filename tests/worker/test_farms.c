@@ -6,6 +6,7 @@
 #include "check.h"
 #include "pattern.h"
 
+extern const hk_pattern_t hk_pattern_oneway;
 extern const hk_pattern_t hk_pattern_pushfarm, hk_pattern_pullfarm, hk_pattern_robpush, hk_pattern_robpull;
 
 typedef struct recorder {
@@ -93,7 +94,7 @@ static const hk_transport_t transport = {
 typedef struct point {
     const hk_pattern_t *pattern;
     int rank, size;
-    int64_t option[4];
+    int64_t option[HK_OPTIONS_MAX];
     uint64_t look_ns, turn_ns;
 } point_t;
 
@@ -173,6 +174,22 @@ static void test_robs(void)
     says((point_t){.pattern = pull, .rank = 1, .size = 3, .option = {5, 1, 0, 1}}, 2, "r0s0r0s0");
 }
 
+/* After each message, on the side that is asked to, and in the time of that side. */
+static void test_computing(void)
+{
+    const hk_pattern_t *oneway = &hk_pattern_oneway;
+    recorder_t recorder;
+    double counted[2] = {0, 0};
+    says((point_t){.pattern = oneway, .size = 2, .option = {0, 1, 0, 1, 3, 0}}, 2, "s1cs1cr1");
+    says((point_t){.pattern = oneway, .rank = 1, .size = 2, .option = {0, 1, 0, 1, 3, 0}}, 2, "r0r0s0");
+    says((point_t){.pattern = oneway, .rank = 1, .size = 2, .option = {0, 1, 0, 1, 0, 3}}, 2, "r0cr0cs0");
+    says((point_t){.pattern = oneway, .rank = 0, .size = 2, .option = {1, 1, 1, 0, 3, 5}}, 2, "r1cr1c");
+    says((point_t){.pattern = oneway, .rank = 2, .size = 3, .option = {0, 1, 0, 1, 3, 5}}, 2, "");
+    const point_t point = {.pattern = oneway, .rank = 1, .size = 2, .option = {0, 1, 0, 1, 3, 5}};
+    CHECK(play(&point, 7, &recorder, counted) == HK_OK);
+    CHECK(counted[0] == 7 && counted[1] == 7 * 5000 && recorder.clock_ns == 7 * 5000);
+}
+
 static void test_delays(void)
 {
     recorder_t recorder;
@@ -200,6 +217,7 @@ int main(void)
 {
     test_farms();
     test_robs();
+    test_computing();
     test_delays();
     (void)printf("farms: fine\n");
     return 0;

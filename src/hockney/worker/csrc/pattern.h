@@ -67,7 +67,7 @@ typedef struct hk_pattern {
     size_t grain_bytes;                 /* a length is a multiple of it, and not 0; 0: any length will do */
     const char *senders;                /* NULL, or the option that says how many ranks beside rank 0 only send: at
                                            least one more must be left to receive */
-    hk_option_t option[HK_OPTIONS_MAX]; /* ends with a NULL name */
+    hk_option_t option[HK_OPTIONS_MAX]; /* ends with a NULL name, or is full */
 
     /* "barrier", "broadcast", "alltoall" or "allreduce": what the option "algorithm" may leave to the transport, by its
      * words "native", and "auto" where the transport has it; and whether it does so here. NULL, both: nothing. */

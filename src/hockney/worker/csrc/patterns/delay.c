@@ -106,8 +106,20 @@ hk_status_t hk_delay_prepare(hk_ctx_t *ctx, hk_delay_kind_t kind, uint64_t asked
     return HK_OK;
 }
 
+hk_status_t hk_compute_prepare(hk_ctx_t *ctx, const int64_t *option, bool sends, bool receives, hk_delay_t *delay_p)
+{
+    const int64_t compute_us = sends ? option[HK_COMPUTE_SENDER] : receives ? option[HK_COMPUTE_RECEIVER] : 0;
+    return hk_delay_prepare(ctx, HK_DELAY_CLOCK, (uint64_t)compute_us * 1000, delay_p);
+}
+
 bool hk_delay_counter(const hk_delay_t *delay, size_t i, hk_counter_t *counter_p)
 {
     *counter_p = i == 0 ? (hk_counter_t){"delays", delay->count} : (hk_counter_t){"delay_ns", delay->taken_ns};
     return i < 2;
+}
+
+bool hk_compute_counter(const int64_t *option, const hk_delay_t *delay, size_t i, hk_counter_t *counter_p)
+{
+    const bool computes = option[HK_COMPUTE_SENDER] > 0 || option[HK_COMPUTE_RECEIVER] > 0;
+    return computes && hk_delay_counter(delay, i, counter_p);
 }

@@ -23,7 +23,21 @@ hk_status_t hk_delay_resolved(hk_ctx_t *ctx, uint64_t asked_ns);
 /* Choose and calibrate. asked_ns 0: none. HK_ERR_UNSUPPORTED: shorter than the clock can tell. */
 hk_status_t hk_delay_prepare(hk_ctx_t *ctx, hk_delay_kind_t kind, uint64_t asked_ns, hk_delay_t *delay_p);
 
-/* The counters `delays` and `delay_ns`. */
+/* Options of patterns in which one rank sends and another receives, in this order: what either computes after each
+ * message, by the clock. */
+enum { HK_COMPUTE_SENDER, HK_COMPUTE_RECEIVER };
+
+// clang-format off
+#define HK_COMPUTE_OPTIONS \
+    {"compute_us", NULL, 0, 0, 1000000, "what the sender computes after each message, in us; 0: nothing"}, \
+    {"receiver_compute_us", NULL, 0, 0, 1000000, "what the receiver computes after each message, in us; 0: nothing"}
+// clang-format on
+
+/* Choose this rank's; `option` are those above. Errors as above. */
+hk_status_t hk_compute_prepare(hk_ctx_t *ctx, const int64_t *option, bool sends, bool receives, hk_delay_t *delay_p);
+
+/* The counters `delays` and `delay_ns`; of computing, on all ranks where one computes. */
 bool hk_delay_counter(const hk_delay_t *delay, size_t i, hk_counter_t *counter_p);
+bool hk_compute_counter(const int64_t *option, const hk_delay_t *delay, size_t i, hk_counter_t *counter_p);
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef HK_FLOW_H
 #define HK_FLOW_H
 
-#include "../pattern.h"
+#include "delay.h"
 
 /* The options of a pattern made of flows, in this order. */
 enum { HK_FLOW_UNTIL, HK_FLOW_WINDOW };
@@ -25,9 +25,10 @@ size_t hk_flow_places(size_t bytes, size_t window);
 /* One repetition is one window of messages. */
 hk_plan_t hk_flow_plan(const hk_run_t *run, int flows);
 
-/* reps windows to or from peer, and at the end the acknowledgement if the option asks for one. */
-hk_status_t hk_flow_send(hk_run_t *run, int peer, uint64_t reps);
-hk_status_t hk_flow_receive(hk_run_t *run, int peer, uint64_t reps);
+/* reps windows to or from peer, and at the end the acknowledgement if the option asks for one. With a delay, plain
+ * messages, and computing after each. */
+hk_status_t hk_flow_send(hk_run_t *run, int peer, uint64_t reps, hk_delay_t *delay);
+hk_status_t hk_flow_receive(hk_run_t *run, int peer, uint64_t reps, hk_delay_t *delay);
 
 /* For patterns in which rank 0 sends to all others: it takes an acknowledgement from each, if the option asks for it;
  * where there are no messages, all ranks come to a barrier. */

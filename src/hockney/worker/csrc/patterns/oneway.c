@@ -1,13 +1,20 @@
 /* One-way (ATLAS Com-1.1; "pingping" of mpptest): the source sends, the target receives; the time per message on the
  * sender's side, with the last acknowledgement or without any. It is not half a round trip. Ranks 0 and 1 unless the
- * options name others; the rest idles. */
+ * options name others; the rest idles. Either side may compute after each message, as an application would. */
+#include <stdio.h>
+
 #include "flow.h"
 #include "roundtrip.h"
 
-enum { ROLES = HK_FLOW_WINDOW + 1 };
+enum { ROLES = HK_FLOW_WINDOW + 1, COMPUTE = ROLES + HK_ROLES_COUNT };
 
 static bool oneway_fits(const hk_run_t *run, char *why, size_t len)
 {
+    const int64_t *compute_us = run->option + COMPUTE;
+    if (run->option[HK_FLOW_WINDOW] > 1 && (compute_us[HK_COMPUTE_SENDER] > 0 || compute_us[HK_COMPUTE_RECEIVER] > 0)) {
+        snprintf(why, len, "computing after each message needs window=1: messages of a window are under way at once");
+        return false;
+    }
     return hk_roles_fit_in(run, run->option + ROLES, why, len);
 }
 
@@ -15,17 +22,27 @@ static hk_plan_t oneway_plan(const hk_run_t *run)
 {
     hk_plan_t plan = hk_flow_plan(run, 1);
     plan.root = hk_source(run->option + ROLES);
+    plan.state_bytes = sizeof(hk_delay_t);
     return plan;
+}
+
+static hk_status_t oneway_prepare(hk_run_t *run)
+{
+    const int rank = run->ctx->rank;
+    return hk_compute_prepare(run->ctx, run->option + COMPUTE, rank == hk_source(run->option + ROLES),
+                              rank == hk_target(run->option + ROLES), run->state);
 }
 
 static hk_status_t oneway_repeat(hk_run_t *run, uint64_t reps)
 {
     const int source = hk_source(run->option + ROLES);
     const int target = hk_target(run->option + ROLES);
+    hk_delay_t *delay = run->state;
+    delay = delay->amount > 0 ? delay : NULL;
     if (run->ctx->rank == source) {
-        return hk_flow_send(run, target, reps);
+        return hk_flow_send(run, target, reps, delay);
     }
-    return run->ctx->rank == target ? hk_flow_receive(run, source, reps) : HK_OK;
+    return run->ctx->rank == target ? hk_flow_receive(run, source, reps, delay) : HK_OK;
 }
 
 static hk_status_t oneway_meet(hk_run_t *run)
@@ -40,6 +57,11 @@ static bool oneway_expected(const hk_run_t *run, size_t i, hk_expected_t *expect
     return run->ctx->rank == hk_target(run->option + ROLES) && i < hk_flow_places(run->bytes, run->reqs_count);
 }
 
+static bool oneway_counter(const hk_run_t *run, size_t i, hk_counter_t *counter_p)
+{
+    return hk_compute_counter(run->option + COMPUTE, run->state, i, counter_p);
+}
+
 const hk_pattern_t hk_pattern_oneway = {
     .name = "oneway",
     .summary = "messages from one rank to another; time per message on the sender's side",
@@ -48,11 +70,13 @@ const hk_pattern_t hk_pattern_oneway = {
     .ranks_step = 1,
     .timed = HK_TIMED_ROOT,
     .sized = true,
-    .option = {HK_FLOW_OPTIONS, HK_ROLES_OPTIONS},
+    .option = {HK_FLOW_OPTIONS, HK_ROLES_OPTIONS, HK_COMPUTE_OPTIONS},
     .fits = oneway_fits,
     .plan = oneway_plan,
+    .prepare = oneway_prepare,
     .meet = oneway_meet,
     .meet_ranks_min = HK_MEET_RANKS_MIN,
     .repeat = oneway_repeat,
     .expected = oneway_expected,
+    .counter = oneway_counter,
 };

@@ -12,7 +12,7 @@ static hk_status_t pairs_repeat(hk_run_t *run, uint64_t reps)
 {
     const int half = run->ctx->size / 2;
     const int rank = run->ctx->rank;
-    return rank < half ? hk_flow_send(run, rank + half, reps) : hk_flow_receive(run, rank - half, reps);
+    return rank < half ? hk_flow_send(run, rank + half, reps, NULL) : hk_flow_receive(run, rank - half, reps, NULL);
 }
 
 static hk_status_t pairs_meet(hk_run_t *run)

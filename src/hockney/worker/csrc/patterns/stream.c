@@ -3,14 +3,17 @@
  * its last write has returned, the reader when it has all; the figure is the slower side's, which is the reader's but
  * for accidents, and the answer holds both.
  *
+ * Either side may compute, as an application would: after each write of a whole block, after each read of anything.
+ *
  * The reader always asks for as much as one write carried, and takes what it gets. */
-#include "../pattern.h"
+#include "delay.h"
 
-enum { WRITE, READ, SOURCE, WRITES };
+enum { WRITE, READ, SOURCE, WRITES, STREAM_COMPUTE };
 
 /* What this rank counts. The loops count in registers and add to it when they end. */
 typedef struct state {
     uint64_t write_would_block, read_would_block, reads, short_reads;
+    hk_delay_t delay;
 } state_t;
 
 typedef hk_status_t write_call_t(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, size_t *moved_p);
@@ -50,7 +53,12 @@ static hk_status_t set_mode(const hk_run_t *run, bool write_now, bool read_now)
 
 static hk_status_t stream_prepare(hk_run_t *run)
 {
-    return set_mode(run, run->option[WRITE] != 0, run->option[READ] != 0);
+    const int rank = run->ctx->rank;
+    hk_delay_t *delay = &((state_t *)run->state)->delay;
+    const bool is_source = rank == source_of(run);
+    const hk_status_t status =
+        hk_compute_prepare(run->ctx, run->option + STREAM_COMPUTE, is_source, rank == 1 - source_of(run), delay);
+    return status == HK_OK ? set_mode(run, run->option[WRITE] != 0, run->option[READ] != 0) : status;
 }
 
 static hk_status_t stream_finish(hk_run_t *run)
@@ -58,9 +66,11 @@ static hk_status_t stream_finish(hk_run_t *run)
     return set_mode(run, false, false);
 }
 
-static hk_status_t write_all(hk_run_t *run, uint64_t writes, write_call_t *write_call)
+/* computes is a constant where it is called: of a loop that doesn't compute nothing is left of it. */
+static inline hk_status_t write_all(hk_run_t *run, uint64_t writes, write_call_t *write_call, const bool computes)
 {
     hk_ctx_t *ctx = run->ctx;
+    hk_delay_t *delay = &((state_t *)run->state)->delay;
     const int peer = 1 - ctx->rank;
     const size_t bytes = block_bytes(run);
     uint64_t would_block = 0;
@@ -72,6 +82,9 @@ static hk_status_t write_all(hk_run_t *run, uint64_t writes, write_call_t *write
             would_block += moved == 0;
             at += moved;
         }
+        if (computes) {
+            delay->take(ctx, delay);
+        }
     }
     ((state_t *)run->state)->write_would_block += would_block;
     return status;
@@ -79,7 +92,7 @@ static hk_status_t write_all(hk_run_t *run, uint64_t writes, write_call_t *write
 
 /* Byte i of the stream goes to place i % bytes of `in`, or to bytes + i % bytes where a read runs over the end of the
  * block: so each read is one call into one piece of memory, and the first block stands complete in its place. */
-static hk_status_t read_all(hk_run_t *run, uint64_t writes, read_call_t *read_call)
+static inline hk_status_t read_all(hk_run_t *run, uint64_t writes, read_call_t *read_call, const bool computes)
 {
     hk_ctx_t *ctx = run->ctx;
     const int peer = 1 - ctx->rank;
@@ -102,6 +115,9 @@ static hk_status_t read_all(hk_run_t *run, uint64_t writes, read_call_t *read_ca
         left_bytes -= moved;
         at += moved;
         at = at < bytes ? at : at - bytes;
+        if (computes && moved > 0) {
+            state->delay.take(ctx, &state->delay);
+        }
     }
     state->read_would_block += would_block;
     state->reads += reads;
@@ -116,10 +132,13 @@ static hk_status_t stream_repeat(hk_run_t *run, uint64_t reps)
     if (run->ctx->rank > 1) {
         return HK_OK;
     }
+    const bool computes = ((const state_t *)run->state)->delay.amount > 0;
     if (run->ctx->rank == source_of(run)) {
-        return write_all(run, writes, run->option[WRITE] != 0 ? tp->write_now : tp->write_some);
+        write_call_t *const write_call = run->option[WRITE] != 0 ? tp->write_now : tp->write_some;
+        return computes ? write_all(run, writes, write_call, true) : write_all(run, writes, write_call, false);
     }
-    return read_all(run, writes, run->option[READ] != 0 ? tp->read_now : tp->read_some);
+    read_call_t *const read_call = run->option[READ] != 0 ? tp->read_now : tp->read_some;
+    return computes ? read_all(run, writes, read_call, true) : read_all(run, writes, read_call, false);
 }
 
 static bool stream_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
@@ -137,8 +156,9 @@ static bool stream_counter(const hk_run_t *run, size_t i, hk_counter_t *counter_
         {"reads", (double)state->reads},
         {"short_reads", (double)state->short_reads},
     };
-    if (i >= sizeof all / sizeof all[0]) {
-        return false;
+    const size_t count = sizeof all / sizeof all[0];
+    if (i >= count) {
+        return hk_compute_counter(run->option + STREAM_COMPUTE, &state->delay, i - count, counter_p);
     }
     *counter_p = all[i];
     return true;
@@ -158,6 +178,7 @@ const hk_pattern_t hk_pattern_stream = {
             {"read", "blocking|nonblocking", 0, 0, 0, "a read of nothing waits, or returns and is tried again"},
             {"source", NULL, 0, 0, 1, "the rank that writes: the direction, where two hosts are not equal"},
             {"writes", NULL, 256, 1, 100000, "writes in one repetition: enough to fill what lies in between"},
+            HK_COMPUTE_OPTIONS,
         },
     .plan = stream_plan,
     .prepare = stream_prepare,
