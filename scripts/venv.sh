@@ -76,10 +76,11 @@ venv_try() {
 # The body is a subshell: the lock must not stay open in what the caller starts next.
 venv_set_up() (
     venv=$root/.venv
-    if venv_ready "$1"; then return; fi
     for tool in awk cmp grep; do
-        command -v $tool >/dev/null 2>&1 || venv_fail "needs the command $tool, which is not installed"
+        command -v $tool >/dev/null 2>&1 ||
+            venv_fail "the command $tool is not on PATH, which is '${PATH-}': set PATH, or install $tool"
     done
+    if venv_ready "$1"; then return; fi
     venv_find_python
     [ -w "$root" ] || venv_fail "cannot make .venv in $root, which you may not write to; its owner has to start it once"
     venv_lock

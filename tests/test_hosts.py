@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from hockney.library import Run
+from hockney.machine import usable_cpus
 from hockney.store import Store
 
 HOSTS = {"10.231.7.1": "hk-test-a", "10.231.7.2": "hk-test-b"}
@@ -100,3 +101,38 @@ def test_a_host_that_is_not_there_is_named(agent: Path, tmp_path: Path) -> None:
     assert done.returncode == 3
     assert "no route to 10.231.7.9" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Path:
+    """A remote shell that leads to this very host, whatever name it is given."""
+    script = tmp_path / "here"
+    script.write_text('#!/bin/sh\nshift\nexec sh -c "$*"\n')
+    script.chmod(0o755)
+    return script
+
+
+@pytest.mark.skipif(len(usable_cpus()) < 2, reason="two CPUs are needed to tell whether ranks share one")
+@pytest.mark.parametrize("hosts", ["localhost,127.0.0.1", "localhost,localhost"])
+@pytest.mark.parametrize("transport", ["tcp", "mpi"])
+def test_one_host_under_two_names_is_one_machine(here: Path, tmp_path: Path, hosts: str, transport: str) -> None:
+    done = run(here, tmp_path / "r.db", hosts, "--launches", "1", transport=transport)
+    assert done.returncode == 0, done.stderr
+    with Store.open(tmp_path / "r.db", readonly=True) as store:
+        launches = Run(store, 1).launches.values()
+    assert launches
+    for launch in launches:
+        assert len(set(launch.cpus)) == 2, launch
+        assert not launch.oversubscribed
+
+
+def test_ranks_that_share_a_cpu_are_marked_wherever_a_figure_is_printed(here: Path, tmp_path: Path) -> None:
+    ranks = str(2 * len(usable_cpus()))
+    path = tmp_path / "r.db"
+    done = run(here, path, "localhost,127.0.0.1", "-n", ranks, "--launches", "1")
+    assert done.returncode == 0, done.stderr
+    with Store.open(path, readonly=True) as store:
+        (launch,) = Run(store, 1).launches.values()
+        assert launch.oversubscribed
+        assert "--oversubscribed" in " ".join(launch.argv)
+    assert "more ranks than CPUs" in done.stdout

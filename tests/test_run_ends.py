@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from hockney.plan import Plan
 from hockney.sampler import Progress
 from hockney.store import Store
 from hockney.worker.catalogue import load
+from hockney.worker.mpi import Mpi
 
 
 def call(store: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -163,3 +165,25 @@ def test_what_others_take_is_told_of_a_run_that_was_stopped_and_goes_on(tmp_path
         running.resume("last", catalogue, store, Silent())
         causes = [warning.cause for warning in store.run(1).warnings if warning.kind == "others"]
     assert [cause.partition(",")[0] for cause in causes] == ["While the run measured", "While the run went on"]
+
+
+def test_a_launcher_that_never_answers_is_waited_for_once(tmp_path: Path) -> None:
+    """Not again for another transport of its library, another number of ranks or another launch."""
+    program, starts = tmp_path / "mpiexec", tmp_path / "starts"
+    program.write_text(f"#!/bin/sh\necho x >> {starts}\nexec sleep 60\n")
+    program.chmod(0o755)
+    catalogue = load(libraries=())
+    library = Mpi("mpi@mpich-1", "mpich", "1", program, program, is_wheel=False)
+    names = ("mpi@mpich-1", "mpi@mpich-1:sync")
+    ready = {name: replace(catalogue.transports["shm"], name=name, library=library) for name in names}
+    catalogue = replace(catalogue, transports={**catalogue.transports, **ready})
+    points = [Point(name, "pingpong", ranks, 8) for name in names for ranks in (2, 4)]
+    plan = Plan("test", (*points, make_point(8)), time_s=1.0, launches=3, start_limit_s=1)
+    with Store.open(tmp_path / "r.db") as store:
+        outcome = running.measure(plan, catalogue, store, Silent(), command="test")
+        rows = {row.point: row for row in store.points(1)}
+    assert starts.read_text().count("x") == 1
+    assert outcome.failed == len(points)
+    for point in points:
+        assert "mpiexec did not start the worker: no answer within 1 s" in str(rows[point].reason)
+    assert rows[make_point(8)].status is not PointStatus.FAILED

@@ -201,6 +201,18 @@ def test_two_first_starts_at_once(small: Checkout) -> None:
     assert sum("another start is setting up .venv" in err for _, _, err in results) <= 1
 
 
+@pytest.mark.parametrize("path", ["", "/nowhere"])
+def test_a_path_that_leads_nowhere_is_named(small: Checkout, ready: Checkout, tmp_path: Path, path: str) -> None:
+    (tmp_path / "hk").symlink_to(ready.root / "hockney")
+    for command, lacks in (
+        (small.root / "hockney", "awk"),
+        (ready.root / "hockney", "awk"),
+        (tmp_path / "hk", "readlink"),
+    ):
+        said = f"hockney: the command {lacks} is not on PATH, which is '{path}': set PATH, or install {lacks}\n"
+        assert small.start(command, PATH=path) == (3, "", said)
+
+
 def test_python_too_old(small: Checkout) -> None:
     small.replace_python('[ "$1" = -V ] && echo Python 3.9.2; exit 1')
     assert small.start() == (

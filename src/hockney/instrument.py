@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Protocol
 
@@ -17,7 +18,7 @@ from hockney.model import Definition, Launch, Point, Visit
 from hockney.plan import Plan
 from hockney.sampler import PointFailed
 from hockney.units import counted
-from hockney.worker.answers import MeasureAnswer
+from hockney.worker.answers import MeasureAnswer, Rank
 from hockney.worker.catalogue import Catalogue
 from hockney.worker.errors import (
     LaunchFailed,
@@ -50,6 +51,18 @@ class _Live:
     launched: Launch
 
 
+@dataclass
+class Failures:
+    """What could not be started: no later launch of the run waits for it again.
+
+    `silent` holds launchers that did not answer in time, and from which no job has ever come up (`proven`).
+    """
+
+    jobs: dict[tuple[str, int], str] = field(default_factory=dict)
+    silent: dict[str, str] = field(default_factory=dict)
+    proven: set[str] = field(default_factory=set)
+
+
 class WorkerPool:
     """Implements sampler.Instrument over real workers; a context manager that ends them all."""
 
@@ -64,6 +77,7 @@ class WorkerPool:
         steal: Callable[[], float | None] = lambda: None,  # since it was last called
         launch_index: int = 0,
         environment: Mapping[str, str] | None = None,  # of the jobs, on top of ours
+        failures: Failures | None = None,
     ) -> None:
         self._plan = plan
         self._catalogue = catalogue
@@ -75,7 +89,7 @@ class WorkerPool:
         self._environment = environment or {}
         self._live: dict[tuple[str, int], _Live] = {}
         self._starts: dict[tuple[str, int], int] = {}
-        self._broken: dict[tuple[str, int], str] = {}
+        self._failures = failures or Failures()
 
     def __enter__(self) -> WorkerPool:
         return self
@@ -129,50 +143,61 @@ class WorkerPool:
 
     def _job(self, point: Point) -> _Live:
         key = (point.transport, point.ranks)
-        if key in self._broken:
-            raise PointFailed(self._broken[key])
-        if key not in self._live:
-            try:
-                self._live[key] = self._start(point.transport, point.ranks)
-            except WorkerError as error:
-                self._broken[key] = str(error)
-                raise PointFailed(str(error)) from error
+        if key in self._live:
+            return self._live[key]
+        failures, launcher = self._failures, point.transport.partition(":")[0]
+        known = failures.jobs.get(key) or failures.silent.get(launcher)
+        if known is not None:
+            raise PointFailed(known)
+        try:
+            self._live[key] = self._start(point.transport, point.ranks)
+        except WorkerError as error:
+            failures.jobs[key] = str(error)
+            if isinstance(error, LaunchFailed) and error.timed_out and launcher not in failures.proven:
+                failures.silent[launcher] = str(error)
+            raise PointFailed(str(error)) from error
+        failures.proven.add(launcher)
         return self._live[key]
 
     def _start(self, transport: str, ranks: int) -> _Live:
-        info = self._catalogue.transports[transport]
         hosts = self._plan.hosts
-        oversubscribed = not hosts and ranks > self._cpus_usable
+        first = self._choose_cpus(-(-ranks // max(1, len(hosts))))
         job = Job(
-            executable=info.executable,
-            transport=info.worker_name,
+            executable=self._catalogue.transports[transport].executable,
+            transport=self._catalogue.transports[transport].worker_name,
             ranks=ranks,
-            cpus=self._choose_cpus(-(-ranks // max(1, len(hosts)))),
-            oversubscribed=oversubscribed,
+            # The rest is for hosts that are one machine under several names.
+            cpus=tuple(dict.fromkeys((*first, *self._choose_cpus(ranks)))) if hosts else first,
+            oversubscribed=not hosts and ranks > self._cpus_usable,
             hosts=hosts,
             start_limit_s=self._plan.start_limit_s,
         )
         self._starts[transport, ranks] = self._starts.get((transport, ranks), 0) + 1
+        return self._bring_up(transport, job)
+
+    def _bring_up(self, transport: str, job: Job) -> _Live:
         started_unix_s = time.time()
-        command = launch(job, info.library, {**os.environ, **self._environment})
+        command = launch(job, self._catalogue.transports[transport].library, {**os.environ, **self._environment})
         command = replace(command, environment={**self._environment, **command.environment})
         session = WorkerSession(command, start_limit_s=self._plan.start_limit_s)
         session.start()
         try:
             hello = session.hello()
-            if len(hello.ranks) != ranks:
-                raise LaunchFailed(
-                    command.launcher, f"asked for {counted(ranks, 'rank')}, {len(hello.ranks)} came up", ""
-                )
+            if len(hello.ranks) != job.ranks:
+                asked = counted(job.ranks, "rank")
+                raise LaunchFailed(command.launcher, f"asked for {asked}, {len(hello.ranks)} came up", "")
+            if _share_cpus(hello.ranks) and not job.oversubscribed:
+                session.close()
+                return self._bring_up(transport, replace(job, oversubscribed=True))
             launched = Launch(
                 transport=transport,
                 library=hello.library,
-                ranks=ranks,
+                ranks=job.ranks,
                 started_unix_s=started_unix_s,
                 argv=tuple(command.argv),
                 cpus=tuple(rank.cpu for rank in hello.ranks),
                 hosts=tuple(rank.host for rank in hello.ranks),
-                oversubscribed=oversubscribed,
+                oversubscribed=job.oversubscribed,
                 clock_ns=hello.clock_ns,
                 index=self._launch_index,
             )
@@ -186,7 +211,16 @@ class WorkerPool:
         key = (point.transport, point.ranks)
         self._live.pop(key).session.kill()
         if self._starts[key] >= _STARTS_MAX:
-            self._broken[key] = f"given up after {_STARTS_MAX} starts of {point.transport}, the last ended so: {end}"
+            self._failures.jobs[key] = (
+                f"given up after {_STARTS_MAX} starts of {point.transport}, the last ended so: {end}"
+            )
+
+
+def _share_cpus(ranks: Sequence[Rank]) -> bool:
+    """Whether ranks of one machine take turns on a CPU: only running ranks know which hosts are one machine."""
+    pinned = [(rank.machine, rank.cpu) for rank in ranks if rank.cpus_usable == 1]
+    free = [(rank.machine, rank.cpus_usable) for rank in ranks if rank.cpus_usable > 1]
+    return len(set(pinned)) < len(pinned) or any(count > usable for (_, usable), count in Counter(free).items())
 
 
 def _visit(

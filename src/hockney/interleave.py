@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 from hockney.compare.paired import PLAN_KEY
 from hockney.errors import UsageError
-from hockney.instrument import WorkerPool
+from hockney.instrument import Failures, WorkerPool
 from hockney.machine import Moment, StealMeter, Watch, choose_cpus, usable_cpus
 from hockney.model import Point, PointStatus, RunStatus, Visit
 from hockney.plan import Plan
@@ -141,10 +141,11 @@ def _make_launch_pairs(both: _Both, catalogue: Catalogue, others: list[Moment]) 
     watch = None if plan.hosts else Watch(cpu_time_s, cpus)
     chance = random.Random()
     end_s, round_ = time.monotonic() + plan.time_s, 0
+    failures = [Failures() for _ in both.sides]
     for index in range(plan.launches):
         left = plan.launches - 1 - index
         with watched(watch, others), contextlib.ExitStack() as up:
-            for side in both.sides:
+            for side, failed in zip(both.sides, failures, strict=True):
                 side.recorder.launches_left = left
                 side.pool = WorkerPool(
                     side.plan,
@@ -155,6 +156,7 @@ def _make_launch_pairs(both: _Both, catalogue: Catalogue, others: list[Moment]) 
                     steal=meter.read,
                     launch_index=index,
                     environment=side.environment,
+                    failures=failed,
                 )
                 up.enter_context(side.pool)
             sampler = _PairSampler(plan, both, seed=chance.randrange(1 << 32), start_round=round_)

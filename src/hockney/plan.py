@@ -138,6 +138,12 @@ def pattern_suite(*patterns: str) -> Suite:
     return Suite(name=name, title=name, series=series, time_s=_PATTERN_S * len(series), launches=None)
 
 
+def transport_words(suite: Suite, wishes: Wishes) -> list[str]:
+    """All words by which a suite and the command line name transports."""
+    own = () if wishes.transports else suite.transports
+    return [*wishes.transports, *own, *(word for series in suite.series for word in series.transports)]
+
+
 def make_plan(
     suite: Suite,
     wishes: Wishes,
@@ -270,6 +276,21 @@ def _wants_refinement(series: Series, wishes: Wishes) -> bool:
     return (series.refine and not wishes.sizes) if wishes.refine is None else wishes.refine
 
 
+def _tables_of(content: dict[str, Any], tables: str) -> list[dict[str, Any]]:
+    listed = content.get(tables)
+    return [series for series in listed if isinstance(series, dict)] if isinstance(listed, list) else []
+
+
+def words_of(content: dict[str, Any], tables: str = "series") -> Iterable[tuple[str, str]]:
+    """Each word of a file that names transports, with its place before it."""
+    every = enumerate(_tables_of(content, tables))
+    for place, table in [("transports", content), *((f"{tables}[{n}].transports", series) for n, series in every)]:
+        words = table.get("transports")
+        for word in [words] if isinstance(words, str) else words if isinstance(words, list) else []:
+            if isinstance(word, str):
+                yield place, word
+
+
 def check_words(content: dict[str, Any], catalogue: Catalogue, tables: str = "series") -> list[tuple[str, str]]:
     """What in a suite's file, or one with `tables` of another name, names something that is not here.
 
@@ -278,17 +299,13 @@ def check_words(content: dict[str, Any], catalogue: Catalogue, tables: str = "se
     Takes the file as it was read: what has not the right form is not looked at, and found elsewhere.
     """
     wrong: list[tuple[str, str]] = []
-    listed = content.get(tables)
-    every = [series for series in listed if isinstance(series, dict)] if isinstance(listed, list) else []
+    every = _tables_of(content, tables)
     name = content.get("name")
     if isinstance(name, str) and name in catalogue.patterns:
         wrong.append(("name", f"'{name}' is a pattern's name: give the suite another one"))
-    places = [("transports", content), *((f"{tables}[{n}].transports", series) for n, series in enumerate(every))]
-    for place, table in places:
-        words = table.get("transports")
-        for word in [words] if isinstance(words, str) else words if isinstance(words, list) else []:
-            if isinstance(word, str) and catalogue.lack(word) is None:
-                _note(wrong, place, catalogue.select, [word])
+    for place, word in words_of(content, tables):
+        if catalogue.lack(word) is None:
+            _note(wrong, place, catalogue.select, [word])
     for number, series in enumerate(every):
         name, options = series.get("pattern"), series.get("options")
         if not isinstance(name, str):

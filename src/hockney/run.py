@@ -22,7 +22,7 @@ from hockney import __version__
 from hockney.carriers import by_sockets
 from hockney.errors import HockneyError, UsageError
 from hockney.estimate import MIN_VISITS
-from hockney.instrument import WorkerPool
+from hockney.instrument import Failures, WorkerPool
 from hockney.library import Run
 from hockney.machine import (
     Moment,
@@ -453,6 +453,7 @@ def _make_launches(plan: Plan, catalogue: Catalogue, recorder: Recorder, start: 
     meter = StealMeter(cpus)
     watch = None if plan.hosts else Watch(cpu_time_s, cpus)
     round_ = start.round
+    failures = Failures()
     for index in range(plan.launches):
         recorder.launches_left = plan.launches - 1 - index
         pool = WorkerPool(
@@ -463,6 +464,7 @@ def _make_launches(plan: Plan, catalogue: Catalogue, recorder: Recorder, start: 
             cpus_usable=len(cpus),
             steal=meter.read,
             launch_index=start.launch + index,
+            failures=failures,
         )
         with watched(watch, others), pool:
             sampler = Sampler(

@@ -260,6 +260,20 @@ def test_a_compiler_that_crashes_in_silence(tmp_path: Path) -> None:
         build_worker(Recipe(compiler=(str(compiler),)), folder=tmp_path / "cache")
 
 
+def test_a_compiler_that_prints_rubbish_and_makes_nothing_is_named(folder: Path, tmp_path: Path) -> None:
+    rubbish = script(tmp_path / "cc", "echo no such thing")
+    with pytest.raises(
+        CompileFailed, match=r"cc cannot compile \w+: it ended with exit code 0, made no file and said: no"
+    ):
+        build_worker(Recipe(compiler=(str(rubbish),)), folder=tmp_path / "workers")
+
+
+def test_a_cc_that_cannot_be_read_as_a_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", 'gcc "-O2')
+    with pytest.raises(NoCompiler, match=r'CC=gcc "-O2 is no command: no closing quotation; correct it or unset CC'):
+        build_worker(folder=tmp_path)
+
+
 def test_a_full_disk(tmp_path: Path) -> None:
     full = "fatal error: error writing to /x/y.s: No space left on device"
     compiler = script(tmp_path / "mycc", f'case "$*" in *--version*) echo mycc 1;; *) echo "{full}" >&2; exit 1;; esac')

@@ -37,7 +37,7 @@ EXPECTED_ARGV: dict[str, tuple[str | None, str | None]] = {
         f"srun --ntasks 3 --mpi=pmi2 {SRUN} {WORKER}",
         f"srun --ntasks 3 --nodes 2 --nodelist a,b --distribution=block --mpi=pmi2 {SRUN} --overcommit {CROWDED}",
     ),
-    "ssh": (None, f"{SSH} a|/w -t T -n 3 --bind 0 --oversubscribed --start-limit 60 --rank 0 --listen a"),
+    "ssh": (None, f"{SSH} a|/w -t T -n 3 --bind 0,2 --oversubscribed --start-limit 60 --rank 0 --listen a"),
 }
 EXPECTED_ENVIRONMENT: dict[str, dict[str, str]] = {
     "openmpi": ROOT,
@@ -89,8 +89,8 @@ def test_ranks_that_join() -> None:
     launched = LAUNCHERS["ssh"](SPREAD)
     common = "/w -t T -n 3 --bind"
     assert launched.joins == (
-        words(f"{SSH} a|{common} 2 --oversubscribed --start-limit 60 --rank 1 --join {JOIN_ADDRESS}"),
-        words(f"{SSH} b|{common} 0 --oversubscribed --start-limit 60 --rank 2 --join {JOIN_ADDRESS}"),
+        words(f"{SSH} a|{common} 0,2 --oversubscribed --start-limit 60 --rank 1 --join {JOIN_ADDRESS}"),
+        words(f"{SSH} b|{common} 0,2 --oversubscribed --start-limit 60 --rank 2 --join {JOIN_ADDRESS}"),
     )
     assert launched.needs_token
     assert launched.launcher == "ssh"

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
 from tests.worker import made_up
 from tests.worker.made_up import on_path, script
 
+from hockney.worker import catalogue, compiler
 from hockney.worker.libraries import Unusable
 from hockney.worker.mpi import Mpi, find_mpis, search
 
+SLEEP = shutil.which("sleep")
 MACROS = {
     "openmpi": "#define OMPI_MAJOR_VERSION 5\n#define OMPI_MINOR_VERSION 0\n#define OMPI_RELEASE_VERSION 3",
     "mpich": '#define MPICH_NAME 4\n#define MPICH_VERSION "4.2.1"',
@@ -145,13 +150,84 @@ def test_a_broken_wrapper_is_told_and_the_rest_is_found(only: Path, monkeypatch:
     assert "mpicc: cannot find its compiler" in unusable.reason
 
 
+def test_a_wrapper_that_prints_an_unbalanced_quote_is_told_and_the_rest_is_found(
+    only: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = only / "broken"
+    broken.mkdir()
+    script(broken / "mpicc", """echo 'gcc "-I/x'""")
+    on_path(monkeypatch, broken, install(only / "good", "mpich"))
+    found, (unusable,) = find(only)
+    assert [mpi.kind for mpi in found] == ["mpich"]
+    assert unusable.reason == 'mpicc cannot answer -show: no closing quotation in: gcc "-I/x'
+
+
+def test_wrappers_that_hang_are_asked_side_by_side_once_and_leave_nothing_behind(
+    only: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each waits for the other to have begun: one after the other, neither would ever."""
+    monkeypatch.setattr(compiler, "_ASK_LIMIT_S", 3.0)
+    for name, other in (("a", "b"), ("b", "a")):
+        (only / name).mkdir()
+        waits = f"while ! [ -e {only}/{other}/pid ]; do :; done; : > {only}/{name}/met"
+        begin = f"{SLEEP} 60 & echo $$ $! > {only}/{name}/pid"
+        script(only / name / "mpicc", f"{begin}; {waits}; wait")
+    on_path(monkeypatch, only / "a", only / "b", install(only / "good", "mpich"))
+    found, unusable = find(only)
+    assert [mpi.kind for mpi in found] == ["mpich"]
+    assert [one.reason for one in unusable] == ["mpicc cannot answer -show: no end after 3 s"] * 2
+    assert all((only / name / "met").exists() for name in ("a", "b"))
+    for pid in " ".join((only / name / "pid").read_text() for name in ("a", "b")).split():
+        assert not psutil.pid_exists(int(pid)) or psutil.Process(int(pid)).status() == psutil.STATUS_ZOMBIE
+    for name in ("a", "b"):
+        (only / name / "pid").unlink()
+    assert find(only) == (found, unusable)
+    assert not any((only / name / "pid").exists() for name in ("a", "b"))
+
+
+def test_one_that_hung_is_asked_again_later(only: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiler, "_ASK_LIMIT_S", 0.5)
+    tools = install(only / "one", "mpich")
+    wrapper = tools / "mpicc"
+    slow = only / "slow"
+    slow.touch()
+    wrapper.write_text(wrapper.read_text().replace("case", f"[ -e {slow} ] && {SLEEP} 60; case"))
+    on_path(monkeypatch, tools)
+    assert find(only)[0] == ()
+    slow.unlink()
+    assert find(only)[0] == ()
+    monkeypatch.setattr(compiler, "_ASK_LIMIT_S", 30.0)
+    monkeypatch.setattr(compiler, "_ASK_AGAIN_S", 0.0)
+    assert [mpi.kind for mpi in find(only)[0]] == ["mpich"]
+
+
+@pytest.mark.parametrize(
+    ("words", "asked"),
+    [(["shm", "tcp*"], []), (["mpi@mpich"], ["mpi"]), (["shm", "pvm:raw"], ["pvm"]), (["*"], None), (["mip"], None)],
+)
+def test_only_families_that_are_named_are_looked_for(
+    monkeypatch: pytest.MonkeyPatch, words: list[str], asked: list[str] | None
+) -> None:
+    families = catalogue._FAMILIES
+    looked_for: list[str] = []
+
+    def search(name: str) -> tuple[tuple[()], tuple[()]]:
+        looked_for.append(name)
+        return (), ()
+
+    recorded = tuple(replace(one, search=functools.partial(search, one.name)) for one in families)
+    monkeypatch.setattr(catalogue, "_FAMILIES", recorded)
+    catalogue.load(words)
+    assert sorted(looked_for) == sorted([one.name for one in families] if asked is None else asked)
+
+
 def test_answers_are_kept_until_something_changes(only: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tools = install(only / "one", "mpich")
     on_path(monkeypatch, tools)
     calls = only / "one" / "calls"
     first = find(only)
     calls.unlink()
-    monkeypatch.setattr(subprocess, "run", None)
+    monkeypatch.setattr(subprocess, "Popen", None)
     assert find(only) == first
     assert not calls.exists()
     monkeypatch.undo()

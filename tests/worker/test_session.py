@@ -463,6 +463,18 @@ def test_a_rank_killed_on_another_host_ends_the_job(agent: Path) -> None:
             session.measure("pingpong", batch=ENDLESS, timeout_s=60)
 
 
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="only Linux tells of the end of a process by a descriptor")
+def test_a_launcher_that_has_ended_is_not_waited_for_whoever_keeps_its_pipes_open() -> None:
+    left_behind = ("sh", "-c", "sleep 60 & read hello; echo no such host >&2; exit 7")
+    session = WorkerSession(Launch("mpiexec", left_behind), start_limit_s=30)
+    session.start()
+    with (
+        nothing_stays(session),
+        pytest.raises(LaunchFailed, match="it ended with exit code 7; mpiexec said: no such host"),
+    ):
+        session.hello()
+
+
 @pytest.mark.parametrize("mpi", [mpi for mpi in MPIS if mpi.kind == "mpich"], ids=lambda mpi: mpi.name)
 def test_an_mpich_tells_the_device_that_it_was_built_for(mpi: Mpi) -> None:
     said = subprocess.run([mpi.mpiexec.with_name("mpichversion")], capture_output=True, text=True, check=True).stdout

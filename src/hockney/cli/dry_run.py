@@ -13,7 +13,7 @@ from hockney.cli.measuring import plan_here
 from hockney.cli.render import Column
 from hockney.estimate import first_rounds_s
 from hockney.model import Point
-from hockney.plan import Plan, Wishes, curve_of, refuse_empty
+from hockney.plan import Plan, Wishes, curve_of, refuse_empty, transport_words
 from hockney.suites import Suite
 from hockney.units import counted, format_duration_s, percent_digits
 from hockney.worker.catalogue import load
@@ -21,7 +21,7 @@ from hockney.worker.catalogue import load
 
 def show_plan(suite: Suite, wishes: Wishes, *, as_json: bool) -> int:
     """Print the plan; nothing is started or stored. Gives the exit code. Raises UsageError for an empty plan."""
-    plan = plan_here(suite, wishes, load())
+    plan = plan_here(suite, wishes, load(transport_words(suite, wishes)))
     refuse_empty(plan)
     if as_json:
         render.print_json("run", _as_json(plan))

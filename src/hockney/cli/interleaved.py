@@ -65,7 +65,7 @@ def measure_in_turns(what: str, wishes: dict[str, Any], store: Path | None) -> t
     from hockney.machine import usable_cpus
     from hockney.machine.topology import read_topology
     from hockney.model import RunStatus
-    from hockney.plan import make_plan
+    from hockney.plan import make_plan, transport_words
 
     environments = [_environment(wishes.pop(f"{side}_env")) for side in _SIDES]
     transports = [wishes.pop(f"{side}_transport") for side in _SIDES]
@@ -79,10 +79,11 @@ def measure_in_turns(what: str, wishes: dict[str, Any], store: Path | None) -> t
         raise UsageError("both variants are the same: say what differs, for example --new-env NAME=VALUE")
     if common.hosts and any(environments):
         raise UsageError("variables of --base-env and --new-env reach jobs of this host only: leave out --hosts")
-    with measuring(store, create=True) as (catalogue, results, display):
+    wished = [common if transport is None else replace(common, transports=(transport,)) for transport in transports]
+    words = [word for own in wished for word in transport_words(suite, own)]
+    with measuring(store, create=True, words=words) as (catalogue, results, display):
         variants = []
-        for side, environment, transport in zip(_SIDES, environments, transports, strict=True):
-            own = common if transport is None else replace(common, transports=(transport,))
+        for side, environment, own in zip(_SIDES, environments, wished, strict=True):
             plan = make_plan(suite, own, catalogue, len(usable_cpus()), lambda: read_topology().cache_sizes())
             plan = replace(
                 plan,

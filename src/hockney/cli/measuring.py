@@ -6,7 +6,7 @@ import contextlib
 import shlex
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import FrameType
@@ -25,7 +25,7 @@ from hockney.library import Run
 from hockney.machine import usable_cpus
 from hockney.machine.topology import read_topology
 from hockney.model import RunStatus
-from hockney.plan import Plan, Wishes, make_plan
+from hockney.plan import Plan, Wishes, make_plan, transport_words
 from hockney.report.sheet import Sheet
 from hockney.run import Outcome
 from hockney.store import Store, default_path
@@ -63,7 +63,7 @@ def measure_and_show(
         return running.measure(plan, catalogue, results, display, command=command_line(command), label=label)
 
     check_label(label)
-    return _carry_out(command, begin, store, output, create=True)
+    return _carry_out(command, begin, store, output, create=True, words=transport_words(suite, wishes))
 
 
 def plan_here(suite: Suite, wishes: Wishes, catalogue: Catalogue) -> Plan:
@@ -89,11 +89,12 @@ def _carry_out(
     output: Output,
     *,
     create: bool,
+    words: Sequence[str] | None = None,
 ) -> int:
     if output.csv is not None:
         refuse_unwritable(output.csv)
         refuse_loss("--csv", output.csv, [store or default_path()])
-    with measuring(store, create=create, quiet=output.quiet) as (catalogue, results, display):
+    with measuring(store, create=create, quiet=output.quiet, words=words) as (catalogue, results, display):
         outcome = begin(catalogue, results, display)
         display.close()  # before anything is shown
         run = Run(results, outcome.run_id)
@@ -126,9 +127,14 @@ def _carry_out(
 
 
 @contextlib.contextmanager
-def measuring(store: Path | None, *, create: bool, quiet: bool = False) -> Iterator[tuple[Catalogue, Store, Display]]:
-    """All that measuring needs; a polite kill is taken like Ctrl-C, and the display is closed at the end."""
-    catalogue = load()
+def measuring(
+    store: Path | None, *, create: bool, quiet: bool = False, words: Sequence[str] | None = None
+) -> Iterator[tuple[Catalogue, Store, Display]]:
+    """All that measuring needs; a polite kill is taken like Ctrl-C, and the display is closed at the end.
+
+    `words` name the transports that are wanted, None all.
+    """
+    catalogue = load(words)
     display = Display(quiet=quiet)
     with Store.open(store, create=create) as results, _stop_on_sigterm(), contextlib.closing(display):
         try:

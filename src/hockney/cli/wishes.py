@@ -9,7 +9,7 @@ from typing import Any
 
 from hockney.cli.common import names
 from hockney.errors import UsageError, unknown
-from hockney.plan import Wishes, check_words, pattern_suite
+from hockney.plan import Wishes, check_words, pattern_suite, words_of
 from hockney.suites import LAUNCHES_MAX, Suite, builtin_names, load_suite
 from hockney.units import RANKS_MAX, parse_duration_s, parse_fraction, parse_sizes
 from hockney.worker.catalogue import load, matches, native_patterns
@@ -19,8 +19,10 @@ _LIMIT_MAX_S = 86400
 
 def find_suite(what: str) -> Suite:
     """A suite, patterns with commas between them, or a file. Raises UsageError with the likeliest meant one."""
-    if what.endswith(".toml") or what in builtin_names():
-        return load_suite(what, check=lambda content: check_words(content, load()))
+    if what in builtin_names():
+        return load_suite(what)
+    if what.endswith(".toml"):
+        return load_suite(what, check=_check)
     patterns = native_patterns()
     words = [word.strip() for word in what.split(",")]
     if all(word in patterns for word in words):
@@ -38,6 +40,10 @@ def _not_a_pattern(word: str, patterns: Sequence[str]) -> UsageError:
     if word in builtin_names():
         return UsageError(f"'{word}' is a suite: run it by itself; only patterns are run together")
     return unknown("pattern", word, patterns, listed_by="hockney list")
+
+
+def _check(content: dict[str, Any]) -> list[tuple[str, str]]:
+    return check_words(content, load([word for _, word in words_of(content)]))
 
 
 def _refuse_transport(what: str) -> None:

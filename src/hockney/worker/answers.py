@@ -17,10 +17,14 @@ PREFIX = b"@hk "
 
 @dataclass(frozen=True)
 class Rank:
-    """Where one rank lives. `cpu` is -1 where the system doesn't tell; `cpus_usable` then is 0."""
+    """Where one rank lives. `cpu` is -1 where the system doesn't tell; `cpus_usable` then is 0.
+
+    `machine` is the same for all names of one host, and for all containers that share its CPUs.
+    """
 
     rank: int
     host: str
+    machine: str
     pid: int
     cpu: int
     cpus_usable: int
@@ -223,6 +227,7 @@ def hello(fields: Fields) -> HelloAnswer:
         Rank(
             entry.integer("rank"),
             entry.text("host"),
+            entry.text("machine"),
             entry.integer("pid"),
             entry.integer("cpu"),
             entry.integer("cpus_usable"),

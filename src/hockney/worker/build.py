@@ -225,18 +225,19 @@ def _build(plan: _Plan) -> None:
 
 def _compile(plan: _Plan, room: Path, piece: _Object) -> None:
     made = room / piece.path.name
-    _run(plan, room, f"compile {piece.unit}", [*piece.argv, "-I.", "-x", "c", "-c", "-o", str(made), "-"], piece.text)
-    made.replace(piece.path)
+    argv = [*piece.argv, "-I.", "-x", "c", "-c", "-o", str(made), "-"]
+    _make(plan, room, f"compile {piece.unit}", argv, made, piece.path, piece.text)
 
 
 def _link(plan: _Plan, room: Path) -> None:
     made = room / "worker"
     objects = [str(piece.path) for piece in plan.objects]
-    _run(plan, room, "link the worker", [*plan.compiler.argv, *plan.flags, "-o", str(made), *objects, *plan.libraries])
-    made.replace(plan.executable)
+    argv = [*plan.compiler.argv, *plan.flags, "-o", str(made), *objects, *plan.libraries]
+    _make(plan, room, "link the worker", argv, made, plan.executable)
 
 
-def _run(plan: _Plan, room: Path, what: str, argv: Sequence[str], text: str = "") -> None:
+def _make(plan: _Plan, room: Path, what: str, argv: Sequence[str], made: Path, path: Path, text: str = "") -> None:
+    """Run a command that makes a file, and move the file to its place."""
     name = Path(argv[0]).name
     try:
         done = subprocess.run(
@@ -253,9 +254,12 @@ def _run(plan: _Plan, room: Path, what: str, argv: Sequence[str], text: str = ""
         raise BuildError(f"{name} did not {what} within {_COMPILE_LIMIT_S} s") from error
     except OSError as error:
         raise BuildError(f"cannot run {name}: {error.strerror}") from error
-    if done.returncode == 0:
-        return
     said = done.stdout.decode(errors="replace")
+    if done.returncode == 0:
+        if not made.is_file():
+            raise CompileFailed(name, what, f"it ended with exit code 0, made no file and said: {said or 'nothing'}")
+        made.replace(path)
+        return
     if "No space left on device" in said or "Disk quota exceeded" in said:
         raise CacheUnusable(plan.folder)
     raise CompileFailed(name, what, said or f"no message from: {shlex.join(argv)}")

@@ -20,7 +20,7 @@ from hockney.units import RANKS_MAX, comparable_sizes, counted, format_bytes
 from hockney.worker import mpi, pvm, shmem
 from hockney.worker.build import Recipe, build_worker
 from hockney.worker.errors import BuildError, ProtocolError
-from hockney.worker.libraries import REPAIR, Library, Unusable
+from hockney.worker.libraries import REPAIR, Library, Unusable, side_by_side
 
 _DESCRIBE_LIMIT_S = 20
 
@@ -353,11 +353,14 @@ _FAMILIES = (
 )
 
 
-def load(*, recipe: Recipe | None = None, libraries: Sequence[Library] | None = None) -> Catalogue:
+def load(
+    words: Iterable[str] | None = None, *, recipe: Recipe | None = None, libraries: Sequence[Library] | None = None
+) -> Catalogue:
     """Build every worker that can be built here, or find it built, and ask it what it holds.
 
-    `libraries`: these and no others. Raises BuildError if not even the native worker can be built. A library whose
-    worker can't be built is missing, with the reason.
+    `words` name the transports that are wanted: libraries of other families are not looked for. `libraries`: these and
+    no others. Raises BuildError if not even the native worker can be built. A library whose worker can't be built is
+    missing, with the reason.
     """
     native = build_worker(recipe or Recipe())
     description = describe(native)
@@ -365,8 +368,8 @@ def load(*, recipe: Recipe | None = None, libraries: Sequence[Library] | None = 
     transports = {row["name"]: _transport(row, native) for row in description["transports"]}
     missing: list[Missing] = []
     found = list(libraries or ())
-    for family in _FAMILIES if libraries is None else ():
-        usable, unusable = family.search()
+    families = _named(words, transports) if libraries is None else []
+    for family, (usable, unusable) in zip(families, side_by_side(lambda one: one.search(), families), strict=True):
         found += usable
         missing += [Missing(str(one.wrapper), one.reason, one.how) for one in unusable]
         if not usable:
@@ -388,6 +391,20 @@ def _transports_of(library: Library) -> dict[str, TransportInfo]:
         name = f"{library.id}:{variant}" if variant else library.id
         found[name] = replace(_transport(row, executable), name=name, library=library)
     return found
+
+
+def _named(words: Iterable[str] | None, native: Iterable[str]) -> list[_Family]:
+    """The families that words name; all of them for an unknown word, so that the error can name all transports."""
+    if words is None:
+        return list(_FAMILIES)
+    native = list(native)
+    named: dict[str, _Family] = {}
+    for word in words:
+        base = split_name(word)[0]
+        meant = [family for family in _FAMILIES if fnmatch.fnmatchcase(family.name, base)]
+        is_known = meant or any(matches(word, name) for name in native)
+        named.update((family.name, family) for family in (meant if is_known else _FAMILIES))
+    return [family for family in _FAMILIES if family.name in named]
 
 
 def native_patterns() -> list[str]:
@@ -421,7 +438,10 @@ def describe(executable: Path, *, is_wheel: bool = False) -> dict[str, Any]:
         raise ProtocolError(f"the worker {executable.name} does not run: {error}") from error
     for line in done.stdout.decode(errors="replace").splitlines():
         if line.startswith("@hk "):
-            answer: dict[str, Any] = json.loads(line[4:])
+            try:
+                answer: dict[str, Any] = json.loads(line[4:])
+            except ValueError as error:
+                raise ProtocolError(f"the worker {executable.name} does not describe itself: {error}") from error
             _keep(kept, line[4:])
             return answer
     said = done.stderr.decode(errors="replace").strip().splitlines()

@@ -69,6 +69,7 @@ class Channel:
         self.processes: list[subprocess.Popen[bytes]] = []
         self._mark = new_mark()
         self._selector = selectors.DefaultSelector()
+        self._ends: dict[int, subprocess.Popen[bytes]] = {}  # by pidfd, of those that have not ended
         self._splitter = LineSplitter()
         self._lines: deque[bytes] = deque()
         self._said = bytearray()
@@ -97,7 +98,15 @@ class Channel:
         answers = process.stdout if len(self.processes) == 1 else None
         for pipe in (process.stdout, process.stderr):
             assert pipe is not None
-            self._selector.register(pipe, selectors.EVENT_READ, (process, pipe is answers))
+            self._selector.register(pipe, selectors.EVENT_READ, pipe is answers)
+        self._watch_end(process)
+
+    def _watch_end(self, process: subprocess.Popen[bytes]) -> None:
+        """Wake whoever waits when the process ends, also if one that it has left behind keeps its pipes open."""
+        with suppress(OSError, AttributeError):  # not every system can, and not every sandbox lets us
+            end = os.pidfd_open(process.pid)
+            self._ends[end] = process
+            self._selector.register(end, selectors.EVENT_READ)
 
     # ---- waiting ----------------------------------------------------------------------------------------------------
 
@@ -141,23 +150,43 @@ class Channel:
         ready = self._selector.select(max(0.0, deadline_s - time.monotonic()))
         if not ready:
             raise TimeoutError
+        ended = [key.fd for key, _ in ready if key.fd in self._ends]
         for key, _ in ready:
-            _, is_answers = key.data
+            if key.fd in ended:
+                continue
             try:
                 data = os.read(key.fd, _CHUNK_BYTES)
             except BlockingIOError:
                 continue
             if not data:
-                self._selector.unregister(key.fileobj)
-                if is_answers:
-                    self._lines.append(self._splitter.rest())
-                    self._answers_end = True
-            elif is_answers:
+                self._hang_up(key)
+            elif key.data:
                 self._lines.extend(self._splitter.feed(data))
             else:
                 self._said += data
                 self._said_bytes += len(data)
                 del self._said[:-_SAID_BYTES]
+        for end in ended:
+            if end in self._ends:  # not taken care of after another one
+                self._after(end)
+
+    def _after(self, end: int) -> None:
+        """A process has ended: what it has said is still in its pipes, and nobody else's word counts for it."""
+        process = self._ends.pop(end)
+        self._selector.unregister(end)
+        os.close(end)
+        with suppress(TimeoutError):
+            while self._selector.get_map():
+                self._take(0.0)
+        for pipe in (process.stdout, process.stderr):
+            if pipe is not None and pipe in self._selector.get_map():
+                self._hang_up(self._selector.get_key(pipe))
+
+    def _hang_up(self, key: selectors.SelectorKey) -> None:
+        self._selector.unregister(key.fileobj)
+        if key.data:
+            self._lines.append(self._splitter.rest())
+            self._answers_end = True
 
     def failed_join(self) -> tuple[int, int] | None:
         """The place among `processes` and the exit code of one that has failed, the first process excepted."""
@@ -212,6 +241,8 @@ class Channel:
         """Close all pipes. May be called again."""
         self._selector.close()
         self._answers_end = True
+        while self._ends:
+            os.close(self._ends.popitem()[0])
         for process in self.processes:
             for pipe in (process.stdin, process.stdout, process.stderr):
                 if pipe is not None:

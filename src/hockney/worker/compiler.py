@@ -9,16 +9,19 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from hockney.worker.cache import Probes
 from hockney.worker.errors import CompileFailed, NoCompiler
 
-_ASK_LIMIT_S = 30
+_ASK_LIMIT_S = 5.0
+_ASK_AGAIN_S = 600.0  # what did not answer is not asked again for so long
 # Wrappers look here for the compiler that they call.
 _WRAPPED_COMPILER = ("OMPI_CC", "MPICH_CC", "I_MPI_CC")
 _INSTALL = (
@@ -55,7 +58,12 @@ class Compiler:
 
 def find_c_compiler() -> tuple[str, ...]:
     """The command in CC, else cc, gcc or clang, whichever is on PATH. Raises NoCompiler."""
-    asked = shlex.split(os.environ.get("CC", ""))
+    try:
+        asked = shlex.split(os.environ.get("CC", ""))
+    except ValueError as error:
+        raise NoCompiler(
+            f"CC={os.environ['CC']} is no command: {str(error).lower()}", "correct it or unset CC"
+        ) from error
     if asked:
         if shutil.which(asked[0]) is None:
             raise NoCompiler(f"no C compiler found: CC names '{asked[0]}', which is not here", "install it or unset CC")
@@ -78,26 +86,59 @@ def identify(argv: Sequence[str], probes: Probes, *, wrapper: bool) -> Compiler:
     key = [kind, path, *argv[1:], *(os.environ.get(name, "") for name in _WRAPPED_COMPILER)]
     known = probes.get(key)
     if known is None:
-        show = ask([path, *argv[1:], "-show"]).strip() if wrapper else ""
-        known = {"version": ask([path, *argv[1:], "--version"]).partition("\n")[0], "show": show}
-        called = [word for word in (*argv[1:], *shlex.split(show)[:2]) if not word.startswith("-")]
+        show = ask([path, *argv[1:], "-show"], probes).strip() if wrapper else ""
+        try:
+            shown = shlex.split(show)
+        except ValueError as error:
+            raise CompileFailed(Path(path).name, "answer -show", f"{str(error).lower()} in: {show}") from error
+        known = {"version": ask([path, *argv[1:], "--version"], probes).partition("\n")[0], "show": show}
+        called = [word for word in (*argv[1:], *shown[:2]) if not word.startswith("-")]
         probes.put(key, known, [path, *(word for word in called if shutil.which(word))])
     return Compiler(tuple(argv), known["version"], known["show"])
 
 
-def ask(argv: Sequence[str]) -> str:
-    """What a command prints on standard output. Raises CompileFailed with what it said if it fails."""
-    environment = {**os.environ, "LC_ALL": "C"}
+def ask(argv: Sequence[str], probes: Probes) -> str:
+    """What a program prints on standard output. Raises CompileFailed with what it said if it fails.
+
+    One that does not answer is remembered for a while, so that not every command waits for it.
+    """
+    name, what = Path(argv[0]).name, f"answer {argv[-1]}"
+    key = ["silent", *argv]
+    silent = probes.get(key)
+    if silent is not None and 0 <= time.time() - silent["at_unix_s"] < _ASK_AGAIN_S:
+        raise CompileFailed(name, what, silent["why"])
     try:
-        done = subprocess.run(
-            argv, stdin=subprocess.DEVNULL, capture_output=True, env=environment, timeout=_ASK_LIMIT_S, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise CompileFailed(Path(argv[0]).name, f"answer {argv[-1]}", str(error)) from error
-    if done.returncode != 0:
-        said = (done.stderr or done.stdout).decode(errors="replace")
-        raise CompileFailed(Path(argv[0]).name, f"answer {argv[-1]}", said)
-    return done.stdout.decode(errors="replace")
+        code, out, error = run(argv)
+    except subprocess.TimeoutExpired:
+        why = f"no end after {_ASK_LIMIT_S:g} s"
+        probes.put(key, {"why": why, "at_unix_s": time.time()}, [argv[0]])
+        raise CompileFailed(name, what, why) from None
+    except OSError as reason:
+        raise CompileFailed(name, what, str(reason)) from reason
+    if code != 0:
+        raise CompileFailed(name, what, error or out)
+    return out
+
+
+def run(argv: Sequence[str], environment: Mapping[str, str] = os.environ) -> tuple[int, str, str]:
+    """A program's exit code, standard output and standard error. What it has started ends with it at the time limit.
+
+    Raises OSError, TimeoutExpired.
+    """
+    with subprocess.Popen(
+        argv,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**environment, "LC_ALL": "C"},
+        start_new_session=True,
+    ) as process:
+        try:
+            out, error = process.communicate(timeout=_ASK_LIMIT_S)
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+    return process.returncode, out.decode(errors="replace"), error.decode(errors="replace")
 
 
 def _how_to_install() -> str:

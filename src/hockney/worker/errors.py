@@ -62,10 +62,11 @@ class CacheUnusable(BuildError):
 
 
 class LaunchFailed(WorkerError):
-    """The job never came up. `said` is what its launcher wrote on standard error."""
+    """The job never came up. `said` is what its launcher wrote on standard error; `timed_out`: it did not answer."""
 
-    def __init__(self, launcher: str, reason: str, said: str) -> None:
+    def __init__(self, launcher: str, reason: str, said: str, *, timed_out: bool = False) -> None:
         self.said = said
+        self.timed_out = timed_out
         text = f"{launcher} did not start the worker: {reason}"
         super().__init__(f"{text}; {launcher} said: {said}" if said else text)
 

@@ -34,7 +34,7 @@ DEFAULT_REMOTE_SHELL = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10")
 
 @dataclass(frozen=True)
 class Job:
-    """What is to be started. Rank r of a host is pinned to `cpus[r % len(cpus)]`; empty: not pinned.
+    """What is to be started. Rank r of a machine is pinned to `cpus[r % len(cpus)]`; empty: not pinned.
 
     `hosts` empty means this host; else ranks fill the hosts in blocks, as evenly as they can. `program` is the
     launcher's executable, `mpi` the kind of the library (see mpi.Mpi.kind), `is_wheel` whether it is one. `yields` is
@@ -112,13 +112,12 @@ def block_counts(ranks: int, hosts: int) -> tuple[int, ...]:
 # ---- the launchers --------------------------------------------------------------------------------------------------
 
 
-def _worker(job: Job, *more: str, cpus: tuple[int, ...] | None = None) -> tuple[str, ...]:
+def _worker(job: Job, *more: str) -> tuple[str, ...]:
     """The worker's own command line."""
-    pinned = job.cpus if cpus is None else cpus
     return (
         str(job.executable),
         *("-t", job.transport, "-n", str(job.ranks)),
-        *(("--bind", ",".join(map(str, pinned))) if pinned else ()),
+        *(("--bind", ",".join(map(str, job.cpus))) if job.cpus else ()),
         *(("--oversubscribed",) if job.oversubscribed else ()),
         *("--start-limit", str(job.start_limit_s)),
         *more,
@@ -205,7 +204,7 @@ def srun(job: Job) -> Launch:
     """Slurm's srun, in an allocation or making one. Standard input goes to rank 0 alone, output is not held back."""
     hosts: tuple[str, ...] = ()
     if job.hosts:
-        used = job.hosts[: job.ranks]
+        used = list(dict.fromkeys(job.hosts))[: job.ranks]
         hosts = ("--nodes", str(len(used)), "--nodelist", ",".join(used), "--distribution=block")
     argv = (
         job.program or "srun",
@@ -221,12 +220,11 @@ def srun(job: Job) -> Launch:
 def ssh(job: Job) -> Launch:
     """Native ranks on several hosts: each is started by a remote shell, and joins rank 0 over TCP."""
     counts = block_counts(job.ranks, len(job.hosts))
-    places = [(host, slot) for host, count in zip(job.hosts, counts, strict=True) for slot in range(count)]
+    places = [host for host, count in zip(job.hosts, counts, strict=True) for _ in range(count)]
     lines = []
-    for rank, (host, slot) in enumerate(places):
+    for rank, host in enumerate(places):
         meeting = ("--listen", host) if rank == 0 else ("--join", JOIN_ADDRESS)
-        cpus = (job.cpus[slot % len(job.cpus)],) if job.cpus else ()
-        remote = _worker(job, "--rank", str(rank), *meeting, cpus=cpus)
+        remote = _worker(job, "--rank", str(rank), *meeting)
         lines.append((*job.remote_shell, host, shlex.join(remote)))
     return Launch(Path(job.remote_shell[0]).name, lines[0], joins=tuple(lines[1:]), needs_token=True)
 

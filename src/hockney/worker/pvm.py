@@ -107,7 +107,7 @@ def _look_at(root: Path, pvmd: Path, compiler: tuple[str, ...], probes: Probes) 
     library = next((path for name in _LIBRARIES for path in sorted(root.glob(f"lib/*/{name}"))), None)
     if library is not None:
         return Pvm(f"pvm@{version}", version, pvmd, flags, (str(library),))
-    if not any("/" in ask([*compiler, f"-print-file-name={name}"]).strip() for name in _LIBRARIES):
+    if not any("/" in ask([*compiler, f"-print-file-name={name}"], probes).strip() for name in _LIBRARIES):
         return "its library libpvm3 is not here (Debian and Ubuntu have it in pvm-dev)"
     return Pvm(f"pvm@{version}", version, pvmd, flags, ("-lpvm3",))
 
@@ -118,7 +118,7 @@ def _version(compiler: tuple[str, ...], flags: tuple[str, ...], probes: Probes) 
     answer = probes.get(key)
     if answer is None:
         try:
-            said = ask([*compiler, *flags, "-E", "-dD", "-include", "pvm3.h", "-x", "c", os.devnull])
+            said = ask([*compiler, *flags, "-E", "-dD", "-include", "pvm3.h", "-x", "c", os.devnull], probes)
         except CompileFailed:
             return ""
         version = re.search(r'^#define\s+PVM_VER\s+"([^"]+)"', said, re.MULTILINE)

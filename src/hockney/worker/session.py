@@ -253,7 +253,7 @@ class WorkerSession:
         self.kill()
         if not self._greeted:
             remedy = how_to_wait_longer(self._start_limit_s)
-            return self._not_started(f"no answer within {self._start_limit_s:g} s ({remedy})")
+            return self._not_started(f"no answer within {self._start_limit_s:g} s ({remedy})", timed_out=True)
         return WorkerTimedOut(doing, limit_s, self._reason())
 
     def _died(self, doing: str, limit_s: float, deadline_s: float) -> WorkerError:
@@ -291,9 +291,9 @@ class WorkerSession:
         rank = join[0] if join else None
         return Death(rank, signal=-exit_code) if exit_code < 0 else Death(rank, status=exit_code)
 
-    def _not_started(self, reason: str) -> LaunchFailed:
+    def _not_started(self, reason: str, *, timed_out: bool = False) -> LaunchFailed:
         said = diagnose.summary(self.said) or diagnose.summary("\n".join(self.noise))
-        return LaunchFailed(self._launch.launcher, reason, said)
+        return LaunchFailed(self._launch.launcher, reason, said, timed_out=timed_out)
 
     # ---- a job of several hosts -------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ Asking takes 20 to 60 ms a library; the answers are kept until one of the files 
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import re
@@ -22,13 +23,12 @@ from typing import Generic, TypeVar
 
 from hockney.worker import cache
 from hockney.worker.cache import Probes
-from hockney.worker.compiler import ask, identify
+from hockney.worker.compiler import ask, identify, run
 from hockney.worker.errors import CompileFailed, NoCompiler
-from hockney.worker.libraries import Library, Unusable, unique_id
+from hockney.worker.libraries import Library, Unusable, side_by_side, unique_id
 
 Found = TypeVar("Found", bound=Library)
 
-_ASK_LIMIT_S = 20
 # A launcher tells its kind in the first lines of --version.
 _LAUNCHER_MARKS = (
     ("Intel(R) MPI", "intel"),
@@ -70,12 +70,16 @@ class Search(Generic[Found]):
         broken: list[Unusable] = []
         seen: set[str] = set()
         working: set[Path] = set()
-        for wrapper in candidates(self.variable, self.wrappers):
-            if shutil.which(str(wrapper)) is None:  # only the one in the variable was not looked for
+        wrappers = list(candidates(self.variable, self.wrappers))
+        there = [wrapper for wrapper in wrappers if shutil.which(str(wrapper)) is not None]
+        # Side by side: one that hangs must not keep the others waiting.
+        identities = dict(zip(there, side_by_side(lambda wrapper: self._try(wrapper, probes), there), strict=True))
+        for wrapper in wrappers:
+            if wrapper not in identities:  # only the one in the variable was not looked for
                 lack = f"{self.variable} names it, and no program that can be run is there"
                 broken.append(Unusable(wrapper, lack, f"correct {self.variable} or unset it"))
                 continue
-            known = self._examine(wrapper, probes, seen)
+            known = self._examine(wrapper, identities[wrapper], probes, seen)
             if isinstance(known, Unusable):
                 broken.append(known)
             elif known is not None:
@@ -91,18 +95,20 @@ class Search(Generic[Found]):
         if wrapper is None:
             lack = f"there is no {self.wrappers[0]} in {prefix / 'bin'}"
             return Unusable(prefix, lack, f"name the folder above that of its {self.wrappers[0]}")
-        known = self._examine(wrapper, Probes(folder or cache.default_folder()), set())
+        probes = Probes(folder or cache.default_folder())
+        known = self._examine(wrapper, self._try(wrapper, probes), probes, set())
         if known is None or isinstance(known, Unusable):
             return known or Unusable(wrapper, "it is another name of a library found before")
         kind, version, launcher = known
         return self.make(f"{self.family}@{prefix}", kind, version, wrapper, launcher)
 
-    def _examine(self, wrapper: Path, probes: Probes, seen: set[str]) -> tuple[str, str, Path] | Unusable | None:
+    def _examine(
+        self, wrapper: Path, identity: tuple[str, str, str] | str, probes: Probes, seen: set[str]
+    ) -> tuple[str, str, Path] | Unusable | None:
         """Kind, version and launcher of what a wrapper builds for; None where the library is one of those `seen`."""
-        try:
-            kind, version, library = self._identify(wrapper, probes)
-        except (CompileFailed, NoCompiler) as error:
-            return Unusable(wrapper, str(error))
+        if isinstance(identity, str):
+            return Unusable(wrapper, identity)
+        kind, version, library = identity
         if library in seen:
             return None
         launcher = self._find_launcher(wrapper, kind, probes)
@@ -110,6 +116,13 @@ class Search(Generic[Found]):
             return Unusable(wrapper, f"there is no {self.launchers[0]} of {self.kinds[kind]} beside {wrapper}")
         seen.add(library)
         return kind, version, launcher
+
+    def _try(self, wrapper: Path, probes: Probes) -> tuple[str, str, str] | str:
+        """As _identify, or what is wrong with the wrapper."""
+        try:
+            return self._identify(wrapper, probes)
+        except (CompileFailed, NoCompiler) as error:
+            return str(error)
 
     def _identify(self, wrapper: Path, probes: Probes) -> tuple[str, str, str]:
         """Kind, version and library of what a wrapper builds for. Raises CompileFailed, NoCompiler.
@@ -121,7 +134,9 @@ class Search(Generic[Found]):
         answer = probes.get(key)
         if answer is None:
             header = find_file(words(known.show, "-I"), [self.header])
-            kind, version = self.read(ask([str(wrapper), "-E", "-dM", "-include", self.header, "-x", "c", "/dev/null"]))
+            kind, version = self.read(
+                ask([str(wrapper), "-E", "-dM", "-include", self.header, "-x", "c", "/dev/null"], probes)
+            )
             library = find_library(known.show)
             answer = {"kind": kind, "version": version, "library": library or known.show}
             probes.put(key, answer, [str(wrapper), *filter(None, (header, library))])
@@ -199,18 +214,8 @@ def launcher_kind(launcher: Path, probes: Probes) -> str:
     answer = probes.get(key)
     if answer is None:
         said = ""
-        try:
-            done = subprocess.run(
-                [str(launcher), "--version"],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                timeout=_ASK_LIMIT_S,
-                check=False,
-            )
-            said = done.stdout.decode(errors="replace")
-        except (OSError, subprocess.TimeoutExpired):
-            pass
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+            said = "".join(run([str(launcher), "--version"])[1:])
         answer = {"kind": next((kind for mark, kind in _LAUNCHER_MARKS if mark in said), "")}
         probes.put(key, answer, [str(launcher)])
     return str(answer["kind"])

@@ -5,7 +5,10 @@
 
 #include <sys/types.h>
 
+#include "control.h"
 #include "transport.h"
+
+enum { HK_MACHINE_BYTES = 64 };
 
 /* The command line, checked. Strings belong to argv. */
 typedef struct hk_args {
@@ -40,6 +43,14 @@ int hk_rank_main(const hk_transport_t *tp, const hk_job_t *job);
 
 /* Pin the calling thread as args->cpus says for the local_rank-th rank of this host; no-op without --bind. */
 hk_status_t hk_pin(const hk_args_t *args, int local_rank);
+
+/* What this machine is, whatever names its host goes by and whatever container this is: its boot, else its host name.
+ */
+void hk_machine_name(char name[HK_MACHINE_BYTES]);
+
+/* Once the control star is up: ranks whose hosts are one machine under several names get CPUs of their own.
+ * `pinned_as`: the place among the ranks of its host that this rank was pinned by; -1: it was not. */
+hk_status_t hk_pin_apart(const hk_args_t *args, hk_control_t *control, int pinned_as);
 
 /* This process must not outlive parent, which started it (Linux; elsewhere the end of standard input must do). */
 void hk_die_with_parent(pid_t parent);

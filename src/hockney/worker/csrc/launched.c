@@ -5,6 +5,7 @@
 #include <net/if.h>
 #include <netdb.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -105,7 +106,37 @@ static hk_status_t join_star(const hk_args_t *args, const hk_world_t *world,
                             : hk_control_connect(&address, world->rank, world->size, args->start_limit_s, control_p);
 }
 
-int hk_launched_run(const hk_args_t *args, const hk_world_t *world, bool pinned,
+typedef struct seat {
+    char machine[HK_MACHINE_BYTES];
+    int pinned_as;
+} seat_t;
+
+hk_status_t hk_pin_apart(const hk_args_t *args, hk_control_t *control, int pinned_as)
+{
+    if (args->cpus_count == 0 || control->size == 1) {
+        return HK_OK;
+    }
+    seat_t mine = {.pinned_as = pinned_as};
+    hk_machine_name(mine.machine);
+    seat_t *all = calloc((size_t)control->size, sizeof *all);
+    hk_status_t status = hk_control_agree(control, all == NULL ? HK_ERR_MEMORY : HK_OK);
+    if (status == HK_OK) {
+        status = hk_control_allgather(control, &mine, sizeof mine, all);
+    }
+    bool clash = pinned_as < 0;
+    int place = 0; /* among the ranks of this machine */
+    for (int rank = 0; status == HK_OK && all != NULL && rank < control->size; rank++) {
+        const bool is_here = strcmp(all[rank].machine, mine.machine) == 0;
+        place += is_here && rank < control->rank;
+        for (int other = 0; is_here && !clash && other < rank; other++) {
+            clash = all[other].pinned_as == all[rank].pinned_as && strcmp(all[other].machine, mine.machine) == 0;
+        }
+    }
+    free(all);
+    return status == HK_OK && clash ? hk_pin(args, place) : status;
+}
+
+int hk_launched_run(const hk_args_t *args, const hk_world_t *world, int pinned_as,
                     hk_status_t (*broadcast)(int rank, void *buf, size_t len_bytes))
 {
     hk_control_t control;
@@ -116,10 +147,17 @@ int hk_launched_run(const hk_args_t *args, const hk_world_t *world, bool pinned,
                hk_family.name, args->size, world->size);
         return HK_EXIT_USAGE;
     }
-    if (!pinned && hk_pin(args, world->local_rank) != HK_OK) {
-        return HK_EXIT_FAILED;
+    if (pinned_as < 0) {
+        pinned_as = world->local_rank;
+        if (hk_pin(args, pinned_as) != HK_OK) {
+            return HK_EXIT_FAILED;
+        }
     }
     if (join_star(args, world, broadcast, &control) != HK_OK) {
+        return HK_EXIT_FAILED;
+    }
+    if (hk_pin_apart(args, &control, pinned_as) != HK_OK) {
+        hk_control_close(&control);
         return HK_EXIT_FAILED;
     }
     const hk_job_t job = {

@@ -19,9 +19,9 @@ typedef struct hk_world {
 hk_status_t hk_launched_begin(const hk_args_t *args, int *local_rank_p);
 
 /* Join the control star and serve commands until the end. `broadcast` hands rank 0's bytes to all ranks: the one thing
- * that the library is needed for. `pinned`: this rank is pinned already. Returns the exit code; where it isn't
+ * that the library is needed for. `pinned_as`: as hk_launched_begin says. Returns the exit code; where it isn't
  * HK_EXIT_OK the caller must end every rank, also those that wait in the library for this one. */
-int hk_launched_run(const hk_args_t *args, const hk_world_t *world, bool pinned,
+int hk_launched_run(const hk_args_t *args, const hk_world_t *world, int pinned_as,
                     hk_status_t (*broadcast)(int rank, void *buf, size_t len_bytes));
 
 #endif

@@ -357,7 +357,7 @@ static int start_remote(const hk_args_t *args)
         return status == HK_ERR_ARGUMENT ? HK_EXIT_USAGE : HK_EXIT_FAILED;
     }
     const hk_job_t job = {args->rank, args->size, &control, NULL, args->oversubscribed, 1};
-    const int exit_code = hk_pin(args, args->rank) == HK_OK ? hk_rank_main(args->tp, &job) : HK_EXIT_FAILED;
+    const int exit_code = hk_pin_apart(args, &control, -1) == HK_OK ? hk_rank_main(args->tp, &job) : HK_EXIT_FAILED;
     hk_control_close(&control);
     return exit_code;
 }

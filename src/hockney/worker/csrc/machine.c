@@ -1,6 +1,7 @@
 /* The real machine: its clock, its memory, its CPUs. */
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -81,6 +82,18 @@ hk_status_t hk_pin(const hk_args_t *args, int local_rank)
     (void)local_rank; /* no portable way: `doctor` says that ranks are not pinned here */
 #endif
     return HK_OK;
+}
+
+void hk_machine_name(char name[HK_MACHINE_BYTES])
+{
+    memset(name, 0, HK_MACHINE_BYTES);
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
+    if (file == NULL || fscanf(file, "%63s", name) != 1) {
+        gethostname(name, HK_MACHINE_BYTES - 1);
+    }
+    if (file != NULL) {
+        (void)fclose(file);
+    }
 }
 
 void hk_die_with_parent(pid_t parent)

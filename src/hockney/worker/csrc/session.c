@@ -20,6 +20,7 @@ enum { CLOCK_CALLS = 1000 };
 /* What every rank tells about itself in answer to hello. */
 typedef struct identity {
     char host[64];
+    char machine[HK_MACHINE_BYTES];
     int64_t pid;
     int32_t cpu;         /* where it ran when asked; -1: unknown */
     int32_t cpus_usable; /* how many CPUs it may run on; 0: unknown */
@@ -104,6 +105,7 @@ static identity_t identify(void)
 {
     identity_t mine = {.pid = getpid(), .cpu = -1};
     gethostname(mine.host, sizeof mine.host - 1);
+    hk_machine_name(mine.machine);
 #ifdef __linux__
     cpu_set_t set;
     mine.cpu = sched_getcpu();
@@ -148,6 +150,8 @@ static hk_status_t answer_hello(session_t *session, const hk_command_t *command)
             hk_answer_signed(&answer, rank);
             hk_answer_key(&answer, "host");
             hk_answer_string(&answer, all[rank].host);
+            hk_answer_key(&answer, "machine");
+            hk_answer_string(&answer, all[rank].machine);
             hk_answer_key(&answer, "pid");
             hk_answer_signed(&answer, all[rank].pid);
             hk_answer_key(&answer, "cpu");

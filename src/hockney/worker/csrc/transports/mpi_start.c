@@ -45,13 +45,13 @@ static hk_status_t broadcast_world(int rank, void *buf, size_t len_bytes)
     return code == MPI_SUCCESS ? HK_OK : hk_mpi_failed(rank, "MPI_Bcast", code);
 }
 
-static int run_ranks(const hk_args_t *args, bool pinned)
+static int run_ranks(const hk_args_t *args, int pinned_as)
 {
     hk_world_t world = {.rank = 0};
     if (look_around(&world) != HK_OK) {
         return HK_EXIT_FAILED;
     }
-    return hk_launched_run(args, &world, pinned, broadcast_world);
+    return hk_launched_run(args, &world, pinned_as, broadcast_world);
 }
 
 static int mpi_start(const hk_args_t *args, int argc, char **argv)
@@ -66,7 +66,7 @@ static int mpi_start(const hk_args_t *args, int argc, char **argv)
         return HK_EXIT_FAILED;
     }
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    const int exit_code = run_ranks(args, local_rank >= 0);
+    const int exit_code = run_ranks(args, local_rank);
     if (exit_code != HK_EXIT_OK) {
         MPI_Abort(MPI_COMM_WORLD, exit_code); /* MPI_Finalize would wait for ranks that are gone */
     }

@@ -61,13 +61,13 @@ static hk_status_t look_around(hk_world_t *world_p)
     return HK_OK;
 }
 
-static int run_ranks(const hk_args_t *args, bool pinned)
+static int run_ranks(const hk_args_t *args, int pinned_as)
 {
     hk_world_t world;
     if (look_around(&world) != HK_OK) {
         return HK_EXIT_FAILED;
     }
-    return hk_launched_run(args, &world, pinned, broadcast_from_0);
+    return hk_launched_run(args, &world, pinned_as, broadcast_from_0);
 }
 
 static int shmem_start(const hk_args_t *args, int argc, char **argv)
@@ -79,7 +79,7 @@ static int shmem_start(const hk_args_t *args, int argc, char **argv)
         return HK_EXIT_FAILED;
     }
     shmem_init();
-    const int exit_code = run_ranks(args, local_rank >= 0);
+    const int exit_code = run_ranks(args, local_rank);
     if (exit_code != HK_EXIT_OK) {
         shmem_global_exit(exit_code); /* shmem_finalize would wait for ranks that are gone */
     }
