@@ -16,6 +16,7 @@ from tests.cli.support import FACTS, fill
 from tests.compare.made import add_run, curve, slower
 from tests.compare.slowed import plan
 from tests.report.runs import Made, options, store_run
+from tests.report.test_classic import stream
 
 import hockney.check
 from hockney.check import Checked
@@ -275,6 +276,7 @@ def test_tables(tmp_path: Path, read: Read) -> None:
     harness = pingpong("null", 8, 2.0)
     store_run(sheet, "quick", [*times, *best, Made(Point("shm", "barrier", 2, 0), 90), harness, failed])
     store_run(classic, "atlas", [Made(Point("shm", "oneway", 2, 4), 660)])
+    store_run(classic, "ancor", [stream(size, read="blocking", write="nonblocking") for size in (1, 65500)])
     every = [
         pingpong("mpi", 8, 1300.0 if {a, b} == {1, 3} else 1000.0, 4, source=a, target=b)
         for a, b in itertools.permutations(range(4), 2)
@@ -284,7 +286,7 @@ def test_tables(tmp_path: Path, read: Read) -> None:
     store_run(pairs, "allpairs", few)
     for part, path, numbers in (
         ("data-sheet", sheet, "1"),
-        ("classic-reports", classic, "1"),
+        ("classic-reports", classic, "12"),
         ("matrix-of-pairs", pairs, "12"),
     ):
         documents = [read("show", number, "--tables", "--store", path) for number in numbers]

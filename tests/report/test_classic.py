@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ import pytest
 from tests.report.runs import FACTS, Made, crowded, options, store_run, stored
 
 from hockney import suites
-from hockney.archive import published
+from hockney.archive import Published, published, reports
 from hockney.cli import run as call
 from hockney.cli.classic import format_figure
 from hockney.model import Point
@@ -20,6 +22,7 @@ from hockney.report.classic import classic_names, make_report
 from hockney.report.classic.layout import contents, layouts
 from hockney.report.classic.paragon import find_jumps
 from hockney.report.classic.values import Cell, Measured, Table
+from hockney.report.classic.view import text_of, view_of
 from hockney.store import Store
 from hockney.worker.catalogue import load
 
@@ -69,7 +72,7 @@ def test_a_published_row_has_the_point_of_its_size_and_the_ratio(tmp_path: Path)
     table = tables(tmp_path, "atlas", made)["com-1.1"]
     assert [column.title for column in table.columns] == ["packet size", "published", "shm until=sent", "shm"]
     _, told, sent, acked = row(table, "4")
-    assert told == "6.6"
+    assert text_of(told) == "6.6"
     assert figure(sent) == about(0.33)
     assert isinstance(sent, Measured)
     assert sent.ratio == about(0.05)
@@ -80,7 +83,7 @@ def test_a_published_row_has_the_point_of_its_size_and_the_ratio(tmp_path: Path)
     assert sent.low <= figure(sent) <= sent.high
     assert reason(acked) == "not asked for in this run"
     assert isinstance(row(table, "64")[3], Measured)
-    assert [one[1] for one in table.rows] == ["6.6", "16.9", "56.9", "216.9"]
+    assert [text_of(one[1]) for one in table.rows] == ["6.6", "16.9", "56.9", "216.9"]
 
 
 def test_rows_that_were_not_measured_say_why(tmp_path: Path) -> None:
@@ -140,7 +143,7 @@ def test_the_delay_taken_stands_beside_the_delay_asked_for(tmp_path: Path) -> No
     ]
     found = tables(tmp_path, "atlas", made)
     _, _, _, told, time, taken = row(found["com-3.1"], "3", "64", "100")
-    assert (told, figure(time), figure(taken)) == ("143.7", about(143.7), about(110))
+    assert (text_of(told), figure(time), figure(taken)) == ("143.7", about(143.7), about(110))
     assert figure(row(found["com-3.1"], "3", "64", "0")[4]) == about(3.71)
     assert figure(row(found["com-3.2"], "3", "100")[3]) == about(56.12)  # the size is not stated there
 
@@ -167,7 +170,7 @@ def test_every_published_atlas_figure_has_one_row(tmp_path: Path) -> None:
         if name != "configuration"
         for one in table.rows
     ]
-    assert sorted(map(str, shown)) == sorted(one.printed for one in published("atlas"))
+    assert sorted(map(text_of, shown)) == sorted(one.printed for one in published("atlas"))
 
 
 # ---- scabench --------------------------------------------------------------------------------------------------------
@@ -212,7 +215,7 @@ def test_system_wide_figures_count_as_the_report_does(tmp_path: Path) -> None:
 def test_bisection_is_in_the_order_of_nodes(tmp_path: Path) -> None:
     made = [Made(point("shm", "bisection", ranks, 64), 100, divisor=2) for ranks in (4, 16, 2, 8)]
     table = tables(tmp_path, "scabench", made)["bisection"]
-    assert [one[:2] for one in table.rows] == [("2", ""), ("4", ""), ("8", ""), ("16", "601")]
+    assert [tuple(map(text_of, one[:2])) for one in table.rows] == [("2", ""), ("4", ""), ("8", ""), ("16", "601")]
 
 
 def test_npb_table_has_a_line_a_machine_and_a_column_a_number_of_nodes(tmp_path: Path) -> None:
@@ -223,7 +226,7 @@ def test_npb_table_has_a_line_a_machine_and_a_column_a_number_of_nodes(tmp_path:
     ]
     table = tables(tmp_path, "scabench", made)["npb-ft"]
     assert [column.title for column in table.columns] == ["machine", "class", "1", "2", "4", "8", "16"]
-    assert row(table, "Cray T3E")[2:] == ("", "na", "47.5", "46.5", "45.5")
+    assert tuple(map(text_of, row(table, "Cray T3E")[2:])) == ("", "na", "47.5", "46.5", "45.5")
     here = row(table, "here: shm", "A")
     # NPB counts 7.1e9 operations in class A, so 7.1 s on two ranks are 500 Mop/s each.
     assert figure(here[3]) == pytest.approx(500, rel=0.01)
@@ -301,7 +304,7 @@ def every_pair(ranks: int, near_ns: float, far_ns: float) -> list[Made]:
 
 def test_distance_is_fitted_over_the_borders_between_cpus(tmp_path: Path) -> None:
     table = tables(tmp_path, "t3d", every_pair(4, 50, 150), facts=TWO_CACHES, pinned=True)["distance"]
-    assert [column.title for column in table.columns] == ["what", "published", "shm putpong, 4 ranks"]
+    assert [column.title for column in table.columns] == ["what", "published", "shm, putpong, 4 ranks"]
     base, hop = row(table, "base")[2], row(table, "each hop")[2]
     assert figure(base) == pytest.approx(-50, abs=0.1)  # one border in a cache, two between caches
     assert figure(hop) == pytest.approx(100, abs=0.1)
@@ -346,7 +349,7 @@ def test_n_half_is_the_first_size_with_half_of_the_best_rate(tmp_path: Path) -> 
     half = row(table, "N 1/2")
     assert (half[2], figure(half[3])) == ("22", 32)
     there = row(table, "N 1/2: rate there")
-    assert (there[2], figure(there[3])) == ("63.008408", about(256e3 / 190))
+    assert (text_of(there[2]), figure(there[3])) == ("63.008408", about(256e3 / 190))
     assert "--oversubscribe" in reason(row(table, "average latency")[4])
 
 
@@ -415,21 +418,33 @@ def test_both_sides_of_a_stream(source: int, tmp_path: Path) -> None:
     given = {"write": "nonblocking", **({"source": 1} if source else {})}
     found = tables(tmp_path, "ancor", [stream(size, **given) for size in (1, 1000, 65500)])
     table = found[f"figure 4: tcp, source={source}"]
-    sender_us, receiver_us, sender_mb_s, receiver_mb_s, sender, receiver, full, empty = row(table, "1,000 B")[1:]
-    assert (figure(sender_us), figure(receiver_us)) == (about(2), about(3))
-    assert (figure(sender_mb_s), figure(receiver_mb_s)) == (about(500), about(1000 / 3))
+    sender_us, receiver_us, mb_s, sender, receiver, full, empty = row(table, "1,000 B")[1:]
+    assert (figure(sender_us), figure(receiver_us), figure(mb_s)) == (about(2), about(3), about(1000 / 3))
     assert (figure(sender), figure(receiver)) == (about(100), about(15))
     assert (figure(full), figure(empty)) == (about(2), about(0.5))
     assert f"rank {source} to rank {1 - source}" in table.title
 
-    summary = next(one for one in found["summary"].rows if one[5] == "tcp")
-    assert summary[:5] == ("non-blocking write, blocking read", "250 to 590", "615", "12.2", "receiver below 20 %")
-    assert figure(summary[7]) == about(2)
-    assert figure(summary[8]) == about(65500 / 67.5)
-    assert figure(summary[9]) == about(1000)
-    assert isinstance(summary[7], Measured)
-    assert summary[7].ratio == about(2 / 615)
-    assert len(found["summary"].rows) == 4
+    summary = found["summary"]
+    modes = "nonblocking write", "blocking read"
+    here = len(modes) + 2  # what, published, this machine
+    assert [text_of(one[3]) for one in summary.rows if one[:2] == modes] == ["615", "12.2", "", "", "20"]
+    assert summary.columns[here].title == ("tcp source=1" if source else "tcp")
+    overhead = row(summary, *modes, "overhead, us")[here]
+    assert figure(overhead) == about(2)
+    assert isinstance(overhead, Measured)
+    assert overhead.ratio == about(2 / 615)
+    assert overhead.has_interval
+    assert figure(row(summary, *modes, "speed of 65,500 B, MB/s")[here]) == about(65500 / 67.5)
+    assert figure(row(summary, *modes, "asymptotic speed, MB/s")[here]) == about(1000)
+    assert figure(row(summary, *modes, "CPU of the sender, %")[here]) == about(100)
+    assert figure(row(summary, *modes, "CPU of the receiver, %")[here]) == about(15)
+
+
+def test_the_line_of_the_overhead_goes_through_all_sizes_that_were_measured(tmp_path: Path) -> None:
+    given = {"write": "nonblocking"}
+    made = [stream(1, **given), replace(stream(1000, **given), floor_ns=200), replace(stream(65500, **given), visits=2)]
+    summary = tables(tmp_path, "ancor", made)["summary"]
+    assert figure(row(summary, "nonblocking write", "blocking read", "overhead, us")[4]) == about(2)
 
 
 # ---- paragon ---------------------------------------------------------------------------------------------------------
@@ -445,15 +460,23 @@ def test_methods_beside_the_fastest_native_one(tmp_path: Path) -> None:
     made = [*curve("pvm@3.4.6:raw-daemon", 8), *curve("tcp", 2), *curve("shm", 1), *curve("pvm@3.4.6:psend", 4)]
     found = tables(tmp_path, "paragon", made)
     raw, psend = "PvmDataRaw, daemon route (pvm@3.4.6:raw-daemon)", "psend/precv, direct (pvm@3.4.6:psend)"
-    assert [column.title for column in found["bandwidth"].columns] == ["size", "tcp", "shm", raw, psend]
+    assert [column.title for column in found["bandwidth"].columns] == [
+        "size",
+        "published",
+        "tcp",
+        "shm (native)",
+        raw,
+        psend,
+    ]
     assert [column.title for column in found["ratio"].columns] == ["size", "tcp", raw, psend]
     assert [figure(cell) for cell in row(found["ratio"], "1 KiB")[1:]] == [about(1 / 2), about(1 / 8), about(1 / 4)]
     assert "that of shm" in found["ratio"].notes[0]
-    best = found["bandwidth"].rows[-1][2]
+    best = found["bandwidth"].rows[-1][3]
     assert isinstance(best, Measured)
     assert best.ratio == pytest.approx(65536 / 66536 * 1000 / 72, rel=2e-3)
     assert row(found["latency"], "shm")[1] == "1"
-    assert row(found["latency"], psend)[1] == "2"
+    assert text_of(row(found["latency"], psend)[1]) == "2"
+    assert [text_of(one[1]) for one in found["jumps"].rows[-2:]] == ["1", "1"]
     assert figure(row(found["latency"], raw)[3]) == about(8.064)
     assert "PVM is not here" in reason(row(found["latency"], "PvmDataInPlace")[3])
 
@@ -494,6 +517,29 @@ def test_what_the_intervals_explain_is_no_jump() -> None:
     sizes, times = [1000, 1010, 4000], [100.0, 103.0, 400.0]
     assert find_jumps(sizes, times, [0.0, 0.0, 0.0])
     assert not find_jumps(sizes, times, [1.0, 1.0, 1.0])
+
+
+# ---- what was published ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("suite", sorted(reports()))
+@pytest.mark.parametrize("measured", [True, False])
+def test_every_published_figure_is_printed(
+    suite: str, measured: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whether or not its row was measured here."""
+    made = ONE_OF_EACH[suite]
+    store_run(tmp_path / "r.db", suite, [made if measured else replace(made, failed="it was killed")])
+    with Store.open(tmp_path / "r.db") as store:
+        report = make_report(stored(store))
+    assert report is not None
+    views = [view_of(table) for table in report.tables]
+    shown = [cell for view in views for one in view.rows for cell in one if isinstance(cell, Published)]
+    missing = [one for one in published(suite) if not any(one is cell for cell in shown)]
+    assert not missing
+    assert call(["--store", str(tmp_path / "r.db"), "show", "last", "--tables"]) == 0
+    words = set(re.findall(r"[\w.]+", capsys.readouterr().out))
+    assert {one.printed or "na" for one in published(suite)} <= words
 
 
 # ---- how they look ---------------------------------------------------------------------------------------------------

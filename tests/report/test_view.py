@@ -11,7 +11,7 @@ from tests.report.test_classic import stream
 from hockney.cli import run as call
 from hockney.model import Point
 from hockney.report.classic.values import Cell, Column, Measured, Table
-from hockney.report.classic.view import view_of
+from hockney.report.classic.view import NOTHING, view_of
 
 MPI = ("mpi@mpich-5.0.2", "mpi@openmpi-4.1.4", "mpi@mpich-4.0.2")
 
@@ -44,8 +44,8 @@ def test_a_column_that_is_blank_for_one_reason_becomes_a_sentence() -> None:
 
 
 def test_a_row_that_is_blank_for_one_reason_becomes_a_sentence() -> None:
-    full = ("2", "8", "1", cell(1), cell(2), cell(3))
-    blank = [(ranks, size, "1", *(no("crowded"),) * 3) for ranks in ("4", "8") for size in ("8", "64")]
+    full = ("2", "8", "", cell(1), cell(2), cell(3))
+    blank = [(ranks, size, "", *(no("crowded"),) * 3) for ranks in ("4", "8") for size in ("8", "64")]
     view = view_of(grid(full, *blank))
     assert len(view.rows) == 1
     assert view.left_out == ("Not measured (crowded): ranks 4, 8; size 8, 64.",)
@@ -59,6 +59,12 @@ def test_what_has_several_reasons_keeps_its_cells() -> None:
     assert len(view.columns) == 6
 
 
+def test_a_published_row_that_is_blank_stays_with_dashes_and_the_sentence() -> None:
+    view = view_of(grid(("2", "8", "6.6", cell(1), cell(2), cell(3)), ("4", "8", "7.7", *(no("crowded"),) * 3)))
+    assert view.rows[1] == ("4", "8", "7.7", *(NOTHING,) * 3)
+    assert view.left_out == ("Not measured (crowded): ranks 4; size 8.",)
+
+
 @pytest.mark.parametrize(
     ("reasons", "said"),
     [
@@ -66,9 +72,13 @@ def test_what_has_several_reasons_keeps_its_cells() -> None:
         (("a", "b"), ("Not measured (a): ranks 0; size 8.", "Not measured (b): ranks 1; size 8.")),
     ],
 )
-def test_a_table_without_a_figure_is_sentences_only(reasons: tuple[str, str], said: tuple[str, ...]) -> None:
-    view = view_of(grid(*((str(ranks), "8", "1", *(no(reason),) * 3) for ranks, reason in enumerate(reasons))))
-    assert not view.rows
+def test_a_table_without_a_figure_has_what_was_published(reasons: tuple[str, str], said: tuple[str, ...]) -> None:
+    def rows(printed: str) -> list[tuple[Cell, ...]]:
+        return [(str(ranks), "8", printed, *(no(reason),) * 3) for ranks, reason in enumerate(reasons)]
+
+    assert not view_of(grid(*rows(""))).rows
+    view = view_of(grid(*rows("1")))
+    assert [row[:3] for row in view.rows] == [("0", "8", "1"), ("1", "8", "1")]
     assert view.left_out == said
 
 
@@ -143,7 +153,7 @@ def test_what_a_transport_cannot_do_is_one_sentence_a_table(tmp_path: Path, caps
     text = " ".join(capsys.readouterr().out.split())
     lacks = "Not measured (skipped: put needs put and get, which this transport does not offer): "
     assert text.count(lacks) == 1
-    assert f"{lacks}{', '.join(MPI)}, pvm@3.4.6: put, 2 ranks." in text
+    assert f"{lacks}{', '.join(MPI)}, pvm@3.4.6: put, store rate of the writer, 2 ranks." in text
     assert "All columns: 2 ranks." in text
     assert text.count("The published rate at N 1/2 is exactly half of Rmax") == 1  # a note of three tables
     assert "State of the machine: unknown" not in text  # of one rank there is nothing to know

@@ -31,8 +31,8 @@ Coordinate = int | float | str
 class Published:
     """One published figure. `value` is None where the report prints none; `printed` is what it prints.
 
-    `within` is how far the true value may lie from it, in its unit: half of the last printed digit, unless the file says
-    more. "around 1 millisecond" stands there as 1000 us within 500.
+    `within` is how far the true value may lie from it, in its unit: half of the last printed digit, unless the file
+    says more. "around 1 millisecond" stands there as 1000 us within 500.
 
     `at` is its place in the report's grid: the columns of the file that say something of this figure (ranks, bytes,
     delay, scope …), whole numbers as int.
@@ -49,9 +49,9 @@ class Published:
     at: Mapping[str, Coordinate]
     within: float = 0.0
 
-    def matches(self, where: Mapping[str, Coordinate]) -> bool:
-        """Whether its system, benchmark, metric and place are those of `where`, as far as that names them."""
-        return all(self.get(name) == wanted for name, wanted in where.items())
+    def matches(self, where: Mapping[str, Coordinate | list[Coordinate]]) -> bool:
+        """Whether its system, benchmark, metric and place are those of `where`, or among several listed there."""
+        return all(self.get(name) in (one if isinstance(one, list) else [one]) for name, one in where.items())
 
     def get(self, name: str) -> Coordinate | None:
         """A column of its file by name; None where it is empty there."""
@@ -112,6 +112,13 @@ def published(report: str) -> tuple[Published, ...]:
     path = _FOLDER / reports()[report].file
     with path.open(encoding="utf-8", newline="") as file:
         return tuple(_figure(report, row) for row in csv.DictReader(file))
+
+
+@functools.cache
+def conclusions(report: str) -> tuple[Mapping[str, Any], ...]:
+    """What a report concludes, in its order; conclusions.toml explains the keys."""
+    rows = tomllib.loads((_FOLDER / "conclusions.toml").read_text(encoding="utf-8"))["conclusion"]
+    return tuple(row for row in rows if row["report"] == report)
 
 
 def _contents() -> dict[str, list[dict[str, Any]]]:

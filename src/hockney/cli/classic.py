@@ -7,11 +7,13 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from hockney.archive import Published
 from hockney.cli import fold, render
 from hockney.cli.curves import why_no_intervals
+from hockney.report.classic.conclusions import ClassicReport, Conclusion, Judgement, Named
 from hockney.report.classic.reading import states_note
-from hockney.report.classic.values import Cell, ClassicReport, Column, Measured, Table
-from hockney.report.classic.view import View, view_of
+from hockney.report.classic.values import Cell, Column, Measured, Table
+from hockney.report.classic.view import View, text_of, view_of
 from hockney.units import format_bytes
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ def print_report(report: ClassicReport, run: Run, missing: Sequence[Missing] = (
     said: set[str] = set()
     for table, view in zip(report.tables, views, strict=True):
         _print_table(table, view, said)
+    _print_conclusions(report.conclusions)
     cells = [cell for view in views for row in view.rows for cell in row if isinstance(cell, Measured)]
     render.say()
     render.note(
@@ -41,8 +44,6 @@ def print_report(report: ClassicReport, run: Run, missing: Sequence[Missing] = (
         render.note(f"{_TOO_FEW}: too few visits for an interval.")
     if any(cell.oversubscribed for cell in cells):
         render.note("*: there were more ranks than CPUs: a scheduling time, not the transport's own.")
-    if any(view.left_out for view in views):
-        render.note("The published figures beside what was not measured: --json has them.")
     if missing:
         render.title("What is not here")
         for one in missing:
@@ -52,7 +53,8 @@ def print_report(report: ClassicReport, run: Run, missing: Sequence[Missing] = (
 def report_as_json(report: ClassicReport) -> dict[str, Any]:
     """For --json: every table; a cell is text, or a figure with its unit, interval, state and published value."""
     source = asdict(report.report)
-    return {"tables": {"source": source, "of": [_table_json(table) for table in report.tables]}}
+    tables = [_table_json(table) for table in report.tables]
+    return {"tables": {"source": source, "of": tables, "conclusions": [asdict(one) for one in report.conclusions]}}
 
 
 def _table_json(table: Table) -> dict[str, Any]:
@@ -66,7 +68,7 @@ def _table_json(table: Table) -> dict[str, Any]:
 
 
 def _cell_json(cell: Cell) -> Any:
-    return {**asdict(cell), "ratio": cell.ratio} if isinstance(cell, Measured) else cell
+    return {**asdict(cell), "ratio": cell.ratio} if isinstance(cell, Measured) else text_of(cell)
 
 
 def _print_table(table: Table, view: View, said: set[str]) -> None:
@@ -80,7 +82,7 @@ def _print_table(table: Table, view: View, said: set[str]) -> None:
         compared = {place for row in view.rows for place, cell in enumerate(row) if _ratio(cell)}
         columns = _columns(view.columns[view.heading :], {place - view.heading for place in compared})
         groups = [
-            fold.Group([_texts(row, view.heading, compared, common, reasons) for row in rows], heading)
+            fold.Group([_texts(row, view, compared, common, reasons) for row in rows], heading)
             for heading, rows in _by_heading(view)
         ]
         fold.table(columns, groups)
@@ -92,6 +94,35 @@ def _print_table(table: Table, view: View, said: set[str]) -> None:
         for text in (*(note for note in table.notes if note not in said), *([note] if note else [])):
             render.note(text, style="dim")
         said.update(table.notes)
+
+
+def _print_conclusions(found: Sequence[Conclusion]) -> None:
+    """One row for each that was judged, below the conclusion and the published figures that it rests on."""
+    if not found:
+        return
+    render.title("What the report concludes, and whether it holds here")
+    columns = [render.Column("", wrap=False), render.Column("", wrap=False), render.Column("", wrap=True)]
+    groups = []
+    for one in found:
+        there = one.published or _figures(one.figures)
+        rows = [["  published", "", there]] if there else []
+        rows += [[f"  {each.on or 'here'}", *_judged(each)] for each in one.judgements]
+        groups.append(fold.Group(rows, f"{one.text}{f' [{one.holds}]' if one.holds else ''}"))
+    fold.table(columns, groups)
+
+
+def _judged(one: Judgement) -> tuple[str, str]:
+    if one.verdict == "not testable":
+        return "not testable here", f"because: {one.reason}"
+    return f"{one.verdict} here" if one.verdict != "inconclusive" else one.verdict, _figures(one.figures)
+
+
+def _figures(figures: Sequence[Named]) -> str:
+    return ", ".join(f"{one.name} {_named(one)} {one.unit}".strip() for one in figures)
+
+
+def _named(one: Named) -> str:
+    return format_figure(one.value) + ("*" if one.oversubscribed else "") + (f" {_TOO_FEW}" if one.low is None else "")
 
 
 def _columns(columns: Sequence[Column], compared: Collection[int]) -> list[render.Column]:
@@ -108,7 +139,7 @@ def _columns(columns: Sequence[Column], compared: Collection[int]) -> list[rende
 
 def _by_heading(view: View) -> Iterable[tuple[str, list[tuple[Cell, ...]]]]:
     for head, rows in itertools.groupby(view.rows, key=lambda row: row[: view.heading]):
-        titled = list(zip(view.columns, map(str, head), strict=False))
+        titled = list(zip(view.columns, map(text_of, head), strict=False))
         keys = ", ".join(text for column, text in titled if column.kind == "key" and text)
         published = [(column.title, text) for column, text in titled if column.kind == "published" and text]
         told = "; ".join(f"{title.removeprefix('published ')} {text}" for title, text in published)
@@ -116,12 +147,14 @@ def _by_heading(view: View) -> Iterable[tuple[str, list[tuple[Cell, ...]]]]:
 
 
 def _texts(
-    row: Sequence[Cell], heading: int, compared: Collection[int], common: str | None, reasons: dict[str, int]
+    row: Sequence[Cell], view: View, compared: Collection[int], common: str | None, reasons: dict[str, int]
 ) -> list[str]:
     texts: list[str] = []
-    for place, cell in enumerate(row[heading:], start=heading):
-        indent = "  " if heading and place == heading else ""
+    for place, cell in enumerate(row[view.heading :], start=view.heading):
+        indent = "  " if view.heading and place == view.heading else ""
         texts.append(indent + _text(cell, common, reasons))
+        if isinstance(cell, Published) and view.columns[place].kind == "key":
+            texts[-1] += f" {cell.unit}"
         if place in compared:
             texts.append(_ratio(cell))
     return texts
@@ -129,8 +162,8 @@ def _texts(
 
 def _text(cell: Cell, common: str | None, reasons: dict[str, int]) -> str:
     """A figure with what is to be known of it, or the number of the reason why there is none."""
-    if isinstance(cell, str):
-        return cell
+    if not isinstance(cell, Measured):
+        return text_of(cell)
     if cell.value is None:
         return f"({reasons.setdefault(cell.reason or 'no reason is known', len(reasons) + 1)})"
     spread = cell.spread
@@ -138,21 +171,22 @@ def _text(cell: Cell, common: str | None, reasons: dict[str, int]) -> str:
         format_figure(cell.value) + ("*" if cell.oversubscribed else ""),
         _TOO_FEW if cell.lacks_visits else "" if spread is None else _arm(spread),
         "" if cell.at_bytes is None else f"at {format_bytes(cell.at_bytes)}",
-        _left_out(cell.pairs, "pairs"),
-        _left_out(cell.sizes, "sizes"),
+        _left_out(cell.pairs),
         "" if cell.state in (None, common) else str(cell.state),
     ]
     return " ".join(part for part in parts if part)
 
 
 def _arm(spread: float) -> str:
+    if spread >= 10:
+        return "±>999%"
     return f"±{max(0.001, spread):.1%}" if spread < 0.0995 else f"±{spread:.0%}"
 
 
-def _left_out(counted: tuple[int, int] | None, what: str) -> str:
-    """What a statistic or a best figure leaves out."""
-    of, asked = counted or (0, 0)
-    return f"of {of} of {asked} {what}" if of < asked else ""
+def _left_out(pairs: tuple[int, int] | None) -> str:
+    """The pairs that a statistic leaves out."""
+    of, asked = pairs or (0, 0)
+    return f"of {of} of {asked} pairs" if of < asked else ""
 
 
 def _ratio(cell: Cell) -> str:

@@ -11,7 +11,7 @@ from hockney.cli.sheet import print_sheet, sheet_as_json
 from hockney.explain.pairs import PairMatrix, pair_matrices
 from hockney.library import Run
 from hockney.report.classic import make_report
-from hockney.report.classic.values import ClassicReport
+from hockney.report.classic.conclusions import ClassicReport
 from hockney.report.sheet import Sheet, make_sheet
 from hockney.worker.catalogue import Missing
 

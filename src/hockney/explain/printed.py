@@ -1,7 +1,7 @@
 """The figures of the archive as a Reading: what they stand for among hockney's patterns is data, archive.toml.
 
-The bounds of a published figure are what its print leaves open: its digits, and the factor where the report does not say
-whether it counts one direction or both (`times`).
+The bounds of a published figure are what its print leaves open: its digits, and the factor where the report does not
+say whether it counts one direction or both (`times`).
 """
 
 from __future__ import annotations

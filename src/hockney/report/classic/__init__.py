@@ -11,10 +11,11 @@ from collections.abc import Callable, Mapping
 from hockney.archive import reports
 from hockney.library import Run
 from hockney.report.classic import ancor, paragon, scabench, t3d
+from hockney.report.classic.conclusions import ClassicReport, judged
 from hockney.report.classic.configuration import atlas_configuration, scabench_descriptions
 from hockney.report.classic.layout import defaults, layouts, make_table
 from hockney.report.classic.reading import Reading
-from hockney.report.classic.values import ClassicReport, Table
+from hockney.report.classic.values import Table
 
 
 def _grids(reading: Reading, report: str) -> list[Table]:
@@ -38,7 +39,7 @@ _MAKERS: Mapping[str, Callable[[Reading], list[Table]]] = {
     "atlas": _atlas,
     "scabench": _scabench,
     "t3d": _t3d,
-    "ancor": ancor.tables,
+    "ancor": lambda reading: [*_grids(reading, "ancor"), *ancor.tables(reading)],
     "paragon": paragon.tables,
 }
 
@@ -54,4 +55,7 @@ def make_report(run: Run) -> ClassicReport | None:
     if maker is None:
         return None
     reading = Reading(run, defaults(run.info.suite))
-    return ClassicReport(run.id, reports()[run.info.suite], tuple(maker(reading)))
+    tables = tuple(maker(reading))
+    one_host = not any(reading.between_hosts(series) for series in run.series)
+    found = judged(run.info.suite, tables, one_host=one_host)
+    return ClassicReport(run.id, reports()[run.info.suite], tables, found)

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from hockney.archive import Published, published
-from hockney.fit import NoFit, fit_line
 from hockney.library import Series
 from hockney.model import Visit
 from hockney.report.classic.layout import contents
-from hockney.report.classic.reading import NOT_PLANNED, Reading, blank, options_text
+from hockney.report.classic.reading import QUANTITIES, Reading, blank, options_text
 from hockney.report.classic.values import Cell, Column, Measured, Table
 from hockney.units import format_bytes
 
-_SPEED_AT_BYTES = 65500
 _OWN_OPTIONS = ("write", "read", "source")
 _SIDES = ("sender", "receiver")
-_NO_RATE = "the times do not tell that they grow with the size, so there is no rate to approach"
 
 
 @dataclass(frozen=True)
@@ -31,12 +27,9 @@ class _Stream:
 
 
 def tables(reading: Reading) -> list[Table]:
-    """The summary, then a table for each figure of the note, transport and direction."""
+    """A table for each figure of the note, transport and direction."""
     figures = [(spec, _streams(spec, reading)) for spec in contents("ancor")["figure"]]
-    found = [_summary(figures, reading)]
-    for spec, streams in figures:
-        found.extend(_curve(spec, stream, reading) for stream in streams)
-    return found
+    return [_curve(spec, stream, reading) for spec, streams in figures for stream in streams]
 
 
 def _streams(spec: Mapping[str, str], reading: Reading) -> list[_Stream]:
@@ -73,7 +66,7 @@ def _curve(spec: Mapping[str, str], stream: _Stream, reading: Reading) -> Table:
     ]
     columns = [Column("size")]
     columns += [Column(f"{side}: time, us", "measured") for side in _SIDES]
-    columns += [Column(f"{side}: MB/s", "measured") for side in _SIDES]
+    columns += [Column("MB/s", "measured")]
     columns += [Column(f"{side}: CPU, %", "measured") for side in _SIDES]
     columns += [Column("write would block", "measured"), Column("read would block", "measured")]
     title = f"{_modes(spec)} ({spec['name']}): {stream.transport}, {stream.direction}"
@@ -88,17 +81,17 @@ def _modes(spec: Mapping[str, str]) -> str:
 
 def _cells(series: Series, sender: int, reading: Reading) -> tuple[Measured, ...]:
     ranks = (sender, 1 - sender)
-    units = ("us", "us", "MB/s", "MB/s", "%", "%", "", "")
+    units = ("us", "us", "MB/s", "%", "%", "", "")
     if reading.figure(series) is None:
         return tuple(blank(unit, reading.reason(series)) for unit in units)
     times = [_side(series, rank, reading) for rank in ranks]
-    speeds = [_speed(series, cell) for cell in times]
-    cpu = [_cpu(series, rank, reading) for rank in ranks]
+    speed = reading.cell(series, QUANTITIES["rate"])
+    cpu = [reading.cell(series, QUANTITIES[f"CPU of the {side}"]) for side in _SIDES]
     blocked = [
         _per_write(series, name, rank, reading)
         for name, rank in zip(("write_would_block", "read_would_block"), ranks, strict=True)
     ]
-    return (*times, *speeds, *cpu, *blocked)
+    return (*times, speed, *cpu, *blocked)
 
 
 def _side(series: Series, rank: int, reading: Reading) -> Measured:
@@ -112,93 +105,9 @@ def _side(series: Series, rank: int, reading: Reading) -> Measured:
     return reading.median(series, "us", time_us)
 
 
-def _speed(series: Series, time_us: Measured) -> Measured:
-    size = series.point.bytes
-    low, high = (None if end is None or end <= 0 else size / end for end in (time_us.high, time_us.low))
-    if not time_us.value or size == 0:
-        return blank("MB/s", "a write of nothing has no speed")
-    return replace(time_us, unit="MB/s", value=size / time_us.value, low=low, high=high)
-
-
-def _cpu(series: Series, rank: int, reading: Reading) -> Measured:
-    def percent(visit: Visit) -> float:
-        used = visit.cpu_user_ns[rank] + visit.cpu_system_ns[rank]
-        return 100 * used / visit.wall_ns[rank] if visit.wall_ns[rank] else 0.0
-
-    return reading.median(series, "%", percent)
-
-
 def _per_write(series: Series, name: str, rank: int, reading: Reading) -> Measured:
     def per_write(visit: Visit) -> float | None:
         writes = visit.elapsed_ns.shape[1] * visit.batch * visit.definition.messages_per_rep
         return visit.counters[name][rank] / writes if name in visit.counters and writes else None
 
     return reading.median(series, "", per_write)
-
-
-# ---- the summary ---------------------------------------------------------------------------------------------------
-
-
-def _summary(figures: Sequence[tuple[Mapping[str, str], Sequence[_Stream]]], reading: Reading) -> Table:
-    rows: list[tuple[Cell, ...]] = []
-    for spec, streams in figures:
-        told = {one.metric: one for one in published("ancor") if _is_of(one, spec)}
-        cells = [(stream, _fitted(stream, told, reading)) for stream in streams]
-        head = (
-            _modes(spec),
-            f"{told['speed'].at['sender']} to {told['speed'].at['receiver']}",
-            told["system_overhead"].printed,
-            told["speed"].printed,
-            _cpu_text(told),
-        )
-        for stream, measured in cells:
-            rows.append((*head, stream.transport, stream.direction, *measured))
-        if not cells:
-            units = ("us", "MB/s", "MB/s", "%", "%")
-            rows.append((*head, "this machine", "", *(blank(unit, NOT_PLANNED) for unit in units)))
-    columns = [Column("modes"), Column("best direction there", "published")]
-    columns += [Column(f"published {what}", "published") for what in ("overhead, us", "MB/s of 65,500 B", "CPU")]
-    columns += [Column("transport"), Column("direction")]
-    columns += [
-        Column(title, "measured")
-        for title in ("overhead, us", "MB/s of 65,500 B", "asymptotic MB/s", "sender's CPU, %", "receiver's CPU, %")
-    ]
-    notes = tuple(contents("ancor")["notes"]["summary"])
-    return Table("summary", "Overhead and speed by mode", tuple(columns), tuple(rows), notes, heading=5)
-
-
-def _is_of(figure: Published, spec: Mapping[str, str]) -> bool:
-    modes = (str(figure.at["write"]).replace("-", ""), str(figure.at["read"]).replace("-", ""))
-    return modes == (spec["write"], spec["read"])
-
-
-def _cpu_text(told: Mapping[str, Published]) -> str:
-    both, receiver = told.get("cpu_over_comm_time"), told.get("receiver_cpu")
-    return f"both about {both.printed} %" if both else f"receiver below {receiver.printed} %" if receiver else ""
-
-
-def _fitted(stream: _Stream, told: Mapping[str, Published], reading: Reading) -> tuple[Measured, ...]:
-    overhead, speed = told["system_overhead"].value, told["speed"].value
-    last = next((one for one in stream.series if one.point.bytes == _SPEED_AT_BYTES), None)
-    known = [one for one in stream.series if reading.figure(one) is not None]
-    if not known:
-        reason = reading.reason(stream.series[0])
-        return tuple(blank(unit, reason) for unit in ("us", "MB/s", "MB/s", "%", "%"))
-    slower = [max((_side(one, rank, reading) for rank in (0, 1)), key=lambda cell: cell.value or 0.0) for one in known]
-    state = reading.one_state(known)
-    used = [(one, cell) for one, cell in zip(known, slower, strict=True) if cell.state == state]
-    fit = fit_line([one.point.bytes for one, _ in used], [1e3 * (cell.value or 0.0) for _, cell in used])
-    crowded = any(cell.oversubscribed for _, cell in used)
-    if isinstance(fit, NoFit):
-        t0, asymptotic = blank("us", fit.reason, overhead), blank("MB/s", fit.reason)
-    elif fit.r_inf_bytes_per_s is None:
-        t0, asymptotic = blank("us", _NO_RATE, overhead), blank("MB/s", _NO_RATE)
-    else:
-        about = Measured("us", state=state, oversubscribed=crowded, computed=True)
-        t0 = replace(about, value=fit.t0_ns.value / 1e3, published=overhead)
-        asymptotic = replace(about, unit="MB/s", value=fit.r_inf_bytes_per_s.value / 1e6)
-    if last is None or last not in known:
-        reason = NOT_PLANNED if last is None else reading.reason(last)
-        return (t0, blank("MB/s", reason, speed), asymptotic, blank("%", reason), blank("%", reason))
-    of_last = replace(_speed(last, slower[known.index(last)]), published=speed)
-    return (t0, of_last, asymptotic, *(_cpu(last, rank, reading) for rank in (stream.sender, 1 - stream.sender)))

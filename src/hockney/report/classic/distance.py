@@ -14,10 +14,10 @@ from hockney.report.classic.values import Cell, Column, Measured, Table
 PERIOD_NS = 1 / 0.150  # of the T3D's clock
 
 
-def distance_table(groups: Mapping[str, Sequence[Series]], reading: Reading) -> Table:
+def distance_table(groups: Mapping[tuple[str, ...], Sequence[Series]], reading: Reading) -> Table:
     """The model's parameters for each group of pairs; one column with the reason where no group has a fit."""
-    found = {title: _fit(group, reading) for title, group in groups.items()}
-    fits = {title: fit for title, fit in found.items() if isinstance(fit, tuple)}
+    found = {parts: _fit(group, reading) for parts, group in groups.items()}
+    fits = {parts: fit for parts, fit in found.items() if isinstance(fit, tuple)}
     why = next((reason for reason in found.values() if isinstance(reason, str)), NOT_PLANNED)
     rows: list[tuple[Cell, ...]] = []
     for spec in contents("t3d")["distance"]:
@@ -29,7 +29,7 @@ def distance_table(groups: Mapping[str, Sequence[Series]], reading: Reading) -> 
         farthest = ["rank {} to rank {}".format(*fit.worst_pair) for fit, _ in fits.values()]
         rows += [("scatter about it (rms)", "", *scatters), ("farthest from it", "", *farthest)]
     columns = [Column("what"), Column("published", "published")]
-    columns += [Column(title, "measured") for title in fits] or [Column("this machine", "measured")]
+    columns += [Column(", ".join(parts), "measured", parts) for parts in fits] or [Column("this machine", "measured")]
     title = "What distance adds: base + hops + changes of direction, ns"
     return Table("distance", title, tuple(columns), tuple(rows), tuple(contents("t3d")["notes"]["distance"]))
 

@@ -9,6 +9,7 @@ A `[[table]]` has one or several `[[table.part]]`s, and gives them whatever they
     options    the pattern's options: "=VALUE", or the column that says it
     quantity   what the report prints (reading.QUANTITIES)
     best       take the best of all series that match
+    line       "t0" or "r_inf": what one straight line through all sizes that match has
     scope      "intra-node" or "inter-node": where the ranks must be
     label      what a row is called, where a table has several parts
 
@@ -18,6 +19,8 @@ and of its own:
     derived    for rows that the report has not: a key as the first of these minus the others
     qualifiers options that make a column of their own wherever they differ
     counters   [title, sum, count]: a column with the quotient of two counters, in us, of the same visits
+    fastest    a second column with the fastest sample, which is what the report's program takes
+    headed     rows with the same keys stand together, below their keys
     sorted     rows by their keys, wherever they come from; else those that the report has not come last
 """
 
@@ -26,11 +29,12 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from hockney.archive import Coordinate, Published, published
+from hockney.fit import NoFit, fit_line
 from hockney.library import Series
 from hockney.model import Visit
 from hockney.report.classic.reading import (
@@ -50,7 +54,8 @@ _FOLDER = Path(__file__).parent
 _INTER = "inter-node"
 _ONE_HOST = "all ranks were on one host; `hockney run` measures between hosts with `--hosts`"
 _HOSTS = "its ranks were on several hosts"
-_PART = ("where", "pattern", "ranks", "bytes", "options", "quantity", "best", "scope", "label")
+_PART = ("where", "pattern", "ranks", "bytes", "options", "quantity", "best", "line", "scope", "label")
+_NO_RATE = "the times do not show that they grow with the size"
 
 
 @dataclass(frozen=True)
@@ -64,8 +69,14 @@ class Part:
     options: Mapping[str, str] = field(default_factory=dict)
     quantity: str = "time"
     best: bool = False
+    line: str | None = None
     scope: str | None = None
     label: str | None = None
+
+    @property
+    def all_sizes(self) -> bool:
+        """Whether it is of all sizes together."""
+        return self.best or self.line is not None
 
 
 @dataclass(frozen=True)
@@ -81,6 +92,8 @@ class Layout:
     counters: tuple[tuple[str, str, str], ...] = ()
     notes: tuple[str, ...] = ()
     sorted: bool = False
+    fastest: bool = False
+    headed: bool = False
 
 
 @functools.cache
@@ -115,6 +128,8 @@ def _layout(row: Mapping[str, Any]) -> Layout:
         counters=tuple((one[0], one[1], one[2]) for one in row.get("counters", ())),
         notes=tuple(row.get("notes", ())),
         sorted=row.get("sorted", False),
+        fastest=row.get("fastest", False),
+        headed=row.get("headed", False),
     )
 
 
@@ -143,24 +158,30 @@ def make_table(layout: Layout, report: str, reading: Reading) -> Table:
     lines += _own_lines(layout, reading, lines)
     if layout.sorted:
         lines.sort(key=lambda line: _by_keys(layout, line))
+    if layout.headed:
+        places = list(dict.fromkeys(_by_keys(layout, line) for line in lines))
+        lines.sort(key=lambda line: (places.index(_by_keys(layout, line)), layout.parts.index(line.part)))
     labels = _labels(layout, reading)
     rows = [_row(layout, line, reading, labels) for line in lines]
     columns = [Column(title) for title in layout.keys.values()]
     if any(part.label for part in layout.parts):
-        columns.insert(0, Column("what"))
+        columns.insert(len(columns) if layout.headed else 0, Column("what"))
     columns.append(Column("published", "published"))
     for label in labels or (("this machine",),):
         name = " ".join(label)
         columns.append(Column(name, "measured", label))
-        columns.extend(Column(f"{name}: {title}", "measured", (*label, title)) for title, _, _ in layout.counters)
+        more = [title for title, _, _ in layout.counters] + ["fastest"] * layout.fastest
+        columns.extend(Column(f"{name}: {title}", "measured", (*label, title)) for title in more)
     units = dict.fromkeys(QUANTITIES[part.quantity].unit for part in layout.parts)
     title = f"{layout.title}, {' and '.join(units)}"
-    return Table(layout.name, title, tuple(columns), tuple(rows), (*layout.notes, *_archive_notes(lines)))
+    heading = len(layout.keys) if layout.headed else 0
+    return Table(layout.name, title, tuple(columns), tuple(rows), (*layout.notes, *_archive_notes(lines)), heading)
 
 
 def _place(part: Part, figure: Published) -> dict[str, Coordinate]:
     """Where a published figure stands, with the ranks and bytes that the report leaves out."""
-    place = dict(figure.at)
+    # Reports spell a mode as they like; ours are words without a hyphen.
+    place = {name: at.replace("non-", "non") if isinstance(at, str) else at for name, at in figure.at.items()}
     for name, wanted in (("ranks", part.ranks), ("bytes", part.bytes)):
         if isinstance(wanted, int):
             place[name] = wanted
@@ -174,7 +195,7 @@ def _own_lines(layout: Layout, reading: Reading, lines: Sequence[_Line]) -> list
     known = [(line.part, _wanted(line)) for line in lines]
     found: dict[tuple[Any, ...], _Line] = {}
     for part in layout.parts:
-        keyed = [name for name in layout.keys if name == part.ranks or not part.best]
+        keyed = [name for name in layout.keys if name not in ("bytes", part.bytes) or not part.all_sizes]
         for series in reading.series(part.pattern):
             if not _literals_match(part, reading.options(series.point)) or not _in_scope(part, series):
                 continue
@@ -182,7 +203,7 @@ def _own_lines(layout: Layout, reading: Reading, lines: Sequence[_Line]) -> list
             line = _Line(part, place, None)
             if any(part is other and _fits(wanted, series, reading) for other, wanted in known):
                 continue
-            is_named = part.best or series.point.bytes == part.bytes
+            is_named = part.all_sizes or series.point.bytes == part.bytes
             if part.label and not isinstance(part.ranks, str) and not is_named:
                 continue  # a data sheet names its sizes
             found.setdefault((id(part), *(place.get(name) for name in keyed)), line)
@@ -217,7 +238,7 @@ def _wanted(line: _Line) -> tuple[Any, Any, dict[str, str], Part]:
         name: column[1:] if column.startswith("=") else str(place.get(column, ""))
         for name, column in part.options.items()
     }
-    return place.get("ranks"), None if part.best else place.get("bytes"), options, part
+    return place.get("ranks"), None if part.all_sizes else place.get("bytes"), options, part
 
 
 def _fits(wanted: tuple[Any, Any, dict[str, str], Part], series: Series, reading: Reading) -> bool:
@@ -254,10 +275,11 @@ def _label(layout: Layout, series: Series) -> tuple[str, ...]:
 
 def _row(layout: Layout, line: _Line, reading: Reading, labels: Iterable[tuple[str, ...]]) -> tuple[Cell, ...]:
     part, figure = line.part, line.figure
-    cells: list[Cell] = [str(line.place.get(name, "")) for name in layout.keys]
+    keys = {title: str(line.place.get(name, "")) for name, title in layout.keys.items()}
+    cells: list[Cell] = [f"{at} {title}" if layout.headed else at for title, at in keys.items()]
     if any(one.label for one in layout.parts):
-        cells.insert(0, part.label or "")
-    cells.append("" if figure is None else figure.printed)
+        cells.insert(len(cells) if layout.headed else 0, part.label or "")
+    cells.append("" if figure is None else figure)
     wanted = _wanted(line)
     value = None if figure is None else figure.value
     found = [series for series in reading.series(part.pattern) if _fits(wanted, series, reading)]
@@ -273,6 +295,8 @@ def _row(layout: Layout, line: _Line, reading: Reading, labels: Iterable[tuple[s
         cells.append(cell)
         for _, total, count in layout.counters:
             cells.append(_quotient(series, total, count, cell, reading))
+        if layout.fastest:
+            cells.append(_fastest(part, inside, series, cell, reading))
     return tuple(cells)
 
 
@@ -285,9 +309,42 @@ def _filled(
         return None, blank(quantity.unit, NOT_PLANNED, value)
     if part.best:
         return reading.best(found, quantity, value)
+    if part.line is not None:
+        return None, _of_line(part.line, found, quantity.unit, reading, value)
     # The plainest way to run it, unless it has no figure.
     ordered = sorted(found, key=lambda series: (reading.figure(series) is None, len(series.point.options)))
     return ordered[0], reading.cell(ordered[0], quantity, value)
+
+
+def _of_line(what: str, found: Sequence[Series], unit: str, reading: Reading, published: float | None) -> Measured:
+    """The time of an empty message (t0), or the rate of long ones (r_inf), by one line through all measured sizes."""
+    cells = [(series, reading.cell(series, QUANTITIES["time"])) for series in found]
+    known = [(series, cell) for series, cell in cells if cell.value is not None]
+    if not known:
+        return blank(unit, reading.reason(found[0]), published)
+    fit = fit_line([series.point.bytes for series, _ in known], [1e3 * (cell.value or 0.0) for _, cell in known])
+    if isinstance(fit, NoFit):
+        return blank(unit, fit.reason, published)
+    estimate, scale = (fit.t0_ns, 1e-3) if what == "t0" else (fit.r_inf_bytes_per_s, 1e-6)
+    if estimate is None:
+        return blank(unit, _NO_RATE, published)
+    value, low, high = (scale * end for end in (estimate.value, estimate.low, estimate.high))
+    states = {cell.state for _, cell in known}
+    state = states.pop() if len(states) == 1 else None
+    crowded = any(cell.oversubscribed for _, cell in known)
+    return Measured(unit, value, low, high, state, crowded, published=published)
+
+
+def _fastest(
+    part: Part, found: Sequence[Series], series: Series | None, beside: Measured, reading: Reading
+) -> Measured:
+    """By the fastest sample: the best of all sizes, or of the series that stands beside it."""
+    quantity = QUANTITIES[part.quantity]
+    if series is None or beside.value is None:
+        return blank(quantity.unit, beside.reason or NOT_PLANNED, beside.published)
+    if part.best:
+        return reading.best(found, quantity, beside.published, fastest=True)[1]
+    return replace(reading.fastest(series, quantity), published=beside.published)
 
 
 def _quotient(series: Series | None, total: str, count: str, beside: Measured, reading: Reading) -> Measured:
@@ -304,10 +361,11 @@ def _quotient(series: Series | None, total: str, count: str, beside: Measured, r
 
 def _archive_notes(lines: Iterable[_Line]) -> list[str]:
     """What the archive says of the print, once each."""
-    noted: dict[str, list[str]] = {}
+    noted: dict[str, dict[str, None]] = {}
     figures = {id(line.figure): line.figure for line in lines if line.figure is not None and line.figure.note}
     for figure in figures.values():  # each once, however many rows it stands in
-        noted.setdefault(figure.note, []).append(figure.printed or "no figure")
+        noted.setdefault(figure.note, {})[figure.printed or "no figure"] = None
     return [
-        f"Published {', '.join(values[:4])}{' …' if len(values) > 4 else ''}: {note}." for note, values in noted.items()
+        f"Published {', '.join(list(values)[:4])}{' …' if len(values) > 4 else ''}: {note}."
+        for note, values in noted.items()
     ]

@@ -15,7 +15,7 @@ from typing import Literal
 from hockney.archive import published
 from hockney.library import Series
 from hockney.report.classic.layout import contents
-from hockney.report.classic.reading import NOT_PLANNED, QUANTITIES, Reading, blank, surest
+from hockney.report.classic.reading import NOT_PLANNED, QUANTITIES, Reading, blank
 from hockney.report.classic.values import Cell, Column, Measured, Table
 from hockney.units import counted, format_bytes
 
@@ -42,7 +42,7 @@ def tables(reading: Reading) -> list[Table]:
     curves = _curves(reading)
     native = _native(curves, reading)
     return [
-        _bandwidths(curves, reading),
+        _bandwidths(curves, native, reading),
         _ratios(curves, native, reading),
         _jumps(curves, reading),
         _latencies(curves, native, reading),
@@ -63,17 +63,13 @@ def _is_pvm(transport: str) -> bool:
 
 
 def _native(curves: Mapping[str, Curve], reading: Reading) -> str | None:
-    """What the others are set in ratio to: the fastest of what is not PVM, by its best bandwidth in one state."""
-    _, best = _native_rates(curves, reading)
-    known = surest([(name, cell) for name, cell in best.items() if cell.value is not None])
-    return max(known, key=lambda pair: pair[1].value or 0.0)[0] if known else next(iter(best), None)
+    """What the others are set in ratio to: the fastest of what is not PVM, by its best bandwidth."""
+    best = {name: _best(curve, reading) for name, curve in curves.items() if not _is_pvm(name)}
+    return max(best, key=lambda name: best[name].value or 0.0, default=None)
 
 
-def _native_rates(curves: Mapping[str, Curve], reading: Reading) -> tuple[str | None, dict[str, Measured]]:
-    """The state of most of what is not PVM, and the best bandwidth of each in it."""
-    native = {name: list(curve.values()) for name, curve in curves.items() if not _is_pvm(name)}
-    state = reading.one_state(series for found in native.values() for series in found)
-    return state, {name: reading.best(found, _RATE, state=state)[1] for name, found in native.items()}
+def _best(curve: Curve, reading: Reading, published: float | None = None) -> Measured:
+    return reading.best(list(curve.values()), _RATE, published)[1]
 
 
 def method_of(transport: str) -> str:
@@ -111,20 +107,25 @@ def _added_note(curves: Mapping[str, Curve]) -> list[str]:
     return [f"{how} rate and for jumps, and `hockney show` has them: {told}."] if told else []
 
 
-def _bandwidths(curves: Mapping[str, Curve], reading: Reading) -> Table:
+def _bandwidths(curves: Mapping[str, Curve], native: str | None, reading: Reading) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for size in _sizes(curves):
         if size > 0:
             cells = [_at(curve, size, reading) for curve in curves.values()]
-            rows.append((format_bytes(size), *cells))
+            rows.append((format_bytes(size), "", *cells))
     told = next(one for one in published("paragon") if one.metric == "asymptotic_bandwidth")
-    best = [reading.best(list(curve.values()), _RATE, told.value)[1] for curve in curves.values()]
-    rows.append((f"best; published {told.printed} ({_NATIVE})", *(best or [blank("MB/s", NOT_PLANNED, told.value)])))
-    columns = [Column("size"), *(Column(method_of(name), "measured") for name in curves)]
+    best = [_best(curve, reading, told.value) for curve in curves.values()]
+    rows.append((f"best; there {_NATIVE}", told, *(best or [blank("MB/s", NOT_PLANNED, told.value)])))
+    columns = [Column("size"), Column("published", "published")]
+    columns += [Column(_titled(name, native), "measured", (name,)) for name in curves]
     if not curves:
         columns.append(Column("this machine", "measured"))
     notes = tuple(_added_note(curves))
     return Table("bandwidth", "Bandwidth of the ping-pong, MB/s", tuple(columns), tuple(rows), notes)
+
+
+def _titled(name: str, native: str | None) -> str:
+    return f"{name} (native)" if name == native else method_of(name)
 
 
 def _at(curve: Curve, size: int, reading: Reading) -> Measured:
@@ -140,14 +141,8 @@ def _ratios(curves: Mapping[str, Curve], native: str | None, reading: Reading) -
             rows.append((format_bytes(size), *(_ratio(_at(curve, size, reading), base) for curve in others.values())))
     columns = (Column("size"), *(Column(method_of(name), "measured") for name in others))
     told = f"Bandwidth over that of {native}, the fastest here that is not PVM."
-    notes = [told if native else "Nothing native was measured."]
-    state, best = _native_rates(curves, reading)
-    notes += [
-        f"{name} has no figure in the state {state}, in which the fastest was looked for."
-        for name, cell in best.items()
-        if cell.value is None and any(reading.figure(series) for series in curves[name].values())
-    ]
-    return Table("ratio", "Ratio to the native library", columns, tuple(rows), tuple(notes))
+    notes = (told if native else "Nothing native was measured.",)
+    return Table("ratio", "Ratio to the native library", columns, tuple(rows), notes)
 
 
 def _ratio(cell: Measured, base: Measured) -> Measured:
@@ -235,6 +230,9 @@ def _jumps(curves: Mapping[str, Curve], reading: Reading) -> Table:
             rows.append((method_of(name), format_bytes(jump.size_bytes), jump.kind, change))
         if not jumps:
             rows.append((method_of(name), "", "none", f"{len(known)} sizes lie on lines"))
+    for row in contents("paragon")["jump"]:
+        told = next(one for one in published("paragon") if one.metric == row["metric"])
+        rows.append((row["title"], told, row["what"], row["text"]))
     columns = (Column("method"), Column("size"), Column("what"), Column("how much"))
     page = reading.run.facts.get("memory", {}).get("page_bytes")
     notes = [text.format(jump=f"{JUMP:.0%}") for text in contents("paragon")["notes"]["jumps"]]
@@ -269,26 +267,19 @@ def _left_out(name: str, curve: Sequence[Series], measured: int, known: int, rea
 
 
 def _latencies(curves: Mapping[str, Curve], native: str | None, reading: Reading) -> Table:
-    places = {row["variant"]: row.get("place") for row in contents("paragon")["method"]}
+    places = {one.at["method"]: one for one in published("paragon") if one.metric == "rank"}
     rows: list[tuple[Cell, ...]] = []
     for name, curve in curves.items():
         small = min((size for size in curve if size > 0), default=None)
         latency = blank("us", NOT_PLANNED) if small is None else reading.cell(curve[small], _TIME)
-        _, best = reading.best(list(curve.values()), _RATE)
-        place = (
-            1
-            if name == native
-            else places.get(name.partition(":")[2].removesuffix("-daemon"))
-            if _is_pvm(name)
-            else None
-        )
+        place = "1" if name == native else places.get(method_of(name).partition(",")[0], "")
         size = "" if small is None else format_bytes(small)
-        rows.append((method_of(name), "" if place is None else str(place), size, latency, best))
-    measured = {method_of(name) for name in curves}
+        rows.append((method_of(name), place, size, latency, _best(curve, reading)))
     for row in contents("paragon")["method"]:
-        if not any(one.startswith(row["published"]) for one in measured):
+        if not any(method_of(name).startswith(row["published"]) for name in curves):
             reason = "PVM is not here, or was not asked for in this run"
-            rows.append((row["published"], str(row.get("place", "")), "", blank("us", reason), blank("MB/s", reason)))
+            place = places.get(row["published"], "")
+            rows.append((row["published"], place, "", blank("us", reason), blank("MB/s", reason)))
     columns = (
         Column("method"),
         Column("place there", "published"),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 from hockney import stats
 from hockney.errors import unnamed
@@ -16,7 +16,6 @@ from hockney.stats import Figure
 from hockney.stats.npb import ft_class, ft_mops
 
 Options = Mapping[str, str]
-_Of = TypeVar("_Of")
 NOT_PLANNED = "not asked for in this run"
 
 _LOCAL = ("memload",)  # they send nothing, so the null transport is as good as any
@@ -24,15 +23,31 @@ _LOCAL = ("memload",)  # they send nothing, so the null transport is as good as 
 
 @dataclass(frozen=True)
 class Quantity:
-    """What a report prints of a point: a unit, and how it follows from the pattern's time in ns."""
+    """What a report prints of a point: a unit, and how it follows from the pattern's time in ns.
+
+    `of_visit`: from all that a visit holds instead; the figure is then the median over visits.
+    """
 
     unit: str
-    of: Callable[[Point, Figure, float], float]
+    of: Callable[[Point, Figure, float], float] = lambda point, figure, ns: ns
     larger_is_better: bool = False
+    of_visit: Callable[[Point, Visit], float | None] | None = None
 
 
 def _rate_mb_s(figure: Figure, time_ns: float) -> float:
     return figure.definition.bytes_per_rep / (time_ns * figure.definition.divisor) * 1e3
+
+
+def _mean_us(point: Point, visit: Visit) -> float:
+    """The wall time of many events over their number."""
+    return float(visit.times_ns().mean()) / 1e3
+
+
+def _cpu_percent(point: Point, visit: Visit, *, of_sender: bool) -> float | None:
+    source = int(dict(point.options).get("source", 0))
+    rank = source if of_sender else 1 - source
+    used = visit.cpu_user_ns[rank] + visit.cpu_system_ns[rank]
+    return 100 * used / visit.wall_ns[rank] if visit.wall_ns[rank] else None
 
 
 def _ft_mops(point: Point, figure: Figure, time_ns: float) -> float:
@@ -52,6 +67,9 @@ QUANTITIES: Mapping[str, Quantity] = {
         True,
     ),
     "speed per rank": Quantity("Mop/s", _ft_mops, True),
+    "mean time": Quantity("us", of_visit=_mean_us),
+    "CPU of the sender": Quantity("%", of_visit=functools.partial(_cpu_percent, of_sender=True)),
+    "CPU of the receiver": Quantity("%", of_visit=functools.partial(_cpu_percent, of_sender=False)),
 }
 
 
@@ -109,11 +127,9 @@ class Reading:
 
         return min(count, key=place, default=None)
 
-    def together(
-        self, found: Sequence[Series], quantity: Quantity, state: str | None = None
-    ) -> list[tuple[Series, Measured]]:
+    def together(self, found: Sequence[Series], quantity: Quantity) -> list[tuple[Series, Measured]]:
         """Those of several series that may be compared or put together, with their figures of one state."""
-        state = state or self.one_state(found)
+        state = self.one_state(found)
         cells = [(series, self.cell(series, quantity, state=state)) for series in found]
         return [(series, cell) for series, cell in cells if cell.value is not None]
 
@@ -149,46 +165,55 @@ class Reading:
     ) -> Measured:
         """A series as a cell of a table; with a state, as `figure`."""
         figure = self.figure(series, state)
-        if figure is None or figure.value_ns <= 0:
-            return Measured(quantity.unit, reason=self.reason(series), published=published)
+        if figure is None or (quantity.of_visit is None and figure.value_ns <= 0):
+            return blank(quantity.unit, self.reason(series), published)
+        return replace(self._cell(series, figure, quantity), published=published)
 
-        def of(time_ns: float) -> float:
-            return quantity.of(series.point, figure, time_ns)
+    def _cell(self, series: Series, figure: Figure, quantity: Quantity) -> Measured:
+        if quantity.of_visit is not None:
+            return self.median(series, quantity.unit, functools.partial(quantity.of_visit, series.point), figure.state)
 
-        low, high = None, None
-        if figure.low_ns is not None and figure.high_ns is not None:
-            low, high = sorted((of(figure.low_ns), of(figure.high_ns)))
-        return Measured(
-            quantity.unit,
-            of(figure.value_ns),
-            low,
-            high,
-            self._shown(figure, series),
-            series.oversubscribed,
-            published=published,
-        )
+        def of(time_ns: float | None) -> float | None:
+            return None if time_ns is None else quantity.of(series.point, figure, time_ns)
+
+        ends = [end for end in (of(figure.low_ns), of(figure.high_ns)) if end is not None]
+        low, high = sorted(ends) if len(ends) == 2 else (None, None)
+        shown = self._shown(figure, series)
+        return Measured(quantity.unit, of(figure.value_ns), low, high, shown, series.oversubscribed)
+
+    def fastest(self, series: Series, quantity: Quantity) -> Measured:
+        """The same of the fastest sample of all, whatever the state."""
+        figures = [figure for figure in self._ordered(series) if figure.minimum_ns > 0]
+        if not figures:
+            return blank(quantity.unit, self.reason(series))
+        figure = min(figures, key=lambda one: one.minimum_ns)
+        value = quantity.of(series.point, figure, figure.minimum_ns)
+        state = self._shown(figure, series)
+        return Measured(quantity.unit, value, None, None, state, series.oversubscribed, computed=True)
 
     def best(
-        self,
-        found: Sequence[Series],
-        quantity: Quantity,
-        published: float | None = None,
-        state: str | None = None,
+        self, found: Sequence[Series], quantity: Quantity, published: float | None = None, *, fastest: bool = False
     ) -> tuple[Series | None, Measured]:
-        """The best of several series in one state, with the size that it was found at; one with an interval if any has.
+        """The best of all sizes, with its size and the state that it was measured in.
 
-        The first one's reason where none has a figure.
+        Of a series that has figures with an interval, these alone count. The first one's reason where none has a
+        figure. `fastest`: by the fastest sample of each.
         """
-        cells = self.together(found, quantity, state)
-        cells = list(surest([pair for pair in cells if pair[1].value] or cells))  # an empty message has no rate
+        cells = [
+            (series, self.fastest(series, quantity) if fastest else self._cell(series, figure, quantity))
+            for series in found
+            for figure in self._sure(series)
+            if figure.value_ns > 0
+        ]
         if not cells:
             return None, blank(quantity.unit, self.reason(found[0]) if found else NOT_PLANNED, published)
         sign = 1 if quantity.larger_is_better else -1
         series, cell = max(cells, key=lambda pair: sign * (pair[1].value or 0.0))
-        measured = len({one.point.bytes for one in found if one.point.bytes and self._ordered(one)})
-        counted = len({one.point.bytes for one, _ in cells})
-        sizes = (counted, measured) if counted < measured else None
-        return series, replace(cell, at_bytes=series.point.bytes, published=published, sizes=sizes)
+        return series, replace(cell, at_bytes=series.point.bytes, published=published)
+
+    def _sure(self, series: Series) -> list[Figure]:
+        figures = self._ordered(series)
+        return [figure for figure in figures if figure.low_ns is not None] or figures[:1]
 
     @staticmethod
     def reason(series: Series) -> str:
@@ -206,11 +231,6 @@ class Reading:
     def between_hosts(series: Series) -> bool:
         """Whether its ranks were on more than one host."""
         return any(len(set(launch.hosts)) > 1 for launch in series.launches)
-
-
-def surest(cells: Sequence[tuple[_Of, Measured]]) -> Sequence[tuple[_Of, Measured]]:
-    """Those with an interval; all of them where none has one."""
-    return [pair for pair in cells if pair[1].has_interval] or cells
 
 
 def blank(unit: str, reason: str, published: float | None = None) -> Measured:

@@ -24,8 +24,8 @@ def npb_table(reading: Reading) -> Table:
     counts = sorted([*nodes, *extra])
     rows: list[tuple[Cell, ...]] = []
     for system in dict.fromkeys(one.system for one in figures):
-        printed = {one.at["nodes"]: one.printed for one in figures if one.system == system}
-        rows.append((system, "A", *(printed.get(count, "") or ("na" if count in printed else "") for count in counts)))
+        there = {one.at["nodes"]: one for one in figures if one.system == system}
+        rows.append((system, "A", *(there.get(count, "") for count in counts)))
     beside = {one.at["nodes"]: one.value for one in figures if one.system == _BESIDE}
     for (transport, size), found in own.items():
         cells = [_cell(found.get(count), beside.get(count) if size == "A" else None, reading) for count in counts]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
@@ -9,16 +10,17 @@ from typing import Any
 
 from hockney.archive import Published, published
 from hockney.library import Series
+from hockney.model import Visit
 from hockney.report.classic.configuration import clock_hz, data_caches
 from hockney.report.classic.distance import PERIOD_NS, distance_table
 from hockney.report.classic.layout import contents
 from hockney.report.classic.reading import (
     NOT_PLANNED,
     QUANTITIES,
+    Quantity,
     Reading,
     blank,
     options_text,
-    surest,
 )
 from hockney.report.classic.values import Cell, Column, Measured, Table
 from hockney.units import format_bytes
@@ -27,6 +29,8 @@ _WORD_BYTES = 8
 _LOAD_UNITS = ("ns", "cp", "words/cp", "MB/s")
 _OF_MESSAGES = "of messages, not of puts"
 _TIME = QUANTITIES["time"]
+# Of a get, which counts its bytes once.
+_RATE = Quantity("MB/s", lambda point, figure, ns: point.bytes / ns * 1e3, True)
 _CHOICES: Mapping[str, Callable[[Sequence[float]], float]] = {"max": max, "min": min, "mean": fmean}
 _ROW_TITLES = {
     "latency_max": "max latency",
@@ -44,6 +48,7 @@ class _Group:
 
     parts: tuple[str, ...]  # transport, pattern with its options, ranks
     series: tuple[Series, ...]
+    all_send: bool = False  # at once
 
     @property
     def title(self) -> str:
@@ -62,7 +67,7 @@ def pair_tables(reading: Reading) -> list[Table]:
 def distance_tables(reading: Reading) -> list[Table]:
     """What distance adds to the latency of one word, for every way to ping-pong it."""
     spec = next(one for one in contents("t3d")["pairs"] if one["name"] == "ping_pong")
-    groups = {group.title: _of_size(group, _WORD_BYTES) for group in _groups(spec, reading)}
+    groups = {group.parts: _of_size(group, _WORD_BYTES) for group in _groups(spec, reading)}
     return [distance_table(groups, reading)]
 
 
@@ -87,9 +92,10 @@ def _groups(spec: Mapping[str, Any], reading: Reading) -> list[_Group]:
     for series in reading.series(*spec["patterns"]):
         point = series.point
         told = options_text(pair for pair in point.options if pair[0] not in spec["places"])
-        parts = (point.transport, f"{point.pattern} {told}".strip(), point.ranks_text)
+        way = f"{point.pattern} {told}".strip()
+        parts = (point.transport, contents("t3d")["ways"].get(way, way), point.ranks_text)
         found.setdefault(parts, []).append(series)
-    return [_Group(parts, tuple(members)) for parts, members in found.items()]
+    return [_Group(parts, tuple(members), spec.get("all_send", False)) for parts, members in found.items()]
 
 
 def _pair_rows(known: Published, what: str, groups: Sequence[_Group], reading: Reading) -> list[tuple[Cell, ...]]:
@@ -97,17 +103,16 @@ def _pair_rows(known: Published, what: str, groups: Sequence[_Group], reading: R
     title = _ROW_TITLES[known.metric]
     if what != "n_half":
         cells = [_statistic(group, what, known, reading) for group in groups]
-        return [(title, known.unit, known.printed, *(cells or [blank(known.unit, NOT_PLANNED, known.value)]))]
+        return [(title, known.unit, known, *(cells or [blank(known.unit, NOT_PLANNED, known.value)]))]
     words = float(known.at["words"])
-    halves = [_half(group, reading) for group in groups]
-    none = (blank("words", NOT_PLANNED, words), blank("MB/s", NOT_PLANNED, known.value))
+    halves = [_r_max_and_half(group, reading) for group in groups] or [NOT_PLANNED]
     pairs = [
-        none_of(cell, words, known.value) if isinstance(cell, str) else _half_cells(cell, words, known.value)
+        none_of(cell, words, known.value) if isinstance(cell, str) else _half_cells(cell[1], words, known.value)
         for cell in halves
-    ] or [none]
+    ]
     return [
         (title, "words", f"{words:.0f}", *(pair[0] for pair in pairs)),
-        (f"{title}: rate there", "MB/s", known.printed, *(pair[1] for pair in pairs)),
+        (f"{title}: rate there", "MB/s", known, *(pair[1] for pair in pairs)),
     ]
 
 
@@ -143,20 +148,17 @@ def _newsletter_row(groups: Sequence[_Group], reading: Reading) -> tuple[Cell, .
         is_of_puts = group.series[0].point.pattern != "pingpong"
         cells.append(blank("us", _OF_MESSAGES, known.value) if is_of_puts and cell.value is not None else cell)
     title = "PVM or MPI there (previous newsletter)"
-    return (title, known.unit, known.printed, *(cells or [blank(known.unit, NOT_PLANNED, known.value)]))
+    return (title, known.unit, known, *(cells or [blank(known.unit, NOT_PLANNED, known.value)]))
 
 
 def _statistic(group: _Group, what: str, known: Published, reading: Reading) -> Measured:
     if what == "r_max":
-        best = _r_max(group, reading)
-        return blank("MB/s", best, known.value) if isinstance(best, str) else _beside(best[1], known.value)
-    of_size = _of_size(group, _WORD_BYTES)
-    cells = [cell for _, cell in reading.together(of_size, _TIME)]
-    if not cells:
-        return blank(known.unit, reading.reason(of_size[0]) if of_size else NOT_PLANNED, known.value)
-    if what == "rate":
-        return _beside(_rate(_WORD_BYTES, _over(cells, fmean, len(of_size))), known.value)
-    return _beside(_over(cells, _CHOICES[what], len(of_size)), known.value)
+        found = _r_max_and_half(group, reading)
+        return blank("MB/s", found, known.value) if isinstance(found, str) else _beside(found[0][1], known.value)
+    cell = _over_pairs(group, _WORD_BYTES, _CHOICES.get(what, fmean), reading)
+    if cell.value is None:
+        return blank(known.unit, cell.reason or NOT_PLANNED, known.value)
+    return _beside(_rate(_WORD_BYTES, cell) if what == "rate" else cell, known.value)
 
 
 def _of_size(group: _Group, size_bytes: int) -> list[Series]:
@@ -164,8 +166,19 @@ def _of_size(group: _Group, size_bytes: int) -> list[Series]:
     return [series for series in group.series if series.point.bytes == size_bytes]
 
 
-def _over(cells: Sequence[Measured], choose: Callable[[Sequence[float]], float], asked: int) -> Measured:
-    """A statistic over pairs, of so many asked for; the same of the ends of their intervals encloses it."""
+def _over_pairs(
+    group: _Group, size_bytes: int, choose: Callable[[Sequence[float]], float], reading: Reading
+) -> Measured:
+    """A statistic over pairs of ranks of one state; the same of the ends of their intervals encloses it.
+
+    Where all ranks send at once, each rank and its target are a pair.
+    """
+    series = _of_size(group, size_bytes)
+    measured = reading.together(series, _TIME)
+    if not measured:
+        return blank("us", reading.reason(series[0]) if series else NOT_PLANNED)
+    every = group.all_send
+    cells = [cell for one, whole in measured for cell in (_of_ranks(one, whole, reading) if every else [whole])]
     lows = [cell.low for cell in cells if cell.low is not None]
     highs = [cell.high for cell in cells if cell.high is not None]
     complete = len(lows) == len(highs) == len(cells)
@@ -176,8 +189,20 @@ def _over(cells: Sequence[Measured], choose: Callable[[Sequence[float]], float],
         choose(highs) if complete else None,
         cells[0].state,
         any(cell.oversubscribed for cell in cells),
-        pairs=(len(cells), asked),
+        pairs=(len(cells), len(series) * (series[0].point.ranks if every else 1)),
     )
+
+
+def _of_ranks(series: Series, whole: Measured, reading: Reading) -> list[Measured]:
+    """Each rank's own time."""
+
+    def time_us(rank: int, visit: Visit) -> float:
+        import numpy as np
+
+        return float(np.median(visit.elapsed_ns[rank])) / (visit.batch * visit.definition.divisor) / 1e3
+
+    ranks = range(series.point.ranks)
+    return [reading.median(series, "us", functools.partial(time_us, rank), whole.state) for rank in ranks]
 
 
 def _rate(size_bytes: int, time_us: Measured) -> Measured:
@@ -194,38 +219,21 @@ def _rate(size_bytes: int, time_us: Measured) -> Measured:
     )
 
 
-def _rates(group: _Group, reading: Reading) -> list[tuple[int, Measured]] | str:
-    """(size, average rate) in one state, sizes ascending, with intervals if any has one; or why there is none."""
-    series = [one for one in group.series if one.point.bytes > 0]
-    state = reading.one_state(series)
-    found: list[tuple[int, Measured]] = []
-    for size_bytes in sorted({one.point.bytes for one in series}):
-        of_size = _of_size(group, size_bytes)
-        cells = [cell for _, cell in reading.together(of_size, _TIME, state)]
-        if cells:
-            found.append((size_bytes, _rate(size_bytes, _over(cells, fmean, len(of_size)))))
-    if not found:
-        return reading.reason(series[0]) if series else NOT_PLANNED
-    return list(surest(found))
+def _rates(group: _Group, reading: Reading) -> list[tuple[int, Measured]]:
+    """(size, average rate over its pairs in one state), sizes ascending."""
+    sizes = sorted({one.point.bytes for one in group.series if one.point.bytes > 0})
+    cells = [(size_bytes, _over_pairs(group, size_bytes, fmean, reading)) for size_bytes in sizes]
+    return [(size_bytes, _rate(size_bytes, cell)) for size_bytes, cell in cells if cell.value is not None]
 
 
-def _r_max(group: _Group, reading: Reading) -> tuple[int, Measured] | str:
+def _r_max_and_half(group: _Group, reading: Reading) -> tuple[tuple[int, Measured], tuple[int, Measured]] | str:
+    """The best rate of all sizes, and the smallest size with half of it, each with its size; or why there is none."""
     rates = _rates(group, reading)
-    if isinstance(rates, str):
-        return rates
     if len(rates) < 2:
-        return "only one size has figures in one state of the machine"
-    size, cell = max(rates, key=lambda pair: pair[1].value or 0.0)
-    return size, replace(cell, at_bytes=size)
-
-
-def _half(group: _Group, reading: Reading) -> tuple[int, Measured] | str:
-    best, rates = _r_max(group, reading), _rates(group, reading)
-    if isinstance(best, str) or isinstance(rates, str):
-        return best if isinstance(best, str) else str(rates)
-    assert best[1].value is not None
-    half = best[1].value / 2
-    return next((size, cell) for size, cell in rates if (cell.value or 0.0) >= half)
+        return "only one size was measured" if rates else reading.reason(group.series[0])
+    size, best = max(rates, key=lambda pair: pair[1].value or 0.0)
+    half = next(pair for pair in rates if (pair[1].value or 0.0) >= (best.value or 0.0) / 2)
+    return (size, replace(best, at_bytes=size)), half
 
 
 # ---- the load table ------------------------------------------------------------------------------------------------
@@ -245,7 +253,7 @@ def _load_table(reading: Reading) -> Table:
         for title, cells in _load_cells(spec, known, reading, hertz):
             at = known.at
             place = (str(at["source"]), str(at["destination"]), str(at.get("page", "")))
-            told = (f"{at['latency_cp']}", f"{at['words']}/{at['cp']}", known.printed)
+            told = (f"{at['latency_cp']}", f"{at['words']}/{at['cp']}", known)
             rows.append((*place, *told, title, *cells))
     columns = [Column("source"), Column("destination"), Column("page")]
     columns += [Column(f"published {name}", "published") for name in ("latency, cp", "words/cp", "MB/s")]
@@ -326,11 +334,11 @@ def _gets(
             found.setdefault(f"{series.point.transport}{ranks}", []).append(series)
     rows = []
     for where, members in found.items():
-        measured = surest([(one.point.bytes, cell) for one, cell in reading.together(members, _TIME)])
-        if not measured:
+        chosen, _ = reading.best(members, _RATE)
+        if chosen is None:
             rows.append((f"get on {where}", _no_load(reading.reason(members[0]), known)))
             continue
-        size, cell = max(measured, key=lambda pair: pair[0] / (pair[1].value or 1.0))
+        size, cell = chosen.point.bytes, reading.cell(chosen, _TIME)
         load_ns, *others = _columns(cell, 1, size, known, hertz)
         row = (load_ns if wanted_bytes else _beside(load_ns, None), *others)
         rows.append((f"get of {format_bytes(size)} on {where}", row))

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from hockney.archive import Report
+from hockney.archive import Published
 
 Kind = Literal["key", "published", "measured"]
 
@@ -17,8 +17,7 @@ class Measured:
 
     `published` is the figure that it is set beside, in the same unit. `at_bytes` is the size at which a best figure was
     found. `oversubscribed`: there were more ranks than CPUs, so that it is a scheduling time. `pairs`: for a statistic
-    over pairs of ranks, how many it is over and how many were asked for; `sizes`: the same for a best figure where
-    sizes that were measured have none of that state, or less sure ones. `computed`: it follows from other figures and
+    over pairs of ranks, how many it is over and how many were asked for. `computed`: it follows from other figures and
     has no interval of its own; any other figure without one had too few visits.
     """
 
@@ -32,7 +31,6 @@ class Measured:
     published: float | None = None
     at_bytes: int | None = None
     pairs: tuple[int, int] | None = None
-    sizes: tuple[int, int] | None = None
     computed: bool = False
 
     @property
@@ -58,7 +56,8 @@ class Measured:
         return max(self.high - self.value, self.value - self.low) / self.value
 
 
-Cell = str | Measured
+Cell = str | Published | Measured
+"""Text, a figure of the report, or one of this machine."""
 
 
 @dataclass(frozen=True)
@@ -90,12 +89,3 @@ class Table:
     def measured(self) -> Iterable[Measured]:
         """Every cell of this machine."""
         return (cell for row in self.rows for cell in row if isinstance(cell, Measured))
-
-
-@dataclass(frozen=True)
-class ClassicReport:
-    """All tables of a run of one of the classic suites."""
-
-    run_id: int
-    report: Report
-    tables: tuple[Table, ...]

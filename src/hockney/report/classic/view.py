@@ -1,6 +1,7 @@
-"""What of a table people are shown: rows and columns that hold nothing of this machine become a sentence.
+"""What of a table people are shown: all that was published, and of this machine what there is.
 
-The values stay whole (--json has them): this decides only what would be noise on a page.
+Columns that hold nothing of this machine become a sentence, and so do rows without a published figure. The values stay
+whole (--json has them).
 """
 
 from __future__ import annotations
@@ -9,8 +10,10 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from hockney.archive import Published
 from hockney.report.classic.values import Cell, Column, Measured, Table
 
+NOTHING = "\N{EN DASH}"
 _NAMED_MAX = 6  # of more values the middle ones are left out
 
 
@@ -29,7 +32,7 @@ class View:
 
 
 def view_of(table: Table) -> View:
-    """The table without the rows and columns that are blank throughout for one reason each."""
+    """The table with all that was published, and without what else is blank throughout for one reason each."""
     blanks = {place: _only_reason(row[place] for row in table.rows) for place in range(len(table.columns))}
     kept = [place for place, reason in blanks.items() if reason is None]
     measured = [place for place in kept if table.columns[place].kind == "measured"]
@@ -37,23 +40,39 @@ def view_of(table: Table) -> View:
     for place, reason in blanks.items():
         if reason is not None:
             left_out.setdefault(reason, []).append(table.columns[place])
-    sentences = [_sentence(reason, _titles(columns)) for reason, columns in left_out.items()]
     if left_out and not measured:
-        return View((), (), left_out=tuple(sentences) if len(left_out) > 1 else tuple(map(_sentence, left_out)))
-    empty = {
-        number: reason
-        for number, row in enumerate(table.rows)
-        if (reason := _only_reason(row[place] for place in measured)) is not None
-    }
-    for reason in dict.fromkeys(empty.values()):
-        without = [row for number, row in enumerate(table.rows) if empty.get(number) == reason]
-        sentences.append(_sentence(reason, "" if len(without) == len(table.rows) else _named(table, without)))
-    rows = [row for number, row in enumerate(table.rows) if number not in empty]
+        names = map(_titles, left_out.values()) if len(left_out) > 1 else [""]
+        sentences = [_sentence(reason, text) for reason, text in zip(left_out, names, strict=True)]
+    else:
+        sentences = [_sentence(reason, _titles(columns)) for reason, columns in left_out.items()]
+    reasons = [_only_reason(row[place] for place in measured) if measured else None for row in table.rows]
+    for reason in dict.fromkeys(reasons):
+        without = [row for row, own in zip(table.rows, reasons, strict=True) if own == reason]
+        if reason is not None:
+            sentences.append(_sentence(reason, "" if len(without) == len(table.rows) else _named(table, without)))
+    is_empty = [reason is not None or bool(left_out and not measured) for reason in reasons]
+    rows = [
+        tuple(NOTHING if empty and isinstance(cell, Measured) else cell for cell in row)
+        for row, empty in zip(table.rows, is_empty, strict=True)
+        if not empty or _is_published(table, row)
+    ]
+    if not rows:
+        return View((), (), left_out=tuple(sentences))
     told = [place for place in kept if table.columns[place].kind != "published" or any(row[place] for row in rows)]
     columns, shared = _without_shared([table.columns[place] for place in told])
     shown = tuple(tuple(row[place] for place in told) for row in rows)
     heading = sum(place < table.heading for place in told)
     return View(tuple(columns), shown, shared, tuple(sentences), heading)
+
+
+def _is_published(table: Table, row: Sequence[Cell]) -> bool:
+    pairs = zip(table.columns, row, strict=True)
+    return any(isinstance(cell, Published) or (column.kind == "published" and cell) for column, cell in pairs)
+
+
+def text_of(cell: Cell) -> str:
+    """Text, or a published figure as it was printed."""
+    return cell if isinstance(cell, str) else (cell.printed or "na") if isinstance(cell, Published) else ""
 
 
 def _only_reason(cells: Iterable[Cell]) -> str | None:
@@ -77,7 +96,7 @@ def _named(table: Table, rows: Sequence[tuple[Cell, ...]]) -> str:
     keys = [place for place, column in enumerate(table.columns) if column.kind == "key"]
     own = [place for place in keys if place >= table.heading]
     places = own if any(row[place] for row in rows for place in own) else keys
-    names = dict.fromkeys(tuple(str(row[place]) for place in places) for row in rows)
+    names = dict.fromkeys(tuple(text_of(row[place]) for place in places) for row in rows)
     values = [tuple(dict.fromkeys(one)) for one in zip(*names, strict=True)]
     if math.prod(map(len, values)) != len(names) or any("," in value for one in values for value in one):
         return "; ".join(" ".join(part for part in name if part) for name in names)
