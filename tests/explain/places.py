@@ -3,7 +3,8 @@
 Two to four core complexes of two to six ranks each, at least six ranks in all. Between complexes a message takes 1.5 to
 5 times as long as within one, on every second machine that has three or more longer still between two halves of them.
 Each pair has nine visits, which err by normal noise, and a share of its own, a third of that noise. A slow pair takes
-1.5 to 3 times as long as it should, a slow rank does with everyone.
+1.5 to 3 times as long as it should, a slow rank does with everyone. A slow switch is one of three to six: its ranks take
+1.5 to 3 times as long with each other, with all others, or both.
 """
 
 from __future__ import annotations
@@ -28,6 +29,18 @@ class Machine:
 
     times_ns: dict[Pair, float]
     levels: dict[Pair, int]
+
+    @property
+    def places(self) -> list[set[int]]:
+        """The ranks of each complex."""
+        found: list[set[int]] = []
+        for rank in range(1 + max(b for _, b in self.levels)):
+            own = next((place for place in found if self.levels[min(place), rank] == 0), None)
+            if own is None:
+                found.append({rank})
+            else:
+                own.add(rank)
+        return found
 
     @property
     def classes(self) -> set[frozenset[Pair]]:
@@ -116,7 +129,30 @@ def with_slow_rank(noise: float, machines: int, seed: int = 3) -> Score:
     return score
 
 
-KINDS = {"unchanged": unchanged, "one slow pair": with_slow_pair, "one slow rank": with_slow_rank}
+def with_slow_switch(noise: float, machines: int, seed: int = 4) -> Score:
+    """Named is the switch, with all of its ranks and no other; accused are pairs and ranks without a rank of it."""
+    rng = np.random.default_rng(seed)
+    score = Score()
+    while score.machines < machines:
+        made = machine(rng)
+        if len(made.places) < 3:
+            continue
+        switch = made.places[int(rng.integers(len(made.places)))]
+        ends = ((2,), (1,), (1, 2))[int(rng.integers(3))]  # of a slow pair, on the switch
+        slow = {pair for pair in made.times_ns if len(switch.intersection(pair)) in ends}
+        _, outliers = seen(made.slowed(slow, rng.uniform(1.5, 3)), noise, rng)
+        score.machines += 1
+        score.named += any(set(one.ranks) == switch for one in outliers)
+        score.accused += any(not switch.intersection(one.ranks) for one in outliers)
+    return score
+
+
+KINDS = {
+    "unchanged": unchanged,
+    "one slow pair": with_slow_pair,
+    "one slow rank": with_slow_rank,
+    "one slow switch": with_slow_switch,
+}
 
 
 def main() -> None:
@@ -130,6 +166,8 @@ def main() -> None:
             shares = [f"{100 * part / one.machines:.1f} %" for part in parts]
             if kind == "unchanged":
                 shares[-1] = "-"
+            if kind == "one slow switch":
+                shares[0] = "-"
             print(f"| {kind} | {100 * noise:.0f} % | {' | '.join(shares)} |")
 
 

@@ -128,37 +128,6 @@ def floor(made: Made, least: float) -> Reading:
     return reading(curve, floors={curve.place: made.seen(made.line(curve.marks[0].bytes) / (10 * least))})
 
 
-def slow_rank(made: Made, least: float) -> Reading:
-    """One of four ranks takes longer in an all-to-all; in a visit of fifteen samples any may be held up."""
-    slower = np.ones(4)
-    slower[made.rng.integers(4)] = 1 + 0.1 * least
-    visits = []
-    for size in SIZES[:4]:
-        for _ in range(10):
-            of_rank = slower * made.late(4) * (1 + made.noise * made.rng.standard_normal(4))
-            samples = 100 * made.line(size) * np.outer(of_rank, 1 + made.noise * made.rng.standard_normal(15))
-            visits.append((_visit(size, np.maximum(samples, 1).astype(np.int64)), State("near", 30.0)))
-    return reading(samples=lambda most, patterns=(): visits)
-
-
-def _visit(size: int, elapsed_ns: NDArray[np.int64]) -> Visit:
-    return Visit(
-        point=Point("mpi@x", "alltoall", 4, size),
-        launch_id=1,
-        round=0,
-        started_unix_s=0.0,
-        batch=100,
-        definition=Definition("slowest", 1, size, 1),
-        elapsed_ns=elapsed_ns,
-        cpu_user_ns=(0,) * 4,
-        cpu_system_ns=(0,) * 4,
-        wall_ns=(1,) * 4,
-        floor_ns=(30.0, 30.0),
-        verified=True,
-        places=make_launch().places,
-    )
-
-
 # ---- how often it is told --------------------------------------------------------------------------------------------
 
 
@@ -202,7 +171,6 @@ CASES = (
     Case("latency independent of size", flat, _told("latency independent of size"), 0.01),
     Case("two rows of a grid identical", identical, _told("two rows of a grid identical"), 0.03),
     Case("30 times the floor", floor, _told("figures far above the floor")),
-    Case("a rank slower by 30 %", slow_rank, _told("a slow rank")),
 )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Time slices and slow ranks, on samples of known truth."""
+"""Time slices, and libraries that yield."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.builders import make_point, make_visit
 from tests.explain.readings import curve, found, lacking, reading
 
 from hockney.explain.curve import Reading
 from hockney.explain.periods import locked_values
 from hockney.model import Warning_
-from hockney.stats import State
 
-LOCKED, SLOW = "values locked to a period", "a slow rank"
+LOCKED = "values locked to a period"
 
 
 def figures(times_us: Sequence[float]) -> Reading:
@@ -49,39 +47,6 @@ def test_the_same_figure_at_all_sizes_is_a_time_slice_where_ranks_share_a_cpu() 
 
 def test_figures_that_are_not_known_well_enough_tell_nothing() -> None:
     assert "each known better" in lacking(LOCKED, reading(curve(lambda size: 1e6 + size, precision=0.05)))
-
-
-def visits(
-    samples: Sequence[np.ndarray[tuple[int, ...], np.dtype[np.int64]]], pattern: str = "pingpong", batch: int = 8
-) -> Reading:
-    made = [
-        (make_visit(make_point(pattern=pattern, ranks=len(one)), one, batch=batch), State("near", 30.0))
-        for one in samples
-    ]
-    return reading(curve(), samples=lambda most, patterns=(): made[:most])
-
-
-def test_a_rank_that_is_slower_than_the_others() -> None:
-    random = np.random.default_rng(3)
-
-    def samples(factor: float) -> list[np.ndarray[tuple[int, ...], np.dtype[np.int64]]]:
-        made = [random.integers(990, 1010, (4, 50)) for _ in range(10)]
-        for one in made:
-            one[2] = one[2] * factor
-        return made
-
-    (slow,) = found(SLOW, visits(samples(1.3), "alltoall"))
-    assert "rank 2" in slow.sentence
-    assert found(SLOW, visits(samples(1.0), "alltoall")) == []
-    assert "several ranks" in lacking(SLOW, visits(samples(1.3), "outfarm"))  # whose ranks do different things
-
-
-def test_who_starts_first_waits_longer_and_is_not_slow_for_that() -> None:
-    """One repetition a sample: 8 us on one side, 25 us on the other, as sockets have it; in 25 ms it counts."""
-    short = [np.array([[8_000] * 20, [25_000] * 20]) for _ in range(10)]
-    assert "eight repetitions" in lacking(SLOW, visits(short, "barrier", batch=1))
-    (slow,) = found(SLOW, visits([1000 * one for one in short], "alltoall", batch=1))
-    assert "rank 1" in slow.sentence
 
 
 def test_a_library_that_yields_is_what_the_run_was_warned_of() -> None:

@@ -69,7 +69,7 @@ DETECTORS: dict[str, Callable[[Reading], Found]] = {
     "the share of the own block": grid.own_block,
     "values locked to a period": periods.locked_values,
     "outliers and their period": outliers.outliers,
-    "a slow rank": ranks.slow_ranks,
+    "a slow rank or pair": ranks.slow_links,
     "pairs that stand out": ranks.slow_pairs,
     "a library that yields": ranks.yields,
     "figures far above the floor": ranks.above_floor,

@@ -3,15 +3,19 @@
 Where a machine is built of places (core complexes, packages, switches), ranks are near within a place and farther off
 between places. So times lie on levels, with gaps between them, and faster pairs link the ranks of a place with each
 other. A slow pair, or a slow rank, has times on a level of its own too; what it lacks is the place: its ranks are
-linked by faster pairs all the same, or it is linked with no other rank.
+linked by faster pairs all the same, or it is linked with no other rank. A slow place (a switch, or a group of ranks)
+has a level of its own with all its pairs within, all those out of it, or both.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Literal
 
 Pair = tuple[int, int]
+Reach = Literal["each other", "all others", "each other and all others"]
 
 _APART = 1.25  # from one level to the next: neighbours in a sorted list that differ by more
 _FEW, _FEW_PART = 3, 0.1  # pairs within a place, or this part of them: so few slow ones make no other place
@@ -33,6 +37,41 @@ def clusters(times_ns: Mapping[Pair, float], nearer: Collection[Pair]) -> list[l
         linked.update(slow)
         groups[-1] += [*new, *slow]
     return groups
+
+
+def slow_place(groups: Sequence[list[Pair]], nearer: Collection[Pair]) -> tuple[tuple[int, ...], Reach] | None:
+    """The ranks of a slow place and with whom they are slow, if the last group is just that; `groups` as of `clusters`.
+
+    Ranks that `nearer` pairs link, a host for example, are one node. Two nodes or places alone are no slow one: nobody
+    can say which one is odd.
+    """
+    node = _places(nearer)
+    node.update((rank, rank) for group in groups for pair in group for rank in pair if rank not in node)
+    nodes = set(node.values())
+    *levels, level = ({(min(node[a], node[b]), max(node[a], node[b])) for a, b in group} for group in groups)
+    faster = set[Pair]().union(*levels)
+    if not faster or level & faster:
+        return None
+    every = set(itertools.combinations(sorted(nodes), 2))
+    linked, place = _places(faster), _places(set[Pair]().union(*levels[:-1]))
+    fresh = frozenset(nodes - linked.keys())
+
+    def ranks_of(some: Collection[int]) -> tuple[int, ...]:
+        return tuple(sorted(rank for rank, at in node.items() if at in some))
+
+    if level == {pair for pair in every if fresh.issuperset(pair)}:
+        return ranks_of(fresh), "each other"
+    touching = {pair for pair in every if fresh & set(pair)}
+    if level == touching and len(level) < len(faster) and len(ranks_of(fresh)) > 1:
+        return ranks_of(fresh), "each other and all others"
+    places = {frozenset(at for at in nodes if place.get(at, at) == one) for one in {place.get(at, at) for at in nodes}}
+    several = {own for own in places if len(ranks_of(own)) > 1}
+    for own in several:
+        rest = nodes - own
+        is_linked = len({linked.get(at, at) for at in rest}) == 1 and sum(one <= rest for one in several) > 2
+        if is_linked and level == {pair for pair in every if len(own.intersection(pair)) == 1}:
+            return ranks_of(own), "all others"
+    return None
 
 
 def _levels(times_ns: Mapping[Pair, float]) -> Iterator[list[Pair]]:

@@ -18,7 +18,7 @@ from hockney.archive import Published
 from hockney.errors import HockneyError
 from hockney.explain.finding import Evidence, Finding, of_all
 from hockney.explain.loggp import Fitted, loggp_of
-from hockney.explain.pairs import PAIR_PATTERNS, PairMatrix, classes_of, pair_matrices, pair_of
+from hockney.explain.pairs import PAIR_PATTERNS, ClassOf, PairMatrix, classes_of, pair_matrices, pair_of
 from hockney.explain.thresholds import unreadable
 from hockney.fit import Estimate
 from hockney.library import Run, Series
@@ -117,6 +117,10 @@ class Samples(Protocol):
     def __call__(self, most: int, patterns: Sequence[str] = ()) -> Sequence[tuple[Visit, State]]: ...
 
 
+def _one_class(pair: tuple[int, int], launch_id: int) -> str:
+    return ""
+
+
 def _no_samples(most: int, patterns: Sequence[str] = ()) -> Sequence[tuple[Visit, State]]:
     return ()
 
@@ -128,7 +132,7 @@ class Reading:
     `by_class` are the curves between two ranks by what these share and by state, of every state; `curves` know one.
     `floors` are the floors beside the latency of each place, `launchers` what started the jobs of each transport.
     `samples(most, patterns)` brings back about so many visits with their samples, of these patterns or of all, evenly
-    chosen from each transport. `published` are the archive's figures as they were printed. `matrices` are the times
+    chosen from each transport. `class_of` tells what a pair of ranks shares in a launch. `published` are the archive's figures as they were printed. `matrices` are the times
     between all pairs of ranks, `loggp` what prtt gives for each of its places and states. `grains` are what sizes of a
     pattern are multiples of, where not 1. `refined_s` is the time of a run that looked for the exact place of each
     jump; `precise` are curves of which all points got as precise as was asked for before its time was up. `notes` are
@@ -146,6 +150,7 @@ class Reading:
     warnings: tuple[Warning_, ...] = ()
     published: tuple[Published, ...] = ()
     samples: Samples = _no_samples
+    class_of: ClassOf = _one_class
     matrices: tuple[PairMatrix, ...] = ()
     loggp: tuple[Fitted, ...] = ()
     grains: Mapping[str, int] = field(default_factory=dict)
@@ -246,6 +251,7 @@ def read_run(run: Run) -> Reading:
         samples=functools.partial(
             _samples, [(series, visits) for series, visits in summarized if _place(series) not in crowded]
         ),
+        class_of=classes_of(run),
         matrices=tuple(pair_matrices(run)),
         loggp=tuple(loggp_of(run)),
     )

@@ -22,7 +22,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from hockney.explain.clusters import Pair, clusters
+from hockney.explain.clusters import Pair, Reach, clusters, slow_place
 from hockney.explain.finding import of_all
 from hockney.fit import Estimate
 from hockney.library import Run, Series
@@ -62,7 +62,11 @@ class PairClass:
 
 @dataclass(frozen=True)
 class Outlier:
-    """A pair (or, with one rank, all pairs of it) that is slower than its class."""
+    """A pair (with one rank, all pairs of it) that is slower than its class.
+
+    With `reach`: several ranks, all of whose pairs with these are slower than the class of the others. A switch or a
+    group is slow, no single one of them.
+    """
 
     ranks: tuple[int, ...]
     time: Estimate
@@ -70,6 +74,7 @@ class Outlier:
     class_ns: float
     of_pairs: int  # how many pairs of its class were looked at; with one rank, how many of its pairs are slow
     may_be_farther: bool = False  # no topology tells these ranks from such as lie farther off
+    reach: Reach | None = None
 
     @property
     def factor(self) -> float:
@@ -121,13 +126,13 @@ def outlier_text(outlier: Outlier, hosts: Sequence[str]) -> str:
     """`ranks 1 and 3 take 1.30 us, 1.30 times the 1.00 us of their class (one host)`."""
     names = _names(outlier.ranks, hosts)
     who = (
-        f"ranks {' and '.join(names)} take"
+        f"ranks {' and '.join(names)} {f'with {outlier.reach} ' if outlier.reach else ''}take"
         if len(names) > 1
         else f"rank {names[0]} with {outlier.of_pairs} others takes"
     )
     return (
         f"{who} {format_ns(outlier.time.value)}, {outlier.factor:.2f} times the {format_ns(outlier.class_ns)} of "
-        f"{'their' if len(names) > 1 else 'its'} class ({outlier.class_name})"
+        f"{'the' if outlier.reach else 'their' if len(names) > 1 else 'its'} class ({outlier.class_name})"
         + (", or lies farther off than they, which no topology tells here" if outlier.may_be_farther else "")
     )
 
@@ -323,26 +328,36 @@ def told_apart(
     times: Mapping[Pair, Interval], shares: Mapping[Pair, Share]
 ) -> tuple[tuple[PairClass, ...], tuple[Outlier, ...], tuple[Undecided, ...]]:
     """The classes of pairs, the lower rank of each first; who stands out from them; and of whom that is undecided."""
-    classes = _classes(times, shares)
-    return classes, tuple(_outliers(times, classes)), tuple(_undecided(times, classes))
+    classes, places = _classes(times, shares)
+    return classes, (*places, *_outliers(times, classes)), tuple(_undecided(times, classes))
 
 
-def _classes(times: Mapping[Pair, Interval], shares: Mapping[Pair, Share]) -> tuple[PairClass, ...]:
+def _classes(
+    times: Mapping[Pair, Interval], shares: Mapping[Pair, Share]
+) -> tuple[tuple[PairClass, ...], tuple[Outlier, ...]]:
+    """All classes, and the slow places that have one to themselves."""
     members: dict[str, list[Pair]] = {}
     for pair in times:
         members.setdefault(shares[pair].name, []).append(pair)
     classes: list[PairClass] = []
+    places: list[Outlier] = []
     nearer: list[Pair] = []
     for name in sorted(members, key=PAIR_CLASSES.index):
         pairs = members[name]
         by_times = not all(shares[pair].is_told for pair in pairs)
-        groups = clusters({pair: times[pair].value for pair in pairs}, nearer) if by_times else [pairs]
+        groups = clusters({pair: times[pair].value for pair in pairs}, nearer)
         for number, group in enumerate(groups, start=1):
-            classes.append(
-                _class(name if len(groups) == 1 else f"{name}, group {number}", group, times, by_times=by_times)
-            )
+            own_name = name if len(groups) == 1 else f"{name}, group {number}"
+            classes.append(_class(own_name, group, times, by_times=by_times))
+            slow = slow_place(groups[:number], nearer)
+            known = [_estimate(times[pair]) for pair in group if times[pair].low is not None]
+            if slow is not None and known:
+                faster = classes[-2]
+                time = of_all(known)
+                if time.low > _SLOW * faster.median_ns:
+                    places.append(Outlier(slow[0], time, faster.name, faster.median_ns, len(group), by_times, slow[1]))
         nearer += pairs
-    return tuple(classes)
+    return tuple(classes), tuple(places)
 
 
 def pair_of(point: Point) -> Pair:

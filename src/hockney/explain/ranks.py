@@ -1,21 +1,25 @@
-"""What ranks and libraries do: one that is slower than the others, one that yields, one far above the floor."""
+"""What ranks and libraries do: a link or a rank that is slower than the others, one that yields, one far above the floor."""
 
 from __future__ import annotations
 
 import statistics
+from collections.abc import Mapping
 
 from hockney.carriers import another_way
-from hockney.explain.curve import Reading, finding_about
-from hockney.explain.finding import Evidence, Finding, Found, Lacking, ratio, ratio_text
+from hockney.explain.clusters import Pair
+from hockney.explain.curve import Options, Place, Reading, finding_about
+from hockney.explain.finding import Evidence, Finding, Found, Lacking, of_all, ratio, ratio_text
 from hockney.explain.pairs import Outlier, outlier_text, why_no_matrix
 from hockney.explain.shape import no_curve
 from hockney.fit import Estimate
+from hockney.model import Point
 from hockney.stats import median
 from hockney.units import counted, format_bytes, format_ns
 
-# Patterns in which all ranks do the same, or all of the first half (of an even number).
-_ALL = ("alltoall", "ring", "putring", "barrier")
-_FIRST_HALF = ("pairs", "bisection")
+# Patterns in which a rank times its own link with one other rank, whatever the rest do. In alltoall, ring and barrier
+# all ranks wait for the slowest one, so their times are alike and name nobody.
+_OF_HALVES = ("pairs", "bisection")  # rank r of the first half with rank r of the second
+_OF_RING = "putring"  # each rank to the one `distance` further on
 _SLOW = 1.10
 _VISITS_MAX = 1500
 # Of fewer repetitions in a short sample, who happens to start first waits longer, whatever his pace: sockets on which a
@@ -30,46 +34,73 @@ _USUAL = {"threads": 3.0, "shm": 3.0, "mpi": 10.0, "shmem": 10.0}
 _YIELDS = " It yields the CPU while it waits, so this is the time of system calls."
 
 
-def slow_ranks(reading: Reading) -> Found:
-    """A rank that is slower than the others in a pattern in which all do the same."""
+def slow_links(reading: Reading) -> Found:
+    """Links of two ranks, among those timed side by side, that are slower than others of ranks that share as much."""
     import numpy as np
 
-    ratios: dict[tuple[str, int, int], list[float]] = {}
-    for visit, _ in reading.samples(_VISITS_MAX, (*_ALL, *_FIRST_HALF)):
-        equal = visit.elapsed_ns.shape[0] // (2 if visit.point.pattern in _FIRST_HALF else 1)
-        if visit.point.pattern not in (*_ALL, *_FIRST_HALF) or equal < 2:
-            continue
-        by_rank: list[float] = np.median(visit.elapsed_ns[:equal], axis=1).tolist()
+    ratios: dict[tuple[Place, str, Options], dict[Pair, list[float]]] = {}
+    for visit, _ in reading.samples(_VISITS_MAX, (*_OF_HALVES, _OF_RING)):
+        links = _links(visit.point)
+        by_rank: list[float] = np.median(visit.elapsed_ns, axis=1).tolist()
         if visit.batch < _BATCH_MIN and max(by_rank) < _SAMPLE_MIN_NS:
             continue
-        for rank, own_ns in enumerate(by_rank):
-            others_ns = statistics.median(by_rank[:rank] + by_rank[rank + 1 :])
-            key = (visit.point.transport, visit.point.ranks, rank)
-            ratios.setdefault(key, []).append(own_ns / others_ns if others_ns > 0 else 1.0)
+        classes = {link: reading.class_of((min(link), max(link)), visit.launch_id) for link in links}
+        for link in links:
+            others_ns = [by_rank[one[0]] for one in links if one != link and classes[one] == classes[link]]
+            if others_ns and (middle_ns := statistics.median(others_ns)) > 0:
+                key = (visit.point.transport, visit.point.ranks), visit.point.pattern, visit.point.options
+                ratios.setdefault(key, {}).setdefault(link, []).append(by_rank[link[0]] / middle_ns)
     if not ratios:
         return Lacking(
-            "needs a pattern in which several ranks do the same (alltoall, ring, pairs of four ranks), in samples of "
-            "eight repetitions or of a millisecond"
+            "needs a pattern in which each rank times a link of its own (putring; pairs, bisection of four ranks), in "
+            "samples of eight repetitions or of a millisecond"
         )
     found = []
-    for (transport, ranks, rank), own in ratios.items():
-        over = median(own)
-        if over.low is not None and over.high is not None and over.low > _SLOW:
-            estimate = Estimate(over.value, over.low, over.high)
+    for (place, pattern, options), of_links in ratios.items():
+        slow = {
+            link: Estimate(over.value, over.low, over.high)
+            for link, over in ((link, median(own)) for link, own in of_links.items())
+            if over.low is not None and over.high is not None and over.low > _SLOW
+        }
+        if slow:
             found.append(
-                Finding(
-                    kind="a slow rank",
-                    transport=transport,
-                    sentence=(
-                        f"Of {ranks} ranks that do the same, rank {rank} takes {ratio_text(estimate)} times as long as "
-                        f"the others, over {counted(len(own), 'visit')}."
-                    ),
-                    effect=over.value - 1,
-                    evidence=(Evidence("over the others", estimate, ""),),
-                    remedy="`hockney doctor` says what shares its CPU.",
-                )
+                _slow_links(place, " ".join([pattern, *(f"{n}={v}" for n, v in options)]), slow, len(of_links))
             )
     return found
+
+
+def _slow_links(place: Place, name: str, slow: Mapping[Pair, Estimate], links: int) -> Finding:
+    """One finding for all: several slow links may be one slow rank, cable or switch."""
+    transport, ranks = place
+    over = of_all(list(slow.values()))
+    named = [f"{a} and {b}" for a, b in slow][:_NAMED_MAX]
+    more = f" and {len(slow) - _NAMED_MAX} more links" if len(slow) > _NAMED_MAX else ""
+    common = set.intersection(*(set(link) for link in slow)) if len(slow) > 1 else set()
+    return Finding(
+        kind="a slow rank or pair",
+        transport=transport,
+        pattern=name,
+        ranks=ranks,
+        sentence=(
+            f"Of {links} links timed side by side, {counted(len(slow), 'link')} (ranks {', '.join(named)}{more}) "
+            f"{'takes' if len(slow) == 1 else 'take'} {ratio_text(over)} times as long as the others."
+            + "".join(f" Rank {rank} is in each of them." for rank in sorted(common))
+        ),
+        effect=over.value - 1,
+        evidence=tuple(Evidence(f"ranks {a}, {b}", estimate, "") for (a, b), estimate in slow.items()),
+        remedy="`hockney run allpairs` shows whether a rank, a link or a switch is slow; `hockney doctor`, what shares "
+        "a CPU.",
+    )
+
+
+def _links(point: Point) -> list[Pair]:
+    """Each rank that times a link of its own, with the rank at the other end."""
+    if point.pattern in _OF_HALVES:
+        return [(rank, rank + point.ranks // 2) for rank in range(point.ranks // 2)]
+    if point.pattern == _OF_RING:
+        distance = int(dict(point.options).get("distance", "1"))
+        return [(rank, (rank + distance) % point.ranks) for rank in range(point.ranks)]
+    return []
 
 
 def slow_pairs(reading: Reading) -> Found:
