@@ -3,8 +3,8 @@
 Two to four core complexes of two to six ranks each, at least six ranks in all. Between complexes a message takes 1.5 to
 5 times as long as within one, on every second machine that has three or more longer still between two halves of them.
 Each pair has nine visits, which err by normal noise, and a share of its own, a third of that noise. A slow pair takes
-1.5 to 3 times as long as it should, a slow rank does with everyone. A slow switch is one of three to six: its ranks take
-1.5 to 3 times as long with each other, with all others, or both.
+1.5 to 3 times as long as it should, a slow rank does with everyone. A slow switch is one of three or four: its ranks
+take 1.5 to 3 times as long with each other, with all others, or both.
 """
 
 from __future__ import annotations

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from tests.builders import make_launch
 from tests.explain.readings import SIZES, reading
 
 from hockney.explain import DETECTORS
@@ -21,8 +20,7 @@ from hockney.explain.curve import Curve, Mark, Reading
 from hockney.explain.finding import Lacking
 from hockney.explain.layers import layers_of
 from hockney.fit import Estimate
-from hockney.model import Definition, Point, Visit
-from hockney.stats import State, median
+from hockney.stats import median
 
 NOISES = (0.01, 0.03, 0.1)
 _VISITS = (10, 40)  # of a figure: the sampler makes ten at least in the state that it sees most

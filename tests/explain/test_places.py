@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.explain.places import NOISES, unchanged, with_slow_pair, with_slow_rank
+from tests.explain.places import NOISES, unchanged, with_slow_pair, with_slow_rank, with_slow_switch
 from tests.explain.test_pairs import idle, matrices
 
 from hockney.explain.clusters import clusters
@@ -115,3 +115,33 @@ def test_a_slow_rank_is_named_and_no_other(noise: float) -> None:
     score = with_slow_rank(noise, MACHINES)
     assert score.named >= 0.97 * MACHINES
     assert score.accused <= 0.03 * MACHINES
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_a_slow_switch_is_named_as_one_and_its_neighbours_are_not(noise: float) -> None:
+    """Where its times are those of other places, or of a farther one of three, nothing can tell it."""
+    score = with_slow_switch(noise, MACHINES)
+    assert score.named >= 0.4 * MACHINES
+    assert score.accused <= 0.015 * MACHINES
+
+
+def test_a_slow_host_is_named(tmp_path: Path) -> None:
+    hosts = tuple(host for host in "abcdef" for _ in range(2))
+    near = {(a, b): 100.0 for a, b in itertools.combinations(range(12), 2) if hosts[a] == hosts[b]}
+    slow = {(a, b): 1500.0 for a, b in itertools.combinations(range(12), 2) if b in (8, 9) or a in (8, 9)}
+    (matrix,) = matrices(tmp_path, idle(12, {**slow, **near}, 1000.0), hosts=hosts)
+    assert [(one.ranks, one.reach) for one in matrix.outliers] == [((8, 9), "all others")]
+    assert "ranks 8 (e) and 9 (e) with all others take 1.50 us" in outlier_text(matrix.outliers[0], matrix.hosts)
+
+
+def test_a_slow_cache_of_a_known_topology_is_named_without_doubt(tmp_path: Path) -> None:
+    slow = dict.fromkeys(itertools.combinations(range(6), 2), 200.0)
+    (matrix,) = matrices(
+        tmp_path,
+        idle(8, {**slow, (6, 7): 100.0}, 300.0),
+        facts={"hostname": "here", "topology": TOPOLOGY.as_json()},
+        pinned=True,
+    )
+    assert [(one.ranks, one.reach, one.may_be_farther) for one in matrix.outliers] == [
+        ((0, 1, 2, 3, 4, 5), "each other", False)
+    ]

@@ -10,6 +10,7 @@
  *                                  trip: a ping-pong then takes 1.25 times as long
  *   HOCKNEY_FAULT="busy 20000 40000"  every rank works for 20 us in each send, before the message leaves, and for 40 us
  *                                  in each receive, behind the message
+ *   HOCKNEY_FAULT="lag 1 2000000"  every rank sleeps for 2 ms before each message and each put of its own, rank 1 for 6
  *   HOCKNEY_FAULT="count 0 0"      every delay is written to standard error
  *   HOCKNEY_FAULT="list 0 0"       rank 0 writes every message and every put of its own to standard error
  *   HOCKNEY_FAULT="lose 1 64"      rank 1 finds zeros in each received message of 64 bytes; the transport lossy, which
@@ -22,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <unistd.h>
 
@@ -87,9 +89,17 @@ static void list(const fault_ctx_t *ctx, const char *verb, int peer, size_t len_
     }
 }
 
+static void lag(const fault_ctx_t *ctx)
+{
+    for (int naps = ctx->base.rank == ctx->rank ? 3 : 1; naps > 0 && strcmp(ctx->what, "lag") == 0; naps--) {
+        (void)nanosleep(&(struct timespec){.tv_nsec = ctx->number}, NULL);
+    }
+}
+
 static hk_status_t fault_send(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes)
 {
     list(mine(ctx), "sends", peer, len_bytes);
+    lag(mine(ctx));
     if (strcmp(mine(ctx)->what, "busy") == 0) {
         hk_real_compute(ctx, (uint64_t)mine(ctx)->rank); /* the first of its two numbers */
     }
@@ -178,6 +188,7 @@ static hk_status_t fault_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_byt
 static hk_status_t fault_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, hk_req_t *req)
 {
     list(mine(ctx), "sends", peer, len_bytes);
+    lag(mine(ctx));
     return hk_transport_shm.isend(mine(ctx)->shm, peer, buf, len_bytes, req);
 }
 
@@ -203,6 +214,7 @@ static hk_status_t fault_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
 static hk_status_t fault_put(hk_ctx_t *ctx, int peer, void *remote, const void *local, size_t len_bytes)
 {
     list(mine(ctx), "puts", peer, len_bytes);
+    lag(mine(ctx));
     return hk_transport_shm.put(mine(ctx)->shm, peer, remote, local, len_bytes);
 }
 

@@ -49,8 +49,8 @@ def job(mpi: Mpi | None = None, transport: str = "shm", ranks: int = 2, recipe: 
     return launch(Job(executable, "mpi" if mpi else transport, ranks, CPUS, oversubscribed=crowded), mpi)
 
 
-def faulty(wish: str) -> Launch:
-    plain = job(transport="fault", recipe=FAULTY)
+def faulty(wish: str, ranks: int = 2) -> Launch:
+    plain = job(transport="fault", ranks=ranks, recipe=FAULTY)
     return Launch(plain.launcher, plain.argv, {"HOCKNEY_FAULT": wish})
 
 

@@ -63,7 +63,7 @@ def slow_place(groups: Sequence[list[Pair]], nearer: Collection[Pair]) -> tuple[
         return ranks_of(fresh), "each other"
     touching = {pair for pair in every if fresh & set(pair)}
     if level == touching and len(level) < len(faster) and len(ranks_of(fresh)) > 1:
-        return ranks_of(fresh), "each other and all others"
+        return ranks_of(fresh), "each other and all others" if len(fresh) > 1 else "all others"
     places = {frozenset(at for at in nodes if place.get(at, at) == one) for one in {place.get(at, at) for at in nodes}}
     several = {own for own in places if len(ranks_of(own)) > 1}
     for own in several:

@@ -131,12 +131,12 @@ class Reading:
 
     `by_class` are the curves between two ranks by what these share and by state, of every state; `curves` know one.
     `floors` are the floors beside the latency of each place, `launchers` what started the jobs of each transport.
-    `samples(most, patterns)` brings back about so many visits with their samples, of these patterns or of all, evenly
-    chosen from each transport. `class_of` tells what a pair of ranks shares in a launch. `published` are the archive's figures as they were printed. `matrices` are the times
-    between all pairs of ranks, `loggp` what prtt gives for each of its places and states. `grains` are what sizes of a
-    pattern are multiples of, where not 1. `refined_s` is the time of a run that looked for the exact place of each
-    jump; `precise` are curves of which all points got as precise as was asked for before its time was up. `notes` are
-    sentences on what could not be used.
+    `samples(most, patterns)` brings back about so many visits with their samples, of these patterns or of all,
+    evenly chosen from each transport. `class_of` tells what a pair of ranks shares in a launch. `published` are the
+    archive's figures as they were printed. `matrices` are the times between all pairs of ranks, `loggp` what prtt
+    gives for each of its places and states. `grains` are what sizes of a pattern are multiples of, where not 1.
+    `refined_s` is the time of a run that looked for the exact place of each jump; `precise` are curves of which all
+    points got as precise as was asked for before its time was up. `notes` are sentences on what could not be used.
     """
 
     subject: str

@@ -1,4 +1,4 @@
-"""What ranks and libraries do: a link or a rank that is slower than the others, one that yields, one far above the floor."""
+"""What ranks and libraries do: slow links and ranks, a library that yields, one far above the floor."""
 
 from __future__ import annotations
 
