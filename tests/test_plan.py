@@ -102,6 +102,13 @@ def test_of_a_series_own_transports_those_asked_for_stay() -> None:
         make_plan(own, Wishes(transports=("datagram",)), CATALOGUE, cpus=4)
 
 
+def test_of_a_series_own_transports_the_variants_of_those_asked_for_stay() -> None:
+    """So that Com-1.1 has the synchronous send next to the plain one: `run atlas -t shm`."""
+    own = suite(pattern="pingpong", transports=["tcp:spin", "mpi:sync"])
+    plan = make_plan(own, Wishes(transports=("tcp",)), CATALOGUE, cpus=4)
+    assert {point.transport for point in plan.points} == {"tcp:spin"}
+
+
 def test_a_grid() -> None:
     plan = make_plan(suite(pattern="pingpong", ranks=[2, 4], bytes="8:16"), Wishes(), CATALOGUE, cpus=4)
     assert points(plan) == {("shm", "pingpong", ranks, size) for ranks in (2, 4) for size in (8, 16)}

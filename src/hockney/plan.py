@@ -366,7 +366,7 @@ def _note(wrong: list[tuple[str, str]], place: str, look: Callable[..., Found], 
 
 
 def _transports(suite: Suite, series: Series, wishes: Wishes, catalogue: Catalogue) -> list[TransportInfo]:
-    """A suite's transports give way to those asked for; of a series' own those stay that are, and null.
+    """A suite's transports give way to those asked for; of a series' own those stay that are, their variants, and null.
 
     Those missing here are left out of a suite's list (the catalogue says why), but not of the user's.
     """
@@ -375,7 +375,8 @@ def _transports(suite: Suite, series: Series, wishes: Wishes, catalogue: Catalog
         return wished
     words: Sequence[str] = series.transports or suite.transports
     own = catalogue.select([word for word in words if catalogue.lack(word) is None])
-    return [info for info in own if info in wished or info.name == "null"] if wished else own
+    names = {"null", *(info.name for info in wished)}
+    return [info for info in own if info.name in names or info.name.partition(":")[0] in names] if wished else own
 
 
 def _options(pattern: PatternInfo, series: Series, wishes: Wishes) -> dict[str, str]:

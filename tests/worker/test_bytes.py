@@ -125,6 +125,7 @@ def test_a_loop_without_end_ends_with_its_peer(transport: str, way: str) -> None
 
 
 def test_the_suite_has_the_notes_four_cells_in_both_directions() -> None:
-    cells = [series.options for series in load_suite("ancor").series if not series.transports]
+    plain = [series for series in load_suite("ancor").series if len(series.options) == 3]  # nobody computes
+    cells = [series.options for series in plain]
     assert {(c["write"], c["read"], c["source"]) for c in cells} == set(itertools.product(WAYS, WAYS, ("0", "1")))
-    assert {(series.bytes[0], series.bytes[-1]) for series in load_suite("ancor").series[1:]} == {(1, 65_500)}
+    assert {(series.bytes[0], series.bytes[-1]) for series in plain} == {(1, 65_500)}

@@ -40,7 +40,7 @@ _MAKERS: Mapping[str, Callable[[Reading], list[Table]]] = {
     "scabench": _scabench,
     "t3d": _t3d,
     "ancor": lambda reading: [*_grids(reading, "ancor"), *ancor.tables(reading)],
-    "paragon": paragon.tables,
+    "paragon": lambda reading: [*paragon.tables(reading), *_grids(reading, "paragon")],
 }
 
 

@@ -36,7 +36,7 @@ def _streams(spec: Mapping[str, str], reading: Reading) -> list[_Stream]:
     groups: dict[tuple[str, int], list[Series]] = {}
     for series in reading.series("stream"):
         options = reading.options(series.point)
-        if (options["write"], options["read"]) == (spec["write"], spec["read"]):
+        if (options["write"], options["read"], options["compute_us"]) == (spec["write"], spec["read"], "0"):
             told = options_text(pair for pair in series.point.options if pair[0] not in _OWN_OPTIONS)
             groups.setdefault((f"{series.point.transport} {told}".strip(), int(options["source"])), []).append(series)
     return [

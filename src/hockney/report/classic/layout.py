@@ -353,8 +353,9 @@ def _quotient(series: Series | None, total: str, count: str, beside: Measured, r
         return blank("us", beside.reason or NOT_PLANNED)
 
     def quotient_us(visit: Visit) -> float | None:
-        counted = sum(visit.counters.get(count, ()))
-        return sum(visit.counters[total]) / counted / 1e3 if counted and total in visit.counters else None
+        if total not in visit.counters:
+            return None
+        return sum(visit.counters[total]) / max(1.0, sum(visit.counters[count])) / 1e3
 
     return reading.median(series, "us", quotient_us, beside.state)
 

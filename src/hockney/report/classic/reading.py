@@ -244,6 +244,8 @@ def states_note(cells: Iterable[Measured]) -> tuple[str | None, str | None]:
     if not count:
         return None, None
     common = max(count, key=lambda state: (state != "mixed", count[state]))
+    if set(count) == {stats.UNKNOWN.name}:
+        return common, None
     return common, f"State of the machine: {common}{'' if len(count) == 1 else ', unless a cell names another'}."
 
 
