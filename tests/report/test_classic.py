@@ -158,7 +158,7 @@ def test_configuration_is_this_machines(tmp_path: Path) -> None:
     assert here["Date"] == "1 January 1970"
     assert list(here) == list(contents("atlas")["configuration"])
     there, here_too = table.notes
-    assert there.startswith("There: nodes of 20 MHz")
+    assert there.startswith("GPMIMD machine: nodes of 20 MHz")
     assert here_too == "Here: 2 ranks on CPU 0. Within a host a message crosses no switch."
 
 

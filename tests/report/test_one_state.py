@@ -273,7 +273,7 @@ def test_too_few_visits_look_different_from_what_is_computed(
     (tmp_path / "few").mkdir()
     text = shown(tmp_path / "few", "ancor", [replace(one, visits=3) for one in made], capsys)
     assert "67.5 ±?" in text
-    assert "±?: too few visits for an interval." in text
+    assert "±?: too few measurements for an interval." in text
     lines = [line for line in text.splitlines() if NOTHING not in line]
     overhead, speed = (next(line for line in lines if what in line) for what in ("overhead, us", "speed of"))
     assert "2.00 ±0.1%" in overhead  # of a line through several sizes

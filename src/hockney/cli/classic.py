@@ -37,11 +37,11 @@ def print_report(report: ClassicReport, run: Run, missing: Sequence[Missing] = (
     cells = [cell for view in views for row in view.rows for cell in row if isinstance(cell, Measured)]
     render.say()
     render.note(
-        "ratio: this machine's figure over the published one. Figures are medians with the longer arm of their 95 % "
-        "interval; one without ± is computed from others, or zero."
+        "ratio: this machine's figure over the published one. Figures are medians, ± half the width of their 95 % "
+        "interval (the longer half). Figures without ± are computed from others, or zero."
     )
     if any(cell.lacks_visits for cell in cells):
-        render.note(f"{_TOO_FEW}: too few visits for an interval.")
+        render.note(f"{_TOO_FEW}: too few measurements for an interval.")
     if any(cell.oversubscribed for cell in cells):
         render.note("*: there were more ranks than CPUs: a scheduling time, not the transport's own.")
     if missing:

@@ -38,7 +38,7 @@ class Jump:
 
 
 def tables(reading: Reading) -> list[Table]:
-    """Bandwidth, ratio to the native library, jumps, and latency beside bandwidth."""
+    """Bandwidth, ratio to the native library, jumps, latency and bandwidth."""
     curves = _curves(reading)
     native = _native(curves, reading)
     return [
@@ -115,7 +115,7 @@ def _bandwidths(curves: Mapping[str, Curve], native: str | None, reading: Readin
             rows.append((format_bytes(size), "", *cells))
     told = next(one for one in published("paragon") if one.metric == "asymptotic_bandwidth")
     best = [_best(curve, reading, told.value) for curve in curves.values()]
-    rows.append((f"best; there {_NATIVE}", told, *(best or [blank("MB/s", NOT_PLANNED, told.value)])))
+    rows.append((f"best (published: {_NATIVE})", told, *(best or [blank("MB/s", NOT_PLANNED, told.value)])))
     columns = [Column("size"), Column("published", "published")]
     columns += [Column(_titled(name, native), "measured", (name,)) for name in curves]
     if not curves:
@@ -263,7 +263,7 @@ def _left_out(name: str, curve: Sequence[Series], measured: int, known: int, rea
     return [f"{method_of(name)}: of {counted(len(curve), 'size')}, left out: {told}."] if told else []
 
 
-# ---- latency beside bandwidth --------------------------------------------------------------------------------------
+# ---- latency and bandwidth -----------------------------------------------------------------------------------------
 
 
 def _latencies(curves: Mapping[str, Curve], native: str | None, reading: Reading) -> Table:
@@ -288,4 +288,4 @@ def _latencies(curves: Mapping[str, Curve], native: str | None, reading: Reading
         Column("best MB/s", "measured"),
     )
     notes = ("Place there: the order of bandwidth that the report's text gives; 1 is the native library.",)
-    return Table("latency", "Latency beside bandwidth", columns, tuple(rows), notes)
+    return Table("latency", "Latency and bandwidth", columns, tuple(rows), notes)
