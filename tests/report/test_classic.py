@@ -262,7 +262,7 @@ def test_statistics_are_over_all_pairs(tmp_path: Path) -> None:
     assert figure(row(table, "min latency")[3]) == about(0.2)
     assert figure(row(table, "average latency")[3]) == about(0.3)
     assert figure(row(table, "average rate")[3]) == about(8 / 0.3)
-    newsletter = row(table, "PVM or MPI there (previous newsletter)")
+    newsletter = row(table, "PVM or MPI (previous newsletter)")
     assert reason(newsletter[3]) == "of messages, not of puts"
     assert isinstance(newsletter[4], Measured)
     assert newsletter[4].ratio == about(0.01)

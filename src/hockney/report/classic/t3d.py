@@ -27,19 +27,10 @@ from hockney.units import format_bytes
 
 _WORD_BYTES = 8
 _LOAD_UNITS = ("ns", "cp", "words/cp", "MB/s")
-_OF_MESSAGES = "of messages, not of puts"
 _TIME = QUANTITIES["time"]
 # Of a get, which counts its bytes once.
 _RATE = Quantity("MB/s", lambda point, figure, ns: point.bytes / ns * 1e3, True)
-_CHOICES: Mapping[str, Callable[[Sequence[float]], float]] = {"max": max, "min": min, "mean": fmean}
-_ROW_TITLES = {
-    "latency_max": "max latency",
-    "latency_min": "min latency",
-    "latency_avg": "average latency",
-    "avg_rate": "average rate",
-    "Rmax": "Rmax (Rinf)",
-    "N_half": "N 1/2",
-}
+_CHOICES: Mapping[str, Callable[[Sequence[float]], float]] = {"max": max, "min": min}
 
 
 @dataclass(frozen=True)
@@ -48,7 +39,7 @@ class _Group:
 
     parts: tuple[str, ...]  # transport, pattern with its options, ranks
     series: tuple[Series, ...]
-    all_send: bool = False  # at once
+    pairs: int  # of each series: 1, or as many as there are ranks where all send at once
 
     @property
     def title(self) -> str:
@@ -73,13 +64,14 @@ def distance_tables(reading: Reading) -> list[Table]:
 
 def _pair_table(spec: Mapping[str, Any], reading: Reading) -> Table:
     groups = _groups(spec, reading)
-    figures = [one for one in published("t3d") if one.get("benchmark") == spec["name"]]
     rows: list[tuple[Cell, ...]] = []
-    for metric, what in spec["rows"]:
-        known = next(one for one in figures if one.metric == metric)
-        rows.extend(_pair_rows(known, what, groups, reading))
-    if spec["name"] == "ping_pong":
-        rows.append(_newsletter_row(groups, reading))
+    for title, metric, what in spec["rows"]:
+        of = (spec["name"], contents("t3d")["newsletter"])
+        known = next(one for one in published("t3d") if one.metric == metric and one.benchmark in of)
+        unit, told = ("words", float(known.at["words"])) if what == "words" else (known.unit, known.value)
+        cells = [_statistic(group, what, reading) for group in groups] or [blank(unit, NOT_PLANNED)]
+        printed = f"{told:.0f}" if what == "words" else known
+        rows.append((title, unit, printed, *(replace(cell, unit=unit, published=told) for cell in cells)))
     columns = [Column("what"), Column("unit"), Column("published", "published")]
     columns += [Column(group.title, "measured", group.parts) for group in groups] or [
         Column("this machine", "measured")
@@ -95,70 +87,42 @@ def _groups(spec: Mapping[str, Any], reading: Reading) -> list[_Group]:
         way = f"{point.pattern} {told}".strip()
         parts = (point.transport, contents("t3d")["ways"].get(way, way), point.ranks_text)
         found.setdefault(parts, []).append(series)
-    return [_Group(parts, tuple(members), spec.get("all_send", False)) for parts, members in found.items()]
-
-
-def _pair_rows(known: Published, what: str, groups: Sequence[_Group], reading: Reading) -> list[tuple[Cell, ...]]:
-    """A line of the report; N 1/2 is two: how many words, and the rate really measured there."""
-    title = _ROW_TITLES[known.metric]
-    if what != "n_half":
-        cells = [_statistic(group, what, known, reading) for group in groups]
-        return [(title, known.unit, known, *(cells or [blank(known.unit, NOT_PLANNED, known.value)]))]
-    words = float(known.at["words"])
-    halves = [_r_max_and_half(group, reading) for group in groups] or [NOT_PLANNED]
-    pairs = [
-        none_of(cell, words, known.value) if isinstance(cell, str) else _half_cells(cell[1], words, known.value)
-        for cell in halves
-    ]
     return [
-        (title, "words", f"{words:.0f}", *(pair[0] for pair in pairs)),
-        (f"{title}: rate there", "MB/s", known, *(pair[1] for pair in pairs)),
+        _Group(parts, tuple(members), members[0].point.ranks if spec.get("all_send") else 1)
+        for parts, members in found.items()
     ]
-
-
-def none_of(reason: str, words: float, rate: float | None) -> tuple[Measured, Measured]:
-    """N 1/2 and its rate where there are none."""
-    return blank("words", reason, words), blank("MB/s", reason, rate)
-
-
-def _half_cells(found: tuple[int, Measured], words: float, rate: float | None) -> tuple[Measured, Measured]:
-    size_bytes, cell = found
-    at = Measured(
-        "words",
-        size_bytes / _WORD_BYTES,
-        state=cell.state,
-        oversubscribed=cell.oversubscribed,
-        published=words,
-        at_bytes=size_bytes,
-        pairs=cell.pairs,
-        computed=True,
-    )
-    return at, _beside(cell, rate)
 
 
 def _beside(cell: Measured, value: float | None) -> Measured:
     return replace(cell, published=value)
 
 
-def _newsletter_row(groups: Sequence[_Group], reading: Reading) -> tuple[Cell, ...]:
-    known = next(one for one in published("t3d") if one.metric == "latency")
-    cells = []
-    for group in groups:
-        cell = _statistic(group, "mean", known, reading)
-        is_of_puts = group.series[0].point.pattern != "pingpong"
-        cells.append(blank("us", _OF_MESSAGES, known.value) if is_of_puts and cell.value is not None else cell)
-    title = "PVM or MPI there (previous newsletter)"
-    return (title, known.unit, known, *(cells or [blank(known.unit, NOT_PLANNED, known.value)]))
+def _statistic(group: _Group, what: str, reading: Reading) -> Measured:
+    """A row of a table of pairs: of one word, or of all sizes."""
+    if what in ("r_max", "words", "half"):
+        return _of_rates(group, what, reading)
+    cell = _over_pairs(group, _WORD_BYTES, reading, _CHOICES.get(what, fmean))
+    if cell.value is not None and what == "rate":
+        return _rate(_WORD_BYTES, cell)
+    if cell.value is not None and what == "message" and group.series[0].point.pattern != "pingpong":
+        return blank(cell.unit, "of messages, not of puts")
+    return cell
 
 
-def _statistic(group: _Group, what: str, known: Published, reading: Reading) -> Measured:
+def _of_rates(group: _Group, what: str, reading: Reading) -> Measured:
+    """The best average rate of all sizes, or the fewest words that reach half of it, or the rate there."""
+    sizes = sorted({one.point.bytes for one in group.series if one.point.bytes > 0})
+    cells = [(size_bytes, _over_pairs(group, size_bytes, reading)) for size_bytes in sizes]
+    rates = [(size_bytes, _rate(size_bytes, cell)) for size_bytes, cell in cells if cell.value is not None]
+    if len(rates) < 2:
+        return blank("MB/s", "only one size was measured" if rates else reading.reason(group.series[0]))
+    size, best = max(rates, key=lambda pair: pair[1].value or 0.0)
     if what == "r_max":
-        found = _r_max_and_half(group, reading)
-        return blank("MB/s", found, known.value) if isinstance(found, str) else _beside(found[0][1], known.value)
-    cell = _over_pairs(group, _WORD_BYTES, _CHOICES.get(what, fmean), reading)
-    if cell.value is None:
-        return blank(known.unit, cell.reason or NOT_PLANNED, known.value)
-    return _beside(_rate(_WORD_BYTES, cell) if what == "rate" else cell, known.value)
+        return replace(best, at_bytes=size)
+    size, half = next(pair for pair in rates if (pair[1].value or 0.0) >= (best.value or 0.0) / 2)
+    if what == "half":
+        return half
+    return replace(half, value=size / _WORD_BYTES, low=None, high=None, at_bytes=size, computed=True)
 
 
 def _of_size(group: _Group, size_bytes: int) -> list[Series]:
@@ -167,18 +131,18 @@ def _of_size(group: _Group, size_bytes: int) -> list[Series]:
 
 
 def _over_pairs(
-    group: _Group, size_bytes: int, choose: Callable[[Sequence[float]], float], reading: Reading
+    group: _Group, size_bytes: int, reading: Reading, choose: Callable[[Sequence[float]], float] = fmean
 ) -> Measured:
     """A statistic over pairs of ranks of one state; the same of the ends of their intervals encloses it.
 
-    Where all ranks send at once, each rank and its target are a pair.
+    Where all ranks send at once, each rank and its target are a pair; a series is then the mean over its own.
     """
     series = _of_size(group, size_bytes)
     measured = reading.together(series, _TIME)
     if not measured:
         return blank("us", reading.reason(series[0]) if series else NOT_PLANNED)
-    every = group.all_send
-    cells = [cell for one, whole in measured for cell in (_of_ranks(one, whole, reading) if every else [whole])]
+    is_mean = choose is fmean
+    cells = [cell for one, whole in measured for cell in ([whole] if is_mean else _pairs(group, one, whole, reading))]
     lows = [cell.low for cell in cells if cell.low is not None]
     highs = [cell.high for cell in cells if cell.high is not None]
     complete = len(lows) == len(highs) == len(cells)
@@ -189,20 +153,21 @@ def _over_pairs(
         choose(highs) if complete else None,
         cells[0].state,
         any(cell.oversubscribed for cell in cells),
-        pairs=(len(cells), len(series) * (series[0].point.ranks if every else 1)),
+        pairs=(len(measured) * group.pairs, len(series) * group.pairs),
     )
 
 
-def _of_ranks(series: Series, whole: Measured, reading: Reading) -> list[Measured]:
-    """Each rank's own time."""
+def _pairs(group: _Group, series: Series, whole: Measured, reading: Reading) -> list[Measured]:
+    """The times of a series' pairs."""
 
     def time_us(rank: int, visit: Visit) -> float:
         import numpy as np
 
         return float(np.median(visit.elapsed_ns[rank])) / (visit.batch * visit.definition.divisor) / 1e3
 
-    ranks = range(series.point.ranks)
-    return [reading.median(series, "us", functools.partial(time_us, rank), whole.state) for rank in ranks]
+    ranks = range(group.pairs)
+    times = (reading.median(series, "us", functools.partial(time_us, rank), whole.state) for rank in ranks)
+    return [whole] if group.pairs == 1 else list(times)
 
 
 def _rate(size_bytes: int, time_us: Measured) -> Measured:
@@ -217,23 +182,6 @@ def _rate(size_bytes: int, time_us: Measured) -> Measured:
         time_us.oversubscribed,
         pairs=time_us.pairs,
     )
-
-
-def _rates(group: _Group, reading: Reading) -> list[tuple[int, Measured]]:
-    """(size, average rate over its pairs in one state), sizes ascending."""
-    sizes = sorted({one.point.bytes for one in group.series if one.point.bytes > 0})
-    cells = [(size_bytes, _over_pairs(group, size_bytes, fmean, reading)) for size_bytes in sizes]
-    return [(size_bytes, _rate(size_bytes, cell)) for size_bytes, cell in cells if cell.value is not None]
-
-
-def _r_max_and_half(group: _Group, reading: Reading) -> tuple[tuple[int, Measured], tuple[int, Measured]] | str:
-    """The best rate of all sizes, and the smallest size with half of it, each with its size; or why there is none."""
-    rates = _rates(group, reading)
-    if len(rates) < 2:
-        return "only one size was measured" if rates else reading.reason(group.series[0])
-    size, best = max(rates, key=lambda pair: pair[1].value or 0.0)
-    half = next(pair for pair in rates if (pair[1].value or 0.0) >= (best.value or 0.0) / 2)
-    return (size, replace(best, at_bytes=size)), half
 
 
 # ---- the load table ------------------------------------------------------------------------------------------------
