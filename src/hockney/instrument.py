@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Protocol
 
 from hockney.model import Definition, Launch, Point, Visit
-from hockney.plan import Plan
+from hockney.plan import Plan, cpus_for
 from hockney.sampler import PointFailed
 from hockney.units import counted
 from hockney.worker.answers import MeasureAnswer, Rank
@@ -161,14 +161,15 @@ class WorkerPool:
 
     def _start(self, transport: str, ranks: int) -> _Live:
         hosts = self._plan.hosts
-        first = self._choose_cpus(-(-ranks // max(1, len(hosts))))
+        placed = self._plan.cpus
+        first = placed or self._choose_cpus(-(-ranks // max(1, len(hosts))))
         job = Job(
             executable=self._catalogue.transports[transport].executable,
             transport=self._catalogue.transports[transport].worker_name,
             ranks=ranks,
             # The rest is for hosts that are one machine under several names.
             cpus=tuple(dict.fromkeys((*first, *self._choose_cpus(ranks)))) if hosts else first,
-            oversubscribed=not hosts and ranks > self._cpus_usable,
+            oversubscribed=not hosts and ranks > cpus_for(ranks, placed, self._cpus_usable),
             hosts=hosts,
             start_limit_s=self._plan.start_limit_s,
         )

@@ -50,7 +50,8 @@ class Plan:
     `precision` is the asked half-width of each interval as a fraction; `time_s` the budget for measuring; `timeout_s`
     the limit of a measurement, `start_limit_s` that of a job's start;
     `refine` the curves that get more sizes where they leave their line, with `exact` until the place of each jump is
-    known; `grains` what sizes are multiples of, by pattern, where it is more than 1.
+    known; `grains` what sizes are multiples of, by pattern, where it is more than 1; `cpus` where the user placed the
+    ranks, the first rank first: empty where hockney chooses.
     """
 
     suite: str
@@ -61,6 +62,7 @@ class Plan:
     launches: int = 1
     oversubscribe: bool = False
     hosts: tuple[str, ...] = ()
+    cpus: tuple[int, ...] = ()
     timeout_s: int = 60
     start_limit_s: int = START_LIMIT_S
     refine: frozenset[CurveKey] = field(default_factory=frozenset)
@@ -75,6 +77,7 @@ class Plan:
             "launches": self.launches,
             "oversubscribe": self.oversubscribe,
             "hosts": list(self.hosts),
+            "cpus": list(self.cpus),
             "timeout_s": self.timeout_s,
             "start_limit_s": self.start_limit_s,
             "refine": [[*curve[:3], [list(pair) for pair in curve[3]]] for curve in sorted(self.refine)],
@@ -97,6 +100,7 @@ class Plan:
             launches=stored["launches"],
             oversubscribe=stored["oversubscribe"],
             hosts=tuple(stored["hosts"]),
+            cpus=tuple(stored.get("cpus", ())),
             timeout_s=stored["timeout_s"],
             start_limit_s=stored.get("start_limit_s", START_LIMIT_S),  # as in runs of earlier versions
             refine=frozenset(curves),
@@ -118,6 +122,7 @@ class Wishes:
     launches: int | None = None
     oversubscribe: bool = False
     hosts: tuple[str, ...] = ()
+    cpus: tuple[int, ...] = ()
     timeout_s: int | None = None
     refine: bool | None = None
 
@@ -164,6 +169,7 @@ def make_plan(
     patterns = [catalogue.pattern(series.pattern) for series in suite.series]
     _refuse_idle_wishes(suite, wishes, patterns)
     oversubscribe = suite.oversubscribe or wishes.oversubscribe
+    cpus = len(set(wishes.cpus)) or cpus
     named = any(isinstance(size, CacheShare) for series in suite.series for size in series.bytes)
     caches = read_caches() if named else {}
     for series, pattern in zip(suite.series, patterns, strict=True):
@@ -175,7 +181,7 @@ def make_plan(
                 for point in _points(series, pattern, transport, options, wishes, cpus, [0]):
                     skipped[point] = f"no size can be told for {words}: that cache is not known here"
             for point in _points(series, pattern, transport, options, wishes, cpus, known):
-                reason = _why_not(point, catalogue, cpus, oversubscribe=oversubscribe, hosts=wishes.hosts)
+                reason = _why_not(point, catalogue, cpus, oversubscribe=oversubscribe, asked=wishes)
                 if reason is not None:
                     skipped[point] = reason
                     continue
@@ -195,6 +201,7 @@ def make_plan(
         launches=wishes.launches or suite.launches or _launches(tuple(points), time_s),
         oversubscribe=oversubscribe,
         hosts=wishes.hosts,
+        cpus=wishes.cpus,
         timeout_s=round(sorted((*_TIMEOUT_S, time_s))[1]) if wishes.timeout_s is None else wishes.timeout_s,
         start_limit_s=START_LIMIT_S if wishes.timeout_s is None else max(_START_LIMIT_MIN_S, wishes.timeout_s),
         refine=frozenset(refine),
@@ -229,14 +236,21 @@ def _refuse_idle_wishes(suite: Suite, wishes: Wishes, patterns: Sequence[Pattern
         raise UsageError(f"{' and '.join(dict.fromkeys(p.name for p in patterns))} {_NO_SIZES}")
 
 
-def _why_not(point: Point, catalogue: Catalogue, cpus: int, *, oversubscribe: bool, hosts: Sequence[str]) -> str | None:
+def cpus_for(ranks: int, placed: Sequence[int], cpus: int) -> int:
+    """How many CPUs so many ranks have: those that the user placed them on, or `cpus` where hockney chooses."""
+    return len(set(placed[:ranks])) or cpus
+
+
+def _why_not(point: Point, catalogue: Catalogue, cpus: int, *, oversubscribe: bool, asked: Wishes | Plan) -> str | None:
     """Why a point, of a transport and a pattern that are here, can't be measured, as a sentence; or None."""
+    hosts, cpus = asked.hosts, cpus_for(point.ranks, asked.cpus, cpus)
     pattern, transport = catalogue.patterns[point.pattern], catalogue.transports[point.transport]
     reason = catalogue.obstacle(pattern, transport, point.ranks, point.bytes, point.options) or ft_obstacle(point)
     if reason is None and point.ranks > cpus and not (oversubscribe or hosts):
         reason = (
-            f"{point.ranks} ranks on {counted(cpus, 'CPU')} would measure the scheduler; allow this process more CPUs, "
-            "or add --oversubscribe to hockney run"
+            f"{point.ranks} ranks on {counted(cpus, 'CPU')} would measure the scheduler; "
+            + ("name more in --cpus" if asked.cpus else "allow this process more CPUs")
+            + ", or add --oversubscribe to hockney run"
         )
     if reason is None and hosts and "hosts" not in transport.caps:
         able = {split_name(name)[0]: None for name, info in catalogue.transports.items() if "hosts" in info.caps}
@@ -263,7 +277,7 @@ def plan_again(
         elif point.pattern not in catalogue.patterns:
             reason = f"this version of hockney has no pattern {point.pattern}"
         else:
-            reason = _why_not(point, catalogue, cpus, oversubscribe=plan.oversubscribe, hosts=plan.hosts)
+            reason = _why_not(point, catalogue, cpus, oversubscribe=plan.oversubscribe, asked=plan)
         if reason is None:
             possible.append(point)
         else:

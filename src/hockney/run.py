@@ -31,6 +31,7 @@ from hockney.machine import (
     another_machine,
     choose_cpus,
     facts,
+    refuse_unusable,
     usable_cpus,
     warnings_before,
     warnings_during,
@@ -294,8 +295,9 @@ def measure(
 def describe_run(
     plan: Plan, catalogue: Catalogue, command: str, label: str | None, environment: Mapping[str, str] = os.environ
 ) -> RunInfo:
-    """All that is stored of a run that begins now. Raises UsageError if the plan has no point at all."""
+    """All that is stored of a run that begins now. Raises UsageError without any point, or for unusable CPUs."""
     refuse_empty(plan)
+    refuse_unusable(plan.cpus)
     sleeping = [
         name for name, info in catalogue.transports.items() if "syscalls" in info.caps and "spins" not in info.caps
     ]
@@ -323,7 +325,7 @@ def warn_before(plan: Plan, known: dict[str, Any], store: Store, run_id: int, wh
     """What of the machine disturbs this plan; it watches other programs for a moment, and says `when` that was."""
     ranks_here = max(point.ranks for point in plan.points) if not plan.hosts else 1
     over_loopback = not plan.hosts and any(point.transport.startswith("tcp") for point in plan.points)
-    for warning in warnings_before(known, ranks=ranks_here, when=when):
+    for warning in warnings_before(known, ranks=ranks_here, when=when, cpus=plan.cpus):
         if warning.kind != "congestion" or over_loopback:
             store.add_warning(run_id, warning)
 
@@ -374,6 +376,7 @@ def _resume(run_id: int, catalogue: Catalogue, store: Store, display: Display) -
     gone = sorted({row.point.transport for row in measurable} - set(catalogue.transports))
     if gone:
         raise UsageError(f"run {run_id} cannot go on: {', '.join(gone)} is not here any more")
+    refuse_unusable(plan.cpus)
     # A launch is judged by its own visits alone.
     counts = plan.launches == 1
     earlier = [visit for row in measurable for visit in store.visits(row)] if counts else []
@@ -417,6 +420,7 @@ def add_launches(
             time_s=time_s,
             refine=frozenset(),
         )
+        refuse_unusable(plan.cpus)
         begun = 1 + max((launch.index for launch in stored.launches.values()), default=-1)
         store.resume_run(run_id)
         start = Start(seed=stored.info.seed + stored.rounds, several=True, round=stored.rounds, launch=begun)

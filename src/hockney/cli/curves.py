@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hockney.again import going_on
 from hockney.estimate import MIN_VISITS, enough_text, first_rounds_s
+from hockney.machine.files import format_cpus, named_cpus
 from hockney.model import Definition, Launch, Point, PointStatus, RunStatus
 from hockney.stats.figures import LAUNCHES, ONE_LAUNCH
 from hockney.stats.npb import ft_class
 from hockney.stats.states import MIXED, UNKNOWN
-from hockney.units import format_bytes, format_duration_s, format_messages, format_ns, format_rate
+from hockney.units import counted, format_bytes, format_duration_s, format_messages, format_ns, format_rate
 
 if TYPE_CHECKING:
     from hockney.library import Run, Series
@@ -26,6 +27,9 @@ _WHOSE = {
     "mean": "the mean time of all ranks",
     "slowest": "the slowest rank's time",
 }
+
+
+_CPUS_NAMED_MAX = 8  # of more, those in ascending order are said as ranges
 
 
 @dataclass(frozen=True)
@@ -162,6 +166,30 @@ def why_no_intervals(run: Run) -> str | None:
         f"{points} measured only {often}{until}: too few visits for an interval. "
         f"{going_on(run.id, run.facts)} goes on with it{longer}."
     )
+
+
+def placement_text(run: Run) -> str | None:
+    """`Ranks on CPUs 0 and 2.`: where they ran, in their order; None of several hosts, or where it is not known."""
+    placed = {launch.cpus: None for launch in run.launches.values() if launch.transport != "null"}
+    hosts = {host for launch in run.launches.values() for host in launch.hosts}
+    if not placed or len(hosts) > 1 or any(cpu < 0 for cpus in placed for cpu in cpus):
+        return None
+    # Fewer ranks are mostly on the first of the CPUs that more have.
+    longest = [cpus for cpus in placed if not any(cpus == other[: len(cpus)] for other in placed if other != cpus)]
+    if len(longest) == 1:
+        return f"Ranks on {_cpus_text(longest[0])}."
+    words = [f"{counted(len(cpus), 'rank')} on {_cpus_text(cpus)}" for cpus in sorted(longest, key=len)]
+    return f"{'; '.join(words)}."
+
+
+def _cpus_text(cpus: Sequence[int]) -> str:
+    """`CPUs 0, 2 and 4`; `CPUs 0 and 1 in turn` where they are fewer than the ranks."""
+    each = tuple(dict.fromkeys(cpus))
+    *most, last = map(str, each)
+    in_turn = " in turn" if 1 < len(each) < len(cpus) else ""
+    if len(each) > _CPUS_NAMED_MAX and each == tuple(sorted(each)):
+        return f"{named_cpus(format_cpus(each))}{in_turn}"
+    return f"CPUs {', '.join(most)} and {last}{in_turn}" if most else f"CPU {last}"
 
 
 def definition_text(definition: Definition, over: Collection[str] = (ONE_LAUNCH,)) -> str:

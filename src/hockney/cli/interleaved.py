@@ -15,7 +15,19 @@ from hockney.errors import UsageError
 
 # The options of `hockney run` that both variants share.
 _SHARED = (
-    *("transport", "ranks", "sizes", "options", "precision", "time_", "launches", "hosts", "limit", "oversubscribe"),
+    *(
+        "transport",
+        "ranks",
+        "sizes",
+        "options",
+        "precision",
+        "time_",
+        "launches",
+        "hosts",
+        "cpus",
+        "limit",
+        "oversubscribe",
+    ),
     "label",
 )
 _LAUNCHES = 8  # pairs: with six the interval is a quarter wider

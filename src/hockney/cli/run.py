@@ -48,6 +48,9 @@ hockney run --resume"""
 )
 @click.option("--hosts", multiple=True, metavar="HOST,…", help="Ranks on these hosts (MPI; tcp and udp through ssh).")
 @click.option(
+    "--cpus", multiple=True, metavar="CPU,…", help="Place ranks: rank 0 on the first CPU, and so on; 0,2 or 0-3."
+)
+@click.option(
     "--limit",
     metavar="DURATION",
     help="Time limit of a measurement (else as --time, from 20s to 60s) and of a job's start (10s at least, else 60s).",

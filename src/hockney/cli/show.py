@@ -19,6 +19,7 @@ from hockney.cli.curves import (
     figure_row,
     figures_in,
     has_window,
+    placement_text,
     precision_text,
     why_no_intervals,
 )
@@ -210,6 +211,9 @@ def _print_head(run: Run, *, has_figures: bool) -> None:
     libraries = {launch.transport: launch.library for launch in run.launches.values()}
     for transport, library in libraries.items():
         render.note(f"{transport}: {library}")
+    placement = placement_text(run)
+    if placement:
+        render.note(placement)
     if not run.series:  # of an earlier version: now a run is stored with its points
         render.note("It was stopped before its points were stored: begin a new one.", style="yellow")
     elif run.status is RunStatus.KILLED:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from hockney.cli import render
 from hockney.cli.classic import print_report, report_as_json
+from hockney.cli.curves import placement_text
 from hockney.cli.pairs import pairs_as_json, print_pairs
 from hockney.cli.sheet import print_sheet, sheet_as_json
 from hockney.explain.pairs import PairMatrix, pair_matrices
@@ -32,6 +34,9 @@ def print_tables(tables: Tables, run: Run, missing: Sequence[Missing] = ()) -> N
             print_report(tables, run, missing)
         case _:
             print_pairs(tables)
+    placement = placement_text(run)
+    if placement:
+        render.note(placement)
 
 
 def tables_as_json(tables: Tables) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from hockney.cli.common import names
 from hockney.errors import UsageError, unknown
+from hockney.machine import refuse_unusable
 from hockney.plan import Wishes, check_words, pattern_suite, words_of
 from hockney.suites import LAUNCHES_MAX, Suite, builtin_names, load_suite
 from hockney.units import RANKS_MAX, parse_duration_s, parse_fraction, parse_sizes
@@ -65,6 +66,9 @@ def read_wishes(words: Mapping[str, Any]) -> Wishes:
     limit_s = None if words["limit"] is None else parse_duration_s(words["limit"])
     if limit_s is not None and not 1 <= limit_s <= _LIMIT_MAX_S:
         raise UsageError(f"a time limit is 1s to 24h, not {words['limit']}")
+    hosts, cpus = names("--hosts", words["hosts"]), read_cpus(words["cpus"])
+    if hosts and cpus:
+        raise UsageError("--cpus places ranks on this host only: leave out --hosts")
     return Wishes(
         transports=names("--transport", words["transport"]),
         ranks=tuple(_ranks(word) for word in names("--ranks", words["ranks"])),
@@ -74,10 +78,27 @@ def read_wishes(words: Mapping[str, Any]) -> Wishes:
         time_s=None if words["time_"] is None else parse_duration_s(words["time_"]),
         launches=None if words["launches"] is None else _launches(words["launches"]),
         oversubscribe=words["oversubscribe"],
-        hosts=names("--hosts", words["hosts"]),
+        hosts=hosts,
+        cpus=cpus,
         timeout_s=None if limit_s is None else round(limit_s),
         refine=words["refine"],
     )
+
+
+def read_cpus(words: Sequence[str]) -> tuple[int, ...]:
+    """`0,4-6` -> (0, 4, 5, 6), the first rank's first. Raises UsageError."""
+    found: list[int] = []
+    for word in names("--cpus", words):
+        low, dash, high = word.partition("-")
+        numbers = (low, high) if dash else (low, low)
+        if not all(number.isascii() and number.isdigit() and len(number) < 6 for number in numbers):
+            raise UsageError(f"'{word}' is not a CPU: write its number, or several as 0,2 or 0-3")
+        first, last = map(int, numbers)
+        if first > last:
+            raise UsageError(f"'{word}' is not a range of CPUs: write {last}-{first}")
+        found += range(first, last + 1)
+    refuse_unusable(found)
+    return tuple(found)
 
 
 def _ranks(word: str) -> int:

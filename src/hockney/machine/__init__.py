@@ -7,7 +7,7 @@ see what others take; `warnings_before()` and `warnings_during()` put what is wr
 from hockney.machine.activity import Moment, StealMeter, Watch, observe
 from hockney.machine.advice import warnings_before, warnings_during
 from hockney.machine.facts import another_machine, facts, library_settings
-from hockney.machine.placement import can_pin, choose_cpus, usable_cpus
+from hockney.machine.placement import can_pin, choose_cpus, refuse_unusable, usable_cpus
 
 __all__ = [
     "Moment",
@@ -19,6 +19,7 @@ __all__ = [
     "facts",
     "library_settings",
     "observe",
+    "refuse_unusable",
     "usable_cpus",
     "warnings_before",
     "warnings_during",

@@ -33,14 +33,18 @@ def warnings_before(
     moment: Moment | None = None,
     look: Callable[..., Moment] = observe,
     when: str = "When the run began",
+    cpus: Sequence[int] = (),
 ) -> list[Warning_]:
     """What is known to be wrong before `ranks` ranks are started, from `facts()` and a moment of watching.
+
+    `cpus` are those that the user placed the ranks on, in their order.
 
     Without a `moment` it watches for 0.3 s itself (`look`). `when` that was is said, for it is read later. Never
     raises for facts of an older hockney: what they lack is not warned of.
     """
     usable = parse_cpus(_get(facts, "limits", "usable_cpus"))
     moment = moment or look(cpus=usable or None)
+    usable = tuple(sorted(set(cpus[:ranks]))) or usable
     return [
         *_pinning(facts),
         *_too_few(facts, usable, ranks),

@@ -6,6 +6,8 @@ import os
 from collections.abc import Iterable
 from functools import lru_cache
 
+from hockney.errors import UsageError
+from hockney.machine.files import format_cpus, named_cpus
 from hockney.machine.topology import Cpus, Topology, read_topology
 
 
@@ -43,6 +45,19 @@ def choose_cpus(ranks: int, topology: Topology | None = None, usable: Iterable[i
     deepest = max(len(core) for core in fitting)
     cpus = [core[thread] for thread in range(deepest) for core in fitting if thread < len(core)]
     return tuple(cpus[rank % len(cpus)] for rank in range(ranks))
+
+
+def refuse_unusable(cpus: Iterable[int]) -> None:
+    """Raises UsageError for CPUs that ranks were placed on by the user and that this process may not use."""
+    asked = set(cpus)
+    if asked and not can_pin():
+        raise UsageError("ranks can't be placed on CPUs here, because the system refuses to pin them: leave out --cpus")
+    unusable = asked.difference(usable_cpus())
+    if unusable:
+        raise UsageError(
+            f"no rank can run on {named_cpus(format_cpus(unusable))}: this process may use "
+            f"{named_cpus(format_cpus(usable_cpus()))}"
+        )
 
 
 @lru_cache(maxsize=1)
