@@ -116,6 +116,13 @@ def test_what_only_this_machine_has_stands_below_without_a_published_figure(tmp_
     assert len(found["com-1.3"].rows) == 17
 
 
+def test_more_ranks_than_a_row_asks_for_make_no_second_row_that_looks_the_same(tmp_path: Path) -> None:
+    made = [Made(point("shm", "oneway", ranks, 4), 100 * ranks) for ranks in (2, 3, 4)]
+    table = tables(tmp_path, "atlas", made)["com-1.1"]
+    assert [one[0] for one in table.rows] == ["4", "64", "256", "1024"]
+    assert figure(row(table, "4")[2]) == about(0.2)
+
+
 def test_farms_are_found_by_senders_and_receivers(tmp_path: Path) -> None:
     made = [
         Made(point("shm", "pushfarm", 7, 16, senders=2), 4088),
@@ -146,6 +153,14 @@ def test_the_delay_taken_stands_beside_the_delay_asked_for(tmp_path: Path) -> No
     assert (text_of(told), figure(time), figure(taken)) == ("143.7", about(143.7), about(110))
     assert figure(row(found["com-3.1"], "3", "64", "0")[4]) == about(3.71)
     assert figure(row(found["com-3.2"], "3", "100")[3]) == about(56.12)  # the size is not stated there
+
+
+def test_no_event_is_shorter_than_its_delay(tmp_path: Path) -> None:
+    """Two events of 100 us and one of 160 us, with delays of 110 us in the mean: the median event would be shorter."""
+    counters = {"delays": (0.0, 0.0, 20.0), "delay_ns": (0.0, 0.0, 20 * 110_000.0)}
+    made = [Made(point("shm", "robpush", 3, 64, delay_us=100), 100_000, late_ns=60_000, counters=counters)]
+    time, taken = row(tables(tmp_path, "atlas", made)["com-3.1"], "3", "64", "100")[4:]
+    assert (figure(time), figure(taken)) == (about(120), about(110))
 
 
 def test_configuration_is_this_machines(tmp_path: Path) -> None:

@@ -192,21 +192,20 @@ def _place(part: Part, figure: Published) -> dict[str, Coordinate]:
 
 def _own_lines(layout: Layout, reading: Reading, lines: Sequence[_Line]) -> list[_Line]:
     """Points of these patterns that the report has not: fewer ranks, other sizes."""
-    known = [(line.part, _wanted(line)) for line in lines]
     found: dict[tuple[Any, ...], _Line] = {}
     for part in layout.parts:
         keyed = [name for name in layout.keys if name not in ("bytes", part.bytes) or not part.all_sizes]
+        taken = {(id(part), *(line.place.get(name) for name in keyed)) for line in lines if line.part is part}
         for series in reading.series(part.pattern):
             if not _literals_match(part, reading.options(series.point)) or not _in_scope(part, series):
                 continue
             place = _own_place(layout, part, series, reading)
-            line = _Line(part, place, None)
-            if any(part is other and _fits(wanted, series, reading) for other, wanted in known):
-                continue
             is_named = part.all_sizes or series.point.bytes == part.bytes
             if part.label and not isinstance(part.ranks, str) and not is_named:
                 continue  # a data sheet names its sizes
-            found.setdefault((id(part), *(place.get(name) for name in keyed)), line)
+            shown = (id(part), *(place.get(name) for name in keyed))
+            if shown not in taken:
+                found.setdefault(shown, _Line(part, place, None))
     return sorted(found.values(), key=lambda line: _by_keys(layout, line))
 
 
