@@ -461,3 +461,13 @@ def test_ranks_and_size_that_are_not_given_are_the_patterns_own() -> None:
     assert points(make_plan(suite(pattern="ring"), Wishes(), three, cpus=4)) == {("shm", "ring", 3, 8)}
     for pattern in ("memload", "barrier", "pairs", "oneway"):
         assert not check_words({"series": [{"pattern": pattern}]}, CATALOGUE)
+
+
+def test_a_plan_whose_first_round_goes_far_beyond_its_time_is_refused_with_the_time_it_takes() -> None:
+    series = {"pattern": "pingpong", "bytes": "1,2,4", "ranks": list(range(2, 4002)), "transports": ["shm", "tcp"]}
+    plan = make_plan(suite(**series), Wishes(time_s=3600, oversubscribe=True), CATALOGUE, cpus=2)
+    assert len(plan.points) == 24_000
+    with pytest.raises(UsageError, match=r"24000 points: to measure each once takes about 6 min .* \(--time 6m\)"):
+        make_plan(suite(**series), Wishes(time_s=1, oversubscribe=True), CATALOGUE, cpus=2)
+    few = {**series, "ranks": [2, 3]}
+    assert len(make_plan(suite(**few), Wishes(time_s=0.001, oversubscribe=True), CATALOGUE, cpus=2).points) == 12

@@ -15,7 +15,7 @@ _LONG_LEAST_NS = 50_000_000  # a tenth of it is so too, where the time is short
 FIRST_ROUNDS_MIN = 3  # in the time of fewer there are too few visits for any interval
 SPAN_S = 1.0  # of all launches: what slows a machine for a tenth of a second is then over, and shows in the interval
 _ENOUGH = 6  # as long as the first round, for intervals: later rounds are shorter, and ten visits wanted
-_FIRST_POINT_S = 0.015  # of the first round, seen with sockets and MPIs on two virtual CPUs
+FIRST_POINT_S = 0.015  # of the first round, seen with sockets and MPIs on two virtual CPUs
 _FIRST_START_S = 0.02  # likewise, of a job,
 _FIRST_LIBRARY_START_S = 0.2  # and of one that a library's launcher starts
 _FIRST_BYTE_NS = 10.0  # of a long message: memory is touched, filled, verified, and sent 8 times (docs/methods.md)
@@ -40,7 +40,7 @@ def first_rounds_s(points: Sequence[Point], launches: int, time_s: float) -> flo
     is_long_ns = long_ns(len(points), time_s / launches)
     jobs = {(point.transport, point.ranks) for point in points}
     starts_s = sum(_FIRST_LIBRARY_START_S if "@" in transport else _FIRST_START_S for transport, _ in jobs)
-    points_s = sum(_FIRST_POINT_S + _first_bytes_s(point) + _first_ft_s(point, is_long_ns) for point in points)
+    points_s = sum(FIRST_POINT_S + _first_bytes_s(point) + _first_ft_s(point, is_long_ns) for point in points)
     return launches * (starts_s + points_s)
 
 

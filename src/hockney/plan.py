@@ -5,6 +5,7 @@ What can't be measured is found here, before anything starts, with its reason; w
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -12,12 +13,12 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from hockney.errors import UsageError
-from hockney.estimate import FIRST_ROUNDS_MIN, first_rounds_s
+from hockney.estimate import FIRST_POINT_S, FIRST_ROUNDS_MIN, first_rounds_s
 from hockney.model import Point
 from hockney.stats.npb import ft_obstacle
 from hockney.suites import CacheShare, Ranks, Series, Sizes, Suite
 from hockney.suites.forms import well_formed
-from hockney.units import counted
+from hockney.units import counted, format_duration_s
 from hockney.worker.catalogue import Catalogue, OptionInfo, PatternInfo, TransportInfo, memory_obstacle, split_name
 from hockney.worker.launch import START_LIMIT_S
 
@@ -28,6 +29,7 @@ _DEFAULT_SIZES = "0:4M"
 _NO_SIZES = "has no message sizes to choose"
 _PATTERN_S = 60.0  # the time for a pattern where none is asked for
 _LAUNCHES = 6  # the fewest whose medians enclose that of all starts in 95 of 100 cases
+_FIRST_ROUND_S, _FIRST_ROUND_TIMES = 60.0, 10  # a first round may take so long, or so many times the budget
 _POINT_S = 0.25  # what a point needs in a launch: some ten visits, and the sizes that are added beside it
 _TIMEOUT_S = (20.0, 60.0)  # the least and the most that follows from a budget
 _START_LIMIT_MIN_S = 10  # to load a library's programs takes seconds, whatever limit suits a measurement
@@ -172,6 +174,8 @@ def make_plan(
     cpus = len(set(wishes.cpus)) or cpus
     named = any(isinstance(size, CacheShare) for series in suite.series for size in series.bytes)
     caches = read_caches() if named else {}
+    time_s = suite.time_s if wishes.time_s is None else wishes.time_s
+    points_most = max(_FIRST_ROUND_S, _FIRST_ROUND_TIMES * time_s) / FIRST_POINT_S
     for series, pattern in zip(suite.series, patterns, strict=True):
         options = _options(pattern, series, wishes)
         known, unknown = _sizes(series, pattern, wishes, caches)
@@ -186,9 +190,10 @@ def make_plan(
                     skipped[point] = reason
                     continue
                 points[point] = None
+                if len(points) > points_most:
+                    raise _too_many(suite, patterns, wishes, catalogue, cpus, caches, time_s)
                 if pattern.sized and _wants_refinement(series, wishes):
                     refine.add(curve_of(point))
-    time_s = suite.time_s if wishes.time_s is None else wishes.time_s
     if wishes.transports and not points and not skipped:
         own = dict.fromkeys(word for series in suite.series for word in series.transports)
         raise UsageError(f"no series of {suite.name} is for {', '.join(wishes.transports)}: they name {', '.join(own)}")
@@ -207,6 +212,30 @@ def make_plan(
         refine=frozenset(refine),
         exact=wishes.refine is True,
         grains={pattern.name: pattern.grain_bytes for pattern in patterns if pattern.grain_bytes > 1},
+    )
+
+
+def _too_many(
+    suite: Suite,
+    patterns: Sequence[PatternInfo],
+    wishes: Wishes,
+    catalogue: Catalogue,
+    cpus: int,
+    caches: Mapping[int, int],
+    time_s: float,
+) -> UsageError:
+    """The error for a plan of which not even the first round, which is made whole, fits into a multiple of its time."""
+    count = sum(
+        len(_transports(suite, series, wishes, catalogue))
+        * len(_sizes(series, pattern, wishes, caches)[0])
+        * sum(len(_ends(series, pattern, ranks)) for ranks in _ranks(series, pattern, wishes, cpus))
+        for series, pattern in zip(suite.series, patterns, strict=True)
+    )
+    least_s = math.ceil(count * FIRST_POINT_S / 60) * 60.0
+    return UsageError(
+        f"{suite.name} has {counted(count, 'point')}: to measure each once takes about {format_duration_s(least_s)}, and "
+        f"its time is {format_duration_s(time_s)}; name fewer sizes, ranks or transports, or give it more time "
+        f"(--time {least_s / 60:.0f}m)"
     )
 
 

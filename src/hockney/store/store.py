@@ -309,6 +309,8 @@ class Store:
             "WHERE point_id = ? ORDER BY visit.id",
             stored.id,
         )
+        if not found:
+            return []
         (run_id,) = self._all("SELECT run_id FROM point WHERE id = ?", stored.id)[0]
         launches = self._launches(run_id)
         try:
