@@ -233,8 +233,8 @@ def _too_many(
     )
     least_s = math.ceil(count * FIRST_POINT_S / 60) * 60.0
     return UsageError(
-        f"{suite.name} has {counted(count, 'point')}: to measure each once takes about {format_duration_s(least_s)}, and "
-        f"its time is {format_duration_s(time_s)}; name fewer sizes, ranks or transports, or give it more time "
+        f"{suite.name} has {counted(count, 'point')}: to measure each once takes about {format_duration_s(least_s)}, "
+        f"and its time is {format_duration_s(time_s)}; name fewer sizes, ranks or transports, or give it more time "
         f"(--time {least_s / 60:.0f}m)"
     )
 

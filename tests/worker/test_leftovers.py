@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import mmap
 import os
 import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 
 from hockney.worker import leftovers
@@ -15,6 +21,7 @@ from hockney.worker.build import build_worker
 from hockney.worker.errors import WorkerDied
 from hockney.worker.launch import Job, launch
 from hockney.worker.mpi import Mpi, find_mpis
+from hockney.worker.processes import MARK, find_members
 from hockney.worker.session import WorkerSession
 
 SHM = Path("/dev/shm")
@@ -26,7 +33,7 @@ pytestmark = pytest.mark.skipif(not os.access(SHM, os.W_OK), reason="there is no
 def test_a_killed_job_leaves_no_shared_memory(mpi: Mpi, victims: int) -> None:
     with WorkerSession(launch(Job(build_worker(mpi.recipe), "mpi", 2, oversubscribed=True), mpi)) as session:
         pids = [rank.pid for rank in session.hello().ranks]
-        files = leftovers.mapped_by(pids)
+        files = leftovers.used_by(pids)
         assert all(path.exists() for path in files)
         assert files or mpi.kind == "mpich", "which from 4 on takes its names away at once where it uses UCX"
         for pid in pids[:victims]:
@@ -43,7 +50,7 @@ def test_what_somebody_has_mapped_stays() -> None:
         for path in (ours, other):
             path.write_bytes(bytes(mmap.PAGESIZE))
         with ours.open("r+b") as one, other.open("r+b") as two, mmap.mmap(one.fileno(), 0), mmap.mmap(two.fileno(), 0):
-            assert leftovers.mapped_by([os.getpid()]) == {ours}
+            assert leftovers.used_by([os.getpid()]) == {ours}
             leftovers.remove({ours})
             assert ours.exists()
         leftovers.remove({ours})
@@ -78,3 +85,105 @@ def test_what_goes_away_or_cannot_be_removed_keeps_nobody_from_the_others(monkey
         quick.unlink(missing_ok=True)
         other.unlink(missing_ok=True)
         folder.rmdir()
+
+
+# ---- records of jobs whose hockney was killed ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "state" / "hockney" / "jobs"
+
+
+def hockney(*arguments: str, store: Path) -> list[str]:
+    return [sys.executable, "-m", "hockney", "run", "pingpong", "--bytes", "8", *arguments, "--store", str(store)]
+
+
+def wait_for(condition: Callable[[], object]) -> None:
+    deadline_s = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline_s
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("mpi", find_mpis(), ids=lambda mpi: mpi.id)
+def test_what_a_killed_hockney_leaves_behind_the_next_run_removes(mpi: Mpi, records: Path, tmp_path: Path) -> None:
+    endless = ("-t", mpi.id, "--time", "60s", "--precision", "0.0001%", "--launches", "1")
+    run = subprocess.Popen(hockney(*endless, store=tmp_path / "r.db"), stderr=subprocess.PIPE, text=True)
+    assert run.stderr is not None
+    wait_for(lambda: "first look" in run.stderr.readline())  # type: ignore[union-attr]
+    noted = [json.loads(path.read_text()) for path in records.glob("*.json")]
+    if mpi.is_wheel:
+        names = " ".join(name for one in noted for name in one["files"])
+        assert "/dev/shm/mpich_shm_" in names
+        assert "hydra_hwloc_xmlfile_" in names
+    files = [Path(name) for one in noted for name in one["files"]]
+    assert all(path.exists() for path in files)
+    stranger = SHM / f"mpich_shm_stranger_{os.getpid()}"
+    stranger.touch()
+    launchers = psutil.Process(run.pid).children(recursive=True)
+    try:
+        for process in [psutil.Process(run.pid), *launchers]:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+        run.communicate()
+        wait_for(lambda: not any(find_members([], one["mark"]) for one in noted))
+        assert not mpi.is_wheel or [path for path in files if path.exists()]
+        subprocess.run(hockney("-t", "shm", "--time", "10ms", store=tmp_path / "r.db"), check=True, capture_output=True)
+        assert not [path for path in files if path.exists()]
+        assert not list(records.glob("*.json"))
+        assert stranger.exists()
+    finally:
+        stranger.unlink()
+
+
+def test_a_job_that_ends_in_peace_leaves_no_record(records: Path) -> None:
+    for mpi in find_mpis():
+        with WorkerSession(launch(Job(build_worker(mpi.recipe), "mpi", 2, oversubscribed=True), mpi)) as session:
+            session.hello()
+            leftovers.remove_recorded()  # as another run does meanwhile
+            assert all(path.exists() for one in records.glob("*.json") for path in recorded(one))
+        assert not list(records.glob("*.json"))
+
+
+def recorded(path: Path) -> list[Path]:
+    return [Path(name) for name in json.loads(path.read_text())["files"]]
+
+
+@pytest.mark.parametrize("change", ["place", "mark", "inode", "damaged"])
+def test_of_a_record_only_what_is_surely_left_behind_is_removed(
+    records: Path, change: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = SHM / f"mpich_shm_left_{os.getpid()}"
+    left.touch()
+    try:
+        path = leftovers.record("a mark", [left])
+        assert path is not None
+        noted = json.loads(path.read_text())
+        if change == "place":
+            noted["place"][1] = "pid:[1]"  # another container
+        elif change == "mark":
+            noted["mark"] = "living"
+            alive = subprocess.Popen(["sleep", "60"], env={**os.environ, MARK: "living"})
+        elif change == "inode":
+            noted["files"][str(left)] += 1  # another job has made it anew
+        path.write_text("{" if change == "damaged" else json.dumps(noted))
+        leftovers.remove_recorded()
+        assert left.exists()
+        if change == "mark":
+            alive.kill()
+            alive.wait()
+            leftovers.remove_recorded()
+            assert not left.exists()
+    finally:
+        left.unlink(missing_ok=True)
+
+
+def test_a_record_removes_no_file_that_no_library_makes(records: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    mine.touch()
+    assert leftovers.record("a mark", [mine]) is not None
+    leftovers.remove_recorded()
+    assert mine.exists()
+    assert not list(records.glob("*.json"))

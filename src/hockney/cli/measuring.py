@@ -32,6 +32,7 @@ from hockney.store import Store, default_path
 from hockney.store.export import write_csv
 from hockney.suites import Suite
 from hockney.units import counted
+from hockney.worker import leftovers
 from hockney.worker.catalogue import Catalogue, load
 
 _DONE, _IN_PART = 0, 3
@@ -134,6 +135,7 @@ def measuring(
 
     `words` name the transports that are wanted, None all.
     """
+    leftovers.remove_recorded()
     catalogue = load(words)
     display = Display(quiet=quiet)
     with Store.open(store, create=create) as results, _stop_on_sigterm(), contextlib.closing(display):

@@ -16,7 +16,7 @@ from contextlib import suppress
 
 from hockney.worker.answers import PREFIX
 from hockney.worker.errors import LaunchFailed, ProtocolError
-from hockney.worker.processes import MARK, end_job, new_mark
+from hockney.worker.processes import MARK, end_job, find_members, new_mark
 
 _CHUNK_BYTES = 1 << 18
 _NOISE_LINE_BYTES = 4096
@@ -67,7 +67,7 @@ class Channel:
     def __init__(self) -> None:
         self.noise: deque[bytes] = deque(maxlen=_NOISE_LINES)
         self.processes: list[subprocess.Popen[bytes]] = []
-        self._mark = new_mark()
+        self.mark = new_mark()
         self._selector = selectors.DefaultSelector()
         self._ends: dict[int, subprocess.Popen[bytes]] = {}  # by pidfd, of those that have not ended
         self._splitter = LineSplitter()
@@ -78,7 +78,7 @@ class Channel:
 
     def spawn(self, argv: Sequence[str], environment: Mapping[str, str | None]) -> None:
         """Start a process in a session of its own, so that Ctrl-C is ours to handle. Raises LaunchFailed."""
-        merged: dict[str, str | None] = {**os.environ, **environment, MARK: self._mark}
+        merged: dict[str, str | None] = {**os.environ, **environment, MARK: self.mark}
         try:
             process = subprocess.Popen(
                 argv,
@@ -214,6 +214,13 @@ class Channel:
         except subprocess.TimeoutExpired:
             return None
 
+    def members(self) -> list[int]:
+        """The processes of the job on this host."""
+        return [
+            *(process.pid for process in self.processes),
+            *(one.pid for one in find_members(self.processes, self.mark)),
+        ]
+
     # ---- ending -----------------------------------------------------------------------------------------------------
 
     def said(self, since: int = 0) -> str:
@@ -233,7 +240,7 @@ class Channel:
 
     def end(self) -> bool:
         """End all processes and close all pipes; see processes.end_job. May be called again."""
-        gone = end_job(self.processes, self._mark) if self.processes else True
+        gone = end_job(self.processes, self.mark) if self.processes else True
         self.close()
         return gone
 

@@ -1,47 +1,141 @@
-"""Files of shared memory that a killed job leaves behind: a library removes its own only when it ends in peace.
+"""Files that a killed job leaves behind: a library removes its own only when it ends in peace.
 
-A file counts as a job's if a rank of it had it mapped and its name is one that libraries give to files of a single job.
-It is removed when no process of any job has it mapped any more.
+A file counts as a job's if one of its processes had it mapped or open, and its name is one that libraries give to files
+of a single job. They are removed when the job is ended, and nobody uses them any more. They are also recorded in the
+user's state folder: where hockney itself was killed, the next run removes what is recorded once all of the job is gone.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import re
+import shutil
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-_NAMES = tuple(
-    f"/dev/shm/{name}" for name in ("mpich_shm_", "vader_segment.", "sm_segment.")
-)  # MPICH, Open MPI 4 and 5
+from hockney.worker.processes import living_marks
+
+_FORGOTTEN_AFTER_S = 30 * 86400  # records of machines and containers that never come back
+# Shared memory of MPICH and Open MPI 4 and 5; what Hydra tells of the machine; Open MPI's session folder.
+_SESSION = r"(?P<folder>/.+/ompi\.[^/]+/pid\.\d+)"
+_NAME = re.compile(
+    rf"(?:/dev/shm/(?:mpich_shm_|vader_segment\.|sm_segment\.)[^/ ]+|/.+/hydra_hwloc_xmlfile_\w+|{_SESSION}(?:/.*)?)"
+)
 
 
-def mapped_by(pids: Iterable[int]) -> frozenset[Path]:
-    """The files of that kind that processes of this host have mapped now; those that can't be asked have none."""
-    return frozenset(Path(name) for pid in pids for name in _maps(pid) if name.startswith(_NAMES))
+def used_by(pids: Iterable[int]) -> frozenset[Path]:
+    """The files of that kind that processes of this host use now; those that can't be asked have none."""
+    found = (_NAME.fullmatch(name) for pid in pids for name in _names(pid))
+    return frozenset(Path(match["folder"] or match[0]) for match in found if match)
+
+
+def used_by_job(ranks: Iterable[int], launchers: Iterable[int]) -> frozenset[Path]:
+    """As used_by, of a job's ranks on this host, its launchers, and the daemons in between."""
+    ranks = list(ranks)
+    return used_by({*ranks, *launchers, *filter(None, map(_parent, ranks))})
 
 
 def remove(files: Iterable[Path]) -> None:
-    """Remove those that are still there, are this user's, and nobody has mapped. What can't be removed stays."""
-    left = {path for path in files if _is_own(path)}
+    """Remove those that are still there, are this user's, and nobody uses. What can't be removed stays."""
+    left = {path for path in files if _inode(path) is not None}
     if left:
-        in_use = mapped_by(int(folder.name) for folder in Path("/proc").glob("[0-9]*"))
+        in_use = used_by(int(folder.name) for folder in Path("/proc").glob("[0-9]*"))
         for path in left - in_use:
             with contextlib.suppress(OSError):  # its library may be quicker
-                path.unlink()
+                match = _NAME.fullmatch(str(path))
+                if match and match["folder"]:
+                    shutil.rmtree(path)
+                else:
+                    path.unlink()
 
 
-def _is_own(path: Path) -> bool:
+def _inode(path: Path) -> int | None:
+    """The number of a file that is there and this user's."""
     try:
-        return path.stat().st_uid == os.geteuid()
+        facts = path.lstat()
     except OSError:
-        return False
+        return None
+    return facts.st_ino if facts.st_uid == os.geteuid() else None
 
 
-def _maps(pid: int) -> Iterator[str]:
-    """The names of the files that a process has mapped."""
+def _names(pid: int) -> Iterator[str]:
+    """The names of the files that a process has mapped or open."""
     with contextlib.suppress(OSError):
         for line in Path(f"/proc/{pid}/maps").read_text(errors="replace").splitlines():
             *_, name = line.split(maxsplit=5)
             if name.startswith("/"):
                 yield name
+    with contextlib.suppress(OSError):
+        for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+            with contextlib.suppress(OSError):  # closed meanwhile
+                yield str(descriptor.readlink())
+
+
+def _parent(pid: int) -> int | None:
+    with contextlib.suppress(OSError, IndexError, ValueError):
+        return int(Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[1])
+    return None
+
+
+# ---- records --------------------------------------------------------------------------------------------------------
+
+
+def record(mark: str, files: Iterable[Path]) -> Path | None:
+    """Note what the job with this mark may leave; gives the record, which goes when the job has ended in peace.
+
+    None where there is nothing to note, or where it can't be.
+    """
+    inodes = {str(path): inode for path in files if (inode := _inode(path)) is not None}
+    place = _this_place()
+    if not inodes or place is None:
+        return None
+    path = _folder() / f"{mark}.json"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({"place": place, "mark": mark, "files": inodes}))
+    except OSError:
+        return None
+    return path
+
+
+def remove_recorded() -> None:
+    """Remove what jobs have left of which nothing runs any more; only of jobs in this PID namespace of this boot."""
+    with contextlib.suppress(OSError):
+        records = sorted(_folder().glob("*.json"))
+        living = living_marks() if records else frozenset()
+        for path in records:
+            _remove_recorded(path, living)
+
+
+def _remove_recorded(path: Path, living: frozenset[str]) -> None:
+    try:
+        noted = json.loads(path.read_text())
+        place, mark, inodes = noted["place"], noted["mark"], dict(noted["files"])
+    except (OSError, ValueError, KeyError, TypeError):
+        place = mark = None
+        inodes = {}
+    if place == _this_place() and mark is not None:
+        if mark in living:
+            return
+        remove(Path(name) for name, inode in inodes.items() if _NAME.fullmatch(name) and _inode(Path(name)) == inode)
+    elif path.stat().st_mtime > time.time() - _FORGOTTEN_AFTER_S:
+        return
+    path.unlink(missing_ok=True)
+
+
+def _folder() -> Path:
+    import platformdirs
+
+    return Path(platformdirs.user_state_dir("hockney", appauthor=False)) / "jobs"
+
+
+def _this_place() -> list[str] | None:
+    """Which processes can be seen from here: a home folder may be shared by machines and containers."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return [boot, str(Path("/proc/self/ns/pid").readlink())]
+    except OSError:
+        return None

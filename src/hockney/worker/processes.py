@@ -115,8 +115,16 @@ def find_members(roots: Iterable[subprocess.Popen[bytes]], mark: str) -> list[ps
 
     known = {root.pid for root in roots}
     found = {child.pid: child for root in roots for child in _descendants(root)}
-    found |= {process.pid: process for process in psutil.process_iter() if _bears(process, mark)}
+    found |= {process.pid: process for process in psutil.process_iter() if _mark_of(process) == mark}
     return [process for pid, process in found.items() if pid not in known and _is_alive(process)]
+
+
+def living_marks() -> frozenset[str]:
+    """The marks of all jobs of which a process runs that can be seen from here."""
+    import psutil
+
+    found = (_mark_of(process) for process in psutil.process_iter())
+    return frozenset(mark for mark in found if mark is not None)
 
 
 def _used_s(roots: Iterable[subprocess.Popen[bytes]], members: Iterable[psutil.Process]) -> float:
@@ -152,13 +160,13 @@ def _descendants(root: subprocess.Popen[bytes]) -> list[psutil.Process]:
         return []
 
 
-def _bears(process: psutil.Process, mark: str) -> bool:
+def _mark_of(process: psutil.Process) -> str | None:
     import psutil
 
     try:
-        return process.environ().get(MARK) == mark
+        return process.environ().get(MARK)
     except (psutil.Error, OSError):
-        return False
+        return None
 
 
 def _is_alive(process: psutil.Process) -> bool:

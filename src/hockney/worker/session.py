@@ -10,6 +10,7 @@ standard input, or because it is ended here when a time limit passes or a rank i
 
 from __future__ import annotations
 
+import contextlib
 import re
 import secrets
 import signal
@@ -66,7 +67,8 @@ class WorkerSession:
         self._id = 0
         self._ranks_by_pid: dict[int, int] = {}
         self._lost: Death | None = None
-        self._shared: frozenset[Path] = frozenset()  # files of shared memory, ours to remove if the library can't
+        self._files: frozenset[Path] = frozenset()  # ours to remove if the library can't
+        self._record: Path | None = None  # of these files, for who comes after us if we can't
         self._heard = 0  # what had been said when the last command was sent
         self._greeted = False
         self._ended = False
@@ -105,7 +107,9 @@ class WorkerSession:
         limit_s = self._started_s + self._start_limit_s - time.monotonic() if not self._greeted else _GRACE_S
         answer = self._ask("hello", ["version=1", "eof=abort"], max(0.0, limit_s), "hello", answers.hello)
         self._ranks_by_pid = {rank.pid: rank.rank for rank in answer.ranks}
-        self._shared = leftovers.mapped_by(rank.pid for rank in answer.ranks if rank.host == socket.gethostname())
+        here = [rank.pid for rank in answer.ranks if rank.host == socket.gethostname()]
+        self._files = leftovers.used_by_job(here, self.pids)
+        self._record = leftovers.record(self._channel.mark, self._files)
         self._greeted = True
         return answer
 
@@ -163,20 +167,30 @@ class WorkerSession:
             left = True
         if left or len(self._channel.processes) > 1:
             self.kill()
+        else:
+            self._forget()
         self._ended = True
         self._channel.close()
 
     def kill(self) -> bool:
         """End the job now, whatever it is doing, within about 5 s; whether nothing of it is left. May be called again.
 
-        Every process of it on this host is ended, and the shared memory that its library had is given back; ranks on
+        Every process of it on this host is ended, and the files that its library had are removed; ranks on
         other hosts end by themselves when rank 0 is gone.
         """
         self._ended = True
+        if not self._greeted:  # ranks that have just begun may have made some, too
+            self._files |= leftovers.used_by(self._channel.members())
         gone = self._channel.end()
         if gone:
-            leftovers.remove(self._shared)
+            leftovers.remove(self._files)
+            self._forget()
         return gone
+
+    def _forget(self) -> None:
+        if self._record is not None:
+            with contextlib.suppress(OSError):
+                self._record.unlink(missing_ok=True)
 
     # ---- what libraries say -----------------------------------------------------------------------------------------
 
