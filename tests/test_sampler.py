@@ -62,6 +62,40 @@ def test_a_first_repetition_that_is_long_only_because_it_is_the_first() -> None:
     assert notes.rounds[0][0].batch > 100
 
 
+STREAM = Point("unix", "oneway", 2, 8)
+
+
+@pytest.mark.parametrize("time_us", [0.03, 5, 100, 2000])
+def test_a_sample_of_a_stream_is_many_events_in_a_row(time_us: float) -> None:
+    notes = sample(Machine(lambda point: 1000 * time_us), plan_of(STREAM))
+    visits = all_visits(notes)
+    assert len({visit.batch for visit in visits}) == 1
+    events = visits[0].batch * visits[0].definition.divisor
+    assert events == 64 or (events > 64 and 0.5e6 <= visits[0].elapsed_ns[0, 0] < 1.1e6)
+
+
+@pytest.mark.parametrize(("budget_s", "most_s"), [(1000, 20), (100, 10), (3, 1)])
+def test_a_measurement_of_a_stream_takes_a_third_of_its_limit_and_less_where_the_time_is_short(
+    budget_s: float, most_s: float
+) -> None:
+    machine = Machine(lambda point: 0.19e9)
+    notes = sample(machine, replace(plan_of(STREAM), timeout_s=60), budget_s=budget_s)
+    visit = all_visits(notes)[0]
+    fill_s = 0.38 * (visit.batch // 4)
+    assert 0.6 * most_s < visit.elapsed_ns[0].sum() / 1e9 + fill_s < 1.01 * most_s
+
+
+def test_a_later_launch_measures_with_the_batches_of_the_first() -> None:
+    """Though the stream is faster then."""
+    first = sample(Machine(lambda point: 3000.0), plan_of(SHM, STREAM))
+    kept = {visit.point: visit for visit in all_visits(first)}
+    machine = Machine(lambda point: 3000.0 if point == SHM else 2000.0)
+    notes = Notes()
+    Sampler(plan_of(SHM, STREAM), machine, notes, seed=2, clock=machine.clock, alike=[*kept.values()]).run(1000)
+    for visit in all_visits(notes):
+        assert (visit.batch, visit.elapsed_ns.shape) == (kept[visit.point].batch, kept[visit.point].elapsed_ns.shape)
+
+
 def test_where_the_time_is_short_a_long_repetition_is_a_visit_earlier() -> None:
     machine = Machine(lambda point: 0.1e9)
     notes = sample(machine, plan_of(TCP), budget_s=5)

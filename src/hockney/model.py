@@ -22,7 +22,15 @@ if TYPE_CHECKING:
     FloatArray = NDArray[np.float64]
     BoolArray = NDArray[np.bool_]
 
-_UNSIZED = ("barrier", "ft")  # patterns without message sizes, also in stored runs, where no worker can be asked
+# Of stored runs too, where no worker can be asked; a test holds both lists to what the worker says.
+_UNSIZED = ("barrier", "ft")  # patterns without message sizes
+STREAMS = frozenset(
+    {
+        *("oneway", "twoway", "pairs", "ring", "funnel", "outfarm", "multicast", "stream", "put", "putring"),
+        *("pushfarm", "pullfarm", "robpush", "robpull", "barrier", "alltoall", "allreduce", "bisection"),
+    }
+)
+"""Patterns whose repetitions follow each other without a pause (docs/metrics.md); in all others each stands alone."""
 
 
 @dataclass(frozen=True, order=True)
@@ -55,6 +63,11 @@ class Point:
     def is_sized(self) -> bool:
         """Whether its pattern has a size at all: 0 B of a barrier are none."""
         return self.pattern not in _UNSIZED
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether its repetitions follow each other without a pause."""
+        return self.pattern in STREAMS
 
     @property
     def ranks_text(self) -> str:

@@ -88,6 +88,7 @@ class Display(Protocol):
 class Start:
     """Where a run begins or goes on: the next round and launch, and the earlier visits that count.
 
+    `alike`: a measurement of each point that has any, whose batch is used again.
     `several`: it is judged over all its launches, these and those before. `precise`: so many points are it already.
     `failed`: so many failed before, and are not tried again.
     """
@@ -97,6 +98,7 @@ class Start:
     round: int = 0
     launch: int = 0
     earlier: Sequence[Visit] = ()
+    alike: Sequence[Visit] = ()
     precise: int = 0
     failed: int = 0
 
@@ -379,7 +381,8 @@ def _resume(run_id: int, catalogue: Catalogue, store: Store, display: Display) -
     refuse_unusable(plan.cpus)
     # A launch is judged by its own visits alone.
     counts = plan.launches == 1
-    earlier = [visit for row in measurable for visit in store.visits(row)] if counts else []
+    before = {row.point: list(store.visits(row)) for row in measurable}
+    earlier = [visit for visits in before.values() for visit in visits] if counts else []
     store.resume_run(run_id)
     failed = sum(row.status is PointStatus.FAILED for row in points)
     try:  # others may disturb now that did not when it began, and the warnings of then stay
@@ -393,6 +396,7 @@ def _resume(run_id: int, catalogue: Catalogue, store: Store, display: Display) -
         round=stored.rounds,
         launch=begun,
         earlier=earlier,
+        alike=[visits[-1] for visits in before.values() if visits],
         precise=sum(row.status is PointStatus.PRECISE for row in measurable) if counts else 0,
         failed=failed,
     )
@@ -423,7 +427,14 @@ def add_launches(
         refuse_unusable(plan.cpus)
         begun = 1 + max((launch.index for launch in stored.launches.values()), default=-1)
         store.resume_run(run_id)
-        start = Start(seed=stored.info.seed + stored.rounds, several=True, round=stored.rounds, launch=begun)
+        last = (list(store.visits(row))[-1:] for row in store.points(run_id) if row.point in plan.points)
+        start = Start(
+            seed=stored.info.seed + stored.rounds,
+            several=True,
+            round=stored.rounds,
+            launch=begun,
+            alike=[visit for visits in last for visit in visits],
+        )
         outcome = _carry_out(plan, catalogue, store, display, run_id, start)
         if stored.status is RunStatus.PARTIAL and outcome.status is RunStatus.DONE:
             store.finish_run(run_id, RunStatus.PARTIAL)
@@ -458,6 +469,7 @@ def _make_launches(plan: Plan, catalogue: Catalogue, recorder: Recorder, start: 
     watch = None if plan.hosts else Watch(cpu_time_s, cpus)
     round_ = start.round
     failures = Failures()
+    alike = start.alike
     for index in range(plan.launches):
         recorder.launches_left = plan.launches - 1 - index
         pool = WorkerPool(
@@ -478,10 +490,12 @@ def _make_launches(plan: Plan, catalogue: Catalogue, recorder: Recorder, start: 
                 seed=start.seed + index,
                 clock=time.monotonic,
                 earlier=start.earlier,
+                alike=alike,
                 start_round=round_,
             )
             sampler.run(plan.time_s / plan.launches)
             round_ = sampler.rounds
+        alike = [*alike, *sampler.alike]
         plan = replace(plan, points=sampler.points, refine=frozenset())
 
 

@@ -21,7 +21,7 @@ from itertools import pairwise
 from typing import Protocol
 
 from hockney.errors import HockneyError
-from hockney.estimate import MIN_VISITS, SAMPLES_MIN, SPAN_S, long_ns
+from hockney.estimate import MIN_VISITS, SAMPLES_MIN, SPAN_S, long_ns, stream_ns
 from hockney.model import Point, PointStatus, Visit
 from hockney.plan import CurveKey, Plan, curve_of
 from hockney.refine import sizes_to_add
@@ -36,7 +36,11 @@ _LOOK_GROWTH = 1.02  # a look goes through all visits, so the next waits for 2 %
 _BATCH_NS = 20_000  # a batch this long makes a clock of 25 ns cost well below 1 %
 _VISIT_NS = 4_000_000  # how long the samples of one visit may take, if a repetition is shorter than that
 _SAMPLES_MAX = 40
+_STREAM_BATCH_NS = 1_000_000  # of a stream: an acknowledgement at its end then weighs little
+_STREAM_EVENTS = 64  # of a stream, in a batch; a window of 16 messages is 16 events
+_FILL = 4  # a measurement begins with a part of a batch, untimed: one of so many
 _CALIBRATIONS_MAX = 5
+_GROWTH_MAX = 100  # of a batch, at once: the first repetitions may have been quick
 _REFINED_MAX = 12  # sizes added to one curve
 _EXACT_MAX = 48  # where the exact place of each switch is asked for
 _LOOK_AGAIN = 1.25  # a curve is looked at again when it has so many times the visits
@@ -112,10 +116,11 @@ class Work:
     signs: list[Signs] = field(default_factory=list)  # of the machine's state, one a visit
     medians_ns: list[float] = field(default_factory=list)  # one a visit
     states: list[State] = field(default_factory=list)  # one a visit, as of the last look
-    wanted_ns: float = 0.0  # of a batch
     batch: int = 0  # 0: not calibrated
     samples: int = 0
-    warmup: int = 1
+    is_long: bool = False  # a repetition is a measurement by itself
+    warm: bool = False  # it was measured in this launch, if only for calibration
+    last: Visit | None = None
     cost_s: float = 0.0  # of one visit, all included
     first_s: float | None = None  # when its first visit was over
     time: Interval | None = None  # in the state with most visits, as of the last look
@@ -127,6 +132,7 @@ class Work:
     def add(self, visit: Visit) -> None:
         times_ns = sorted(visit.times_ns().tolist())
         half = len(times_ns) // 2
+        self.last = visit
         self.signs.append(signs_of(visit))
         self.medians_ns.append(times_ns[half] if len(times_ns) % 2 else (times_ns[half - 1] + times_ns[half]) / 2)
 
@@ -136,10 +142,15 @@ class Work:
         return None if self.time is None else self.time.precision
 
     def set_batch(self, batch: int, repetition_ns: float) -> None:
-        """How a visit is made: so many samples of so many repetitions as its time allows."""
+        """How a measurement is made: so many samples of so many repetitions as its time allows."""
+        least = 1 if self.point.is_stream else SAMPLES_MIN
         self.batch = batch
-        self.samples = int(min(_SAMPLES_MAX, max(SAMPLES_MIN, _VISIT_NS / (batch * repetition_ns))))
-        self.warmup = max(1, batch // 4)
+        self.samples = int(min(_SAMPLES_MAX, max(least, _VISIT_NS / (batch * repetition_ns))))
+
+    @property
+    def warmup(self) -> int:
+        """Repetitions before the first sample: of a stream they fill it."""
+        return 0 if self.is_long else max(1, self.batch // _FILL)
 
     def wants_check(self) -> bool:
         """Checking a long payload takes longer than sending it: once per point, and always where it is short."""
@@ -171,7 +182,10 @@ class Work:
 
 
 class Sampler:
-    """One launch of a plan. `earlier` are visits of a run that goes on: they count."""
+    """One launch of a plan. `earlier` are visits of a run that goes on: they count.
+
+    `alike` are measurements of earlier launches: those of the same points are made with as many repetitions.
+    """
 
     def __init__(
         self,
@@ -182,6 +196,7 @@ class Sampler:
         seed: int,
         clock: Callable[[], float],
         earlier: Sequence[Visit] = (),
+        alike: Sequence[Visit] = (),
         start_round: int = 0,
     ) -> None:
         self._plan = plan
@@ -199,6 +214,7 @@ class Sampler:
         self._given_up: set[Point] = set()
         self._refined: Counter[CurveKey] = Counter(curve_of(point) for point in plan.points if point.role == "refined")
         self._looked: Counter[CurveKey] = Counter()  # visits of a curve when it was last looked at
+        self._alike = {visit.point: visit for visit in (*alike, *earlier)}
         for visit in earlier:
             if visit.point in self._work:
                 self._work[visit.point].add(visit)
@@ -219,6 +235,9 @@ class Sampler:
         start_s = self._clock()  # only now: to judge many earlier visits may take longer than a short budget
         self._deadline_s = start_s + budget_s
         self._long_ns = long_ns(len(active), budget_s)
+        self._stream_ns = stream_ns(len(active), budget_s, self._plan.timeout_s)
+        for work in self._work.values():
+            self._make_alike(work)
         try:
             while active and not self._is_over():
                 self._one_round(active)
@@ -238,6 +257,18 @@ class Sampler:
                 self._tell_round(active, start_s, budget_s)
         for work in active:
             self._end_early(work, PointStatus.BUDGET, "the time was up")
+
+    def _make_alike(self, work: Work) -> None:
+        """A figure never mixes batches: what was counted in an earlier launch is not counted again."""
+        visit = self._alike.get(work.point)
+        if visit is not None and visit.elapsed_ns.size:
+            work.batch, work.samples = visit.batch, visit.elapsed_ns.shape[1]
+            work.is_long = work.batch == work.samples == 1 and _batch_ns(visit) >= self._long_ns
+
+    @property
+    def alike(self) -> list[Visit]:
+        """The last measurement of every point, for the launches that follow."""
+        return [work.last for work in self._work.values() if work.last is not None]
 
     @property
     def rounds(self) -> int:
@@ -264,7 +295,7 @@ class Sampler:
                 break
             begin_s = self._clock()
             try:
-                if work.batch == 0:
+                if not work.warm:
                     self._calibrate(work)
                     begin_s = self._clock()
                 visits = self._take(work)
@@ -295,10 +326,10 @@ class Sampler:
         verify = work.wants_check()
         for _ in range(_CALIBRATIONS_MAX):
             visit = self._measure(work, work.batch, samples=work.samples, warmup=work.warmup, verify=verify)
-            batch_ns = _batch_ns(visit)
-            if batch_ns >= work.wanted_ns / 2:
+            batch = self._next_batch(work, visit)
+            if batch == work.batch:
                 break
-            work.set_batch(_grown(work.batch, batch_ns, work.wanted_ns), batch_ns / work.batch)
+            work.set_batch(batch, _repetition_ns(visit))
         return visit
 
     def _measure(self, work: Work, batch: int, *, samples: int, warmup: int, verify: bool = False) -> Visit:
@@ -307,35 +338,60 @@ class Sampler:
         )
 
     def _calibrate(self, work: Work) -> None:
-        """How many repetitions make a batch: reading the clock must cost less than 1 % of it.
+        """How many repetitions make a batch, if that is not known from an earlier launch.
 
         These samples only warm up; they are not kept.
         """
-        work.wanted_ns = max(_BATCH_NS, 200 * self._instrument.clock_ns(work.point))
-        if self._is_long(work):
-            work.batch, work.samples, work.warmup = 1, 1, 0
+        work.warm = True
+        if work.batch > 0:
+            if not work.is_long:
+                self._measure(work, work.batch, samples=1, warmup=work.warmup)
             return
-        batch = 1
+        long = self._long_repetition(work)
+        if long is not None:
+            work.set_batch(self._wanted_batch(work, long), _repetition_ns(long))
+            work.is_long = work.batch == 1
+            work.samples = 1
+            return
+        work.batch = 1
         for _ in range(_CALIBRATIONS_MAX):
-            batch_ns = _batch_ns(self._measure(work, batch, samples=SAMPLES_MIN, warmup=1))
-            repetition_ns = batch_ns / batch
-            if batch_ns >= work.wanted_ns / 2:
+            visit = self._measure(work, work.batch, samples=SAMPLES_MIN, warmup=1)
+            is_enough = _batch_ns(visit) >= _BATCH_NS / 2
+            wanted = self._wanted_batch(work, visit)
+            work.set_batch(wanted if is_enough else min(wanted, _GROWTH_MAX * visit.batch), _repetition_ns(visit))
+            if is_enough:
                 break
-            batch = _grown(batch, batch_ns, work.wanted_ns)
-        work.set_batch(batch, repetition_ns)
 
-    def _is_long(self, work: Work) -> bool:
-        """Whether a repetition is a visit by itself. The first may be long as the first: a second one tells, in time.
+    def _next_batch(self, work: Work, visit: Visit) -> int:
+        """This batch, or a longer one where twice as many repetitions are wanted."""
+        wanted = self._wanted_batch(work, visit)
+        return visit.batch if visit.batch >= wanted / 2 else min(wanted, _GROWTH_MAX * visit.batch)
+
+    def _wanted_batch(self, work: Work, visit: Visit) -> int:
+        """As many repetitions as make reading the clock cost less than 1 % of a batch.
+
+        Of a stream also so many that its ends weigh little, and no more than have room in a measurement.
+        """
+        repetition_ns = _repetition_ns(visit)
+        clocked = math.ceil(max(_BATCH_NS, 200 * self._instrument.clock_ns(work.point)) / repetition_ns)
+        if not work.point.is_stream:
+            return clocked
+        wanted = max(clocked, _STREAM_BATCH_NS / repetition_ns, _STREAM_EVENTS / visit.definition.divisor)
+        return max(1, min(math.ceil(wanted), int(self._stream_ns / repetition_ns / (1 + 1 / _FILL))))
+
+    def _long_repetition(self, work: Work) -> Visit | None:
+        """A repetition that may be a visit by itself. The first may be long as the first: a second one tells, in time.
 
         By itself, so that a long one need not come twice within the limit. On a transport that keeps requests,
         mpi:persistent, it does come twice, at every visit (docs/protocol.md).
         """
         for _ in range(2):
-            if _batch_ns(self._measure(work, 1, samples=1, warmup=0)) < self._long_ns:
-                return False
+            visit = self._measure(work, 1, samples=1, warmup=0)
+            if _batch_ns(visit) < self._long_ns:
+                return None
             if self._is_over():
                 break
-        return True
+        return visit
 
     # ---- a look, after a round ---------------------------------------------------------------------------------------
 
@@ -484,9 +540,8 @@ def _batch_ns(visit: Visit) -> float:
     return max(1.0, float(slowest_ns[len(slowest_ns) // 2]))
 
 
-def _grown(batch: int, batch_ns: float, wanted_ns: float) -> int:
-    """So many repetitions that they take as long as wanted; not too many at once, where the first one was quick."""
-    return max(batch + 1, min(int(batch * wanted_ns / batch_ns) + 1, batch * 100))
+def _repetition_ns(visit: Visit) -> float:
+    return _batch_ns(visit) / visit.batch
 
 
 def _by_state(work: Work) -> dict[State, list[float]]:

@@ -1,4 +1,7 @@
-"""Those that are timed together meet before each sample, where a barrier is not enough; test_meet.c says how well."""
+"""Those that are timed together meet where a barrier is not enough: before each sample, or once before a stream.
+
+test_meet.c says how well.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,8 @@ from tests.worker.test_native import FAULTY, converse, measure
 from hockney.worker.build import build_worker
 
 SAMPLES = 3
-TWO_TIMED = ["pingpong", "prtt", "oneway", "rounds", "bisection", "pairs", "putpong"]
+LATENCY = ["pingpong", "prtt", "rounds", "putpong"]
+STREAMS = ["oneway", "bisection", "pairs"]
 BOTH_ACT = ["twoway"]
 
 
@@ -23,15 +27,18 @@ def what_rank_0_does(pattern: str, ranks: int) -> list[tuple[str, int]]:
 
 
 @pytest.mark.parametrize("ranks", [2, 4])
-@pytest.mark.parametrize("pattern", [*TWO_TIMED, *BOTH_ACT, "ring"])
-def test_two_that_are_timed_together_meet_before_each_sample(pattern: str, ranks: int) -> None:
+@pytest.mark.parametrize("pattern", [*LATENCY, *STREAMS, *BOTH_ACT, "ring"])
+def test_who_is_timed_together_meets_and_never_within_a_stream(pattern: str, ranks: int) -> None:
     token, meeting = ("sends", 0), ("puts", 8) if pattern == "putpong" else ("sends", 0)
     barrier = [token] * (1 if ranks == 2 else 2)
-    met = [meeting] if ranks > 2 and pattern in TWO_TIMED else []
+    met = [meeting] if ranks > 2 and pattern in LATENCY + STREAMS else []
     if pattern in BOTH_ACT:
         met = [meeting] * 5  # they meet, see thrice how long a round trip takes, and then one gives the word
     did = what_rank_0_does(pattern, ranks)
     before = [*barrier, *met]
-    sample = did[2 * len(before) : did.index(token, 2 * len(before))]
-    assert {size for _, size in sample} <= {8, 56, 64}
-    assert did == [*before, *(before + sample) * SAMPLES, *barrier]
+    if pattern in LATENCY:
+        sample = did[2 * len(before) : did.index(token, 2 * len(before))]
+        assert {size for _, size in sample} <= {8, 56, 64}
+        assert did == [*before, *(before + sample) * SAMPLES, *barrier]
+    else:
+        assert did == [*before, *[("sends", 64)] * 2 * SAMPLES, *barrier]

@@ -51,6 +51,7 @@ class PatternInfo:
     Sizes are multiples of `grain_bytes`, and not 0; where it is 0, any size will do.
     `senders`: the option that says how many ranks beside rank 0 only send; at least one more must be left to receive.
     `collective`: what its option `algorithm` may leave to the transport; such a point needs none of `needs`.
+    `kind`: "stream" where repetitions follow each other without a pause, "latency" where each stands alone.
     """
 
     name: str
@@ -63,6 +64,7 @@ class PatternInfo:
     grain_bytes: int = 0
     senders: str | None = None
     collective: str | None = None
+    kind: str = "latency"
 
     def option(self, name: str) -> OptionInfo:
         """The option of that name. Raises UsageError."""
@@ -471,6 +473,7 @@ def _pattern(row: dict[str, Any]) -> PatternInfo:
         options=tuple(_option(option) for option in row["options"]),
         senders=row["senders"],
         collective=row["collective"],
+        kind=row["kind"],
     )
 
 

@@ -35,6 +35,9 @@ typedef struct hk_run {
     size_t reqs_count;
     void *state;         /* of state_bytes as planned, zero before prepare: the pattern's own */
     uint64_t untimed_ns; /* repeat adds what of its repetitions is not the pattern's time */
+    /* In a stream: repetitions that follow those of this call of repeat, without anything between. 0: these are the
+     * last, and nothing may be left under way. */
+    uint64_t reps_to_come;
 } hk_run_t;
 
 /* What a point needs on this rank, and what one repetition moves in the whole job. */
@@ -63,6 +66,10 @@ typedef struct hk_pattern {
     uint32_t needs;                       /* HK_CAP_*, unless `native` says that it needs none */
     int ranks_min, ranks_max, ranks_step; /* ranks_max 0: any */
     hk_timed_t timed;
+    /* Whether repetitions follow each other without a pause, so that one may overlap the next: the samples of a
+     * measurement are then parts of one stream, with no meeting between them. Otherwise each repetition stands alone,
+     * and ranks come together before every sample. */
+    bool stream;
     bool sized;                         /* false: has no message length and counts no bytes (barrier) */
     size_t grain_bytes;                 /* a length is a multiple of it, and not 0; 0: any length will do */
     const char *senders;                /* NULL, or the option that says how many ranks beside rank 0 only send: at
@@ -90,9 +97,9 @@ typedef struct hk_pattern {
      * that there is nothing to undo. */
     hk_status_t (*finish)(hk_run_t *run);
 
-    /* Before each sample, after a barrier, untimed: bring those together whose time it is. Called where the job has
-     * meet_ranks_min ranks or more; elsewhere ranks start as the barrier leaves them. Optional: absent means that it
-     * is so with any number of ranks. */
+    /* Before each sample, or each stream, after a barrier, untimed: bring those together whose time it is. Called where
+     * the job has meet_ranks_min ranks or more; elsewhere ranks start as the barrier leaves them. Optional: absent
+     * means that it is so with any number of ranks. */
     hk_status_t (*meet)(hk_run_t *run);
     int meet_ranks_min;
 

@@ -90,34 +90,52 @@ static hk_status_t come_together(const hk_pattern_t *pattern, hk_run_t *run)
     return status == HK_OK && has_meeting(pattern, run->ctx->size) ? pattern->meet(run) : status;
 }
 
+/* All timed batches. Of a stream each begins at the moment when the one before it ended. */
+static hk_status_t time_batches(const hk_command_t *command, hk_run_t *run, uint64_t *elapsed_ns)
+{
+    const hk_pattern_t *pattern = hk_patterns[command->pattern];
+    hk_status_t (*const repeat)(hk_run_t *, uint64_t) = pattern->repeat;
+    uint64_t (*const now_ns)(hk_ctx_t *) = run->ctx->tp->now_ns;
+    hk_status_t status = HK_OK;
+    uint64_t start_ns = now_ns(run->ctx);
+    for (uint64_t i = 0; status == HK_OK && i < command->samples; i++) {
+        run->untimed_ns = 0;
+        if (pattern->stream) {
+            run->reps_to_come -= command->batch;
+        } else {
+            status = come_together(pattern, run);
+            start_ns = now_ns(run->ctx);
+        }
+        if (status == HK_OK) {
+            status = repeat(run, command->batch);
+        }
+        const uint64_t end_ns = now_ns(run->ctx);
+        elapsed_ns[i] = end_ns - start_ns - run->untimed_ns;
+        start_ns = end_ns;
+    }
+    return status;
+}
+
 /* Ranks come together before the warm-up too, so that what a transport keeps for the messages of their meeting is there
  * before the first sample. */
 hk_status_t hk_take_samples(const hk_command_t *command, hk_run_t *run, hk_result_t *result)
 {
     hk_ctx_t *ctx = run->ctx;
     const hk_pattern_t *pattern = hk_patterns[command->pattern];
-    hk_status_t (*const repeat)(hk_run_t *, uint64_t) = pattern->repeat;
-    uint64_t (*const now_ns)(hk_ctx_t *) = ctx->tp->now_ns;
     hk_account_t *account = &result->account;
     double counted[HK_COUNTERS_MAX] = {0};
 
     result->warmup = warmup_of(command, run, &result->plan);
-    hk_status_t status = HK_OK;
-    if (result->warmup > 0) {
-        status = come_together(pattern, run);
-        status = status == HK_OK ? repeat(run, result->warmup) : status;
+    run->reps_to_come = pattern->stream ? command->samples * command->batch : 0;
+    hk_status_t status = come_together(pattern, run);
+    if (status == HK_OK && result->warmup > 0) {
+        status = pattern->repeat(run, result->warmup);
     }
     read_counters(pattern, run, counted, result->counter_name);
     result->started_ns = kernel_ns(ctx);
     start_account(ctx, account);
-    for (uint64_t i = 0; status == HK_OK && i < command->samples; i++) {
-        status = come_together(pattern, run);
-        if (status == HK_OK) {
-            run->untimed_ns = 0;
-            const uint64_t start_ns = now_ns(ctx);
-            status = repeat(run, command->batch);
-            result->elapsed_ns[i] = now_ns(ctx) - start_ns - run->untimed_ns;
-        }
+    if (status == HK_OK) {
+        status = time_batches(command, run, result->elapsed_ns);
     }
     stop_account(ctx, account);
     read_counters(pattern, run, account->counter, result->counter_name);

@@ -6,8 +6,9 @@
 
 enum { HK_REFERENCE_BYTES = 8 };
 
-/* The warm-up and all samples of a prepared point, into result's samples and account. Each sample: ranks come together,
- * then one timed batch. */
+/* The warm-up and all samples of a prepared point, into result's samples and account. Of a stream: ranks come together
+ * once, then the warm-up fills it, and all timed batches follow without a pause. Else ranks come together before each
+ * timed batch. */
 hk_status_t hk_take_samples(const hk_command_t *command, hk_run_t *run, hk_result_t *result);
 
 /* Half a round trip of a short message between ranks 0 and 1, the median of a few: what a floor is for where there is

@@ -93,6 +93,7 @@ const hk_pattern_t hk_pattern_allreduce = {
     .ranks_min = 2,
     .ranks_step = 1,
     .timed = HK_TIMED_SLOWEST,
+    .stream = true,
     .sized = true,
     .grain_bytes = sizeof(uint64_t),
     .collective = "allreduce",

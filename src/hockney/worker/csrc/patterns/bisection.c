@@ -43,6 +43,7 @@ const hk_pattern_t hk_pattern_bisection = {
     .ranks_min = 2,
     .ranks_step = 2,
     .timed = HK_TIMED_SLOWEST,
+    .stream = true,
     .sized = true,
     .plan = bisection_plan,
     .meet = bisection_meet,

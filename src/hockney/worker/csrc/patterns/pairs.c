@@ -37,6 +37,7 @@ const hk_pattern_t hk_pattern_pairs = {
     .ranks_min = 2,
     .ranks_step = 2,
     .timed = HK_TIMED_SOURCES,
+    .stream = true,
     .sized = true,
     .option = {HK_FLOW_OPTIONS},
     .plan = pairs_plan,

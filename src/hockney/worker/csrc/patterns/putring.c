@@ -17,6 +17,7 @@ const hk_pattern_t hk_pattern_putring = {
     .ranks_min = 2,
     .ranks_step = 1,
     .timed = HK_TIMED_MEAN,
+    .stream = true,
     .sized = true,
     .option = {HK_RING_OPTION_DISTANCE, HK_PUTS_OPTION_QUIET},
     .fits = hk_ring_fits,

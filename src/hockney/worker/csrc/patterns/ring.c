@@ -35,6 +35,7 @@ const hk_pattern_t hk_pattern_ring = {
     .ranks_min = 2,
     .ranks_step = 1,
     .timed = HK_TIMED_MEAN,
+    .stream = true,
     .sized = true,
     .option = {HK_RING_OPTION_DISTANCE},
     .fits = hk_ring_fits,

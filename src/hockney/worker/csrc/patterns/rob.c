@@ -4,10 +4,11 @@
 typedef struct rob_state {
     hk_delay_t delay;
     size_t buffer;        /* the one that the next event goes to */
+    bool begun;           /* with two buffers, in a stream: an event is under way at `place` */
     size_t buffers;       /* 1 or 2 */
     size_t event_bytes;   /* of one buffer */
     int ahead;            /* ROBs up to this rank are read at once, and with two buffers before computing */
-    unsigned char *place; /* of the last event */
+    unsigned char *place; /* of the last event begun */
 } rob_state_t;
 
 static rob_state_t *rob_state_of(const hk_run_t *run)
@@ -107,13 +108,14 @@ static hk_status_t process_parallel(hk_run_t *run, const hk_rob_kind_t *kind, ui
     return status;
 }
 
-/* All but the last event of a batch have a next one, whose receives are posted before the delay. */
+/* All but the last event of a stream have a next one, whose receives are posted before the delay. */
 static hk_status_t process_ahead(hk_run_t *run, const hk_rob_kind_t *kind, uint64_t reps)
 {
     rob_state_t *state = rob_state_of(run);
-    unsigned char *place = next_place(run);
-    hk_status_t status = begin_event(run, kind, place);
-    for (uint64_t i = 1; i < reps && status == HK_OK; i++) {
+    const uint64_t with_next = run->reps_to_come > 0 ? reps : reps - 1;
+    unsigned char *place = state->begun ? state->place : next_place(run);
+    hk_status_t status = state->begun ? HK_OK : begin_event(run, kind, place);
+    for (uint64_t i = 0; i < with_next && status == HK_OK; i++) {
         status = end_event(run, kind, place);
         place = next_place(run);
         if (status == HK_OK) {
@@ -121,10 +123,11 @@ static hk_status_t process_ahead(hk_run_t *run, const hk_rob_kind_t *kind, uint6
         }
         state->delay.take(run->ctx, &state->delay);
     }
-    if (status == HK_OK) {
+    if (with_next < reps && status == HK_OK) {
         status = end_event(run, kind, place);
+        state->delay.take(run->ctx, &state->delay);
     }
-    state->delay.take(run->ctx, &state->delay);
+    state->begun = run->reps_to_come > 0;
     state->place = place;
     return status;
 }

@@ -171,6 +171,7 @@ const hk_pattern_t hk_pattern_stream = {
     .ranks_min = 2,
     .ranks_step = 1,
     .timed = HK_TIMED_SLOWEST,
+    .stream = true,
     .sized = true,
     .option =
         {

@@ -1,0 +1,201 @@
+/* A transport for tests only: threads on a virtual clock, so that every time is known exactly.
+ *
+ *   HOCKNEY_VIRTUAL="300 200 1000 2"   a send occupies its rank for 300 ns, a receive for 200 ns; a message is under
+ *                                      way for 1000 ns, and 2 ns more for each byte. Without it, all is 0.
+ *
+ * Every rank has a clock of its own. A message carries the moment at which it arrives in one of 8 bytes before it.
+ * Sends return as soon as they are made, however many are under way. Receives of a wait_all are taken in the order in
+ * which they were started. Built into a worker of its own with -DHK_EXTRA_TRANSPORTS(X)=X(virtual). */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "transport.h"
+
+extern const hk_transport_t hk_transport_threads;
+
+enum { OPEN_MAX = 256 };
+
+typedef struct virtual_ctx {
+    hk_ctx_t base;
+    hk_ctx_t *threads;
+    uint64_t clock_ns, send_ns, recv_ns, way_ns, byte_ns;
+    hk_req_t reqs[2 * OPEN_MAX]; /* of the moments and the messages under way */
+    uint64_t arrival_ns[OPEN_MAX];
+    bool receives[OPEN_MAX];
+    size_t open;
+} virtual_ctx_t;
+
+static virtual_ctx_t *virtual_of(hk_ctx_t *ctx)
+{
+    return (virtual_ctx_t *)(void *)ctx;
+}
+
+static uint64_t leave(virtual_ctx_t *ctx, size_t len_bytes)
+{
+    ctx->clock_ns += ctx->send_ns;
+    return ctx->clock_ns + ctx->way_ns + ctx->byte_ns * len_bytes;
+}
+
+static void take(virtual_ctx_t *ctx, uint64_t arrival_ns)
+{
+    ctx->clock_ns = (arrival_ns > ctx->clock_ns ? arrival_ns : ctx->clock_ns) + ctx->recv_ns;
+}
+
+static hk_status_t virtual_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
+{
+    virtual_ctx_t *self = virtual_of(ctx);
+    (void)reqs, (void)count;
+    const hk_status_t status = hk_transport_threads.wait_all(self->threads, self->reqs, 2 * self->open);
+    for (size_t i = 0; i < self->open; i++) {
+        if (self->receives[i]) {
+            take(self, self->arrival_ns[i]);
+        }
+    }
+    self->open = 0;
+    return status;
+}
+
+static hk_status_t start(virtual_ctx_t *self, int peer, void *buf, size_t len_bytes, bool receives)
+{
+    const hk_transport_t *tp = &hk_transport_threads;
+    const size_t i = self->open++;
+    if (self->open > OPEN_MAX) {
+        hk_log(self->base.rank, "virtual: more than %d messages under way", OPEN_MAX);
+        return HK_ERR_MEMORY;
+    }
+    self->receives[i] = receives;
+    uint64_t *arrival_ns = &self->arrival_ns[i];
+    hk_req_t *req = &self->reqs[2 * i];
+    if (receives) {
+        const hk_status_t status = tp->irecv(self->threads, peer, arrival_ns, sizeof *arrival_ns, req);
+        return status == HK_OK ? tp->irecv(self->threads, peer, buf, len_bytes, req + 1) : status;
+    }
+    *arrival_ns = leave(self, len_bytes);
+    const hk_status_t status = tp->isend(self->threads, peer, arrival_ns, sizeof *arrival_ns, req);
+    return status == HK_OK ? tp->isend(self->threads, peer, buf, len_bytes, req + 1) : status;
+}
+
+static hk_status_t virtual_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, hk_req_t *req)
+{
+    (void)req;
+    return start(virtual_of(ctx), peer, (void *)(uintptr_t)buf, len_bytes, false);
+}
+
+static hk_status_t virtual_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, hk_req_t *req)
+{
+    (void)req;
+    return start(virtual_of(ctx), peer, buf, len_bytes, true);
+}
+
+static hk_status_t virtual_send(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes)
+{
+    virtual_ctx_t *self = virtual_of(ctx);
+    const hk_transport_t *tp = &hk_transport_threads;
+    const uint64_t arrival_ns = leave(self, len_bytes);
+    const hk_status_t status = tp->send(self->threads, peer, &arrival_ns, sizeof arrival_ns);
+    return status == HK_OK ? tp->send(self->threads, peer, buf, len_bytes) : status;
+}
+
+static hk_status_t virtual_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes)
+{
+    virtual_ctx_t *self = virtual_of(ctx);
+    const hk_transport_t *tp = &hk_transport_threads;
+    uint64_t arrival_ns = 0;
+    hk_status_t status = tp->recv(self->threads, peer, &arrival_ns, sizeof arrival_ns);
+    if (status == HK_OK) {
+        status = tp->recv(self->threads, peer, buf, len_bytes);
+    }
+    take(self, arrival_ns);
+    return status;
+}
+
+static uint64_t virtual_now_ns(hk_ctx_t *ctx)
+{
+    return virtual_of(ctx)->clock_ns;
+}
+
+static void virtual_compute(hk_ctx_t *ctx, uint64_t duration_ns)
+{
+    virtual_of(ctx)->clock_ns += duration_ns;
+}
+
+static hk_status_t virtual_prepare(int size, void **shared_p)
+{
+    return hk_transport_threads.prepare(size, shared_p);
+}
+
+static void virtual_release(void *shared)
+{
+    hk_transport_threads.release(shared);
+}
+
+static void virtual_close(hk_ctx_t *ctx)
+{
+    hk_transport_threads.close(virtual_of(ctx)->threads);
+    free(ctx);
+}
+
+static const char *virtual_library(const hk_ctx_t *ctx)
+{
+    (void)ctx;
+    return "threads on a virtual clock";
+}
+
+static void *virtual_alloc(hk_ctx_t *ctx, size_t len_bytes)
+{
+    return hk_transport_threads.alloc(virtual_of(ctx)->threads, len_bytes);
+}
+
+static void virtual_free(hk_ctx_t *ctx, void *memory, size_t len_bytes)
+{
+    hk_transport_threads.free(virtual_of(ctx)->threads, memory, len_bytes);
+}
+
+static hk_status_t virtual_open(const hk_job_t *job, hk_ctx_t **ctx_p);
+
+const hk_transport_t hk_transport_virtual = {
+    .abi = HK_TRANSPORT_ABI,
+    .caps = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_CAP_THREADS,
+    .name = "virtual",
+    .summary = "threads on a virtual clock",
+    .prepare = virtual_prepare,
+    .release = virtual_release,
+    .open = virtual_open,
+    .close = virtual_close,
+    .library = virtual_library,
+    .alloc = virtual_alloc,
+    .free = virtual_free,
+    .send = virtual_send,
+    .recv = virtual_recv,
+    .isend = virtual_isend,
+    .irecv = virtual_irecv,
+    .wait_all = virtual_wait_all,
+    .now_ns = virtual_now_ns,
+    .compute = virtual_compute,
+    .spin = virtual_compute,
+    .sleep = virtual_compute,
+};
+
+static hk_status_t virtual_open(const hk_job_t *job, hk_ctx_t **ctx_p)
+{
+    virtual_ctx_t *ctx = calloc(1, sizeof *ctx);
+    if (ctx == NULL) {
+        return HK_ERR_MEMORY;
+    }
+    ctx->base = (hk_ctx_t){&hk_transport_virtual, job->rank, job->size};
+    uint64_t *const costs[] = {&ctx->send_ns, &ctx->recv_ns, &ctx->way_ns, &ctx->byte_ns};
+    const char *at = getenv("HOCKNEY_VIRTUAL");
+    for (size_t i = 0; at != NULL && i < sizeof costs / sizeof costs[0]; i++) {
+        char *end = NULL;
+        *costs[i] = strtoull(at, &end, 10);
+        at = end;
+    }
+    const hk_status_t status = hk_transport_threads.open(job, &ctx->threads);
+    if (status != HK_OK) {
+        free(ctx);
+        return status;
+    }
+    *ctx_p = &ctx->base;
+    return HK_OK;
+}
