@@ -116,8 +116,8 @@ static hk_status_t time_batches(const hk_command_t *command, hk_run_t *run, uint
     return status;
 }
 
-/* Ranks come together before the warm-up too, so that what a transport keeps for the messages of their meeting is there
- * before the first sample. */
+/* Ranks come together before a warm-up too, so that what a transport keeps for the messages of their meeting is there
+ * before the first sample. Every meeting is followed by repetitions: it may have begun them. */
 hk_status_t hk_take_samples(const hk_command_t *command, hk_run_t *run, hk_result_t *result)
 {
     hk_ctx_t *ctx = run->ctx;
@@ -127,7 +127,7 @@ hk_status_t hk_take_samples(const hk_command_t *command, hk_run_t *run, hk_resul
 
     result->warmup = warmup_of(command, run, &result->plan);
     run->reps_to_come = pattern->stream ? command->samples * command->batch : 0;
-    hk_status_t status = come_together(pattern, run);
+    hk_status_t status = pattern->stream || result->warmup > 0 ? come_together(pattern, run) : HK_OK;
     if (status == HK_OK && result->warmup > 0) {
         status = pattern->repeat(run, result->warmup);
     }
