@@ -91,7 +91,7 @@ def test_a_later_launch_measures_with_the_batches_of_the_first() -> None:
     kept = {visit.point: visit for visit in all_visits(first)}
     machine = Machine(lambda point: 3000.0 if point == SHM else 2000.0)
     notes = Notes()
-    Sampler(plan_of(SHM, STREAM), machine, notes, seed=2, clock=machine.clock, alike=[*kept.values()]).run(1000)
+    Sampler(plan_of(SHM, STREAM), machine, notes, seed=2, clock=machine.clock, alike=kept).run(1000)
     for visit in all_visits(notes):
         assert (visit.batch, visit.elapsed_ns.shape) == (kept[visit.point].batch, kept[visit.point].elapsed_ns.shape)
 

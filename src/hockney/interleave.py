@@ -141,6 +141,7 @@ def _make_launch_pairs(both: _Both, catalogue: Catalogue, others: list[Moment]) 
     watch = None if plan.hosts else Watch(cpu_time_s, cpus)
     chance = random.Random()
     end_s, round_ = time.monotonic() + plan.time_s, 0
+    alike: dict[Point, Visit] = {}
     failures = [Failures() for _ in both.sides]
     for index in range(plan.launches):
         left = plan.launches - 1 - index
@@ -159,9 +160,9 @@ def _make_launch_pairs(both: _Both, catalogue: Catalogue, others: list[Moment]) 
                     failures=failed,
                 )
                 up.enter_context(side.pool)
-            sampler = _PairSampler(plan, both, seed=chance.randrange(1 << 32), start_round=round_)
+            sampler = _PairSampler(plan, both, seed=chance.randrange(1 << 32), start_round=round_, alike=alike)
             sampler.run(max(0.0, end_s - time.monotonic()) / (left + 1))
-            round_ = sampler.rounds
+            round_, alike = sampler.rounds, sampler.alike
 
 
 class _Both:
@@ -232,21 +233,22 @@ class _Both:
 class _PairSampler(Sampler):
     """One launch pair: each round measures every point four times, twice a side, and judges ratios."""
 
-    def __init__(self, plan: Plan, both: _Both, *, seed: int, start_round: int) -> None:
-        super().__init__(plan, both, both, seed=seed, clock=time.monotonic, start_round=start_round)
+    def __init__(self, plan: Plan, both: _Both, *, seed: int, start_round: int, alike: Mapping[Point, Visit]) -> None:
+        super().__init__(plan, both, both, seed=seed, clock=time.monotonic, start_round=start_round, alike=alike)
         self._both = both
         self._ratios: dict[Point, list[float]] = {}
 
     def _calibrate(self, work: Work) -> None:
         """One batch for both sides: the longer one, with so many samples as the slower side has time for."""
         shots = []
+        given = work.batch
         for side in self._random.sample((BASE, NEW), 2):
-            self._both.side = side
+            self._both.side, work.batch = side, given
             super()._calibrate(work)
-            shots.append((work.batch, work.samples, work.warmup))
+            shots.append((work.batch, work.samples, work.is_long))
         work.batch = max(batch for batch, _, _ in shots)
         work.samples = max(min(work.samples, 5), min(samples * batch // work.batch for batch, samples, _ in shots))
-        work.warmup = max(warmup for _, _, warmup in shots)
+        work.is_long = all(is_long for _, _, is_long in shots)
 
     def _take(self, work: Work) -> list[Visit]:
         verify = work.wants_check()

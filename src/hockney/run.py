@@ -14,7 +14,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import Any, Protocol
 
@@ -98,7 +98,7 @@ class Start:
     round: int = 0
     launch: int = 0
     earlier: Sequence[Visit] = ()
-    alike: Sequence[Visit] = ()
+    alike: Mapping[Point, Visit] = field(default_factory=dict)
     precise: int = 0
     failed: int = 0
 
@@ -396,7 +396,7 @@ def _resume(run_id: int, catalogue: Catalogue, store: Store, display: Display) -
         round=stored.rounds,
         launch=begun,
         earlier=earlier,
-        alike=[visits[-1] for visits in before.values() if visits],
+        alike={point: visits[-1] for point, visits in before.items() if visits},
         precise=sum(row.status is PointStatus.PRECISE for row in measurable) if counts else 0,
         failed=failed,
     )
@@ -427,13 +427,13 @@ def add_launches(
         refuse_unusable(plan.cpus)
         begun = 1 + max((launch.index for launch in stored.launches.values()), default=-1)
         store.resume_run(run_id)
-        last = (list(store.visits(row))[-1:] for row in store.points(run_id) if row.point in plan.points)
+        before = ((row.point, list(store.visits(row))) for row in store.points(run_id) if row.point in plan.points)
         start = Start(
             seed=stored.info.seed + stored.rounds,
             several=True,
             round=stored.rounds,
             launch=begun,
-            alike=[visit for visits in last for visit in visits],
+            alike={point: visits[-1] for point, visits in before if visits},
         )
         outcome = _carry_out(plan, catalogue, store, display, run_id, start)
         if stored.status is RunStatus.PARTIAL and outcome.status is RunStatus.DONE:
@@ -495,7 +495,7 @@ def _make_launches(plan: Plan, catalogue: Catalogue, recorder: Recorder, start: 
             )
             sampler.run(plan.time_s / plan.launches)
             round_ = sampler.rounds
-        alike = [*alike, *sampler.alike]
+        alike = sampler.alike
         plan = replace(plan, points=sampler.points, refine=frozenset())
 
 

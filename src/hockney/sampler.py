@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Protocol
@@ -184,7 +184,7 @@ class Work:
 class Sampler:
     """One launch of a plan. `earlier` are visits of a run that goes on: they count.
 
-    `alike` are measurements of earlier launches: those of the same points are made with as many repetitions.
+    `alike` are measurements of earlier launches, which are made again with as many repetitions.
     """
 
     def __init__(
@@ -196,7 +196,7 @@ class Sampler:
         seed: int,
         clock: Callable[[], float],
         earlier: Sequence[Visit] = (),
-        alike: Sequence[Visit] = (),
+        alike: Mapping[Point, Visit] | None = None,
         start_round: int = 0,
     ) -> None:
         self._plan = plan
@@ -214,7 +214,7 @@ class Sampler:
         self._given_up: set[Point] = set()
         self._refined: Counter[CurveKey] = Counter(curve_of(point) for point in plan.points if point.role == "refined")
         self._looked: Counter[CurveKey] = Counter()  # visits of a curve when it was last looked at
-        self._alike = {visit.point: visit for visit in (*alike, *earlier)}
+        self._alike = {**(alike or {}), **{visit.point: visit for visit in earlier}}
         for visit in earlier:
             if visit.point in self._work:
                 self._work[visit.point].add(visit)
@@ -266,9 +266,10 @@ class Sampler:
             work.is_long = work.batch == work.samples == 1 and _batch_ns(visit) >= self._long_ns
 
     @property
-    def alike(self) -> list[Visit]:
+    def alike(self) -> dict[Point, Visit]:
         """The last measurement of every point, for the launches that follow."""
-        return [work.last for work in self._work.values() if work.last is not None]
+        own = {point: work.last for point, work in self._work.items() if work.last is not None}
+        return {**self._alike, **own}
 
     @property
     def rounds(self) -> int:
