@@ -82,6 +82,20 @@ def test_a_table_without_a_figure_has_what_was_published(reasons: tuple[str, str
     assert view.left_out == said
 
 
+def test_figures_of_a_row_share_a_column_for_their_state() -> None:
+    def of(state: str) -> tuple[Measured, ...]:
+        return tuple(Measured("us", 1.0, state=state) for _ in range(3))
+
+    view = view_of(grid(("2", "8", "1", *of("near")), ("4", "8", "1", *of("far"))))
+    assert view.columns[-1].title == "state"
+    assert [row[-1] for row in view.rows] == ["near", "far"]
+    assert all(cell.state is None for row in view.rows for cell in row if isinstance(cell, Measured))
+    same = view_of(grid(("2", "8", "1", *of("near"))))
+    assert len(same.columns) == 6  # said below the table
+    mixed = view_of(grid(("2", "8", "1", *of("near")[:2], *of("far")[:1])))
+    assert len(mixed.columns) == 6
+
+
 def test_what_all_columns_have_in_common_is_said_once() -> None:
     table = grid(("2", "8", "1", cell(1), cell(2), cell(3)))
     view = view_of(table)

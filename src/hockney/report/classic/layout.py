@@ -325,8 +325,8 @@ def _of_line(what: str, found: Sequence[Series], unit: str, reading: Reading, pu
     if isinstance(fit, NoFit):
         return blank(unit, fit.reason, published)
     estimate, scale = (fit.t0_ns, 1e-3) if what == "t0" else (fit.r_inf_bytes_per_s, 1e-6)
-    if estimate is None:
-        return blank(unit, _NO_RATE, published)
+    if estimate is None or estimate.value <= 0:
+        return blank(unit, _NO_RATE if what == "r_inf" else "the line through the times begins below 0", published)
     value, low, high = (scale * end for end in (estimate.value, estimate.low, estimate.high))
     states = {cell.state for _, cell in known}
     state = states.pop() if len(states) == 1 else None

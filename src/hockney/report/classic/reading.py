@@ -188,8 +188,7 @@ class Reading:
             return blank(quantity.unit, self.reason(series))
         figure = min(figures, key=lambda one: one.minimum_ns)
         value = quantity.of(series.point, figure, figure.minimum_ns)
-        state = self._shown(figure, series)
-        return Measured(quantity.unit, value, None, None, state, series.oversubscribed, computed=True)
+        return Measured(quantity.unit, value, oversubscribed=series.oversubscribed, computed=True)
 
     def best(
         self, found: Sequence[Series], quantity: Quantity, published: float | None = None, *, fastest: bool = False

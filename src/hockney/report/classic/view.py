@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hockney.archive import Published
 from hockney.report.classic.values import Cell, Column, Measured, Table
 
 NOTHING = "\N{EN DASH}"
+_STATE_MIN = 3  # figures in a row that share a column for their state
 _NAMED_MAX = 6  # of more values the middle ones are left out
 
 
@@ -62,7 +63,24 @@ def view_of(table: Table) -> View:
     columns, shared = _without_shared([table.columns[place] for place in told])
     shown = tuple(tuple(row[place] for place in told) for row in rows)
     heading = sum(place < table.heading for place in told)
-    return View(tuple(columns), shown, shared, tuple(sentences), heading)
+    return _with_states(View(tuple(columns), shown, shared, tuple(sentences), heading))
+
+
+def _with_states(view: View) -> View:
+    """With a column for the state of the machine where all figures of a row have the same, and rows differ."""
+    states = [{cell.state for cell in _figures(row) if cell.state is not None} for row in view.rows]
+    is_short = max((len(_figures(row)) for row in view.rows), default=0) < _STATE_MIN
+    if is_short or any(len(own) > 1 for own in states) or len(set().union(*states)) < 2:
+        return view
+    rows = tuple(
+        (*(replace(cell, state=None) if isinstance(cell, Measured) else cell for cell in row), *(own or ("",)))
+        for row, own in zip(view.rows, states, strict=True)
+    )
+    return replace(view, columns=(*view.columns, Column("state")), rows=rows)
+
+
+def _figures(row: Sequence[Cell]) -> list[Measured]:
+    return [cell for cell in row if isinstance(cell, Measured) and cell.value is not None]
 
 
 def _is_published(table: Table, row: Sequence[Cell]) -> bool:
