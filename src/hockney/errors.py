@@ -43,6 +43,10 @@ class WrongStoreError(StoreError):
     exit_code = 2
 
 
+class DamagedRowWarning(UserWarning):
+    """A row of the results file is damaged and was left out; the text names it."""
+
+
 def unknown(kind: str, word: str, known: Iterable[str], *, listed_by: str | None = None) -> UsageError:
     """An unknown name, with the likeliest meant one: `unknown pattern 'pingpog': did you mean 'pingpong'?`.
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from tests.builders import HALF_ROUND_TRIP, SLOWEST, make_info, make_launch, make_point, make_visit
 
-from hockney.errors import StoreError, UsageError, WrongStoreError
+from hockney.errors import DamagedRowWarning, StoreError, UsageError, WrongStoreError
 from hockney.model import Definition, Launch, PointStatus, RunStatus, Visit, Warning_
 from hockney.store import Store, StoredPoint, rows
 from hockney.store.lock import alone, is_measured_now
@@ -394,13 +394,23 @@ def test_damaged_samples_are_named(store: Store, run_id: int, path: Path) -> Non
     db.execute("UPDATE visit_samples SET elapsed_ns = ?", (b"\1junk",))
     db.commit()
     db.close()
-    with pytest.raises(
-        StoreError, match=r"results\.db: pingpong of 8 B on shm, 2 ranks: samples are damaged"
-    ) as caught:
+    said = r"results\.db: a measurement of pingpong of 8 B on shm, 2 ranks is damaged \(its elapsed_ns\) and left out"
+    with pytest.warns(DamagedRowWarning, match=said):
+        (visit,) = store.visits(store.points(run_id)[0])
+    assert visit.elapsed_ns.shape == (2, 0)
+    assert len(store.summaries(run_id)) == 1
+
+
+def test_samples_of_a_later_version_are_refused(store: Store, run_id: int, path: Path) -> None:
+    store.write_round(run_id, [make_visit()])
+    db = sqlite3.connect(path)
+    db.execute("UPDATE visit_samples SET elapsed_ns = ?", (b"\2junk",))
+    db.commit()
+    db.close()
+    with pytest.raises(StoreError, match="update hockney") as caught:
         store.visits(store.points(run_id)[0])
     assert caught.value.exit_code == 3, "something may have been measured"
-    assert len(store.summaries(run_id)) == 1
-    with Store.open(path, readonly=True) as reader, pytest.raises(WrongStoreError, match="samples are damaged"):
+    with Store.open(path, readonly=True) as reader, pytest.raises(WrongStoreError, match="update hockney"):
         reader.visits(reader.points(run_id)[0])
 
 

@@ -33,7 +33,9 @@ def run(arguments: Sequence[str]) -> int:
     streams.holds_document.set(False)
 
     try:
-        code = _carry_out(arguments)
+        with streams.damage_told() as damaged:
+            code = _carry_out(arguments)
+        code = code or (3 if damaged else 0)
     except BaseException as error:  # noqa: BLE001 - this is where all of them end
         code = ending.explain(error, arguments)
     finally:

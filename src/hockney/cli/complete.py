@@ -95,7 +95,10 @@ def _beginning(incomplete: str, words: Iterable[str]) -> list[CompletionItem]:
 @contextlib.contextmanager
 def _quietly() -> Iterator[None]:
     """Somebody is typing: what can't be known now is no reason to disturb."""
+    import warnings
+
     from hockney.errors import HockneyError
 
-    with contextlib.suppress(HockneyError, OSError):
+    with warnings.catch_warnings(), contextlib.suppress(HockneyError, OSError):
+        warnings.simplefilter("ignore")
         yield

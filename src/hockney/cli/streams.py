@@ -6,9 +6,12 @@ import contextlib
 import os
 import select
 import sys
+import warnings
+from collections.abc import Iterator
 from contextvars import ContextVar
 
 from hockney.cli.copying import copyable
+from hockney.errors import DamagedRowWarning
 
 holds_document = ContextVar("holds_document", default=False)  # whether a JSON document was begun on standard output
 
@@ -53,6 +56,25 @@ def remark(text: str) -> None:
         print(copyable(text), file=sys.stderr, flush=True)
     except OSError:
         silence(sys.stderr.fileno())
+
+
+@contextlib.contextmanager
+def damage_told() -> Iterator[list[str]]:
+    """Says on standard error which rows of a results file were left out, each once; gives the list of them."""
+    told: list[str] = []
+
+    def tell(message: Warning | str, category: type[Warning], *rest: object, **more: object) -> None:
+        if not issubclass(category, DamagedRowWarning):
+            before(message, category, *rest, **more)  # type: ignore[arg-type]
+        elif str(message) not in told:
+            told.append(str(message))
+            remark(f"hockney: {message}")
+
+    with warnings.catch_warnings():
+        before = warnings.showwarning
+        warnings.simplefilter("always", DamagedRowWarning)
+        warnings.showwarning = tell
+        yield told
 
 
 def is_reader_gone() -> bool:

@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     from hockney.model import Int64Array
 
 _VERSION = 1
+
+
+class DamagedSamples(StoreError):
+    """A blob that is none of any version."""
+
+
 _HEAD = struct.Struct("<BII")
 _LEVEL = 1  # level 6 takes twice as long for many ranks, and saves 1 %
 
@@ -38,23 +44,23 @@ def encode(samples: Int64Array) -> bytes:
     return bytes([_VERSION]) + zlib.compress(_HEAD.pack(width, ranks, count) + lanes.tobytes(), _LEVEL)
 
 
-def decode(blob: bytes) -> Int64Array:
+def decode(blob: object) -> Int64Array:
     """Blob -> shape (ranks, samples), int64. Raises StoreError for a damaged blob or one of a later version."""
     import numpy as np
 
-    if not blob or blob[0] == 0:
-        raise StoreError("samples are damaged: no version byte")
+    if not isinstance(blob, bytes) or not blob or blob[0] == 0:
+        raise DamagedSamples("samples are damaged: no version byte")
     if blob[0] > _VERSION:
         raise StoreError(f"samples are of format {blob[0]}, this hockney reads up to {_VERSION}: update hockney")
     try:
         plain = zlib.decompress(blob[1:])
     except zlib.error as error:
-        raise StoreError(f"samples are damaged: {error}") from error
+        raise DamagedSamples(f"samples are damaged: {error}") from error
     if len(plain) < _HEAD.size:
-        raise StoreError("samples are damaged: they end within their head")
+        raise DamagedSamples("samples are damaged: they end within their head")
     width, ranks, count = _HEAD.unpack_from(plain)
     if width not in (4, 8) or len(plain) != _HEAD.size + width * ranks * count:
-        raise StoreError(f"samples are damaged: {counted(len(plain), 'byte')} can't hold {ranks} x {count} numbers")
+        raise DamagedSamples(f"samples are damaged: {counted(len(plain), 'byte')} can't hold {ranks} x {count} numbers")
     lanes = np.frombuffer(plain, dtype=np.uint8, offset=_HEAD.size).reshape(width, ranks * count)
     zigzag = np.ascontiguousarray(lanes.T).reshape(-1).view(f"<u{width}").astype(np.uint64)
     delta = (zigzag >> np.uint64(1)).view(np.int64) ^ -(zigzag & np.uint64(1)).view(np.int64)

@@ -22,12 +22,13 @@ _FULL = "database or disk is full"
 _READONLY = "attempt to write a readonly database"
 _CANT_OPEN = "unable to open database file"
 _NOT_A_DATABASE = "file is not a database"
-_DAMAGED = "malformed"
+_DAMAGED, _NOT_TEXT = "malformed", "Could not decode to UTF-8"
 _DATABASE_BYTES_MIN = 512  # one page of the smallest size
 # SQLite's file format, "The Database Header".
 _MAGIC, _HEAD_BYTES, _APPLICATION_ID = b"SQLite format 3\0", 100, slice(68, 72)
 _COMPANION = re.compile(r"-(?:wal|shm|journal|run\d+)$")  # of SQLite's, and lock.py's
 
+_MENDED = "it is damaged; restore it from a copy, or name another file with --store"
 # Part of SQLite's message -> what the user reads after "results file PATH: ", remedy included.
 _SENTENCES = {
     _FULL: "the disk is full; make room",
@@ -36,11 +37,12 @@ _SENTENCES = {
     _READONLY: "it may not be written; name another file with --store or HOCKNEY_STORE",
     "is locked": f"another program has kept it locked for {BUSY_S:.0f} s; wait for it, or name another with --store",
     _NOT_A_DATABASE: "not a results file of hockney; name another file with --store or HOCKNEY_STORE",
-    _DAMAGED: "it is damaged; restore it from a copy, or name another file with --store",
+    _DAMAGED: _MENDED,
+    _NOT_TEXT: _MENDED,
     _CANT_OPEN: "it can't be opened; look at its permissions and its folder's, or name another file with --store",
 }
 # While it is opened, or only read: another file was meant, or this one can't be used before somebody mends it.
-_WRONG_FILE = (_READONLY, _NOT_A_DATABASE, _CANT_OPEN, _DAMAGED)
+_WRONG_FILE = (_READONLY, _NOT_A_DATABASE, _CANT_OPEN, _DAMAGED, _NOT_TEXT)
 
 
 def default_path() -> Path:

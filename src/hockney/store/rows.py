@@ -17,26 +17,99 @@ from hockney.model import (
     Warning_,
 )
 from hockney.stats.states import Signs
-from hockney.store import codec
+from hockney.store import checks, codec
+from hockney.store.checks import Checks, DamagedRow, refuse_damaged, sound
 from hockney.store.records import RunSummary, StoredPoint, StoredRun, VisitSummary
 
 Row = tuple[Any, ...]
 
-RUN = "command, suite, label, started_unix_s, seed, version, facts, plan"
-LAUNCH = "launch_index, transport, library, ranks, started_unix_s, argv, cpus, hosts, oversubscribed, clock_ns"
-POINT = "transport, pattern, ranks, bytes, options, role"
-WARNING = "kind, subject, cause, remedy"
-SUMMARY = (
-    "visit.point_id, launch_id, round, samples, timed, divisor, bytes_per_rep, messages_per_rep, algorithm, median_ns, "
-    "min_ns, max_ns, steal, floor_before_ns, floor_after_ns, solo_before_ns, solo_after_ns, "
-    "CASE WHEN floor_kind = 'transport' THEN point.transport END, pace_ns, counters"
-)
-VISIT = (
-    "point_id, launch_id, round, started_unix_s, batch, timed, divisor, bytes_per_rep, messages_per_rep, algorithm, "
-    "floor_before_ns, floor_after_ns, steal, verified, cpu_user_ns, cpu_system_ns, wall_ns, counters, "
-    "floor_kind, pace_ns, solo_before_ns, solo_after_ns, started_ns"
-)
+_RUN: Checks = {
+    "command": checks.TEXT,
+    "suite": checks.TEXT,
+    "label": checks.TEXT_OR_NONE,
+    "started_unix_s": checks.MOMENT,
+    "seed": checks.COUNT,
+    "version": checks.TEXT,
+    "facts": checks.TEXT,
+    "plan": checks.TEXT,
+}
+_LAUNCH: Checks = {
+    "launch_index": checks.COUNT,
+    "transport": checks.TEXT,
+    "library": checks.TEXT,
+    "ranks": checks.RANKS,
+    "started_unix_s": checks.MOMENT,
+    "argv": checks.TEXT,
+    "cpus": checks.TEXT,
+    "hosts": checks.TEXT,
+    "oversubscribed": checks.COUNT,
+    "clock_ns": checks.TIME,
+}
+_POINT: Checks = {
+    "transport": checks.TEXT,
+    "pattern": checks.TEXT,
+    "ranks": checks.RANKS,
+    "bytes": checks.COUNT,
+    "options": checks.TEXT,
+    "role": checks.TEXT,
+}
+_WARNING: Checks = dict.fromkeys(("kind", "subject", "cause", "remedy"), checks.TEXT)
+_DEFINITION: Checks = {
+    "timed": checks.TIMED,
+    "divisor": checks.POSITIVE,
+    "bytes_per_rep": checks.COUNT,
+    "messages_per_rep": checks.COUNT,
+    "algorithm": checks.TEXT_OR_NONE,
+}
+_SUMMARY: Checks = {
+    "visit.point_id": checks.COUNT,
+    "launch_id": checks.COUNT,
+    "round": checks.COUNT,
+    "samples": checks.COUNT,
+    **_DEFINITION,
+    **dict.fromkeys(("median_ns", "min_ns", "max_ns"), checks.TIME_OR_NONE),
+    "steal": checks.SHARE_OR_NONE,
+    **dict.fromkeys(("floor_before_ns", "floor_after_ns", "solo_before_ns", "solo_after_ns"), checks.FLOOR_OR_NONE),
+    "CASE WHEN floor_kind = 'transport' THEN point.transport END": checks.TEXT_OR_NONE,
+    "pace_ns": checks.TEXT_OR_NONE,
+    "counters": checks.TEXT_OR_NONE,
+}
+_VISIT: Checks = {
+    "point_id": checks.COUNT,
+    "launch_id": checks.COUNT,
+    "round": checks.COUNT,
+    "started_unix_s": checks.MOMENT,
+    "batch": checks.POSITIVE,
+    **_DEFINITION,
+    "floor_before_ns": checks.FLOOR_OR_NONE,
+    "floor_after_ns": checks.FLOOR_OR_NONE,
+    "steal": checks.SHARE_OR_NONE,
+    "verified": checks.COUNT,
+    **dict.fromkeys(("cpu_user_ns", "cpu_system_ns", "wall_ns"), checks.TEXT),
+    "counters": checks.TEXT_OR_NONE,
+    "floor_kind": checks.FLOOR_KIND,
+    "pace_ns": checks.TEXT_OR_NONE,
+    "solo_before_ns": checks.FLOOR_OR_NONE,
+    "solo_after_ns": checks.FLOOR_OR_NONE,
+    "started_ns": checks.COUNT_OR_NONE,
+}
+RUN, LAUNCH, POINT, WARNING, SUMMARY, VISIT = map(", ".join, (_RUN, _LAUNCH, _POINT, _WARNING, _SUMMARY, _VISIT))
 VISIT_FIGURES = "samples, median_ns, min_ns, max_ns"  # beside VISIT when written, made from the samples
+_RUN_STATUS = checks.words(status.value for status in RunStatus)
+_POINT_STATUS = checks.words(status.value for status in PointStatus)
+_RUN_SUMMARY: Checks = {
+    "label": checks.TEXT_OR_NONE,
+    "command": checks.TEXT,
+    "suite": checks.TEXT,
+    "started_unix_s": checks.MOMENT,
+    "finished_unix_s": checks.MOMENT_OR_NONE,
+    "status": _RUN_STATUS,
+    "rounds": checks.COUNT,
+    "idle_s": checks.MOMENT_OR_NONE,
+    "resumed_unix_s": checks.MOMENT,
+}
+_NUMBERS = [(int, float)]
+_NO_DEFINITION = Definition("root", 1, 0, 0)
 _NO_COUNTERS: Mapping[str, tuple[float, ...]] = {}
 
 
@@ -72,16 +145,45 @@ def run_row(info: RunInfo) -> Row:
 
 
 def run_of(row: Row, status: RunStatus, launches: Mapping[int, Launch], warnings: tuple[Warning_, ...]) -> StoredRun:
-    """Row: id, the stored status, finished_unix_s, rounds, then RUN."""
+    """Row: id, the stored status, finished_unix_s, rounds, then RUN. Raises DamagedRow.
+
+    Of `facts` and `plan` only what has its form is taken: runs of earlier versions lack some of it, too.
+    """
     run_id, _, finished_unix_s, rounds, command, suite, label, started_unix_s, seed, version, facts, plan = row
-    info = RunInfo(command, suite, label, started_unix_s, seed, version, json.loads(facts), json.loads(plan))
+    refuse_damaged(row[2:], {"finished_unix_s": checks.MOMENT_OR_NONE, "rounds": checks.COUNT, **_RUN})
+    known = checks.fitting(checks.loads(facts, "facts", {}), checks.FACTS)
+    asked = checks.fitting(checks.loads(plan, "plan", {}), checks.PLAN)
+    info = RunInfo(command, suite, label, started_unix_s, seed, version, known, asked)
     return StoredRun(run_id, info, status, finished_unix_s, rounds, launches, warnings)
+
+
+def status_of(text: object) -> RunStatus:
+    """The stored status of a run. Raises DamagedRow."""
+    refuse_damaged((text,), {"status": _RUN_STATUS})
+    return RunStatus(text)
+
+
+def point_status_of(row: Row) -> tuple[str, PointStatus]:
+    """Row: transport, status. Raises DamagedRow."""
+    transport, status = row
+    refuse_damaged(row, {"transport": checks.TEXT, "status": _POINT_STATUS})
+    return transport, PointStatus(status)
+
+
+def warning_of(row: Row) -> Warning_:
+    """Row: WARNING. Raises DamagedRow."""
+    refuse_damaged(row, _WARNING)
+    return Warning_(*row)
 
 
 def summary_of_run(
     row: Row, status: RunStatus, transports: tuple[str, ...], points: Mapping[PointStatus, int], visited: int
 ) -> RunSummary:
-    """Row: id, label, command, suite, started, finished (unix_s), the stored status, rounds, idle_s, seen_unix_s."""
+    """Row: id, label, command, suite, started, finished (unix_s), the stored status, rounds, idle_s, seen_unix_s.
+
+    Raises DamagedRow.
+    """
+    refuse_damaged(row[1:], _RUN_SUMMARY)
     run_id, label, command, suite, started_s, finished_s, _, rounds, idle_s, seen_s = row
     return RunSummary(
         *(run_id, label, command, suite, started_s, finished_s, seen_s, idle_s, status, rounds),
@@ -106,16 +208,17 @@ def launch_row(launch: Launch) -> Row:
 
 
 def launch_of(row: Row) -> Launch:
-    """Row: LAUNCH."""
+    """Row: LAUNCH. Raises DamagedRow."""
     index, transport, library, ranks, started_unix_s, argv, cpus, hosts, oversubscribed, clock_ns = row
+    refuse_damaged(row, _LAUNCH)
     return Launch(
         transport,
         library,
         ranks,
         started_unix_s,
-        tuple(json.loads(argv)),
-        tuple(json.loads(cpus)),
-        tuple(json.loads(hosts)),
+        tuple(checks.loads(argv, "argv", [str])),
+        tuple(checks.loads(cpus, "cpus", [int])),
+        tuple(checks.loads(hosts, "hosts", [str])),
         bool(oversubscribed),
         clock_ns,
         index,
@@ -128,9 +231,13 @@ def point_row(point: Point) -> Row:
 
 
 def point_of(row: Row) -> StoredPoint:
-    """Row: id, status, reason, then POINT."""
+    """Row: id, status, reason, then POINT. Raises DamagedRow."""
     point_id, status, reason, transport, pattern, ranks, size_bytes, options, role = row
-    point = Point(transport, pattern, ranks, size_bytes, tuple(sorted(json.loads(options).items())), role)
+    refuse_damaged(row[1:], {"status": _POINT_STATUS, "reason": checks.TEXT_OR_NONE, **_POINT})
+    given = checks.loads(options, "options", checks.OPTIONS)
+    if not checks.fits(given, checks.MapOf(str)):
+        raise DamagedRow("options")
+    point = Point(transport, pattern, ranks, size_bytes, tuple(sorted(given.items())), role)
     return StoredPoint(point_id, point, PointStatus(status), reason)
 
 
@@ -169,9 +276,18 @@ def visit_row(visit: Visit, point_id: int) -> Row:
 
 
 def visit_of(row: Row, point: Point, launches: Mapping[int, Launch]) -> Visit:
-    """Row: VISIT, then the blob."""
+    """Row: VISIT, then the blob. Raises DamagedRow."""
+    refuse_damaged(row[:-1], _VISIT)
     _, launch_id, round_, started_unix_s, batch, timed, divisor, per_rep, messages, algorithm = row[:10]
     before_ns, after_ns, steal, verified, cpu_user_ns, cpu_system_ns, wall_ns, counters, *state, blob = row[10:]
+    try:
+        elapsed_ns = codec.decode(blob)
+    except codec.DamagedSamples as damage:
+        raise DamagedRow("elapsed_ns") from damage
+    if not len(elapsed_ns) or (elapsed_ns.size and elapsed_ns.min() < 0):
+        raise DamagedRow("elapsed_ns")
+    if timed.startswith("rank ") and int(timed.removeprefix("rank ")) >= len(elapsed_ns):
+        raise DamagedRow("timed")
     return Visit(
         point=point,
         launch_id=launch_id,
@@ -179,10 +295,10 @@ def visit_of(row: Row, point: Point, launches: Mapping[int, Launch]) -> Visit:
         started_unix_s=started_unix_s,
         batch=batch,
         definition=Definition(timed, divisor, per_rep, messages, algorithm),
-        elapsed_ns=codec.decode(blob),
-        cpu_user_ns=tuple(json.loads(cpu_user_ns)),
-        cpu_system_ns=tuple(json.loads(cpu_system_ns)),
-        wall_ns=tuple(json.loads(wall_ns)),
+        elapsed_ns=elapsed_ns,
+        cpu_user_ns=checks.numbers(cpu_user_ns, "cpu_user_ns"),
+        cpu_system_ns=checks.numbers(cpu_system_ns, "cpu_system_ns"),
+        wall_ns=checks.numbers(wall_ns, "wall_ns"),
         floor_ns=_pair(before_ns, after_ns),
         verified=bool(verified),
         steal=steal,
@@ -195,9 +311,44 @@ def visit_of(row: Row, point: Point, launches: Mapping[int, Launch]) -> Visit:
     )
 
 
+def visit_without_samples(point: Point, launch_id: int) -> Visit:
+    """In the place of a damaged one, so that a visit and its summary keep the same place; no figure counts it."""
+    import numpy as np
+
+    none = (0,) * point.ranks
+    empty = np.zeros((point.ranks, 0), dtype=np.int64)
+    return Visit(point, launch_id, 0, 0.0, 1, _NO_DEFINITION, empty, none, none, none, None, verified=False)
+
+
+def mend_summary(row: Row) -> tuple[Row, str | None]:
+    """The row, or one without samples in its place and which column is damaged."""
+    try:
+        refuse_damaged(row, _SUMMARY)
+        if not _has_median(row):
+            raise DamagedRow("median_ns")
+        _paces(row[-2])
+        _counters(row[-1])
+    except DamagedRow as damage:
+        definition = (_NO_DEFINITION.timed, 1, 0, 0, None)
+        return (*row[:2], 0, 0, *definition, *[None] * (len(_SUMMARY) - 9)), damage.column
+    return row, None
+
+
+def are_sound(found: Sequence[Row]) -> bool:
+    """Whether none of these rows, SUMMARY, is damaged, as far as that can be seen fast."""
+    return sound(found, _SUMMARY) and all(map(_has_median, found))
+
+
+def _has_median(row: Row) -> bool:
+    """Of no samples there is none, of some there is."""
+    return bool(row[3] > 0) == (row[9] is not None)
+
+
 def summaries_of(found: Sequence[Row], launches: Mapping[int, Launch]) -> list[VisitSummary]:
-    """Rows: SUMMARY. All at once, because a large run has hundreds of thousands of them."""
-    paces = json.loads(f"[{','.join(row[-2] or 'null' for row in found)}]")
+    """Rows: SUMMARY. All at once, because a large run has hundreds of thousands of them. Raises DamagedRow."""
+    paces = checks.loads(f"[{','.join(row[-2] or 'null' for row in found)}]", "pace_ns")
+    if len(paces) != len(found):
+        raise DamagedRow("pace_ns")
     definitions: dict[Row, Definition] = {}
     summaries = []
     for row, pace in zip(found, paces, strict=True):
@@ -207,7 +358,7 @@ def summaries_of(found: Sequence[Row], launches: Mapping[int, Launch]) -> list[V
         definition = definitions.get(words) or definitions.setdefault(words, Definition(*words))
         signs = Signs(
             _pair(floor_ns, floor_too_ns),
-            None if pace is None else (tuple(pace[0]), tuple(pace[1])),
+            _as_paces(pace),
             _pair(solo_ns, solo_too_ns),
             reference,
             launches[launch_id].places,
@@ -220,14 +371,24 @@ def summaries_of(found: Sequence[Row], launches: Mapping[int, Launch]) -> list[V
 
 def _counters(text: str | None) -> Mapping[str, tuple[float, ...]]:
     """Of a visit without any the same for all, because a large run has hundreds of thousands of them."""
-    return {name: tuple(values) for name, values in json.loads(text).items()} if text else _NO_COUNTERS
+    if not text:
+        return _NO_COUNTERS
+    found = checks.loads(text, "counters")
+    if not isinstance(found, dict) or not all(checks.fits(values, _NUMBERS) for values in found.values()):
+        raise DamagedRow("counters")
+    return {name: tuple(values) for name, values in found.items()}
 
 
 def _paces(text: str | None) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
-    if text is None:
+    return None if text is None else _as_paces(checks.loads(text, "pace_ns"))
+
+
+def _as_paces(value: Any) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
+    if value is None:
         return None
-    before, after = json.loads(text)
-    return tuple(before), tuple(after)
+    if not checks.fits(value, [_NUMBERS]) or len(value) != 2 or not all(pace > 0 for side in value for pace in side):
+        raise DamagedRow("pace_ns")
+    return tuple(value[0]), tuple(value[1])
 
 
 def _pair(before: float | None, after: float | None) -> tuple[float, float] | None:

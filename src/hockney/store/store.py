@@ -6,17 +6,22 @@ import contextlib
 import re
 import sqlite3
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import TypeVar
 
-from hockney.errors import StoreError, UsageError, WrongStoreError, unknown
+from hockney.errors import DamagedRowWarning, StoreError, UsageError, WrongStoreError, unknown
 from hockney.model import Launch, Point, PointStatus, RunInfo, RunStatus, Visit, Warning_
 from hockney.stats.states import State, classify
 from hockney.store import codec, opening, rows
+from hockney.store.checks import DamagedRow
 from hockney.store.lock import alone, is_measured_now
 from hockney.store.records import RunSummary, StoredPoint, StoredRun, VisitSummary
 from hockney.units import counted
+
+Value = TypeVar("Value")
 
 # When a run that has no end was last heard of: it began or went on, or a visit of it was stored.
 _SEEN = (
@@ -193,10 +198,13 @@ class Store:
         points: dict[int, dict[PointStatus, int]] = {}
         transports: dict[int, set[str]] = {}
         counts = self._all("SELECT run_id, transport, status, count(*) FROM point GROUP BY run_id, transport, status")
-        for run_id, transport, status, count in counts:
-            of_run = points.setdefault(run_id, {})
-            of_run[PointStatus(status)] = of_run.get(PointStatus(status), 0) + count
-            transports.setdefault(run_id, set()).add(transport)
+        for run_id, *row, count in counts:
+            found_status = self._sound(f"{counted(count, 'point')} of run {run_id}", rows.point_status_of, row)
+            if found_status is not None:
+                transport, status = found_status
+                of_run = points.setdefault(run_id, {})
+                of_run[status] = of_run.get(status, 0) + count
+                transports.setdefault(run_id, set()).add(transport)
         visited = self._all(
             "SELECT run_id, count(*) FROM point WHERE status != ? AND EXISTS (SELECT 1 FROM visit WHERE point_id = "
             "point.id) GROUP BY run_id",
@@ -207,20 +215,19 @@ class Store:
             "SELECT id, label, command, suite, started_unix_s, finished_unix_s, status, rounds, idle_s, "
             f"coalesce(finished_unix_s, {_SEEN}) FROM run ORDER BY id"
         )
-        return [
-            rows.summary_of_run(
-                row,
-                self._status(row[0], row[6]),
-                tuple(sorted(transports.get(row[0], ()))),
-                points.get(row[0], {}),
-                visited_of.get(row[0], 0),
-            )
-            for row in found
-        ]
 
-    def _status(self, run_id: int, stored: str) -> RunStatus:
-        """A killed program can't say that its run has ended; its lock does."""
-        status = RunStatus(stored)
+        def summary(row: rows.Row) -> RunSummary:
+            names = tuple(sorted(transports.get(row[0], ())))
+            return rows.summary_of_run(
+                row, self._status(row[0], row[6]), names, points.get(row[0], {}), visited_of.get(row[0], 0)
+            )
+
+        summaries = (self._sound(f"run {row[0]}", summary, row) for row in found)
+        return [one for one in summaries if one is not None]
+
+    def _status(self, run_id: int, stored: object) -> RunStatus:
+        """A killed program can't say that its run has ended; its lock does. Raises DamagedRow."""
+        status = rows.status_of(stored)
         is_left = status is RunStatus.RUNNING and not is_measured_now(self.path, run_id)
         return RunStatus.KILLED if is_left else status
 
@@ -230,7 +237,8 @@ class Store:
         That is its number, its label (the newest run that has it), or `last`; `last~2` is the second before the last,
         `LABEL~1` the one before with this label. Raises UsageError, which names the nearest that there is.
         """
-        known = [(int(run_id), label) for run_id, label in self._all("SELECT id, label FROM run ORDER BY id DESC")]
+        found = self._all("SELECT id, label FROM run ORDER BY id DESC")
+        known = [(int(run_id), label if isinstance(label, str) else None) for run_id, label in found]
         if not known:
             raise UsageError(f"there are no runs in {self.path} yet; `hockney quick` makes one")
         numbers = [run_id for run_id, _ in known]
@@ -263,20 +271,33 @@ class Store:
         found = self._all(f"SELECT id, status, finished_unix_s, rounds, {rows.RUN} FROM run WHERE id = ?", run_id)
         if not found:
             raise UsageError(f"there is no run {run_id} in {self.path}")
-        warnings = self._all(f"SELECT {rows.WARNING} FROM warning WHERE run_id = ? ORDER BY id", run_id)
-        status = self._status(run_id, found[0][1])
-        return rows.run_of(found[0], status, dict(self._launches(run_id)), tuple(Warning_(*row) for row in warnings))
+        stored = self._all(f"SELECT {rows.WARNING} FROM warning WHERE run_id = ? ORDER BY id", run_id)
+        told = (self._sound(f"a warning of run {run_id}", rows.warning_of, row) for row in stored)
+        try:
+            status = self._status(run_id, found[0][1])
+            return rows.run_of(
+                found[0], status, dict(self._launches(run_id)), tuple(one for one in told if one is not None)
+            )
+        except DamagedRow as damage:
+            raise WrongStoreError(
+                f"results file {self.path}: run {run_id} is damaged (its {damage.column}); look at another run, or "
+                "restore the file from a copy"
+            ) from damage
 
     def _launches(self, run_id: int) -> Mapping[int, Launch]:
         known = self._launches_of.setdefault(run_id, {})
         new = f"SELECT id, {rows.LAUNCH} FROM launch WHERE run_id = ? AND id > ? ORDER BY id"
-        known.update((row[0], rows.launch_of(row[1:])) for row in self._all(new, run_id, max(known, default=0)))
+        for row in self._all(new, run_id, max(known, default=0)):
+            launch = self._sound(f"launch {row[0]} of run {run_id}", rows.launch_of, row[1:])
+            if launch is not None:
+                known[row[0]] = launch
         return known
 
     def points(self, run_id: int) -> list[StoredPoint]:
         """All points of a run in the order they were added."""
         found = self._all(f"SELECT id, status, reason, {rows.POINT} FROM point WHERE run_id = ? ORDER BY id", run_id)
-        return [rows.point_of(row) for row in found]
+        points = (self._sound(f"a point of run {run_id}", rows.point_of, row) for row in found)
+        return [point for point in points if point is not None]
 
     def summaries(self, run_id: int) -> list[VisitSummary]:
         """All visits of a run without their samples, by point, then in the order of writing."""
@@ -285,7 +306,34 @@ class Store:
             "ORDER BY visit.point_id, visit.id",
             run_id,
         )
-        return rows.summaries_of(found, self._launches(run_id))
+        launches = self._launches(run_id)
+        found = self._with_launch(found, launches, f"run {run_id}")
+        with contextlib.suppress(DamagedRow):
+            if rows.are_sound(found):
+                return rows.summaries_of(found, launches)
+        mended = [rows.mend_summary(row) for row in found]
+        for column in dict.fromkeys(column for _, column in mended if column is not None):
+            self._leave_out(f"a measurement of run {run_id}", column)
+        return rows.summaries_of([row for row, _ in mended], launches)
+
+    def _with_launch(self, found: Sequence[rows.Row], launches: Mapping[int, Launch], whose: str) -> list[rows.Row]:
+        """Those of visits (SUMMARY or VISIT) whose launch is known; the others are left out."""
+        known = [row for row in found if row[1] in launches]
+        if len(known) < len(found):
+            self._leave_out(f"a measurement of {whose}", "launch_id")
+        return known
+
+    def _sound(self, what: str, read: Callable[[rows.Row], Value], row: Sequence[object]) -> Value | None:
+        """The value of a row; a damaged one is named, and left out."""
+        try:
+            return read(tuple(row))
+        except DamagedRow as damage:
+            self._leave_out(what, damage.column)
+            return None
+
+    def _leave_out(self, what: str, column: str) -> None:
+        text = f"results file {self.path}: {what} is damaged (its {column.rpartition('.')[2]}) and left out"
+        warnings.warn(DamagedRowWarning(text), stacklevel=3)
 
     def states(self, run_id: int) -> dict[int, list[State]]:
         """By point id, the state of the machine at each of its visits in the order of writing.
@@ -305,7 +353,7 @@ class Store:
     def visits(self, stored: StoredPoint) -> list[Visit]:
         """A point's visits with their samples, in the order of writing."""
         found = self._all(
-            f"SELECT {rows.VISIT}, elapsed_ns FROM visit JOIN visit_samples ON visit_id = visit.id "
+            f"SELECT {rows.VISIT}, elapsed_ns FROM visit LEFT JOIN visit_samples ON visit_id = visit.id "
             "WHERE point_id = ? ORDER BY visit.id",
             stored.id,
         )
@@ -313,8 +361,15 @@ class Store:
             return []
         (run_id,) = self._all("SELECT run_id FROM point WHERE id = ?", stored.id)[0]
         launches = self._launches(run_id)
+
+        def visit(row: rows.Row) -> Visit:
+            whole = self._sound(
+                f"a measurement of {stored.point}", lambda r: rows.visit_of(r, stored.point, launches), row
+            )
+            return rows.visit_without_samples(stored.point, row[1]) if whole is None else whole
+
         try:
-            return [rows.visit_of(row, stored.point, launches) for row in found]
+            return [visit(row) for row in self._with_launch(found, launches, str(stored.point))]
         except StoreError as error:
             kind = StoreError if self._has_written else WrongStoreError
             raise kind(f"results file {self.path}: {stored.point}: {error}") from error
