@@ -55,7 +55,7 @@ class Made:
     by_rank: Sequence[float] | None = None  # the ranks' own times, where they differ
     counters: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     cpu_share: Sequence[float] | None = None  # CPU time over wall time, by rank
-    late_ns: float = 0.0  # what the last sample of each visit took more
+    late_ns: float = 0.0  # what one sample of each visit took more, another one on each rank
     visits: int = 9
     floor_ns: float = 30.0
     floor_after_ns: float | None = None  # where it changed during each visit
@@ -137,7 +137,8 @@ def visit_of(one: Made, launch_id: int, round_: int) -> Visit:
     times = one.by_rank or [one.time_ns] * one.point.ranks
     middle = np.array([[round(time * batch * one.divisor)] for time in times], dtype=np.int64)
     samples = middle + np.array([[-1, 0, 1]], dtype=np.int64) + round_ % 3
-    samples[:, -1] += round(one.late_ns * batch * one.divisor)
+    for rank in range(len(samples)):
+        samples[rank, rank % 3] += round(one.late_ns * batch * one.divisor)
     wall_ns = 1_000_000
     shares = one.cpu_share or [1.0] * one.point.ranks
     return Visit(

@@ -151,6 +151,14 @@ def test_where_all_send_at_once_each_rank_and_its_target_are_a_pair(tmp_path: Pa
     assert measured(row(table, "max latency")[3]).pairs == (6, 6)
 
 
+def test_an_average_lies_between_the_smallest_and_the_largest(tmp_path: Path) -> None:
+    """Each rank is late in another sample: medians of both are 100 ns, and that of their means 125 ns."""
+    made = [replace(Made(point("shm", "putring", 2, 8), 100, timed="mean", by_rank=(100, 100)), late_ns=50)]
+    table = tables(tmp_path, "t3d", made)["multiple_pairs"]
+    low, high, mean = (figure(row(table, f"{what} latency")[3]) for what in ("min", "max", "average"))
+    assert low <= mean <= high
+
+
 def test_n_half_of_the_t3d_is_found_among_the_sizes_of_the_suite(tmp_path: Path) -> None:
     """A line of known start and rate, with the report's 10 and 22 words as the first size of half the best rate."""
     for pattern, name, words in (("putring", "multiple_pairs", 10), ("put", "single_pairs", 22)):

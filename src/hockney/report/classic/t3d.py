@@ -131,26 +131,26 @@ def _of_size(group: _Group, size_bytes: int) -> list[Series]:
 
 
 def _over_pairs(
-    group: _Group, size_bytes: int, reading: Reading, choose: Callable[[Sequence[float]], float] = fmean
+    group: _Group, size_bytes: int, reading: Reading, choose: Callable[[Sequence[float]], float] | None = None
 ) -> Measured:
     """A statistic over pairs of ranks of one state; the same of the ends of their intervals encloses it.
 
-    Where all ranks send at once, each rank and its target are a pair; a series is then the mean over its own.
+    Where all ranks send at once, each rank and its target are a pair. Without `choose`, the mean over series, each of
+    which is a mean over its own pairs.
     """
     series = _of_size(group, size_bytes)
     measured = reading.together(series, _TIME)
     if not measured:
         return blank("us", reading.reason(series[0]) if series else NOT_PLANNED)
-    is_mean = choose is fmean
-    cells = [cell for one, whole in measured for cell in ([whole] if is_mean else _pairs(group, one, whole, reading))]
+    cells = [cell for one, whole in measured for cell in (_pairs(group, one, whole, reading) if choose else [whole])]
     lows = [cell.low for cell in cells if cell.low is not None]
     highs = [cell.high for cell in cells if cell.high is not None]
-    complete = len(lows) == len(highs) == len(cells)
+    complete, of = len(lows) == len(highs) == len(cells), choose or fmean
     return Measured(
         "us",
-        choose([cell.value for cell in cells if cell.value is not None]),
-        choose(lows) if complete else None,
-        choose(highs) if complete else None,
+        of([cell.value for cell in cells if cell.value is not None]),
+        of(lows) if complete else None,
+        of(highs) if complete else None,
         cells[0].state,
         any(cell.oversubscribed for cell in cells),
         pairs=(len(measured) * group.pairs, len(series) * group.pairs),
