@@ -5,8 +5,10 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shlex
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import click
@@ -264,3 +266,21 @@ def test_exit_codes_of_commands_are_their_return_values(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(commands.Commands, "get_command", lambda *_: worse)
     assert run(["runs"]) == 1
+
+
+@pytest.mark.parametrize("command", [("list", "suites"), ("explain", "last"), ("run", "pingpong", "-t", "shm")])
+@pytest.mark.parametrize("limit_mib", [40, 100, 200])
+def test_a_memory_limit_that_is_too_low_is_a_sentence(tmp_path: Path, command: tuple[str, ...], limit_mib: int) -> None:
+    words = shlex.join([sys.executable, "-m", "hockney", *command, "--store", str(tmp_path / "r.db")])
+    done = subprocess.run(["sh", "-c", f"ulimit -v {limit_mib << 10}; exec {words}"], capture_output=True, text=True)
+    said = f"hockney: the memory limit here is {limit_mib} MiB, and hockney needs 256 MiB; raise it, for example: "
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr == f"{said}ulimit -v unlimited\n"
+
+
+def test_what_does_not_load_under_a_memory_limit_is_no_fault_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ending, "limit_bytes", lambda: 300 << 20)
+    for error in (ImportError("failed to map segment"), RuntimeError("can't start new thread"), MemoryError()):
+        assert "not enough memory for this within the limit of 300 MiB" in ending._sentence(error, [])
+    monkeypatch.setattr(ending, "limit_bytes", lambda: None)
+    assert "a fault in hockney itself: ImportError" in ending._sentence(ImportError("no such module"), [])

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -461,6 +462,24 @@ def test_a_rank_killed_on_another_host_ends_the_job(agent: Path) -> None:
         pid = session.hello().ranks[1].pid
         with soon(lambda: os.kill(pid, signal.SIGKILL)), pytest.raises(WorkerDied):
             session.measure("pingpong", batch=ENDLESS, timeout_s=60)
+
+
+@EVERY_MPI
+def test_a_port_that_another_program_has_taken_is_named(mpi: Mpi, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as taken:
+        taken.bind(("0.0.0.0", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        if mpi.kind == "openmpi":
+            for name, value in (("btl", "self,tcp"), ("btl_tcp_port_min_v4", port), ("btl_tcp_port_range_v4", 1)):
+                monkeypatch.setenv(f"OMPI_MCA_{name}", str(value))
+            allowed = f"OMPI_MCA_btl_tcp_port_min_v4={port}, OMPI_MCA_btl_tcp_port_range_v4=1"
+        else:
+            allowed = f"MPIEXEC_PORT_RANGE={port}:{port}"
+            monkeypatch.setenv(*allowed.split("="))
+        said = f"did not start the worker: other programs have taken every port that is allowed ({allowed})"
+        with pytest.raises(LaunchFailed, match=re.escape(said)), WorkerSession(job(mpi)) as session:
+            session.hello()
 
 
 @pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="only Linux tells of the end of a process by a descriptor")

@@ -16,6 +16,8 @@ from typing import NoReturn
 
 from hockney.cli import copying, streams
 
+_MEMORY_MIN_BYTES = 256 << 20
+
 
 def main() -> NoReturn:
     """The command that standard arguments ask for, and the end of this process."""
@@ -43,7 +45,24 @@ def run(arguments: Sequence[str]) -> int:
     return ending.flush(code)
 
 
+def _prepare_for_memory_limit() -> None:
+    """Raises HockneyError under a limit too low to load what figures are computed with."""
+    from hockney.cli.ending import limit_bytes
+    from hockney.errors import HockneyError
+
+    limit = limit_bytes()
+    if limit is None:
+        return
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # each thread takes memory, and without it OpenBLAS ends us
+    if limit < _MEMORY_MIN_BYTES:
+        raise HockneyError(
+            f"the memory limit here is {limit >> 20} MiB, and hockney needs {_MEMORY_MIN_BYTES >> 20} MiB; raise it, "
+            "for example: ulimit -v unlimited"
+        )
+
+
 def _carry_out(arguments: Sequence[str]) -> int:
+    _prepare_for_memory_limit()
     import click
 
     from hockney.cli.commands import hockney

@@ -49,9 +49,26 @@ def _sentence(error: BaseException, arguments: Sequence[str]) -> str:
         return f"stopped by Ctrl-C; {error}" if str(error) else "stopped by Ctrl-C"
     if isinstance(error, OSError) and error.errno is not None:
         return _system_sentence(error)
-    if isinstance(error, MemoryError):
-        return "there is not enough memory for this"
+    if is_for_memory(error):
+        limit = limit_bytes()
+        of = f" within the limit of {limit >> 20} MiB; raise it, for example: ulimit -v unlimited" if limit else ""
+        return f"there is not enough memory for this{of}"
     return _fault(error, arguments)
+
+
+def limit_bytes() -> int | None:
+    """What this process may use of memory at most (`ulimit -v`); None without a limit."""
+    import resource
+
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return None if limit == resource.RLIM_INFINITY else limit
+
+
+def is_for_memory(error: BaseException) -> bool:
+    """Whether memory is what is missing: under a limit the system's loader and threads say so in other words."""
+    if isinstance(error, MemoryError):
+        return True
+    return limit_bytes() is not None and (isinstance(error, ImportError) or "can't start new thread" in str(error))
 
 
 def flush(code: int) -> int:

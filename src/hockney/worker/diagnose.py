@@ -17,6 +17,8 @@ _MOST_CHARACTERS = 600
 # What ranks say when another one has failed, or when they have waited for it in vain.
 _CONSEQUENCES = re.compile(r"hockney worker: rank \d+: (control: |rendezvous: \d+ of |no end after )")
 _MISSING = "ranks haven't come in time"
+_NO_PORT = re.compile(r"no port to bind|no port available in the range|Address already in use", re.IGNORECASE)
+_PORT_VARIABLE = re.compile(r"(?:MPIEXEC|MPICH|MPIR|HYDRA|I_MPI|OMPI|PMIX|PRTE)_.*PORTS?(?:_.*)?")  # of all libraries
 # Of a backtrace, which tells users nothing: `[host:12] [ 1] ./worker(main+0x2) [0x7f2]`, each library in its own way.
 _FRAME = re.compile(r"\([\w.@]*\+?0x[0-9a-f]+\)\s*\[0x[0-9a-f]+\]\s*$")
 _DECORATION = re.compile(r"[-=*+#~_\s|]*$")
@@ -80,6 +82,16 @@ def summary(said: str) -> str:
     ours = [line for line in lines if line.startswith(_OURS) and not _CONSEQUENCES.match(line)]
     text = " ".join(list(dict.fromkeys(ours or lines))[:_MOST_LINES])
     return text if len(text) <= _MOST_CHARACTERS else text[: _MOST_CHARACTERS - 1] + "…"
+
+
+def taken_port(said: str, environment: Mapping[str, str]) -> str:
+    """Why a launcher or its ranks found no port to listen on, and the remedy; empty where that is not the cause."""
+    if not _NO_PORT.search(said):
+        return ""
+    ports = sorted(f"{name}={value}" for name, value in environment.items() if _PORT_VARIABLE.fullmatch(name.upper()))
+    if not ports:
+        return "other programs have taken the ports that it tries"
+    return f"other programs have taken every port that is allowed ({', '.join(ports)}); allow others, or unset that"
 
 
 def is_a_rank_missing(said: str) -> bool:

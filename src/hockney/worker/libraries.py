@@ -5,6 +5,7 @@ Each family of workers but the native one has a module that finds its libraries 
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import threading
 from collections.abc import Callable, Container, Sequence
@@ -58,17 +59,21 @@ class Library(Protocol):
 
 
 def side_by_side(ask: Callable[[Item], Answer], items: Sequence[Item]) -> list[Answer]:
-    """The answer of each, in order: who asks programs mostly waits. A warm cache is asked in a ms, without threads."""
+    """The answer of each, in order: who asks programs mostly waits. One after another where threads can't be had."""
     answers: dict[int, Answer] = {}
-    threads = [
-        threading.Thread(target=lambda place=place: answers.update({place: ask(items[place])}), daemon=True)
-        for place in range(len(items))
-    ]
+
+    def put(place: int) -> None:
+        with contextlib.suppress(Exception):  # raised below
+            answers[place] = ask(items[place])
+
+    threads = [threading.Thread(target=put, args=(place,), daemon=True) for place in range(len(items))]
+    with contextlib.suppress(RuntimeError):  # a limit of threads or memory
+        for thread in threads:
+            thread.start()
     for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return [answers[place] for place in range(len(items))]
+        if thread.ident is not None:
+            thread.join()
+    return [answers[place] if place in answers else ask(item) for place, item in enumerate(items)]
 
 
 def unique_id(plain: str, taken: Container[str]) -> str:

@@ -11,6 +11,7 @@ standard input, or because it is ended here when a time limit passes or a rank i
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import secrets
 import signal
@@ -306,6 +307,9 @@ class WorkerSession:
         return Death(rank, signal=-exit_code) if exit_code < 0 else Death(rank, status=exit_code)
 
     def _not_started(self, reason: str, *, timed_out: bool = False) -> LaunchFailed:
+        port = diagnose.taken_port(self.said, os.environ)
+        if port:
+            return LaunchFailed(self._launch.launcher, port, "")
         said = diagnose.summary(self.said) or diagnose.summary("\n".join(self.noise))
         return LaunchFailed(self._launch.launcher, reason, said, timed_out=timed_out)
 
