@@ -83,7 +83,10 @@ def test_every_name_finds_its_row_and_column(tmp_path: Path) -> None:
         for name, cost in (("shm", 1), *((f"pvm@3.4.6:{way}", cost) for cost, way in enumerate(ways, 2)))
         for size in (1024, 4096, 16384, 1 << 20, 4 << 20)
     ]
-    paragon += [Made(point("shm", "pingpong", 2, size, receive="late"), 100 + size, divisor=2) for size in (0, 65536)]
+    paragon += [
+        Made(point("shm", "pingpong", 2, 65536, receive=receive), time_ns, divisor=2)
+        for receive, time_ns in (("posted", 1000), ("probe", 1500))
+    ]
     found = concluded(tmp_path, "paragon", paragon)
     assert {name: one.judgements[0].verdict for name, one in found.items()} == {
         "paragon-native": "holds",
