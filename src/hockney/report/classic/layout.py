@@ -29,7 +29,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +54,6 @@ _FOLDER = Path(__file__).parent
 _INTER = "inter-node"
 _ONE_HOST = "all ranks were on one host; `hockney run` measures between hosts with `--hosts`"
 _HOSTS = "its ranks were on several hosts"
-_PART = ("where", "pattern", "ranks", "bytes", "options", "quantity", "best", "line", "scope", "label")
 _NO_RATE = "the times do not show that they grow with the size"
 
 
@@ -87,10 +86,10 @@ class Layout:
     title: str
     keys: Mapping[str, str]
     parts: tuple[Part, ...]
-    derived: Mapping[str, tuple[str | int, ...]] = field(default_factory=dict)
-    qualifiers: tuple[str, ...] = ()
-    counters: tuple[tuple[str, str, str], ...] = ()
-    notes: tuple[str, ...] = ()
+    derived: Mapping[str, Sequence[str | int]] = field(default_factory=dict)
+    qualifiers: Sequence[str] = ()
+    counters: Sequence[tuple[str, str, str]] = ()
+    notes: Sequence[str] = ()
     sorted: bool = False
     fastest: bool = False
     headed: bool = False
@@ -116,21 +115,11 @@ def defaults(report: str) -> Mapping[str, Mapping[str, str]]:
 
 
 def _layout(row: Mapping[str, Any]) -> Layout:
-    shared = {name: row[name] for name in _PART if name in row}
-    parts = [Part(**_merged(shared, part)) for part in row.get("part", ({},))]
-    return Layout(
-        name=row["name"],
-        title=row["title"],
-        keys=row["keys"],
-        parts=tuple(parts),
-        derived={name: tuple(terms) for name, terms in row.get("derived", {}).items()},
-        qualifiers=tuple(row.get("qualifiers", ())),
-        counters=tuple((one[0], one[1], one[2]) for one in row.get("counters", ())),
-        notes=tuple(row.get("notes", ())),
-        sorted=row.get("sorted", False),
-        fastest=row.get("fastest", False),
-        headed=row.get("headed", False),
-    )
+    of_parts = {field.name for field in fields(Part)}
+    shared = {name: value for name, value in row.items() if name in of_parts}
+    parts = tuple(Part(**_merged(shared, part)) for part in row.get("part", ({},)))
+    own = {name: value for name, value in row.items() if name not in of_parts and name != "part"}
+    return Layout(parts=parts, **own)
 
 
 def _merged(shared: Mapping[str, Any], part: Mapping[str, Any]) -> dict[str, Any]:
