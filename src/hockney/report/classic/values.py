@@ -45,8 +45,8 @@ class Measured:
 
     @property
     def lacks_visits(self) -> bool:
-        """Whether it would have an interval if there were more visits."""
-        return self.value is not None and not self.has_interval and not self.computed
+        """Whether it would have an interval if there were more visits; 0 needs none."""
+        return bool(self.value) and not self.has_interval and not self.computed
 
     @property
     def spread(self) -> float | None:
