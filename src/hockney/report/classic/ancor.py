@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from hockney.library import Series
 from hockney.model import Visit
@@ -16,38 +15,19 @@ _OWN_OPTIONS = ("write", "read", "source")
 _SIDES = ("sender", "receiver")
 
 
-@dataclass(frozen=True)
-class _Stream:
-    """All sizes of one cell of the matrix over one transport in one direction."""
-
-    transport: str  # with the options that tell it from another
-    direction: str
-    sender: int  # its rank
-    series: tuple[Series, ...]
-
-
 def tables(reading: Reading) -> list[Table]:
     """A table for each figure of the note, transport and direction."""
-    figures = [(spec, _streams(spec, reading)) for spec in contents("ancor")["figure"]]
-    return [_curve(spec, stream, reading) for spec, streams in figures for stream in streams]
-
-
-def _streams(spec: Mapping[str, str], reading: Reading) -> list[_Stream]:
-    groups: dict[tuple[str, int], list[Series]] = {}
-    for series in reading.series("stream"):
-        options = reading.options(series.point)
-        if (options["write"], options["read"], options["compute_us"]) == (spec["write"], spec["read"], "0"):
-            told = options_text(pair for pair in series.point.options if pair[0] not in _OWN_OPTIONS)
-            groups.setdefault((f"{series.point.transport} {told}".strip(), int(options["source"])), []).append(series)
-    return [
-        _Stream(
-            transport,
-            _direction(members, sender),
-            sender,
-            tuple(sorted(members, key=lambda one: one.point.bytes)),
-        )
-        for (transport, sender), members in groups.items()
-    ]
+    found = []
+    for spec in contents("ancor")["figure"]:
+        streams: dict[tuple[str, int], list[Series]] = {}
+        for series in reading.series("stream"):
+            options = reading.options(series.point)
+            if (options["write"], options["read"], options["compute_us"]) == (spec["write"], spec["read"], "0"):
+                told = options_text(pair for pair in series.point.options if pair[0] not in _OWN_OPTIONS)
+                sender = int(options["source"])
+                streams.setdefault((f"{series.point.transport} {told}".strip(), sender), []).append(series)
+        found += [_curve(spec, *way, members, reading) for way, members in streams.items()]
+    return found
 
 
 def _direction(members: Sequence[Series], sender: int) -> str:
@@ -57,20 +37,18 @@ def _direction(members: Sequence[Series], sender: int) -> str:
     return f"{ends[0]} to {ends[1]}"
 
 
-# ---- one curve -----------------------------------------------------------------------------------------------------
-
-
-def _curve(spec: Mapping[str, str], stream: _Stream, reading: Reading) -> Table:
+def _curve(spec: Mapping[str, str], transport: str, sender: int, members: Sequence[Series], reading: Reading) -> Table:
     rows: list[tuple[Cell, ...]] = [
-        (format_bytes(series.point.bytes), *_cells(series, stream.sender, reading)) for series in stream.series
+        (format_bytes(series.point.bytes), *_cells(series, sender, reading))
+        for series in sorted(members, key=lambda one: one.point.bytes)
     ]
     columns = [Column("size")]
     columns += [Column(f"{side}: time, us", "measured") for side in _SIDES]
     columns += [Column("MB/s", "measured")]
     columns += [Column(f"{side}: CPU, %", "measured") for side in _SIDES]
     columns += [Column("write would block", "measured"), Column("read would block", "measured")]
-    title = f"{_modes(spec)} ({spec['name']}): {stream.transport}, {stream.direction}"
-    name = f"{spec['name']}: {stream.transport}, source={stream.sender}"
+    title = f"{_modes(spec)} ({spec['name']}): {transport}, {_direction(members, sender)}"
+    name = f"{spec['name']}: {transport}, source={sender}"
     return Table(name, title, tuple(columns), tuple(rows), tuple(contents("ancor")["notes"]["curve"]))
 
 
@@ -84,7 +62,7 @@ def _cells(series: Series, sender: int, reading: Reading) -> tuple[Measured, ...
     units = ("us", "us", "MB/s", "%", "%", "", "")
     if reading.figure(series) is None:
         return tuple(blank(unit, reading.reason(series)) for unit in units)
-    times = [_side(series, rank, reading) for rank in ranks]
+    times = [reading.of_rank(series, rank) for rank in ranks]
     speed = reading.cell(series, QUANTITIES["rate"])
     cpu = [reading.cell(series, QUANTITIES[f"CPU of the {side}"]) for side in _SIDES]
     blocked = [
@@ -92,17 +70,6 @@ def _cells(series: Series, sender: int, reading: Reading) -> tuple[Measured, ...
         for name, rank in zip(("write_would_block", "read_would_block"), ranks, strict=True)
     ]
     return (*times, speed, *cpu, *blocked)
-
-
-def _side(series: Series, rank: int, reading: Reading) -> Measured:
-    """What a write, or the reads for one, took on this rank."""
-
-    def time_us(visit: Visit) -> float:
-        import numpy as np
-
-        return float(np.median(visit.elapsed_ns[rank])) / (visit.batch * visit.definition.divisor) / 1e3
-
-    return reading.median(series, "us", time_us)
 
 
 def _per_write(series: Series, name: str, rank: int, reading: Reading) -> Measured:

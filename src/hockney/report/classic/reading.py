@@ -155,6 +155,16 @@ class Reading:
         found = stats.median(said)
         return Measured(unit, found.value, found.low, found.high, self._shown(figure, series), series.oversubscribed)
 
+    def of_rank(self, series: Series, rank: int, state: str | None = None) -> Measured:
+        """What the pattern took on one rank, in us."""
+
+        def time_us(visit: Visit) -> float:
+            import numpy as np
+
+            return float(np.median(visit.elapsed_ns[rank])) / (visit.batch * visit.definition.divisor) / 1e3
+
+        return self.median(series, "us", time_us, state)
+
     @staticmethod
     def _shown(figure: Figure, series: Series) -> str | None:
         """The state of a figure, as a cell says it: a rank alone has no floor that could tell one."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
@@ -10,7 +9,6 @@ from typing import Any
 
 from hockney.archive import Published, published
 from hockney.library import Series
-from hockney.model import Visit
 from hockney.report.classic.configuration import clock_hz, data_caches
 from hockney.report.classic.distance import PERIOD_NS, distance_table
 from hockney.report.classic.layout import contents
@@ -142,7 +140,11 @@ def _over_pairs(
     measured = reading.together(series, _TIME)
     if not measured:
         return blank("us", reading.reason(series[0]) if series else NOT_PLANNED)
-    cells = [cell for one, whole in measured for cell in (_pairs(group, one, whole, reading) if choose else [whole])]
+    if choose is not None and group.pairs > 1:
+        ranks = range(group.pairs)
+        cells = [reading.of_rank(one, rank, whole.state) for one, whole in measured for rank in ranks]
+    else:
+        cells = [whole for _, whole in measured]
     lows = [cell.low for cell in cells if cell.low is not None]
     highs = [cell.high for cell in cells if cell.high is not None]
     complete, of = len(lows) == len(highs) == len(cells), choose or fmean
@@ -155,19 +157,6 @@ def _over_pairs(
         any(cell.oversubscribed for cell in cells),
         pairs=(len(measured) * group.pairs, len(series) * group.pairs),
     )
-
-
-def _pairs(group: _Group, series: Series, whole: Measured, reading: Reading) -> list[Measured]:
-    """The times of a series' pairs."""
-
-    def time_us(rank: int, visit: Visit) -> float:
-        import numpy as np
-
-        return float(np.median(visit.elapsed_ns[rank])) / (visit.batch * visit.definition.divisor) / 1e3
-
-    ranks = range(group.pairs)
-    times = (reading.median(series, "us", functools.partial(time_us, rank), whole.state) for rank in ranks)
-    return [whole] if group.pairs == 1 else list(times)
 
 
 def _rate(size_bytes: int, time_us: Measured) -> Measured:
