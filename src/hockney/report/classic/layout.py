@@ -180,7 +180,7 @@ def _place(part: Part, figure: Published) -> dict[str, Coordinate]:
 
 
 def _own_lines(layout: Layout, reading: Reading, lines: Sequence[_Line]) -> list[_Line]:
-    """Points of these patterns that the report has not: fewer ranks, other sizes."""
+    """Measured points of these patterns that the report has not: fewer ranks, other sizes."""
     found: dict[tuple[Any, ...], _Line] = {}
     for part in layout.parts:
         keyed = [name for name in layout.keys if name not in ("bytes", part.bytes) or not part.all_sizes]
@@ -193,7 +193,7 @@ def _own_lines(layout: Layout, reading: Reading, lines: Sequence[_Line]) -> list
             if part.label and not isinstance(part.ranks, str) and not is_named:
                 continue  # a data sheet names its sizes
             shown = (id(part), *(place.get(name) for name in keyed))
-            if shown not in taken:
+            if shown not in taken and reading.figure(series) is not None:
                 found.setdefault(shown, _Line(part, place, None))
     return sorted(found.values(), key=lambda line: _by_keys(layout, line))
 

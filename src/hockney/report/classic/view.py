@@ -49,7 +49,9 @@ def view_of(table: Table) -> View:
     reasons = [_only_reason(row[place] for place in measured) if measured else None for row in table.rows]
     for reason in dict.fromkeys(reasons):
         without = [row for row, own in zip(table.rows, reasons, strict=True) if own == reason]
-        if reason is not None:
+        if reason is not None and len(set(reasons)) == 2 and None in reasons and _is_shown(table, without):
+            sentences.append(f"{NOTHING}: {reason}.")
+        elif reason is not None:
             sentences.append(_sentence(reason, "" if len(without) == len(table.rows) else _named(table, without)))
     is_empty = [reason is not None or bool(left_out and not measured) for reason in reasons]
     rows = [
@@ -81,6 +83,10 @@ def _with_states(view: View) -> View:
 
 def _figures(row: Sequence[Cell]) -> list[Measured]:
     return [cell for cell in row if isinstance(cell, Measured) and cell.value is not None]
+
+
+def _is_shown(table: Table, rows: Iterable[Sequence[Cell]]) -> bool:
+    return all(_is_published(table, row) for row in rows)
 
 
 def _is_published(table: Table, row: Sequence[Cell]) -> bool:
