@@ -56,15 +56,21 @@ class ContendedMachine:
     def takes(self, at_s: float) -> float:
         """How many times as long as on the quiet machine one measurement takes now."""
         factor = math.exp(self._levels[int(at_s)] + self.chance.gauss(0, 0.01))
-        if bisect.bisect(self._far, at_s) % 2:
-            factor *= self._far_factor
-        for bursts in self._bursts:
-            place = bisect.bisect(bursts, (at_s, math.inf, math.inf)) - 1
-            if place >= 0 and at_s < bursts[place][1]:
-                factor *= bursts[place][2]
         if self.chance.random() < 0.02:  # an interrupt
             factor *= self.chance.uniform(1.2, 3.0)
-        return factor
+        return factor * self.distance(at_s) * math.prod(self.slowness(at_s))
+
+    def distance(self, at_s: float) -> float:
+        """By how much the floor is above that of near CPUs."""
+        return self._far_factor if bisect.bisect(self._far, at_s) % 2 else 1.0
+
+    def slowness(self, at_s: float) -> tuple[float, float]:
+        """How many times as long as on a core alone each of the two CPUs takes for a step."""
+        found = []
+        for bursts in self._bursts:
+            place = bisect.bisect(bursts, (at_s, math.inf, math.inf)) - 1
+            found.append(bursts[place][2] if place >= 0 and at_s < bursts[place][1] else 1.0)
+        return found[0], found[1]
 
     def quadruples(self, ratios: list[float], launches: int = 8, step_s: float = 0.02) -> list[Quadruples]:
         """Two variants measured in alternation: of each series new takes `ratios` times as long as base."""

@@ -187,7 +187,7 @@ def test_a_point_of_several_launches_is_judged_over_all_of_them(catalogue: Catal
         assert series.status is PointStatus.BUDGET
         assert series.reason is not None
         assert series.reason.startswith("all launches were made: ")
-        assert series.reason.endswith(f"; visits in all: {len(series.visits)} in 2 launches")
+        assert f"; visits in all: {len(series.visits)} in 2 launches" in series.reason
 
 
 def test_launches_that_differ_are_not_precise_together(tmp_path: Path) -> None:
@@ -348,9 +348,9 @@ def test_a_run_of_another_machine_cannot_be_resumed(
     catalogue: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fact: str, value: Any, said: str
 ) -> None:
     here = {**facts(), "machine_id": None if fact == "hostname" else "this"}
-    monkeypatch.setattr(running, "facts", lambda: {**here, fact: value})
+    monkeypatch.setattr(running, "facts", lambda **_: {**here, fact: value})
     measure(catalogue, tmp_path / "r.db", SMALL, precision=1e-6)
-    monkeypatch.setattr(running, "facts", lambda: here)
+    monkeypatch.setattr(running, "facts", lambda **_: here)
     if facts()["cpu"]["model"] is None and fact == "cpu":
         pytest.skip("this machine does not say what CPU it has")
     with Store.open(tmp_path / "r.db") as store:

@@ -50,7 +50,8 @@ class Plan:
     """All that decides a run: it is stored with it, so that a resumed run goes on with the same.
 
     `precision` is the asked half-width of each interval as a fraction; `time_s` the budget for measuring; `timeout_s`
-    the limit of a measurement, `start_limit_s` that of a job's start;
+    the limit of a measurement, `start_limit_s` that of a job's start; `more_launches`: while there is time, what is not
+    precise after all launches has more of them;
     `refine` the curves that get more sizes where they leave their line, with `exact` until the place of each jump is
     known; `grains` what sizes are multiples of, by pattern, where it is more than 1; `cpus` where the user placed the
     ranks, the first rank first: empty where hockney chooses.
@@ -62,6 +63,7 @@ class Plan:
     precision: float = 0.01
     time_s: float = 120.0
     launches: int = 1
+    more_launches: bool = False
     oversubscribe: bool = False
     hosts: tuple[str, ...] = ()
     cpus: tuple[int, ...] = ()
@@ -77,6 +79,7 @@ class Plan:
             "precision": self.precision,
             "time_s": self.time_s,
             "launches": self.launches,
+            "more_launches": self.more_launches,
             "oversubscribe": self.oversubscribe,
             "hosts": list(self.hosts),
             "cpus": list(self.cpus),
@@ -100,6 +103,7 @@ class Plan:
             precision=stored["precision"],
             time_s=stored["time_s"],
             launches=stored["launches"],
+            more_launches=stored.get("more_launches", False),  # as runs of earlier versions were
             oversubscribe=stored["oversubscribe"],
             hosts=tuple(stored["hosts"]),
             cpus=tuple(stored.get("cpus", ())),
@@ -197,13 +201,15 @@ def make_plan(
     if wishes.transports and not points and not skipped:
         own = dict.fromkeys(word for series in suite.series for word in series.transports)
         raise UsageError(f"no series of {suite.name} is for {', '.join(wishes.transports)}: they name {', '.join(own)}")
+    launches = wishes.launches or suite.launches or _launches(tuple(points), time_s)
     return Plan(
         suite=suite.name,
         points=tuple(points),
         skipped=tuple(Skipped(point, reason) for point, reason in skipped.items()),
         precision=suite.precision if wishes.precision is None else wishes.precision,
         time_s=time_s,
-        launches=wishes.launches or suite.launches or _launches(tuple(points), time_s),
+        launches=launches,
+        more_launches=launches > 1,
         oversubscribe=oversubscribe,
         hosts=wishes.hosts,
         cpus=wishes.cpus,
@@ -311,7 +317,14 @@ def plan_again(
             possible.append(point)
         else:
             skipped.append(Skipped(point, reason))
-    return replace(plan, points=tuple(possible), skipped=tuple(skipped), launches=launches, refine=frozenset())
+    return replace(
+        plan,
+        points=tuple(possible),
+        skipped=tuple(skipped),
+        launches=launches,
+        more_launches=False,
+        refine=frozenset(),
+    )
 
 
 def _wants_refinement(series: Series, wishes: Wishes) -> bool:

@@ -38,10 +38,11 @@ from hockney.machine import (
 )
 from hockney.model import Definition, Launch, Point, PointStatus, RunInfo, RunStatus, Visit, Warning_
 from hockney.plan import Plan, Skipped, refuse_empty
-from hockney.sampler import Progress, Sampler, reached_text
+from hockney.sampler import Progress, Sampler, main_state, reached_text
 from hockney.stats import LAUNCHES, MIXED, ONE_LAUNCH, State, needed_for, time_of
 from hockney.store import Store, VisitSummary
 from hockney.store.lock import alone
+from hockney.suites import LAUNCHES_MAX
 from hockney.units import counted
 from hockney.worker.catalogue import Catalogue
 from hockney.worker.launch import YIELDS
@@ -51,6 +52,8 @@ from hockney.worker.processes import cpu_time_s
 _SYSTEM_SHARE_MAX = 0.2  # a library that spins in user space stays far below
 _SHARE_WALL_MIN_NS = 50_000_000  # of less, a tick or two would make a share
 _STEAL_MAX = 0.02
+STARTING, MEASURING, ADDED, PREPARING = "starting jobs", "measuring", "added sizes", "calibrating and storing"
+_VISITS_LATER = 8  # of a point in each launch after the first: what decides is the scatter between launches
 _WORST_FIRST = (
     PointStatus.FAILED, PointStatus.SKIPPED, PointStatus.STOPPED, PointStatus.BUDGET, PointStatus.PRECISE,
 )  # fmt: skip
@@ -105,20 +108,24 @@ class Start:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended. `failed` counts points, `failed_before` those of them that failed before it was resumed."""
+    """How a run ended. `failed` counts points, `failed_before` those of them that failed before it was resumed.
+
+    `spent_s` says where the time went, by what was done.
+    """
 
     run_id: int
     status: RunStatus
     failed: int
     failed_before: int = 0
+    spent_s: Mapping[str, float] = field(default_factory=dict)
 
 
 class Recorder:
     """The sampler's Observer and the pool's Starter: what happens goes to the store, then to the display."""
 
     def __init__(self, store: Store, run_id: int, display: Display) -> None:
-        self._store = store
-        self._run_id = run_id
+        self.store = store
+        self.run_id = run_id
         self._display = display
         self._yields = _KernelShare()
         self._losses = _Losses()
@@ -126,15 +133,19 @@ class Recorder:
         self._in_kernel: set[int] = set()
         self.launches_left = 0  # after the one under way
         self.statuses: dict[Point, PointStatus] = {}
+        self._begun_s = time.monotonic()
+        self._spent_s = dict.fromkeys((STARTING, MEASURING, ADDED), 0.0)
 
     def started(self, launched: Launch) -> int:
-        launch_id = self._store.add_launch(self._run_id, launched)
+        self._spent_s[STARTING] += time.time() - launched.started_unix_s
+        launch_id = self.store.add_launch(self.run_id, launched)
         if launched.oversubscribed or by_sockets(launched.library, os.environ):
             self._in_kernel.add(launch_id)
         self._display.launched(launched)
         return launch_id
 
     def visited(self, visit: Visit) -> None:
+        self._spent_s[ADDED if visit.point.role == "refined" else MEASURING] += time.time() - visit.started_unix_s
         if visit.launch_id not in self._in_kernel:
             self._yields.add(visit)
         self._losses.add(visit)
@@ -143,7 +154,7 @@ class Recorder:
     def round_done(self, visits: Sequence[Visit], progress: Progress) -> None:
         if visits:
             with interrupts_wait():
-                self._store.write_round(self._run_id, visits)
+                self.store.write_round(self.run_id, visits)
         # Launches still to come will take about as long as this one.
         left_s, most_s = (
             one_s + self.launches_left * (progress.elapsed_s + one_s)
@@ -152,14 +163,14 @@ class Recorder:
         self._display.progressed(replace(progress, left_s=left_s, left_most_s=most_s))
 
     def points_added(self, points: Sequence[Point]) -> None:
-        self._store.add_points(self._run_id, points)
+        self.store.add_points(self.run_id, points)
 
     def point_ended(self, point: Point, status: PointStatus, reason: str | None) -> None:
         """With several launches the worst of a point's ends stands."""
         before = self.statuses.get(point, PointStatus.PRECISE)
         if _WORST_FIRST.index(status) <= _WORST_FIRST.index(before):
             self.statuses[point] = status
-            self._store.set_status(self._run_id, point, status, reason)
+            self.store.set_status(self.run_id, point, status, reason)
         self._display.point_ended(point, status, reason)
 
     def finish(
@@ -175,12 +186,13 @@ class Recorder:
         for warning in (
             *self._yields.warnings(catalogue),
             *self._losses.warnings(),
-            *_steal_warning(self._store, self._run_id),
+            *_steal_warning(self.store, self.run_id),
             *warnings_during(others, goes_on=start.launch > 0),
         ):
-            self._store.add_warning(self._run_id, warning)
-        self._store.finish_run(self._run_id, status)
-        return Outcome(self._run_id, status, failed, start.failed)
+            self.store.add_warning(self.run_id, warning)
+        self.store.finish_run(self.run_id, status)
+        rest_s = time.monotonic() - self._begun_s - sum(self._spent_s.values())
+        return Outcome(self.run_id, status, failed, start.failed, {**self._spent_s, PREPARING: max(0.0, rest_s)})
 
 
 @contextlib.contextmanager
@@ -470,8 +482,15 @@ def _make_launches(plan: Plan, catalogue: Catalogue, recorder: Recorder, start: 
     round_ = start.round
     failures = Failures()
     alike = start.alike
-    for index in range(plan.launches):
-        recorder.launches_left = plan.launches - 1 - index
+    end_s = time.monotonic() + plan.time_s
+    for index in range(LAUNCHES_MAX if plan.more_launches else plan.launches):
+        left = max(0, plan.launches - 1 - index)
+        if index >= plan.launches:
+            unknown = judge_over_launches(recorder.store, recorder.run_id, plan.precision)
+            plan = replace(plan, points=tuple(point for point in plan.points if point in unknown))
+            if not plan.points or time.monotonic() >= end_s:
+                return
+        recorder.launches_left = left
         pool = WorkerPool(
             plan,
             catalogue,
@@ -492,8 +511,9 @@ def _make_launches(plan: Plan, catalogue: Catalogue, recorder: Recorder, start: 
                 earlier=start.earlier,
                 alike=alike,
                 start_round=round_,
+                visits=_VISITS_LATER if plan.more_launches and index > 0 else None,
             )
-            sampler.run(plan.time_s / plan.launches)
+            sampler.run(max(0.0, end_s - time.monotonic()) / (left + 1))
             round_ = sampler.rounds
         alike = sampler.alike
         plan = replace(plan, points=sampler.points, refine=frozenset())
@@ -509,22 +529,31 @@ def watched(watch: Watch | None, others: list[Moment]) -> Iterator[None]:
             others.append(watch.read() or Moment(0.0))  # of one too short to tell, nothing is known
 
 
-def judge_over_launches(store: Store, run_id: int, precision: float) -> None:
-    """A launch ends a point by its own visits; what is said of it in the end is of its visits over all launches."""
+def judge_over_launches(store: Store, run_id: int, precision: float) -> set[Point]:
+    """A launch ends a point by its own visits; what is said of it in the end is of its visits over all launches.
+
+    Gives the points that are not precise yet.
+    """
+    unknown = set()
     for series, visits in Run(store, run_id).summaries():
         if series.status in (PointStatus.PRECISE, PointStatus.BUDGET):
-            store.set_status(run_id, series.point, *_end_over_launches(visits, precision))
+            status, reason = _end_over_launches(visits, precision)
+            store.set_status(run_id, series.point, status, reason)
+            if status is not PointStatus.PRECISE:
+                unknown.add(series.point)
+    return unknown
 
 
 def _end_over_launches(
     visits: Sequence[tuple[VisitSummary, State]], precision: float
 ) -> tuple[PointStatus, str | None]:
-    """As a launch judges its own: by the figure of the state in which most visits were made, if they are enough."""
-    figures: dict[tuple[State, Definition], list[VisitSummary]] = {}
+    """As a launch judges its own: by the figure of the state that counts, if its visits are enough."""
+    figures: dict[State, dict[Definition, list[VisitSummary]]] = {}
     for visit, state in visits:
         if state != MIXED and visit.samples:
-            figures.setdefault((state, visit.definition), []).append(visit)
-    most = max(figures.values(), key=len, default=[])
+            figures.setdefault(state, {}).setdefault(visit.definition, []).append(visit)
+    by_state = {state: max(of_state.values(), key=len) for state, of_state in figures.items()}
+    most = by_state[main_state(by_state)] if by_state else []
     medians_ns = [visit.median_ns for visit in most if visit.median_ns is not None]
     launch_ids = [visit.launch_id for visit in most]
     time, over = time_of(medians_ns, launch_ids) if most else (None, ONE_LAUNCH)

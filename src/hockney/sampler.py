@@ -41,6 +41,7 @@ _STREAM_EVENTS = 64  # of a stream, in a batch; a window of 16 messages is 16 ev
 _FILL = 4  # a measurement begins with a part of a batch, untimed: one of so many
 _CALIBRATIONS_MAX = 5
 _GROWTH_MAX = 100  # of a batch, at once: the first repetitions may have been quick
+_STATE_VISITS = 6  # fewer give no interval
 _REFINED_MAX = 12  # sizes added to one curve
 _EXACT_MAX = 48  # where the exact place of each switch is asked for
 _LOOK_AGAIN = 1.25  # a curve is looked at again when it has so many times the visits
@@ -185,6 +186,7 @@ class Sampler:
     """One launch of a plan. `earlier` are visits of a run that goes on: they count.
 
     `alike` are measurements of earlier launches, which are made again with as many repetitions.
+    `visits`: a point ends after so many, however precise, for what decides is the interval over launches.
     """
 
     def __init__(
@@ -198,6 +200,7 @@ class Sampler:
         earlier: Sequence[Visit] = (),
         alike: Mapping[Point, Visit] | None = None,
         start_round: int = 0,
+        visits: int | None = None,
     ) -> None:
         self._plan = plan
         self._instrument = instrument
@@ -205,6 +208,7 @@ class Sampler:
         self._random = random.Random(seed)
         self._clock = clock
         self._span_s = SPAN_S / plan.launches
+        self._visits = visits
         self._deadline_s = math.inf
         self._round = self._first_round = start_round
         self._work = {point: Work(point) for point in plan.points}
@@ -239,7 +243,7 @@ class Sampler:
         for work in self._work.values():
             self._make_alike(work)
         try:
-            while active and not self._is_over():
+            while active and (self._round == self._first_round or not self._is_over()):
                 self._one_round(active)
                 over = self._is_over()
                 if over or self._visits_made() >= _LOOK_GROWTH * self._looked_at:
@@ -411,9 +415,11 @@ class Sampler:
         now_s = self._clock()
         going_on = []
         for work in active:
-            narrow = self._is_narrow(work)
             spread = work.first_s is not None and now_s - work.first_s >= self._span_s
-            work.calm = work.calm + 1 if narrow and spread and work.has_enough() else 0
+            enough = self._is_narrow(work) and work.has_enough()
+            if self._visits is not None:
+                work.calm, enough = _CALM_LOOKS - 1, work.visits_since >= self._visits
+            work.calm = work.calm + 1 if enough and spread else 0
             if work.calm >= _CALM_LOOKS:
                 self._end(work, PointStatus.PRECISE, None)
             else:
@@ -529,6 +535,8 @@ class Sampler:
     def _visits_wanted(self, work: Work) -> float:
         """An interval narrows with the root of the number of visits."""
         done = len(work.signs)
+        if self._visits is not None:
+            return max(1, self._visits - work.visits_since)
         least = max(1, MIN_VISITS - work.visits_since, _CALM_LOOKS - work.calm)
         if work.precision is None:
             return least
@@ -555,9 +563,17 @@ def _by_state(work: Work) -> dict[State, list[float]]:
 
 
 def _time_in_main_state(work: Work) -> Interval | None:
-    """The median over visits in the state in which most of them were made; None without visits."""
-    most = max(_by_state(work).values(), key=len, default=None)
-    return None if most is None else median(most)
+    """The median over visits in the state that counts; None without visits."""
+    by_state = _by_state(work)
+    return median(by_state[main_state(by_state)]) if by_state else None
+
+
+def main_state(visits: Mapping[State, Sequence[object]]) -> State:
+    """The state whose figure is that of a point: of the uncontended ones that with most visits, else of all.
+
+    Contended measurements are set aside only where enough others are left.
+    """
+    return max(visits, key=lambda state: (not state.slowed and len(visits[state]) >= _STATE_VISITS, len(visits[state])))
 
 
 def _curve_in_one_state(works: Sequence[Work]) -> list[tuple[Point, Interval]]:

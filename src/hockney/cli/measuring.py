@@ -24,14 +24,15 @@ from hockney.cli.tables import print_tables, tables_as_json, tables_of
 from hockney.library import Run
 from hockney.machine import usable_cpus
 from hockney.machine.topology import read_topology
-from hockney.model import RunStatus
+from hockney.model import PointStatus, RunStatus
 from hockney.plan import Plan, Wishes, make_plan, transport_words
 from hockney.report.sheet import Sheet
 from hockney.run import Outcome
+from hockney.stats import MIXED
 from hockney.store import Store, default_path
 from hockney.store.export import write_csv
 from hockney.suites import Suite
-from hockney.units import counted
+from hockney.units import counted, format_duration_s, percent_digits
 from hockney.worker import leftovers
 from hockney.worker.catalogue import Catalogue, load
 
@@ -170,6 +171,9 @@ def _say_lost(outcome: Outcome, path: Path) -> None:
 def _say_ending(outcome: Outcome, results: Store, *, is_empty: bool) -> None:
     """On standard error: what is on standard output is the result alone."""
     path = results.path
+    time_line = _time_text(outcome, results)
+    if time_line is not None:
+        remark(f"\n{time_line}")
     words = [f"run {outcome.run_id} is stored in {path}"]
     if outcome.status is RunStatus.INTERRUPTED:
         words.append(f"it was stopped early: `hockney run --resume {outcome.run_id}` goes on with it")
@@ -185,6 +189,22 @@ def _say_ending(outcome: Outcome, results: Store, *, is_empty: bool) -> None:
     elif not is_empty:
         words.append(f"`hockney explain {outcome.run_id}` says what it shows")
     remark(f"\n{'; '.join(words)}")
+
+
+def _time_text(outcome: Outcome, results: Store) -> str | None:
+    """Where the time went, in a run of which some points did not reach the precision; None where all did."""
+    points = [row for row in results.points(outcome.run_id) if row.status in (PointStatus.PRECISE, PointStatus.BUDGET)]
+    missed = sum(row.status is PointStatus.BUDGET for row in points)
+    if not missed or not outcome.spent_s:
+        return None
+    spent = ", ".join(f"{format_duration_s(seconds)} {what}" for what, seconds in outcome.spent_s.items() if seconds)
+    states = [state for _, state in results.summaries_with_states(outcome.run_id)]
+    contended = sum(bool(state.slowed) or state == MIXED for state in states) / len(states)
+    precision = percent_digits(results.run(outcome.run_id).info.plan["precision"])
+    return (
+        f"Time: {spent}. {missed} of {counted(len(points), 'point')} did not reach {precision} %; "
+        f"{100 * contended:.0f} % of the measurements were contended."
+    )
 
 
 def command_line(command: str) -> str:

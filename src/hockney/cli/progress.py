@@ -112,7 +112,7 @@ class Display:
         self._say_failed()
         if self._plan is not None and self._launch not in (None, launch.index):
             self._unseen = set(self._plan.points)
-            self._launches_left -= 1
+            self._launches_left = max(0, self._launches_left - 1)
         self._launch = launch.index
         job = f"{launch.transport}: {launch.library}; {_places(launch)}"
         if job not in self._jobs:

@@ -44,7 +44,8 @@ hockney run --resume"""
 @click.option(
     "--launches",
     metavar="NUMBER",
-    help="Start every job so often; a pattern alone: 6 times if there is time.",
+    help="Number of launches per job, and more while points are not precise (default: 6 for a pattern alone, time "
+    "permitting; else 1).",
 )
 @click.option("--hosts", multiple=True, metavar="HOST,…", help="Ranks on these hosts (MPI; tcp and udp through ssh).")
 @click.option(

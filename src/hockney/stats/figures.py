@@ -18,6 +18,8 @@ from hockney.stats import interval
 from hockney.stats.interval import CONFIDENCE, Interval
 from hockney.stats.states import Signs, State, classify, place
 
+_LAUNCH_VISITS = 3  # of a launch in a state: a median of fewer is one outlier,
+_LAUNCHES_WHOLE = 6  # and is left out where so many launches have more
 P99_SAMPLES_MIN = 100  # fewer, and the 99th percentile is just the maximum
 
 LAUNCHES, ONE_LAUNCH = "launches", "within one launch"  # what an interval is over
@@ -207,7 +209,8 @@ def _by_launch(medians_ns: Sequence[float], launch_ids: Sequence[int]) -> list[l
     launches: dict[int, list[float]] = {}
     for launch_id, median_ns in zip(launch_ids, medians_ns, strict=True):
         launches.setdefault(launch_id, []).append(median_ns)
-    return list(launches.values())
+    whole = [of_one for of_one in launches.values() if len(of_one) >= _LAUNCH_VISITS]
+    return whole if len(whole) >= _LAUNCHES_WHOLE else list(launches.values())
 
 
 def _slowest(visits: list[Visit]) -> tuple[int | None, float | None]:
