@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import subprocess
 import threading
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 from tests.test_run import FAULT, Silent, children, command
 
 from hockney import run as running
+from hockney.cli import run as hockney
 from hockney.library import Run
 from hockney.model import Launch, Point, PointStatus, RunStatus
 from hockney.plan import Plan, Wishes, make_plan, pattern_suite
 from hockney.store import Store
 from hockney.suites import Suite
+from hockney.worker.answers import MeasureAnswer
 from hockney.worker.build import Recipe
 from hockney.worker.catalogue import Catalogue, Missing, load
 from hockney.worker.pvm import search
+from hockney.worker.session import WorkerSession
 
 COARSE = Recipe(
     defines=("HK_EXTRA_TRANSPORTS(X)=X(fault)", "HK_FAULT_CLOCK_NS=5000000"), extra_sources=(FAULT,)
@@ -150,3 +155,87 @@ def test_messages_that_no_memory_holds_are_refused_before_a_run_is_stored(tmp_pa
         ended = {row.point.bytes: row.status for row in store.points(1)}
     assert ended[1 << 40] is PointStatus.SKIPPED
     assert ended[8] in (PointStatus.PRECISE, PointStatus.BUDGET)
+
+
+HUGE = "9" * 5000
+DEEP = 5000
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--time", HUGE), "is too long: at most 8784h"),
+        (("--time", "99999999h"), "is too long: at most 8784h"),
+        (("--time", "1e308"), "is not a duration"),
+        (("--limit", HUGE), "is too long"),
+        (("--bytes", HUGE), "is too large a message"),
+        (("-n", HUGE), "is not a number of ranks"),
+        (("--launches", HUGE), "is not a number of launches"),
+        (("-o", f"source={HUGE}"), "must be a whole number from 0 to 4095"),
+        (("--precision", "nan%"), "is not a precision"),
+        (("--precision", f"{HUGE}%"), "is not a precision"),
+        (("--resume", HUGE), "results"),
+    ],
+)
+def test_strange_numbers_on_the_command_line_are_refused(
+    tmp_path: Path, words: tuple[str, str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    what = () if words[0] == "--resume" else ("pingpong", "-t", "shm")
+    assert hockney(["run", *what, *words, "--store", str(tmp_path / "r.db")]) == 2
+    refusal = capsys.readouterr().err
+    assert said in refusal
+    assert "fault" not in refusal
+    assert refusal.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a = " + "[" * DEEP + "]" * DEEP, "nested too deeply"),
+        ("a = " + "{a=" * DEEP + "1" + "}" * DEEP, "nested too deeply"),
+        (f"time = {HUGE}", "is not TOML"),
+        ("time = 1e308", "1e+308 is too large, it must be 316224"),
+        ("time = inf", "inf is "),
+        ("time = nan", "nan is "),
+        ("time = -1", "-1"),
+        ("launches = -1", "-1 is too small"),
+        ("precision = inf", "inf is not a number to count with"),
+        ("[[series]]\npattern = 'pingpong'\nranks = inf", "ranks of the 1st [[series]]: inf is"),
+        ("[[series]]\npattern = 'pingpong'\nbytes = nan", "bytes of the 1st [[series]]"),
+        ("[[series]]\npattern = 'pingpong'\nbytes = -8", "'-8' is not a size"),
+        ("[[series]]\npattern = 'pingpong'\noptions = { source = nan }", "option source of pingpong must be a whole"),
+        ("[[expect]]\npattern = 'pingpong'\nlatency = '<= " + HUGE + " s'", "latency of the 1st [[expect]]"),
+    ],
+)
+@pytest.mark.parametrize("command", [("run",), ("list", "suites"), ("check", "--expect")], ids=" ".join)
+def test_strange_files_are_refused(
+    tmp_path: Path, command: tuple[str, ...], text: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "strange.toml"
+    path.write_text(text)
+    assert hockney([*command, str(path), "--store", str(tmp_path / "r.db")]) in (2, 3)
+    refusal = "".join(capsys.readouterr())
+    assert "fault" not in refusal
+    assert command[0] == "check" or "[[expect]]" in text or said in " ".join(refusal.split())
+    assert not (tmp_path / "r.db").exists()
+
+
+@pytest.mark.parametrize(("transport", "code"), [("shm", 3), ("udp", 0)])
+def test_a_payload_that_the_worker_did_not_verify_fails_unless_messages_may_be_lost(
+    transport: str, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measured = WorkerSession.measure
+
+    def unverified(self: WorkerSession, *words: str, **more: Any) -> MeasureAnswer:
+        return replace(measured(self, *words, **more), verified=False)
+
+    monkeypatch.setattr(WorkerSession, "measure", unverified)
+    path = tmp_path / "r.db"
+    words = ("run", "pingpong,barrier", "-t", transport, "--bytes", "8", "--time", "0.2s", "--store", str(path))
+    assert hockney(words) == code
+    assert ("the payload was not verified" in capsys.readouterr().out) == (code == 3)
+    with Store.open(path, readonly=True) as store:
+        assert store.run(1).status is (RunStatus.PARTIAL if code else RunStatus.DONE)
+        ended = {row.point.pattern: row.status for row in store.points(1)}
+    assert (ended["pingpong"] is PointStatus.FAILED) == (code == 3)
+    assert ended["barrier"] in (PointStatus.PRECISE, PointStatus.BUDGET)  # nothing arrives there

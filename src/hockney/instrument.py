@@ -137,7 +137,12 @@ class WorkerPool:
             self._bury(point, end)
             remedy = f" ({how_to_wait_longer(end.limit_s)})" if isinstance(end, WorkerTimedOut) else ""
             raise PointFailed(f"{end}{remedy}") from end
-        return _visit(point, live, round_, started_unix_s, answer, self._steal())
+        visit = _visit(point, live, round_, started_unix_s, answer, self._steal())
+        caps = self._catalogue.transports[point.transport].caps
+        if verify and not visit.verified and visit.has_payload and "payload" in caps and "lossy" not in caps:
+            # Only where messages may be lost is a payload that did not arrive no fault.
+            raise PointFailed(f"the payload was not verified: the worker of {point.transport} says so")
+        return visit
 
     # ---- jobs --------------------------------------------------------------------------------------------------------
 

@@ -14,7 +14,11 @@ from hockney.errors import UsageError
 
 BYTES_MAX = 1 << 40  # as the workers' protocol has it
 RANKS_MAX = 4096  # likewise
+DURATION_MAX_S = 366 * 86400
 
+_QUANTITY_MAX = 1e18  # in whatever unit
+_INCREASE_MAX = 1e9
+_DIGITS_MAX = 30  # of a whole number: Python refuses to read one of thousands
 _SCALE = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _SIZE = re.compile(r"(\d+)\s*([KMG]?)(?:i?B)?", re.IGNORECASE)
 _PERCENTAGE = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*(%?)")
@@ -40,8 +44,8 @@ def parse_bytes(text: str) -> int:
             f"'{text}' is not a size: write a number of bytes such as 8, 64K or 4M (units: K, M and G, powers of 1024; "
             f"the largest size is {BYTES_MAX >> 30}G)"
         )
-    size = int(match[1]) * _SCALE[match[2].upper()]
-    if size > BYTES_MAX:
+    size = int(match[1][:_DIGITS_MAX]) * _SCALE[match[2].upper()]
+    if size > BYTES_MAX or len(match[1]) > _DIGITS_MAX:
         raise UsageError(f"'{text}' is too large a message: at most {BYTES_MAX >> 30}G")
     return size
 
@@ -72,7 +76,16 @@ def parse_duration_s(text: str) -> float:
     match = _DURATION.fullmatch(text.strip())
     if match is None or float(match[1]) <= 0:
         raise UsageError(f"'{text}' is not a duration: write for example 30s, 2m or 1h")
-    return float(match[1]) * _SECONDS[match[2]]
+    value_s = float(match[1]) * _SECONDS[match[2]]
+    if value_s > DURATION_MAX_S:
+        raise UsageError(f"'{text}' is too long: at most {DURATION_MAX_S // 3600}h, a year")
+    return value_s
+
+
+def parse_count(text: str, most: int, least: int = 1) -> int | None:
+    """`12` -> 12; None of what is no whole number from `least` to `most`."""
+    is_number = text.isascii() and text.isdigit() and len(text) <= _DIGITS_MAX
+    return int(text) if is_number and least <= int(text) <= most else None
 
 
 def parse_fraction(text: str) -> float:
@@ -86,7 +99,7 @@ def parse_fraction(text: str) -> float:
 def parse_increase(text: str) -> float:
     """`5%` or `150 %` -> a part of what was, above 0. Raises UsageError."""
     value = _part(text, below=math.inf)
-    if value <= 0:
+    if not 0 < value <= _INCREASE_MAX:
         raise UsageError(f"'{text}' is not a percentage above 0: write for example 1%")
     return value
 
@@ -120,7 +133,7 @@ def parse_rate_bytes_per_s(text: str) -> float:
 
 def _quantity(text: str, units: Mapping[str, float], what: str, example: str) -> float:
     match = _QUANTITY.fullmatch(text.strip())
-    if match is None or match[2] not in units or float(match[1]) <= 0:
+    if match is None or match[2] not in units or not 0 < float(match[1]) <= _QUANTITY_MAX:
         raise UsageError(f"'{text}' is not {what}: write for example {example}")
     return float(match[1]) * units[match[2]]
 

@@ -72,7 +72,7 @@ class Stub:
         path = self._folder / "stub.py"
         path.write_text(
             "import json, os, signal, subprocess, sys, time\n"
-            f"HELLO = {HELLO!r}\nMEASURE = {MEASURE!r}\n"
+            f"inf, nan = float('inf'), float('nan')\nHELLO = {HELLO!r}\nMEASURE = {MEASURE!r}\n"
             "def tell(answer):\n"
             "    text = answer if isinstance(answer, bytes) else json.dumps(answer).encode()\n"
             "    sys.stdout.buffer.write(b'\\n@hk ' + text + b'\\n')\n"
@@ -155,6 +155,24 @@ def test_what_is_no_answer_is_a_protocol_error(stub: Stub, verb: str, text: byte
         ("verified", 1),
         ("verified", None),
         ("divisor", 2.0),
+        ("divisor", 0),
+        ("divisor", -1),
+        ("divisor", 2**70),
+        ("batch", 0),
+        ("bytes_per_rep", -1),
+        ("messages_per_rep", 2**64),
+        ("timed", "nobody"),
+        ("timed", "rank 1"),
+        ("timed", "rank x"),
+        ("started_ns", 2**70),
+        ("elapsed_ns", [[5, 2**70]]),
+        ("wall_ns", [2**63]),
+        ("floor_ns", [0.0, 30.0]),
+        ("floor_ns", [float("inf"), 30.0]),
+        ("floor_ns", [float("nan"), 30.0]),
+        ("floor_ns", [10**400, 30.0]),
+        ("pace_ns", [[-1.0], [0.6]]),
+        ("counters", {"lost": [float("nan")]}),
         ("algorithm", MISSING),
         ("algorithm", 1),
         ("elapsed_ns", MISSING),

@@ -12,7 +12,7 @@ from hockney.errors import UsageError, unknown
 from hockney.machine import refuse_unusable
 from hockney.plan import Wishes, check_words, pattern_suite, words_of
 from hockney.suites import LAUNCHES_MAX, Suite, builtin_names, load_suite
-from hockney.units import RANKS_MAX, parse_duration_s, parse_fraction, parse_sizes
+from hockney.units import RANKS_MAX, parse_count, parse_duration_s, parse_fraction, parse_sizes
 from hockney.worker.catalogue import load, matches, native_patterns
 
 _LIMIT_MAX_S = 86400
@@ -102,15 +102,17 @@ def read_cpus(words: Sequence[str]) -> tuple[int, ...]:
 
 
 def _ranks(word: str) -> int:
-    if not (word.isascii() and word.isdigit() and 1 <= int(word) <= RANKS_MAX):
+    ranks = parse_count(word, RANKS_MAX)
+    if ranks is None:
         raise UsageError(f"'{word}' is not a number of ranks: write 2, or several as 2,4,8 (at most {RANKS_MAX})")
-    return int(word)
+    return ranks
 
 
 def _launches(word: str) -> int:
-    if not (word.isascii() and word.isdigit() and 1 <= int(word) <= LAUNCHES_MAX):
+    launches = parse_count(word, LAUNCHES_MAX)
+    if launches is None:
         raise UsageError(f"'{word}' is not a number of launches: write 1 to {LAUNCHES_MAX}, for example --launches 6")
-    return int(word)
+    return launches
 
 
 def _pair(word: str) -> tuple[str, str]:

@@ -19,7 +19,7 @@ from hockney.store import codec, opening, rows
 from hockney.store.checks import DamagedRow
 from hockney.store.lock import alone, is_measured_now
 from hockney.store.records import RunSummary, StoredPoint, StoredRun, VisitSummary
-from hockney.units import counted
+from hockney.units import counted, parse_count
 
 Value = TypeVar("Value")
 
@@ -28,7 +28,7 @@ _SEEN = (
     "max(started_unix_s, coalesce(resumed_unix_s, 0), coalesce((SELECT max(visit.started_unix_s) FROM visit JOIN point "
     "ON point.id = point_id WHERE run_id = run.id), 0))"
 )
-_REFERENCE = re.compile(r"(?P<name>.+?)(?:~(?P<back>\d+))?")
+_REFERENCE = re.compile(r"(?P<name>.+?)(?:~(?P<back>\d{1,18}))?")
 
 
 class Store:
@@ -242,13 +242,14 @@ class Store:
         if not known:
             raise UsageError(f"there are no runs in {self.path} yet; `hockney quick` makes one")
         numbers = [run_id for run_id, _ in known]
-        if reference.isdecimal() and int(reference) in numbers:
-            return int(reference)
+        number = parse_count(reference, 1 << 62, 0)
+        if number in numbers:
+            return number
         exact = [run_id for run_id, label in known if label == reference and label != "last"]
         if exact:
             return exact[0]
-        if reference.isdecimal():
-            nearest = min(numbers, key=lambda run_id: abs(run_id - int(reference)))
+        if number is not None:
+            nearest = min(numbers, key=lambda run_id: abs(run_id - number))
             newest = "the newest" if nearest == numbers[0] else f"the newest {numbers[0]}"
             raise UsageError(f"there is no run {reference}: the nearest is {nearest}, {newest}")
         if reference.startswith("~"):

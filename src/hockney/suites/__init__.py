@@ -27,7 +27,7 @@ from pydantic_core import PydanticCustomError
 
 from hockney.errors import UsageError, unknown
 from hockney.suites.forms import FROM_FILE, Check, read_model, said, said_of_all, some
-from hockney.units import RANKS_MAX, parse_bytes, parse_duration_s, parse_fraction, parse_sizes
+from hockney.units import DURATION_MAX_S, RANKS_MAX, parse_bytes, parse_duration_s, parse_fraction, parse_sizes
 
 LAUNCHES_MAX = 1000
 
@@ -109,7 +109,7 @@ Ranks = Annotated[  # () for "cpus": as many as there are
 Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 Seconds = Annotated[
     float,
-    Field(strict=True, gt=0, allow_inf_nan=False),
+    Field(strict=True, gt=0, le=DURATION_MAX_S, allow_inf_nan=False),
     BeforeValidator(lambda v: said(parse_duration_s, v) if isinstance(v, str) else v),
 ]
 Options = Annotated[dict[str, str], BeforeValidator(_texts)]

@@ -115,17 +115,28 @@ def read_model(path: Path, what: str, whole: type[Model], part: type[BaseModel],
         raise UsageError(f"cannot read the {what} {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not a {what}: it is not UTF-8 text") from error
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # of TOML, or of Python for a number of thousands of digits
         raise UsageError(f"{path} is not TOML: {error}") from error
-    wrong = check(content) if check is not None else []
+    except RecursionError as error:
+        raise _too_deep(path, what) from error
     try:
-        model = whole.model_validate(content, context=FROM_FILE)
-    except ValidationError as error:
-        wrong = _form_errors(error, whole, part) + wrong
+        wrong = check(content) if check is not None else []
+        try:
+            model = whole.model_validate(content, context=FROM_FILE)
+        except ValidationError as error:
+            wrong = _form_errors(error, whole, part) + wrong
+    except RecursionError as error:
+        raise _too_deep(path, what) from error
     if wrong:
         lines = [f"{path} has {counted(len(wrong), 'error')}:"]
         raise UsageError("\n".join([*lines, *(f"  {_for_people(place)}: {message}" for place, message in wrong)]))
     return model
+
+
+def _too_deep(path: Path, what: str) -> UsageError:
+    return UsageError(
+        f"{path} is not a {what}: its tables and lists are nested too deeply; a {what} has [[tables]] only"
+    )
 
 
 def _for_people(place: str) -> str:

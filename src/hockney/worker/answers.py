@@ -13,6 +13,8 @@ from hockney.worker.errors import ProtocolError
 
 PROTOCOL_VERSION = 1
 PREFIX = b"@hk "
+_INTEGER_MAX = (1 << 63) - 1
+_NUMBER_MAX = 10**18  # ns in 31 years
 
 
 @dataclass(frozen=True)
@@ -105,10 +107,10 @@ class Fields:
         what = "a wrong" if key in self._values else "no"
         return ProtocolError(f"{self._where} holds {what} '{key}'")
 
-    def integer(self, key: str) -> int:
-        """A whole number."""
+    def integer(self, key: str, least: int = -_INTEGER_MAX) -> int:
+        """A whole number, `least` or more, that 64 bits hold."""
         value = self._values.get(key)
-        if type(value) is not int:
+        if type(value) is not int or not least <= value <= _INTEGER_MAX:
             raise self._wrong(key)
         return value
 
@@ -119,11 +121,8 @@ class Fields:
         return self.integer(key)
 
     def number(self, key: str) -> float:
-        """Any number."""
-        value = self._values.get(key)
-        if type(value) not in (int, float):
-            raise self._wrong(key)
-        return float(value)  # type: ignore[arg-type]
+        """Any number but infinity and those beyond all reason."""
+        return Fields({key: [self._values.get(key)]}, self._where).numbers(key, 1)[0]
 
     def boolean(self, key: str) -> bool:
         """True or false."""
@@ -157,23 +156,29 @@ class Fields:
         values = self.items(key)
         if not set(map(type, values)) <= {int, float} or (count is not None and len(values) != count):
             raise self._wrong(key)
+        if not all(abs(value) <= _NUMBER_MAX for value in values):  # type: ignore[arg-type]  # nan is not
+            raise self._wrong(key)
         return [float(value) for value in values]  # type: ignore[arg-type]
 
     def pair_or_none(self, key: str) -> tuple[float, float] | None:
-        """Two numbers or null; null must be said."""
+        """Two numbers above 0 or null; null must be said."""
         if key in self._values and self._values[key] is None:
             return None
         first, second = self.numbers(key, 2)
+        if min(first, second) <= 0:
+            raise self._wrong(key)
         return first, second
 
     def before_and_after_or_none(self, key: str, ranks: int) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
-        """Two lists, each of so many numbers, or null; null must be said."""
+        """Two lists, each of so many numbers above 0, or null; null must be said."""
         if key in self._values and self._values[key] is None:
             return None
         lists = self.items(key)
         if len(lists) != 2:
             raise self._wrong(key)
         before, after = (Fields({key: one}, self._where).numbers(key, ranks) for one in lists)
+        if min((*before, *after), default=1) <= 0:
+            raise self._wrong(key)
         return tuple(before), tuple(after)
 
     def counters(self, key: str, ranks: int) -> dict[str, tuple[float, ...]]:
@@ -197,7 +202,9 @@ class Fields:
 
     def _checked_ns(self, values: object, key: str, count: int) -> list[int]:
         # A set of types and one minimum: a million samples are checked in 20 ms.
-        if type(values) is not list or len(values) != count or set(map(type, values)) != {int} or min(values) < 0:
+        if type(values) is not list or len(values) != count or set(map(type, values)) != {int}:
+            raise self._wrong(key)
+        if min(values) < 0 or max(values) > _NUMBER_MAX:
             raise self._wrong(key)
         return values
 
@@ -249,25 +256,28 @@ def hello(fields: Fields) -> HelloAnswer:
 
 def measure(fields: Fields) -> MeasureAnswer:
     """The answer to `measure`."""
-    size = fields.integer("size")
-    samples = fields.integer("samples")
+    size = fields.integer("size", 1)
+    samples = fields.integer("samples", 1)
     floor_ns = fields.pair_or_none("floor_ns")
     kind = fields.text_or_none("floor_kind")
     if (floor_ns is None) != (kind is None) or kind not in (None, "line", "transport"):
         raise ProtocolError("the worker's answer 'measure' holds a wrong 'floor_kind'")
+    timed = fields.text("timed")
+    if not (timed in ("root", "mean", "sources", "slowest") or timed in (f"rank {rank}" for rank in range(size))):
+        raise ProtocolError("the worker's answer 'measure' holds a wrong 'timed'")
     return MeasureAnswer(
         pattern=fields.text("pattern"),
         transport=fields.text("transport"),
         size=size,
         bytes=fields.integer("bytes"),
-        batch=fields.integer("batch"),
+        batch=fields.integer("batch", 1),
         samples=samples,
         warmup=fields.integer("warmup"),
-        timed=fields.text("timed"),
-        divisor=fields.integer("divisor"),
+        timed=timed,
+        divisor=fields.integer("divisor", 1),
         algorithm=fields.text_or_none("algorithm"),
-        bytes_per_rep=fields.integer("bytes_per_rep"),
-        messages_per_rep=fields.integer("messages_per_rep"),
+        bytes_per_rep=fields.integer("bytes_per_rep", 0),
+        messages_per_rep=fields.integer("messages_per_rep", 0),
         elapsed_ns=fields.series_ns("elapsed_ns", size, samples),
         cpu_user_ns=fields.durations_ns("cpu_user_ns", size),
         cpu_system_ns=fields.durations_ns("cpu_system_ns", size),

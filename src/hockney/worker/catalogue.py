@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from hockney.errors import UsageError, unknown
-from hockney.units import RANKS_MAX, comparable_sizes, counted, format_bytes
+from hockney.units import RANKS_MAX, comparable_sizes, counted, format_bytes, parse_count
 from hockney.worker import mpi, pvm, shmem
 from hockney.worker.build import Recipe, build_worker
 from hockney.worker.errors import BuildError, ProtocolError
@@ -40,8 +40,8 @@ class OptionInfo:
         """Why value is wrong, or None."""
         if self.choices:
             return None if value in self.choices else f"must be one of {', '.join(self.choices)}"
-        right = value.isascii() and value.isdigit() and self.min <= int(value) <= self.max
-        return None if right else f"must be a whole number from {self.min} to {self.max}"
+        right = parse_count(value, self.max, self.min)
+        return None if right is not None else f"must be a whole number from {self.min} to {self.max}"
 
 
 @dataclass(frozen=True)
