@@ -20,8 +20,8 @@ from hockney.store import Store
 ALL = [(report, spec) for report in reports() for spec in conclusions(report)]
 
 
-def concluded(path: Path, suite: str, made: list[Made]) -> dict[str, Conclusion]:
-    store_run(path / "r.db", suite, made)
+def concluded(path: Path, suite: str, made: list[Made], hosts: tuple[str, ...] = ()) -> dict[str, Conclusion]:
+    store_run(path / "r.db", suite, made, hosts=hosts)
     with Store.open(path / "r.db") as store:
         report = make_report(stored(store))
     assert report is not None
@@ -123,6 +123,22 @@ def test_each_transport_is_judged_with_its_own_figures(tmp_path: Path) -> None:
     assert [(one.name, one.unit, round(one.value)) for one in cpu["tcp"].figures] == [("receiver", "%", 15)]
     assert found["ancor-direction"].judgements[0].reason == "both ends are the same host"
     assert found["ancor-computing"].judgements[0].reason == "not asked for in this run"
+
+
+@pytest.mark.parametrize(
+    ("slower", "verdict"), [({("nonblocking", 1), ("blocking", 0)}, "holds"), (set(), "inconclusive")]
+)
+def test_between_two_hosts_the_better_direction_is_judged(
+    slower: set[tuple[str, int]], verdict: str, tmp_path: Path
+) -> None:
+    def slowed(one: Made) -> Made:
+        options = {"write": "blocking", **dict(one.point.options)}
+        if (options["write"], int(options.get("source", 0))) not in slower or one.by_rank is None:
+            return one
+        return replace(one, by_rank=[2 * time for time in one.by_rank])
+
+    found = concluded(tmp_path, "ancor", [slowed(one) for one in streams()], hosts=("a", "b"))
+    assert [one.verdict for one in found["ancor-direction"].judgements] == [verdict]
 
 
 def test_computing_between_messages_is_set_against_the_plain_stream(tmp_path: Path) -> None:
