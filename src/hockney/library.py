@@ -129,8 +129,17 @@ class Run:
         return tuple(Series(self, stored) for stored in self._store.points(self.id))
 
     def summaries(self) -> list[tuple[Series, list[tuple[VisitSummary, stats.State]]]]:
-        """Every series with its visits but without their samples, each with its state: a run of any size, fast."""
-        return [(series, self._summaries.get(series._stored.id, [])) for series in self.series]
+        """Every series with its visits but without their samples, each with its state: a run of any size, fast.
+
+        Left out are those that are in no figure, because most of their state have another batch.
+        """
+        found = []
+        for series in self.series:
+            visits = self._summaries.get(series._stored.id, [])
+            batches = [visit.batch for visit, _ in visits]
+            counts = stats.of_one_batch([0] * len(visits), batches, ((at, visit.definition) for visit, at in visits))
+            found.append((series, [one for one, is_counted in zip(visits, counts, strict=True) if is_counted]))
+        return found
 
     def find(
         self,

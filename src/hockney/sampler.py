@@ -25,7 +25,7 @@ from hockney.estimate import MIN_VISITS, SAMPLES_MIN, SPAN_S, long_ns, stream_ns
 from hockney.model import Point, PointStatus, Visit
 from hockney.plan import CurveKey, Plan, curve_of
 from hockney.refine import sizes_to_add
-from hockney.stats.figures import signs_of
+from hockney.stats.figures import of_one_batch, signs_of
 from hockney.stats.interval import Interval, median
 from hockney.stats.states import MIXED, Signs, State, classify
 
@@ -116,6 +116,7 @@ class Work:
     point: Point
     signs: list[Signs] = field(default_factory=list)  # of the machine's state, one a visit
     medians_ns: list[float] = field(default_factory=list)  # one a visit
+    batches: list[int] = field(default_factory=list)  # one a visit
     states: list[State] = field(default_factory=list)  # one a visit, as of the last look
     batch: int = 0  # 0: not calibrated
     samples: int = 0
@@ -133,6 +134,7 @@ class Work:
     def add(self, visit: Visit) -> None:
         times_ns = sorted(visit.times_ns().tolist())
         half = len(times_ns) // 2
+        self.batches.append(visit.batch)
         self.last = visit
         self.signs.append(signs_of(visit))
         self.medians_ns.append(times_ns[half] if len(times_ns) % 2 else (times_ns[half - 1] + times_ns[half]) / 2)
@@ -554,10 +556,11 @@ def _repetition_ns(visit: Visit) -> float:
 
 
 def _by_state(work: Work) -> dict[State, list[float]]:
-    """The medians of a point's visits."""
+    """The medians of a point's visits, of those that a figure is made of."""
     found: dict[State, list[float]] = {}
-    for median_ns, state in zip(work.medians_ns, work.states, strict=True):
-        if state != MIXED:
+    counts = of_one_batch([0] * len(work.batches), work.batches, work.states)
+    for median_ns, state, is_counted in zip(work.medians_ns, work.states, counts, strict=True):
+        if state != MIXED and is_counted:
             found.setdefault(state, []).append(median_ns)
     return found
 

@@ -115,6 +115,24 @@ def test_definitions_are_never_mixed() -> None:
     assert [(each.definition, each.n_visits) for each in figures_of(visits)] == [(HALF_ROUND_TRIP, 2), (other, 3)]
 
 
+def test_batches_are_never_mixed() -> None:
+    """Four visits of one repetition, slower by what a barrier leaves, beside six of a hundred."""
+    alone = [make_visit(elapsed_ns=[[9000], [9000]], batch=1, round_=i) for i in range(4)]
+    many = [make_visit(elapsed_ns=[[20_000 + i], [20_000]], batch=100, round_=4 + i) for i in range(6)]
+    (figure,) = figures_of(alone + many)
+    assert (figure.batch, figure.n_visits, figure.n_left_out) == (100, 6, 4)
+    assert 100 <= figure.value_ns < 100.1
+    assert figure.low_ns is not None
+    assert figure.low_ns >= 100
+
+
+def test_a_stream_of_few_events_is_marked() -> None:
+    eight = Definition("root", 2, 16, 2)
+    for pattern, batch, is_short in (("oneway", 3, True), ("oneway", 4, False), ("pingpong", 1, False)):
+        visit = make_visit(make_point(pattern=pattern), batch=batch, definition=eight)
+        assert [figure.is_short for figure in figures_of([visit])] == [is_short], (pattern, batch)
+
+
 def launches_of(*times_ns: float, visits: int = 3) -> list[Visit]:
     """Visits of a launch for each of these times, all alike."""
     return [v for launch, ns in enumerate(times_ns) for v in visits_with_medians([ns] * visits, launch_id=launch)]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hockney.archive import Published
 from hockney.cli import fold, render
-from hockney.cli.curves import why_no_intervals
+from hockney.cli.curves import SHORT_MARK, SHORT_NOTE, why_no_intervals
 from hockney.report.classic.conclusions import ClassicReport, Conclusion, Judgement, Named
 from hockney.report.classic.reading import states_note
 from hockney.report.classic.values import Cell, Column, Measured, Table
@@ -42,6 +42,8 @@ def print_report(report: ClassicReport, run: Run, missing: Sequence[Missing] = (
     )
     if any(cell.lacks_visits for cell in cells):
         render.note(f"{_TOO_FEW}: too few measurements for an interval.")
+    if any(cell.is_short for cell in cells):
+        render.note(SHORT_NOTE)
     if any(cell.oversubscribed for cell in cells):
         render.note("*: there were more ranks than CPUs: a scheduling time, not the transport's own.")
     if missing:
@@ -168,7 +170,7 @@ def _text(cell: Cell, common: str | None, reasons: dict[str, int]) -> str:
         return f"({reasons.setdefault(cell.reason or 'no reason is known', len(reasons) + 1)})"
     spread = cell.spread
     parts = [
-        format_figure(cell.value) + ("*" if cell.oversubscribed else ""),
+        format_figure(cell.value) + ("*" if cell.oversubscribed else "") + (SHORT_MARK if cell.is_short else ""),
         _TOO_FEW if cell.lacks_visits else "" if spread is None else _arm(spread),
         "" if cell.at_bytes is None else f"at {format_bytes(cell.at_bytes)}",
         _left_out(cell.pairs),

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from hockney.library import Run, Series
     from hockney.stats import Figure
 
+SHORT_MARK = "†"
+SHORT_NOTE = (
+    "†: fewer than 8 events in a row, so their start and end weigh in the time. Try: a longer --limit or --time."
+)
 _WHOSE = {
     "root": "rank 0's time",
     "sources": "the mean time of the sending ranks",
@@ -103,7 +107,7 @@ def figure_row(series: Series, figure: Figure, launches: int, asked_precision: f
     """
     return [
         size_text(series.point),
-        format_ns(figure.value_ns),
+        format_ns(figure.value_ns) + (SHORT_MARK if figure.is_short else ""),
         format_interval(figure.low_ns, figure.high_ns),
         format_rate(figure.rate_bytes_per_s) if figure.rate_bytes_per_s else "",
         *([format_messages(figure.messages_per_s or 0.0)] if has_window(series.point) else []),

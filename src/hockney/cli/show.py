@@ -12,6 +12,7 @@ from hockney.again import going_on
 from hockney.cli import complete, fold, render
 from hockney.cli.common import command, names, run_argument
 from hockney.cli.curves import (
+    SHORT_NOTE,
     Curve,
     curves_of,
     definition_text,
@@ -245,6 +246,8 @@ def _print_curve(curve: Curve, asked_precision: float | None) -> None:
         render.note(missed, style="dim")
     if curve.hidden:
         render.note(f"Left out: {curve.hidden} with too few visits in their state; --states shows them.", style="dim")
+    if any(figure.is_short for _, figure in curve.figures):
+        render.note(SHORT_NOTE, style="yellow")
     if curve.oversubscribed:
         render.note("There were more ranks than CPUs: these are scheduling times.", style="yellow")
 

@@ -24,7 +24,7 @@ from hockney.compare.values import Comparison, SeriesChange, Verdict
 from hockney.errors import UsageError
 from hockney.model import NOT_MEASURED, Definition, Point, PointStatus
 from hockney.plan import CurveKey, curve_of
-from hockney.stats import CONFIDENCE, MIXED, State, classify, classify_both, place
+from hockney.stats import CONFIDENCE, MIXED, State, classify, classify_both, of_one_batch, place
 from hockney.stats.shift import can_decide_over, family_p, share_longer, shift_over
 from hockney.store import Store, StoredPoint, StoredRun, VisitSummary
 
@@ -163,9 +163,11 @@ def _side(
     # Of a hundred thousand visits: a set made at once takes less than a look-up for each.
     launches = {(v.point_id, numbers[v.launch_id]) for v in summaries if v.samples}
     sampled = Counter(id_ for id_, number in launches if number >= first_launch or id_ not in stale)
-    for visit, state in zip(summaries, states, strict=True):
+    conditions_of = ((state, visit.definition) for visit, state in zip(summaries, states, strict=True))
+    of_batch = of_one_batch([v.point_id for v in summaries], [v.batch for v in summaries], conditions_of)
+    for visit, state, is_counted in zip(summaries, states, of_batch, strict=True):
         number = numbers[visit.launch_id]
-        if visit.median_ns:
+        if visit.median_ns and is_counted:
             counts = state is not MIXED and (number >= first_launch or visit.point_id not in stale)
             conditions = (visits if counts else aside).setdefault(visit.point_id, {})
             conditions.setdefault((state.name, visit.definition), {}).setdefault(number, []).append(visit.median_ns)

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 from hockney.model import Definition, Visit
@@ -20,6 +21,7 @@ from hockney.stats.states import Signs, State, classify, place
 
 _LAUNCH_VISITS = 3  # of a launch in a state: a median of fewer is one outlier,
 _LAUNCHES_WHOLE = 6  # and is left out where so many launches have more
+STREAM_EVENTS_MIN = 8  # in a sample of a stream: fewer, and its start and its end are what is timed
 P99_SAMPLES_MIN = 100  # fewer, and the 99th percentile is just the maximum
 
 LAUNCHES, ONE_LAUNCH = "launches", "within one launch"  # what an interval is over
@@ -63,6 +65,9 @@ class Figure:
     slowest_rank: int | None
     slowest_share: float | None
     verified: bool | None  # whether any visit's payload was checked, in whatever state; None: no payload
+    batch: int  # repetitions in a sample
+    n_left_out: int  # visits of other batches
+    is_short: bool  # fewer than 8 events follow each other in a sample of a stream
     definition: Definition
 
     @property
@@ -81,7 +86,7 @@ def figures_of(
 
     `states` holds the state of each visit, best classified over the whole run; else the given visits alone decide.
     `precision` is what the run was asked for. Visits without samples are left out; visits of different definitions (a
-    run resumed by a later version) are never put into one figure.
+    run resumed by a later version) are never put into one figure, nor are different batches (`of_one_batch`).
     """
     of_visits = classify([signs_of(visit) for visit in visits]) if states is None else states
     groups: dict[tuple[State, Definition], list[Visit]] = {}
@@ -91,6 +96,21 @@ def figures_of(
     ordered = sorted(groups, key=lambda key: place(key[0].name, key[0].floor_ns))
     verified = _verified(visits)
     return [_figure(state, groups[state, definition], verified, confidence, precision) for state, definition in ordered]
+
+
+def of_one_batch(points: Sequence[Hashable], batches: Sequence[int], conditions: Iterable[Hashable]) -> list[bool]:
+    """Whether each of some visits has the batch that most of its point and condition have, of several the largest.
+
+    A figure never mixes batches: what weighs once in each of them would scatter its times. `conditions` is only read
+    where a point has several, because a large run has hundreds of thousands of visits.
+    """
+    if len(set(zip(points, batches, strict=True))) == len(set(points)):
+        return [True] * len(points)
+    groups = list(zip(points, conditions, strict=True))
+    main: dict[Hashable, tuple[int, int]] = {}
+    for (group, batch), count in Counter(zip(groups, batches, strict=True)).items():
+        main[group] = max(main.get(group, (0, 0)), (count, batch))
+    return [main[group][1] == batch for group, batch in zip(groups, batches, strict=True)]
 
 
 def signs_of(visit: Visit) -> Signs:
@@ -110,14 +130,17 @@ def _figure(
 ) -> Figure:
     import numpy as np
 
-    definition = visits[0].definition
+    definition, n_all = visits[0].definition, len(visits)
+    counts = of_one_batch([0] * n_all, [visit.batch for visit in visits], [0] * n_all)
+    visits = [visit for visit, is_counted in zip(visits, counts, strict=True) if is_counted]
+    batch = visits[0].batch
     times_ns = [visit.times_ns() for visit in visits]
     medians_ns = [float(np.median(times)) for times in times_ns]
     launch_ids = [visit.launch_id for visit in visits]
     time, over = time_of(medians_ns, launch_ids, confidence)
     between, within = scatter_of(medians_ns, launch_ids)
     samples_ns = np.concatenate(times_ns)
-    single = all(visit.batch == 1 for visit in visits) and len(samples_ns) >= P99_SAMPLES_MIN
+    single = batch == 1 and len(samples_ns) >= P99_SAMPLES_MIN
     slowest_rank, slowest_share = _slowest(visits)
     return Figure(
         state=state.name,
@@ -144,6 +167,9 @@ def _figure(
         slowest_rank=slowest_rank,
         slowest_share=slowest_share,
         verified=verified,
+        batch=batch,
+        n_left_out=n_all - len(visits),
+        is_short=visits[0].point.is_stream and batch * definition.divisor < STREAM_EVENTS_MIN,
         definition=definition,
     )
 

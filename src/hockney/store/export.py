@@ -58,6 +58,9 @@ CSV_COLUMNS = (
     "slowest_rank",
     "slowest_share",
     "verified",
+    "batch",
+    "left_out",
+    "short",
     "timed",
     "divisor",
     "bytes_per_rep",
@@ -115,6 +118,8 @@ def _csv_figure(figure: Figure) -> dict[str, object]:
         "n_visits": "visits",
         "n_samples": "samples",
         "n_launches": "launches",
+        "n_left_out": "left_out",
+        "is_short": "short",
     }
     return {renamed.get(name, name): value for name, value in plain.items()} | definition
 

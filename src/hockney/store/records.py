@@ -81,6 +81,7 @@ class VisitSummary(NamedTuple):
     launch_id: int
     round: int
     samples: int
+    batch: int
     definition: Definition
     median_ns: float | None
     min_ns: float | None

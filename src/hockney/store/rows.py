@@ -68,6 +68,7 @@ _SUMMARY: Checks = {
     "launch_id": checks.COUNT,
     "round": checks.COUNT,
     "samples": checks.COUNT,
+    "batch": checks.POSITIVE,
     **_DEFINITION,
     **dict.fromkeys(("median_ns", "min_ns", "max_ns"), checks.TIME_OR_NONE),
     "steal": checks.SHARE_OR_NONE,
@@ -354,9 +355,11 @@ def summaries_of(found: Sequence[Row], launches: Mapping[int, Launch]) -> list[V
     definitions: dict[Row, Definition] = {}
     summaries = []
     for row, pace in zip(found, paces, strict=True):
-        point_id, launch_id, round_, samples, *_ = row
-        median_ns, min_ns, max_ns, steal, floor_ns, floor_too_ns, solo_ns, solo_too_ns, reference, _, counters = row[9:]
-        words = row[4:9]
+        point_id, launch_id, round_, samples, batch, *_ = row
+        median_ns, min_ns, max_ns, steal, floor_ns, floor_too_ns, solo_ns, solo_too_ns, reference, _, counters = row[
+            10:
+        ]
+        words = row[5:10]
         definition = definitions.get(words) or definitions.setdefault(words, Definition(*words))
         signs = Signs(
             _pair(floor_ns, floor_too_ns),
@@ -367,7 +370,9 @@ def summaries_of(found: Sequence[Row], launches: Mapping[int, Launch]) -> list[V
         )
         times = median_ns, min_ns, max_ns
         counts = _counters(counters)
-        summaries.append(VisitSummary(point_id, launch_id, round_, samples, definition, *times, steal, signs, counts))
+        summaries.append(
+            VisitSummary(point_id, launch_id, round_, samples, batch, definition, *times, steal, signs, counts)
+        )
     return summaries
 
 

@@ -141,7 +141,9 @@ class Reading:
         return [
             visit
             for visit, one in zip(series.visits, series.states, strict=True)
-            if one.name == figure.state and visit.definition == figure.definition and visit.elapsed_ns.size
+            if one.name == figure.state
+            and (visit.definition, visit.batch) == (figure.definition, figure.batch)
+            and visit.elapsed_ns.size
         ]
 
     def median(
@@ -177,7 +179,7 @@ class Reading:
         figure = self.figure(series, state)
         if figure is None or (quantity.of_visit is None and figure.value_ns <= 0):
             return blank(quantity.unit, self.reason(series), published)
-        return replace(self._cell(series, figure, quantity), published=published)
+        return replace(self._cell(series, figure, quantity), published=published, is_short=figure.is_short)
 
     def _cell(self, series: Series, figure: Figure, quantity: Quantity) -> Measured:
         if quantity.of_visit is not None:

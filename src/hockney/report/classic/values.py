@@ -18,7 +18,8 @@ class Measured:
     `published` is the figure that it is set beside, in the same unit. `at_bytes` is the size at which a best figure was
     found. `oversubscribed`: there were more ranks than CPUs, so that it is a scheduling time. `pairs`: for a statistic
     over pairs of ranks, how many it is over and how many were asked for. `computed`: it follows from other figures and
-    has no interval of its own; any other figure without one had too few visits.
+    has no interval of its own; any other figure without one had too few visits. `is_short`: of a stream in which fewer
+    than 8 events follow each other.
     """
 
     unit: str
@@ -32,6 +33,7 @@ class Measured:
     at_bytes: int | None = None
     pairs: tuple[int, int] | None = None
     computed: bool = False
+    is_short: bool = False
 
     @property
     def ratio(self) -> float | None:
