@@ -333,7 +333,7 @@ def mend_summary(row: Row) -> tuple[Row, str | None]:
         _counters(row[-1])
     except DamagedRow as damage:
         definition = (_NO_DEFINITION.timed, 1, 0, 0, None)
-        return (*row[:2], 0, 0, *definition, *[None] * (len(_SUMMARY) - 9)), damage.column
+        return (*row[:2], 0, 0, 1, *definition, *[None] * (len(_SUMMARY) - 10)), damage.column
     return row, None
 
 
@@ -344,7 +344,7 @@ def are_sound(found: Sequence[Row]) -> bool:
 
 def _has_median(row: Row) -> bool:
     """Of no samples there is none, of some there is."""
-    return bool(row[3] > 0) == (row[9] is not None)
+    return bool(row[3] > 0) == (row[10] is not None)
 
 
 def summaries_of(found: Sequence[Row], launches: Mapping[int, Launch]) -> list[VisitSummary]:
