@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -284,3 +285,23 @@ def test_what_does_not_load_under_a_memory_limit_is_no_fault_of_ours(monkeypatch
         assert "not enough memory for this within the limit of 300 MiB" in ending._sentence(error, [])
     monkeypatch.setattr(ending, "limit_bytes", lambda: None)
     assert "a fault in hockney itself: ImportError" in ending._sentence(ImportError("no such module"), [])
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="only root can be another user")
+@pytest.mark.parametrize("command", [("runs",), ("list", "transports"), ("run", "pingpong", "-t", "shm")])
+def test_a_user_without_a_home_gets_a_sentence(command: tuple[str, ...]) -> None:
+    """As in a container that runs under any number: without it the exit code was 1, "worse"."""
+    user = ("setpriv", "--reuid", "54321", "--regid", "54321", "--clear-groups")
+    environment = {name: value for name, value in os.environ.items() if name != "HOME" and not name.startswith("XDG_")}
+    environment.pop("HOCKNEY_STORE", None)
+    words = [*user, sys.executable, "-I", "-m", "hockney", *command]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, env=environment, cwd="/")
+    assert "this user has no home folder; let HOME name a folder that can be written" in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.returncode == 3
+
+
+def test_a_store_in_a_home_that_nobody_knows_is_named(cli: Cli) -> None:
+    ended = cli("runs", HOCKNEY_STORE="~nobody-of-that-name/r.db")
+    assert ended.returncode == 2
+    assert "HOCKNEY_STORE=~nobody-of-that-name/r.db begins with a home folder that is not known here" in ended.stderr

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from hockney.errors import UsageError
+from hockney.worker.errors import LaunchFailed
 from hockney.worker.launch import JOIN_ADDRESS, LAUNCHERS, Job, Launch, block_counts, launch
 from hockney.worker.mpi import Mpi
 from hockney.worker.pvm import Pvm
@@ -163,3 +164,8 @@ def test_native_jobs() -> None:
     launched = launch(SPREAD, environment={"HOCKNEY_RSH": "agent --in 'my net'"})
     assert launched.argv[:4] == ("agent", "--in", "my net", "a")
     assert launched.launcher == "agent"
+
+
+def test_a_remote_shell_that_cannot_be_read_as_a_command_is_named() -> None:
+    with pytest.raises(LaunchFailed, match='HOCKNEY_RSH=ssh " is no command: no closing quotation'):
+        launch(replace(JOB, hosts=("a", "b")), environment={"HOCKNEY_RSH": 'ssh "'})

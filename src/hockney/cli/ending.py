@@ -125,9 +125,8 @@ def _fault(error: BaseException, arguments: Sequence[str]) -> str:
 
 
 def _write_report(error: BaseException, arguments: Sequence[str]) -> Path | None:
-    import platformdirs
-
     from hockney import __version__
+    from hockney.worker.cache import user_folder
 
     lines = [
         f"hockney {__version__}, Python {platform.python_version()}, {platform.platform()}\n",
@@ -135,10 +134,10 @@ def _write_report(error: BaseException, arguments: Sequence[str]) -> Path | None
         *traceback.format_exception(error),
     ]
     try:
-        folder = Path(platformdirs.user_state_dir("hockney", appauthor=False))
+        folder = user_folder("state")
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"fault-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.txt"
         path.write_text("".join(lines), encoding="utf-8")
-    except OSError:
+    except (OSError, HockneyError):
         return None
     return path

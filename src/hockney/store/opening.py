@@ -14,8 +14,9 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from hockney.errors import StoreError, WrongStoreError
+from hockney.errors import HockneyError, StoreError, UsageError, WrongStoreError
 from hockney.store import schema
+from hockney.worker.cache import user_folder
 
 BUSY_S = 30.0  # how long to wait for another writer; a round is written in milliseconds
 _FULL = "database or disk is full"
@@ -48,13 +49,23 @@ _WRONG_FILE = (_READONLY, _NOT_A_DATABASE, _CANT_OPEN, _DAMAGED, _NOT_TEXT)
 def default_path() -> Path:
     """HOCKNEY_STORE where it is set, else `results.db` in the user's data folder."""
     named = os.environ.get("HOCKNEY_STORE")
-    return Path(named).expanduser() if named else _users_path()
+    if not named:
+        return _users_path()
+    try:
+        return Path(named).expanduser()
+    except RuntimeError as error:
+        raise UsageError(f"HOCKNEY_STORE={named} begins with a home folder that is not known here") from error
 
 
 def _users_path() -> Path:
-    import platformdirs
+    return user_folder("data") / "results.db"
 
-    return Path(platformdirs.user_data_dir("hockney", appauthor=False)) / "results.db"
+
+def _is_users_own(path: Path) -> bool:
+    try:
+        return path == _users_path()
+    except HockneyError:
+        return False
 
 
 @contextlib.contextmanager
@@ -168,7 +179,7 @@ def refuse_mistyped(path: Path) -> None:
     """Raises WrongStoreError where no such file can be: only the user's data folder will be made."""
     # Those of Path raise where the folder may not be searched.
     if not os.path.isdir(path.parent):  # noqa: PTH112
-        if path != _users_path():
+        if not _is_users_own(path):
             raise WrongStoreError(
                 f"results file {path}: there is no folder {path.parent}; make it first, or name another file with "
                 "--store"

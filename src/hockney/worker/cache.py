@@ -18,6 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from hockney.errors import HockneyError
 from hockney.worker.errors import CacheUnusable
 
 _UNUSED_AFTER_S = 30 * 86400
@@ -25,9 +26,17 @@ _UNUSED_AFTER_S = 30 * 86400
 
 def default_folder() -> Path:
     """Where workers are kept for this user: `~/.cache/hockney/workers` on Linux, unless XDG_CACHE_HOME says else."""
-    import platformdirs  # 8 ms, and only builders need it
+    return user_folder("cache") / "workers"
 
-    return Path(platformdirs.user_cache_dir("hockney")) / "workers"
+
+def user_folder(kind: str) -> Path:
+    """The user's folder for hockney's "cache", "data" or "state". Raises HockneyError for a user without a home."""
+    import platformdirs  # 8 ms
+
+    try:
+        return Path(getattr(platformdirs, f"user_{kind}_dir")("hockney", appauthor=False))
+    except RuntimeError as error:
+        raise HockneyError("this user has no home folder; let HOME name a folder that can be written") from error
 
 
 @contextmanager

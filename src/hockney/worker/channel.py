@@ -6,6 +6,7 @@ launcher says on standard error, so its pipe can't fill up and stop the job.
 
 from __future__ import annotations
 
+import errno
 import os
 import selectors
 import subprocess
@@ -90,7 +91,8 @@ class Channel:
                 start_new_session=True,
             )
         except OSError as error:
-            raise LaunchFailed(argv[0], error.strerror or str(error), "") from error
+            remedy = "; raise the limit (ulimit -n)" if error.errno == errno.EMFILE else ""
+            raise LaunchFailed(argv[0], f"{error.strerror or error}{remedy}", "") from error
         self.processes.append(process)
         for pipe in (process.stdin, process.stdout, process.stderr):
             assert pipe is not None

@@ -82,7 +82,11 @@ def launch(job: Job, library: Library | None = None, environment: Mapping[str, s
         program = str(library.program)
         return start(replace(job, program=program, mpi=library.kind, is_wheel=library.is_wheel, yields=yields))
     if job.hosts:
-        agent = shlex.split(environment.get("HOCKNEY_RSH", ""))
+        try:
+            agent = shlex.split(environment.get("HOCKNEY_RSH", ""))
+        except ValueError as error:
+            asked = environment["HOCKNEY_RSH"]
+            raise LaunchFailed("hockney", f"HOCKNEY_RSH={asked} is no command: {str(error).lower()}", "") from error
         return LAUNCHERS["ssh"](replace(job, remote_shell=tuple(agent) or job.remote_shell))
     return LAUNCHERS["local"](job)
 

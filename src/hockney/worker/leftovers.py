@@ -16,6 +16,8 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from hockney.errors import HockneyError
+from hockney.worker.cache import user_folder
 from hockney.worker.processes import living_marks
 
 _FORGOTTEN_AFTER_S = 30 * 86400  # records of machines and containers that never come back
@@ -92,18 +94,18 @@ def record(mark: str, files: Iterable[Path]) -> Path | None:
     place = _this_place()
     if not inodes or place is None:
         return None
-    path = _folder() / f"{mark}.json"
     try:
+        path = _folder() / f"{mark}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps({"place": place, "mark": mark, "files": inodes}))
-    except OSError:
+    except (OSError, HockneyError):
         return None
     return path
 
 
 def remove_recorded() -> None:
     """Remove what jobs have left of which nothing runs any more; only of jobs in this PID namespace of this boot."""
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, HockneyError):
         records = sorted(_folder().glob("*.json"))
         living = living_marks() if records else frozenset()
         for path in records:
@@ -127,9 +129,7 @@ def _remove_recorded(path: Path, living: frozenset[str]) -> None:
 
 
 def _folder() -> Path:
-    import platformdirs
-
-    return Path(platformdirs.user_state_dir("hockney", appauthor=False)) / "jobs"
+    return user_folder("state") / "jobs"
 
 
 def _this_place() -> list[str] | None:

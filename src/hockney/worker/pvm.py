@@ -91,7 +91,10 @@ def _roots() -> Iterator[Path]:
     asked = os.environ.get("PVM_ROOT")
     seen: set[Path] = set()
     for name in (*([asked] if asked else []), *_ROOTS):
-        root = Path(name).expanduser().absolute()
+        try:
+            root = Path(name).expanduser().absolute()
+        except RuntimeError:  # of a user without a home
+            continue
         if root.resolve() not in seen:
             seen.add(root.resolve())
             yield root
