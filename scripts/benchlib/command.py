@@ -38,7 +38,7 @@ _IN_ROUNDS: dict[str, Callable[[Place], Sequence[Series]]] = {
 }
 _ONE_BY_ONE: dict[str, Callable[[Place], list[Row]]] = {"repeat": repeat, "start": start, "large": large}
 PARTS = (*_IN_ROUNDS, *_ONE_BY_ONE)
-_ROUNDS, _ROUNDS_SHORT = 60, 6
+_ROUNDS, _ROUNDS_SHORT = 30, 3
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -60,7 +60,7 @@ def run(arguments: Sequence[str]) -> int:
 def _read(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="scripts/bench",
-        description="Shows how fast hockney itself is, as ratios taken in one run and one state of the machine.",
+        description="Shows how fast hockney itself is, as ratios of programs measured in alternation.",
         epilog=f"Parts: {', '.join(PARTS)}; all of them take 10 to 15 minutes. Leave the machine alone meanwhile.",
     )
     parser.add_argument("parts", nargs="*", metavar="PART", help="what to measure; everything if none is named")
@@ -89,9 +89,8 @@ def _measure(asked: argparse.Namespace) -> tuple[list[Row], str]:
         everything = [one for series in in_rounds.values() for one in series]
         rounds = asked.rounds or (_ROUNDS_SHORT if asked.short else _ROUNDS)
         if everything:
-            with place.open():
-                seed = random.SystemRandom().randrange(1 << 32)
-                go_round(everything, rounds, seed=seed, say=_say, between=place.look_round)
+            seed = random.SystemRandom().randrange(1 << 32)
+            go_round(everything, rounds, seed=seed, say=_say, between=place.look_round)
         rows = [row for one in everything for row in one.rows()]
         for name in asked.parts:
             if name in _ONE_BY_ONE:

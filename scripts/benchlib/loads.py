@@ -33,7 +33,7 @@ def loads(place: Place) -> list[Series]:
         question = Question(f"{name}, {format_bytes(size)}", _WITHIN, "memload", "bare C", fractional=True)
         # Warmed up by one way through the whole set, as the bare program is.
         shot = Shot(size, _LOADS, _SAMPLES, size // _LINE_BYTES)
-        found.append(Contest(name, {size: question}, _ours(place, shot), _theirs(place, shot), place.look))
+        found.append(Contest(name, {size: question}, _ours(place, shot), _theirs(place, shot)))
     return found
 
 

@@ -55,7 +55,6 @@ def _against_bare(place: Place, info: TransportInfo) -> Contest:
         {size: _question(f"{info.name}: half round trip,", size, _WITHIN, "bare C") for size in _BATCHES},
         _hockney(place, info, _SHOTS, pick=lambda times_ns: times_ns[len(times_ns) // 2]),
         _bare(place, info),
-        place.look,
         _PAIRS,
     )
 
@@ -104,7 +103,6 @@ def _against_netpipe(place: Place) -> Series:
         {size: _question(what, size, target, "NetPIPE") for size, target in targets.items()},
         _hockney(place, info, _NETPIPE_SHOTS, pick=min),
         lambda: {shot.bytes: _netpipe(place, info, program, shot) for shot in _NETPIPE_SHOTS},
-        place.look,
     )
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from scripts.benchlib import bare
-from scripts.benchlib.pairs import Pair, Question, Taken, rows, show_interval
+from scripts.benchlib.pairs import Quadruple, Question, row, show_interval
 from scripts.benchlib.place import Place, Shot, measure, middle_ns, take
 from scripts.benchlib.series import Absent, Contest, Measured, Series
 from scripts.benchlib.table import UNDECIDED, Row, Target
@@ -56,34 +56,22 @@ class Harness:
 
 @dataclass
 class OverFloor:
-    """shm's shortest message beside the floor that was measured in the same visit."""
+    """shm's shortest message between two measurements of the floor, just before and just after."""
 
     place: Place
     name: str = "shm 8 B"
-    pairs: list[Pair] = field(default_factory=list)
+    quadruples: list[Quadruple] = field(default_factory=list)
 
     def visit(self, number: int) -> None:
         with self.place.worker("shm") as session:
             for _ in range(_VISITS):
-                before = self.place.look()
                 answer = measure(session, "pingpong", Shot(8, 500, 41))
-                after = self.place.look()
-                if answer.floor_ns is not None:  # nearer than our looks are
-                    before = replace(before, floor_ns=answer.floor_ns[0])
-                    after = replace(after, floor_ns=answer.floor_ns[1])
-                floor = Taken((before.floor_ns + after.floor_ns) / 2, before, after)
-                self.pairs.append(Pair(Taken(middle_ns(answer), before, after), floor))
+                if answer.floor_ns is not None:
+                    self.quadruples.append(Quadruple((middle_ns(answer),), answer.floor_ns))
 
     def rows(self) -> list[Row]:
         target = Target("≤ 1.5 × the floor", high=1.5)
-        question = Question("shm: half round trip, 8 B", target, "shm", "floor", paces_apart=True)
-        found = rows(question, self.pairs)
-        seen = {row.state.partition(",")[0] for row in found}
-        unseen = [state for state in ("near", "far") if state not in seen]  # the target is for either
-        return found + [
-            Row(question.what, target.text, "not seen, or too seldom for an interval", state, UNDECIDED)
-            for state in unseen
-        ]
+        return [row(Question("shm: half round trip, 8 B", target, "shm", "floor"), self.quadruples)]
 
 
 def null(place: Place) -> list[Series]:
@@ -105,7 +93,6 @@ def shm(place: Place) -> list[Series]:
                 _stream_questions(against_mpi, peer.library.name, fractional=False),
                 _streams(place, "shm"),
                 _streams(place, peer.name),
-                place.look,
             )
         )
     found.append(
@@ -114,7 +101,6 @@ def shm(place: Place) -> list[Series]:
             _stream_questions(Target("≥ 0.9 × memcpy", low=0.9), "memcpy", fractional=True),
             _streams(place, "shm"),
             _copies(place),
-            place.look,
         )
     )
     return found
@@ -178,7 +164,6 @@ def _against_bare(place: Place, name: str, transport: str, size: int, before: Se
         {size: Question(what, _SOCKET_TARGET, transport, "bare C", fractional=True)},
         _pingpong(place, transport, shot, before),
         _bare_pingpong(place, transport, size, reps, before),
-        place.look,
         _SOCKET_PAIRS,
     )
 

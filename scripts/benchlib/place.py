@@ -1,4 +1,4 @@
-"""Where and with what everything is measured: the workers, the CPUs, a folder for what is built, and the floor."""
+"""Where and with what everything is measured: the workers, the CPUs and a folder for what is built."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from scripts.benchlib.bare import build
-from scripts.benchlib.pairs import Look
 
 from hockney.errors import HockneyError
 from hockney.machine import choose_cpus, observe
@@ -31,12 +30,8 @@ class Shot:
     warmup: int | None = None
 
 
-_LOOK = Shot(8, 1000, 9)
-
-
 class Place:
-    """Everything that contests share. `cpus` are those of ranks 0 and 1. A job over the transport `null` sleeps beside
-    them all, and measures the floor and the pace of both CPUs whenever it is asked."""
+    """Everything that contests share. `cpus` are those of ranks 0 and 1."""
 
     def __init__(self, catalogue: Catalogue, folder: Path, *, short: bool, say: Callable[[str], None]) -> None:
         self.catalogue = catalogue
@@ -48,29 +43,13 @@ class Place:
             raise HockneyError("two CPUs are needed, and processes must be pinned to them, which this machine refuses")
         self.cpus = (cpus[0], cpus[1])
         self.others_cpus: list[float] = []
-        self._keeper: WorkerSession | None = None
         self._built: dict[tuple[str, ...], Path] = {}
-
-    @contextmanager
-    def open(self) -> Iterator[Place]:
-        """Keeps the job that looks at the machine."""
-        with self.worker("null") as self._keeper:
-            yield self
-        self._keeper = None
 
     def look_round(self) -> None:
         """Notes how many CPUs other programs use at this moment, while nothing of ours runs."""
         busy = observe(_LOOK_S).busy_cpus
         if busy is not None:
             self.others_cpus.append(busy)
-
-    def look(self) -> Look:
-        """The machine now; takes less than 1 ms."""
-        assert self._keeper is not None
-        answer = measure(self._keeper, "pingpong", _LOOK)
-        if answer.floor_ns is None or answer.pace_ns is None or answer.solo_ns is None:
-            raise HockneyError("there is no floor between the two CPUs, so no state of the machine can be told")
-        return Look(statistics.fmean(answer.floor_ns), answer.pace_ns[1], answer.solo_ns[1])
 
     @contextmanager
     def worker(self, transport: str, ranks: int = 2, before: Sequence[str] = ()) -> Iterator[WorkerSession]:

@@ -1,4 +1,4 @@
-"""What is measured round after round: each series adds one measurement, or one pair for each size, to itself.
+"""What is measured round after round: each series adds one measurement, or one quadruple for each size, to itself.
 
 All series go through the same rounds in random order, so that all see the same states of the machine.
 """
@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from scripts.benchlib.pairs import Look, Pair, Question, Taken, rows
+from scripts.benchlib.pairs import Quadruple, Question, row
 from scripts.benchlib.table import Row, Target, not_measured
 
 from hockney.errors import HockneyError
@@ -37,36 +37,34 @@ class Series(Protocol):
 
 @dataclass
 class Contest:
-    """Two programs that do the same, one right after the other; who begins changes from round to round.
+    """Two programs that do the same, measured in alternation; who begins changes from round to round.
 
-    `ours` and `theirs` run once and give a time for each size in `questions`. `look` looks at the machine. A
-    visit makes `repeats` pairs: where a run is short and scatters, more pairs tell more than longer ones.
+    `ours` and `theirs` run once and give a time for each size in `questions`. A visit makes `repeats` quadruples:
+    where a run is short and scatters, more of them tell more than longer runs.
     """
 
     name: str
     questions: Mapping[int, Question]
     ours: Callable[[], Measured]
     theirs: Callable[[], Measured]
-    look: Callable[[], Look]
     repeats: int = 1
-    pairs: dict[int, list[Pair]] = field(default_factory=dict)
+    quadruples: dict[int, list[Quadruple]] = field(default_factory=dict)
 
     def visit(self, number: int) -> None:
         for place in range(self.repeats):
-            self._pair(we_begin=(number + place) % 2 == 0)
+            self._measure(we_begin=(number + place) % 2 == 0)
 
-    def _pair(self, *, we_begin: bool) -> None:
-        before = self.look()
-        first = self.ours() if we_begin else self.theirs()
-        between = self.look()
-        second = self.theirs() if we_begin else self.ours()
-        after = self.look()
+    def _measure(self, *, we_begin: bool) -> None:
+        sides = (self.ours, self.theirs) if we_begin else (self.theirs, self.ours)
+        taken = [side() for side in (*sides, *reversed(sides))]
+        outer, inner = (taken[0], taken[3]), (taken[1], taken[2])
         for key in self.questions:
-            ends = Taken(first[key], before, between), Taken(second[key], between, after)
-            self.pairs.setdefault(key, []).append(Pair(*ends) if we_begin else Pair(*reversed(ends)))
+            first, second = (tuple(one[key] for one in ends) for ends in (outer, inner))
+            one = Quadruple(first, second) if we_begin else Quadruple(second, first)
+            self.quadruples.setdefault(key, []).append(one)
 
     def rows(self) -> list[Row]:
-        return [row for key, question in self.questions.items() for row in rows(question, self.pairs.get(key, []))]
+        return [row(question, self.quadruples.get(key, [])) for key, question in self.questions.items()]
 
 
 @dataclass

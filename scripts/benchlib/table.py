@@ -55,7 +55,7 @@ class Row:
     met: str
 
 
-HEAD = Row("what", "target", "measured (95 % interval)", "state and floor", "met?")
+HEAD = Row("what", "target", "measured (95 % interval)", "state, or number", "met?")
 
 
 def not_measured(what: str, target: Target, why: str) -> Row:
