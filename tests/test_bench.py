@@ -275,7 +275,7 @@ def test_loads_have_a_row_for_each_level_of_the_load_table() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["nul"], "no part is called nul; there are null, shm, pipe, unix, tcp, mpi, loads, repeat, start"),
+        (["nul"], "no part is called nul; there are null, shm, pipe, unix, tcp, events, mpi, loads, repeat, start"),
         (["--write", "null"], "--write takes neither parts nor --short"),
         (["--write", "--short"], "--write takes neither parts nor --short"),
         (["--rounds", "0", "null"], "--rounds must be at least 1"),

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from scripts.benchlib.commands import ROOT, large, repeat, start
+from scripts.benchlib.events import events
 from scripts.benchlib.loads import loads
 from scripts.benchlib.mpi import mpi
 from scripts.benchlib.native import null, shm, sockets
@@ -33,6 +34,7 @@ _IN_ROUNDS: dict[str, Callable[[Place], Sequence[Series]]] = {
     "pipe": sockets("pipe"),
     "unix": sockets("unix"),
     "tcp": sockets("tcp"),
+    "events": events,
     "mpi": mpi,
     "loads": loads,
 }

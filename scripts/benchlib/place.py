@@ -62,7 +62,13 @@ class Place:
     def launch(self, transport: str, ranks: int = 2) -> Launch:
         """How such a job is started."""
         info = self.catalogue.transports[transport]
-        return launch(Job(info.executable, info.worker_name, ranks, self.cpus), info.library)
+        crowded = ranks > len(self.cpus)
+        job = Job(info.executable, info.worker_name, ranks, self.cpus_of(ranks), oversubscribed=crowded)
+        return launch(job, info.library)
+
+    def cpus_of(self, ranks: int) -> tuple[int, ...]:
+        """The CPU of each rank: the two in turn."""
+        return tuple(self.cpus[rank % 2] for rank in range(max(2, ranks)))
 
     def mpiexec(self, transport: str, argv: Sequence[str]) -> Launch:
         """The start of another program in the place of the worker: same mpiexec, same flags, same environment."""

@@ -1,0 +1,154 @@
+/* The bare events that hockney's streams are held against: blocking reads and writes on pairs of unix sockets between
+ * forked and pinned processes, one event right after the other.
+ *
+ *     cc -O3 -std=c17 -D_GNU_SOURCE -o events_bare events_bare.c
+ *     events_bare robpull|pushfarm|pairs BYTES EVENTS DELAY_US BUFFERS CPU...
+ *
+ * prints nanoseconds per event on rank 0, over EVENTS in a row behind EVENTS / 4 that are not timed. There are as many
+ * ranks as CPUs are named.
+ *   robpull   rank 0 asks rank 1 with 16 B, has the fragment, and is busy for DELAY_US; of two BUFFERS it asks for the
+ *             next one before that;
+ *   pushfarm  rank 0 tells rank 1, which sends to rank 2, which reports to rank 0;
+ *   pairs     each rank of the first half sends to its partner in the second half, and has an answer to the last one. */
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { RANKS_MAX = 8, REQUEST_BYTES = 16 };
+
+static int fd_of[RANKS_MAX][RANKS_MAX]; /* [rank][peer] */
+static char *from, *to;
+
+static void check(int fine, const char *what)
+{
+    if (!fine) {
+        perror(what);
+        _exit(1);
+    }
+}
+
+static double now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+static void put(int fd, size_t len_bytes)
+{
+    for (size_t done = 0; done < len_bytes;) {
+        const ssize_t count = write(fd, from + done, len_bytes - done);
+        check(count > 0, "write");
+        done += (size_t)count;
+    }
+}
+
+static void get(int fd, size_t len_bytes)
+{
+    for (size_t done = 0; done < len_bytes;) {
+        const ssize_t count = read(fd, to + done, len_bytes - done);
+        check(count > 0, "read");
+        done += (size_t)count;
+    }
+}
+
+static void robpull(int rank, size_t bytes, long events, double delay_ns, int buffers)
+{
+    if (rank == 1) {
+        for (long i = 0; i < events; i++) {
+            get(fd_of[1][0], REQUEST_BYTES);
+            put(fd_of[1][0], bytes);
+        }
+        return;
+    }
+    if (buffers == 2) {
+        put(fd_of[0][1], REQUEST_BYTES);
+    }
+    for (long i = 0; i < events; i++) {
+        if (buffers == 1) {
+            put(fd_of[0][1], REQUEST_BYTES);
+        }
+        get(fd_of[0][1], bytes);
+        if (buffers == 2 && i + 1 < events) {
+            put(fd_of[0][1], REQUEST_BYTES);
+        }
+        for (const double start_ns = now_ns(); now_ns() - start_ns < delay_ns;) {
+        }
+    }
+}
+
+static void pushfarm(int rank, size_t bytes, long events)
+{
+    for (long i = 0; i < events; i++) {
+        if (rank == 0) {
+            put(fd_of[0][1], bytes);
+            get(fd_of[0][2], bytes);
+        } else {
+            get(fd_of[rank][rank - 1], bytes);
+            put(fd_of[rank][(rank + 1) % 3], bytes);
+        }
+    }
+}
+
+static void pairs(int rank, int ranks, size_t bytes, long events)
+{
+    const int fd = fd_of[rank][(rank + ranks / 2) % ranks];
+    for (long i = 0; i < events; i++) {
+        rank < ranks / 2 ? put(fd, bytes) : get(fd, bytes);
+    }
+    rank < ranks / 2 ? get(fd, 1) : put(fd, 1);
+}
+
+static void run(const char *pattern, int rank, int ranks, char **argv, long events)
+{
+    const size_t bytes = strtoul(argv[2], NULL, 10);
+    if (strcmp(pattern, "robpull") == 0) {
+        robpull(rank, bytes, events, strtod(argv[4], NULL) * 1e3, atoi(argv[5]));
+    } else if (strcmp(pattern, "pushfarm") == 0) {
+        pushfarm(rank, bytes, events);
+    } else {
+        pairs(rank, ranks, bytes, events);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    check(argc >= 8 && argc - 6 <= RANKS_MAX, "usage: events_bare PATTERN BYTES EVENTS DELAY_US BUFFERS CPU...");
+    const size_t room = (strtoul(argv[2], NULL, 10) / 4096 + 1) * 4096;
+    const long events = atol(argv[3]);
+    const int ranks = argc - 6;
+    int rank = 0;
+    for (int a = 0; a < ranks; a++) {
+        for (int b = 0; b < a; b++) {
+            int ends[2];
+            check(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0, "socketpair");
+            fd_of[a][b] = ends[0], fd_of[b][a] = ends[1];
+        }
+    }
+    for (int other = 1; other < ranks && rank == 0; other++) {
+        rank = fork() == 0 ? other : 0;
+    }
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET((size_t)atoi(argv[6 + rank]), &set);
+    check(sched_setaffinity(0, sizeof set, &set) == 0, "sched_setaffinity");
+    from = aligned_alloc(4096, room), to = aligned_alloc(4096, room);
+    memset(from, 1, room);
+    memset(to, 0, room);
+    run(argv[1], rank, ranks, argv, events / 4);
+    const double start_ns = now_ns();
+    run(argv[1], rank, ranks, argv, events);
+    const double each_ns = (now_ns() - start_ns) / (double)events;
+    if (rank > 0) {
+        _exit(0);
+    }
+    while (wait(NULL) > 0) {
+    }
+    printf("%.1f\n", each_ns);
+    return 0;
+}
