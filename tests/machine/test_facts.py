@@ -285,6 +285,16 @@ def facts(tmp_path: Path) -> dict[str, Any]:
     }
 
 
+def test_more_ranks_than_cpus_are_told_which_transports_sleep(facts: dict[str, Any]) -> None:
+    changed = {**facts, "limits": {**facts["limits"], "usable_cpus": "0-1"}}
+    (warning,) = [
+        one for one in machine.warnings_before(changed, ranks=8, moment=QUIET) if one.kind == "oversubscription"
+    ]
+    assert warning.remedy.endswith(
+        "prefer pipe and unix: their waiting ranks sleep, while spinning ones take CPU time."
+    )
+
+
 def test_a_quiet_machine_needs_no_warning(facts: dict[str, Any]) -> None:
     assert machine.warnings_before(facts, moment=QUIET) == []
 

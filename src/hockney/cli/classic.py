@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hockney.archive import Published
 from hockney.cli import fold, render
 from hockney.cli.curves import SHORT_MARK, SHORT_NOTE, why_no_intervals
+from hockney.machine.advice import OVERSUBSCRIBED
 from hockney.report.classic.conclusions import ClassicReport, Conclusion, Judgement, Named
 from hockney.report.classic.reading import states_note
 from hockney.report.classic.values import Cell, Column, Measured, Table
@@ -45,7 +46,7 @@ def print_report(report: ClassicReport, run: Run, missing: Sequence[Missing] = (
     if any(cell.is_short for cell in cells):
         render.note(SHORT_NOTE)
     if any(cell.oversubscribed for cell in cells):
-        render.note("*: there were more ranks than CPUs: a scheduling time, not the transport's own.")
+        render.note(f"*: more ranks than CPUs: a scheduling time, not the transport's own. {OVERSUBSCRIBED}")
     if missing:
         render.title("What is not here")
         for one in missing:

@@ -26,6 +26,10 @@ _FAST_CLOCKS = ("tsc", "arch_sys_counter", "timebase", "riscv_clocksource", "tod
 _FAIR_CLOCKS = ("kvm-clock", "hyperv_clocksource_tsc_page")
 
 
+OVERSUBSCRIBED = "Oversubscribed, prefer pipe and unix: their waiting ranks sleep, while spinning ones take CPU time."
+"""What to measure with more ranks than CPUs, and why."""
+
+
 def warnings_before(
     facts: dict[str, Any],
     *,
@@ -111,7 +115,7 @@ def _too_few(facts: dict[str, Any], usable: tuple[int, ...], ranks: int) -> Iter
             "machine",
             f"{ranks} ranks share {counted(len(usable), 'CPU')}, so every figure is a scheduling time.",
             (f"Use at most {len(usable)} ranks, or allow" if len(usable) > 1 else "Allow")
-            + " this process more CPUs (taskset, --cpuset-cpus, the size of the job).",
+            + f" this process more CPUs (taskset, --cpuset-cpus, the size of the job). {OVERSUBSCRIBED}",
         )
     quota = _get(facts, "limits", "quota_cpus")
     if quota is not None and quota < min(ranks, len(usable) or ranks):
