@@ -15,7 +15,7 @@ from hockney.units import format_bytes
 from hockney.worker.compiler import find_c_compiler
 
 _TARGET = Target("0.95 to 1.05 × bare C", low=0.95, high=1.05)
-_PAIRS = 3  # a round
+_QUADRUPLES = 3  # a round
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def _contest(place: Place, stream: _Stream) -> Contest:
     options = "".join(f" {name}={value}" for name, value in stream.options if name != "delay_kind")
     what = f"{stream.pattern}{options}, {format_bytes(stream.bytes)}, {stream.ranks} ranks on unix: time of an event"
     question = Question(what, _TARGET, "unix", "bare C", fractional=True)
-    return Contest(what, {stream.bytes: question}, _ours(place, stream), _bare(place, stream), place.look, _PAIRS)
+    return Contest(what, {stream.bytes: question}, _ours(place, stream), _bare(place, stream), _QUADRUPLES)
 
 
 def _ours(place: Place, stream: _Stream) -> Callable[[], Measured]:
