@@ -161,7 +161,7 @@ def compared(path: Path) -> list[tuple[int, int]]:
     with Store.open(path) as store:
         base = add_run(store, times | {other: 1000.0}, scatter=0.003, launches=6, label="base", **told)
         changed = {**told, "facts": {"sleeping": ["tcp"]}, "version": "0.0.9"}
-        moved = slower(times, 1.25, 64, 512) | {make_point(8): 1.0}
+        moved = slower(times, 1.25, 64, 512) | {make_point(8): 15.0}
         new = add_run(store, moved, scatter=0.003, launches=6, seed=2, **changed)
         store.add_warning(new, Warning_("load", "machine", "Other programs kept 1.0 CPUs busy.", "Stop them."))
         few = [add_run(store, slower(curve(), by, 8, 64), launches=2, **told) for by in (1.0, 16.0)]

@@ -6,8 +6,8 @@ values that raised the suspicion judges the unlucky ones. The whole plan runs in
 runs between the visits of a series is a part of its times, above all where its ranks sleep while they wait. What those
 can't decide, because the machine was in another state or scattered too much, is measured on while a time lasts. (A
 limit of a file is no suspicion of chance: what misses one is measured once more and judged by all its visits.) A
-series is worse if all of its interval over launches lies beyond the slowdown allowed and it stands out among all series
-(stats/shift.py): the baseline is not measured again, and of many series some have an unlucky one.
+series is worse if all of its interval over launches lies beyond the slowdown allowed, it stands out among all series
+(stats/shift.py), and no drift of the machine explains it (compare/drift.py): the baseline is not measured again.
 """
 
 from __future__ import annotations
@@ -29,16 +29,14 @@ from hockney.machine import usable_cpus
 from hockney.model import NOT_MEASURED, Point, PointStatus, RunStatus
 from hockney.plan import Plan, Skipped, Wishes, make_plan, plan_again
 from hockney.run import Display, Outcome
-from hockney.stats.shift import launches_needed
+from hockney.stats.shift import LAUNCHES_MIN
 from hockney.store import Store
+from hockney.units import counted
 from hockney.worker.catalogue import Catalogue
 
 PATIENCE_S = 120.0  # how long what is undecided is measured again, if nothing else is said
 _TESTS = 3  # of a series in new launches, at most: each may err. From one to the next they double
-_CONFIDENCE = 1 - 0.02 / _TESTS  # of a test: that by chance alone any is called worse is then 2 % in a whole check
-_LAUNCHES_MIN = 5  # of a look: its interval then bears an unlucky launch
 _HELP = "a quieter machine or more launches of the baseline help"
-_BASE_MIN = 2  # beside one launch it would take 99 new ones
 
 
 @dataclass(frozen=True)
@@ -82,9 +80,7 @@ def check(
     plan = plan if time_s is None else replace(plan, time_s=time_s)
     outcome = running.measure(plan, catalogue, store, display, command=command, label=None)
     _refuse_stopped(outcome)
-    compared = functools.partial(
-        compare_runs, store, base_id, outcome.run_id, margin=1 + max_slowdown, confidence=_CONFIDENCE
-    )
+    compared = functools.partial(compare_runs, store, base_id, outcome.run_id, margin=1 + max_slowdown)
     found = compared()
     suspects = {
         point: _Suspect() for point in _measured(store, outcome.run_id, _suspicious(found.changes, found.margin))
@@ -96,7 +92,7 @@ def check(
         _refuse_stopped(
             running.add_launches(outcome.run_id, everything, plan.launches, plan.time_s, catalogue, store, display)
         )
-        fresh = compared(again=suspects, first_launch=plan.launches)
+        fresh = compared(first_launch=plan.launches)
         found = replace(fresh, changes=found.changes, protocols={**found.protocols, **fresh.protocols})
         for change in fresh.changes:
             if change.point in left:
@@ -147,17 +143,17 @@ def _plan(store: Store, base_id: int, catalogue: Catalogue) -> Plan:
     # Not those that a check adds for some points: with it as a baseline the next would make ever more.
     made = len({launch.index for launch in stored.launches.values()})
     base_launches = min(made, int(stored.info.plan.get("launches", made)))
-    if base_launches < _BASE_MIN:
+    if base_launches < LAUNCHES_MIN:
         raise UsageError(
-            f"run {base_id} can't be a baseline: it has one launch, so what differs from launch to launch can't be "
-            f"told from what got slower; {more_launches(base_id, stored.info, LAUNCHES)}"
+            f"run {base_id} can't be a baseline: it has {counted(base_launches, 'launch', 'launches')}, and it takes "
+            f"{LAUNCHES_MIN} to know how much launches vary; {more_launches(base_id, stored.info, LAUNCHES)}"
         )
     # Only what has come since may stand in for what is gone: a library that was there was another one all the time.
     names = renamed(stored.info.facts.get("transports") or (), catalogue.transports)
     again = {
         row.point: replace(row.point, transport=names.get(row.point.transport, row.point.transport)) for row in asked
     }
-    launches = max(base_launches, _LAUNCHES_MIN, launches_needed(base_launches, _CONFIDENCE))
+    launches = max(base_launches, LAUNCHES)
     try:
         plan = plan_again(
             *(stored.info.suite, [again[point] for point in good], stored.info.plan),

@@ -84,6 +84,7 @@ def add_run(
                     point,
                     replace(definition, bytes_per_rep=2 * point.bytes),  # a real one differs from size to size
                     floor_ns=(before_ns, before_ns * (20 if point in unsteady else 1.01)),
+                    pace_ns=((0.63,) * len(used),) * 2,
                 )
             ]
         if odd_ns is not None and index == 0:

@@ -202,14 +202,13 @@ def caution_sentence(found: Comparison) -> str | None:
         above_all = f", above all on {sleeping}, where ranks sleep while they wait" if sleeping else ""
         return (
             f"No cause of what is slower or faster is known{but}: the machine may have drifted from one run to the "
-            f"other{above_all}. Before you believe it, measure both anew in turns, base, new, base, new, or use "
-            f"`hockney check --baseline {found.base}`, which judges again what looks slower."
+            f"other{above_all}. To be sure, measure both in alternation: `hockney compare --interleave`."
         )
     if sleeping:
         return (
             f"On {sleeping} ranks sleep while they wait, and what it takes to wake them drifts for minutes: two runs "
-            "one after the other may differ without a cause of theirs. Measure both once more, in turns, or use "
-            "`hockney check`, which measures again."
+            "one after the other may differ without a cause of theirs. To be sure, measure both in alternation: "
+            "`hockney compare --interleave`."
         )
     return None
 

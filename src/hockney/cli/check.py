@@ -60,11 +60,11 @@ def check(
 ) -> int:
     """Measure again, and say whether anything got slower, or misses what is expected.
 
-    With --baseline a run's plan is measured again, in six launches beside a run of six. What looks slower is judged by
-    as many new ones, what they leave undecided by more while --patience lasts, and only what is surely slower than
-    allowed is worse. With --expect the thresholds of a file are looked at. Ends with 0: all is well, 1: something is
-    worse or missed, 2: the command line, a file or the baseline is not usable, 3: something could not be decided or
-    measured, or the baseline is of another CPU.
+    With --baseline, a run's plan is measured again in 6 launches or more. What looks slower is judged by as many new
+    ones, and by more while --patience lasts. A series is worse if it is slower than allowed with 95 % confidence, and
+    no drift of the machine explains it. With --expect the thresholds of a file are looked at. Ends with 0: all is well,
+    1: something is worse or missed, 2: the command line, a file or the baseline is not usable, 3: something could not
+    be decided or measured, or the baseline is of another CPU.
     """
     from hockney.check import PATIENCE_S
     from hockney.cli.junit import reported

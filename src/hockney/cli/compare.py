@@ -53,10 +53,10 @@ def compare(
 ) -> int:
     """Say which series of a run are faster or slower in another one.
 
-    Launches are compared, not samples, and only within the same states of the machine: it takes four on each side, or
-    three beside five, else the answer is "undecided"; take six (`hockney run SUITE --launches 6`), which `check` needs
-    too. Runs are named by number, label (of several runs that have it the newest), `last`, or `last~1` for the one
-    before. Ends with 0, or with 3 where nothing could be decided.
+    Launches are compared, not samples, within one state of the machine. It takes three launches of each run; take six
+    (`hockney run SUITE --launches 6`). Where the machine drifted, what that may explain is undecided. Runs are named by
+    number, label (of several runs that have it the newest), `last`, or `last~1` for the one before. Ends with 0, or
+    with 3 where nothing could be decided.
 
     With --interleave, measures two variants of a pattern or suite in alternation, so that both see the same machine,
     and compares them: `--base-…` says what one has, `--new-…` what the other has. It takes six launches of each.
