@@ -74,6 +74,15 @@ def test_a_sample_of_a_stream_is_many_events_in_a_row(time_us: float) -> None:
     assert events == 64 or (events > 64 and 0.5e6 <= visits[0].elapsed_ns[0, 0] < 1.1e6)
 
 
+def test_a_stream_that_may_lose_messages_is_acknowledged_after_64() -> None:
+    class Lossy(Machine):
+        def measure(self, point: Point, **more: Any) -> Visit:
+            return replace(super().measure(point, **more), counters={"lost": (0.0, 0.0)})
+
+    visit = all_visits(sample(Lossy(lambda point: 1000.0), plan_of(STREAM)))[0]
+    assert visit.batch * visit.definition.divisor == 64
+
+
 @pytest.mark.parametrize(("budget_s", "most_s"), [(1000, 20), (100, 10), (3, 1)])
 def test_a_measurement_of_a_stream_takes_a_third_of_its_limit_and_less_where_the_time_is_short(
     budget_s: float, most_s: float

@@ -383,7 +383,9 @@ class Sampler:
         clocked = math.ceil(max(_BATCH_NS, 200 * self._instrument.clock_ns(work.point)) / repetition_ns)
         if not work.point.is_stream:
             return clocked
-        wanted = max(clocked, _STREAM_BATCH_NS / repetition_ns, _STREAM_EVENTS / visit.definition.divisor)
+        # Nothing but its acknowledgements keeps a stream of datagrams from flooding the receiver.
+        least_ns = 0 if "lost" in visit.counters else _STREAM_BATCH_NS
+        wanted = max(clocked, least_ns / repetition_ns, _STREAM_EVENTS / visit.definition.divisor)
         return max(1, min(math.ceil(wanted), int(self._stream_ns / repetition_ns / (1 + 1 / _FILL))))
 
     def _long_repetition(self, work: Work) -> Visit | None:
