@@ -24,6 +24,7 @@ from scripts.benchlib.table import UNKNOWN, Row, markdown, put_between, summary
 
 from hockney.errors import HockneyError
 from hockney.machine import facts
+from hockney.units import printable
 from hockney.worker.catalogue import load
 
 PAGE = ROOT / "docs/performance.md"
@@ -51,7 +52,7 @@ def run(arguments: Sequence[str]) -> int:
     except HockneyError as error:
         print(f"bench: {error}", file=sys.stderr)
         return error.exit_code
-    text = f"{markdown(rows)}\n{summary(rows)}.\n\n{about}"
+    text = printable(f"{markdown(rows)}\n{summary(rows)}.\n\n{about}")
     print(text)
     if asked.write:
         PAGE.write_text(put_between(PAGE.read_text(), text))

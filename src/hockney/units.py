@@ -25,6 +25,8 @@ _PERCENTAGE = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*(%?)")
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|min|h)?")
 _QUANTITY = re.compile(r"(\d+(?:\.\d+)?)\s*([a-zA-Z/]+)")
 _MU = str.maketrans("\N{MICRO SIGN}\N{GREEK SMALL LETTER MU}", "uu")  # two characters that look the same
+# C0 and C1, the marks and overrides of direction, separators of lines, what is left of bytes that are no text.
+_STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _NANOSECONDS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 _PREFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _PREFIXES |= {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40}
@@ -213,6 +215,18 @@ def format_duration_s(value_s: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60:02d} s"
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def printable(text: str, keep: str = "\n") -> str:
+    r"""A text in which nothing steers a terminal: control characters and those that turn the direction of writing.
+
+    They become `\x1b`, `\u202e`; those in `keep` stay. All that is printed passes this.
+    """
+    return _STEERING.sub(lambda match: match[0] if match[0] in keep else _escape(match[0]), text)
+
+
+def _escape(character: str) -> str:
+    return character.encode("unicode_escape").decode()
 
 
 def counted(count: int, noun: str, plural: str = "") -> str:

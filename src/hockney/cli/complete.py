@@ -89,7 +89,7 @@ def machines(ctx: click.Context, param: click.Parameter, incomplete: str) -> lis
 
 
 def _beginning(incomplete: str, words: Iterable[str]) -> list[CompletionItem]:
-    return [CompletionItem(word) for word in dict.fromkeys(words) if word.startswith(incomplete)]
+    return [CompletionItem(word) for word in dict.fromkeys(words) if word.startswith(incomplete) and word.isprintable()]
 
 
 @contextlib.contextmanager

@@ -17,6 +17,7 @@ import click
 from hockney.cli.copying import copyable
 from hockney.cli.streams import holds_document, is_reader_gone, silence
 from hockney.errors import HockneyError
+from hockney.units import printable
 
 _DONE, _NOT_MEASURED = 0, 3
 _OF_OUTPUT = (errno.ENOSPC, errno.EIO, errno.EPIPE, errno.EBADF)
@@ -88,7 +89,7 @@ def flush(code: int) -> int:
 
 def _say(sentence: str, code: int) -> int:
     with contextlib.suppress(OSError, ValueError):
-        print(copyable(f"hockney: {sentence}"), file=sys.stderr)
+        print(printable(copyable(f"hockney: {sentence}")), file=sys.stderr)
     return code
 
 

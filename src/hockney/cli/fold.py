@@ -31,7 +31,7 @@ def table(columns: Sequence[Column | str], groups: Iterable[Group]) -> list[str]
     Gives the titles of the columns left out.
     """
     described = render.described_columns(columns)
-    found = list(groups)
+    found = [Group([render.cells(row) for row in group.rows], group.heading) for group in groups]
     rows = [row for group in found for row in group.rows]
     least = [_least_width(column, [row[place] for row in rows]) for place, column in enumerate(described)]
     tables = render.places_of_tables(described, least, render.line_width())

@@ -13,6 +13,7 @@ from pathlib import Path
 from hockney.cli.common import UNDECIDED, refuse_loss, refuse_unwritable
 from hockney.cli.streams import remark
 from hockney.errors import HockneyError, UsageError
+from hockney.units import printable
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # 1.0, section 2.2
 
@@ -108,5 +109,5 @@ def _write(path: Path, title: str, cases: Sequence[Case], properties: Sequence[t
 
 
 def _text(text: str) -> str:
-    """A library's words may hold what no XML may, not even escaped."""
-    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)
+    """A library's words may hold what no XML may, not even escaped, or what steers who reads it on a terminal."""
+    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", printable(text))

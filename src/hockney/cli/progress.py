@@ -8,19 +8,18 @@ failure, and every half minute how far it is. Only that the time is over is said
 from __future__ import annotations
 
 import math
-import shutil
 import sys
 import threading
 import time
 
 from hockney.cli.curves import size_text, sizes_text
-from hockney.cli.render import wrapped
+from hockney.cli.render import line_width, wrapped
 from hockney.cli.streams import silence
 from hockney.estimate import FIRST_ROUNDS_MIN, enough_text, first_rounds_s
 from hockney.model import Launch, Point, PointStatus, Visit
 from hockney.plan import CurveKey, Plan, curve_of
 from hockney.sampler import Progress
-from hockney.units import counted, format_duration_s, format_ns, percent_digits
+from hockney.units import counted, format_duration_s, format_ns, percent_digits, printable
 
 _REDRAW_S = 0.25
 _LOG_S = 30.0  # how often a log hears that it goes on
@@ -216,7 +215,7 @@ class Display:
             self.say(f"  {done or now}")
             return
         done += "  " if done else ""
-        line = f"{done}{now}"[: shutil.get_terminal_size().columns - 1]  # a line that wraps can't be rewritten
+        line = printable(f"{done}{now}", keep="")[: line_width() - 1]  # a line that wraps can't be rewritten
         with self._writing:
             self._write(f"\r{line.ljust(len(self._line))}")
             self._line = line

@@ -13,11 +13,12 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from hockney.cli.copying import copyable
 from hockney.cli.streams import holds_document, print_line
+from hockney.units import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,6 +31,7 @@ _BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:[num]?s|min|h|[KMG]iB|[kMG]?B|%)(?!\w)
 _HARD_BLANK = "\N{NO-BREAK SPACE}"
 GAP = 2  # blanks between columns
 _WIDTH = 100  # of a line, where neither a terminal nor COLUMNS says it
+_WIDTH_LEAST, _WIDTH_MOST = 20, 1000  # whatever they say
 _WRAP_MIN = 16  # a column that wraps may become as narrow as this,
 _WORD_MAX = 24  # or as its longest word, up to this: longer ones are broken
 
@@ -91,20 +93,19 @@ def title(text: str, *, first: bool = False) -> None:
 def bold(text: str) -> None:
     """A line that stands out on a terminal."""
     if is_terminal():
-        _console().print(f"[bold]{_escaped(text)}[/bold]")
+        _console().print(f"[bold]{_escaped(printable(text))}[/bold]")
     else:
         print_line(text)
 
 
 def line_width() -> int:
     """How wide a line may be, on a terminal and in a pipe."""
-    return shutil.get_terminal_size((_WIDTH, 24)).columns
+    return min(max(shutil.get_terminal_size((_WIDTH, 24)).columns, _WIDTH_LEAST), _WIDTH_MOST)
 
 
 def _is_width_asked() -> bool:
     """Whether COLUMNS says how wide a line may be; a shell keeps its own to itself unless it is exported."""
-    text = os.environ.get("COLUMNS", "")
-    return text.isdecimal() and int(text) > 0
+    return os.environ.get("COLUMNS", "").lstrip("0").isdecimal()
 
 
 def wrapped(text: str, width: int | None = None, *, first: str = "", rest: str = "") -> list[str]:
@@ -112,7 +113,7 @@ def wrapped(text: str, width: int | None = None, *, first: str = "", rest: str =
 
     No word is broken, no command in `…`, and no number is parted from its unit.
     """
-    joined = _COMMAND.sub(lambda match: match[0].replace(" ", _HARD_BLANK), copyable(text))
+    joined = _COMMAND.sub(lambda match: match[0].replace(" ", _HARD_BLANK), printable(copyable(text)))
     lines = textwrap.wrap(
         keep_units(joined),
         max(1, line_width() if width is None else width),
@@ -154,7 +155,7 @@ def _print_lines(lines: Sequence[str], style: str | None, *, head_to: int = 0, h
         return
     from rich.text import Text
 
-    text = Text("\n".join(lines))
+    text = Text(printable("\n".join(lines)))
     text.stylize(head_style, 0, head_to)
     _console().print(text, style=style, soft_wrap=True)
 
@@ -162,7 +163,7 @@ def _print_lines(lines: Sequence[str], style: str | None, *, head_to: int = 0, h
 def table(columns: Sequence[Column | str], rows: Iterable[Sequence[str]]) -> list[str]:
     """Cells are text as it shall be read; a row may be shorter than the list of columns. Gives the titles left out."""
     described = described_columns(columns)
-    filled = [[*row, *[""] * (len(described) - len(row))] for row in rows]
+    filled = [[*cells(row), *[""] * (len(described) - len(row))] for row in rows]
     if is_terminal():
         return _print_rich(described, filled)
     if _is_width_asked():
@@ -172,6 +173,11 @@ def table(columns: Sequence[Column | str], rows: Iterable[Sequence[str]]) -> lis
     for line in plain_lines(described, filled):
         print_line(line)
     return []
+
+
+def cells(row: Iterable[str]) -> list[str]:
+    """What is in a row, each in one line, so that it can neither steer a terminal nor look like another row."""
+    return [printable(text, keep="") for text in row]
 
 
 def left_out(columns: Sequence[Column], tables: Iterable[Sequence[int]]) -> list[str]:
@@ -187,7 +193,8 @@ def left_out(columns: Sequence[Column], tables: Iterable[Sequence[int]]) -> list
 
 def described_columns(columns: Iterable[Column | str]) -> list[Column]:
     """A title alone stands for a column without anything special."""
-    return [Column(column) if isinstance(column, str) else column for column in columns]
+    whole = [Column(column) if isinstance(column, str) else column for column in columns]
+    return [replace(column, title=printable(column.title, keep="")) for column in whole]
 
 
 def plain_lines(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -245,7 +252,10 @@ def _console(width: int | None = None) -> Console:
     """
     from rich.console import Console
 
-    return Console(highlight=False, width=width, color_system=None if os.environ.get("NO_COLOR") else "auto")
+    is_plain = bool(os.environ.get("NO_COLOR"))
+    columns = width or line_width()
+    # Without a height rich would read COLUMNS itself.
+    return Console(highlight=False, width=columns, height=24, color_system=None if is_plain else "auto")
 
 
 def _escaped(text: str) -> str:

@@ -12,6 +12,7 @@ from contextvars import ContextVar
 
 from hockney.cli.copying import copyable
 from hockney.errors import DamagedRowWarning
+from hockney.units import printable
 
 holds_document = ContextVar("holds_document", default=False)  # whether a JSON document was begun on standard output
 
@@ -43,7 +44,7 @@ def silence(descriptor: int) -> None:
 def print_line(text: str) -> None:
     """A line on standard output. A reader that has left is no error, and the command goes on to its exit code."""
     try:
-        print(text)
+        print(printable(text))
     except BrokenPipeError:
         silence(sys.stdout.fileno())
 
@@ -53,7 +54,7 @@ def remark(text: str) -> None:
     with contextlib.suppress(OSError):  # said at the end
         sys.stdout.flush()  # or it stands in the middle of a table where both go to one file
     try:
-        print(copyable(text), file=sys.stderr, flush=True)
+        print(printable(copyable(text)), file=sys.stderr, flush=True)
     except OSError:
         silence(sys.stderr.fileno())
 

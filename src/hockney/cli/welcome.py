@@ -10,6 +10,7 @@ import click
 from hockney.cli.commands import COMMANDS
 from hockney.cli.copying import copyable
 from hockney.errors import HockneyError
+from hockney.units import printable
 
 
 def welcome(*, as_json: bool, store: Path | None) -> None:
@@ -36,7 +37,7 @@ def welcome(*, as_json: bool, store: Path | None) -> None:
         end = f"Last run: {name}, {last['suite']}, {last['started']}, {last['status']}.\nSee it: `hockney show last`"
     else:
         end = f"The results can't be read: {last['error']}"
-    click.echo(copyable(end))
+    click.echo(printable(copyable(end)))
 
 
 def _last_run(path: Path | None) -> dict[str, Any] | None:

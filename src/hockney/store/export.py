@@ -18,6 +18,7 @@ from hockney.model import Launch, Point, PointStatus, Visit
 from hockney.stats import UNKNOWN, Figure, State, figures_of
 from hockney.store.records import StoredPoint, StoredRun
 from hockney.store.store import Store
+from hockney.units import printable
 
 FORMAT = "hockney-export"
 VERSION = 1
@@ -84,9 +85,12 @@ def write_csv(store: Store, run_id: int, stream: TextIO) -> None:
         writer.writeheader()
         for stored, visits, _, figures in _all_series(store, run):
             front = _csv_front(run, stored, visits)
-            writer.writerows({**front, **_csv_figure(figure)} for figure in figures)
-            if not figures:
-                writer.writerow(front)
+            rows = [{**front, **_csv_figure(figure)} for figure in figures] or [front]
+            writer.writerows({name: _csv_text(value) for name, value in row.items()} for row in rows)
+
+
+def _csv_text(value: object) -> object:
+    return printable(value) if isinstance(value, str) else value
 
 
 def _csv_front(run: StoredRun, stored: StoredPoint, visits: Sequence[Visit]) -> dict[str, object]:
@@ -149,7 +153,7 @@ def write_json(store: Store, run_id: int, stream: TextIO, *, samples: bool = Fal
 
 
 def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return json.dumps(value, allow_nan=False)  # in ASCII: nothing in it steers a terminal
 
 
 def _json_run(run: StoredRun) -> dict[str, object]:
