@@ -39,9 +39,13 @@ def errors_of_line(sizes: Floats, t0: float, slope: float, covariance: Floats) -
     return math.sqrt(best[0, 0]), math.sqrt(best[1, 1]), math.sqrt(best[0, 0] + best[1, 1] - 2 * best[0, 1])
 
 
-def noise_of(sizes: int, noise: float) -> Floats:
-    """The covariance of times that err by normal noise of this part each. That noise grows with the time tells, too."""
-    return np.eye(sizes) * noise**2 / (1 + 2 * noise**2)
+def noise_of(sizes: int, noise: float | Floats) -> Floats:
+    """The covariance of times that err by normal noise of this part each, or of their own.
+
+    That noise grows with the time tells, too.
+    """
+    found: Floats = np.eye(sizes) * noise**2 / (1 + 2 * noise**2)
+    return found
 
 
 @dataclass(frozen=True)
@@ -84,7 +88,7 @@ def _squares(sizes: Floats, times: Floats, true_times: Floats) -> float:
     return float(np.sum((columns @ best - values) ** 2))
 
 
-def errors_of_loggp(sizes: Floats, truth: Sequence[float], messages: int, noise: float) -> tuple[float, ...]:
+def errors_of_loggp(sizes: Floats, truth: Sequence[float], messages: int, noise: float | Floats) -> tuple[float, ...]:
     """The least relative standard errors of L, o_s, o_r, g and G, of which `truth` has the values in that order.
 
     From all four times of all sizes, for who knows that o_s and o_r don't depend on the size, and that L grows by G.

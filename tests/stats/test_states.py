@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.stats.levels import ONE, of_one, of_two
 
 from hockney.stats import MIXED, UNKNOWN, Signs, State, classify, classify_all, classify_both, place
 from hockney.stats.states import Floor
@@ -52,8 +53,22 @@ def test_two_levels_of_a_name_carry_their_floor() -> None:
 
 
 def test_gap_decides_between_one_level_and_two() -> None:
-    assert names([(100.0, 100.0), (149.0, 149.0)]) == ["far", "far"]
-    assert names([(100.0, 100.0), (150.0, 150.0)]) == ["far 100 ns", "far 150 ns"]
+    assert names([(100.0, 100.0), (129.0, 129.0)]) == ["far", "far"]
+    assert names([(100.0, 100.0), (130.0, 130.0)]) == ["far 100 ns", "far 130 ns"]
+
+
+@pytest.mark.parametrize("visits", [40, 300])
+@pytest.mark.parametrize("shape", ONE)
+def test_floors_that_scatter_are_one_level(shape: str, visits: int) -> None:
+    assert all(of_one(np.random.default_rng(seed), shape, visits)[0] for seed in range(20))
+
+
+@pytest.mark.parametrize(("ratio", "scatter"), [(1.5, 0.02), (1.8, 0.05)])
+@pytest.mark.parametrize("visits", [40, 300])
+def test_floors_of_two_levels_are_told_apart(ratio: float, scatter: float, visits: int) -> None:
+    for seed in range(20):
+        found = [of_two(np.random.default_rng(seed), ratio, scatter, share, visits) for share in (0.2, 0.5)]
+        assert found == [(True, 0.0)] * 2
 
 
 @pytest.mark.parametrize("floor", [None, (0.0, 30.0), (30.0, -1.0), (math.nan, 30.0), (30.0, math.inf)])
@@ -375,13 +390,13 @@ def test_few_odd_floors_do_not_bridge_two_levels(odd: int) -> None:
 def test_runs_that_a_visit_holds_together_have_levels_of_their_own() -> None:
     """Too few visits to tell which of them is the odd one."""
     paces = ((ALONE, ALONE),) * 2
-    far = [Signs((131.0, 132.0), paces), Signs((150.0, 151.0), paces)]
-    near = [Signs((60.0, 61.0), paces), Signs((89.0, 90.0), paces), *[Signs((55.0, 56.0), paces)] * 2]
+    far = [Signs((115.0, 116.0), paces), Signs((126.0, 127.0), paces)]
+    near = [Signs((70.0, 71.0), paces), Signs((89.0, 90.0), paces), *[Signs((60.0, 61.0), paces)] * 2]
     assert len(set(classify([*far, *near]))) == 1
     for base, new in ((far, near), (near, far)):
         found = classify_both(base, new)
         assert [{state.level for state in of_run} for of_run in found] == [
-            {"far 141 ns" if one is far else "near 58.0 ns"} for one in (base, new)
+            {"far 121 ns" if one is far else "near 65.5 ns"} for one in (base, new)
         ]
 
 
@@ -436,6 +451,6 @@ def test_floors_that_no_clock_gives_part_no_levels_of_two_runs() -> None:
 
 
 def test_a_level_that_two_runs_do_not_share_has_the_floor_of_each() -> None:
-    base, new = classify_both([Signs((20.0, 20.0))] * 2 + [Signs((26.0, 26.0))], [Signs((35.0, 35.0))] * 2)
+    base, new = classify_both([Signs((20.0, 20.0))] * 2 + [Signs((25.0, 25.0))], [Signs((31.0, 31.0))] * 2)
     assert {(state.name, state.floor_ns) for state in base} == {("near 20.0 ns", 20.0)}
-    assert {(state.name, state.floor_ns) for state in new} == {("near 35.0 ns", 35.0)}
+    assert {(state.name, state.floor_ns) for state in new} == {("near 31.0 ns", 31.0)}

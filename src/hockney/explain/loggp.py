@@ -13,7 +13,7 @@ from hockney.explain.pairs import classes_of, pair_of
 from hockney.fit import LogGP, NoFit, RoundTrips, fit_loggp
 from hockney.library import Run
 from hockney.model import Point, PointStatus
-from hockney.stats import MIXED, State, time_of
+from hockney.stats import MIXED, Interval, State, time_of
 from hockney.store import VisitSummary
 
 _SIZES_MIN = 3
@@ -68,7 +68,7 @@ def _place_of(point: Point) -> tuple[_Place, _Call]:
 
 
 def _fit(visits: _Visits) -> tuple[tuple[LogGP, ...] | NoFit, tuple[int, ...]]:
-    times = {call: time_ns for call, own in visits.items() if (time_ns := _time_ns(own)) is not None}
+    times = {call: time for call, own in visits.items() if (time := _time(own)).low is not None}
     delays = {call: delay_ns for call, own in visits.items() if (delay_ns := _delay_ns(own)) is not None}
     trips = list(_trips(times, delays))
     if not trips:
@@ -81,22 +81,22 @@ def _fit(visits: _Visits) -> tuple[tuple[LogGP, ...] | NoFit, tuple[int, ...]]:
     return fit_loggp(long_enough), tuple(trip.size_bytes for trip in trips if trip not in long_enough)
 
 
-def _trips(times: Mapping[_Call, float], delays: Mapping[_Call, float]) -> Iterator[RoundTrips]:
+def _trips(times: Mapping[_Call, Interval], delays: Mapping[_Call, float]) -> Iterator[RoundTrips]:
     """The sizes that have all four times."""
     messages = max((messages for _, messages, _ in times), default=1)
     delay_ns = max((delay_ns for *_, delay_ns in times), default=0)
     for size in sorted({size for size, *_ in times}) if messages > 1 and delay_ns > 0 else ():
         calls = [(size, 1, 0), (size, messages, 0), (size, 1, delay_ns), (size, messages, delay_ns)]
         if calls[-1] in delays and all(call in times for call in calls):
-            one_ns, burst_ns, one_delayed_ns, spaced_ns = (times[call] for call in calls)
-            yield RoundTrips(size, messages, one_ns, burst_ns, one_delayed_ns, spaced_ns, delays[calls[-1]])
+            own = [times[call] for call in calls]
+            one_ns, burst_ns, one_delayed_ns, spaced_ns = (time.value for time in own)
+            errors_ns = tuple(((time.high or 0.0) - (time.low or 0.0)) / 2 for time in own)
+            yield RoundTrips(size, messages, one_ns, burst_ns, one_delayed_ns, spaced_ns, delays[calls[-1]], errors_ns)
 
 
-def _time_ns(visits: Sequence[VisitSummary]) -> float | None:
-    """None without an interval."""
+def _time(visits: Sequence[VisitSummary]) -> Interval:
     medians_ns = [visit.median_ns for visit in visits if visit.median_ns is not None]
-    time, _ = time_of(medians_ns, [visit.launch_id for visit in visits])
-    return None if time.low is None else time.value
+    return time_of(medians_ns, [visit.launch_id for visit in visits])[0]
 
 
 def _delay_ns(visits: Iterable[VisitSummary]) -> float | None:

@@ -27,8 +27,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hockney.fit.lines import Estimate, Lines, NoFit, fit_lines
+from hockney.fit.lines import Estimate, Lines, NoFit, fit_lines, missed_by, weights_of
 from hockney.fit.segments import SegmentFit, fit_segments
+from hockney.stats.student import t_quantile
 from hockney.units import format_bytes
 
 if TYPE_CHECKING:
@@ -40,7 +41,10 @@ _CLOCK = 0.01  # of the half round trip: delays end when the clock says so, howe
 
 @dataclass(frozen=True)
 class RoundTrips:
-    """The four times of one size, for the same number of messages n, and what a delay really took."""
+    """The four times of one size, for the same number of messages n, and what a delay really took.
+
+    `errors_ns` are the half widths of the four times' 95 % intervals, in the order of the times; empty: not known.
+    """
 
     size_bytes: int
     messages: int
@@ -49,6 +53,7 @@ class RoundTrips:
     one_delayed_ns: float  # PRTT(1, d)
     spaced_ns: float  # PRTT(n, d)
     delay_ns: float
+    errors_ns: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -100,26 +105,35 @@ def fit_loggp(trips: Sequence[RoundTrips]) -> tuple[LogGP, ...] | NoFit:
             f"{short.one_ns:.0f} ns, the delay {short.delay_ns:.0f} ns"
         )
     half_ns = [row.one_ns / 2 for row in rows]
-    segments = fit_segments([row.size_bytes for row in rows], half_ns)
+    errors = np.array([row.errors_ns for row in rows]) if all(row.errors_ns for row in rows) else None
+    relative = None if errors is None else (errors[:, 0] / np.maximum([row.one_ns for row in rows], _CLOCK)).tolist()
+    segments = fit_segments([row.size_bytes for row in rows], half_ns, relative)
     if isinstance(segments, NoFit):
         return segments
 
-    half = np.array(half_ns)
-    burst = np.array([row.burst_ns / (row.messages - 1) for row in rows])
-    gap = np.array([(row.burst_ns - row.one_ns) / (row.messages - 1) for row in rows])
-    send = np.array([(row.spaced_ns - row.one_delayed_ns) / (row.messages - 1) - row.delay_ns for row in rows])
-    busy = np.array([row.one_delayed_ns - row.delay_ns for row in rows])
-    work = np.abs(busy) + _CLOCK * half
-    fits = {
-        name: _lines(segments, values, level)
-        for name, values, level in (
-            ("half_round_trip", half, half),
-            ("per_message", gap, burst),
-            ("send", send, work),
-            ("busy", busy, work),
-        )
+    delays = np.array([row.delay_ns for row in rows])
+    n = np.array([row.messages for row in rows])
+    one, burst = np.array([(row.one_ns, row.burst_ns) for row in rows]).T
+    alone, spaced = np.array([(row.one_delayed_ns, row.spaced_ns) for row in rows]).T - [delays, n * delays]
+    none, each, work = 0 * delays, 1 / (n - 1), np.abs(alone) + _CLOCK * one / 2
+    # Each value as a sum of the four times, less their delays, and the time whose scatter it has inherited.
+    made = {
+        "half_round_trip": ((0.5 + none, none, none, none), one / 2),
+        "per_message": ((-each, each, none, none), burst * each),
+        "send": ((none, none, -each, each), work),
+        "busy": ((none, none, 1 + none, none), work),
+        "receive": ((none, none, 1 + each, -each), work),
     }
-    receiving, _ = _lines(segments, busy - send, work)
+    fits = {
+        name: _lines(
+            segments,
+            np.sum([part * time for part, time in zip(parts, (one, burst, alone, spaced), strict=True)], axis=0),
+            level,
+            None if errors is None else np.linalg.norm(np.transpose(parts) * errors, axis=1) / level,
+        )
+        for name, (parts, level) in made.items()
+    }
+    receiving, _ = fits.pop("receive")
     return tuple(_of_segment(segments, which, fits, receiving) for which in range(len(segments.segments)))
 
 
@@ -146,16 +160,24 @@ def _of_segment(segments: SegmentFit, which: int, fits: _Fits, receiving: Lines)
     )
 
 
-def _lines(segments: SegmentFit, values: FloatArray, level: FloatArray) -> tuple[Lines, FloatArray]:
-    """Over the sizes of each segment, and what they miss; `level` is the time whose scatter a value has inherited."""
+def _lines(
+    segments: SegmentFit, values: FloatArray, level: FloatArray, errors: FloatArray | None
+) -> tuple[Lines, FloatArray]:
+    """Over the sizes of each segment, and what they miss, both as fractions of `level`, as the values' errors are."""
     import numpy as np
 
     sizes = np.array(segments.sizes_bytes, dtype=float)
     starts = [segment.first_bytes for segment in segments.segments]
     group = np.maximum(np.searchsorted(starts, sizes, side="right") - 1, 0)
-    own = np.ones(len(sizes))
-    own[list(segments.outliers)] = 0.0
-    lines, fitted = fit_lines(sizes, values, level, own, group)
+    kept = np.ones(len(sizes), dtype=bool)
+    kept[list(segments.outliers)] = False
+    lines, fitted = fit_lines(sizes, values, level, kept * 1.0, group)
+    if errors is not None:
+        standard = errors / t_quantile(1000)
+        for _ in range(2):  # weights come from what the fit misses, which they decide
+            missed = missed_by(((values - fitted) / level)[kept], standard[kept], lines.freedom)
+            weights = kept * weights_of(standard, len(sizes), missed)
+            lines, fitted = fit_lines(sizes, values, level, weights, group, float(np.median(standard)))
     return lines, (values - fitted) / level
 
 

@@ -1,57 +1,25 @@
-"""Which state the machine was in, visit by visit: the level of the floor, and how much of its core each rank had.
+"""The state of the machine at each measurement: the level of its floor, and which ranks had less than a whole core.
 
-On shared and virtual machines the cost of moving one cache line between the same two CPUs stays on a level for
-minutes and then jumps by a factor of several, and every latency jumps with it. Levels are found on the log scale,
-where their spread does not depend on the level: the floors of all *steady* visits (before and after within a ratio of
-1.5) are sorted, and a ratio of 1.5 or more between neighbours parts two levels. A floor that was disturbed once (a
-clock tick, a stolen slice) makes its visit unsteady, so it can neither found a level nor bridge two. Nor can a few
-steady floors at odd places: a stretch of a ratio of 1.5 parts two levels too where it holds a fifth at most of what
-lies on either side; floors in it belong to the nearer one. An unsteady visit is "mixed", unless both of its floors lie
-in or next to the same level.
+Levels of the floor. On shared and virtual machines the floor (half a round trip of one cache line) stays on a level for
+minutes and then jumps by a factor, and every latency with it. The floors of all measurements are sorted. A new level
+begins after a stretch of a factor of 1.5 that holds at most a fifth as many floors as lie on either side, and at an
+empty one of 1.3 with 5 % of the floors or more on either side. Levels are "near" below 80 ns, "far" below 1 us,
+"time-sliced" above (always one level), and "reference" where the floor is a transport's own round trip. Two levels of
+one name carry their floors. A measurement is "mixed" if its floors before and after are on different levels, and
+"unknown" without a floor.
 
-Names tell what a floor means on today's machines, for cache lines between CPUs of one host: "near" below 80 ns (a
-shared cache), "far" below 1 us (another cache, socket or hypervisor mood), "time-sliced" above (two ranks take turns
-on a CPU; the floor is then a scheduler's choice, so everything above counts as one level). Between hosts the floor is
-the transport's own short round trip, and its levels are called "reference", for each transport apart. Two levels of one
-name carry their floor. Visits without a floor are "unknown". The floor of a state is that of its own visits: the two
-threads of a core are nearer to each other than two cores of the same level.
+Contention. A CPU is slower while the other hardware thread of its core works for somebody else: its pace, the time of
+a fixed loop of independent additions, shows it. All paces of a CPU are parted in two where the squares within both are
+least. They count as two if the medians differ by 12 % (30 % of few) and by six standard deviations of the quick part,
+something is missing in between, and a hundredth of them are quick. Beyond four standard deviations and 6 %, or half
+way, a pace is slowed. A level's name counts the slowed ranks: ", one slowed", ", some slowed", ", all slowed"; ", same
+core" means that ranks 0 and 1 were threads of one core. A measurement during which that changed is mixed, and so are
+all with the same ranks slowed where a tenth of them may be there by chance: if a share p of all looks sees it, p^2 of
+the measurements see it on both sides and 2 p (1 - p) on one.
 
-Within a level of the floor a CPU is slower while the other hardware thread of its core works for somebody else, and no
-floor shows that. The *pace* does: what a fixed loop of independent additions takes, 1.1 to 2 times as long then. So a
-level has, beside its plain name, which means that every CPU went at its quickest: ", one slowed", ", some slowed", ",
-all slowed" by the number of ranks, and ", same core" where ranks 0 and 1 are the two threads of a core (rank 0's loop
-takes at least 1.25 times as long beside rank 1's as while rank 1 rests: 1.37 on Zen 4, 1.28 to 1.31 there while the
-core works for others too, and as much between two cores in 0.3 % of all looks). A visit during which that changed is
-"mixed".
-
-A CPU's paces in a run are one level or two, whichever rank of whichever job runs there: a quick part and the rest,
-parted where the sum of squares within both is least (on the log scale). They count as two only if
-
-- their medians differ by 12 % (30 % where few are known) and by 6 standard deviations of the quick part; two halves of
-  a normal, an even or a swinging distribution differ by 2 to 5 of them;
-- half of the way from one to the other is empty and the rest holds a hundredth of the paces, or some band of the way
-  holds half as much as such bands of the rest do, or less, and by more than chance: from ten visits on a clock that
-  goes on getting slower leaves neither;
-- the quick part holds a hundredth of the paces.
-
-A hundredth, because else a few odd ones would tell how slow all others are.
-
-How far the rest scatters doesn't matter while it is the lesser part; it depends on what else works there. Slow is what
-lies further from the quick part's median than 4 of its standard deviations and 6 % (a clock may know paces in steps of
-2 % only), or than half way to the rest's. Names depend on what else a run has seen, so a CPU that was slowed during all
-of it has the plain name; to compare runs, classify their visits together, or compare floors and paces.
-
-What lasts not much longer than a visit falls on both looks beside one now and then, and says nothing of the visit. If
-a share p of all looks sees it, whichever they are, so do both looks beside p^2 of the visits, and one of the two beside
-2 p (1 - p): so the visits during which it came or went tell p, if it was as frequent all through the run. Where more
-than a tenth of the visits with the same ranks slowed would be there by chance, they are "mixed" too, except for what
-the most visits of a level saw on both sides.
-
-Method: one-dimensional single-linkage clustering (J. A. Hartigan, Clustering Algorithms, Wiley 1975) with its cut at
-a fixed ratio for floors. 1.5 has room on both sides: a level was seen to spread by 1.2 (27 to 33 ns), the next to lie
-at 184 ns. A stretch with a fifth is no accident of one level: floors spread evenly on the log scale have one only if
-they span a factor of 86, those of a bell shape only if its standard deviation is a factor of 6. Two classes of least
-squares for paces (W. D. Fisher, On Grouping for Maximum Homogeneity, JASA 53, 1958).
+Levels are those of one run. To compare runs, classify their measurements together. docs/methods.md has the reasons and
+the rates. Methods: single-linkage clusters (J. A. Hartigan, Clustering Algorithms, Wiley 1975); two classes of least
+squares (W. D. Fisher, On Grouping for Maximum Homogeneity, JASA 53, 1958).
 """
 
 from __future__ import annotations
@@ -71,6 +39,8 @@ from hockney.model import Place
 from hockney.units import format_ns, parse_time_ns
 
 GAP = 1.5
+_EMPTY = 1.3  # parts levels too, where nothing lies in between
+_EMPTY_LEAST = 0.05  # of the floors, on either side: fewer are the ends of a level that scatters
 _ODD = 0.2  # of the floors of a level, that may lie between it and the next one
 FAR_NS = 80.0
 TIME_SLICED_NS = 1000.0
@@ -321,6 +291,10 @@ def _parted(ordered: Sequence[float]) -> Iterator[Sequence[float]]:
     ends = np.searchsorted(values, values * GAP)  # a stretch begins after each floor
     odd = ends - begins
     parts = (ends < len(values)) & (odd <= _ODD * begins) & (odd <= _ODD * (len(values) - ends))
+    if not parts.any():
+        is_empty = np.append(values[1:] >= _EMPTY * values[:-1], np.zeros(min(1, len(values)), dtype=bool))
+        parts = is_empty & (np.minimum(begins, len(values) - begins) >= _EMPTY_LEAST * len(values))
+        ends, odd = begins, odd * 0
     if parts.any():
         best = int(np.argmin(np.where(parts, odd, len(values))))
         yield from _parted(ordered[: begins[best]])
