@@ -83,7 +83,9 @@ def test_show_by_size_has_a_row_for_each_size_and_a_column_for_each_transport(
         "64 B 1.28 GB/s 64.0 MB/s",
     ]
     assert run(["show", "last", "--by-size", "--state", "far", "-t", "shm", "--store", str(tmp_path / "r.db")]) == 0
-    assert "8 B 1.00 us" in " ".join(capsys.readouterr().out.split())
+    said = " ".join(capsys.readouterr().out.split())
+    assert "8 B 1.00 us" in said
+    assert "±: how far the 95 % interval reaches, within one launch;" in said
 
 
 SEVERAL, ONE = "geometric mean of launch medians, interval over launches", "median and interval within one launch"

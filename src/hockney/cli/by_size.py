@@ -10,7 +10,7 @@ from hockney.cli.curves import has_window, size_text
 from hockney.cli.render import Column
 from hockney.library import Series, curve_figures
 from hockney.model import Point
-from hockney.stats import Figure
+from hockney.stats import LAUNCHES, Figure
 from hockney.units import counted, format_ns, format_rate
 
 _Group = dict[str, list[Series]]  # by transport
@@ -32,6 +32,7 @@ def print_by_size(series: Iterable[Series], state: str | None = None) -> None:
 
     Each column is of one state of the machine, `state` or the one that `curve_figures` chooses.
     """
+    overs: set[str] = set()
     for group in groups_of(series):
         chosen = {transport: curve_figures(own, state) for transport, own in group.items()}
         if not any(figures for _, figures in chosen.values()):
@@ -45,6 +46,7 @@ def print_by_size(series: Iterable[Series], state: str | None = None) -> None:
             }
             for transport, (in_state, figures) in chosen.items()
         }
+        overs |= {figure.interval_over for own in columns.values() for figure in own.values()}
         points = {one.point.bytes: one.point for own in group.values() for one in own}
         asked = {one.point.bytes for own in group.values() for one in own if one.point.role == "asked"}
         rows = [points[size] for size in sorted(asked)]
@@ -56,7 +58,9 @@ def print_by_size(series: Iterable[Series], state: str | None = None) -> None:
             render.note(f"Machine state: {states.pop()}.", style="dim")
         if len(points) > len(rows):
             render.note(f"{counted(len(points) - len(rows), 'added size')} not shown.", style="dim")
-    render.note("±: how far the 95 % interval reaches; -: not measured in that state.", style="dim")
+    over = " or ".join(sorted("over launches" if one == LAUNCHES else one for one in overs))
+    if overs:
+        render.note(f"±: how far the 95 % interval reaches, {over}; -: not measured in that state.", style="dim")
 
 
 def name_of(point: Point) -> str:
