@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from hockney.errors import UsageError
+from hockney.plan import Wishes, make_plan
 from hockney.suites import CacheShare, builtin_names, load_suite
+from hockney.worker.catalogue import load
 
 RIGHT = """
 name = "mine"
@@ -194,3 +196,13 @@ def test_every_wrong_size_of_a_list_is_named_at_once(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         load_suite(write(tmp_path, text))
     assert all(f"'{word}'" in str(caught.value) for word in ("-1", "64X", "many")), caught.value
+
+
+def test_a_synchronous_send_stands_next_to_the_asynchronous_one() -> None:
+    """Com-1.1: the T9000's send returned when its message was taken."""
+    plan = make_plan(load_suite("atlas"), Wishes(transports=("shm", "shm:sync")), load(), cpus=2)
+    sizes: dict[str, list[int]] = {}
+    for one in plan.points:
+        if one.pattern == "oneway":
+            sizes.setdefault(one.transport, []).append(one.bytes)
+    assert sizes == {"shm": [4, 64, 256, 1024], "shm:sync": [4, 64, 256, 1024]}

@@ -18,7 +18,6 @@ from hockney.archive import Published, published, reports
 from hockney.cli import run as call
 from hockney.cli.classic import format_figure
 from hockney.model import Point
-from hockney.plan import Wishes, make_plan
 from hockney.report.classic import classic_names, make_report
 from hockney.report.classic.layout import contents, layouts
 from hockney.report.classic.paragon import find_jumps
@@ -84,20 +83,6 @@ def test_a_published_row_has_the_point_of_its_size_and_the_ratio(tmp_path: Path)
     assert sent.low <= figure(sent) <= sent.high
     assert reason(acked) == "not asked for in this run"
     assert isinstance(row(table, "64")[3], Measured)
-
-
-def test_a_synchronous_send_stands_next_to_the_asynchronous_one(tmp_path: Path) -> None:
-    plan = make_plan(suites.load_suite("atlas"), Wishes(transports=("shm", "shm:sync")), load(), cpus=2)
-    sizes: dict[str, list[int]] = {}
-    for one in plan.points:
-        if one.pattern == "oneway":
-            sizes.setdefault(one.transport, []).append(one.bytes)
-    assert sizes == {"shm": [4, 64, 256, 1024], "shm:sync": [4, 64, 256, 1024]}
-    made = [Made(point(name, "oneway", 2, 4), ns) for name, ns in (("shm", 7), ("shm:sync", 100))]
-    table = tables(tmp_path, "atlas", made)["com-1.1"]
-    assert [column.title for column in table.columns] == ["packet size", "published", "shm", "shm:sync"]
-    assert [figure(cell) for cell in row(table, "4")[2:]] == [about(0.007), about(0.1)]
-    assert [text_of(one[1]) for one in table.rows] == ["6.6", "16.9", "56.9", "216.9"]
 
 
 def test_rows_that_were_not_measured_say_why(tmp_path: Path) -> None:

@@ -315,7 +315,8 @@ static void check_receives(void)
         }
         /* Waited for two round trips of two ways each, plainly measured; looked at the end of each LOOK_NS. */
         CHECK(way != LATE || ranks[0].counted[1] == trips * 4 * WAY_NS);
-        CHECK(way != PROBE || ranks[0].counted[1] == trips * ((2 * WAY_NS + COPY_NS) / LOOK_NS + 1));
+        const int looks = (2 * WAY_NS + COPY_NS) / LOOK_NS + 1;
+        CHECK(way != PROBE || ranks[0].counted[1] == trips * looks);
     }
 }
 
