@@ -56,24 +56,26 @@ def test_show_says_that_a_run_was_stopped(tmp_path: Path, capsys: pytest.Capture
 def test_show_by_size_has_a_row_for_each_size_and_a_column_for_each_transport(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Of each transport in one state: shm was near most often, tcp far only; sizes that were added are left out."""
+    """Of each transport in one state: shm near, tcp far. Another one is marked; sizes that were added are left out."""
     window = (("window", "4"),)
     plain = [Point(transport, "pingpong", 2, size) for transport in ("shm", "tcp") for size in (8, 64)]
+    plain.append(Point("shm", "pingpong", 2, 128))
     added = Point("tcp", "pingpong", 2, 32, role="refined")
     stream = [Point(transport, "oneway", 2, 64, window) for transport in ("shm", "tcp")]
     with Store.open(tmp_path / "r.db") as store:
         number = store.create_run(make_info(), [*plain, added, *stream])
         launch = store.add_launch(number, make_launch())
         for point in (*plain, added, *stream):
-            floors = [27.0] * 3 + [184.0] if point.transport == "shm" else [184.0] * 3
-            for round_, floor_ns in enumerate(floors):
+            is_near = point.transport == "shm" and point.bytes != 128
+            for round_, floor_ns in enumerate([27.0 if is_near else 184.0] * 3):
                 visit = make_visit(point, launch, round_, 1000.0 if floor_ns > 100 else 50.0, floor_ns)
                 store.write_round(number, [visit])
     assert run(["show", "last", "--by-size", "--store", str(tmp_path / "r.db")]) == 0
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     first = lines.index("pingpong, 2 ranks")
-    assert lines[first + 1 : first + 5] == [
-        "size shm (near) tcp (far)", "8 B 50.0 ns 1.00 us", "64 B 50.0 ns 1.00 us", "1 added size not shown."
+    assert lines[first + 1 : first + 6] == [
+        "size shm (near) tcp (far)", "8 B 50.0 ns 1.00 us", "64 B 50.0 ns 1.00 us",
+        "128 B 1.00 us * -", "1 added size not shown."
     ]  # fmt: skip
     second = lines.index("oneway window=4, 2 ranks")
     assert lines[second + 2 : second + 6] == [

@@ -14,6 +14,7 @@ from hockney.stats import LAUNCHES, Figure
 from hockney.units import counted, format_ns, format_rate
 
 _Group = dict[str, list[Series]]  # by transport
+_Shown = tuple[Figure | None, str]  # and a mark
 
 
 def groups_of(series: Iterable[Series]) -> list[_Group]:
@@ -30,7 +31,8 @@ def groups_of(series: Iterable[Series]) -> list[_Group]:
 def print_by_size(series: Iterable[Series], state: str | None = None) -> None:
     """Times of each group; where a window keeps several messages under way, rates below them.
 
-    Each column is of one state of the machine, `state` or the one that `curve_figures` chooses.
+    Each column is of one state of the machine, `state` or the one that `curve_figures` chooses; unless a state is asked
+    for, sizes that were not measured in it are marked.
     """
     overs: set[str] = set()
     for group in groups_of(series):
@@ -42,16 +44,17 @@ def print_by_size(series: Iterable[Series], state: str | None = None) -> None:
         states = {in_state for in_state, figures in chosen.values() if figures}
         columns = {
             transport if len(states) == 1 else f"{transport} ({in_state})": {
-                one.point.bytes: figure for one, figure in figures.items()
+                **({} if state else {one.point.bytes: (_most_seen(one), "*") for one in group[transport]}),
+                **{one.point.bytes: (figure, "") for one, figure in figures.items()},
             }
             for transport, (in_state, figures) in chosen.items()
         }
-        overs |= {figure.interval_over for own in columns.values() for figure in own.values()}
+        overs |= {figure.interval_over for own in columns.values() for figure, _ in own.values() if figure is not None}
         points = {one.point.bytes: one.point for own in group.values() for one in own}
         asked = {one.point.bytes for own in group.values() for one in own if one.point.role == "asked"}
         rows = [points[size] for size in sorted(asked)]
         _print(columns, rows, lambda figure: format_ns(figure.value_ns))
-        if has_window(first) and any(figure.rate_bytes_per_s for own in columns.values() for figure in own.values()):
+        if has_window(first) and any(points):
             render.say()
             _print(columns, rows, lambda figure: format_rate(figure.rate_bytes_per_s or 0.0))
         if len(states) == 1:
@@ -60,7 +63,13 @@ def print_by_size(series: Iterable[Series], state: str | None = None) -> None:
             render.note(f"{counted(len(points) - len(rows), 'added size')} not shown.", style="dim")
     over = " or ".join(sorted("over launches" if one == LAUNCHES else one for one in overs))
     if overs:
-        render.note(f"±: how far the 95 % interval reaches, {over}; -: not measured in that state.", style="dim")
+        note = "" if state else "*: of another machine state; "
+        render.note(f"±: how far the 95 % interval reaches, {over}; {note}-: not measured.", style="dim")
+
+
+def _most_seen(series: Series) -> Figure | None:
+    """Its figure in whatever state it was measured in most."""
+    return max(series.figures(), key=lambda figure: figure.n_visits, default=None)
 
 
 def name_of(point: Point) -> str:
@@ -69,15 +78,18 @@ def name_of(point: Point) -> str:
     return f"{point.pattern}{options}, {point.ranks_text}"
 
 
-def _print(columns: dict[str, dict[int, Figure]], rows: Iterable[Point], text: Callable[[Figure], str]) -> None:
+def _print(columns: dict[str, dict[int, _Shown]], rows: Iterable[Point], text: Callable[[Figure], str]) -> None:
     titles = [Column("size", right=True, key=True, style="bold"), *(Column(name, right=True) for name in columns)]
-    cells = [[size_text(point), *(_cell(own.get(point.bytes), text) for own in columns.values())] for point in rows]
+    cells = [
+        [size_text(point), *(_cell(*own.get(point.bytes, (None, "")), text) for own in columns.values())]
+        for point in rows
+    ]
     fold.table(titles, [fold.Group(cells)])
 
 
-def _cell(figure: Figure | None, text: Callable[[Figure], str]) -> str:
+def _cell(figure: Figure | None, mark: str, text: Callable[[Figure], str]) -> str:
     """`41.9 ns ±2%`, rounded up; as wide without an interval, so that figures stand below each other."""
     if figure is None:
         return "-"
     precision = "" if figure.precision is None else f"±{min(math.ceil(100 * figure.precision), 999)}%"
-    return f"{text(figure)} {precision:<4}"
+    return f"{text(figure)} {precision:<4}{mark:<1}".rstrip() if mark else f"{text(figure)} {precision:<5}"
