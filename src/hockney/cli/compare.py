@@ -38,7 +38,11 @@ if TYPE_CHECKING:
 @click.argument("base", metavar="BASE", shell_complete=complete.runs)
 @click.argument("new", metavar="[NEW]", required=False, shell_complete=complete.runs)
 @click.option("--all", "everything", is_flag=True, help="Each undecided range of sizes in a line of its own.")
-@click.option("--margin", metavar="PERCENT", help="Report only differences larger than this.")
+@click.option(
+    "--margin",
+    metavar="PERCENT",
+    help="Report only differences larger than this [default: 1% with --interleave, else 0].",
+)
 @interleave_options
 def compare(
     base: str,
@@ -65,6 +69,7 @@ def compare(
     from hockney.store import Store
     from hockney.units import parse_increase
 
+    margin = margin or ("1%" if interleave else None)  # the size of an environment alone moves times by some tenths
     ratio = 1.0 if margin is None else 1 + parse_increase(margin)
     if interleave:
         refuse_second(new)
