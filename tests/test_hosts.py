@@ -23,11 +23,16 @@ def ip(*arguments: str, check: bool = True) -> None:
 
 
 def remote_shell(script: Path, hosts: Mapping[str, str]) -> Path:
-    """Write a script that starts commands in the namespace of an address, with a host name of its own."""
+    """Write a script that starts commands in the namespace of an address, as on a machine of its own.
+
+    It has its own host name and boot id: by the latter hockney knows that several names are one machine.
+    """
     cases = "".join(f"{address}) name={name} ;;\n" for address, name in hosts.items())
     script.write_text(
         f'#!/bin/sh\nhost=$1; shift\ncase $host in\n{cases}*) echo "no route to $host" >&2; exit 255 ;;\nesac\n'
-        'exec ip netns exec "$name" unshare --uts sh -c "hostname $name; exec $*"\n'
+        f'echo "$name" >"{script}.$name"\n'
+        f'mount="mount --bind {script}.$name /proc/sys/kernel/random/boot_id"\n'
+        'exec ip netns exec "$name" unshare --uts sh -c "hostname $name; $mount; exec $*"\n'
     )
     script.chmod(0o755)
     return script

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
-from tests.report.runs import FACTS, Made, crowded, options, store_run, stored
+from tests.report.cells import about, figure, point, reason, row, tables
+from tests.report.runs import Made, crowded, store_run, stored
 
 from hockney import suites
 from hockney.archive import Published, published, reports
@@ -21,48 +19,10 @@ from hockney.model import Point
 from hockney.report.classic import classic_names, make_report
 from hockney.report.classic.layout import contents, layouts
 from hockney.report.classic.paragon import find_jumps
-from hockney.report.classic.values import Cell, Measured, Table
+from hockney.report.classic.values import Measured
 from hockney.report.classic.view import text_of, view_of
 from hockney.store import Store
 from hockney.worker.catalogue import load
-
-MPI = "mpi@openmpi-4.1.4"
-
-
-def point(transport: str, pattern: str, ranks: int, size: int, **given: object) -> Point:
-    return Point(transport, pattern, ranks, size, options(**given))
-
-
-def tables(path: Path, suite: str, made: Sequence[Made], **info: Any) -> dict[str, Table]:
-    store_run(path / "r.db", suite, made, **info)
-    with Store.open(path / "r.db") as store:
-        report = make_report(stored(store))
-    assert report is not None
-    return {table.name: table for table in report.tables}
-
-
-def row(table: Table, *begins: str) -> tuple[Cell, ...]:
-    found = [one for one in table.rows if one[: len(begins)] == begins]
-    assert len(found) == 1, (begins, found)
-    return found[0]
-
-
-def figure(cell: Cell) -> float:
-    assert isinstance(cell, Measured)
-    assert cell.value is not None, cell.reason
-    return cell.value
-
-
-def reason(cell: Cell) -> str:
-    assert isinstance(cell, Measured)
-    assert cell.value is None
-    assert cell.reason is not None
-    return cell.reason
-
-
-def about(value: float) -> object:
-    return pytest.approx(value, rel=2e-3)
-
 
 # ---- atlas -----------------------------------------------------------------------------------------------------------
 
@@ -258,157 +218,6 @@ def test_system_description_is_this_machines(tmp_path: Path) -> None:
     assert row(found["hardware"], "Network interface")[2] == "eth0 (fast, 25 Gbit/s), not used within one host"
     assert row(found["hardware"], "Mother board")[2] == "Maker X1"
     assert row(found["software"], "Compiler")[1:] == ("Gnu gcc (egcs-2.91.66)", "cc 12.2")
-
-
-# ---- t3d -------------------------------------------------------------------------------------------------------------
-
-
-def test_statistics_are_over_all_pairs(tmp_path: Path) -> None:
-    pairs = {(0, 1): 200, (1, 0): 400, (0, 2): 300}
-    made = [
-        Made(point("shm", "putpong", 3, 8, **places(*pair)), time, divisor=2, timed=f"rank {pair[0]}")
-        for pair, time in pairs.items()
-    ]
-    made.append(Made(point(MPI, "pingpong", 3, 8), 770, divisor=2))
-    table = tables(tmp_path, "t3d", made)["ping_pong"]
-    assert [column.title for column in table.columns[3:]] == ["shm putpong, 3 ranks", f"{MPI} pingpong, 3 ranks"]
-    assert figure(row(table, "max latency")[3]) == about(0.4)
-    assert figure(row(table, "min latency")[3]) == about(0.2)
-    assert figure(row(table, "average latency")[3]) == about(0.3)
-    assert figure(row(table, "average rate")[3]) == about(8 / 0.3)
-    newsletter = row(table, "PVM or MPI (previous newsletter)")
-    assert reason(newsletter[3]) == "of messages, not of puts"
-    assert isinstance(newsletter[4], Measured)
-    assert newsletter[4].ratio == about(0.01)
-
-
-def places(source: int, target: int) -> dict[str, int]:
-    return {name: rank for name, rank, usual in (("source", source, 0), ("target", target, 1)) if rank != usual}
-
-
-TWO_CACHES = {
-    **FACTS,
-    "topology": {
-        "source": "sysfs",
-        "cores": ["0", "1", "2", "3"],
-        "packages": ["0-3"],
-        "nodes": [{"cpus": "0-3", "memory_bytes": None}],
-        "slower": "",
-        "caches": [
-            {"level": 3, "kind": "unified", "size_bytes": 4 << 20, "line_bytes": 64, "shared_by": ["0-1", "2-3"]}
-        ],
-    },
-}
-
-
-def every_pair(ranks: int, near_ns: float, far_ns: float) -> list[Made]:
-    """Ping-pongs within two caches of two CPUs, and between them; a pair that is 2 ns slower on the way back."""
-    return [
-        Made(
-            point("shm", "putpong", ranks, 8, **places(source, target)),
-            (near_ns if source // 2 == target // 2 else far_ns) + (1 if source < target else -1),
-            divisor=2,
-            timed=f"rank {source}",
-        )
-        for source in range(ranks)
-        for target in range(ranks)
-        if source != target
-    ]
-
-
-def test_distance_is_fitted_over_the_borders_between_cpus(tmp_path: Path) -> None:
-    table = tables(tmp_path, "t3d", every_pair(4, 50, 150), facts=TWO_CACHES, pinned=True)["distance"]
-    assert [column.title for column in table.columns] == ["what", "published", "shm, putpong, 4 ranks"]
-    base, hop = row(table, "base")[2], row(table, "each hop")[2]
-    assert figure(base) == pytest.approx(-50, abs=0.1)  # one border in a cache, two between caches
-    assert figure(hop) == pytest.approx(100, abs=0.1)
-    assert isinstance(hop, Measured)
-    assert hop.low is not None
-    assert hop.high is not None
-    # 12 pairs, 1 ns off each: t(10) = 2.228; the hops are 1 four times and 2 eight times.
-    assert (hop.high - hop.low) / 2 == pytest.approx(2.228 * math.sqrt(12 / 10 / (8 / 3)), rel=0.01)
-    assert hop.published == about(1 / 0.15)
-    assert "no directions" in reason(row(table, "each change of direction")[2])
-    assert figure(row(table, "scatter about it (rms)")[2]) == pytest.approx(1, abs=0.1)
-
-
-@pytest.mark.parametrize(
-    ("made", "given", "why"),
-    [
-        (every_pair(2, 50, 50), {"facts": TWO_CACHES, "pinned": True}, "needs three pairs, there are 2"),
-        (every_pair(4, 50, 50), {"facts": TWO_CACHES}, None),
-        (every_pair(4, 50, 50), {"pinned": True}, "does not say how this machine's CPUs lie"),
-        (every_pair(4, 50, 50), {"facts": TWO_CACHES, "oversubscribed": True}, "more ranks than CPUs"),
-        ([Made(point("shm", "put", 2, 8), 50)], {}, "not asked for in this run"),
-    ],
-)
-def test_where_no_distance_is_known_a_sentence_says_why(
-    tmp_path: Path, made: Sequence[Made], given: dict[str, Any], why: str | None
-) -> None:
-    table = tables(tmp_path, "t3d", made, **given)["distance"]
-    assert [column.title for column in table.columns] == ["what", "published", "this machine"]
-    assert [one[0] for one in table.rows] == ["base", "each hop", "each change of direction"]
-    for one in table.rows:
-        assert (why or "all pairs are equally far apart") in reason(one[2])
-
-
-def test_n_half_is_the_first_size_with_half_of_the_best_rate(tmp_path: Path) -> None:
-    times = {8: 100, 64: 120, 256: 190, 4096: 1600, 65536: 32768}
-    made = [Made(point("shm", "put", 2, size), time) for size, time in times.items()]
-    table = tables(tmp_path, "t3d", [*made, crowded("shm", "put", 16, 8)])["single_pairs"]
-    best = row(table, "Rmax (Rinf)")[3]
-    assert figure(best) == about(2560)
-    assert isinstance(best, Measured)
-    assert best.at_bytes == 4096
-    half = row(table, "N 1/2")
-    assert (half[2], figure(half[3])) == ("22", 32)
-    there = row(table, "N 1/2: rate there")
-    assert (text_of(there[2]), figure(there[3])) == ("63.008408", about(256e3 / 190))
-    assert "--oversubscribe" in reason(row(table, "average latency")[4])
-
-
-def test_pairs_of_different_states_are_not_put_together(tmp_path: Path) -> None:
-    made = [
-        Made(point("shm", "putpong", 3, 8), 200, divisor=2),
-        Made(point("shm", "putpong", 3, 8, target=2), 220, divisor=2),
-        Made(point("shm", "putpong", 3, 8, source=1, target=2), 900, divisor=2, floor_ns=200),
-    ]
-    table = tables(tmp_path, "t3d", made)["ping_pong"]
-    assert figure(row(table, "max latency")[3]) == about(0.22)
-
-
-def test_load_table_has_the_nearest_load_of_this_machine(tmp_path: Path) -> None:
-    sizes = {16 << 10: 2.0, 1 << 20: 10.0, 16 << 20: 90.0}
-    made = [
-        Made(point("null", "memload", 1, size, **access), time / faster, bytes_per_rep=8)
-        for size, time in sizes.items()
-        for access, faster in (({}, 1), ({"access": "stream"}, 10), ({"access": "read-ahead"}, 5))
-    ]
-    made += [Made(point("shm", "get", 2, size), time) for size, time in ((8, 40), (64, 60), (4096, 500))]
-    found = tables(tmp_path, "t3d", made)
-    cache = row(found["load"], "Cache")
-    assert cache[6] == "chase, 16 KiB"
-    assert [figure(cell) for cell in cache[7:]] == [about(2), about(4), about(1 / 4), about(4000)]  # 2 GHz
-    out = row(found["load"], "DRAM", "Cache", "out of page")
-    assert [figure(cell) for cell in out[7:]] == [about(90), about(180), about(8 / 180), about(64e3 / 90)]
-    inside = row(found["load"], "DRAM", "Cache", "in page")
-    assert figure(inside[7]) == about(72)  # a line of eight words of 9 ns
-    remote = row(found["load"], "Remote DRAM", "Register", "in page")
-    assert figure(remote[7]) == about(40)
-    assert isinstance(remote[7], Measured)
-    assert remote[7].published == about(86 / 0.15)
-    assert figure(row(found["load"], "Remote DRAM", "Prefetch", "in page")[10]) == about(8192)
-    assert reason(row(found["load"], "Remote DRAM", "Cache", "out of page")[7]) == "a get does not choose its page"
-    assert [one[2] for one in found["levels"].rows[:3]] == ["L1", "L3", "memory"]
-    assert [figure(cell) for cell in found["levels"].rows[0][3:]] == [about(2), about(4), about(1 / 4), about(4000)]
-
-
-def test_memory_needs_a_working_set_beyond_the_caches(tmp_path: Path) -> None:
-    made = [Made(point("null", "memload", 1, 1 << 20), 10, bytes_per_rep=8)]
-    table = tables(tmp_path, "t3d", made)["load"]
-    assert "twice as large as the last cache" in reason(row(table, "DRAM", "Cache", "out of page")[7])
-    assert reason(row(table, "Cache")[7]) == "no working set fits into the first cache"
-    assert len(table.rows) == 12
 
 
 # ---- ancor -----------------------------------------------------------------------------------------------------------

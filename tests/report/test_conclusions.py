@@ -8,8 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.report.cells import point
 from tests.report.runs import Made, store_run, stored
-from tests.report.test_classic import ONE_OF_EACH, point, stream
+from tests.report.test_classic import ONE_OF_EACH, stream
 
 from hockney.archive import conclusions, reports
 from hockney.cli import run as call

@@ -7,8 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.report.cells import about, figure, point, reason, row, tables
 from tests.report.runs import Made, options, store_run
-from tests.report.test_classic import about, figure, point, reason, row, stream, tables
+from tests.report.test_classic import stream
 
 from hockney.cli import run as call
 from hockney.model import Point

@@ -1,0 +1,52 @@
+"""Cells of the classic tables of a made-up run, by the beginning of their row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.report.runs import Made, options, store_run, stored
+
+from hockney.model import Point
+from hockney.report.classic import make_report
+from hockney.report.classic.values import Cell, Measured, Table
+from hockney.store import Store
+
+MPI = "mpi@openmpi-4.1.4"
+
+
+def point(transport: str, pattern: str, ranks: int, size: int, **given: object) -> Point:
+    return Point(transport, pattern, ranks, size, options(**given))
+
+
+def tables(path: Path, suite: str, made: Sequence[Made], **info: Any) -> dict[str, Table]:
+    store_run(path / "r.db", suite, made, **info)
+    with Store.open(path / "r.db") as store:
+        report = make_report(stored(store))
+    assert report is not None
+    return {table.name: table for table in report.tables}
+
+
+def row(table: Table, *begins: str) -> tuple[Cell, ...]:
+    found = [one for one in table.rows if one[: len(begins)] == begins]
+    assert len(found) == 1, (begins, found)
+    return found[0]
+
+
+def figure(cell: Cell) -> float:
+    assert isinstance(cell, Measured)
+    assert cell.value is not None, cell.reason
+    return cell.value
+
+
+def reason(cell: Cell) -> str:
+    assert isinstance(cell, Measured)
+    assert cell.value is None
+    assert cell.reason is not None
+    return cell.reason
+
+
+def about(value: float) -> object:
+    return pytest.approx(value, rel=2e-3)
