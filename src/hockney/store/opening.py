@@ -16,7 +16,6 @@ from pathlib import Path
 
 from hockney.errors import HockneyError, StoreError, UsageError, WrongStoreError
 from hockney.store import schema
-from hockney.worker.cache import user_folder
 
 BUSY_S = 30.0  # how long to wait for another writer; a round is written in milliseconds
 _FULL = "database or disk is full"
@@ -58,6 +57,8 @@ def default_path() -> Path:
 
 
 def _users_path() -> Path:
+    from hockney.worker.cache import user_folder
+
     return user_folder("data") / "results.db"
 
 
