@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import random
 import shutil
 import sqlite3
@@ -115,3 +116,24 @@ def test_a_damaged_run_is_wrong_usage_and_others_can_be_shown(
     assert run(["show", "2", "--store", str(path)]) == 2
     assert "run 2 is damaged (its plan); look at another run" in capsys.readouterr().err
     assert run(["show", "1", "--store", str(path)]) == 0
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        *(("precision", value) for value in (0.0, -0.5, 1e-300, "x", [1])),
+        *(("interleaved", value) for value in (5, {"id": 1, "side": "base"}, {"side": "base", "names": ["a"]})),
+        ("interleaved", {"id": "1", "side": "base", "names": {"shm": 5}}),
+        ("cpus", "x"),
+    ],
+)
+def test_an_edited_plan_is_no_traceback(
+    field: str, value: object, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = Path(shutil.copy(whole, tmp_path / "edited.db"))
+    with contextlib.closing(sqlite3.connect(path)) as db, db:
+        for run_id, text in db.execute("SELECT id, plan FROM run").fetchall():
+            side = {"side": "new"} if run_id == 2 and isinstance(value, dict) else {}
+            plan = json.loads(text) | {field: value | side if isinstance(value, dict) else value}
+            db.execute("UPDATE run SET plan = ? WHERE id = ?", (json.dumps(plan), run_id))
+    codes(path, capsys, (field, value))

@@ -19,7 +19,7 @@ def names_of_pair(base: RunInfo, new: RunInfo) -> Mapping[str, str] | None:
     links = [info.plan.get(PLAN_KEY) or {} for info in (base, new)]
     if [link.get("side") for link in links] != ["base", "new"] or links[0].get("id") != links[1].get("id"):
         return None
-    names: Mapping[str, str] = links[0]["names"]
+    names: Mapping[str, str] | None = links[0].get("names")
     return names
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from hockney.model import FloatArray
 
 CONFIDENCE = 0.95
+_MANY = 10_000  # launches: from there on t is the normal distribution
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ def launches_needed(deviation: float, precision: float) -> int:
     """How many launches, two or more, are known to `precision` where the logarithms of launches deviate by so much."""
     wanted = math.log1p(precision)
     count = max(2, math.floor((t_quantile(1_000_000) * deviation / wanted) ** 2))
-    while t_quantile(count - 1) * deviation > wanted * math.sqrt(count):
+    while count < _MANY and t_quantile(count - 1) * deviation > wanted * math.sqrt(count):
         count += 1
     return count
 

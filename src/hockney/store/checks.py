@@ -102,6 +102,14 @@ class MapOf:
     type: type
 
 
+@dataclass(frozen=True)
+class Between:
+    """The form of a number of this range."""
+
+    least: float
+    most: float
+
+
 def loads(text: object, column: str, form: Form = None) -> Any:
     """What a text holds as JSON. Raises DamagedRow where it is none, or not of the form."""
     try:
@@ -132,6 +140,8 @@ def fits(value: object, form: Form, *, whole: bool = False) -> bool:
         return isinstance(value, list) and all(fits(item, form[0], whole=True) for item in value)
     if isinstance(form, MapOf):
         return isinstance(value, dict) and all(type(below) is form.type for below in value.values())
+    if isinstance(form, Between):
+        return isinstance(value, _NUMBER) and form.least <= value <= form.most
     if isinstance(form, re.Pattern):
         return isinstance(value, str) and form.fullmatch(value) is not None
     is_type = type(value) in (form if isinstance(form, tuple) else (form,))
@@ -181,12 +191,16 @@ FACTS: Mapping[str, Form] = {
     "sleeping": [str],
 }
 PLAN: Mapping[str, Form] = {
-    "precision": float,
+    "precision": Between(1e-12, 1e6),
     "time_s": _NUMBER,
     "launches": int,
+    "more_launches": bool,
     "oversubscribe": bool,
     "hosts": [str],
+    "cpus": [int],
     "timeout_s": int,
+    "start_limit_s": _NUMBER,
+    "interleaved": {"id": _TEXT, "side": str, "names": MapOf(str)},
     "refine": [list],
     "exact": bool,
     "grains": MapOf(int),
