@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 @click.option(
     "--margin",
     metavar="PERCENT",
-    help="Report only differences larger than this [default: 1% with --interleave, else 0].",
+    help="Report only differences larger than this [default: 1% of runs measured in alternation, else 0].",
 )
 @interleave_options
 def compare(

@@ -19,7 +19,7 @@ from hockney.compare.drift import Drifts, Moved
 from hockney.compare.kin import renamed
 from hockney.compare.paired import judged_in_turns, names_of_pair, other_transports, quadruples_of
 from hockney.compare.protocols import KnownSwitch, Protocols, known_switches
-from hockney.compare.surroundings import differences, disturbances, is_same_machine
+from hockney.compare.surroundings import differences, disturbances, is_unchanged
 from hockney.compare.values import Comparison, Difference, SeriesChange, Verdict
 from hockney.errors import UsageError
 from hockney.model import NOT_MEASURED, Definition, Point, PointStatus
@@ -340,7 +340,7 @@ def _judged(
         pair.point: shift_and_chance
         for pair, shift_and_chance in zip(known, shifts([p.times_ns for p in known], margin, confidence), strict=True)
     }
-    drifts = _drifts(known, found, base, new) if is_same_machine(changed) else None
+    drifts = _drifts(known, found, base, new) if is_unchanged(changed) else None
     for pair in pairs:
         states = () if pair.state is None else (pair.state,)
         shift, chance = found.get(pair.point, (None, None))

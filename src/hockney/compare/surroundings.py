@@ -40,8 +40,6 @@ _FACTS = {
     COMMIT: "software.commit",
 }
 
-# Another of these may be why something got slower, and yet the machine is the same.
-_NOT_MACHINE = (HOST, "libc", "C compiler", "C options", COMMIT)
 _DISTURBING = ("load", "steal", "others")  # kinds of warnings
 _AND = "; "  # between the values of one key
 _STOPPED = (RunStatus.INTERRUPTED, RunStatus.KILLED)
@@ -61,9 +59,9 @@ def differences(base: StoredRun, new: StoredRun, renamed: Mapping[str, str]) -> 
     )
 
 
-def is_same_machine(found: Iterable[Difference]) -> bool:
-    """Whether nothing is known to have changed that would make the machine itself faster or slower."""
-    return all(one.what not in _FACTS or one.what in _NOT_MACHINE for one in found)
+def is_unchanged(found: Iterable[Difference]) -> bool:
+    """Whether nothing is known to differ that could make anything faster or slower: then it may be a drift."""
+    return all(one.what in (HOST, COMMIT) for one in found)
 
 
 def disturbances(*runs: StoredRun) -> tuple[Disturbance, ...]:
