@@ -92,3 +92,12 @@ def test_a_run_warns_of_what_it_has_counted(lossy: str, tmp_path: Path) -> None:
         assert series.figures()
     assert 0 < lost <= dropped(lossy)
     assert f"udp lost messages ({lost:,.0f} in pingpong)" in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize("pattern", ["funnel", "robpush"])
+def test_a_stream_without_acknowledgements_does_not_flood_its_receiver(pattern: str) -> None:
+    """However long it lasts: 200 batches of it are more than any socket has room for."""
+    command = measure(pattern, 1024, batch=64, samples=200)
+    answers, done = converse(build_worker(), [command], "-t", "udp", "-n", "2")
+    assert [a["kind"] for a in answers] == ["measure", "bye"], done.stderr
+    assert sum(answers[0]["counters"]["lost"]) < 64 * 200 / 100

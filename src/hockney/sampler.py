@@ -383,7 +383,7 @@ class Sampler:
         clocked = math.ceil(max(_BATCH_NS, 200 * self._instrument.clock_ns(work.point)) / repetition_ns)
         if not work.point.is_stream:
             return clocked
-        # Nothing but its acknowledgements keeps a stream of datagrams from flooding the receiver.
+        # Of datagrams no more than a receiver has room for: ranks come together between batches alone.
         least_ns = 0 if "lost" in visit.counters else _STREAM_BATCH_NS
         wanted = max(clocked, least_ns / repetition_ns, _STREAM_EVENTS / visit.definition.divisor)
         return max(1, min(math.ceil(wanted), int(self._stream_ns / repetition_ns / (1 + 1 / _FILL))))

@@ -90,17 +90,25 @@ static hk_status_t come_together(const hk_pattern_t *pattern, hk_run_t *run)
     return status == HK_OK && has_meeting(pattern, run->ctx->size) ? pattern->meet(run) : status;
 }
 
+/* On a transport that may lose messages nothing else keeps senders from flooding their receiver: ranks come together
+ * before each batch there, whatever the pattern. */
+static bool is_streamed(const hk_pattern_t *pattern, const hk_run_t *run)
+{
+    return pattern->stream && (run->ctx->tp->caps & HK_CAP_LOSSY) == 0;
+}
+
 /* All timed batches. Of a stream each begins at the moment when the one before it ended. */
 static hk_status_t time_batches(const hk_command_t *command, hk_run_t *run, uint64_t *elapsed_ns)
 {
     const hk_pattern_t *pattern = hk_patterns[command->pattern];
     hk_status_t (*const repeat)(hk_run_t *, uint64_t) = pattern->repeat;
     uint64_t (*const now_ns)(hk_ctx_t *) = run->ctx->tp->now_ns;
+    const bool streams = is_streamed(pattern, run);
     hk_status_t status = HK_OK;
     uint64_t start_ns = now_ns(run->ctx);
     for (uint64_t i = 0; status == HK_OK && i < command->samples; i++) {
         run->untimed_ns = 0;
-        if (pattern->stream) {
+        if (streams) {
             run->reps_to_come -= command->batch;
         } else {
             status = come_together(pattern, run);
@@ -126,8 +134,9 @@ hk_status_t hk_take_samples(const hk_command_t *command, hk_run_t *run, hk_resul
     double counted[HK_COUNTERS_MAX] = {0};
 
     result->warmup = warmup_of(command, run, &result->plan);
-    run->reps_to_come = pattern->stream ? command->samples * command->batch : 0;
-    hk_status_t status = pattern->stream || result->warmup > 0 ? come_together(pattern, run) : HK_OK;
+    const bool streams = is_streamed(pattern, run);
+    run->reps_to_come = streams ? command->samples * command->batch : 0;
+    hk_status_t status = streams || result->warmup > 0 ? come_together(pattern, run) : HK_OK;
     if (status == HK_OK && result->warmup > 0) {
         status = pattern->repeat(run, result->warmup);
     }
