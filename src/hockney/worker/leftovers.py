@@ -22,7 +22,7 @@ from hockney.worker.processes import living_marks
 
 _FORGOTTEN_AFTER_S = 30 * 86400  # records of machines and containers that never come back
 # Shared memory of MPICH and Open MPI 4 and 5; what Hydra tells of the machine; Open MPI's session folder.
-_SESSION = r"(?P<folder>/.+/ompi\.[^/]+/pid\.\d+)"
+_SESSION = r"(?P<folder>/.+/ompi\.[^/]+/pid\.(?P<launcher>[0-9]+))"
 _NAME = re.compile(
     rf"(?:/dev/shm/(?:mpich_shm_|vader_segment\.|sm_segment\.)[^/ ]+|/.+/hydra_hwloc_xmlfile_\w+|{_SESSION}(?:/.*)?)"
 )
@@ -42,25 +42,25 @@ def used_by_job(ranks: Iterable[int], launchers: Iterable[int]) -> frozenset[Pat
 
 def remove(files: Iterable[Path]) -> None:
     """Remove those that are still there, are this user's, and nobody uses. What can't be removed stays."""
-    left = {path for path in files if _inode(path) is not None}
+    left = {path for path in files if _identity(path) is not None}
     if left:
         in_use = used_by(int(folder.name) for folder in Path("/proc").glob("[0-9]*"))
         for path in left - in_use:
             with contextlib.suppress(OSError):  # its library may be quicker
                 match = _NAME.fullmatch(str(path))
-                if match and match["folder"]:
-                    shutil.rmtree(path)
-                else:
+                if match is None or match["folder"] is None:
                     path.unlink()
+                elif not _lives(int(match["launcher"])):
+                    shutil.rmtree(path)
 
 
-def _inode(path: Path) -> int | None:
-    """The number of a file that is there and this user's."""
+def _identity(path: Path) -> list[int] | None:
+    """The device and the number of a file that is there and this user's."""
     try:
         facts = path.lstat()
     except OSError:
         return None
-    return facts.st_ino if facts.st_uid == os.geteuid() else None
+    return [facts.st_dev, facts.st_ino] if facts.st_uid == os.geteuid() else None
 
 
 def _names(pid: int) -> Iterator[str]:
@@ -77,9 +77,21 @@ def _names(pid: int) -> Iterator[str]:
 
 
 def _parent(pid: int) -> int | None:
-    with contextlib.suppress(OSError, IndexError, ValueError):
-        return int(Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[1])
-    return None
+    facts = _stat(pid)
+    return int(facts[1]) if facts else None
+
+
+def _lives(pid: int) -> bool:
+    facts = _stat(pid)
+    return facts is not None and facts[0] not in "ZX"  # neither a zombie nor dead
+
+
+def _stat(pid: int) -> list[str] | None:
+    """What the kernel tells of a process after its name: its state, its parent, and so on."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return None
 
 
 # ---- records --------------------------------------------------------------------------------------------------------
@@ -90,14 +102,16 @@ def record(mark: str, files: Iterable[Path]) -> Path | None:
 
     None where there is nothing to note, or where it can't be.
     """
-    inodes = {str(path): inode for path in files if (inode := _inode(path)) is not None}
+    found = {str(path): identity for path in files if (identity := _identity(path)) is not None}
     place = _this_place()
-    if not inodes or place is None:
+    if not found or place is None:
         return None
     try:
         path = _folder() / f"{mark}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps({"place": place, "mark": mark, "files": inodes}))
+        half = path.with_suffix(".tmp")  # nobody may take a record for damaged that is being written
+        half.write_text(json.dumps({"place": place, "mark": mark, "files": found}))
+        half.replace(path)
     except (OSError, HockneyError):
         return None
     return path
@@ -109,23 +123,27 @@ def remove_recorded() -> None:
         records = sorted(_folder().glob("*.json"))
         living = living_marks() if records else frozenset()
         for path in records:
-            _remove_recorded(path, living)
+            with contextlib.suppress(OSError):
+                try:
+                    is_kept = _is_kept(path, living)
+                except (ValueError, KeyError, TypeError, RecursionError):  # damaged, in whatever way
+                    is_kept = False
+                if not is_kept:
+                    path.unlink()
 
 
-def _remove_recorded(path: Path, living: frozenset[str]) -> None:
-    try:
-        noted = json.loads(path.read_text())
-        place, mark, inodes = noted["place"], noted["mark"], dict(noted["files"])
-    except (OSError, ValueError, KeyError, TypeError):
-        place = mark = None
-        inodes = {}
-    if place == _this_place() and mark is not None:
-        if mark in living:
-            return
-        remove(Path(name) for name, inode in inodes.items() if _NAME.fullmatch(name) and _inode(Path(name)) == inode)
-    elif path.stat().st_mtime > time.time() - _FORGOTTEN_AFTER_S:
-        return
-    path.unlink(missing_ok=True)
+def _is_kept(path: Path, living: frozenset[str]) -> bool:
+    """Whether a record may be of use later; if not, what its job has left is removed."""
+    noted = json.loads(path.read_text())
+    place, mark, files = noted["place"], noted["mark"], dict(noted["files"])
+    if not isinstance(mark, str):
+        return False
+    if place != _this_place():
+        return path.stat().st_mtime > time.time() - _FORGOTTEN_AFTER_S
+    if mark in living:
+        return True
+    remove([Path(name) for name, found in files.items() if _NAME.fullmatch(name) and _identity(Path(name)) == found])
+    return False
 
 
 def _folder() -> Path:
