@@ -179,6 +179,17 @@ def test_the_rate_at_which_a_writer_stores_is_called_so(tmp_path: Path) -> None:
     assert [figure(cell) for cell in row(table, "average latency")[3:]] == [about(0.003), about(0.06)]
 
 
+def test_a_launch_counts_once_however_often_it_measured(tmp_path: Path) -> None:
+    """Two launches that differ: what a rank took and its CPU time vary from launch to launch, as times do."""
+    last = replace(stream(1000), by_rank=(8000, 9000), cpu_share=(1.0, 0.8), visits=3)
+    first = replace(stream(1000), by_rank=(1000, 2000), cpu_share=(1.0, 0.1), visits=3, then=last)
+    found = tables(tmp_path, "ancor", [first], launches=({}, {}))
+    [only] = next(table for name, table in found.items() if name.startswith("figure")).rows
+    sender_us, _, rate, _, receiver_percent, *_ = map(measured, only[1:])
+    assert (sender_us.value, receiver_percent.value) == (about(8**0.5), about(100 * 0.08**0.5))
+    assert {cell.interval_over for cell in (sender_us, rate, receiver_percent)} == {"launches"}
+
+
 def pairs_of_ranks() -> list[Made]:
     return [
         Made(point("shm", "putpong", 3, 8), 200, divisor=2),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from hockney.report.classic.conclusions import ClassicReport, Conclusion, Judgem
 from hockney.report.classic.reading import states_note
 from hockney.report.classic.values import Cell, Column, Measured, Table
 from hockney.report.classic.view import View, text_of, view_of
+from hockney.stats import ONE_LAUNCH
 from hockney.units import format_bytes
 
 if TYPE_CHECKING:
@@ -38,9 +39,11 @@ def print_report(report: ClassicReport, run: Run, missing: Sequence[Missing] = (
     cells = [cell for view in views for row in view.rows for cell in row if isinstance(cell, Measured)]
     render.say()
     render.note(
-        "ratio: this machine's figure over the published one. Figures are medians, ± half the width of their 95 % "
-        "interval (the longer half). Figures without ± are computed from others, or zero."
+        "ratio: this machine's figure over the published one. ±: how far its 95 % interval reaches. Figures of this "
+        "machine without ± are computed from others, or zero."
     )
+    if ONE_LAUNCH in (overs := {cell.interval_over for cell in cells} - {None}):
+        render.note("Intervals are within one launch." if len(overs) == 1 else "Some intervals are within one launch.")
     if any(cell.lacks_visits for cell in cells):
         render.note(f"{_TOO_FEW}: too few measurements for an interval.")
     if any(cell.is_short for cell in cells):
@@ -117,15 +120,20 @@ def _print_conclusions(found: Sequence[Conclusion]) -> None:
 def _judged(one: Judgement) -> tuple[str, str]:
     if one.verdict == "not testable":
         return "not testable here", f"because: {one.reason}"
-    return f"{one.verdict} here" if one.verdict != "inconclusive" else one.verdict, _figures(one.figures)
+    why = f"; {one.reason}" if one.reason else ""
+    return f"{one.verdict} here" if one.verdict != "inconclusive" else one.verdict, _figures(one.figures, _arm_of) + why
 
 
-def _figures(figures: Sequence[Named]) -> str:
-    return ", ".join(f"{one.name} {_named(one)} {one.unit}".strip() for one in figures)
+def _figures(figures: Sequence[Named], arm_of: Callable[[Named], str] = lambda one: "") -> str:
+    marked = ((one, "*" if one.oversubscribed else "") for one in figures)
+    return ", ".join(
+        f"{one.name} {format_figure(one.value)}{mark} {one.unit}".strip() + arm_of(one) for one, mark in marked
+    )
 
 
-def _named(one: Named) -> str:
-    return format_figure(one.value) + ("*" if one.oversubscribed else "") + (f" {_TOO_FEW}" if one.low is None else "")
+def _arm_of(one: Named) -> str:
+    spread = Measured(one.unit, one.value, one.low, one.high).spread
+    return f" {_TOO_FEW}" if one.low is None else "" if spread is None else f" {_arm(spread)}"
 
 
 def _columns(columns: Sequence[Column], compared: Collection[int]) -> list[render.Column]:

@@ -57,5 +57,6 @@ def make_report(run: Run) -> ClassicReport | None:
     reading = Reading(run, defaults(run.info.suite))
     tables = tuple(maker(reading))
     one_host = not any(reading.between_hosts(series) for series in run.series)
-    found = judged(run.info.suite, tables, one_host=one_host)
+    page_bytes = run.facts.get("memory", {}).get("page_bytes")
+    found = judged(run.info.suite, tables, one_host=one_host, page_bytes=page_bytes)
     return ClassicReport(run.id, reports()[run.info.suite], tables, found)

@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from hockney.archive import Published, Report, conclusions
-from hockney.report.classic.reading import NOT_PLANNED
+from hockney.report.classic.reading import NOT_PLANNED, SEVERAL_STATES
 from hockney.report.classic.values import Measured, Table
+from hockney.stats import MIXED
+from hockney.units import format_bytes
 
 Verdict = Literal["holds", "does not hold", "inconclusive", "not testable"]
 Bounds = tuple[float, float]
@@ -39,6 +41,7 @@ class Named:
     low: float | None = None
     high: float | None = None
     oversubscribed: bool = False
+    state: str | None = None
 
 
 @dataclass(frozen=True)
@@ -77,15 +80,22 @@ class NotTestable(Exception):
     """A figure of the expression is missing, for the reason given."""
 
 
-def judged(report: str, tables: Sequence[Table], *, one_host: bool) -> tuple[Conclusion, ...]:
+def judged(report: str, tables: Sequence[Table], *, one_host: bool, page_bytes: int | None) -> tuple[Conclusion, ...]:
     """Every conclusion of a report, with what these tables say of it."""
     by_name = {table.name: table for table in tables}
-    return tuple(_judged(spec, by_name, one_host) for spec in conclusions(report))
+    found = conclusions(report)
+    return tuple(_judged(spec, by_name, _why_not(spec, one_host, page_bytes)) for spec in found)
 
 
-def _judged(spec: Mapping[str, Any], tables: Mapping[str, Table], one_host: bool) -> Conclusion:
+def _why_not(spec: Mapping[str, Any], one_host: bool, page_bytes: int | None) -> str | None:
+    if spec.get("page_bytes", page_bytes) != page_bytes:
+        size = "not known" if page_bytes is None else format_bytes(page_bytes)
+        return f"it is judged for pages of {format_bytes(spec['page_bytes'])}; the page size here is {size}"
+    return spec.get("untestable") or (spec.get("one_host") if one_host else None)
+
+
+def _judged(spec: Mapping[str, Any], tables: Mapping[str, Table], why: str | None) -> Conclusion:
     holds, rows = spec.get("holds"), spec.get("rows", {})
-    why = spec.get("untestable") or (spec.get("one_host") if one_host else None)
     if why or not holds:
         found = [Judgement(_ANY, "not testable", why)]
     else:
@@ -94,7 +104,9 @@ def _judged(spec: Mapping[str, Any], tables: Mapping[str, Table], one_host: bool
         reasons = {one.reason for one in found if one.verdict == "not testable"}
         if len(reasons) == 1 and all(one.verdict == "not testable" for one in found):
             found = [Judgement(_ANY, "not testable", reasons.pop())]
-    there = [_published(name, where, tables) for name, where in rows.items()]
+    places = [(where["table"], where["row"]) for where in rows.values()]  # a print of two names is of neither
+    alone = {name: where for name, where in rows.items() if places.count((where["table"], where["row"])) == 1}
+    there = [_published(name, where, tables) for name, where in alone.items()]
     figures = tuple(one for one in there if one is not None)
     return Conclusion(spec["id"], spec["text"], holds, spec.get("published"), figures, tuple(found))
 
@@ -107,6 +119,10 @@ def _judgement(holds: str, rows: Mapping[str, Any], group: str, tables: Mapping[
     said = tuple(figures.values())
     if any(one.low is None or one.high is None for one in said):
         return Judgement(group, "inconclusive", "too few measurements for an interval", said)
+    states = {one.state for one in said if one.state is not None}
+    if len(states) > 1 or states & {MIXED.name, SEVERAL_STATES}:
+        told = ", ".join(f"{one.name} {one.state}" for one in said if one.state is not None)
+        return Judgement(group, "inconclusive", f"the figures are not of one state of the machine: {told}", said)
     result = evaluate(holds, {one.name: (one.low or 0.0, one.high or 0.0) for one in said})
     return Judgement(group, "inconclusive" if result is None else "holds" if result else "does not hold", None, said)
 
@@ -154,7 +170,7 @@ def _figure(name: str, where: Mapping[str, Any], group: str, tables: Mapping[str
         raise NotTestable(next((cell.reason for cell in cells if cell.reason), NOT_PLANNED))
     best = {"min": min, "max": max}.get(where.get("best", ""))
     cell = best(known, key=lambda one: one.value or 0.0) if best else known[0]
-    return Named(name, cell.unit, cell.value or 0.0, cell.low, cell.high, cell.oversubscribed)
+    return Named(name, cell.unit, cell.value or 0.0, cell.low, cell.high, cell.oversubscribed, cell.state)
 
 
 def _published(name: str, where: Mapping[str, Any], tables: Mapping[str, Table]) -> Named | None:

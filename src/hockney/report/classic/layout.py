@@ -40,6 +40,7 @@ from hockney.model import Visit
 from hockney.report.classic.reading import (
     NOT_PLANNED,
     QUANTITIES,
+    SEVERAL_STATES,
     Reading,
     blank,
 )
@@ -318,7 +319,7 @@ def _of_line(what: str, found: Sequence[Series], unit: str, reading: Reading, pu
         return blank(unit, _NO_RATE if what == "r_inf" else "the line through the times begins below 0", published)
     value, low, high = (scale * end for end in (estimate.value, estimate.low, estimate.high))
     states = {cell.state for _, cell in known}
-    state = states.pop() if len(states) == 1 else None
+    state = states.pop() if len(states) == 1 else SEVERAL_STATES
     crowded = any(cell.oversubscribed for _, cell in known)
     return Measured(unit, value, low, high, state, crowded, published=published)
 

@@ -161,6 +161,7 @@ def _ratio(cell: Measured, base: Measured) -> Measured:
         (cell.high or 0.0) / base.low if known and base.low else None,
         cell.state,
         cell.oversubscribed or base.oversubscribed,
+        interval_over=cell.interval_over if known else None,
     )
 
 

@@ -17,6 +17,7 @@ from hockney.stats.npb import ft_class, ft_mops
 
 Options = Mapping[str, str]
 NOT_PLANNED = "not asked for in this run"
+SEVERAL_STATES = "several states"
 
 _LOCAL = ("memload",)  # they send nothing, so the null transport is as good as any
 
@@ -25,7 +26,7 @@ _LOCAL = ("memload",)  # they send nothing, so the null transport is as good as 
 class Quantity:
     """What a report prints of a point: a unit, and how it follows from the pattern's time in ns.
 
-    `of_visit`: from all that a visit holds instead; the figure is then the median over visits.
+    `of_visit`: from all that a visit holds instead.
     """
 
     unit: str
@@ -149,13 +150,17 @@ class Reading:
     def median(
         self, series: Series, unit: str, of: Callable[[Visit], float | None], state: str | None = None
     ) -> Measured:
-        """The median of what the figure's visits say each, with its interval; None: a visit says nothing."""
+        """What the figure's visits say typically, as a time is put together; None: a visit says nothing."""
         figure = self.figure(series, state)
-        said = [value for value in map(of, self.visits(series, state)) if value is not None]
+        each = [(of(visit), visit.launch_id) for visit in self.visits(series, state)]
+        said = [value for value, _ in each if value is not None]
+        launch_ids = [launch_id for value, launch_id in each if value is not None]
         if figure is None or not said:
             return blank(unit, self.reason(series) if figure is None else "nothing was counted")
-        found = stats.median(said)
-        return Measured(unit, found.value, found.low, found.high, self._shown(figure, series), series.oversubscribed)
+        found, over = stats.time_of(said, launch_ids)
+        ends, shown = (found.low, found.high), self._shown(figure, series)
+        told = None if found.low is None else over
+        return Measured(unit, found.value, *ends, shown, series.oversubscribed, interval_over=told)
 
     def of_rank(self, series: Series, rank: int, state: str | None = None) -> Measured:
         """What the pattern took on one rank, in us."""
@@ -191,7 +196,8 @@ class Reading:
         ends = [end for end in (of(figure.low_ns), of(figure.high_ns)) if end is not None]
         low, high = sorted(ends) if len(ends) == 2 else (None, None)
         shown = self._shown(figure, series)
-        return Measured(quantity.unit, of(figure.value_ns), low, high, shown, series.oversubscribed)
+        over = None if low is None else figure.interval_over
+        return Measured(quantity.unit, of(figure.value_ns), low, high, shown, series.oversubscribed, interval_over=over)
 
     def fastest(self, series: Series, quantity: Quantity) -> Measured:
         """The same of the fastest sample of all, whatever the state."""
@@ -254,7 +260,7 @@ def states_note(cells: Iterable[Measured]) -> tuple[str | None, str | None]:
     count = Counter(cell.state for cell in cells if cell.value is not None and cell.state is not None)
     if not count:
         return None, None
-    common = max(count, key=lambda state: (state != "mixed", count[state]))
+    common = max(count, key=lambda state: (state not in ("mixed", SEVERAL_STATES), count[state]))
     if set(count) == {stats.UNKNOWN.name}:
         return common, None
     return common, f"State of the machine: {common}{'' if len(count) == 1 else ', unless a cell names another'}."

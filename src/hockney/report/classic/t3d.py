@@ -21,6 +21,7 @@ from hockney.report.classic.reading import (
     options_text,
 )
 from hockney.report.classic.values import Cell, Column, Measured, Table
+from hockney.stats import ONE_LAUNCH
 from hockney.units import format_bytes
 
 _WORD_BYTES = 8
@@ -156,7 +157,14 @@ def _over_pairs(
         cells[0].state,
         any(cell.oversubscribed for cell in cells),
         pairs=(len(measured) * group.pairs, len(series) * group.pairs),
+        interval_over=_over(cells) if complete else None,
     )
+
+
+def _over(cells: Sequence[Measured]) -> str | None:
+    """What all intervals are over: within one launch if one of them is."""
+    overs = {cell.interval_over for cell in cells}
+    return ONE_LAUNCH if ONE_LAUNCH in overs else cells[0].interval_over
 
 
 def _rate(size_bytes: int, time_us: Measured) -> Measured:
@@ -170,6 +178,7 @@ def _rate(size_bytes: int, time_us: Measured) -> Measured:
         time_us.state,
         time_us.oversubscribed,
         pairs=time_us.pairs,
+        interval_over=time_us.interval_over,
     )
 
 
@@ -290,7 +299,7 @@ def _columns(
 
     def scaled(unit: str, factor: float, published: float | None = None) -> Measured:
         value, low, high = (None if one is None else one * factor for one in (cell.value, cell.low, cell.high))
-        return Measured(unit, value, low, high, cell.state, cell.oversubscribed, published=published)
+        return replace(cell, unit=unit, value=value, low=low, high=high, published=published)
 
     load_ns, rate = scaled("ns", times * 1e3, told[0]), _beside(_rate(size_bytes, scaled("us", times)), told[3])
     if not hertz:

@@ -19,7 +19,7 @@ class Measured:
     found. `oversubscribed`: there were more ranks than CPUs, so that it is a scheduling time. `pairs`: for a statistic
     over pairs of ranks, how many it is over and how many were asked for. `computed`: it follows from other figures and
     has no interval of its own; any other figure without one had too few visits. `is_short`: of a stream in which fewer
-    than 8 events follow each other.
+    than 8 events follow each other. `interval_over`: launches, or one alone; None: no interval, or that of a fit.
     """
 
     unit: str
@@ -34,6 +34,7 @@ class Measured:
     pairs: tuple[int, int] | None = None
     computed: bool = False
     is_short: bool = False
+    interval_over: str | None = None
 
     @property
     def ratio(self) -> float | None:
