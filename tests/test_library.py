@@ -237,6 +237,11 @@ def test_curve_is_refused_where_none_or_several_match(
         run.curve(pattern, transport)
 
 
+def test_curve_of_a_state_that_was_not_seen_is_refused(run: hockney.Run) -> None:
+    with pytest.raises(UsageError, match="no figure of state 'nera': there are far; near"):
+        run.curve("pingpong", "shm", options={}, state="nera")
+
+
 # ---- a series --------------------------------------------------------------------------------------------------------
 
 

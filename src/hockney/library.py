@@ -210,6 +210,9 @@ class Run:
         if not found:
             raise UsageError(f"no curve of run {self.id} matches; it has {self._inventory()}")
         figures = curve_figures(found, state)[1]
+        if state is not None and not figures:
+            seen = sorted({one.state for series in found for one in series.figures()})
+            raise UsageError(f"no figure of state '{state}': there are {'; '.join(seen) or 'none of any state'}")
         rows = [(series.point.bytes, one.value_ns, one.low_ns, one.high_ns) for series, one in figures.items()]
         sizes, times, low, high = np.array(sorted(rows), dtype=float).reshape(-1, 4).T
         return Curve(sizes.astype(np.int64), times, low, high)

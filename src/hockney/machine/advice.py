@@ -113,7 +113,8 @@ def _too_few(facts: dict[str, Any], usable: tuple[int, ...], ranks: int) -> Iter
         yield Warning_(
             "oversubscription",
             "machine",
-            f"{ranks} ranks share {counted(len(usable), 'CPU')}, so every figure is a scheduling time.",
+            f"Up to {ranks} ranks share {counted(len(usable), 'CPU')}: figures of more ranks than CPUs are "
+            "scheduling times.",
             (f"Use at most {len(usable)} ranks, or allow" if len(usable) > 1 else "Allow")
             + f" this process more CPUs (taskset, --cpuset-cpus, the size of the job). {OVERSUBSCRIBED}",
         )
