@@ -153,7 +153,7 @@ def test_parse_increase_refuses(text: str, said: str) -> None:
         units.parse_increase(text)
 
 
-@pytest.mark.parametrize("text", ["5", "7", "0.5", "0.00001", "12.345", "100", "1000000", "123456789"])
+@pytest.mark.parametrize("text", ["5", "7", "0.5", "0.00001", "0.00000002", "12.345", "100", "1000000", "123456789"])
 def test_a_percentage_is_written_as_it_was_given(text: str) -> None:
     assert units.percent_digits(units.parse_increase(f"{text}%")) == text
 

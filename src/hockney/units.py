@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from decimal import Decimal
 
 from hockney.errors import UsageError
 
@@ -172,8 +173,9 @@ def bytes_word(count: int) -> str:
 
 
 def percent_digits(fraction: float) -> str:
-    """0.05 -> `5`, 10000.0 -> `1000000`: up to six decimals, no idle zeros, never an exponent."""
-    return f"{100 * fraction:.6f}".rstrip("0").rstrip(".")
+    """0.05 -> `5`, 10000.0 -> `1000000`: six decimals at most unless that were 0, no idle zeros, never an exponent."""
+    text = f"{100 * fraction:.6f}".rstrip("0").rstrip(".")
+    return f"{Decimal(f'{100 * fraction:.3g}'):f}" if text == "0" else text
 
 
 def _three_digits(value: float) -> str:

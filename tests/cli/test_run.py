@@ -90,7 +90,7 @@ def test_quiet_shows_the_result_alone(cli: Cli) -> None:
 
 def test_dry_run_says_what_would_be_measured_and_leaves_nothing(cli: Cli, tmp_path: Path) -> None:
     words = ("run", "pingpong,memload", "-t", "shm,tcp", "--bytes", "8,64", "--time", "7s", "--launches", "2")
-    ended = cli(*words, "--dry-run", "--label", "x")
+    ended = cli(*words, "--dry-run")
     assert (ended.returncode, ended.stderr) == (0, "")
     assert re.search(r"pingpong, 2 ranks +tcp +8 B, 64 B", ended.stdout)
     skipped = ended.stdout.partition("Skipped")[2]
@@ -111,6 +111,18 @@ def test_dry_run_of_nothing_ends_as_the_run_would(cli: Cli) -> None:
     ended = cli("run", "memload", "-t", "shm", "--bytes", "8", "--dry-run")
     assert ended.returncode == 2
     assert "nothing to measure" in ended.stderr
+
+
+@pytest.mark.parametrize("option", ["--csv", "--label"])
+def test_dry_run_takes_no_option_that_it_would_ignore(cli: Cli, option: str) -> None:
+    ended = cli("run", "pingpong", "-t", "shm", "--dry-run", option, "x")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert "leave out --csv and --label" in ended.stderr
+
+
+def test_dry_run_says_a_tiny_precision(cli: Cli) -> None:
+    ended = cli("run", "pingpong", "-t", "shm", "--bytes", "8", "--precision", "0.00000002%", "--dry-run")
+    assert "known to 0.00000002 %" in " ".join(ended.stdout.split())
 
 
 def test_resume_takes_no_dry_run(cli: Cli) -> None:

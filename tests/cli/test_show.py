@@ -5,13 +5,17 @@ from __future__ import annotations
 import dataclasses
 import re
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from tests.builders import make_info, make_launch
 from tests.cli.support import LARGE, PINGPONG, Cli, document, make_visit
 
 from hockney.cli import run
+from hockney.cli.curves import precision_text
 from hockney.model import Point, PointStatus, RunStatus
+from hockney.stats.figures import Figure
 from hockney.store import Store
 
 
@@ -270,3 +274,26 @@ def test_show_names_transports_as_run_does(
 ) -> None:
     shown = document(capsys, "show", "last", "--json", "--store", str(filled_store), *arguments)
     assert {series["transport"] for series in shown["series"]} == found
+
+
+@pytest.mark.parametrize("other", ["--tables", "--json"])
+def test_by_size_takes_no_other_form_of_output(cli: Cli, filled_store: Path, other: str) -> None:
+    ended = cli("show", "last", "--by-size", other, "--store", str(filled_store))
+    assert ended.returncode == 2
+    assert f"--by-size and {other} are two forms of output" in ended.stderr
+
+
+def test_the_largest_scatters_are_told_whichever_figure_needs_most_launches() -> None:
+    """The one that needs most launches scatters least between them."""
+    scatters = [(0.01, 0.05, 90), (0.04, 0.02, 12)]
+    figures = [
+        SimpleNamespace(
+            state="near", precision=0.1, between_launches=between, within_launches=within, launches_needed=needed
+        )
+        for between, within, needed in scatters
+    ]
+    said = precision_text(cast(list[Figure], figures), 0.01)
+    assert said == (
+        "Not all reached ±1.0%: launches vary by up to 4.0%, measurements within a launch by up to 5.0%; about 90 "
+        "launches reach it."
+    )

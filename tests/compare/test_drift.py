@@ -15,6 +15,10 @@ from tests.cli.support import call
 from tests.compare import simulated
 from tests.compare.made import add_run, curve, slower
 
+from hockney.check import Checked
+from hockney.cli import run
+from hockney.cli.changes import comparison_json
+from hockney.cli.check import _print as print_check
 from hockney.compare import Verdict, compare_runs
 from hockney.errors import UsageError
 from hockney.model import RunStatus
@@ -57,6 +61,21 @@ def test_a_change_that_the_floor_shares_is_the_machines(store: Store, swapped: b
         assert (change.reason or "").endswith("`hockney compare --interleave`")
     found = compare_runs(store, base, changed)
     assert [one.point.bytes for one in found.changes if one.verdict is Verdict.SLOWER] == [8, 64]
+
+
+def test_both_commands_call_a_drift_inconclusive(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "results.db"
+    with Store.open(path) as opened:
+        base = add_run(opened, curve())
+        found = compare_runs(opened, base, add_run(opened, slower(curve(), 1.08, 0, 1 << 20), floor_ns=32.4, seed=2))
+    assert run(["compare", "1", "2", "--store", str(path)]) == 3
+    print_check(Checked(2, found, 0), 0.05)
+    said = capsys.readouterr().out
+    # compare: the verdict, then each reason; check: a line for each range
+    reasons = {change.reason for change in found.changes}
+    assert said.count("inconclusive: the machine drifted by ") == 1 + len(reasons) + len(found.ranges)
+    assert "because the machine drifted" not in said
+    assert {one["verdict"] for one in comparison_json(found)["ranges"]} == {"undecided"}
 
 
 def test_a_change_that_every_other_transport_shares_is_the_machines(store: Store) -> None:

@@ -39,7 +39,7 @@ def verdict_sentence(found: Comparison) -> str:
         if 2 * count <= counts[Verdict.UNDECIDED]:
             break  # no reason is that of most
         most = f", {count} of them" if count < counts[Verdict.UNDECIDED] else ", all" if count > 1 else ""
-        text += f"{most} because {reason}"
+        text += f"{most} {_why(reason)}"
     # What nobody should overlook among those that are undecided.
     apart = Counter("longer" if one.apart > 1 else "shorter" for one in found.changes if one.apart is not None)
     text += "".join(f"; of {count} every launch took much {word} than any of the base" for word, count in apart.items())
@@ -81,11 +81,24 @@ def range_sentence(found: Range, confidence: float = CONFIDENCE, margin: float =
     effect = f" {_effect([shift.ratio for shift in shifts])}" if moved else ""
     seen = f"{' / '.join(found.states)}; " if found.states else ""
     known = f" ({seen}{_interval(shifts, confidence)}{_beyond(found)})" if shifts else ""
-    reason = f", because {found.first.reason}" if found.first.reason else ""
+    if found.first.reason and _is_drift(found.first.reason):
+        return f"{curve_name(found.first)}{f' {sizes_text(found)}'.rstrip()}{known}: {_why(found.first.reason)}"
+    reason = f", {_why(found.first.reason)}" if found.first.reason else ""
     protocol = f", {found.protocol}" if moved and found.protocol else ""
     sizes = f" {sizes_text(found)}".rstrip()
     apart = f"; yet {_apart_text(found.apart)}" if found.apart else ""
     return f"{curve_name(found.first)}: {verdict}{effect}{sizes}{protocol}{known}{reason}{apart}"
+
+
+def _is_drift(reason: str | None) -> bool:
+    from hockney.compare.drift import DRIFTED
+
+    return (reason or "").startswith(DRIFTED)
+
+
+def _why(reason: str | None) -> str:
+    """`because …`; where the machine drifted `inconclusive: the machine drifted by 4 % …`."""
+    return f"inconclusive: {reason}" if _is_drift(reason) else f"because {reason}"
 
 
 def _apart_text(ratio: float) -> str:
@@ -120,7 +133,7 @@ def gathered_sentences(ranges: Sequence[Range]) -> Iterator[str]:
         if len(own) == 1:
             yield range_sentence(own[0])
             continue
-        yield f"{counts[reason]} series, because {reason}:"
+        yield f"{counts[reason]} series, {_why(reason)}:"
         yield from (f"  {line}" for line in _curve_lines(own))
 
 

@@ -66,11 +66,11 @@ def compare(
     and compares them: `--base-…` says what one has, `--new-…` what the other has. It takes six launches of each.
     """
     from hockney.compare import Verdict, compare_runs
+    from hockney.compare.paired import names_of_pair
     from hockney.store import Store
     from hockney.units import parse_increase
 
-    margin = margin or ("1%" if interleave else None)  # the size of an environment alone moves times by some tenths
-    ratio = 1.0 if margin is None else 1 + parse_increase(margin)
+    asked = None if margin is None else 1 + parse_increase(margin)
     if interleave:
         refuse_second(new)
         base, new = measure_in_turns(base, wishes, store)
@@ -79,7 +79,10 @@ def compare(
     if not interleave:
         refuse_idle(wishes)
     with Store.open(store, readonly=True) as results:
-        found = compare_runs(results, find_run(results, base), find_run(results, new), margin=ratio)
+        runs = find_run(results, base), find_run(results, new)
+        is_pair = names_of_pair(*(results.run(one).info for one in runs)) is not None
+        usual = 1.01 if is_pair else 1.0  # the size of an environment alone moves times by some tenths of a per cent
+        found = compare_runs(results, *runs, margin=usual if asked is None else asked)
     if as_json:
         render.print_json("compare", {**comparison_json(found), "caution": caution_sentence(found)})
     else:

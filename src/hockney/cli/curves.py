@@ -212,12 +212,14 @@ def definition_text(definition: Definition, over: Collection[str] = (ONE_LAUNCH,
 def precision_text(figures: Iterable[Figure], asked: float | None) -> str | None:
     """How launches and visits vary where the precision was not reached, and how many launches would; else None."""
     missed = [figure for figure in figures if figure.state != MIXED.name and (figure.precision or 0) > (asked or 1)]
-    worst = max(missed, key=lambda figure: figure.launches_needed or 0, default=None)
-    if asked is None or worst is None or worst.between_launches is None or worst.within_launches is None:
+    between = max((one.between_launches for one in missed if one.between_launches is not None), default=None)
+    within = max((one.within_launches for one in missed if one.within_launches is not None), default=None)
+    needed = max((one.launches_needed for one in missed if one.launches_needed is not None), default=None)
+    if asked is None or between is None or within is None or needed is None:
         return None
     return (
-        f"Not all reached ±{asked:.1%}: launches vary by up to {worst.between_launches:.1%}, measurements within a "
-        f"launch by {worst.within_launches:.1%}; about {worst.launches_needed} launches reach it."
+        f"Not all reached ±{asked:.1%}: launches vary by up to {between:.1%}, measurements within a launch by up to "
+        f"{within:.1%}; about {needed} launches reach it."
     )
 
 

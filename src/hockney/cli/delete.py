@@ -37,8 +37,10 @@ def delete(references: tuple[str, ...], yes: bool, *, as_json: bool, store: Path
         if not yes and sys.stdin.isatty():
             for line in told:
                 remark(line)
-            click.confirm(f"Delete {counted(len(runs), 'run')}?", abort=True, err=True)
-        results.delete_runs(numbers)
+            if not click.confirm(f"Delete {counted(len(runs), 'run')}?", err=True):
+                remark("nothing was deleted")
+                runs, told = [], []
+        results.delete_runs([run.id for run in runs])
         if as_json:
             render.print_json("delete", {"store": str(results.path), "deleted": [run.id for run in runs]})
         else:

@@ -78,6 +78,8 @@ def measure_in_turns(what: str, wishes: dict[str, Any], store: Path | None) -> t
     from hockney.machine.topology import read_topology
     from hockney.model import RunStatus
     from hockney.plan import make_plan, transport_words
+    from hockney.stats.pairs import PAIRS_MIN
+    from hockney.units import counted
 
     environments = [_environment(wishes.pop(f"{side}_env")) for side in _SIDES]
     transports = [wishes.pop(f"{side}_transport") for side in _SIDES]
@@ -89,6 +91,11 @@ def measure_in_turns(what: str, wishes: dict[str, Any], store: Path | None) -> t
         raise UsageError("give both --base-transport and --new-transport")
     if environments[0] == environments[1] and transports[0] == transports[1]:
         raise UsageError("both variants are the same: say what differs, for example --new-env NAME=VALUE")
+    if common.launches and common.launches < PAIRS_MIN:
+        raise UsageError(
+            f"{counted(common.launches, 'launch', 'launches')} of each variant can't decide anything: give --launches "
+            f"{PAIRS_MIN} or more"
+        )
     if common.hosts and any(environments):
         raise UsageError("variables of --base-env and --new-env reach jobs of this host only: leave out --hosts")
     wished = [common if transport is None else replace(common, transports=(transport,)) for transport in transports]

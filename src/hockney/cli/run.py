@@ -114,6 +114,8 @@ def run(
     if what is None:
         raise UsageError("say what to run: a pattern, a suite or a file, for example: `hockney run pingpong`")
     label = wishes.pop("label")
+    if dry_run and (csv is not None or label is not None):
+        raise UsageError("--dry-run measures nothing and stores nothing: leave out --csv and --label")
     assert label is None or isinstance(label, str)
     suite, asked = find_suite(what), read_wishes(wishes)
     if dry_run:

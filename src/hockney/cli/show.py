@@ -92,6 +92,8 @@ def show(
     with open_results(store) as results:
         run = results.run(reference)
         series = _select(run, pattern, transport)
+        if by_size and (tables or as_json):
+            raise UsageError(f"--by-size and {'--tables' if tables else '--json'} are two forms of output: give one")
         if state is not None:
             _refuse_unseen(state, series)
         if tables:

@@ -22,6 +22,8 @@ SEEN_MIN = 0.01  # less is no drift but the scatter of what shows it
 SEEN_MAX = 0.3  # more is a change of all series: floors half as large again are another state of the machine
 MOVED_AT_MOST = 2.0  # how many times as far a series may move as what shows the drift
 
+DRIFTED = "the machine drifted by"  # how the reason of what a drift may explain begins
+
 SignsOf = Mapping[str, Mapping[int, Sequence[Signs]]]  # by state, then launch
 
 
@@ -45,7 +47,7 @@ class Drift:
     def reason(self) -> str:
         """Why a change decides nothing."""
         return (
-            f"the machine drifted by {100 * math.expm1(self.log):.0f} % between the runs, as {self.shown_by} shows, "
+            f"{DRIFTED} {100 * math.expm1(self.log):.0f} % between the runs, as {self.shown_by} shows, "
             f"and a series may move {MOVED_AT_MOST:g} times as far: measure both in alternation, "
             "`hockney compare --interleave`"
         )
