@@ -201,6 +201,20 @@ def test_one_that_hung_is_asked_again_later(only: Path, monkeypatch: pytest.Monk
     assert [mpi.kind for mpi in find(only)[0]] == ["mpich"]
 
 
+def test_a_launcher_that_was_slow_once_is_asked_again(only: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tools = install(only / "one", "mpich")
+    slow = only / "slow"
+    slow.touch()
+    launcher = tools / "mpiexec"
+    launcher.write_text(launcher.read_text().replace("cat", f"[ -e {slow} ] && exec {SLEEP} 60; cat"))
+    on_path(monkeypatch, tools)
+    with monkeypatch.context() as patched:
+        patched.setattr(compiler, "_ASK_LIMIT_S", 0.5)
+        assert find(only)[0] == ()
+    slow.unlink()
+    assert [mpi.kind for mpi in find(only)[0]] == ["mpich"]
+
+
 @pytest.mark.parametrize(
     ("words", "asked"),
     [(["shm", "tcp*"], []), (["mpi@mpich"], ["mpi"]), (["shm", "pvm:raw"], ["pvm"]), (["*"], None), (["mip"], None)],

@@ -8,7 +8,6 @@ Asking takes 20 to 60 ms a library; the answers are kept until one of the files 
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import os
 import re
@@ -213,9 +212,10 @@ def launcher_kind(launcher: Path, probes: Probes) -> str:
     key = ["launcher", str(launcher)]
     answer = probes.get(key)
     if answer is None:
-        said = ""
-        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+        try:
             said = "".join(run([str(launcher), "--version"])[1:])
+        except (OSError, subprocess.TimeoutExpired):
+            return ""  # not kept: it may have been busy
         answer = {"kind": next((kind for mark, kind in _LAUNCHER_MARKS if mark in said), "")}
         probes.put(key, answer, [str(launcher)])
     return str(answer["kind"])
