@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import random
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
-from hockney.worker.channel import LineSplitter
+import hockney.worker.channel
+from hockney.worker.channel import Channel, LineSplitter
 from hockney.worker.diagnose import Death, find_cause, reason, summary
 from hockney.worker.errors import LaunchFailed, ProtocolError, WorkerDied, WorkerError, WorkerTimedOut
 from hockney.worker.launch import Launch
@@ -418,3 +420,17 @@ def test_no_descriptor_leaks(stub: Stub) -> None:
         with pytest.raises(WorkerError):
             ask(stub.launch(body))
     assert psutil.Process().num_fds() == before
+
+
+def test_orphans_that_go_on_printing_do_not_hold_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hockney.worker.channel, "_CHUNK_BYTES", 16)  # as if they printed faster than we read
+    channel = Channel()
+    channel.spawn(["sh", "-c", "for n in 1 2 3 4 5 6 7 8; do yes >&2 & done; exit 3"], {})
+    codes: list[int | None] = []
+    waiting = threading.Thread(target=lambda: codes.append(channel.wait_exit(10.0)), daemon=True)
+    waiting.start()
+    waiting.join(60.0)
+    ended = not waiting.is_alive()
+    channel.end()
+    assert ended
+    assert codes == [3]

@@ -24,6 +24,7 @@ _NOISE_LINE_BYTES = 4096
 _NOISE_LINES = 100
 _ANSWER_BYTES = 1 << 30
 _SAID_BYTES = 1 << 16
+_PIPE_BYTES = 1 << 20  # the most that a pipe holds
 
 
 class LineSplitter:
@@ -154,35 +155,43 @@ class Channel:
             raise TimeoutError
         ended = [key.fd for key, _ in ready if key.fd in self._ends]
         for key, _ in ready:
-            if key.fd in ended:
-                continue
-            try:
-                data = os.read(key.fd, _CHUNK_BYTES)
-            except BlockingIOError:
-                continue
-            if not data:
-                self._hang_up(key)
-            elif key.data:
-                self._lines.extend(self._splitter.feed(data))
-            else:
-                self._said += data
-                self._said_bytes += len(data)
-                del self._said[:-_SAID_BYTES]
+            if key.fd not in ended:
+                self._read(key)
         for end in ended:
-            if end in self._ends:  # not taken care of after another one
-                self._after(end)
+            self._after(end)
+
+    def _read(self, key: selectors.SelectorKey) -> int:
+        """Take what can be read from a pipe at once: how many bytes."""
+        try:
+            data = os.read(key.fd, _CHUNK_BYTES)
+        except BlockingIOError:
+            return 0
+        if not data:
+            self._hang_up(key)
+        elif key.data:
+            self._lines.extend(self._splitter.feed(data))
+        else:
+            self._said += data
+            self._said_bytes += len(data)
+            del self._said[:-_SAID_BYTES]
+        return len(data)
 
     def _after(self, end: int) -> None:
-        """A process has ended: what it has said is still in its pipes, and nobody else's word counts for it."""
+        """A process has ended: what it has said is still in its pipes, and nobody else's word counts for it.
+
+        Who still holds a pipe may go on writing, so no more is taken than a pipe holds.
+        """
         process = self._ends.pop(end)
         self._selector.unregister(end)
         os.close(end)
-        with suppress(TimeoutError):
-            while self._selector.get_map():
-                self._take(0.0)
         for pipe in (process.stdout, process.stderr):
             if pipe is not None and pipe in self._selector.get_map():
-                self._hang_up(self._selector.get_key(pipe))
+                key = self._selector.get_key(pipe)
+                left_bytes = _PIPE_BYTES
+                while left_bytes > 0 and (count := self._read(key)):
+                    left_bytes -= count
+                if pipe in self._selector.get_map():
+                    self._hang_up(key)
 
     def _hang_up(self, key: selectors.SelectorKey) -> None:
         self._selector.unregister(key.fileobj)
