@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cli.support import call
@@ -17,7 +21,9 @@ from hockney.compare import Verdict, compare_runs
 from hockney.errors import UsageError
 from hockney.model import Point, PointStatus, RunStatus
 from hockney.plan import Plan
+from hockney.run import resume
 from hockney.store import Store
+from hockney.worker.mpi import Mpi
 
 SIZES = (8, 16384)
 SLOW = {"HOCKNEY_FAULT": "slow 1 16384 65536 200"}
@@ -139,3 +145,40 @@ def test_an_mpi_named_by_its_folder(tmp_path: Path) -> None:
     assert series["transport"] == f"mpi@{prefix}"
     resumed = call(tmp_path, "run", "--resume", "--json")
     assert resumed.returncode == 0 or "nothing left to measure" in resumed.stderr or "is complete" in resumed.stderr
+
+
+@pytest.mark.parametrize("where", ["create_run", "warn_before"])
+def test_ctrl_c_before_the_first_measurement_ends_both_runs(
+    store: Store, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    real = getattr(interleave, where)
+
+    def interrupted(*words: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGINT)
+        return real(*words)
+
+    monkeypatch.setattr(interleave, where, interrupted)
+    variants = interleave.Variant(plan(), {}), interleave.Variant(plan(), SLOW)
+    outcomes = interleave.measure(variants, load_catalogue(), store, Silent(), command="test")
+    assert [outcome.status for outcome in outcomes] == [RunStatus.INTERRUPTED] * 2
+    assert [store.run(outcome.run_id).status for outcome in outcomes] == [RunStatus.INTERRUPTED] * 2
+
+
+def test_one_side_alone_cannot_go_on(store: Store) -> None:
+    variants = interleave.Variant(plan(), {}), interleave.Variant(plan(), SLOW)
+    stopped = Silent(stop_after_rounds=1)
+    _, new = interleave.measure(variants, load_catalogue(), store, stopped, command="hockney compare")
+    assert new.status is RunStatus.INTERRUPTED
+    with pytest.raises(UsageError, match="in alternation with another and cannot be continued alone"):
+        resume(str(new.run_id), load_catalogue(), store, Silent())
+
+
+def test_a_variable_that_hockney_sets_itself_is_refused(store: Store) -> None:
+    catalogue = load_catalogue()
+    wheel = Mpi("mpi@mpich-4.2", "mpich", "4.2", Path("mpicc"), Path("mpiexec"), is_wheel=True)
+    own = replace(catalogue.transports["shm"], library=wheel)
+    variants = interleave.Variant(plan("shm"), {}), interleave.Variant(plan("shm"), {"LD_LIBRARY_PATH": "/opt/b"})
+    catalogue = replace(catalogue, transports={**catalogue.transports, "shm": own})
+    with pytest.raises(UsageError, match="hockney sets LD_LIBRARY_PATH itself for this library"):
+        interleave.measure(variants, catalogue, store, Silent(), command="test")
+    assert store.runs() == []

@@ -39,6 +39,7 @@ from hockney.sampler import Instrument, PointFailed, Progress, Sampler, Work
 from hockney.stats import median
 from hockney.store import Store
 from hockney.worker.catalogue import Catalogue
+from hockney.worker.launch import refuse_overridden
 from hockney.worker.processes import cpu_time_s
 
 BASE, NEW = 0, 1
@@ -76,37 +77,38 @@ def measure(
 ) -> tuple[Outcome, Outcome]:
     """Measure two runs in alternation; both plans have the same launches and time. Gives how each ended.
 
-    Raises UsageError where the plans have no series in common, StoreError.
+    Raises UsageError where the plans have no series in common or a variable would have no effect, StoreError.
     """
     plans, names = _common(variants)
+    for variant, plan in zip(variants, plans, strict=True):
+        for transport in {point.transport for point in plan.points}:
+            refuse_overridden(catalogue.transports[transport].library, variant.environment)
     link = random.SystemRandom().randrange(1 << 32)
     with contextlib.ExitStack() as held:
-        sides = []
-        with interrupts_wait():
-            for variant, plan, side in zip(variants, plans, _SIDES, strict=True):
-                info = describe_run(plan, catalogue, command, variant.label, {**os.environ, **variant.environment})
-                own = {"environment": {**info.facts["environment"], **variant.environment}}
-                paired = {PLAN_KEY: {"id": link, "side": side, "names": names}}
-                info = replace(info, facts={**info.facts, **own}, plan={**info.plan, **paired})
-                run_id = create_run(plan, info, store, held)
-                recorder = Recorder(store, run_id, display)
-                sides.append(_Side(plan, run_id, recorder, names if side == "new" else {}, variant.environment))
-                if side == "new":
-                    warn_before(plan, info.facts, store, run_id, "When the run began")
-        both = _Both((sides[BASE], sides[NEW]))
+        sides: list[_Side] = []
         others: list[Moment] = []
         status = RunStatus.DONE
         try:
+            with interrupts_wait():
+                for variant, plan, side in zip(variants, plans, _SIDES, strict=True):
+                    info = describe_run(plan, catalogue, command, variant.label, {**os.environ, **variant.environment})
+                    own = {"environment": {**info.facts["environment"], **variant.environment}}
+                    paired = {PLAN_KEY: {"id": link, "side": side, "names": names}}
+                    info = replace(info, facts={**info.facts, **own}, plan={**info.plan, **paired})
+                    run_id = create_run(plan, info, store, held)
+                    recorder = Recorder(store, run_id, display)
+                    sides.append(_Side(plan, run_id, recorder, names if side == "new" else {}, variant.environment))
+            warn_before(plan, info.facts, store, run_id, "When the run began")
             display.begun(sides[BASE].run_id, plans[BASE], goes_on=False, several=True, precise=0)
-            _make_launch_pairs(both, catalogue, others)
+            _make_launch_pairs(_Both((sides[BASE], sides[NEW])), catalogue, others)
             for one in sides:
                 judge_over_launches(store, one.run_id, one.plan.precision)
-        except KeyboardInterrupt:
+        except BaseException as error:
+            if not isinstance(error, KeyboardInterrupt) or len(sides) < len(_SIDES):
+                for one in sides:
+                    finish_quietly(store, one.run_id, RunStatus.INTERRUPTED)
+                raise
             status = RunStatus.INTERRUPTED
-        except Exception:
-            for one in sides:
-                finish_quietly(store, one.run_id, RunStatus.INTERRUPTED)
-            raise
         start = Start(0, several=True)
         outcomes = [one.recorder.finish(one.plan, status, catalogue, others, start) for one in sides]
         return outcomes[BASE], outcomes[NEW]

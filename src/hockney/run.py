@@ -20,6 +20,7 @@ from typing import Any, Protocol
 
 from hockney import __version__
 from hockney.carriers import by_sockets
+from hockney.compare.paired import PLAN_KEY
 from hockney.errors import HockneyError, UsageError
 from hockney.estimate import MIN_VISITS
 from hockney.instrument import Failures, WorkerPool
@@ -350,7 +351,7 @@ def resume(reference: str, catalogue: Catalogue, store: Store, display: Display)
     Every point that isn't precise, failed or skipped gets the plan's time again, and launches that were cut short or
     not made are made. What failed stays so, and the run PARTIAL: a payload that was corrupted once must not be
     forgotten because it arrives the next time. Raises UsageError if the run is complete, is being measured by another
-    program, or is from an incompatible version or another machine.
+    program, is one of a pair, or is from an incompatible version or another machine.
     """
     run_id = store.find_run(reference)
     with alone(store.path, run_id):
@@ -359,6 +360,11 @@ def resume(reference: str, catalogue: Catalogue, store: Store, display: Display)
 
 def _resume(run_id: int, catalogue: Catalogue, store: Store, display: Display) -> Outcome:
     stored = store.run(run_id)
+    if stored.info.plan.get(PLAN_KEY):
+        raise UsageError(
+            f"run {run_id} was measured in alternation with another and cannot be continued alone: measure the pair "
+            "again with compare --interleave"
+        )
     known = facts()
     changed = another_machine(stored.info.facts, known)
     if changed is not None:

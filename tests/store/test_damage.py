@@ -123,7 +123,7 @@ def test_a_damaged_run_is_wrong_usage_and_others_can_be_shown(
     [
         *(("precision", value) for value in (0.0, -0.5, 1e-300, "x", [1])),
         *(("interleaved", value) for value in (5, {"id": 1, "side": "base"}, {"side": "base", "names": ["a"]})),
-        ("interleaved", {"id": "1", "side": "base", "names": {"shm": 5}}),
+        ("interleaved", {"id": 1, "side": "base", "names": {"shm": 5}}),
         ("cpus", "x"),
     ],
 )

@@ -200,7 +200,7 @@ PLAN: Mapping[str, Form] = {
     "cpus": [int],
     "timeout_s": int,
     "start_limit_s": _NUMBER,
-    "interleaved": {"id": _TEXT, "side": str, "names": MapOf(str)},
+    "interleaved": {"id": int, "side": str, "names": MapOf(str)},
     "refine": [list],
     "exact": bool,
     "grains": MapOf(int),

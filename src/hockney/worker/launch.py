@@ -91,6 +91,13 @@ def launch(job: Job, library: Library | None = None, environment: Mapping[str, s
     return LAUNCHERS["local"](job)
 
 
+def refuse_overridden(library: Library | None, environment: Mapping[str, str]) -> None:
+    """Raises UsageError for a variable that a library's jobs are started with another value of."""
+    for name, value in launch(Job(Path(), "", 1), library, {}).environment.items():
+        if environment.get(name, value) != value:
+            raise UsageError(f"hockney sets {name} itself for this library: give another variable")
+
+
 def _check_heap(job: Job, environment: Mapping[str, str]) -> None:
     """A library takes all of its symmetric heaps when it starts, and the system then ends some process or other."""
     import psutil  # 15 ms
