@@ -94,3 +94,8 @@ def test_every_figure_belongs_to_one_machine_and_every_machine_to_a_report() -> 
         owned = [figure for machine in machines().values() if machine.report == report for figure in machine.figures]
         assert sorted(map(id, owned)) == sorted(map(id, published(report)))
     assert all(report.author and report.date and report.title in report.source for report in reports().values())
+
+
+def test_what_the_report_calls_around_is_known_less_exactly_than_its_digits() -> None:
+    around = {one.value: one.within for one in published("ancor") if one.note.startswith('"around')}
+    assert around == {615: 5, 1000: 500, 100: 5}

@@ -91,7 +91,9 @@ def test_a_sheet_is_shown_again_and_by_a_resumed_run(tmp_path: Path) -> None:
     on = say("run", "--resume")
     assert first.startswith(again.rstrip())  # what this machine lacks is known to the run alone
     for said in (first, again, on):
-        assert "Two ranks; median, and the longer arm" in said or "No point was visited often enough" in said
+        assert (
+            "Two ranks; typical time or rate, and the longer arm" in said or "No point was visited often enough" in said
+        )
         assert "pingpong on shm, 2 ranks" not in said
 
 

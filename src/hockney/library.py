@@ -236,8 +236,9 @@ class Run:
 class Curve(NamedTuple):
     """The times of one pattern on one transport by message size, ascending; one state of the machine.
 
-    `sizes` are in bytes; `times` are medians in ns, `low` and `high` their confidence intervals: NaN where there are
-    too few measurements for one. All have the shape (sizes,).
+    `sizes` are in bytes; `times` are typical times in ns (the median; over launches, the geometric mean of their
+    medians), `low` and `high` their confidence intervals: NaN where there are too few measurements for one. All have
+    the shape (sizes,).
     """
 
     sizes: Int64Array

@@ -394,7 +394,7 @@ def test_command_measures_and_judges(tmp_path: Path) -> None:
     )
     done = call(tmp_path, "check", "--expect", "expect.toml", "--junit", "j.xml")
     assert done.returncode == 1, done.stderr
-    missed, ok = done.stdout.splitlines()
+    missed, *_, ok = done.stdout.splitlines()
     assert missed.startswith("missed: pingpong of 8 B on shm, 2 ranks: latency ")
     assert missed.endswith("expected <= 1.00 ns (the 2nd [[expect]])")
     assert ok == "1 of 2 limits kept by run 1"
@@ -419,6 +419,15 @@ def test_command_on_a_run_without_the_points(tmp_path: Path) -> None:
         "undecided: latency, expected <= 1.00 s (the 1st [[expect]]), because run 1 has no pingpong of 8 B"
         in done.stdout
     )
+
+
+@pytest.mark.parametrize("launches", [1, 6])
+def test_intervals_within_one_launch_are_said_to_be(launches: int, tmp_path: Path) -> None:
+    with Store.open(tmp_path / "results.db") as opened:
+        add_run(opened, curve(), launches=launches)
+    (tmp_path / "expect.toml").write_text(of_8_bytes('latency = "<= 1 ns"'))
+    done = call(tmp_path, "check", "--expect", "expect.toml", "last")
+    assert ("Intervals are within one launch." in done.stdout.splitlines()) == (launches == 1)
 
 
 def test_sizes_have_units_in_every_line_and_in_the_test_report(tmp_path: Path) -> None:

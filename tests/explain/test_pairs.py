@@ -15,6 +15,7 @@ from tests.report.runs import Made, options, store_run
 
 from hockney.cli.pairs import pairs_as_json, print_pairs
 from hockney.cli.show import print_run
+from hockney.cli.tables import print_tables, tables_of
 from hockney.explain import explain_run
 from hockney.explain.pairs import PairMatrix, pair_matrices, partners
 from hockney.library import open_results
@@ -61,6 +62,17 @@ def test_a_slow_pair_is_named(tmp_path: Path) -> None:
     assert matrix.undecided == ()
     assert matrix.outliers[0].of_pairs == 6
     assert matrix.outliers[0].factor == pytest.approx(1.3, rel=0.01)
+
+
+@pytest.mark.parametrize("launches", [1, 3])
+def test_a_matrix_says_that_its_intervals_are_within_one_launch(
+    launches: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store_run(tmp_path / "r.db", "allpairs", idle(4, {}, 1000.0), launches=({},) * launches)
+    with open_results(tmp_path / "r.db") as results:
+        run = results.run()
+        print_tables(tables_of(run), run)
+    assert ("within one launch" in capsys.readouterr().out) == (launches == 1)
 
 
 def test_whether_a_pair_of_few_visits_is_slow_is_undecided(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from hockney.archive import Published
 from hockney.cli import fold, render
-from hockney.cli.curves import SHORT_MARK, SHORT_NOTE, why_no_intervals
+from hockney.cli.curves import SHORT_MARK, SHORT_NOTE, say_one_launch, why_no_intervals
 from hockney.machine.advice import OVERSUBSCRIBED
 from hockney.report.classic.conclusions import ClassicReport, Conclusion, Judgement, Named
 from hockney.report.classic.reading import states_note
 from hockney.report.classic.values import Cell, Column, Measured, Table
 from hockney.report.classic.view import View, text_of, view_of
-from hockney.stats import ONE_LAUNCH
 from hockney.units import format_bytes
 
 if TYPE_CHECKING:
@@ -42,8 +41,7 @@ def print_report(report: ClassicReport, run: Run, missing: Sequence[Missing] = (
         "ratio: this machine's figure over the published one. ±: how far its 95 % interval reaches. Figures of this "
         "machine without ± are computed from others, or zero."
     )
-    if ONE_LAUNCH in (overs := {cell.interval_over for cell in cells} - {None}):
-        render.note("Intervals are within one launch." if len(overs) == 1 else "Some intervals are within one launch.")
+    say_one_launch(cell.interval_over for cell in cells)
     if any(cell.lacks_visits for cell in cells):
         render.note(f"{_TOO_FEW}: too few measurements for an interval.")
     if any(cell.is_short for cell in cells):

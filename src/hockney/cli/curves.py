@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hockney.again import going_on
+from hockney.cli import render
 from hockney.estimate import MIN_VISITS, enough_text, first_rounds_s
 from hockney.machine.files import format_cpus, named_cpus
 from hockney.model import Definition, Launch, Point, PointStatus, RunStatus
@@ -139,6 +140,13 @@ def format_interval(low_ns: float | None, high_ns: float | None) -> str:
     low, high = format_ns(low_ns), format_ns(high_ns)
     number, _, unit = low.partition(" ")
     return f"{number} - {high}" if high.endswith(f" {unit}") else f"{low} - {high}"
+
+
+def say_one_launch(overs: Iterable[str | None]) -> None:
+    """That intervals do not cover the variation between launches; None: there is no interval."""
+    found = set(overs) - {None}
+    if ONE_LAUNCH in found:
+        render.note("Intervals are within one launch." if len(found) == 1 else "Some intervals are within one launch.")
 
 
 def why_no_intervals(run: Run) -> str | None:

@@ -12,7 +12,7 @@ from hockney.check import check_expectations as measure_expectations
 from hockney.cli import render
 from hockney.cli.changes import point_json
 from hockney.cli.common import FINE, UNDECIDED, WORSE
-from hockney.cli.curves import format_interval
+from hockney.cli.curves import format_interval, say_one_launch
 from hockney.cli.junit import Case, write_junit
 from hockney.cli.measuring import command_line, measuring
 from hockney.compare.expect import Judged, Outcome, judge, load_expectations
@@ -56,6 +56,8 @@ def _print(run_id: int, judged: Sequence[Judged]) -> None:
     for one in judged:
         if one.outcome is not Outcome.MET:
             render.say(f"{one.outcome.value}: {_sentence(one)}")
+    figures = [one.figure for one in judged if one.figure is not None and one.outcome is not Outcome.MET]
+    say_one_launch(figure.interval_over for figure in figures if figure.low_ns is not None)
     met = sum(one.outcome is Outcome.MET for one in judged)
     render.say(f"{'ok: ' if met == len(judged) else ''}{met} of {counted(len(judged), 'limit')} kept by run {run_id}")
 

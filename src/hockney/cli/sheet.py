@@ -33,7 +33,9 @@ def print_sheet(sheet: Sheet, missing: Sequence[Missing] = ()) -> None:
         Column("n_1/2", right=True),
     ]
     if sheet.rows:
-        render.title("Two ranks; median, and the longer arm of its 95 % interval; per state of the machine")
+        render.title(
+            "Two ranks; typical time or rate, and the longer arm of its 95 % interval; per state of the machine"
+        )
         rows = [_cells(row) for row in sheet.rows]
         render.table(columns, rows)
         if any(row.oversubscribed for row in sheet.rows):

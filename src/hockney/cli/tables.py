@@ -7,7 +7,7 @@ from typing import Any
 
 from hockney.cli import render
 from hockney.cli.classic import print_report, report_as_json
-from hockney.cli.curves import placement_text
+from hockney.cli.curves import placement_text, say_one_launch
 from hockney.cli.pairs import pairs_as_json, print_pairs
 from hockney.cli.sheet import print_sheet, sheet_as_json
 from hockney.explain.pairs import PairMatrix, pair_matrices
@@ -34,6 +34,8 @@ def print_tables(tables: Tables, run: Run, missing: Sequence[Missing] = ()) -> N
             print_report(tables, run, missing)
         case _:
             print_pairs(tables)
+            figures = [figure for series in run.series for figure in series.figures()] if tables else []
+            say_one_launch(figure.interval_over for figure in figures if figure.low_ns is not None)
     placement = placement_text(run)
     if placement:
         render.note(placement)
