@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import os
 import shutil
+import signal
 import subprocess
+import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -183,6 +188,28 @@ def test_wrappers_that_hang_are_asked_side_by_side_once_and_leave_nothing_behind
         (only / name / "pid").unlink()
     assert find(only) == (found, unusable)
     assert not any((only / name / "pid").exists() for name in ("a", "b"))
+
+
+def test_a_wrapper_that_hangs_ends_with_a_program_that_is_interrupted(
+    only: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrapper = script(only / "mpicc", f"echo $$ > {only}/pid; : > {only}/ready; exec {SLEEP} 987")
+    monkeypatch.setenv("HOCKNEY_MPICC", str(wrapper))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(only / "cache"))
+    program = "from hockney.worker import compiler, mpi; compiler._ASK_LIMIT_S = 600.0; mpi.search()"
+    asking = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE)
+    while not (only / "ready").exists():
+        assert asking.poll() is None
+        time.sleep(0.02)
+    pid = int((only / "pid").read_text())
+    try:
+        asking.send_signal(signal.SIGINT)
+        _, said = asking.communicate(timeout=60)
+        assert b"KeyboardInterrupt" in said
+        assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def test_one_that_hung_is_asked_again_later(only: Path, monkeypatch: pytest.MonkeyPatch) -> None:

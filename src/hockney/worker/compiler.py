@@ -6,12 +6,15 @@ wrapper, what it links to, the compiler behind it) changes.
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import os
 import shlex
 import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +25,8 @@ from hockney.worker.errors import CompileFailed, NoCompiler
 
 _ASK_LIMIT_S = 5.0
 _ASK_AGAIN_S = 600.0  # what did not answer is not asked again for so long
+_starting = threading.Lock()
+_running: set[subprocess.Popen[bytes]] = set()
 # Wrappers look here for the compiler that they call.
 _WRAPPED_COMPILER = ("OMPI_CC", "MPICH_CC", "I_MPI_CC")
 _INSTALL = (
@@ -123,22 +128,36 @@ def ask(argv: Sequence[str], probes: Probes) -> str:
 def run(argv: Sequence[str], environment: Mapping[str, str] = os.environ) -> tuple[int, str, str]:
     """A program's exit code, standard output and standard error. What it has started ends with it at the time limit.
 
-    Raises OSError, TimeoutExpired.
+    It ends with us too, whichever thread waits for it. Raises OSError, TimeoutExpired.
     """
-    with subprocess.Popen(
-        argv,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env={**environment, "LC_ALL": "C"},
-        start_new_session=True,
-    ) as process:
+    with _starting:
+        process = subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**environment, "LC_ALL": "C"},
+            start_new_session=True,
+        )
+        _running.add(process)
+    with process:
         try:
             out, error = process.communicate(timeout=_ASK_LIMIT_S)
         except BaseException:
             os.killpg(process.pid, signal.SIGKILL)
             raise
+        finally:
+            _running.discard(process)
     return process.returncode, out.decode(errors="replace"), error.decode(errors="replace")
+
+
+@atexit.register
+def _end_running() -> None:
+    """Those for which threads wait that Ctrl-C does not reach. The lock is kept: no thread starts another one."""
+    _starting.acquire()
+    for process in tuple(_running):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def _how_to_install() -> str:
