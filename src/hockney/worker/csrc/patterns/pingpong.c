@@ -143,12 +143,21 @@ static hk_status_t receive_late(hk_run_t *run, int peer)
 static hk_status_t late_trips(hk_run_t *run, int peer, bool begins, uint64_t reps)
 {
     hk_status_t status = HK_OK;
-    ((pingpong_state_t *)run->state)->waited_ns =
-        0; /* of an earlier sample the other rank has no time to take it out of */
-    for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
-        status = begins ? send_announced(run, peer) : receive_late(run, peer);
-        if (status == HK_OK) {
-            status = begins ? receive_late(run, peer) : send_announced(run, peer);
+    /* Of an earlier sample the other rank has no time to take it out of. */
+    ((pingpong_state_t *)run->state)->waited_ns = 0;
+    if (begins) {
+        for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
+            status = send_announced(run, peer);
+            if (status == HK_OK) {
+                status = receive_late(run, peer);
+            }
+        }
+    } else {
+        for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
+            status = receive_late(run, peer);
+            if (status == HK_OK) {
+                status = send_announced(run, peer);
+            }
         }
     }
     return status;
