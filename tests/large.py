@@ -16,7 +16,7 @@ import numpy as np
 from tests.builders import make_info, make_launch
 
 from hockney.model import Definition, Point, PointStatus, RunStatus, Visit
-from hockney.store import Store
+from hockney.results.store import Store
 
 VISITS = 10
 SAMPLES = 200

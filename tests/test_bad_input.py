@@ -10,14 +10,14 @@ from typing import Any
 
 import psutil
 import pytest
-from tests.test_run import FAULT, Silent, children, command
+from tests.measure.test_run import FAULT, Silent, children, command
 
-from hockney import run as running
 from hockney.cli import run as hockney
-from hockney.library import Run
+from hockney.measure import run as running
+from hockney.measure.plan import Plan, Wishes, make_plan, pattern_suite
 from hockney.model import Launch, Point, PointStatus, RunStatus
-from hockney.plan import Plan, Wishes, make_plan, pattern_suite
-from hockney.store import Store
+from hockney.results.runs import Run
+from hockney.results.store import Store
 from hockney.suites import Suite
 from hockney.worker.answers import MeasureAnswer
 from hockney.worker.build import Recipe

@@ -11,7 +11,7 @@ from scripts.benchlib.commands import Sampled, repeat_rows
 from scripts.benchlib.pairs import Quadruple, Question, row
 from scripts.benchlib.series import Absent, Contest, go_round
 from scripts.benchlib.table import BEGIN, END, NO, UNDECIDED, UNKNOWN, YES, Row, Target, markdown, put_between, summary
-from tests.contended_machine import ContendedMachine
+from tests.measure.contended_machine import ContendedMachine
 
 from hockney.errors import HockneyError
 from hockney.stats import Interval, Signs

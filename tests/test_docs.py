@@ -14,10 +14,10 @@ from typing import Any
 import click
 import pytest
 
-from hockney.again import LAUNCHES
+from hockney.analysis.compare.expect import load_expectations
 from hockney.cli.commands import COMMANDS, hockney
-from hockney.compare.expect import load_expectations
-from hockney.inventory import take_inventory
+from hockney.cli.rerun import LAUNCHES
+from hockney.measure.inventory import take_inventory
 from hockney.stats.shift import LAUNCHES_MIN
 from hockney.worker.build import build_worker
 from hockney.worker.catalogue import describe, load, split_name
@@ -126,7 +126,7 @@ def test_links_to_headings_lead_to_one() -> None:
 def test_command_lines_in_the_documents_are_understood() -> None:
     """Every `./hockney run …` of the pages is parsed as far as its words; sizes are those that units.py reads."""
     from hockney.cli.run import run
-    from hockney.cli.wishes import find_suite, read_wishes
+    from hockney.cli.run_options import find_suite, read_wishes
 
     lines = re.findall(r"^(?:\$ )?(?:\./)?hockney run ([^#\n`|]*)", EVERYTHING, re.MULTILINE)
     assert lines

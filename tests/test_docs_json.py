@@ -11,26 +11,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.analysis.compare.made import add_run, curve, slower
+from tests.analysis.compare.slowed import plan
 from tests.builders import make_info, make_point
 from tests.cli.support import FACTS, fill
-from tests.compare.made import add_run, curve, slower
-from tests.compare.slowed import plan
 from tests.report.runs import Made, options, store_run
 from tests.report.test_classic import stream
 
-import hockney.check
-from hockney.check import Checked
-from hockney.checkup import Checkup, FloorSeen, Measured
+import hockney.measure.check
+from hockney.analysis.compare import Verdict, compare_runs
+from hockney.analysis.compare.expect import Outcome
+from hockney.analysis.explain import Evidence, Explanation, Finding, Lacking, Layer, Line, OffLine, Parameters
 from hockney.cli import run
 from hockney.cli.explain import explanation_json
-from hockney.compare import Verdict, compare_runs
-from hockney.compare.expect import Outcome
-from hockney.explain import Evidence, Explanation, Finding, Lacking, Layer, Line, OffLine, Parameters
-from hockney.fit import Estimate, LogGP
 from hockney.machine import facts
 from hockney.machine.activity import Moment, Program
+from hockney.measure.check import Checked
+from hockney.measure.doctor import Checkup, FloorSeen, Measured
 from hockney.model import Point, PointStatus, RunStatus, Warning_
-from hockney.store import Store
+from hockney.results.store import Store
+from hockney.stats.fit import Estimate, LogGP
 from hockney.worker.catalogue import Missing
 
 PAGE = (Path(__file__).parents[1] / "docs" / "json.md").read_text(encoding="utf-8")
@@ -190,7 +190,7 @@ def test_check_against_a_baseline(tmp_path: Path, read: Read, monkeypatch: pytes
         with Store.open(path) as store:
             found = compare_runs(store, base, new, margin=1.0 + 1e-9)
         checked = Checked(new, found, 3)
-        monkeypatch.setattr(hockney.check, "check", lambda *_, checked=checked, **__: checked)
+        monkeypatch.setattr(hockney.measure.check, "check", lambda *_, checked=checked, **__: checked)
         documents.append(
             read("check", "--baseline", base, "--store", path, code=1 if found.counts[Verdict.SLOWER] else 3)
         )
@@ -331,7 +331,7 @@ def test_doctor(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
     nothing = Checkup(facts(), Moment(0.5), Measured(why="no worker"), (), ())
     documents = []
     for found in (Checkup(facts(), moment, measured, (warning,), missing), nothing):
-        monkeypatch.setattr("hockney.checkup.check_up", lambda found=found: found)
+        monkeypatch.setattr("hockney.measure.doctor.check_up", lambda found=found: found)
         documents.append(read("doctor"))
     lacking = ("facts.topology.caches.", "facts.topology.nodes.", "facts.network.interfaces.")
     check_page(documents, "doctor", lacking=lacking)
@@ -351,7 +351,7 @@ def test_every_word_of_an_answer_is_on_the_page(words: Any) -> None:
 
 def test_every_kind_of_finding_and_of_warning_is_on_the_page() -> None:
     """As the code has them, where what is made begins with its kind."""
-    package = Path(hockney.check.__file__).parent
+    package = Path(hockney.measure.check.__file__).parent
     begins = {
         "explain": r'(?:finding_about\(\s*\w+,\s*|\bkind=)"([^"]+)"',
         "": r'(?:Warning_|_load_warning)\(\s*"(\w+)"',

@@ -18,18 +18,18 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from scipy.stats import binomtest
-from tests.compare.slowed import SIZES, SLOWED, check_again, load_catalogue, measure, plan, slowed
+from tests.analysis.compare.slowed import SIZES, SLOWED, check_again, load_catalogue, measure, plan, slowed
 
-from hockney.check import PATIENCE_S, Checked
+from hockney.analysis.compare import Verdict
 from hockney.cli.changes import range_sentence
 from hockney.cli.check import exit_code
 from hockney.cli.common import FINE, UNDECIDED
-from hockney.compare import Verdict
 from hockney.errors import UsageError
 from hockney.machine import facts, usable_cpus
+from hockney.measure.check import PATIENCE_S, Checked
+from hockney.measure.plan import Plan
 from hockney.model import Point
-from hockney.plan import Plan
-from hockney.store import Store
+from hockney.results.store import Store
 from hockney.worker.catalogue import Catalogue, load
 
 _TIME_S = 2.0  # of a baseline, for each transport

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hockney.errors import HockneyError, StoreError, UsageError
-    from hockney.library import Curve, Results, Run, Series
-    from hockney.library import open_results as open  # noqa: A004  # read as hockney.open
+    from hockney.results.runs import Curve, Results, Run, Series
+    from hockney.results.runs import open_results as open  # noqa: A004  # read as hockney.open
 
 __version__ = "0.1.0"
 
@@ -30,11 +30,11 @@ _HOMES = {
     "HockneyError": "hockney.errors:HockneyError",
     "StoreError": "hockney.errors:StoreError",
     "UsageError": "hockney.errors:UsageError",
-    "Curve": "hockney.library:Curve",
-    "Results": "hockney.library:Results",
-    "Run": "hockney.library:Run",
-    "Series": "hockney.library:Series",
-    "open": "hockney.library:open_results",
+    "Curve": "hockney.results.runs:Curve",
+    "Results": "hockney.results.runs:Results",
+    "Run": "hockney.results.runs:Run",
+    "Series": "hockney.results.runs:Series",
+    "open": "hockney.results.runs:open_results",
 }
 
 

@@ -75,6 +75,15 @@ class Point:
         return counted(self.ranks, "rank")
 
 
+CurveKey = tuple[str, str, int, tuple[tuple[str, str], ...]]
+"""Transport, pattern, ranks and options of a curve."""
+
+
+def curve_of(point: Point) -> CurveKey:
+    """What points of one curve have in common: all but the size."""
+    return (point.transport, point.pattern, point.ranks, point.options)
+
+
 @dataclass(frozen=True)
 class Definition:
     """How a pattern's samples become its time and its rate (docs/metrics.md); it comes from the worker's `describe`.

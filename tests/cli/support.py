@@ -24,7 +24,7 @@ from hockney.model import (
     Visit,
     Warning_,
 )
-from hockney.store import Store
+from hockney.results.store import Store
 
 CHECKOUT = Path(__file__).parents[2]
 FACTS: dict[str, Any] = {"hostname": "host-a", "cpu": {"model": "Test CPU"}}

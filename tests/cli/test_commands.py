@@ -95,7 +95,7 @@ def test_help_loads_nothing_heavy(tmp_path: Path) -> None:
 
 
 def _empty_store(folder: Path) -> Path:
-    from hockney.store import Store
+    from hockney.results.store import Store
 
     path = folder / "empty.db"
     Store.open(path).close()

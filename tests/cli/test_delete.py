@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from tests.cli.support import Cli, command_line, environment
 
-from hockney.store import Store
-from hockney.store.lock import alone
+from hockney.results.store import Store
+from hockney.results.store.lock import alone
 
 
 @pytest.fixture

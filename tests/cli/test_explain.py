@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from tests.cli.support import Cli
 
+from hockney.analysis.explain import DETECTORS, GOT_BY, Explanation, Finding, Lacking, Line, _with_command
+from hockney.analysis.explain.finding import Evidence
+from hockney.analysis.explain.fits import LOGGP
+from hockney.analysis.explain.summary import gather
 from hockney.archive import machines
 from hockney.cli import explain as cli_explain
 from hockney.cli import run
-from hockney.explain import DETECTORS, GOT_BY, Explanation, Finding, Lacking, Line, _with_command
-from hockney.explain.finding import Evidence
-from hockney.explain.fits import LOGGP
-from hockney.explain.gathered import gather
-from hockney.fit import Estimate
+from hockney.stats.fit import Estimate
 from hockney.suites import builtin_names
 from hockney.worker.mpi import find_mpis
 

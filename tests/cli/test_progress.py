@@ -16,12 +16,12 @@ from tests.cli.support import FACTS, PINGPONG, Cli, command_line, environment, m
 from hockney.cli import progress
 from hockney.cli.curves import why_no_intervals
 from hockney.cli.progress import Display, _to_go
-from hockney.estimate import first_rounds_s
-from hockney.library import Run
+from hockney.measure.estimate import first_rounds_s
+from hockney.measure.plan import Plan
+from hockney.measure.sampler import Progress
 from hockney.model import Launch, Point, PointStatus, RunInfo, RunStatus
-from hockney.plan import Plan
-from hockney.sampler import Progress
-from hockney.store import Store
+from hockney.results.runs import Run
+from hockney.results.store import Store
 
 
 def sentences(text: str) -> list[str]:

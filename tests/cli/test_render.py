@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hockney.cli import fold, render
+from hockney.cli import render
+from hockney.cli import wrapped_table as fold
 from hockney.cli.curves import definition_text, format_interval
 from hockney.cli.render import Column
 from hockney.cli.streams import print_line

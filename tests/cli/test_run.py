@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.cli.support import Cli
 
-from hockney.store import Store
+from hockney.results.store import Store
 
 SHORT = ("--bytes", "8,1K", "--time", "0.3s", "--precision", "90%")
 

@@ -15,7 +15,7 @@ from tests.cli.support import Cli, command_line, environment
 
 from hockney.cli import run
 from hockney.model import PointStatus, RunStatus
-from hockney.store import Store
+from hockney.results.store import Store
 
 
 @pytest.fixture

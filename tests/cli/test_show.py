@@ -15,8 +15,8 @@ from tests.cli.support import LARGE, PINGPONG, Cli, document, make_visit
 from hockney.cli import run
 from hockney.cli.curves import precision_text
 from hockney.model import Point, PointStatus, RunStatus
+from hockney.results.store import Store
 from hockney.stats.figures import Figure
-from hockney.store import Store
 
 
 def test_show_gives_figures_per_state_with_definition(filled_store: Path, capsys: pytest.CaptureFixture[str]) -> None:

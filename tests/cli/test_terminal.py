@@ -14,7 +14,7 @@ from tests.cli.support import FACTS, make_visit
 
 from hockney.cli import render, run
 from hockney.model import Launch, Point, PointStatus, RunStatus, Warning_
-from hockney.store import Store
+from hockney.results.store import Store
 
 EVIL = "a\x1b[2Jb\x9b31mc\x07d\re\u202ef\u2066g\u2028h\x00i"
 STEERS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")

@@ -12,7 +12,7 @@ from tests.report.runs import Made, options, store_run, stored
 from hockney.model import Point
 from hockney.report.classic import make_report
 from hockney.report.classic.values import Cell, Measured, Table
-from hockney.store import Store
+from hockney.results.store import Store
 
 MPI = "mpi@openmpi-4.1.4"
 

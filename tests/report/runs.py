@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from tests.builders import make_info, make_launch
 
-from hockney.library import Run
 from hockney.model import Definition, Point, PointStatus, RunStatus, Visit
-from hockney.store import Store
+from hockney.results.runs import Run
+from hockney.results.store import Store
 
 FACTS: dict[str, Any] = {
     "hostname": "host-a",

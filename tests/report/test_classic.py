@@ -21,7 +21,7 @@ from hockney.report.classic.layout import contents, layouts
 from hockney.report.classic.paragon import find_jumps
 from hockney.report.classic.values import Measured
 from hockney.report.classic.view import text_of, view_of
-from hockney.store import Store
+from hockney.results.store import Store
 from hockney.worker.catalogue import load
 
 # ---- atlas -----------------------------------------------------------------------------------------------------------

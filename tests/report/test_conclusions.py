@@ -16,7 +16,7 @@ from hockney.archive import conclusions, reports
 from hockney.cli import run as call
 from hockney.report.classic import make_report
 from hockney.report.classic.conclusions import Conclusion, evaluate
-from hockney.store import Store
+from hockney.results.store import Store
 
 ALL = [(report, spec) for report in reports() for spec in conclusions(report)]
 

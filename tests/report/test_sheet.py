@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from tests.report.runs import FACTS, Made, options, store_run
 
+from hockney.analysis.explain.curve import started_once
 from hockney.cli.sheet import print_sheet
-from hockney.explain.curve import started_once
-from hockney.library import open_results
 from hockney.model import Point, Warning_
 from hockney.report.sheet import Row, Sheet, make_sheet
+from hockney.results.runs import open_results
 
 
 def row(path: Path, *made: Made) -> Row:

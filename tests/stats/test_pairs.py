@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 import pytest
-from tests.contended_machine import ContendedMachine
+from tests.measure.contended_machine import ContendedMachine
 
-from hockney.compare.paired import judged_in_turns
-from hockney.compare.values import SeriesChange, Verdict
+from hockney.analysis.compare.paired import judged_in_turns
+from hockney.analysis.compare.values import SeriesChange, Verdict
 from hockney.model import Point
 from hockney.stats.pairs import PAIRS_MIN, chances, log_ratio, shift_of_pairs
 

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 from scipy import stats
-from tests.compare import simulated
+from tests.analysis.compare import simulated
 
 from hockney.stats.shift import LAUNCHES_MIN, Pair, Shift, can_decide, shifts
 

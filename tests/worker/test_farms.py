@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from tests.worker.test_native import FAULTY, converse, measure
 
+from hockney.measure.plan import Wishes, make_plan
 from hockney.model import Point
-from hockney.plan import Wishes, make_plan
 from hockney.suites import load_suite
 from hockney.worker.build import build_worker
 from hockney.worker.catalogue import Catalogue, Missing, load

@@ -10,8 +10,8 @@ import pytest
 from tests.worker.test_native import FAULTY, converse, measure
 from tests.worker.test_session import MPIS, faulty, job
 
-from hockney.fit import NoFit, RoundTrips, fit_loggp
-from hockney.plan import Wishes, make_plan, pattern_suite
+from hockney.measure.plan import Wishes, make_plan, pattern_suite
+from hockney.stats.fit import NoFit, RoundTrips, fit_loggp
 from hockney.worker.answers import MeasureAnswer
 from hockney.worker.build import build_worker
 from hockney.worker.catalogue import load

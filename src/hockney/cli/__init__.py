@@ -30,7 +30,7 @@ def main() -> NoReturn:
 
 def run(arguments: Sequence[str]) -> int:
     """Carry out one command line; gives the exit code. Prints every error; raises nothing."""
-    from hockney.cli import ending
+    from hockney.cli import exit_codes as ending
 
     streams.holds_document.set(False)
 
@@ -47,7 +47,7 @@ def run(arguments: Sequence[str]) -> int:
 
 def _prepare_for_memory_limit() -> None:
     """Raises HockneyError under a limit too low to load what figures are computed with."""
-    from hockney.cli.ending import limit_bytes
+    from hockney.cli.exit_codes import limit_bytes
     from hockney.errors import HockneyError
 
     limit = limit_bytes()

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 
-from hockney.cli import fold, render
+from hockney.cli import render
+from hockney.cli import wrapped_table as fold
 from hockney.cli.curves import has_window, size_text
 from hockney.cli.render import Column
-from hockney.library import Series, curve_figures
 from hockney.model import Point
+from hockney.results.runs import Series, curve_figures
 from hockney.stats import LAUNCHES, Figure
 from hockney.units import counted, format_ns, format_rate
 

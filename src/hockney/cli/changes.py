@@ -13,9 +13,8 @@ from hockney.stats import CONFIDENCE
 from hockney.units import format_bytes, percent_digits
 
 if TYPE_CHECKING:
-    from hockney.compare import Comparison, Difference, Range, SeriesChange
-    from hockney.model import Point
-    from hockney.plan import CurveKey
+    from hockney.analysis.compare import Comparison, Difference, Range, SeriesChange
+    from hockney.model import CurveKey, Point
     from hockney.stats.shift import Shift
 
 _LISTED_MAX = 2  # sizes that one run has alone
@@ -24,7 +23,7 @@ _AS_FACTOR = 2.0  # what takes twice as long, or half, is said as a factor
 
 def verdict_sentence(found: Comparison) -> str:
     """`Verdict: 3 slower, 12 without a difference seen, 40 undecided, 31 of them because …`."""
-    from hockney.compare import Verdict
+    from hockney.analysis.compare import Verdict
 
     words = {
         Verdict.SLOWER: "slower",
@@ -91,7 +90,7 @@ def range_sentence(found: Range, confidence: float = CONFIDENCE, margin: float =
 
 
 def _is_drift(reason: str | None) -> bool:
-    from hockney.compare.drift import DRIFTED
+    from hockney.analysis.compare.drift import DRIFTED
 
     return (reason or "").startswith(DRIFTED)
 
@@ -139,7 +138,7 @@ def gathered_sentences(ranges: Sequence[Range]) -> Iterator[str]:
 
 def _curve_lines(ranges: Sequence[Range]) -> Iterator[str]:
     """`pingpong on tcp, unix, 2 ranks: at 8 B, from 1 KiB to 64 KiB`; what lies apart in a line of its own."""
-    from hockney.plan import curve_of
+    from hockney.model import curve_of
 
     curves: dict[CurveKey, list[Range]] = {}
     for one in ranges:

@@ -13,9 +13,9 @@ from hockney.cli.common import FINE, UNDECIDED, WORSE, command
 from hockney.errors import UsageError
 
 if TYPE_CHECKING:
-    from hockney.check import Checked
+    from hockney.analysis.compare import Comparison, Range, SeriesChange
     from hockney.cli.junit import Case
-    from hockney.compare import Comparison, Range, SeriesChange
+    from hockney.measure.check import Checked
     from hockney.model import Point
 
 
@@ -66,9 +66,9 @@ def check(
     1: something is worse or missed, 2: the command line, a file or the baseline is not usable, 3: something could not
     be decided or measured, or the baseline is of another CPU.
     """
-    from hockney.check import PATIENCE_S
     from hockney.cli.junit import reported
-    from hockney.store import default_path
+    from hockney.measure.check import PATIENCE_S
+    from hockney.results.store import default_path
     from hockney.units import parse_duration_s, parse_increase
 
     with reported(junit, [store or default_path(), *([] if expect is None else [expect])]):
@@ -109,11 +109,11 @@ def _check_baseline(
     as_json: bool,
     store: Path | None,
 ) -> int:
-    from hockney.check import check as look
     from hockney.cli.changes import comparison_json, difference_text
     from hockney.cli.junit import write_junit
     from hockney.cli.labels import find_run
     from hockney.cli.measuring import command_line, measuring
+    from hockney.measure.check import check as look
 
     with measuring(store, create=False) as (catalogue, results, display):
         checked = look(
@@ -154,8 +154,8 @@ def exit_code(checked: Checked) -> int:
 
 def _print(checked: Checked, slowdown: float) -> None:
     """One line for each finding, then one for what is well: what a log is searched for stands at the beginning."""
+    from hockney.analysis.compare import Verdict
     from hockney.cli.changes import alone_sentence, range_sentence, surroundings_lines
-    from hockney.compare import Verdict
     from hockney.units import percent_digits
 
     found = checked.comparison
@@ -226,9 +226,9 @@ def _cases(found: Comparison) -> list[Case]:
 
 
 def _case(change: SeriesChange, of: Range, found: Comparison) -> Case:
+    from hockney.analysis.compare import Verdict
     from hockney.cli.changes import range_sentence
     from hockney.cli.junit import Case
-    from hockney.compare import Verdict
 
     sentence = range_sentence(replace(of, changes=(change,)), found.confidence, found.margin)
     return Case(

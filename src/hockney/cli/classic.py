@@ -8,7 +8,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from hockney.archive import Published
-from hockney.cli import fold, render
+from hockney.cli import render
+from hockney.cli import wrapped_table as fold
 from hockney.cli.curves import SHORT_MARK, SHORT_NOTE, say_one_launch, why_no_intervals
 from hockney.machine.advice import OVERSUBSCRIBED
 from hockney.report.classic.conclusions import ClassicReport, Conclusion, Judgement, Named
@@ -18,7 +19,7 @@ from hockney.report.classic.view import View, text_of, view_of
 from hockney.units import format_bytes
 
 if TYPE_CHECKING:
-    from hockney.library import Run
+    from hockney.results.runs import Run
     from hockney.worker.catalogue import Missing
 
 _TOO_FEW = "±?"

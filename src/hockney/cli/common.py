@@ -121,7 +121,7 @@ def refuse_unwritable(path: Path) -> None:
 
 def refuse_loss(option: str, path: Path, needed: Collection[Path] = ()) -> None:
     """Raises UsageError where to write this file would destroy one that the command needs, or results of hockney."""
-    from hockney.store.opening import results_file_of
+    from hockney.results.store.opening import results_file_of
 
     if any(_is_same(path, one) for one in needed):
         lost = f"which the {click.get_current_context().info_name} itself needs"

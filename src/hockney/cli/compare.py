@@ -25,7 +25,7 @@ from hockney.errors import UsageError
 from hockney.units import counted
 
 if TYPE_CHECKING:
-    from hockney.compare import Comparison
+    from hockney.analysis.compare import Comparison
 
 
 @command(
@@ -65,9 +65,9 @@ def compare(
     With --interleave, measures two variants of a pattern or suite in alternation, so that both see the same machine,
     and compares them: `--base-…` says what one has, `--new-…` what the other has. It takes six launches of each.
     """
-    from hockney.compare import Verdict, compare_runs
-    from hockney.compare.paired import names_of_pair
-    from hockney.store import Store
+    from hockney.analysis.compare import Verdict, compare_runs
+    from hockney.analysis.compare.paired import names_of_pair
+    from hockney.results.store import Store
     from hockney.units import parse_increase
 
     asked = None if margin is None else 1 + parse_increase(margin)
@@ -91,7 +91,7 @@ def compare(
 
 
 def _print(found: Comparison, *, everything: bool) -> None:
-    from hockney.compare import Verdict
+    from hockney.analysis.compare import Verdict
 
     least = found.launches_least or found.launches
     launches = " against ".join(map(_launches_text, least, found.launches))

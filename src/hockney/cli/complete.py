@@ -11,7 +11,7 @@ import click
 from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:
-    from hockney.store import RunSummary
+    from hockney.results.store import RunSummary
 
 
 def runs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -23,7 +23,7 @@ def states(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[
     """States of the machine that the run saw; those of several words a shell would take for several arguments."""
     words: list[str] = []
     with _quietly():
-        from hockney.library import open_results
+        from hockney.results.runs import open_results
 
         with open_results(ctx.find_root().params.get("store")) as results:
             run = results.run(ctx.params.get("reference") or "last")
@@ -33,7 +33,7 @@ def states(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[
 
 def _stored(ctx: click.Context) -> list[RunSummary]:
     with _quietly():
-        from hockney.store import Store
+        from hockney.results.store import Store
 
         with Store.open(ctx.find_root().params.get("store"), readonly=True) as store:
             return store.runs()

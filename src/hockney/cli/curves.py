@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hockney.again import going_on
 from hockney.cli import render
-from hockney.estimate import MIN_VISITS, enough_text, first_rounds_s
+from hockney.cli.rerun import going_on
 from hockney.machine.files import format_cpus, named_cpus
+from hockney.measure.estimate import MIN_VISITS, enough_text, first_rounds_s
 from hockney.model import Definition, Launch, Point, PointStatus, RunStatus
 from hockney.stats.figures import LAUNCHES, ONE_LAUNCH
 from hockney.stats.npb import ft_class
@@ -19,7 +19,7 @@ from hockney.stats.states import MIXED, UNKNOWN
 from hockney.units import counted, format_bytes, format_duration_s, format_messages, format_ns, format_rate
 
 if TYPE_CHECKING:
-    from hockney.library import Run, Series
+    from hockney.results.runs import Run, Series
     from hockney.stats import Figure
 
 SHORT_MARK = "†"

@@ -24,7 +24,7 @@ def delete(references: tuple[str, ...], yes: bool, *, as_json: bool, store: Path
     is not deleted. Numbers of deleted runs are not used again; the space is, by later runs.
     """
     from hockney.cli.labels import find_run
-    from hockney.store import Store
+    from hockney.results.store import Store
 
     with Store.open(store, create=False) as results:
         numbers = list(dict.fromkeys(find_run(results, reference) for reference in references))

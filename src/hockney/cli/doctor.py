@@ -16,7 +16,7 @@ from hockney.machine.files import named_cpus
 from hockney.units import format_bytes, format_ns
 
 if TYPE_CHECKING:
-    from hockney.checkup import Checkup, Measured
+    from hockney.measure.doctor import Checkup, Measured
 
 
 @command("doctor", example="hockney doctor")
@@ -27,7 +27,7 @@ def doctor(no_facts: bool, *, as_json: bool, store: Path | None) -> None:
     Looks at the machine, watches for two seconds how long two CPUs take to exchange a cache line, and says what is
     missing and how to get it.
     """
-    from hockney.checkup import check_up
+    from hockney.measure.doctor import check_up
 
     checkup = check_up()
     if as_json:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from hockney.cli import fold, render
+from hockney.cli import render
+from hockney.cli import wrapped_table as fold
 from hockney.cli.by_size import name_of
 from hockney.cli.changes import point_json
 from hockney.cli.curves import size_text, sizes_text
 from hockney.cli.measuring import plan_here
 from hockney.cli.render import Column
-from hockney.estimate import first_rounds_s
-from hockney.model import Point
-from hockney.plan import Plan, Wishes, curve_of, refuse_empty, transport_words
+from hockney.measure.estimate import first_rounds_s
+from hockney.measure.plan import Plan, Wishes, refuse_empty, transport_words
+from hockney.model import Point, curve_of
 from hockney.suites import Suite
 from hockney.units import counted, format_duration_s, percent_digits
 from hockney.worker.catalogue import load

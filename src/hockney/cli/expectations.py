@@ -8,16 +8,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from hockney.check import check_expectations as measure_expectations
+from hockney.analysis.compare.expect import Judged, Outcome, judge, load_expectations
 from hockney.cli import render
 from hockney.cli.changes import point_json
 from hockney.cli.common import FINE, UNDECIDED, WORSE
 from hockney.cli.curves import format_interval, say_one_launch
 from hockney.cli.junit import Case, write_junit
 from hockney.cli.measuring import command_line, measuring
-from hockney.compare.expect import Judged, Outcome, judge, load_expectations
 from hockney.errors import UsageError
-from hockney.library import open_results
+from hockney.measure.check import check_expectations as measure_expectations
+from hockney.results.runs import open_results
 from hockney.units import counted, format_ns, format_rate
 from hockney.worker.catalogue import load
 

@@ -17,8 +17,8 @@ from hockney.errors import UsageError, unknown
 from hockney.units import counted, format_bytes, format_ns, format_rate
 
 if TYPE_CHECKING:
-    from hockney.explain import Explanation, Finding, Lacking, Layer, Line, OffLine, Parameters
-    from hockney.fit import Estimate
+    from hockney.analysis.explain import Explanation, Finding, Lacking, Layer, Line, OffLine, Parameters
+    from hockney.stats.fit import Estimate
 
 _ARM_MAX = 0.5  # a longer arm, as a fraction of the value, makes no centre worth a word
 _FEW = 5  # findings that are told where not all are asked for
@@ -67,8 +67,8 @@ def explanation_json(found: Explanation) -> dict[str, Any]:
 
 
 def _of_run(reference: str | None, store: Path | None) -> Explanation:
-    from hockney.explain import explain_run
-    from hockney.library import open_results
+    from hockney.analysis.explain import explain_run
+    from hockney.results.runs import open_results
 
     with open_results(store) as results:
         try:
@@ -86,8 +86,8 @@ def _of_run(reference: str | None, store: Path | None) -> Explanation:
 
 
 def _of_machine(name: str) -> Explanation:
+    from hockney.analysis.explain import explain_machine
     from hockney.archive import machines
-    from hockney.explain import explain_machine
 
     if name not in machines():
         raise unknown("machine", name, machines())
@@ -140,7 +140,7 @@ def _print_by_transport(findings: Sequence[Finding]) -> None:
 
 def _print_strongest(found: Explanation) -> None:
     """A few, each once for all transports that show it; what is left is counted."""
-    from hockney.explain.gathered import gather
+    from hockney.analysis.explain.summary import gather
 
     gathered = gather(found.findings)
     told = gathered[:_FEW]
@@ -265,7 +265,7 @@ def _with_arm(value: Estimate | None, text: Callable[[float], str]) -> str:
 
     None of these can be below zero: what an interval that reaches there says is said in words.
     """
-    from hockney.explain.finding import relative
+    from hockney.analysis.explain.finding import relative
 
     if value is None:
         return "-"

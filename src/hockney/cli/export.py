@@ -41,8 +41,8 @@ def export(
     if output is not None:
         refuse_unwritable(output)
         refuse_loss("--output", output)
-    from hockney.store import Store
-    from hockney.store.export import write_csv, write_json
+    from hockney.results.export import write_csv, write_json
+    from hockney.results.store import Store
 
     with Store.open(store, readonly=True) as results:
         run_id = results.find_run(reference)

@@ -70,14 +70,14 @@ def refuse_idle(wishes: Mapping[str, Any]) -> None:
 
 def measure_in_turns(what: str, wishes: dict[str, Any], store: Path | None) -> tuple[str, str]:
     """Measure both variants; gives the numbers of their runs. Raises UsageError, HockneyError where it was stopped."""
-    from hockney import interleave
     from hockney.cli.measuring import command_line, measuring
-    from hockney.cli.wishes import find_suite, read_wishes
+    from hockney.cli.run_options import find_suite, read_wishes
     from hockney.errors import HockneyError
     from hockney.machine import usable_cpus
     from hockney.machine.topology import read_topology
+    from hockney.measure import interleave
+    from hockney.measure.plan import make_plan, transport_words
     from hockney.model import RunStatus
-    from hockney.plan import make_plan, transport_words
     from hockney.stats.pairs import PAIRS_MIN
     from hockney.units import counted
 

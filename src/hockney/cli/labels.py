@@ -9,7 +9,7 @@ from hockney.errors import UsageError
 
 if TYPE_CHECKING:
     from hockney.cli.progress import Display
-    from hockney.store import Store
+    from hockney.results.store import Store
 
 _LABEL_MAX = 40  # characters
 

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hockney.cli import fold, render
+from hockney.cli import render
+from hockney.cli import wrapped_table as fold
 from hockney.cli.common import command
 from hockney.cli.render import Column
 from hockney.errors import UsageError, unknown, unnamed
 
 if TYPE_CHECKING:
-    from hockney.inventory import Inventory, Item, Matrix
+    from hockney.measure.inventory import Inventory, Item, Matrix
 
 _KINDS = ("suites", "patterns", "transports", "launchers", "machines")
 _MATRIX = "matrix"
@@ -40,8 +41,8 @@ def list_command(kind: str | None, files: Sequence[str], *, as_json: bool, store
         raise unknown("kind of list", kind, (*_KINDS, _MATRIX))
     if files and kind != "suites":
         raise UsageError("files can be given to 'list suites' only")
-    from hockney.inventory import take_inventory
     from hockney.machine import usable_cpus
+    from hockney.measure.inventory import take_inventory
 
     inventory = take_inventory(files, cpus=len(usable_cpus()))
     code = 0 if not files or all(item.ready for item in inventory.suites) else 2

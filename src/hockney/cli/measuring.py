@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import FrameType
 
-from hockney import run as running
 from hockney.cli import render
 from hockney.cli.by_size import groups_of
 from hockney.cli.common import refuse_loss, refuse_unwritable
@@ -21,16 +20,17 @@ from hockney.cli.progress import Display
 from hockney.cli.show import print_run, print_run_by_size, run_as_json
 from hockney.cli.streams import remark
 from hockney.cli.tables import print_tables, tables_as_json, tables_of
-from hockney.library import Run
 from hockney.machine import usable_cpus
 from hockney.machine.topology import read_topology
+from hockney.measure import run as running
+from hockney.measure.plan import Plan, Wishes, make_plan, transport_words
+from hockney.measure.run import Outcome
 from hockney.model import PointStatus, RunStatus
-from hockney.plan import Plan, Wishes, make_plan, transport_words
 from hockney.report.sheet import Sheet
-from hockney.run import Outcome
+from hockney.results.export import write_csv
+from hockney.results.runs import Run
+from hockney.results.store import Store, default_path
 from hockney.stats import MIXED
-from hockney.store import Store, default_path
-from hockney.store.export import write_csv
 from hockney.suites import Suite
 from hockney.units import counted, format_duration_s, percent_digits
 from hockney.worker import leftovers

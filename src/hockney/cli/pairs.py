@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from typing import Any
 
+from hockney.analysis.explain.pairs import PairClass, PairMatrix, outlier_text, undecided_text
 from hockney.cli import render
 from hockney.cli.render import Column
-from hockney.explain.pairs import PairClass, PairMatrix, outlier_text, undecided_text
 from hockney.stats import Interval
 from hockney.units import counted, format_bytes, format_ns
 

@@ -15,10 +15,10 @@ import time
 from hockney.cli.curves import size_text, sizes_text
 from hockney.cli.render import line_width, wrapped
 from hockney.cli.streams import silence
-from hockney.estimate import FIRST_ROUNDS_MIN, enough_text, first_rounds_s
-from hockney.model import Launch, Point, PointStatus, Visit
-from hockney.plan import CurveKey, Plan, curve_of
-from hockney.sampler import Progress
+from hockney.measure.estimate import FIRST_ROUNDS_MIN, enough_text, first_rounds_s
+from hockney.measure.plan import Plan
+from hockney.measure.sampler import Progress
+from hockney.model import CurveKey, Launch, Point, PointStatus, Visit, curve_of
 from hockney.units import counted, format_duration_s, format_ns, percent_digits, printable
 
 _REDRAW_S = 0.25

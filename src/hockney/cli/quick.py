@@ -28,8 +28,8 @@ def quick(*, as_json: bool, store: Path | None, time_: str | None, cpus: tuple[s
     and with --tables the sheet again.
     """
     from hockney.cli.measuring import Output, measure_and_show
-    from hockney.cli.wishes import read_cpus
-    from hockney.plan import Wishes
+    from hockney.cli.run_options import read_cpus
+    from hockney.measure.plan import Wishes
     from hockney.suites import load_suite
     from hockney.units import parse_duration_s
 

@@ -167,7 +167,7 @@ def table(columns: Sequence[Column | str], rows: Iterable[Sequence[str]]) -> lis
     if is_terminal():
         return _print_rich(described, filled)
     if _is_width_asked():
-        from hockney.cli import fold  # which prints by means of this module
+        from hockney.cli import wrapped_table as fold  # which prints by means of this module
 
         return fold.table(described, [fold.Group(filled)])
     for line in plain_lines(described, filled):

@@ -101,7 +101,7 @@ def run(
     commas between them, are measured over all sizes, with more sizes where a curve bends.
     """
     from hockney.cli.measuring import Output, measure_and_show, resume_and_show
-    from hockney.cli.wishes import find_suite, read_wishes
+    from hockney.cli.run_options import find_suite, read_wishes
     from hockney.errors import UsageError
 
     if resume is not None:

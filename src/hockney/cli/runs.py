@@ -14,7 +14,7 @@ from hockney.cli.times import local_time
 from hockney.units import format_duration_s
 
 if TYPE_CHECKING:
-    from hockney.store import RunSummary
+    from hockney.results.store import RunSummary
 
 
 @command(
@@ -37,8 +37,8 @@ def runs(label: tuple[str, str] | None, *, as_json: bool, store: Path | None) ->
     `show` says how each ended. `measured` is how long each run was, without the time before it was resumed; of one
     that was killed, until its last measurement that is stored. With --label nothing is listed.
     """
-    from hockney.store import Store, default_path
-    from hockney.store.opening import refuse_mistyped
+    from hockney.results.store import Store, default_path
+    from hockney.results.store.opening import refuse_mistyped
 
     path = store or default_path()
     refuse_mistyped(path)
@@ -64,7 +64,7 @@ def runs(label: tuple[str, str] | None, *, as_json: bool, store: Path | None) ->
 
 def _relabel(path: Path, reference: str, label: str, *, as_json: bool) -> None:
     from hockney.cli.labels import relabel
-    from hockney.store import Store
+    from hockney.results.store import Store
 
     with Store.open(path, create=False) as results:
         number = relabel(results, reference, label or None)

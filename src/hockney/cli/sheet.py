@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from hockney.analysis.explain.finding import relative
 from hockney.cli import render
 from hockney.cli.render import Column
-from hockney.explain.finding import relative
 from hockney.model import PointStatus
 from hockney.report.sheet import Failure, Row, Sheet, Value
 from hockney.stats import ONE_LAUNCH

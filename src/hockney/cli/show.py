@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hockney.again import going_on
-from hockney.cli import complete, fold, render
+from hockney.cli import complete, render
+from hockney.cli import wrapped_table as fold
 from hockney.cli.common import command, names, run_argument
 from hockney.cli.curves import (
     SHORT_NOTE,
@@ -25,13 +25,14 @@ from hockney.cli.curves import (
     why_no_intervals,
 )
 from hockney.cli.render import Column
+from hockney.cli.rerun import going_on
 from hockney.cli.times import local_time
 from hockney.errors import UsageError, unknown
 from hockney.model import RunStatus
 from hockney.units import counted
 
 if TYPE_CHECKING:
-    from hockney.library import Run, Series
+    from hockney.results.runs import Run, Series
 
 _COLUMNS: list[Column | str] = [
     Column("size", right=True, key=True, style="bold"), Column("time", right=True), Column("95 % interval", right=True),
@@ -87,7 +88,7 @@ def show(
     ancor or paragon as the tables of that report, beside the published figures, and one of allpairs as the matrix of
     its pairs. RUN is a number, a label, `last` (if none is named), or `last~1` for the one before.
     """
-    from hockney.library import open_results
+    from hockney.results.runs import open_results
 
     with open_results(store) as results:
         run = results.run(reference)
@@ -129,7 +130,7 @@ def print_run(
     run: Run, series: Sequence[Series] | None = None, *, every_state: bool = False, state: str | None = None
 ) -> None:
     """The figures of these series (None: of all) in a state (None: in each), what has none and why, and warnings."""
-    from hockney.explain.pairs import why_no_matrix
+    from hockney.analysis.explain.pairs import why_no_matrix
 
     shown = run.series if series is None else series
     curves = curves_of(shown, run.launches.values(), every_state=every_state, state=state)
@@ -164,7 +165,7 @@ def _print_endings(run: Run, shown: Sequence[Series]) -> None:
 
 def run_as_json(run: Run, series: Sequence[Series] | None = None, *, state: str | None = None) -> dict[str, Any]:
     """All that is known of a run and of these series (None: of all) in a state, but for the samples."""
-    from hockney.store.export import series_json
+    from hockney.results.export import series_json
 
     shown = run.series if series is None else series
     return {**_run_json(run), "series": [series_json(one, figures_in(one, state)) for one in shown]}
@@ -204,7 +205,7 @@ def _refuse_unseen(state: str, series: Sequence[Series]) -> None:
 
 
 def _print_head(run: Run, *, has_figures: bool) -> None:
-    from hockney.explain.curve import started_once
+    from hockney.analysis.explain.curve import started_once
 
     info, facts = run.info, run.facts
     name = f"Run {run.id}" + (f" ({run.label})" if run.label else "")
@@ -255,7 +256,7 @@ def _print_curve(curve: Curve, asked_precision: float | None) -> None:
 
 
 def _run_json(run: Run) -> dict[str, Any]:
-    from hockney.store.export import launch_json
+    from hockney.results.export import launch_json
 
     info = run.info
     return {

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from hockney.analysis.explain.pairs import PairMatrix, pair_matrices
 from hockney.cli import render
 from hockney.cli.classic import print_report, report_as_json
 from hockney.cli.curves import placement_text, say_one_launch
 from hockney.cli.pairs import pairs_as_json, print_pairs
 from hockney.cli.sheet import print_sheet, sheet_as_json
-from hockney.explain.pairs import PairMatrix, pair_matrices
-from hockney.library import Run
 from hockney.report.classic import make_report
 from hockney.report.classic.conclusions import ClassicReport
 from hockney.report.sheet import Sheet, make_sheet
+from hockney.results.runs import Run
 from hockney.worker.catalogue import Missing
 
 Tables = Sheet | ClassicReport | list[PairMatrix]

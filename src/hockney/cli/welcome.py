@@ -42,8 +42,8 @@ def welcome(*, as_json: bool, store: Path | None) -> None:
 
 def _last_run(path: Path | None) -> dict[str, Any] | None:
     """None if nothing is stored. A store that can't be read is said, but is no reason to say nothing else."""
-    from hockney.store import Store, default_path
-    from hockney.store.opening import refuse_mistyped
+    from hockney.results.store import Store, default_path
+    from hockney.results.store.opening import refuse_mistyped
 
     where = path or default_path()
     try:

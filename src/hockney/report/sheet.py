@@ -9,13 +9,13 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from hockney.explain.curve import started_once
-from hockney.explain.finding import relative
-from hockney.explain.layers import Layer, layer_at, layers_below, over_floor
-from hockney.fit import Estimate, Segment, SegmentFit, fit_segments
-from hockney.library import Run, Series
+from hockney.analysis.explain.curve import started_once
+from hockney.analysis.explain.finding import relative
+from hockney.analysis.explain.layers import Layer, layer_at, layers_below, over_floor
 from hockney.model import NOT_MEASURED, Launch, Point, PointStatus, Warning_
+from hockney.results.runs import Run, Series
 from hockney.stats import LAUNCHES, ONE_LAUNCH, Figure, place, time_of
+from hockney.stats.fit import Estimate, Segment, SegmentFit, fit_segments
 
 LATENCY_BYTES = 8
 # What stream and two-way are figures of; a run may have been asked for other sizes and options.

@@ -26,7 +26,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from hockney.errors import UsageError, unknown
-from hockney.suites.forms import FROM_FILE, Check, read_model, said, said_of_all, some
+from hockney.suites.toml_models import FROM_FILE, Check, read_model, said, said_of_all, some
 from hockney.units import DURATION_MAX_S, RANKS_MAX, parse_bytes, parse_duration_s, parse_fraction, parse_sizes
 
 LAUNCHES_MAX = 1000

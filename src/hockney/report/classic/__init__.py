@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from hockney.archive import reports
-from hockney.library import Run
 from hockney.report.classic import ancor, paragon, scabench, t3d
 from hockney.report.classic.conclusions import ClassicReport, judged
 from hockney.report.classic.configuration import atlas_configuration, scabench_descriptions
 from hockney.report.classic.layout import defaults, layouts, make_table
 from hockney.report.classic.reading import Reading
 from hockney.report.classic.values import Table
+from hockney.results.runs import Run
 
 
 def _grids(reading: Reading, report: str) -> list[Table]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from hockney.library import Series
 from hockney.model import Visit
 from hockney.report.classic.layout import contents
 from hockney.report.classic.reading import QUANTITIES, Reading, blank, options_text
 from hockney.report.classic.values import Cell, Column, Measured, Table
+from hockney.results.runs import Series
 from hockney.units import format_bytes
 
 _OWN_OPTIONS = ("write", "read", "source")

@@ -6,10 +6,10 @@ import datetime
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from hockney.library import Run
 from hockney.machine.files import format_cpus, named_cpus
 from hockney.report.classic.layout import contents
 from hockney.report.classic.values import Column, Table
+from hockney.results.runs import Run
 from hockney.units import counted, format_bytes, format_ns
 
 _UNKNOWN = "unknown"

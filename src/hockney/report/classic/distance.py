@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from hockney.fit import DistanceFit, NoFit, fit_distance
-from hockney.library import Series
 from hockney.machine.topology import Topology
 from hockney.report.classic.layout import contents
 from hockney.report.classic.reading import NOT_PLANNED, QUANTITIES, Reading, blank
 from hockney.report.classic.values import Cell, Column, Measured, Table
+from hockney.results.runs import Series
+from hockney.stats.fit import DistanceFit, NoFit, fit_distance
 
 PERIOD_NS = 1 / 0.150  # of the T3D's clock
 

@@ -34,8 +34,6 @@ from pathlib import Path
 from typing import Any
 
 from hockney.archive import Coordinate, Published, published
-from hockney.fit import NoFit, fit_line
-from hockney.library import Series
 from hockney.model import Visit
 from hockney.report.classic.reading import (
     NOT_PLANNED,
@@ -45,6 +43,8 @@ from hockney.report.classic.reading import (
     blank,
 )
 from hockney.report.classic.values import Cell, Column, Measured, Table
+from hockney.results.runs import Series
+from hockney.stats.fit import NoFit, fit_line
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hockney.archive import published
-from hockney.library import Series
 from hockney.report.classic.layout import contents
 from hockney.report.classic.reading import NOT_PLANNED, QUANTITIES, Reading, blank
 from hockney.report.classic.values import Cell, Column, Measured, Table
+from hockney.results.runs import Series
 from hockney.units import counted, format_bytes
 
 JUMP = 0.2

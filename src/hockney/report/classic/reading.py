@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 from hockney import stats
 from hockney.errors import unnamed
-from hockney.library import Run, Series
 from hockney.model import Point, PointStatus, Visit
 from hockney.report.classic.values import Measured
+from hockney.results.runs import Run, Series
 from hockney.stats import Figure
 from hockney.stats.npb import ft_class, ft_mops
 

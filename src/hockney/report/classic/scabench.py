@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from hockney.archive import published
-from hockney.library import Series
 from hockney.report.classic.reading import NOT_PLANNED, QUANTITIES, Reading, blank
 from hockney.report.classic.values import Cell, Column, Measured, Table
+from hockney.results.runs import Series
 
 _BENCHMARK = "NPB 2.3 FT class A"
 _BESIDE = "Scali-1"  # one process a node, as one rank a CPU is here

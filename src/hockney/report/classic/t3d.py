@@ -8,7 +8,6 @@ from statistics import fmean
 from typing import Any
 
 from hockney.archive import Published, published
-from hockney.library import Series
 from hockney.report.classic.configuration import clock_hz, data_caches
 from hockney.report.classic.distance import PERIOD_NS, distance_table
 from hockney.report.classic.layout import contents
@@ -21,6 +20,7 @@ from hockney.report.classic.reading import (
     options_text,
 )
 from hockney.report.classic.values import Cell, Column, Measured, Table
+from hockney.results.runs import Series
 from hockney.stats import ONE_LAUNCH
 from hockney.units import format_bytes
 

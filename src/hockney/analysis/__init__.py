@@ -1,0 +1,1 @@
+"""From two runs, or one, to findings and verdicts as data."""

@@ -1,0 +1,213 @@
+"""What can be measured here: suites, patterns, transports and launchers, each ready, or why not and how to get it.
+
+Beside them the machines of the archive, whose published figures ours are set beside.
+
+Nothing is listed twice: patterns and transports are those that the built workers describe, MPIs those that are found,
+suites the files in suites/, launchers the table that starts them, machines the archive.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hockney.archive import Machine, machines, reports
+from hockney.errors import UsageError
+from hockney.machine.topology import read_topology
+from hockney.measure.plan import Wishes, check_words, make_plan
+from hockney.suites import builtin_names, load_suite
+from hockney.units import counted
+from hockney.worker.catalogue import Catalogue, PatternInfo, TransportInfo, load
+from hockney.worker.errors import WorkerError
+from hockney.worker.launch import LAUNCHERS, launcher_of
+
+# The libraries that launchers belong to, and how to get the programs that aren't there.
+_HOW = {
+    "openmpi": "install Open MPI, for example: apt-get install openmpi-bin libopenmpi-dev",
+    "mpich": "install MPICH, for example: apt-get install mpich libmpich-dev, or pip install mpich",
+    "intel": "install Intel MPI, or load its module",
+    "oshrun": "install Open MPI, for example: apt-get install openmpi-bin libopenmpi-dev",
+    "mpiexec": "put an MPI's mpicc and mpiexec on PATH",
+    "pvm": "install PVM, for example: apt-get install pvm pvm-dev",
+    "srun": "measure on a cluster under Slurm",
+    "ssh": "install an ssh client, for example: apt-get install openssh-client",
+}
+_LIBRARY_LAUNCHERS = ("openmpi", "mpich", "intel", "oshrun", "mpiexec", "pvm")
+
+
+@dataclass(frozen=True)
+class Item:
+    """One thing of the list. `why` it is not ready and `how` to get it are None where it is; `more` is for JSON.
+
+    `wrong`: it is there, and can't be used as it is.
+    """
+
+    name: str
+    summary: str
+    why: str | None = None
+    how: str | None = None
+    more: dict[str, Any] = field(default_factory=dict)
+    wrong: bool = False
+
+    @property
+    def ready(self) -> bool:
+        """Whether it can be used now."""
+        return self.why is None
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Which pattern runs on which transport. `cells[transport][pattern]` is "yes", "native", or None with a reason.
+
+    "native": by a collective of the transport's own. `reasons` are by (transport, pattern).
+    """
+
+    patterns: tuple[str, ...]
+    cells: dict[str, dict[str, str | None]]
+    reasons: dict[tuple[str, str], str]
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """All of it. `fault` says why nothing could be built, if so; patterns and transports are then unknown."""
+
+    suites: tuple[Item, ...]
+    patterns: tuple[Item, ...]
+    transports: tuple[Item, ...]
+    launchers: tuple[Item, ...]
+    machines: tuple[Item, ...]
+    matrix: Matrix
+    fault: str | None = None
+
+
+def take_inventory(suite_files: Sequence[str] = (), *, cpus: int) -> Inventory:
+    """Look what is here, building the workers if they aren't built yet.
+
+    `suite_files` are suites of the user's own, listed in place of those that come with hockney; `cpus` is how many CPUs
+    ranks may have. What can't be built or read is listed as not ready, with the reason; nothing is raised.
+    """
+    try:
+        catalogue, fault = load(), None
+    except WorkerError as error:
+        catalogue, fault = Catalogue({}, {}, ()), str(error)
+    return Inventory(
+        suites=tuple(_suite(name, catalogue, fault, cpus) for name in suite_files or builtin_names()),
+        patterns=tuple(_pattern(pattern) for pattern in catalogue.patterns.values()),
+        transports=(
+            *(_transport(transport) for transport in catalogue.transports.values()),
+            *(Item(missing.name, "", missing.why, missing.how) for missing in catalogue.missing),
+        ),
+        launchers=tuple(_launcher(name, catalogue.transports.values()) for name in LAUNCHERS),
+        machines=tuple(_machine(machine) for machine in machines().values()),
+        matrix=_matrix(catalogue),
+        fault=fault,
+    )
+
+
+def _suite(name: str, catalogue: Catalogue, fault: str | None, cpus: int) -> Item:
+    from hockney.analysis.explain.pairs import why_no_matrix
+
+    try:
+        if fault is not None:
+            suite = load_suite(name)
+            return Item(suite.name, suite.title, "no worker can be built", fault)
+        suite = load_suite(name, check=lambda content: check_words(content, catalogue))
+        plan = make_plan(suite, Wishes(), catalogue, cpus, lambda: read_topology().cache_sizes())
+    except UsageError as error:
+        is_there = Path(name).exists()
+        how = "mend the file" if is_there else "name one that is there"
+        return Item(Path(name).stem, "", str(error), how, wrong=is_there)
+    more = {"points": len(plan.points), "skipped": len(plan.skipped)}
+    if not plan.points:
+        if not plan.skipped:
+            why, how = "it names no transport that is here", "hockney list transports says how to get more"
+        else:
+            why, _, how = plan.skipped[0].reason.partition("; ")
+        return Item(suite.name, suite.title, why, how or "hockney list matrix says what runs where", more)
+    skipped = f", {len(plan.skipped)} more can't run here" if plan.skipped else ""
+    summary = f"{suite.title}: {counted(len(plan.points), 'point')}{skipped}"
+    if plan.oversubscribe and any(point.ranks > cpus for point in plan.points):
+        summary += f"; on {counted(cpus, 'CPU')} its times are the scheduler's"
+    no_matrix = why_no_matrix((point.pattern, point.ranks) for point in plan.points)
+    return Item(suite.name, f"{summary}. {no_matrix}" if no_matrix else summary, more=more)
+
+
+def _pattern(pattern: PatternInfo) -> Item:
+    least, most, step = pattern.ranks
+    options = [
+        {
+            "name": option.name,
+            "default": option.default,
+            "choices": list(option.choices),
+            "min": None if option.choices else option.min,
+            "max": None if option.choices else option.max,
+            "help": option.help,
+        }
+        for option in pattern.options
+    ]
+    more = {
+        "ranks": {"least": least, "most": most or None, "multiple_of": step},
+        "needs": sorted(pattern.needs),
+        "timed": pattern.timed,
+        "sized": pattern.sized,
+        "options": options,
+    }
+    return Item(pattern.name, pattern.summary, more=more)
+
+
+def _transport(transport: TransportInfo) -> Item:
+    more = {
+        "executable": str(transport.executable),
+        "worker_name": transport.worker_name,
+        "caps": sorted(transport.caps),
+        "native": sorted(transport.native),
+        "max_bytes": transport.max_bytes or None,
+    }
+    summary = f"{transport.library.name}: {transport.summary}" if transport.library else transport.summary
+    return Item(transport.name, summary, more=more)
+
+
+def _launcher(name: str, transports: Iterable[TransportInfo]) -> Item:
+    summary = (LAUNCHERS[name].__doc__ or "").strip().partition("\n")[0]
+    if name == "local":
+        return Item(name, summary)
+    if name not in _LIBRARY_LAUNCHERS:
+        path = shutil.which(name)
+        if path is None:
+            return Item(name, summary, f"{name} is not on PATH", _HOW[name])
+        return Item(name, summary, more={"programs": [path]})
+    found = [transport.library for transport in transports if transport.library]
+    programs = sorted({str(library.program) for library in found if launcher_of(library) == name})
+    if not programs:
+        return Item(name, summary, "no library of this kind was found", _HOW[name])
+    return Item(name, f"{summary} {', '.join(programs)}", more={"programs": programs})
+
+
+def _machine(machine: Machine) -> Item:
+    report = reports()[machine.report]
+    more = {
+        "title": machine.title,
+        "figures": sum(figure.value is not None for figure in machine.figures),
+        "suite": report.name,
+        "source": {"title": report.title, "author": report.author, "date": report.date},
+        "systems": list(machine.systems),
+    }
+    return Item(machine.name, machine.about, more=more)
+
+
+def _matrix(catalogue: Catalogue) -> Matrix:
+    cells: dict[str, dict[str, str | None]] = {}
+    reasons: dict[tuple[str, str], str] = {}
+    for transport in catalogue.transports.values():
+        row = cells.setdefault(transport.name, {})
+        for pattern in catalogue.patterns.values():
+            native = pattern.collective in transport.native
+            options = [("algorithm", "native")] if native else []
+            obstacle = catalogue.obstacle(pattern, transport, pattern.ranks_default, pattern.bytes_default, options)
+            row[pattern.name] = None if obstacle else "native" if native else "yes"
+            if obstacle:
+                reasons[transport.name, pattern.name] = obstacle
+    return Matrix(tuple(catalogue.patterns), cells, reasons)

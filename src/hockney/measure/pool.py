@@ -1,0 +1,263 @@
+"""The sampler's instrument: running jobs, one for each transport and number of ranks, kept up side by side.
+
+All of them stay up for the whole run, so that one round can go from a transport to the next; an idle job sleeps. A job
+that dies or hangs costs one point: it is started anew for the next one.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import TracebackType
+from typing import Protocol
+
+from hockney.measure.plan import Plan, cpus_for
+from hockney.measure.sampler import PointFailed
+from hockney.model import Definition, Launch, Point, Visit
+from hockney.units import counted
+from hockney.worker.answers import MeasureAnswer, Rank
+from hockney.worker.catalogue import Catalogue
+from hockney.worker.errors import (
+    LaunchFailed,
+    PayloadCorrupt,
+    ProtocolError,
+    WorkerDied,
+    WorkerError,
+    WorkerRefused,
+    WorkerTimedOut,
+    how_to_wait_longer,
+)
+from hockney.worker.launch import Job, launch
+from hockney.worker.session import WorkerSession
+
+_STARTS_MAX = 4  # a job that has died more often than this is not worth its time limit any more
+
+
+class Starter(Protocol):
+    """Who is told of a new start, and gives it its number."""
+
+    def started(self, launched: Launch) -> int:
+        """The launch_id of the visits that follow."""
+        ...
+
+
+@dataclass
+class _Live:
+    session: WorkerSession
+    launch_id: int
+    launched: Launch
+
+
+@dataclass
+class Failures:
+    """What could not be started: no later launch of the run waits for it again.
+
+    `silent` holds launchers that did not answer in time, and from which no job has ever come up (`proven`).
+    """
+
+    jobs: dict[tuple[str, int], str] = field(default_factory=dict)
+    silent: dict[str, str] = field(default_factory=dict)
+    proven: set[str] = field(default_factory=set)
+
+
+class WorkerPool:
+    """Implements sampler.Instrument over real workers; a context manager that ends them all."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        catalogue: Catalogue,
+        starter: Starter,
+        *,
+        choose_cpus: Callable[[int], tuple[int, ...]],
+        cpus_usable: int,
+        steal: Callable[[], float | None] = lambda: None,  # since it was last called
+        launch_index: int = 0,
+        environment: Mapping[str, str] | None = None,  # of the jobs, on top of ours
+        failures: Failures | None = None,
+    ) -> None:
+        self._plan = plan
+        self._catalogue = catalogue
+        self._starter = starter
+        self._choose_cpus = choose_cpus
+        self._cpus_usable = cpus_usable
+        self._steal = steal
+        self._launch_index = launch_index
+        self._environment = environment or {}
+        self._live: dict[tuple[str, int], _Live] = {}
+        self._starts: dict[tuple[str, int], int] = {}
+        self._failures = failures or Failures()
+
+    def __enter__(self) -> WorkerPool:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for live in self._live.values():
+            if kind is None:
+                live.session.close()
+            else:
+                live.session.kill()
+        self._live.clear()
+
+    def pids(self) -> list[int]:
+        """The launchers that are running; for tests and for `doctor`."""
+        return [pid for live in self._live.values() for pid in live.session.pids]
+
+    # ---- sampler.Instrument ------------------------------------------------------------------------------------------
+
+    def clock_ns(self, point: Point) -> float:
+        """What reading the clock costs in this point's job. Raises PointFailed."""
+        return self._job(point).launched.clock_ns
+
+    def measure(self, point: Point, *, round_: int, batch: int, samples: int, warmup: int, verify: bool) -> Visit:
+        """One visit. Raises PointFailed."""
+        live = self._job(point)
+        started_unix_s = time.time()
+        try:
+            answer = live.session.measure(
+                point.pattern,
+                bytes=point.bytes,
+                batch=batch,
+                samples=samples,
+                warmup=warmup,
+                timeout_s=self._plan.timeout_s,
+                verify=verify,
+                options=point.options,
+            )
+        except WorkerRefused as refusal:
+            raise PointFailed(str(refusal), skipped=refusal.unsupported) from refusal
+        except PayloadCorrupt as fault:
+            raise PointFailed(str(fault)) from fault
+        except (WorkerDied, WorkerTimedOut, ProtocolError) as end:
+            self._bury(point, end)
+            remedy = f" ({how_to_wait_longer(end.limit_s)})" if isinstance(end, WorkerTimedOut) else ""
+            raise PointFailed(f"{end}{remedy}") from end
+        visit = _visit(point, live, round_, started_unix_s, answer, self._steal())
+        caps = self._catalogue.transports[point.transport].caps
+        if verify and not visit.verified and visit.has_payload and "payload" in caps and "lossy" not in caps:
+            # Only where messages may be lost is a payload that did not arrive no fault.
+            raise PointFailed(f"the payload was not verified: the worker of {point.transport} says so")
+        return visit
+
+    # ---- jobs --------------------------------------------------------------------------------------------------------
+
+    def _job(self, point: Point) -> _Live:
+        key = (point.transport, point.ranks)
+        if key in self._live:
+            return self._live[key]
+        failures, launcher = self._failures, point.transport.partition(":")[0]
+        known = failures.jobs.get(key) or failures.silent.get(launcher)
+        if known is not None:
+            raise PointFailed(known)
+        try:
+            self._live[key] = self._start(point.transport, point.ranks)
+        except WorkerError as error:
+            failures.jobs[key] = str(error)
+            if isinstance(error, LaunchFailed) and error.timed_out and launcher not in failures.proven:
+                failures.silent[launcher] = str(error)
+            raise PointFailed(str(error)) from error
+        failures.proven.add(launcher)
+        return self._live[key]
+
+    def _start(self, transport: str, ranks: int) -> _Live:
+        hosts = self._plan.hosts
+        placed = self._plan.cpus
+        first = placed or self._choose_cpus(-(-ranks // max(1, len(hosts))))
+        job = Job(
+            executable=self._catalogue.transports[transport].executable,
+            transport=self._catalogue.transports[transport].worker_name,
+            ranks=ranks,
+            # The rest is for hosts that are one machine under several names.
+            cpus=tuple(dict.fromkeys((*first, *self._choose_cpus(ranks)))) if hosts else first,
+            oversubscribed=not hosts and ranks > cpus_for(ranks, placed, self._cpus_usable),
+            hosts=hosts,
+            start_limit_s=self._plan.start_limit_s,
+        )
+        self._starts[transport, ranks] = self._starts.get((transport, ranks), 0) + 1
+        return self._bring_up(transport, job)
+
+    def _bring_up(self, transport: str, job: Job) -> _Live:
+        started_unix_s = time.time()
+        command = launch(job, self._catalogue.transports[transport].library, {**os.environ, **self._environment})
+        command = replace(command, environment={**self._environment, **command.environment})
+        session = WorkerSession(command, start_limit_s=self._plan.start_limit_s)
+        session.start()
+        try:
+            hello = session.hello()
+            if len(hello.ranks) != job.ranks:
+                asked = counted(job.ranks, "rank")
+                raise LaunchFailed(command.launcher, f"asked for {asked}, {len(hello.ranks)} came up", "")
+            if _share_cpus(hello.ranks) and not job.oversubscribed:
+                session.close()
+                return self._bring_up(transport, replace(job, oversubscribed=True))
+            launched = Launch(
+                transport=transport,
+                library=hello.library,
+                ranks=job.ranks,
+                started_unix_s=started_unix_s,
+                argv=tuple(command.argv),
+                cpus=tuple(rank.cpu for rank in hello.ranks),
+                hosts=tuple(rank.host for rank in hello.ranks),
+                oversubscribed=job.oversubscribed,
+                clock_ns=hello.clock_ns,
+                index=self._launch_index,
+            )
+            # Still inside: a store that fails, or Ctrl-C just now, must not leave the job behind.
+            return _Live(session, self._starter.started(launched), launched)
+        except BaseException:
+            session.kill()
+            raise
+
+    def _bury(self, point: Point, end: WorkerError) -> None:
+        key = (point.transport, point.ranks)
+        self._live.pop(key).session.kill()
+        if self._starts[key] >= _STARTS_MAX:
+            self._failures.jobs[key] = (
+                f"given up after {_STARTS_MAX} starts of {point.transport}, the last ended so: {end}"
+            )
+
+
+def _share_cpus(ranks: Sequence[Rank]) -> bool:
+    """Whether ranks of one machine take turns on a CPU: only running ranks know which hosts are one machine."""
+    pinned = [(rank.machine, rank.cpu) for rank in ranks if rank.cpus_usable == 1]
+    free = [(rank.machine, rank.cpus_usable) for rank in ranks if rank.cpus_usable > 1]
+    return len(set(pinned)) < len(pinned) or any(count > usable for (_, usable), count in Counter(free).items())
+
+
+def _visit(
+    point: Point, live: _Live, round_: int, started_unix_s: float, answer: MeasureAnswer, steal: float | None
+) -> Visit:
+    import numpy as np
+
+    return Visit(
+        point=point,
+        launch_id=live.launch_id,
+        round=round_,
+        started_unix_s=started_unix_s,
+        batch=answer.batch,
+        definition=Definition(
+            timed=answer.timed,
+            divisor=answer.divisor,
+            bytes_per_rep=answer.bytes_per_rep,
+            messages_per_rep=answer.messages_per_rep,
+            algorithm=answer.algorithm,
+        ),
+        elapsed_ns=np.array(answer.elapsed_ns, dtype=np.int64),
+        cpu_user_ns=tuple(answer.cpu_user_ns),
+        cpu_system_ns=tuple(answer.cpu_system_ns),
+        wall_ns=tuple(answer.wall_ns),
+        floor_ns=answer.floor_ns,
+        verified=answer.verified,
+        steal=steal,
+        counters=answer.counters,
+        floor_kind=answer.floor_kind,
+        pace_ns=answer.pace_ns,
+        solo_ns=answer.solo_ns,
+        started_ns=answer.started_ns,
+        places=live.launched.places,
+    )

@@ -1,0 +1,1 @@
+"""Stored runs: the store, runs as arrays, exports."""

@@ -1,0 +1,341 @@
+"""The library: open a results file, walk its runs and their series, get arrays and figures.
+
+A series is one point of a run (a pattern of so many ranks over a transport with one message size) and all that was
+measured of it. Reading is lazy: samples come from the file when they are first asked for, and stay with their series.
+All times are in ns. Everything raises StoreError where the file can't be used; names that match nothing raise
+UsageError.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hockney import stats
+from hockney.errors import UsageError
+from hockney.model import Launch, Point, PointStatus, RunInfo, RunStatus, Visit, Warning_
+from hockney.results.store import RunSummary, Store, StoredPoint, VisitSummary
+
+if TYPE_CHECKING:
+    from hockney.model import FloatArray, Int64Array
+
+
+def open_results(path: Path | str | None = None) -> Results:
+    """Open a results file for reading; it may be read while a run writes to it.
+
+    `path` defaults to HOCKNEY_STORE where that is set, else to `results.db` in the user's data folder. Raises
+    StoreError where there is no file, or one that is not hockney's, is damaged, or was written by a newer version.
+    The result is a context manager; runs and series taken from it read from the file while it is open.
+    """
+    return Results(Store.open(path, readonly=True))
+
+
+class Results:
+    """An open results file; made by `hockney.open`."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    @property
+    def path(self) -> Path:
+        """The file that is open."""
+        return self._store.path
+
+    def runs(self) -> list[RunSummary]:
+        """One summary per run, oldest first: number, label, command, times, status, transports, points by status."""
+        return self._store.runs()
+
+    def run(self, reference: str | int = "last") -> Run:
+        """One run, by its number, its label (the newest that has it), `last`, or `last~2`, the second before that.
+
+        Raises UsageError, which names the nearest that there is.
+        """
+        return Run(self._store, self._store.find_run(str(reference)))
+
+    def close(self) -> None:
+        """Let go of the file: what of its runs was not read before can't be any more."""
+        self._store.close()
+
+    def __enter__(self) -> Results:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class Run:
+    """One run as it was stored when this was made. `series` and what hangs on it are read when first asked for."""
+
+    def __init__(self, store: Store, run_id: int) -> None:
+        self._store = store
+        self._stored = store.run(run_id)
+
+    def __repr__(self) -> str:
+        return f"<hockney run {self.id}{f' {self.label}' if self.label else ''}: {self.info.command}>"
+
+    @property
+    def id(self) -> int:
+        """Its number in its file."""
+        return self._stored.id
+
+    @property
+    def info(self) -> RunInfo:
+        """What was known when it started: command, suite, seed, version of hockney, plan."""
+        return self._stored.info
+
+    @property
+    def label(self) -> str | None:
+        """The name that it was given; None without one. The same name may be given to several runs."""
+        return self._stored.info.label
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The machine: CPU, caches, kernel, governor, versions, as nested dictionaries."""
+        return self._stored.info.facts
+
+    @property
+    def status(self) -> RunStatus:
+        """How it ended; RUNNING while a program measures it, KILLED if that program is gone."""
+        return self._stored.status
+
+    @property
+    def finished_unix_s(self) -> float | None:
+        """Seconds since 1970; None for a run that has not ended."""
+        return self._stored.finished_unix_s
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds are stored: a kill costs the one in hand."""
+        return self._stored.rounds
+
+    @property
+    def launches(self) -> Mapping[int, Launch]:
+        """Each start of a job by its id, which a visit names as `launch_id`: library, CPUs, hosts, command line."""
+        return self._stored.launches
+
+    @property
+    def warnings(self) -> tuple[Warning_, ...]:
+        """What limits the worth of the figures, with cause and remedy."""
+        return self._stored.warnings
+
+    @functools.cached_property
+    def series(self) -> tuple[Series, ...]:
+        """All series in the order of the plan, also those without samples (skipped, failed, not reached)."""
+        return tuple(Series(self, stored) for stored in self._store.points(self.id))
+
+    def summaries(self) -> list[tuple[Series, list[tuple[VisitSummary, stats.State]]]]:
+        """Every series with its visits but without their samples, each with its state: a run of any size, fast.
+
+        Left out are those that are in no figure, because most of their state have another batch.
+        """
+        found = []
+        for series in self.series:
+            visits = self._summaries.get(series._stored.id, [])
+            batches = [visit.batch for visit, _ in visits]
+            counts = stats.of_one_batch([0] * len(visits), batches, ((at, visit.definition) for visit, at in visits))
+            found.append((series, [one for one, is_counted in zip(visits, counts, strict=True) if is_counted]))
+        return found
+
+    def find(
+        self,
+        *,
+        transport: str | None = None,
+        pattern: str | None = None,
+        ranks: int | None = None,
+        bytes: int | None = None,  # noqa: A002  # as Point calls it
+        options: Mapping[str, str] | None = None,
+    ) -> list[Series]:
+        """The series that match all that is given, maybe none.
+
+        `transport` selects as `-t` does: `tcp`, `tcp:*`, `mpi` (every MPI), `mpi@openmpi`, `mpi@openmpi-4.1.4`.
+        `options` are compared as a whole, `{}` finds the series without any.
+        """
+        from hockney.worker.catalogue import matches  # 25 ms
+
+        wanted = None if options is None else tuple(sorted(options.items()))
+        return [
+            series
+            for series in self.series
+            if (transport is None or matches(transport, series.point.transport))
+            and pattern in (None, series.point.pattern)
+            and ranks in (None, series.point.ranks)
+            and bytes in (None, series.point.bytes)
+            and wanted in (None, series.point.options)
+        ]
+
+    def select(
+        self,
+        *,
+        transport: str | None = None,
+        pattern: str | None = None,
+        ranks: int | None = None,
+        bytes: int | None = None,  # noqa: A002  # as Point calls it
+        options: Mapping[str, str] | None = None,
+    ) -> Series:
+        """The one series that matches, as `find`. Raises UsageError where none or several do, and says which."""
+        found = self.find(transport=transport, pattern=pattern, ranks=ranks, bytes=bytes, options=options)
+        if len(found) == 1:
+            return found[0]
+        shown = "; ".join(str(series.point) for series in found[:3]) + ("; …" if len(found) > 3 else "")
+        if found:
+            raise UsageError(f"{len(found)} series of run {self.id} match: {shown}. Ask for one with more than that")
+        raise UsageError(f"no series of run {self.id} matches; it has {self._inventory()}")
+
+    def curve(
+        self,
+        pattern: str,
+        transport: str,
+        *,
+        ranks: int | None = None,
+        options: Mapping[str, str] | None = None,
+        state: str | None = None,
+    ) -> Curve:
+        """The times of all sizes of one curve as arrays; see Curve. `transport` and `options` as for `find`.
+
+        `state` is a state of the machine; None takes the one `curve_figures` chooses. Raises UsageError where no curve
+        matches, or several do, and says which.
+        """
+        import numpy as np
+
+        found = self.find(pattern=pattern, transport=transport, ranks=ranks, options=options)
+        names = list(dict.fromkeys(one.point.text("") for one in found))
+        if len(names) > 1:
+            shown = "; ".join(names[:3]) + ("; …" if len(names) > 3 else "")
+            raise UsageError(f"{len(names)} curves of run {self.id} match: {shown}. Ask for one of them")
+        if not found:
+            raise UsageError(f"no curve of run {self.id} matches; it has {self._inventory()}")
+        figures = curve_figures(found, state)[1]
+        if state is not None and not figures:
+            seen = sorted({one.state for series in found for one in series.figures()})
+            raise UsageError(f"no figure of state '{state}': there are {'; '.join(seen) or 'none of any state'}")
+        rows = [(series.point.bytes, one.value_ns, one.low_ns, one.high_ns) for series, one in figures.items()]
+        sizes, times, low, high = np.array(sorted(rows), dtype=float).reshape(-1, 4).T
+        return Curve(sizes.astype(np.int64), times, low, high)
+
+    def _inventory(self) -> str:
+        points = [series.point for series in self.series]
+        transports = sorted({point.transport for point in points})
+        patterns = sorted({point.pattern for point in points})
+        sizes = sorted({point.bytes for point in points})
+        return f"transports {', '.join(transports)}; patterns {', '.join(patterns)}; bytes {', '.join(map(str, sizes))}"
+
+    @functools.cached_property
+    def _summaries(self) -> dict[int, list[tuple[VisitSummary, stats.State]]]:
+        """By point; levels of floor and pace are looked for among all visits of the run."""
+        by_point: dict[int, list[tuple[VisitSummary, stats.State]]] = {}
+        for summary, state in self._store.summaries_with_states(self.id):
+            by_point.setdefault(summary.point_id, []).append((summary, state))
+        return by_point
+
+
+class Curve(NamedTuple):
+    """The times of one pattern on one transport by message size, ascending; one state of the machine.
+
+    `sizes` are in bytes; `times` are typical times in ns (the median; over launches, the geometric mean of their
+    medians), `low` and `high` their confidence intervals: NaN where there are too few measurements for one. All have
+    the shape (sizes,).
+    """
+
+    sizes: Int64Array
+    times: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+
+def curve_figures(series: Iterable[Series], state: str | None = None) -> tuple[str | None, dict[Series, stats.Figure]]:
+    """One figure for each series of a curve, all in one state of the machine; series without one are left out.
+
+    Unless `state` is given: of the uncontended states the one that has most figures with an interval, then most visits;
+    where no uncontended state has an interval, of all states.
+    """
+    figures: dict[str, dict[Series, stats.Figure]] = {}
+    for one in series:
+        for figure in one.figures():
+            in_state = figures.setdefault(figure.state, {})
+            if one not in in_state or in_state[one].n_visits < figure.n_visits:  # of another definition
+                in_state[one] = figure
+
+    def worth(name: str) -> tuple[bool, bool, int, int, int]:
+        precise = sum(figure.low_ns is not None for figure in figures[name].values())
+        visits = sum(figure.n_visits for figure in figures[name].values())
+        is_one = name != stats.MIXED.name
+        return precise > 0 and is_one and "slowed" not in name, is_one, precise, len(figures[name]), visits
+
+    chosen = max(figures, key=worth, default=None) if state is None else state
+    return chosen, figures.get(chosen or "", {})
+
+
+class Series:
+    """One point of a run and all that was measured of it."""
+
+    def __init__(self, run: Run, stored: StoredPoint) -> None:
+        self._run = run
+        self._stored = stored
+
+    def __repr__(self) -> str:
+        return f"<hockney series {self.point}: {self.status.value}>"
+
+    @property
+    def point(self) -> Point:
+        """What was measured: pattern, transport, ranks, size, options."""
+        return self._stored.point
+
+    @property
+    def status(self) -> PointStatus:
+        """How far it got; `reason` says why."""
+        return self._stored.status
+
+    @property
+    def reason(self) -> str | None:
+        """Why the status is what it is, as a sentence."""
+        return self._stored.reason
+
+    @functools.cached_property
+    def visits(self) -> tuple[Visit, ...]:
+        """Every visit in the order of measuring, with samples, floors, CPU times and definition."""
+        return tuple(self._run._store.visits(self._stored))
+
+    @functools.cached_property
+    def states(self) -> tuple[stats.State, ...]:
+        """The state of the machine at each visit, as seen over the whole run."""
+        known = [state for _, state in self._run._summaries.get(self._stored.id, [])]
+        # A run that is being measured may have gained visits since: their state is not known yet.
+        return tuple(known[: len(self.visits)]) + (stats.UNKNOWN,) * (len(self.visits) - len(known))
+
+    @property
+    def launches(self) -> tuple[Launch, ...]:
+        """The starts of a job that its visits belong to."""
+        return tuple(self._run.launches[number] for number in dict.fromkeys(v.launch_id for v in self.visits))
+
+    @property
+    def oversubscribed(self) -> bool:
+        """Whether there were more ranks than CPUs in one of its launches: its times are then a scheduler's."""
+        return any(launch.oversubscribed for launch in self.launches)
+
+    @property
+    def elapsed_ns(self) -> list[Int64Array]:
+        """Per visit the raw samples: shape (ranks, samples), int64, ns of one batch of `visit.batch` repetitions."""
+        return [visit.elapsed_ns for visit in self.visits]
+
+    @property
+    def times_ns(self) -> FloatArray:
+        """The pattern's time, one value per sample over all visits: shape (samples,), float64, ns.
+
+        By the pattern's definition (docs/metrics.md): whose samples count, over batch and divisor. All states of the
+        machine are in it; `states` tells them apart visit by visit.
+        """
+        import numpy as np
+
+        return np.concatenate([np.empty(0), *(visit.times_ns() for visit in self.visits)])
+
+    def figures(self, confidence: float = stats.CONFIDENCE) -> list[stats.Figure]:
+        """Time with its interval, minimum, p99 and rate, one figure per state of the machine; [] without samples.
+
+        The interval is over launches; of one launch it holds within that one: see `hockney.stats`.
+        """
+        return stats.figures_of(self.visits, self.states, confidence, self._run.info.plan.get("precision"))

@@ -1,0 +1,278 @@
+"""Where the results file is, how it is opened, and what its failures are called.
+
+`border` is the only place where SQLite's exceptions become ours; everything that touches the database runs inside it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import sqlite3
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from hockney.errors import HockneyError, StoreError, UsageError, WrongStoreError
+from hockney.results.store import schema
+
+BUSY_S = 30.0  # how long to wait for another writer; a round is written in milliseconds
+_FULL = "database or disk is full"
+_READONLY = "attempt to write a readonly database"
+_CANT_OPEN = "unable to open database file"
+_NOT_A_DATABASE = "file is not a database"
+_DAMAGED, _NOT_TEXT = "malformed", "Could not decode to UTF-8"
+_DATABASE_BYTES_MIN = 512  # one page of the smallest size
+# SQLite's file format, "The Database Header".
+_MAGIC, _HEAD_BYTES, _APPLICATION_ID = b"SQLite format 3\0", 100, slice(68, 72)
+_COMPANION = re.compile(r"-(?:wal|shm|journal|run\d+)$")  # of SQLite's, and lock.py's
+
+_MENDED = "it is damaged; restore it from a copy, or name another file with --store"
+# Part of SQLite's message -> what the user reads after "results file PATH: ", remedy included.
+_SENTENCES = {
+    _FULL: "the disk is full; make room",
+    # What a reached quota or size limit looks like through SQLite.
+    "disk I/O error": "reading or writing it failed; look whether the disk is full or a quota is reached",
+    _READONLY: "it may not be written; name another file with --store or HOCKNEY_STORE",
+    "is locked": f"another program has kept it locked for {BUSY_S:.0f} s; wait for it, or name another with --store",
+    _NOT_A_DATABASE: "not a results file of hockney; name another file with --store or HOCKNEY_STORE",
+    _DAMAGED: _MENDED,
+    _NOT_TEXT: _MENDED,
+    _CANT_OPEN: "it can't be opened; look at its permissions and its folder's, or name another file with --store",
+}
+# While it is opened, or only read: another file was meant, or this one can't be used before somebody mends it.
+_WRONG_FILE = (_READONLY, _NOT_A_DATABASE, _CANT_OPEN, _DAMAGED, _NOT_TEXT)
+
+
+def default_path() -> Path:
+    """HOCKNEY_STORE where it is set, else `results.db` in the user's data folder."""
+    named = os.environ.get("HOCKNEY_STORE")
+    if not named:
+        return _users_path()
+    try:
+        return Path(named).expanduser()
+    except RuntimeError as error:
+        raise UsageError(f"HOCKNEY_STORE={named} begins with a home folder that is not known here") from error
+
+
+def _users_path() -> Path:
+    from hockney.worker.cache import user_folder
+
+    return user_folder("data") / "results.db"
+
+
+def _is_users_own(path: Path) -> bool:
+    try:
+        return path == _users_path()
+    except HockneyError:
+        return False
+
+
+@contextlib.contextmanager
+def border(path: Path, saved: Callable[[], str] | None = None) -> Iterator[None]:
+    """Turn SQLite's errors into StoreError; `saved`, of a store that was written to, says what is stored anyhow.
+
+    Without it nothing is being measured, and a file that can't be used is a WrongStoreError.
+    """
+    try:
+        yield
+    except sqlite3.Error as error:
+        text = str(error)
+        part = next((part for part in _SENTENCES if part in text), None)
+        sentence = f"SQLite says: {text}" if part is None else _SENTENCES[part]
+        kind = WrongStoreError if saved is None and part in _WRONG_FILE else StoreError
+        raise kind(f"results file {path}: {sentence}{saved() if saved else ''}") from error
+    except schema.NotAStore as error:
+        raise WrongStoreError(
+            f"results file {path}: a database, but not one of hockney; name another file with --store"
+        ) from error
+    except schema.NewerStore as error:
+        raise WrongStoreError(
+            f"results file {path}: written by a newer hockney (its tables are version {error.version}, this one knows "
+            f"up to {len(schema.MIGRATIONS)}); update hockney, or name another file with --store"
+        ) from error
+
+
+def connect_to_write(path: Path, *, create: bool) -> sqlite3.Connection:
+    """A connection to an up-to-date store, made where there is none and `create` says so."""
+    if create:
+        _need_folder(path)
+    else:
+        _require(path)
+    with border(path):
+        _refuse_readonly(path)
+        db = _connect(path, "rwc" if create else "rw")
+        with _closed_on_error(db):
+            schema.migrate(db)
+            _use_write_ahead_log(db)
+            # A killed program loses nothing that was committed; a power cut may cost the last rounds, never the file.
+            # FULL would wait for the disk in every round: tens of ms on a network home.
+            db.execute("PRAGMA synchronous = NORMAL")
+            db.execute("PRAGMA foreign_keys = ON")
+    return db
+
+
+def connect_to_read(path: Path) -> sqlite3.Connection:
+    """A connection that can't write. A store of an earlier version is brought up to date first."""
+    _require(path)
+    with border(path):
+        db = _connect_to_read(path)
+        with _closed_on_error(db):
+            behind = schema.version_of(db) < len(schema.MIGRATIONS)
+        if behind:
+            db.close()
+            connect_to_write(path, create=False).close()
+            db = _connect_to_read(path)
+    return db
+
+
+def _connect_to_read(path: Path) -> sqlite3.Connection:
+    """Where the folder may not be written SQLite can't make its lock file, and reads only what is called immutable."""
+    db = _connect(path, "ro")
+    with _closed_on_error(db):
+        try:
+            db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            return db
+        except sqlite3.OperationalError as error:
+            log = path.with_name(path.name + "-wal")
+            if str(error) not in (_CANT_OPEN, _READONLY) or (log.exists() and log.stat().st_size):
+                raise  # immutable reading would miss what is in the log only
+    db.close()
+    return _connect(path, "ro&immutable=1")
+
+
+def _connect(path: Path, mode: str) -> sqlite3.Connection:
+    _refuse_short(path)
+    # Autocommit (None): transactions are begun and ended by name, in one place.
+    return sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True, timeout=BUSY_S, isolation_level=None)
+
+
+def _use_write_ahead_log(db: sqlite3.Connection) -> None:
+    """Readers and the writer then don't wait for each other.
+
+    Where it can't be had (some network file systems) the store works without. SQLite does not wait for the lock that
+    this switch needs, so that is done here.
+    """
+    deadline_s = time.monotonic() + BUSY_S
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if _FULL in str(error):
+                raise
+            if "locked" not in str(error) or time.monotonic() > deadline_s:
+                return
+        time.sleep(0.01)
+
+
+@contextlib.contextmanager
+def _closed_on_error(db: sqlite3.Connection) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        db.close()
+        raise
+
+
+def refuse_mistyped(path: Path) -> None:
+    """Raises WrongStoreError where no such file can be: only the user's data folder will be made."""
+    # Those of Path raise where the folder may not be searched.
+    if not os.path.isdir(path.parent):  # noqa: PTH112
+        if not _is_users_own(path):
+            raise WrongStoreError(
+                f"results file {path}: there is no folder {path.parent}; make it first, or name another file with "
+                "--store"
+            )
+    elif os.path.isdir(path):  # noqa: PTH112
+        raise WrongStoreError(f"results file {path}: it is a folder; name a file with --store or HOCKNEY_STORE")
+    elif not os.path.exists(path):  # noqa: PTH110
+        _refuse_folder(path)
+    elif not os.path.isfile(path):  # noqa: PTH113
+        raise WrongStoreError(
+            f"results file {path}: it is a device, a pipe or a socket, which keeps nothing; name a file with "
+            "--store or HOCKNEY_STORE"
+        )
+
+
+def _refuse_folder(path: Path) -> None:
+    """Permissions alone don't tell: nobody can make a file in /proc, where root has all of them."""
+    try:
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise WrongStoreError(
+            f"results file {path}: there is none, and its folder can't hold one ({error.strerror}); name another file "
+            "with --store or HOCKNEY_STORE"
+        ) from error
+
+
+def identity(path: Path) -> tuple[int, int] | None:
+    """Device and inode of a file, which stay where it is given another name; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def results_file_of(path: Path) -> Path | None:
+    """The results file that a file is, or that it belongs to as its log or as the lock of a run; None of any other.
+
+    It must not be open here: see _refuse_short.
+    """
+    for name in dict.fromkeys((path, Path(os.path.realpath(path)))):
+        for one in (name, name.with_name(_COMPANION.sub("", name.name) or name.name)):
+            head = b""
+            with contextlib.suppress(OSError):
+                if one.is_file():  # to open a pipe is to wait for who writes
+                    with one.open("rb") as file:
+                        head = file.read(_HEAD_BYTES)
+            if head.startswith(_MAGIC) and head[_APPLICATION_ID] == schema.APPLICATION_ID.to_bytes(4, "big"):
+                return one
+    return None
+
+
+def _need_folder(path: Path) -> None:
+    """Only the user's data folder is made."""
+    refuse_mistyped(path)
+    if path.parent.is_dir():
+        return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"results file {path}: its folder can't be made ({error.strerror}); name another file with --store"
+        ) from error
+
+
+def _refuse_short(path: Path) -> None:
+    """SQLite takes a file shorter than its own head for an empty one, and would write over it.
+
+    Told by its size: to open and close it here would drop the locks of this program's other connections (POSIX), and
+    a second program could then take the log away under them.
+    """
+    with contextlib.suppress(OSError):  # what can't be looked at SQLite will say
+        if path.is_file() and 0 < path.stat().st_size < _DATABASE_BYTES_MIN:
+            raise WrongStoreError(f"results file {path}: {_SENTENCES[_NOT_A_DATABASE]}")
+
+
+def _refuse_readonly(path: Path) -> None:
+    """SQLite would say it at the first write only, which is an hour of measuring later."""
+    effective = os.access in os.supports_effective_ids
+    if path.exists() and not os.access(path, os.W_OK, effective_ids=effective):
+        raise WrongStoreError(f"results file {path}: {_SENTENCES[_READONLY]}")
+
+
+def _require(path: Path) -> None:
+    """A file that must be there already. An empty one is what a program leaves that was killed while it made it."""
+    refuse_mistyped(path)
+    try:
+        empty = path.stat().st_size == 0
+    except FileNotFoundError:
+        empty = True
+    except OSError as error:
+        raise WrongStoreError(f"results file {path}: {error.strerror}; name another file with --store") from error
+    if empty:
+        raise WrongStoreError(f"there are no results in {path} yet; `hockney quick` makes some")

@@ -1,0 +1,451 @@
+"""The results store: one SQLite file that a measuring run fills round by round and every other command reads."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import sqlite3
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TypeVar
+
+from hockney.errors import DamagedRowWarning, StoreError, UsageError, WrongStoreError, unknown
+from hockney.model import Launch, Point, PointStatus, RunInfo, RunStatus, Visit, Warning_
+from hockney.results.store import codec, opening, rows
+from hockney.results.store.checks import DamagedRow
+from hockney.results.store.lock import alone, is_measured_now
+from hockney.results.store.records import RunSummary, StoredPoint, StoredRun, VisitSummary
+from hockney.stats.states import State, classify
+from hockney.units import counted, parse_count
+
+Value = TypeVar("Value")
+
+# When a run that has no end was last heard of: it began or went on, or a visit of it was stored.
+_SEEN = (
+    "max(started_unix_s, coalesce(resumed_unix_s, 0), coalesce((SELECT max(visit.started_unix_s) FROM visit JOIN point "
+    "ON point.id = point_id WHERE run_id = run.id), 0))"
+)
+_REFERENCE = re.compile(r"(?P<name>.+?)(?:~(?P<back>\d{1,18}))?")
+
+
+class Store:
+    """An open results file; a context manager. Every method raises StoreError where the file can't be used.
+
+    What a writing method has returned from survives a kill of this program. Several programs may write at once.
+    A Store belongs to the thread that opened it.
+    """
+
+    def __init__(self, db: sqlite3.Connection, path: Path) -> None:
+        self._db = db
+        self.path = path
+        self._has_written = False
+        self._opened = opening.identity(path)
+        self._point_ids: dict[int, dict[Point, int]] = {}  # by run; only this program adds points to its runs
+        self._launches_of: dict[int, dict[int, Launch]] = {}  # by run, those read so far: they never change
+
+    @classmethod
+    def open(cls, path: Path | str | None = None, *, create: bool = True, readonly: bool = False) -> Store:
+        """Open `path`, else what HOCKNEY_STORE names, else `results.db` in the user's data folder.
+
+        Where there is no file, or an empty one: makes it, or raises StoreError if `create` is false or `readonly` is
+        true. Of folders only the user's data folder is made. `readonly` also opens files that may not be written.
+        """
+        where = opening.default_path() if path is None else Path(path)
+        db = opening.connect_to_read(where) if readonly else opening.connect_to_write(where, create=create)
+        return cls(db, where)
+
+    def close(self) -> None:
+        with self._border():
+            if self._has_written and not self.is_in_place():
+                # SQLite leaves the log of a file that was moved where it is: the end of its runs would be lost there,
+                # and come into whatever file has that name next.
+                with contextlib.suppress(sqlite3.Error):
+                    self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._db.close()
+
+    def is_in_place(self) -> bool:
+        """Whether the path still leads to the file that was opened: what is written to another one nobody finds."""
+        return opening.identity(self.path) == self._opened
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # ---- writing -------------------------------------------------------------------------------------------------
+
+    def create_run(
+        self,
+        info: RunInfo,
+        points: Iterable[Point],
+        skipped: Mapping[Point, str] | None = None,
+        *,
+        lock: Callable[[int], object] | None = None,
+    ) -> int:
+        """Store a run that starts now (status "running") with its points, or nothing; gives its number.
+
+        `skipped` are points that can't be measured, and why. `lock` is called with the number before anyone else can
+        see the run: who measures it takes its lock there, or others could take it for killed and go on with it.
+        """
+        row = rows.run_row(info)
+        with self._transaction():
+            run_id = self._insert("run", f"{rows.RUN}, status, idle_s", (*row, RunStatus.RUNNING.value, 0.0))
+            self._insert_points(run_id, points, skipped)
+            if lock is not None:
+                lock(run_id)
+        return run_id
+
+    def resume_run(self, run_id: int) -> None:
+        """Say that a run goes on: its status is "running" again. The time since it ended was not measured.
+
+        One that was killed ended when it was last heard of, as far as is known.
+        """
+        now_s = time.time()
+        with self._transaction():
+            self._db.execute(
+                "UPDATE run SET status = ?, finished_unix_s = NULL, resumed_unix_s = ?, idle_s = idle_s + max(0, ? - "
+                f"coalesce(finished_unix_s, {_SEEN})) WHERE id = ?",
+                (RunStatus.RUNNING.value, now_s, now_s, run_id),
+            )
+
+    def finish_run(self, run_id: int, status: RunStatus) -> None:
+        """Say how a run ended, and that it ended now."""
+        with self._transaction(run_id):
+            self._db.execute(
+                "UPDATE run SET status = ?, finished_unix_s = ? WHERE id = ?", (status.value, time.time(), run_id)
+            )
+
+    def label_run(self, run_id: int, label: str | None) -> None:
+        """Give a run another label, or none."""
+        with self._transaction():
+            self._db.execute("UPDATE run SET label = ? WHERE id = ?", (label, run_id))
+
+    def delete_runs(self, run_ids: Sequence[int]) -> None:
+        """Delete runs with all that was measured of them, or none. Raises UsageError for one that is being measured."""
+        of_run = "point_id IN (SELECT id FROM point WHERE run_id = ?)"
+        with contextlib.ExitStack() as held:
+            for run_id in run_ids:
+                held.enter_context(alone(self.path, run_id))
+            with self._transaction():
+                for run_id in run_ids:
+                    for table, where in (
+                        ("visit_samples", f"visit_id IN (SELECT id FROM visit WHERE {of_run})"),
+                        ("visit", of_run),
+                        *((table, "run_id = ?") for table in ("point", "launch", "warning")),
+                        ("run", "id = ?"),
+                    ):
+                        self._db.execute(f"DELETE FROM {table} WHERE {where}", (run_id,))
+
+    def add_launch(self, run_id: int, launch: Launch) -> int:
+        """Store one start of a job; gives the `launch_id` of its visits."""
+        with self._transaction(run_id):
+            return self._insert("launch", f"run_id, {rows.LAUNCH}", (run_id, *rows.launch_row(launch)))
+
+    def add_points(self, run_id: int, points: Sequence[Point]) -> dict[Point, int]:
+        """Store points as "pending"; gives their ids. Points that the run has already keep their status and role."""
+        with self._transaction(run_id):
+            self._insert_points(run_id, points)
+        ids = self._point_ids[run_id] = {stored.point: stored.id for stored in self.points(run_id)}
+        return {point: ids[point] for point in points}
+
+    def write_round(self, run_id: int, visits: Sequence[Visit]) -> None:
+        """Store all visits of a round, or none: one transaction.
+
+        On a full disk nothing is half-written and the StoreError says how many rounds are stored. Raises ValueError
+        for a visit to a point that was not added.
+        """
+        ids = [self._point_id(run_id, visit.point) for visit in visits]
+        packed = [
+            (rows.visit_row(visit, point_id), codec.encode(visit.elapsed_ns))
+            for visit, point_id in zip(visits, ids, strict=True)
+        ]
+        with self._transaction(run_id):
+            for row, blob in packed:
+                visit_id = self._insert("visit", f"{rows.VISIT}, {rows.VISIT_FIGURES}", row)
+                self._insert("visit_samples", "visit_id, elapsed_ns", (visit_id, blob))
+            self._db.execute("UPDATE run SET rounds = rounds + 1 WHERE id = ?", (run_id,))
+
+    def set_status(self, run_id: int, point: Point, status: PointStatus, reason: str | None = None) -> None:
+        """Say how far a point got, and why. Raises ValueError for a point that was not added."""
+        point_id = self._point_id(run_id, point)
+        with self._transaction(run_id):
+            self._db.execute(
+                "UPDATE point SET status = ?, reason = ? WHERE id = ?", (status.value, reason or None, point_id)
+            )
+
+    def add_warning(self, run_id: int, warning: Warning_) -> None:
+        """Store a warning; one that the run has already is not stored twice."""
+        columns = f"run_id, {rows.WARNING}"
+        with self._transaction(run_id):
+            self._db.execute(
+                f"INSERT OR IGNORE INTO warning ({columns}) VALUES ({rows.holes(columns)})",
+                (run_id, warning.kind, warning.subject, warning.cause, warning.remedy),
+            )
+
+    # ---- reading -------------------------------------------------------------------------------------------------
+
+    def runs(self) -> list[RunSummary]:
+        """All runs, oldest first."""
+        points: dict[int, dict[PointStatus, int]] = {}
+        transports: dict[int, set[str]] = {}
+        counts = self._all("SELECT run_id, transport, status, count(*) FROM point GROUP BY run_id, transport, status")
+        for run_id, *row, count in counts:
+            found_status = self._sound(f"{counted(count, 'point')} of run {run_id}", rows.point_status_of, row)
+            if found_status is not None:
+                transport, status = found_status
+                of_run = points.setdefault(run_id, {})
+                of_run[status] = of_run.get(status, 0) + count
+                transports.setdefault(run_id, set()).add(transport)
+        visited = self._all(
+            "SELECT run_id, count(*) FROM point WHERE status != ? AND EXISTS (SELECT 1 FROM visit WHERE point_id = "
+            "point.id) GROUP BY run_id",
+            PointStatus.SKIPPED.value,
+        )
+        visited_of = {int(run_id): int(count) for run_id, count in visited}
+        found = self._all(
+            "SELECT id, label, command, suite, started_unix_s, finished_unix_s, status, rounds, idle_s, "
+            f"coalesce(finished_unix_s, {_SEEN}) FROM run ORDER BY id"
+        )
+
+        def summary(row: rows.Row) -> RunSummary:
+            names = tuple(sorted(transports.get(row[0], ())))
+            return rows.summary_of_run(
+                row, self._status(row[0], row[6]), names, points.get(row[0], {}), visited_of.get(row[0], 0)
+            )
+
+        summaries = (self._sound(f"run {row[0]}", summary, row) for row in found)
+        return [one for one in summaries if one is not None]
+
+    def _status(self, run_id: int, stored: object) -> RunStatus:
+        """A killed program can't say that its run has ended; its lock does. Raises DamagedRow."""
+        status = rows.status_of(stored)
+        is_left = status is RunStatus.RUNNING and not is_measured_now(self.path, run_id)
+        return RunStatus.KILLED if is_left else status
+
+    def find_run(self, reference: str) -> int:
+        """What a user calls a run -> its number.
+
+        That is its number, its label (the newest run that has it), or `last`; `last~2` is the second before the last,
+        `LABEL~1` the one before with this label. Raises UsageError, which names the nearest that there is.
+        """
+        found = self._all("SELECT id, label FROM run ORDER BY id DESC")
+        known = [(int(run_id), label if isinstance(label, str) else None) for run_id, label in found]
+        if not known:
+            raise UsageError(f"there are no runs in {self.path} yet; `hockney quick` makes one")
+        numbers = [run_id for run_id, _ in known]
+        number = parse_count(reference, 1 << 62, 0)
+        if number in numbers:
+            return number
+        exact = [run_id for run_id, label in known if label == reference and label != "last"]
+        if exact:
+            return exact[0]
+        if number is not None:
+            nearest = min(numbers, key=lambda run_id: abs(run_id - number))
+            newest = "the newest" if nearest == numbers[0] else f"the newest {numbers[0]}"
+            raise UsageError(f"there is no run {reference}: the nearest is {nearest}, {newest}")
+        if reference.startswith("~"):
+            raise UsageError(f"unknown run '{reference}': did you mean 'last{reference if reference[1:] else '~1'}'?")
+        match = _REFERENCE.fullmatch(reference)
+        name, back = (match["name"], int(match["back"] or 0)) if match else (reference, 0)
+        named = numbers if name == "last" else [run_id for run_id, label in known if label == name]
+        if not named:
+            labels = dict.fromkeys(label for _, label in known if label)
+            raise unknown("run", reference, ["last", *labels, *map(str, numbers)], listed_by="hockney runs")
+        if back >= len(named):
+            raise UsageError(
+                f"unknown run '{reference}': '{name}' names {counted(len(named), 'run')}, "
+                f"the oldest is {name}~{len(named) - 1}, run {named[-1]}"
+            )
+        return named[back]
+
+    def run(self, run_id: int) -> StoredRun:
+        """What is stored of a run beside its points. Raises UsageError for a number that there is not."""
+        found = self._all(f"SELECT id, status, finished_unix_s, rounds, {rows.RUN} FROM run WHERE id = ?", run_id)
+        if not found:
+            raise UsageError(f"there is no run {run_id} in {self.path}")
+        stored = self._all(f"SELECT {rows.WARNING} FROM warning WHERE run_id = ? ORDER BY id", run_id)
+        told = (self._sound(f"a warning of run {run_id}", rows.warning_of, row) for row in stored)
+        try:
+            status = self._status(run_id, found[0][1])
+            return rows.run_of(
+                found[0], status, dict(self._launches(run_id)), tuple(one for one in told if one is not None)
+            )
+        except DamagedRow as damage:
+            raise WrongStoreError(
+                f"results file {self.path}: run {run_id} is damaged (its {damage.column}); look at another run, or "
+                "restore the file from a copy"
+            ) from damage
+
+    def _launches(self, run_id: int) -> Mapping[int, Launch]:
+        known = self._launches_of.setdefault(run_id, {})
+        new = f"SELECT id, {rows.LAUNCH} FROM launch WHERE run_id = ? AND id > ? ORDER BY id"
+        for row in self._all(new, run_id, max(known, default=0)):
+            launch = self._sound(f"launch {row[0]} of run {run_id}", rows.launch_of, row[1:])
+            if launch is not None:
+                known[row[0]] = launch
+        return known
+
+    def points(self, run_id: int) -> list[StoredPoint]:
+        """All points of a run in the order they were added."""
+        found = self._all(f"SELECT id, status, reason, {rows.POINT} FROM point WHERE run_id = ? ORDER BY id", run_id)
+        points = (self._sound(f"a point of run {run_id}", rows.point_of, row) for row in found)
+        return [point for point in points if point is not None]
+
+    def summaries(self, run_id: int) -> list[VisitSummary]:
+        """All visits of a run without their samples, by point, then in the order of writing."""
+        found = self._all(
+            f"SELECT {rows.SUMMARY} FROM point JOIN visit ON visit.point_id = point.id WHERE point.run_id = ? "
+            "ORDER BY visit.point_id, visit.id",
+            run_id,
+        )
+        launches = self._launches(run_id)
+        found = self._with_launch(found, launches, f"run {run_id}")
+        with contextlib.suppress(DamagedRow):
+            if rows.are_sound(found):
+                return rows.summaries_of(found, launches)
+        mended = [rows.mend_summary(row) for row in found]
+        for column in dict.fromkeys(column for _, column in mended if column is not None):
+            self._leave_out(f"a measurement of run {run_id}", column)
+        return rows.summaries_of([row for row, _ in mended], launches)
+
+    def _with_launch(self, found: Sequence[rows.Row], launches: Mapping[int, Launch], whose: str) -> list[rows.Row]:
+        """Those of visits (SUMMARY or VISIT) whose launch is known; the others are left out."""
+        known = [row for row in found if row[1] in launches]
+        if len(known) < len(found):
+            self._leave_out(f"a measurement of {whose}", "launch_id")
+        return known
+
+    def _sound(self, what: str, read: Callable[[rows.Row], Value], row: Sequence[object]) -> Value | None:
+        """The value of a row; a damaged one is named, and left out."""
+        try:
+            return read(tuple(row))
+        except DamagedRow as damage:
+            self._leave_out(what, damage.column)
+            return None
+
+    def _leave_out(self, what: str, column: str) -> None:
+        text = f"results file {self.path}: {what} is damaged (its {column.rpartition('.')[2]}) and left out"
+        warnings.warn(DamagedRowWarning(text), stacklevel=3)
+
+    def states(self, run_id: int) -> dict[int, list[State]]:
+        """By point id, the state of the machine at each of its visits in the order of writing.
+
+        Levels of floor and pace are looked for among all visits of the run. Points without visits are absent.
+        """
+        by_point: dict[int, list[State]] = {}
+        for summary, state in self.summaries_with_states(run_id):
+            by_point.setdefault(summary.point_id, []).append(state)
+        return by_point
+
+    def summaries_with_states(self, run_id: int) -> list[tuple[VisitSummary, State]]:
+        """As `summaries`, each with the state of the machine then."""
+        summaries = self.summaries(run_id)
+        return list(zip(summaries, classify([each.signs for each in summaries]), strict=True))
+
+    def visits(self, stored: StoredPoint) -> list[Visit]:
+        """A point's visits with their samples, in the order of writing."""
+        found = self._all(
+            f"SELECT {rows.VISIT}, elapsed_ns FROM visit LEFT JOIN visit_samples ON visit_id = visit.id "
+            "WHERE point_id = ? ORDER BY visit.id",
+            stored.id,
+        )
+        if not found:
+            return []
+        (run_id,) = self._all("SELECT run_id FROM point WHERE id = ?", stored.id)[0]
+        launches = self._launches(run_id)
+
+        def visit(row: rows.Row) -> Visit:
+            whole = self._sound(
+                f"a measurement of {stored.point}", lambda r: rows.visit_of(r, stored.point, launches), row
+            )
+            return rows.visit_without_samples(stored.point, row[1]) if whole is None else whole
+
+        try:
+            return [visit(row) for row in self._with_launch(found, launches, str(stored.point))]
+        except StoreError as error:
+            kind = StoreError if self._has_written else WrongStoreError
+            raise kind(f"results file {self.path}: {stored.point}: {error}") from error
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """What is read inside shows the file at one moment, whatever others write meanwhile. Nothing may be written."""
+        with self._border():
+            self._db.execute("BEGIN")
+        try:
+            yield
+        finally:
+            with contextlib.suppress(sqlite3.Error):  # a failed read has ended it already
+                self._db.execute("ROLLBACK")
+
+    # ---- inside --------------------------------------------------------------------------------------------------
+
+    def _point_id(self, run_id: int, point: Point) -> int:
+        if run_id not in self._point_ids:
+            self._point_ids[run_id] = {stored.point: stored.id for stored in self.points(run_id)}
+        point_id = self._point_ids[run_id].get(point)
+        if point_id is None:
+            raise ValueError(f"{point} was not added to run {run_id}")
+        return point_id
+
+    def _insert(self, table: str, columns: str, row: rows.Row) -> int:
+        cursor = self._db.execute(f"INSERT INTO {table} ({columns}) VALUES ({rows.holes(columns)})", row)
+        assert cursor.lastrowid is not None
+        return cursor.lastrowid
+
+    def _insert_points(self, run_id: int, points: Iterable[Point], skipped: Mapping[Point, str] | None = None) -> None:
+        reasons = skipped or {}
+        columns = f"run_id, status, reason, {rows.POINT}"
+        self._db.executemany(
+            f"INSERT OR IGNORE INTO point ({columns}) VALUES ({rows.holes(columns)})",
+            [
+                (
+                    run_id,
+                    (PointStatus.SKIPPED if point in reasons else PointStatus.PENDING).value,
+                    reasons.get(point),
+                    *rows.point_row(point),
+                )
+                for point in (*points, *reasons)
+            ],
+        )
+
+    def _all(self, query: str, *values: object) -> list[rows.Row]:
+        with self._border():
+            return self._db.execute(query, values).fetchall()
+
+    @contextlib.contextmanager
+    def _transaction(self, run_id: int | None = None) -> Iterator[None]:
+        """All of the body or nothing; the write lock is taken at once, so that waiting for it happens in one place."""
+        with self._border(run_id):
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._db.execute("COMMIT")
+                self._has_written = True
+            except BaseException:
+                with contextlib.suppress(sqlite3.Error):  # a full disk has rolled back already
+                    self._db.execute("ROLLBACK")
+                raise
+
+    def _border(self, run_id: int | None = None) -> contextlib.AbstractContextManager[None]:
+        """What is found wrong before anything is written is the file's fault; later, something may be measured."""
+        if not self._has_written and run_id is None:
+            return opening.border(self.path)
+        return opening.border(self.path, lambda: "" if run_id is None else self._saved(run_id))
+
+    def _saved(self, run_id: int) -> str:
+        """What an error while writing adds; nothing where even reading fails."""
+        try:
+            (rounds,) = self._db.execute("SELECT rounds FROM run WHERE id = ?", (run_id,)).fetchone()
+        except (sqlite3.Error, TypeError):
+            return ""
+        kept = counted(rounds, "round")
+        return f"; stored up to here: {kept}, and `hockney run --resume {run_id}` goes on from there"

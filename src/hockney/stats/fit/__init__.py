@@ -1,0 +1,24 @@
+"""Models fitted to curves."""
+
+from __future__ import annotations
+
+from hockney.stats.fit.distance import DistanceFit, fit_distance
+from hockney.stats.fit.lines import Estimate, NoFit
+from hockney.stats.fit.loggp import LogGP, RoundTrips, fit_loggp
+from hockney.stats.fit.segments import JUMP, Segment, SegmentFit, Switch, fit_line, fit_segments
+
+__all__ = [
+    "JUMP",
+    "DistanceFit",
+    "Estimate",
+    "LogGP",
+    "NoFit",
+    "RoundTrips",
+    "Segment",
+    "SegmentFit",
+    "Switch",
+    "fit_distance",
+    "fit_line",
+    "fit_loggp",
+    "fit_segments",
+]

@@ -1,0 +1,187 @@
+"""LogGP's parameters L, o_s, o_r, g, G for each protocol segment, from round trips with and without delays.
+
+With PRTT(n, d) the time of the pattern `prtt` for messages of one size (n messages, a delay d after each, one answer):
+
+    half a round trip   PRTT(1, 0) / 2                                        = o_s + L + o_r
+    time per message    (PRTT(n, 0) - PRTT(1, 0)) / (n - 1)                   = g + size G
+    sender busy         o_s = (PRTT(n, d) - PRTT(1, d)) / (n - 1) - d
+    receiver busy       o_r = PRTT(1, d) - d - o_s
+
+provided that d is longer than a round trip: then the answer lies there when it is received. Each is a line over the
+sizes of a segment; the segments are those of the half round trip. L, o_s, o_r and g are the lines' values at 0 B, G the
+slope of the time per message. L is what the busy times leave of the half round trip. Nothing is clipped: below zero,
+both ends work on a message at once, or wake each other up at a price that another of the four times does not pay, and
+LogGP does not describe this transport.
+
+Sources: A. Alexandrov, M. F. Ionescu, K. E. Schauser, C. Scheiman, LogGP: Incorporating long messages into the LogP
+model, SPAA 1995; T. Hoefler, A. Lichei, W. Rehm, Low-overhead LogGP parameter assessment for modern interconnection
+networks, IPDPS workshops 2007 (the parametrised round trip); T. Kielmann, H. E. Bal, K. Verstoep, Fast measurement of
+LogP parameters for message passing platforms, IPDPS workshops 2000 (o_r behind a delay).
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hockney.stats.fit.lines import Estimate, Lines, NoFit, fit_lines, missed_by, weights_of
+from hockney.stats.fit.segments import SegmentFit, fit_segments
+from hockney.stats.student import t_quantile
+from hockney.units import format_bytes
+
+if TYPE_CHECKING:
+    from hockney.model import FloatArray
+
+
+_CLOCK = 0.01  # of the half round trip: delays end when the clock says so, however short the busy times are
+
+
+@dataclass(frozen=True)
+class RoundTrips:
+    """The four times of one size, for the same number of messages n, and what a delay really took.
+
+    `errors_ns` are the half widths of the four times' 95 % intervals, in the order of the times; empty: not known.
+    """
+
+    size_bytes: int
+    messages: int
+    one_ns: float  # PRTT(1, 0)
+    burst_ns: float  # PRTT(n, 0)
+    one_delayed_ns: float  # PRTT(1, d)
+    spaced_ns: float  # PRTT(n, d)
+    delay_ns: float
+    errors_ns: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class LogGP:
+    """The parameters of one segment. `busy_ns` is o_s + o_r together, which is better known than each.
+
+    `residuals` are what the lines leave of each size on them, `sizes_bytes`, as fractions of the time that it was taken
+    from: of the half round trip, the time per message, o_s, and o_s + o_r. `relative_rms` is of all of them.
+    """
+
+    first_bytes: int
+    last_bytes: int
+    latency_ns: Estimate  # L
+    send_ns: Estimate  # o_s
+    receive_ns: Estimate  # o_r
+    busy_ns: Estimate
+    gap_ns: Estimate  # g
+    gap_ns_per_byte: Estimate  # G
+    sizes_bytes: tuple[int, ...]
+    residuals: Mapping[str, tuple[float, ...]]
+    relative_rms: float
+
+    @property
+    def rate_bytes_per_s(self) -> Estimate | None:
+        """1 / G; None where G can't be told from zero."""
+        gap = self.gap_ns_per_byte
+        return Estimate(1e9 / gap.value, 1e9 / gap.high, 1e9 / gap.low) if gap.low > 0 else None
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether LogGP describes this. False: L, o_s or o_r is below zero. None: one can't be told from zero."""
+        parts = (self.latency_ns, self.send_ns, self.receive_ns)
+        if any(part.high < 0 for part in parts):
+            return False
+        return True if all(part.low > 0 for part in parts) else None
+
+
+def fit_loggp(trips: Sequence[RoundTrips]) -> tuple[LogGP, ...] | NoFit:
+    """The parameters of each segment of a curve, sizes in any order, each once."""
+    import numpy as np
+
+    rows = sorted(trips, key=lambda row: row.size_bytes)
+    if any(row.messages < 2 for row in rows):
+        return NoFit("LogGP needs bursts of two messages at least")
+    short = next((row for row in rows if row.delay_ns < row.one_ns), None)
+    if short is not None:
+        return NoFit(
+            f"o_s and o_r need a delay longer than a round trip: at {format_bytes(short.size_bytes)} that takes "
+            f"{short.one_ns:.0f} ns, the delay {short.delay_ns:.0f} ns"
+        )
+    half_ns = [row.one_ns / 2 for row in rows]
+    errors = np.array([row.errors_ns for row in rows]) if all(row.errors_ns for row in rows) else None
+    relative = None if errors is None else (errors[:, 0] / np.maximum([row.one_ns for row in rows], _CLOCK)).tolist()
+    segments = fit_segments([row.size_bytes for row in rows], half_ns, relative)
+    if isinstance(segments, NoFit):
+        return segments
+
+    delays = np.array([row.delay_ns for row in rows])
+    n = np.array([row.messages for row in rows])
+    one, burst = np.array([(row.one_ns, row.burst_ns) for row in rows]).T
+    alone, spaced = np.array([(row.one_delayed_ns, row.spaced_ns) for row in rows]).T - [delays, n * delays]
+    none, each, work = 0 * delays, 1 / (n - 1), np.abs(alone) + _CLOCK * one / 2
+    # Each value as a sum of the four times, less their delays, and the time whose scatter it has inherited.
+    made = {
+        "half_round_trip": ((0.5 + none, none, none, none), one / 2),
+        "per_message": ((-each, each, none, none), burst * each),
+        "send": ((none, none, -each, each), work),
+        "busy": ((none, none, 1 + none, none), work),
+        "receive": ((none, none, 1 + each, -each), work),
+    }
+    fits = {
+        name: _lines(
+            segments,
+            np.sum([part * time for part, time in zip(parts, (one, burst, alone, spaced), strict=True)], axis=0),
+            level,
+            None if errors is None else np.linalg.norm(np.transpose(parts) * errors, axis=1) / level,
+        )
+        for name, (parts, level) in made.items()
+    }
+    receiving, _ = fits.pop("receive")
+    return tuple(_of_segment(segments, which, fits, receiving) for which in range(len(segments.segments)))
+
+
+_Fits = Mapping[str, tuple[Lines, "FloatArray"]]
+
+
+def _of_segment(segments: SegmentFit, which: int, fits: _Fits, receiving: Lines) -> LogGP:
+    (on_way, _), (per_message, _), (sending, _), (both, _) = fits.values()
+    segment = segments.segments[which]
+    own = segments.on_line(segment)
+    residuals = {name: tuple(missed[own].tolist()) for name, (_, missed) in fits.items()}
+    return LogGP(
+        first_bytes=segment.first_bytes,
+        last_bytes=segment.last_bytes,
+        latency_ns=_left(on_way, both, which),
+        send_ns=sending.value(which, 0.0),
+        receive_ns=receiving.value(which, 0.0),
+        busy_ns=both.value(which, 0.0),
+        gap_ns=per_message.value(which, 0.0),
+        gap_ns_per_byte=per_message.slope_of(which),
+        sizes_bytes=tuple(segments.sizes_bytes[at] for at in own),
+        residuals=residuals,
+        relative_rms=math.sqrt(statistics.fmean(one**2 for missed in residuals.values() for one in missed)),
+    )
+
+
+def _lines(
+    segments: SegmentFit, values: FloatArray, level: FloatArray, errors: FloatArray | None
+) -> tuple[Lines, FloatArray]:
+    """Over the sizes of each segment, and what they miss, both as fractions of `level`, as the values' errors are."""
+    import numpy as np
+
+    sizes = np.array(segments.sizes_bytes, dtype=float)
+    starts = [segment.first_bytes for segment in segments.segments]
+    group = np.maximum(np.searchsorted(starts, sizes, side="right") - 1, 0)
+    kept = np.ones(len(sizes), dtype=bool)
+    kept[list(segments.outliers)] = False
+    lines, fitted = fit_lines(sizes, values, level, kept * 1.0, group)
+    if errors is not None:
+        standard = errors / t_quantile(1000)
+        for _ in range(2):  # weights come from what the fit misses, which they decide
+            missed = missed_by(((values - fitted) / level)[kept], standard[kept], lines.freedom)
+            weights = kept * weights_of(standard, len(sizes), missed)
+            lines, fitted = fit_lines(sizes, values, level, weights, group, float(np.median(standard)))
+    return lines, (values - fitted) / level
+
+
+def _left(on_way: Lines, both: Lines, which: int) -> Estimate:
+    """What the busy times leave of a half round trip at 0 B; the two lines come from different measurements."""
+    (whole_ns, whole_var), (busy_ns, busy_var) = on_way.at(which, 0.0), both.at(which, 0.0)
+    return on_way.estimate(whole_ns - busy_ns, whole_var + busy_var)

@@ -1,0 +1,96 @@
+"""Made-up runs whose times are known, for comparisons."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from tests.builders import HALF_ROUND_TRIP, make_info, make_launch, make_point, visits_with_medians
+
+from hockney.model import Definition, Point, PointStatus, RunStatus
+from hockney.results.store import Store
+
+SIZES = (8, 64, 1024, 8192, 16384, 32768, 65536)
+
+
+def curve(transport: str = "shm", sizes: Iterable[int] = SIZES) -> dict[Point, float]:
+    """Points of a ping-pong, each with its time in ns."""
+    return {make_point(size, transport): 1000.0 + size / 10 for size in sizes}
+
+
+def slower(times_ns: Mapping[Point, float], ratio: float, first: int, last: int) -> dict[Point, float]:
+    """The same, but for so many times the time from one size to another."""
+    return {point: ns * (ratio if first <= point.bytes <= last else 1) for point, ns in times_ns.items()}
+
+
+def add_run(
+    store: Store,
+    times_ns: Mapping[Point, float],
+    *,
+    launches: int = 5,
+    visits: Sequence[float] = (1.0,) * 6,
+    scatter: float = 0.01,
+    seed: int = 1,
+    floor_ns: float = 30.0,
+    odd_ns: float | None = None,
+    definition: Definition = HALF_ROUND_TRIP,
+    libraries: Mapping[str, str] | None = None,
+    failed: Mapping[Point, str] | None = None,
+    unsteady: Collection[Point] = (),
+    far: Collection[int] = (),
+    cpus: tuple[int, ...] = (0, -1),
+    cpus_far: tuple[int, ...] | None = None,
+    **info: Any,
+) -> int:
+    """A run with a visit for each of `visits`, a part of the time, in each launch of each point.
+
+    Launches scatter by the given part, visits hardly. During those of `unsteady` the state of the machine changed. In
+    the launches `far` the floor is that of CPUs far apart, and all takes four times as long. `odd_ns` is the floor of
+    the first visit alone.
+    There is a rank on each of `cpus`, in those launches on each of `cpus_far`. What has a time and `failed` was visited
+    in the first launch alone.
+    """
+    rng = np.random.default_rng(seed)
+    run = store.create_run(make_info(**info), [*times_ns, *(failed or {})])
+    for index in range(launches):
+        used = cpus_far if cpus_far is not None and index in far else cpus
+        started = {
+            name: store.add_launch(
+                run,
+                make_launch(
+                    name,
+                    index=index,
+                    library=(libraries or {}).get(name, f"hockney {name}"),
+                    ranks=len(used),
+                    cpus=used,
+                    hosts=("here",) * len(used),
+                ),
+            )
+            for name in sorted({point.transport for point in times_ns})
+        }
+        before_ns = 180.0 if index in far else floor_ns
+        of_round = []
+        for point, ns in times_ns.items():
+            if index > 0 and point in (failed or {}):
+                continue
+            of_launch_ns = ns * (4 if index in far else 1) * np.exp(scatter * rng.standard_normal())
+            medians_ns = of_launch_ns * np.array(visits) * np.exp(0.001 * rng.standard_normal(len(visits)))
+            of_round += [
+                replace(visit, launch_id=started[point.transport])
+                for visit in visits_with_medians(
+                    medians_ns.tolist(),
+                    point,
+                    replace(definition, bytes_per_rep=2 * point.bytes),  # a real one differs from size to size
+                    floor_ns=(before_ns, before_ns * (20 if point in unsteady else 1.01)),
+                    pace_ns=((0.63,) * len(used),) * 2,
+                )
+            ]
+        if odd_ns is not None and index == 0:
+            of_round[0] = replace(of_round[0], floor_ns=(odd_ns, odd_ns))
+        store.write_round(run, of_round)
+    for point, reason in (failed or {}).items():
+        store.set_status(run, point, PointStatus.FAILED, reason)
+    store.finish_run(run, RunStatus.PARTIAL if failed else RunStatus.DONE)
+    return run

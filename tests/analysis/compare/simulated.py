@@ -1,0 +1,288 @@
+"""Rates of comparisons and checks of known truth: `scripts/check-rates --simulated 1000` prints those of the docs.
+
+Nothing here is made as the method assumes: launches have heavy tails and skewed outliers, neighbouring ones are
+correlated, both sides scatter differently, and what drifts moves series, floor and pace each in its own measure.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+from scipy.stats import binomtest
+from tests.builders import make_info, make_point
+
+from hockney.analysis.compare import SeriesChange, Verdict
+from hockney.analysis.compare.comparison import _judged as judged
+from hockney.analysis.compare.comparison import _Pair as Pair
+from hockney.analysis.compare.comparison import _Side as Side
+from hockney.measure.check import _Suspect as Suspect
+from hockney.measure.check import _suspicious as suspicious
+from hockney.model import RunStatus
+from hockney.results.store import StoredRun
+from hockney.stats.shift import shifts
+from hockney.stats.states import Signs
+
+if TYPE_CHECKING:
+    from hockney.model import FloatArray
+
+KINDS = ("normal", "heavy", "two levels", "sides")
+LAUNCHES = ((3, 5), (4, 4), (5, 5), (6, 6), (5, 10), (10, 10))
+SLOWDOWN = 1.25
+SIGNIFICANT = 0.05
+DRIFTS = ("walk", "day", "step")
+_LAUNCH_S = 4.0
+_GAP_S = 600.0
+_CHECKED_AT_MOST = 3  # looks at new launches, as a check has them
+
+
+# ---- many series, side by side --------------------------------------------------------------------------------------
+
+
+def noise(rng: np.random.Generator, kind: str, series: int, m: int, n: int) -> FloatArray:
+    """Logs of times: 2 % of scatter; with wild launches; on two levels 15 % apart; 0.5 % in base and 3 % in new.
+
+    Beside their own scatter all series of a launch have one of 2 % in common.
+    """
+    plain = rng.standard_normal((series, m + n))
+    own = {
+        "normal": 0.02 * plain,
+        "heavy": 0.02 * rng.standard_t(2, (series, m + n)),
+        "two levels": 0.15 * rng.integers(0, 2, (series, m + n)) + 0.005 * plain,
+        "sides": np.where(np.arange(m + n) < m, 0.005, 0.03) * plain,
+    }[kind]
+    result: FloatArray = own + 0.02 * rng.standard_normal((1, m + n))
+    return result
+
+
+def named(logs: FloatArray, m: int) -> set[int]:
+    """Which series are called different; the first m launches are of the base."""
+    times = np.exp(logs)
+    found = shifts([(row[:m].tolist(), row[m:].tolist()) for row in times])
+    return {number for number, (_, chance) in enumerate(found) if chance is not None and chance <= SIGNIFICANT}
+
+
+def holds(rng: np.random.Generator, kind: str, m: int, n: int, series: int = 1) -> bool:
+    """Whether the interval of the first of so many series encloses the true ratio."""
+    times = np.exp(noise(rng, kind, series, m, n))
+    found = shifts([(row[:m].tolist(), row[m:].tolist()) for row in times])[0][0]
+    assert found.low is not None
+    assert found.high is not None
+    return found.low <= 1 <= found.high
+
+
+def alarms(rng: np.random.Generator, kind: str, m: int, n: int, series: int) -> bool:
+    """Whether any of so many unchanged series is called different."""
+    return bool(named(noise(rng, kind, series, m, n), m))
+
+
+def is_named(rng: np.random.Generator, kind: str, m: int, n: int, series: int) -> bool:
+    """Whether a slowdown of one of so many series is."""
+    logs = noise(rng, kind, series, m, n)
+    logs[0, m:] += math.log(SLOWDOWN)
+    return 0 in named(logs, m)
+
+
+def rate(trial: Callable[[np.random.Generator], bool], trials: int) -> float:
+    """How often a trial is true, with fixed seeds."""
+    return sum(trial(np.random.default_rng(seed)) for seed in range(trials)) / trials
+
+
+# ---- whole checks ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What a baseline and a check of it meet.
+
+    `slowed` series take `ratio` times as long in the check. `bad` is the run with a launch that is 25 % slow. `drift`
+    is how the machine changes; where it is not `seen`, floor and pace stay what they were.
+    """
+
+    transports: int = 2
+    sizes: int = 4
+    launches: int = 6
+    slowed: int = 0
+    ratio: float = SLOWDOWN
+    bad: str | None = None
+    drift: str | None = None
+    seen: bool = True
+    sleeping: bool = False
+    scatter: float = 0.03
+
+    @property
+    def series(self) -> int:
+        return self.transports * self.sizes
+
+
+def check(machine: Machine, seed: int, gap_s: float = _GAP_S, margin: float = 1.05) -> dict[int, Verdict]:
+    """What a check says of each series, look by look as hockney.measure.check has it."""
+    rng = np.random.default_rng(seed)
+    maker = _Maker(machine, rng)
+    base = maker.run("base", 0.0, machine.launches)
+    first = maker.run("new", gap_s, machine.launches)
+    verdicts = _changes(machine, base, first, margin)
+    suspects = {point: Suspect() for point in suspicious(verdicts, margin)}
+    fresh, begin_s = None, gap_s
+    for look in range(_CHECKED_AT_MOST if suspects else 0):
+        begin_s += _LAUNCH_S * machine.launches
+        more = maker.run("new", begin_s, machine.launches * 2 ** max(0, look - 1))
+        fresh = more if fresh is None else fresh.with_more(more)
+        for change in _changes(machine, base, fresh, margin):
+            if change.point in suspects:
+                suspects[change.point].look(change, margin, machine.series)
+        if not any(one.is_open for one in suspects.values()):
+            break
+    ends = (suspects[one.point].change or one if one.point in suspects else one for one in verdicts)
+    return {number: change.verdict for number, change in enumerate(ends)}
+
+
+def compare(machine: Machine, seed: int, gap_s: float = _GAP_S) -> dict[int, Verdict]:
+    """What a comparison says of each series."""
+    maker = _Maker(machine, np.random.default_rng(seed))
+    runs = maker.run("base", 0.0, machine.launches), maker.run("new", gap_s, machine.launches)
+    return {number: change.verdict for number, change in enumerate(_changes(machine, *runs, 1.0))}
+
+
+@dataclass(frozen=True)
+class _Run:
+    """Logs of times (series, launches), floors and paces (launches)."""
+
+    logs: FloatArray
+    floors: FloatArray
+    paces: FloatArray
+
+    def with_more(self, other: _Run) -> _Run:
+        return _Run(
+            np.hstack([self.logs, other.logs]),
+            np.concatenate([self.floors, other.floors]),
+            np.concatenate([self.paces, other.paces]),
+        )
+
+    def side(self, sleeping: list[str]) -> Side:
+        pairs = zip(np.exp(self.floors), np.exp(self.paces), strict=True)
+        signs = {
+            launch: [Signs((30 * floor, 30 * floor), ((0.6 * pace,) * 2,) * 2, None, None, ())]
+            for launch, (floor, pace) in enumerate(pairs)
+        }
+        run = StoredRun(1, make_info(facts={"sleeping": sleeping}), RunStatus.DONE, None, 1, {}, ())
+        return Side(run, {}, {}, {}, {"near": signs})
+
+
+class _Maker:
+    def __init__(self, machine: Machine, rng: np.random.Generator) -> None:
+        self._machine, self._rng = machine, rng
+        self._drift = _drift(rng, machine.drift)
+        self._moved = rng.uniform(0.6, 1.4, (machine.series, 1))
+        self._shown = (rng.uniform(0.3, 1.2), rng.uniform(0.0, 1.0)) if machine.seen else (0.0, 0.0)
+        self._scatter = {side: rng.uniform(0.005, machine.scatter, (machine.series, 1)) for side in ("base", "new")}
+
+    def run(self, side: str, begin_s: float, launches: int) -> _Run:
+        """So many launches; a bad one is in the first that are made of its side."""
+        machine, rng = self._machine, self._rng
+        shape = machine.series, launches
+        drift = self._drift(begin_s + _LAUNCH_S * np.arange(launches, dtype=np.float64))
+        logs = self._scatter[side] * rng.standard_t(3, shape) / math.sqrt(3)
+        logs += 0.01 * _correlated(rng, launches) + self._moved * drift
+        logs += np.where(rng.random(shape) < 0.02, rng.exponential(0.1, shape), 0.0)
+        if machine.bad == side:
+            logs[:, rng.integers(launches)] += math.log(1.25)
+        if side == "new":
+            logs[: machine.slowed] += math.log(machine.ratio)
+        floors, paces = (
+            scatter * rng.standard_normal(launches) + shown * drift
+            for scatter, shown in zip((0.004, 0.002), self._shown, strict=True)
+        )
+        return _Run(logs, floors, paces)
+
+
+def _correlated(rng: np.random.Generator, launches: int) -> FloatArray:
+    values = rng.standard_normal(launches)
+    for number in range(1, launches):
+        values[number] = 0.3 * values[number - 1] + math.sqrt(1 - 0.3**2) * values[number]
+    return values
+
+
+def _drift(rng: np.random.Generator, kind: str | None) -> Callable[[FloatArray], FloatArray]:
+    """The logarithm of how much longer all takes at a time in s: a random walk, a day's course, one step, or none."""
+    if kind == "walk":
+        walk = np.cumsum(rng.normal(0, 0.07 / math.sqrt(_GAP_S), 2000))
+        return lambda at_s: cast("FloatArray", walk[at_s.astype(int)])
+    if kind == "day":
+        period_s, height, phase = rng.uniform(1200, 7200), rng.uniform(0.03, 0.15), rng.uniform(0, 2 * math.pi)
+        return lambda at_s: height * np.sin(2 * math.pi * at_s / period_s + phase)
+    if kind == "step":
+        step_s, height = rng.uniform(-300, 900), rng.choice([-1, 1]) * rng.uniform(0.03, 0.2)
+        return lambda at_s: cast("FloatArray", height * (at_s > step_s))
+    return lambda at_s: 0.0 * at_s
+
+
+def _changes(machine: Machine, base: _Run, new: _Run, margin: float) -> list[SeriesChange]:
+    points = [make_point(8 << size, f"t{name}") for name in range(machine.transports) for size in range(machine.sizes)]
+    sleeping = [f"t{name}" for name in range(machine.transports)] if machine.sleeping else []
+    times = zip(np.exp(base.logs).tolist(), np.exp(new.logs).tolist(), strict=True)
+    pairs = [Pair(point, "near", both) for point, both in zip(points, times, strict=True)]
+    return list(judged(pairs, base.side(sleeping), new.side(sleeping), [], margin, 0.95))
+
+
+# ---- what is printed ------------------------------------------------------------------------------------------------
+
+
+def print_rates(cases: int) -> None:
+    """Each row is printed as soon as it is known: all take minutes."""
+    for line in (*_launch_lines(cases), *_bad_launch_lines(cases), *_drift_lines(cases)):
+        print(line, flush=True)
+
+
+def _launch_lines(cases: int) -> Iterator[str]:
+    yield "| launches | interval holds the truth | any of 30 called different | x1.25 in one of 30 named |"
+    yield "| --- | --- | --- | --- |"
+    for m, n in LAUNCHES:
+        cells = []
+        for trial in (holds, alarms, is_named):
+            rates = (rate(partial(trial, kind=kind, m=m, n=n, series=30), cases) for kind in KINDS)
+            cells.append(", ".join(f"{100 * one:.1f}" for one in rates))
+        yield f"| {m} and {n} | {' % | '.join(cells)} % |"
+
+
+def _bad_launch_lines(cases: int) -> Iterator[str]:
+    yield "| a launch 25 % slow in | series | x1.25 found | unchanged: false alarms |"
+    yield "| --- | --- | --- | --- |"
+    for bad in (None, "base", "new"):
+        for transports, sizes in ((1, 1), (2, 4), (5, 6)):
+            machine = Machine(transports, sizes, bad=bad)
+            slowed = Machine(transports, sizes, bad=bad, slowed=1)
+            found = _share([check(slowed, seed)[0] is Verdict.SLOWER for seed in range(cases)])
+            wrong = _share([Verdict.SLOWER in check(machine, seed).values() for seed in range(cases)])
+            yield f"| {bad or 'none'} | {machine.series} | {found} | {wrong} |"
+
+
+def _drift_lines(cases: int) -> Iterator[str]:
+    yield "| drift, 10 minutes later | plan | check: false alarms | compare: false alarms |"
+    yield "| --- | --- | --- | --- |"
+    plans = {
+        "2 transports": Machine(2, 4, scatter=0.02),
+        "2 transports, not seen in floor and pace": Machine(2, 4, scatter=0.02, seen=False),
+        "1 transport": Machine(1, 8, scatter=0.02),
+        "1 series": Machine(1, 1, scatter=0.02),
+        "1 transport that sleeps, not seen in floor and pace": Machine(1, 8, scatter=0.02, seen=False, sleeping=True),
+    }
+    for name, machine in plans.items():
+        for drift in DRIFTS:
+            drifting = replace(machine, drift=drift)
+            wrong = _share([Verdict.SLOWER in check(drifting, seed).values() for seed in range(cases)])
+            moved = {Verdict.SLOWER, Verdict.FASTER}
+            apart = _share([not moved.isdisjoint(compare(drifting, seed).values()) for seed in range(cases)])
+            yield f"| {drift} | {name} | {wrong} | {apart} |"
+        slowed = replace(machine, slowed=1, ratio=1.1, scatter=0.015)
+        found = _share([check(slowed, seed)[0] is Verdict.SLOWER for seed in range(cases)])
+        yield f"| none, one series x1.10 | {name} | found: {found} | |"
+
+
+def _share(outcomes: list[bool]) -> str:
+    interval = binomtest(sum(outcomes), len(outcomes)).proportion_ci()
+    return f"{100 * np.mean(outcomes):.1f} % ({100 * interval.low:.1f} to {100 * interval.high:.1f})"

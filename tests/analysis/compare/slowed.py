@@ -1,0 +1,72 @@
+"""Checks of a transport that can be slowed down on purpose, for the tests and for scripts/check-rates."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.measure.test_run import Silent
+
+from hockney.measure import run as running
+from hockney.measure.check import Checked, check
+from hockney.measure.plan import Plan
+from hockney.model import Point
+from hockney.results.store import Store
+from hockney.worker.build import Recipe
+from hockney.worker.catalogue import Catalogue, load
+
+SIZES = (8, 64, 512, 4096, 16384, 32768, 65536, 131072)
+SLOWED = (16384, 65536)  # bytes, first and last
+TRANSPORT = "fault"  # that can be slowed
+
+
+def load_catalogue() -> Catalogue:
+    """The native transports and `fault`, which is shm until HOCKNEY_FAULT says otherwise."""
+    fault = Path(__file__).parents[2] / "worker" / "fault.c"
+    return load(recipe=Recipe(defines=("HK_EXTRA_TRANSPORTS(X)=X(fault)",), extra_sources=(fault,)), libraries=())
+
+
+def plan(*transports: str, sizes: tuple[int, ...] = SIZES, launches: int = 5, time_s: float = 2.0) -> Plan:
+    """Ping-pongs over these transports; over the one that can be slowed if none is said."""
+    points = tuple(Point(name, "pingpong", 2, size) for name in transports or (TRANSPORT,) for size in sizes)
+    return Plan("test", points, time_s=time_s, launches=launches, timeout_s=10)
+
+
+def measure(catalogue: Catalogue, store: Store, plan: Plan) -> int:
+    """A run; gives its number."""
+    return running.measure(plan, catalogue, store, Silent(), command="test").run_id
+
+
+def check_again(
+    catalogue: Catalogue,
+    store: Store,
+    base: int,
+    *,
+    slowdown: float = 0.05,
+    patience_s: float = 20.0,
+    display: Silent | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> Checked:
+    return check(
+        str(base),
+        catalogue,
+        store,
+        display or Silent(),
+        command="test",
+        max_slowdown=slowdown,
+        patience_s=patience_s,
+        clock=clock,
+    )
+
+
+@contextmanager
+def slowed(percent: int = 23) -> Iterator[None]:
+    """Inside, ping-pongs of the sizes SLOWED on `fault` take so much longer, and some % more: waiting costs too."""
+    os.environ["HOCKNEY_FAULT"] = f"slow 1 {SLOWED[0]} {SLOWED[1]} {percent}"
+    try:
+        yield
+    finally:
+        del os.environ["HOCKNEY_FAULT"]

@@ -1,0 +1,473 @@
+"""Thresholds from a file: kept, missed, undecided, and every mistake of a file at once."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.analysis.compare.made import add_run, curve
+from tests.builders import make_point
+from tests.cli.support import call
+
+from hockney.analysis.compare.expect import Judged, Outcome, judge, load_expectations
+from hockney.cli.expectations import _sentence
+from hockney.errors import UsageError
+from hockney.machine.topology import Topology
+from hockney.measure.plan import as_pairs
+from hockney.results.runs import Run
+from hockney.results.store import Store
+from hockney.stats.states import is_state, parse_state
+from hockney.worker.catalogue import Catalogue, load
+
+
+@pytest.fixture(scope="module")
+def catalogue() -> Catalogue:
+    return load(libraries=())
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(tmp_path / "results.db") as opened:
+        yield opened
+
+
+def judged(catalogue: Catalogue, store: Store, run: int, text: str) -> list[Judged]:
+    path = store.path.with_name("expect.toml")
+    path.write_text(text)
+    return judge(Run(store, run), load_expectations(path, catalogue), catalogue)
+
+
+def of_8_bytes(*lines: str) -> str:
+    """A file with one expectation of the ping-pong of 8 B, which takes 1000.8 ns in a made-up run."""
+    return "\n".join(["[[expect]]", 'transports = "shm"', 'pattern = "pingpong"', "bytes = 8", *lines])
+
+
+@pytest.mark.parametrize(
+    ("limit", "outcome"),
+    [
+        ('latency = "<= 1.1 us"', Outcome.MET),
+        ('latency = "<= 900ns"', Outcome.MISSED),
+        ('latency = "<= 1000.8 ns"', Outcome.UNDECIDED),  # in the middle of the interval
+        ('bandwidth = ">= 7 MB/s"', Outcome.MET),
+        ('bandwidth = ">= 9 MB/s"', Outcome.MISSED),
+    ],
+)
+def test_a_limit_is_kept_missed_or_undecided(catalogue: Catalogue, store: Store, limit: str, outcome: Outcome) -> None:
+    run = add_run(store, curve(), launches=6)
+    (found,) = judged(catalogue, store, run, of_8_bytes(limit))
+    assert found.outcome is outcome
+    assert found.figure is not None
+    assert found.figure.value_ns == pytest.approx(1000.8, rel=0.03)
+    assert (found.reason is None) == (outcome is not Outcome.UNDECIDED)
+
+
+def test_two_limits_at_every_size_and_transport(catalogue: Catalogue, store: Store) -> None:
+    run = add_run(store, curve("shm") | curve("tcp"))
+    text = """
+        [[expect]]
+        transports = ["shm", "tcp"]
+        pattern = "pingpong"
+        bytes = [8, "1K"]
+        latency = "<= 2 us"
+        bandwidth = ">= 1 TB/s"
+    """
+    found = judged(catalogue, store, run, text)
+    assert len(found) == 8
+    assert {one.outcome for one in found if one.what == "latency"} == {Outcome.MET}
+    assert {one.outcome for one in found if one.what == "bandwidth"} == {Outcome.MISSED}
+
+
+def test_a_limit_may_be_for_one_state(catalogue: Catalogue, store: Store) -> None:
+    run = add_run(store, curve(), floor_ns=180)
+    (of_any,) = judged(catalogue, store, run, of_8_bytes('latency = "<= 900 ns"'))
+    assert of_any.outcome is Outcome.MISSED
+    (of_near,) = judged(catalogue, store, run, of_8_bytes('latency = "<= 900 ns"', 'state = "near"'))
+    assert of_near.outcome is Outcome.UNDECIDED
+    assert of_near.reason is not None
+    assert "too few visits in the state near" in of_near.reason
+
+
+def test_a_state_with_too_few_visits_for_an_interval_may_not_break_the_limit(
+    catalogue: Catalogue, store: Store
+) -> None:
+    """Nine launches keep it, and one that saw another state took four times as long."""
+    run = add_run(store, curve(), launches=10, visits=(1.0,), far={9})
+    for limit in ('latency = "<= 1.1 us"', 'bandwidth = ">= 7 MB/s"'):
+        (found,) = judged(catalogue, store, run, of_8_bytes(limit))
+        assert found.outcome is Outcome.UNDECIDED
+        assert "this one had too few visits for an interval" in (found.reason or "")
+        assert found.figure is not None
+        assert found.figure.value_ns == pytest.approx(4 * 1000.8, rel=0.03)
+        assert "(too few visits, far), expected" in _sentence(found)
+        (kept,) = judged(catalogue, store, run, of_8_bytes(limit, 'state = "near"'))
+        assert kept.outcome is Outcome.MET
+    (found,) = judged(catalogue, store, run, of_8_bytes('latency = "<= 5 us"'))
+    assert found.outcome is Outcome.MET
+
+
+def test_what_was_not_measured_is_undecided(catalogue: Catalogue, store: Store) -> None:
+    run = add_run(store, curve(sizes=(64,)), failed={make_point(8): "rank 1 hung"})
+    text = of_8_bytes('latency = "<= 1 s"') + "\n" + of_8_bytes('latency = "<= 1 s"').replace("8", "1024")
+    failed, missing = judged(catalogue, store, run, text)
+    assert failed.outcome is missing.outcome is Outcome.UNDECIDED
+    assert failed.reason == "failed: rank 1 hung"
+    assert missing.reason == f"run {run} has no pingpong of 1 KiB on shm, 2 ranks"
+
+
+def test_a_limit_for_all_cpus_with_no_series_is_undecided(catalogue: Catalogue, store: Store) -> None:
+    run = add_run(store, curve())
+    (found,) = judged(
+        catalogue, store, run, of_8_bytes('latency = "<= 1 s"', 'ranks = "cpus"').replace("pingpong", "oneway")
+    )
+    assert found.outcome is Outcome.UNDECIDED
+    assert found.reason == f"run {run} has no oneway of 8 B on shm"
+
+
+def test_a_file_is_refused_with_every_mistake_and_its_place(catalogue: Catalogue, tmp_path: Path) -> None:
+    path = tmp_path / "expect.toml"
+    path.write_text(
+        """
+        tim = "4s"
+        [[expect]]
+        transports = "shn"
+        pattern = "pingpng"
+        bytes = [8, "1Q"]
+        latency = "> 500 ns"
+        [[expect]]
+        pattern = "oneway"
+        option = { window = 16 }
+        latency = "<= 1 us"
+        [[expect]]
+        transports = "shm"
+        pattern = "pingpong"
+        [[expect]]
+        transports = "shm"
+        pattern = "pingpong"
+        options = { window = 16 }
+        bandwidth = ">= 4 GiB"
+        """
+    )
+    with pytest.raises(UsageError) as caught:
+        load_expectations(path, catalogue)
+    lines = str(caught.value).splitlines()
+    places = {line.strip().partition(": ")[0] for line in lines[1:]}
+    assert places == {
+        "tim", *(f"{key} of the 1st [[expect]]" for key in ("transports", "pattern", "bytes", "latency")),
+        "transports of the 2nd [[expect]]", "option of the 2nd [[expect]]", "the 3rd [[expect]]",
+        "options.window of the 4th [[expect]]", "bandwidth of the 4th [[expect]]",
+    }  # fmt: skip
+    assert lines[0] == f"{path} has {len(lines) - 1} errors:"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('state = "naer"', "state of the 1st [[expect]]: unknown state 'naer': did you mean 'near'?"),
+        ('state = "near, one slow"', "unknown addition to a state 'one slow': did you mean 'one slowed'?"),
+        ('state = "mixed"', "figures are made of no visit of the state mixed"),
+        ("state = 3", "'3' is not a state of the machine"),
+        ('pair_class = "one hots"', "unknown pair class 'one hots': did you mean 'one host'?"),
+        (
+            'pattern = "rounds"\npair_class = "one host"',
+            "rounds has no source and target, so it has no pairs to choose",
+        ),
+        ('pattern = "barrier"\nbandwidth = ">= 1 GB/s"', "bandwidth of the 1st [[expect]]: barrier counts no bytes"),
+        ('pattern = "ft"\nbandwidth = ">= 1 GB/s"', "ft counts no bytes, so it has no bandwidth: give latency = "),
+        (
+            'bytes = [0, 8]\nbandwidth = ">= 1 GB/s"',
+            "the 1st [[expect]]: messages of 0 B have no bandwidth: leave 0 out of bytes",
+        ),
+    ],
+)
+def test_what_can_be_of_no_figure_is_refused(catalogue: Catalogue, tmp_path: Path, line: str, said: str) -> None:
+    path = tmp_path / "expect.toml"
+    given = {one.partition(" = ")[0] for one in line.splitlines()}
+    others = [one for one in of_8_bytes('latency = "<= 1 s"').splitlines() if one.partition(" = ")[0] not in given]
+    path.write_text("\n".join([*others, line]))
+    with pytest.raises(UsageError) as caught:
+        load_expectations(path, catalogue)
+    assert said in str(caught.value)
+
+
+def test_what_a_pattern_never_does_is_told_beside_all_else(catalogue: Catalogue, tmp_path: Path) -> None:
+    path = tmp_path / "expect.toml"
+    text = """
+        colour = "blue"
+        [[expect]]
+        transports = "shm"
+        pattern = "oneway"
+        ranks = 1
+        byts = 8
+        latency = "<= 1 s"
+        [[expect]]
+        transports = "shm"
+        pattern = "pingpong"
+        bytes = [0, 8]
+        colour = "red"
+        bandwidth = ">= 1 GB/s"
+        [[expect]]
+        transports = "shm"
+        pattern = "barrier"
+        bytes = 8
+        colour = "red"
+        bandwidth = ">= 1 GB/s"
+        [[expect]]
+        transports = "shm"
+        pattern = "putpong"
+        colour = "red"
+        bytes = 4
+    """
+    path.write_text(text)
+    with pytest.raises(UsageError) as caught:
+        load_expectations(path, catalogue)
+    for line in (
+        "colour: unknown key 'colour'",
+        "byts of the 1st [[expect]]: unknown key 'byts'",
+        "ranks of the 1st [[expect]]: oneway runs on 2 or more ranks, not on 1",
+        "the 2nd [[expect]]: messages of 0 B have no bandwidth",
+        "bytes of the 3rd [[expect]]: barrier has no message sizes to choose: leave bytes out",
+        "bandwidth of the 3rd [[expect]]: barrier counts no bytes",
+        "bytes of the 4th [[expect]]: putpong takes sizes that are multiples of 8 B, not 4 B",
+        "the 4th [[expect]]: it has no limit",
+    ):
+        assert f"\n  {line}" in str(caught.value), line
+    path.write_text("[[expect]]\ntransports = 'shm'\npattern = 'oneway'\nranks = 1\nlatency = '<= 1 s'\n")
+    done = call(tmp_path, "check", "--expect", str(path))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert not (tmp_path / "results.db").exists()  # nothing was measured
+
+
+def test_a_suite_in_place_of_expectations_is_told_apart(catalogue: Catalogue, tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text('name = "mine"\ntitle = "Mine"\n[[series]]\npattern = "pingpong"\n')
+    with pytest.raises(UsageError) as caught:
+        load_expectations(path, catalogue)
+    said = str(caught.value)
+    assert "mine.toml is a suite, which says what to measure, not what is expected" in said
+    keys = said.partition("below it ")[2].replace(", ", "\n")  # what it advises is such a file
+    path.write_text(f"[[expect]]\n{keys}\n")
+    assert load_expectations(path, catalogue).expect[0].pattern == "pingpong"
+
+
+def test_a_barrier_that_is_not_there_is_named_without_a_size(catalogue: Catalogue, store: Store) -> None:
+    text = "[[expect]]\ntransports = 'shm'\npattern = 'barrier'\nlatency = '<= 1 s'\n"
+    (lacking,) = judged(catalogue, store, add_run(store, curve()), text)
+    assert lacking.reason == "run 1 has no barrier on shm, 2 ranks"
+    assert str(make_point(0, pattern="barrier")) == "barrier on shm, 2 ranks"
+    assert {name for name, one in catalogue.patterns.items() if not one.sized} == {
+        name for name in catalogue.patterns if not make_point(0, pattern=name).is_sized
+    }
+
+
+def test_ranks_and_size_that_are_not_given_are_those_that_are_measured(catalogue: Catalogue, tmp_path: Path) -> None:
+    path = tmp_path / "expect.toml"
+    text = "[[expect]]\ntransports = 'shm'\npattern = '{}'\nlatency = '<= 1 s'\n"
+    path.write_text(text.format("memload") + text.format("barrier"))
+    load, barrier = load_expectations(path, catalogue).expect
+    assert (load.ranks, load.bytes, barrier.ranks, barrier.bytes) == ((1,), (64,), (2,), (0,))
+    done = call(tmp_path, "check", "--expect", str(path), "--time", "2s")
+    assert (done.returncode, done.stdout) == (0, "ok: 2 of 2 limits kept by run 1\n")
+
+
+@pytest.mark.parametrize(
+    ("seen", "wanted", "same"),
+    [
+        ("near", "near", True),
+        ("near 30.0 ns", "near", True),
+        ("near, one slowed", "near", False),
+        ("near 30.0 ns, one slowed", "near", False),
+        ("near 30.0 ns, one slowed", "near, one slowed", True),
+        ("far", "near", False),
+    ],
+)
+def test_a_state_is_meant_whatever_its_floor_and_not_slowed(seen: str, wanted: str, same: bool) -> None:
+    assert is_state(seen, parse_state(wanted)) == same
+
+
+def test_a_limit_may_be_for_the_pairs_of_a_class(catalogue: Catalogue, store: Store) -> None:
+    """Ranks on CPUs 0 and 1, which share a core, and on 2, which doesn't."""
+    topology = Topology("sysfs", cores=((0, 1), (2, 3)), packages=((0, 1, 2, 3),))
+    ends = [(source, target) for source in range(3) for target in range(3) if source != target]
+    options = [{"source": str(source), "target": str(target)} for source, target in ends]
+    points = [
+        replace(make_point(8), ranks=3, options=as_pairs(catalogue.pattern("pingpong"), of_pair)) for of_pair in options
+    ]
+    times = {point: 100.0 if {0, 1} == set(of_pair) else 1e6 for point, of_pair in zip(points, ends, strict=True)}
+    run = add_run(store, times, cpus=(0, 1, 2), facts={"hostname": "here", "topology": topology.as_json()})
+    limit = ('latency = "<= 1 us"', "ranks = 3")
+    of_core = judged(catalogue, store, run, of_8_bytes(*limit, 'pair_class = "one core"'))
+    assert [(one.outcome, one.point and one.point.options) for one in of_core] == [
+        (Outcome.MET, ()),
+        (Outcome.MET, (("source", "1"), ("target", "0"))),
+    ]
+    # Where the class is there, it is the size that is not.
+    (of_size,) = judged(
+        catalogue, store, run, of_8_bytes(*limit, 'pair_class = "one core"').replace("bytes = 8", "bytes = 64")
+    )
+    assert (of_size.reason or "").endswith(
+        "has no pingpong of 64 B on shm, 3 ranks between ranks of the class 'one core'"
+    )
+    of_package = judged(catalogue, store, run, of_8_bytes(*limit, 'pair_class = "one package"'))
+    assert [one.outcome for one in of_package] == [Outcome.MISSED] * 4
+    (of_none,) = judged(catalogue, store, run, of_8_bytes(*limit, 'pair_class = "between hosts"'))
+    assert of_none.outcome is Outcome.UNDECIDED
+    assert of_none.reason is not None
+    assert of_none.reason.endswith(
+        "on shm, 3 ranks between ranks of the class 'between hosts'; of its classes there are: one core, one package"
+    )
+
+
+def test_each_launch_is_judged_by_the_limits_for_the_class_of_its_ranks(catalogue: Catalogue, store: Store) -> None:
+    """Ranks that share a core in four launches, and are farther apart in two, of which one is the last."""
+    topology = Topology("sysfs", cores=((0, 1), (2, 3)), packages=((0, 1, 2, 3),))
+    point = make_point(8)
+    run = add_run(
+        *(store, {point: 100.0}),
+        launches=6,
+        cpus=(0, 1),
+        far={1, 5},
+        cpus_far=(0, 2),
+        facts={"hostname": "here", "topology": topology.as_json()},
+    )
+    text = "\n".join(
+        of_8_bytes(f'latency = "<= {limit_ns} ns"', f'pair_class = "{name}"')
+        for name, limit_ns in (("one core", 150), ("one package", 150), ("one package", 600))
+    )
+    core, *package = judged(catalogue, store, run, text)
+    assert [one.outcome for one in (core, *package)] == [Outcome.MET, Outcome.MISSED, Outcome.MET]
+    assert [one.figure and one.figure.n_launches for one in (core, *package)] == [4, 2, 2]
+    (of_none,) = judged(catalogue, store, run, of_8_bytes('latency = "<= 1 s"', 'pair_class = "one host"'))
+    assert of_none.outcome is Outcome.UNDECIDED
+
+
+def test_what_failed_in_every_class_is_said_of_each(catalogue: Catalogue, store: Store) -> None:
+    topology = Topology("sysfs", cores=((0, 1), (2, 3)), packages=((0, 1, 2, 3),))
+    run = add_run(
+        *(store, curve(sizes=(64,))),
+        failed={make_point(8): "rank 1 hung"},
+        cpus=(0, 1),
+        far={0},
+        cpus_far=(0, 2),
+        facts={"hostname": "here", "topology": topology.as_json()},
+    )
+    for name in ("one core", "one package"):
+        (found,) = judged(catalogue, store, run, of_8_bytes('latency = "<= 1 s"', f'pair_class = "{name}"'))
+        assert (found.outcome, found.reason) == (Outcome.UNDECIDED, "failed: rank 1 hung")
+
+
+def test_what_failed_in_a_later_launch_is_undecided_in_its_class_too(catalogue: Catalogue, store: Store) -> None:
+    """Ranks 0 and 1 share a core in the first launch, where they were measured; then they failed, farther apart.
+
+    Ranks 1 and 2 are of one package in both, and keep the limit.
+    """
+    topology = Topology("sysfs", cores=((0, 1), (2, 3)), packages=((0, 1, 2, 3),))
+    pair, other = (
+        replace(make_point(8), ranks=3, options=as_pairs(catalogue.pattern("pingpong"), ends))
+        for ends in ({"source": "0", "target": "1"}, {"source": "1", "target": "2"})
+    )
+    run = add_run(
+        *(store, {pair: 100.0, other: 100.0}),
+        launches=2,
+        failed={pair: "rank 1 hung"},
+        cpus=(0, 1, 2),
+        far={1},
+        cpus_far=(0, 2, 1),
+        facts={"hostname": "here", "topology": topology.as_json()},
+    )
+    for name, points in (("one core", [pair]), ("one package", [pair, other])):
+        found = judged(catalogue, store, run, of_8_bytes('latency = "<= 1 us"', "ranks = 3", f'pair_class = "{name}"'))
+        assert [one.point for one in found] == points
+        assert (found[0].outcome, found[0].reason) == (Outcome.UNDECIDED, "failed: rank 1 hung")
+
+
+# ---- the command ----------------------------------------------------------------------------------------------------
+
+
+def test_command_measures_and_judges(tmp_path: Path) -> None:
+    """A second is always enough for 8 B, and a nanosecond never."""
+    (tmp_path / "expect.toml").write_text(
+        'time = "1s"\n' + of_8_bytes('latency = "<= 1 s"') + "\n" + of_8_bytes('latency = "<= 1 ns"')
+    )
+    done = call(tmp_path, "check", "--expect", "expect.toml", "--junit", "j.xml")
+    assert done.returncode == 1, done.stderr
+    missed, *_, ok = done.stdout.splitlines()
+    assert missed.startswith("missed: pingpong of 8 B on shm, 2 ranks: latency ")
+    assert missed.endswith("expected <= 1.00 ns (the 2nd [[expect]])")
+    assert ok == "1 of 2 limits kept by run 1"
+    suite = ET.parse(tmp_path / "j.xml").getroot()
+    assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
+    stored = call(tmp_path, "check", "--expect", "expect.toml", "last")
+    assert stored.stdout == done.stdout  # the same visits count
+    again = call(tmp_path, "check", "--expect", "expect.toml", "last", "--json")
+    assert again.returncode == 1
+    document = json.loads(again.stdout)
+    limits = [(limit["outcome"], limit["limit_ns"], limit["limit_bytes_per_s"]) for limit in document["limits"]]
+    assert limits == [("met", 1e9, None), ("missed", 1.0, None)]
+
+
+def test_command_on_a_run_without_the_points(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "results.db") as opened:
+        add_run(opened, curve("tcp"))
+    (tmp_path / "expect.toml").write_text(of_8_bytes('latency = "<= 1 s"'))
+    done = call(tmp_path, "check", "--expect", "expect.toml", "last")
+    assert done.returncode == 3
+    assert (
+        "undecided: latency, expected <= 1.00 s (the 1st [[expect]]), because run 1 has no pingpong of 8 B"
+        in done.stdout
+    )
+
+
+@pytest.mark.parametrize("launches", [1, 6])
+def test_intervals_within_one_launch_are_said_to_be(launches: int, tmp_path: Path) -> None:
+    with Store.open(tmp_path / "results.db") as opened:
+        add_run(opened, curve(), launches=launches)
+    (tmp_path / "expect.toml").write_text(of_8_bytes('latency = "<= 1 ns"'))
+    done = call(tmp_path, "check", "--expect", "expect.toml", "last")
+    assert ("Intervals are within one launch." in done.stdout.splitlines()) == (launches == 1)
+
+
+def test_sizes_have_units_in_every_line_and_in_the_test_report(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "results.db") as opened:
+        add_run(opened, curve(), launches=6)
+    (tmp_path / "expect.toml").write_text(of_8_bytes('latency = "<= 1 ns"').replace("bytes = 8", 'bytes = "64K"'))
+    done = call(tmp_path, "check", "--expect", "expect.toml", "last", "--junit", "j.xml")
+    assert done.stdout.startswith("missed: pingpong of 64 KiB on shm, 2 ranks: latency ")
+    (case,) = ET.parse(tmp_path / "j.xml").getroot().iter("testcase")
+    assert case.get("name") == "latency: pingpong of 64 KiB on shm, 2 ranks"
+    (failure,) = case.iter("failure")
+    assert f"missed: {failure.get('message')}" == done.stdout.splitlines()[0]
+
+
+def test_each_limit_is_a_test_whose_name_no_outcome_and_no_other_table_changes(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "results.db") as opened:
+        add_run(opened, curve(), launches=6)
+
+    def names(*tables: str) -> list[str]:
+        (tmp_path / "expect.toml").write_text("\n".join(tables))
+        call(tmp_path, "check", "--expect", "expect.toml", "last", "--junit", "j.xml")
+        cases = list(ET.parse(tmp_path / "j.xml").getroot().iter("testcase"))
+        assert {case.get("classname") for case in cases} == {"expectations"}
+        return [case.get("name") or "" for case in cases]
+
+    near = 'state = "near"\nlatency = "<= 1 {}"'
+    one, absent = of_8_bytes(near.format("s")), of_8_bytes(near.format("s")).replace("bytes = 8", "bytes = 9")
+    name = "latency: pingpong of 8 B on shm, 2 ranks, near"
+    assert names(one) == names(of_8_bytes(near.format("ns"))) == [name]
+    assert names(absent, one) == ["latency: pingpong of 9 B on shm, 2 ranks, near", name]
+    of_mpi = one.replace('"shm"', '"mpi"')
+    assert names(of_mpi) == ["latency: pingpong of 8 B on mpi, 2 ranks, near"]  # as of the only one, if there were one
+    assert names(one, one) == [f"{name} (the 1st [[expect]])", f"{name} (the 2nd [[expect]])"]
+
+
+def test_words_that_no_xml_may_hold_are_replaced(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "results.db") as opened:
+        add_run(opened, curve(sizes=(64,)), failed={make_point(8): "\x1b[31mrank 1\x00 hung"})
+    (tmp_path / "expect.toml").write_text(of_8_bytes('latency = "<= 1 s"'))
+    done = call(tmp_path, "check", "--expect", "expect.toml", "last", "--junit", "j.xml")
+    assert done.returncode == 3, done.stderr
+    (skipped,) = ET.parse(tmp_path / "j.xml").getroot().iter("skipped")
+    assert "\\x1b[31mrank 1\\x00 hung" in (skipped.get("message") or "")

@@ -1,0 +1,223 @@
+"""Ranks that wait for each other, message by message: a rank, a link or a switch of a made-up machine is slow.
+
+A rank is busy for a while with each message that it sends or receives, a link takes its time, and a rank goes on when
+what it waits for is there: max-plus recursions, which know nothing of how `explain` judges. `python -m
+tests.analysis.explain.coupled` prints the tables of docs/methods.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from tests.analysis.explain.readings import reading
+from tests.builders import make_point, make_visit
+
+from hockney.analysis.explain import DETECTORS, Finding, Lacking
+from hockney.model import Visit
+from hockney.stats import State
+
+Floats = NDArray[np.float64]
+RANKS = 8
+_REPS, _SAMPLES, _VISITS = 24, 3, 9
+_BUSY_NS, _LINK_NS = 300.0, 1000.0
+
+
+@dataclass
+class Machine:
+    """What a rank is busy with a message, and what a message takes from rank to rank; each one errs, some by far."""
+
+    rng: np.random.Generator
+    busy_ns: Floats = field(default_factory=lambda: np.full(RANKS, _BUSY_NS))
+    link_ns: Floats = field(default_factory=lambda: np.full((RANKS, RANKS), _LINK_NS))
+
+    def busy(self) -> Floats:
+        return self.busy_ns * self._luck(RANKS)
+
+    def link(self, to: NDArray[np.int_]) -> Floats:
+        """From each rank to that one."""
+        found: Floats = self.link_ns[np.arange(RANKS), to] * self._luck(RANKS)
+        return found
+
+    def _luck(self, count: int) -> Floats:
+        return 1 + 0.02 * np.abs(self.rng.standard_t(3, count))
+
+    def step(self, at_ns: Floats, distance: int) -> Floats:
+        """Every rank sends to the one `distance` further on, and receives."""
+        to = (np.arange(RANKS) + distance) % RANKS
+        sent_ns = at_ns + self.busy()
+        there_ns = np.roll(sent_ns + self.link(to), distance)
+        return np.maximum(sent_ns, there_ns) + self.busy()
+
+
+def ring(of: Machine, at_ns: Floats) -> Floats:
+    return of.step(at_ns, 1)
+
+
+def barrier(of: Machine, at_ns: Floats) -> Floats:
+    for distance in (1, 2, 4):
+        at_ns = of.step(at_ns, distance)
+    return at_ns
+
+
+def alltoall(of: Machine, at_ns: Floats) -> Floats:
+    sent_ns = at_ns + (RANKS - 1) * of.busy()
+    there_ns = sent_ns[:, None] + of.link_ns * of._luck(RANKS)[:, None]
+    np.fill_diagonal(there_ns, 0)
+    found: Floats = np.maximum(sent_ns, there_ns.max(axis=0)) + (RANKS - 1) * of.busy()
+    return found
+
+
+def putring(of: Machine, at_ns: Floats) -> Floats:
+    """The target's CPU has no part in it."""
+    return at_ns + of.busy() + 2 * of.link((np.arange(RANKS) + 1) % RANKS)
+
+
+def bisection(of: Machine, at_ns: Floats) -> Floats:
+    """There and back: both ends are busy with each of the two messages."""
+    mate = (np.arange(RANKS) + RANKS // 2) % RANKS
+    busy, link = of.busy(), of.link(mate)
+    one_way = busy + link + busy[mate]
+    return at_ns + one_way + one_way[mate]
+
+
+def pairs(of: Machine, at_ns: Floats) -> Floats:
+    """A window of one: the slower end, and the link, decide."""
+    mate = (np.arange(RANKS) + RANKS // 2) % RANKS
+    busy = of.busy()
+    return at_ns + busy + of.link(mate) + busy[mate]
+
+
+PATTERNS: dict[str, Callable[[Machine, Floats], Floats]] = {
+    "ring": ring,
+    "barrier": barrier,
+    "alltoall": alltoall,
+    "putring": putring,
+    "pairs": pairs,
+    "bisection": bisection,
+}
+
+
+KINDS = ("nothing", "rank", "link", "switch")
+
+
+@dataclass(frozen=True)
+class Slow:
+    """What is slow, by which factor: the busy times of a rank, a link both ways, or all links of some ranks."""
+
+    ranks: frozenset[int]
+    kind: str
+    factor: float
+
+    def machine(self, rng: np.random.Generator) -> Machine:
+        of = Machine(rng)
+        own = sorted(self.ranks)
+        if self.kind == "rank":
+            of.busy_ns[own] *= self.factor
+        elif self.kind == "link":
+            of.link_ns[np.ix_(own, own)] *= self.factor
+        elif self.kind == "switch":
+            of.link_ns[own, :] *= self.factor
+            of.link_ns[:, own] *= self.factor
+        return of
+
+    def links(self, pattern: str) -> set[tuple[int, int]]:
+        """The slow ones of those that ranks of a pattern time. The target of a put has no part in it."""
+        ranks, step = (RANKS, 1) if pattern == "putring" else (RANKS // 2, RANKS // 2)
+        timed = {(rank, (rank + step) % RANKS) for rank in range(ranks)}
+        if self.kind == "link":
+            return {link for link in timed if self.ranks.issuperset(link)}
+        ends = 1 if (pattern, self.kind) == ("putring", "rank") else 2
+        return {link for link in timed if self.ranks.intersection(link[:ends])}
+
+
+def slow(rng: np.random.Generator, pattern: str, kind: str) -> Slow:
+    """A link that the pattern times. A switch has two ranks in a row."""
+    first = int(rng.integers(RANKS))
+    step = RANKS // 2 if (pattern, kind) in {("pairs", "link"), ("bisection", "link")} else 1
+    count = {"nothing": 0, "rank": 1, "link": 2, "switch": 2}[kind]
+    own = frozenset((first, (first + step) % RANKS)[:count])
+    return Slow(own, kind, float(rng.uniform(1.5, 3) if kind != "rank" else rng.uniform(3, 10)))
+
+
+def visits(pattern: str, of: Machine) -> list[tuple[Visit, State]]:
+    """As a run stores them: ranks leave a barrier nearly at once, and a sample is many repetitions."""
+    made = []
+    for _ in range(_VISITS):  # so many give an interval
+        samples = []
+        for _ in range(_SAMPLES):
+            start_ns = of.rng.uniform(0, _LINK_NS, RANKS)
+            at_ns = start_ns
+            for _ in range(_REPS):
+                at_ns = PATTERNS[pattern](of, at_ns)
+            samples.append(at_ns - start_ns)
+        elapsed_ns = np.round(np.array(samples).T).astype(np.int64)
+        visit = make_visit(make_point(pattern=pattern, ranks=RANKS), elapsed_ns, batch=_REPS)
+        made.append((visit, State("near", 30.0)))
+    return made
+
+
+def told(pattern: str, made: list[tuple[Visit, State]]) -> list[Finding] | None:
+    """None: it is said that nothing can be told."""
+    found = DETECTORS["a slow rank or pair"](
+        reading(samples=lambda most, patterns=(): [one for one in made if not patterns or pattern in patterns])
+    )
+    return None if isinstance(found, Lacking) else list(found)
+
+
+def named(findings: list[Finding]) -> set[tuple[int, int]]:
+    """The links that are said to be slow."""
+    return {
+        (int(a), int(b))
+        for finding in findings
+        for one in finding.evidence
+        for a, b in [one.what.removeprefix("ranks ").split(", ")]
+    }
+
+
+@dataclass(frozen=True)
+class Score:
+    """Of so many machines: in how many no claim is made, exactly the slow links are named, a healthy one is accused.
+
+    `apart` is the median of what the slowest rank takes over the median rank: how far its own time could tell it.
+    """
+
+    machines: int
+    silent: int
+    right: int
+    accused: int
+    apart: float
+
+
+def score(pattern: str, kind: str, machines: int) -> Score:
+    silent = right = accused = 0
+    apart: list[float] = []
+    for seed in range(machines):
+        rng = np.random.default_rng((seed, len(kind)))
+        what = slow(rng, pattern, kind)
+        made = visits(pattern, what.machine(rng))
+        by_rank = np.median([np.median(visit.elapsed_ns, axis=1) for visit, _ in made], axis=0)
+        apart.append(float(by_rank.max() / np.median(by_rank)))
+        found = told(pattern, made)
+        links = named(found or [])
+        silent += found is None
+        right += links == what.links(pattern)
+        accused += bool(links - what.links(pattern))
+    return Score(machines, silent, right, accused, float(np.median(apart)))
+
+
+def main() -> None:
+    """Print the table: 100 machines for each row."""
+    print("| pattern | slow | slowest rank over the median one | the slow links named | a healthy one accused |")
+    print("| --- | --- | --- | --- | --- |")
+    for pattern in PATTERNS:
+        for kind in KINDS:
+            one = score(pattern, kind, 100)
+            right = "no claim" if one.silent == one.machines else f"{one.right} %"
+            print(f"| {pattern} | {kind} | {one.apart:.2f} | {right} | {one.accused} % |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+"""Runs of known truth on a machine that drifts: `python -m tests.analysis.explain.drift` prints the rates.
+
+The machine goes at two speeds, which no floor or pace shows. A straight curve has no protocol switch; one that takes
+half as long again from one byte on has one, there.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from tests.analysis.explain.readings import FACTS, found
+from tests.builders import make_info, make_launch
+from tests.measure.made_up_machine import Machine, jumping_after, plan_of, sample
+
+from hockney.analysis.explain import Finding
+from hockney.analysis.explain.curve import read_run
+from hockney.model import Point, PointStatus, Visit
+from hockney.results.runs import Run
+from hockney.results.store import Store
+
+POWERS = [0, *(1 << n for n in range(3, 21))]
+
+
+def straight(point: Point) -> float:
+    return 200 + point.bytes / 10
+
+
+def told(
+    path: Path,
+    visits: list[Visit],
+    statuses: Sequence[PointStatus] = (),
+    plan: Mapping[str, Any] = MappingProxyType({}),
+    detector: str = "protocol switches",
+    facts: Mapping[str, Any] = FACTS,
+    **launched: Any,
+) -> list[Finding]:
+    """What a detector says of a run of these visits, of a job that was `launched` so.
+
+    `statuses` are those of its points, in the order in which they were first visited.
+    """
+    points = list(dict.fromkeys(visit.point for visit in visits))
+    with Store.open(path) as store:
+        run = store.create_run(make_info(plan=dict(plan), facts=dict(facts)), points)
+        launch = store.add_launch(run, make_launch(transport="mpi", **launched))
+        store.write_round(run, [replace(visit, launch_id=launch) for visit in visits])
+        for point, status in zip(points, statuses, strict=False):
+            store.set_status(run, point, status)
+        return found(detector, read_run(Run(store, run)))
+
+
+def measured(machine: Machine) -> list[Visit]:
+    """As the sampler would measure it with --refine."""
+    points = [Point("mpi", "pingpong", 2, size) for size in POWERS]
+    notes = sample(machine, replace(plan_of(*points, refine=True), exact=True), budget_s=600)
+    return [visit for visits in notes.rounds for visit in visits]
+
+
+def drifts(every_s: float, by: float) -> Callable[[float], float]:
+    """A machine that goes at two speeds, for so long each, and no floor shows it."""
+    return lambda now_s: 1 + by * (int(now_s / every_s) % 2)
+
+
+class Uneven(Machine):
+    """Long messages scatter more, so they are measured for longer."""
+
+    def measure(self, point: Point, **more: Any) -> Visit:
+        self.noise = 0.002 if point.bytes <= 4096 else 0.03
+        return super().measure(point, **more)
+
+
+def false_switches(every_s: float, by: float, seed: int) -> list[str]:
+    """What is told of a straight curve, and isn't there."""
+    machine = Uneven(straight, pause_s=0.05, drift=drifts(every_s, by), random=random.Random(seed))
+    return [one.sentence for one in switches_of(machine)]
+
+
+def places(every_s: float, by: float, seed: int, last_bytes: int) -> list[tuple[int, ...]]:
+    """Between which sizes a curve is said to jump that does so after `last_bytes`."""
+    drift = drifts(every_s, by)
+    machine = Machine(jumping_after(last_bytes), 0.003, pause_s=0.05, drift=drift, random=random.Random(seed))
+    return [one.sizes_bytes for one in switches_of(machine)]
+
+
+def switches_of(machine: Machine) -> list[Finding]:
+    with tempfile.TemporaryDirectory() as folder:
+        findings = told(Path(folder) / "r.db", measured(machine))
+    return [one for one in findings if one.kind == "protocol switch"]
+
+
+def main() -> None:
+    cases = list(itertools.product((7.0, 15.0, 23.0, 31.0), (0.1, 0.2, 0.3), (1, 7)))
+    false = [bool(false_switches(*case)) for case in cases]
+    print(f"straight curves of which a switch is told: {sum(false)} of {len(false)}")
+    found = [(places(*case, last), last) for case, last in itertools.product(cases, (1000, 4040, 8255))]
+    exact = [told == [(last, last + 1)] for told, last in found]
+    print(f"jumps found to a byte: {sum(exact)} of {len(exact)}; not told: {sum(not told for told, _ in found)}")
+
+
+if __name__ == "__main__":
+    main()

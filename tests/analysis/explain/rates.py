@@ -1,0 +1,186 @@
+"""Detectors on runs of known truth: `python -m tests.analysis.explain.rates` prints how often each is right.
+
+Curves are random lines. A figure is the median of 10 to 40 visits, with its interval; a visit errs by normal noise, and
+one of twenty takes 1.2 to 2 times as long. In every second run the machine was in two states by turns, and only the
+visits of one, half of all or more, are looked at. What is to be found is three times the least that its detector
+tells; where nothing is to be found, it is up to half of that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from tests.analysis.explain.readings import SIZES, reading
+
+from hockney.analysis.explain import DETECTORS
+from hockney.analysis.explain.curve import Curve, Mark, Reading
+from hockney.analysis.explain.finding import Lacking
+from hockney.analysis.explain.layers import layers_of
+from hockney.stats import median
+from hockney.stats.fit import Estimate
+
+NOISES = (0.01, 0.03, 0.1)
+_VISITS = (10, 40)  # of a figure: the sampler makes ten at least in the state that it sees most
+Floats = NDArray[np.float64]
+
+
+class Made:
+    """One run: what its visits saw, by formulas for its times."""
+
+    def __init__(self, rng: np.random.Generator, noise: float) -> None:
+        self.rng, self.noise = rng, noise
+        self.in_state = rng.uniform(0.5, 0.9) if rng.random() < 0.5 else 1.0
+        self.start_ns = 10 ** rng.uniform(2, 4.3)
+        self.per_byte_ns = 10 ** rng.uniform(-1.3, 0.3)
+
+    def line(self, size: int) -> float:
+        return self.start_ns + self.per_byte_ns * size
+
+    def late(self, count: int) -> Floats:
+        """By how much some of so many visits were held up."""
+        return np.where(self.rng.random(count) < 0.05, self.rng.uniform(1.2, 2, count), 1.0)
+
+    def seen(self, time_ns: float) -> Estimate:
+        count = max(_VISITS[0], self.rng.binomial(int(self.rng.integers(*_VISITS, endpoint=True)), self.in_state))
+        found = median(time_ns * self.late(count) * (1 + self.noise * self.rng.standard_normal(count)))
+        assert found.low is not None
+        assert found.high is not None
+        return Estimate(found.value, found.low, found.high)
+
+    def curve(
+        self,
+        pattern: str,
+        time_ns: Callable[[int], float],
+        *,
+        transport: str = "mpi@x",
+        ranks: int = 2,
+        algorithm: str = "native",
+        options: tuple[tuple[str, str], ...] = (),
+    ) -> Curve:
+        marks = tuple(Mark(size, self.seen(time_ns(size)), float(size)) for size in SIZES)
+        return Curve(transport, pattern, ranks, options, "near", marks, algorithm=algorithm)
+
+    def lines(self, *factors: tuple[str, float, int]) -> Reading:
+        """Patterns, each of which takes so many times what the line says, among so many ranks."""
+        return reading(
+            *(self.curve(name, lambda size, by=by: by * self.line(size), ranks=ranks) for name, by, ranks in factors)  # type: ignore[misc]
+        )
+
+
+# ---- what each detector is given; `least` is how many times the least that it tells is there ------------------------
+
+
+def duplex(made: Made, least: float) -> Reading:
+    return made.lines(("twoway", 0.5 + 0.05 * least * made.rng.choice([-1, 1]), 2), ("oneway", 1.0, 2))
+
+
+def oneway_faster(made: Made, least: float) -> Reading:
+    return made.lines(("oneway", 1 - 0.1 * least, 2), ("pingpong", 1.0, 2))
+
+
+def oneway_slower(made: Made, least: float) -> Reading:
+    return made.lines(("oneway", 1 + 0.02 * least, 2), ("pingpong", 1.0, 2))
+
+
+def loaded(made: Made, least: float) -> Reading:
+    return made.lines(("pairs", 1 - 0.03 * least, 4), ("oneway", 1.0, 2))
+
+
+def multicast(made: Made, least: float) -> Reading:
+    by_hand = made.curve("multicast", made.line, ranks=4, algorithm="portable", options=(("algorithm", "portable"),))
+    return reading(made.curve("multicast", lambda size: made.line(size) * (1 + 0.05 * least), ranks=4), by_hand)
+
+
+def allreduce(made: Made, least: float) -> Reading:
+    by_hand = made.curve("allreduce", made.line, algorithm="native parts", options=(("algorithm", "parts"),))
+    return reading(made.curve("allreduce", lambda size: made.line(size) * (1 + 0.05 * least)), by_hand)
+
+
+def layer(made: Made, least: float) -> Reading:
+    """What a library adds to shared memory, whatever the size; or nothing, for half as much is a difference too."""
+    added = made.curve("pingpong", lambda size: made.line(size) * (1 + 0.03 * (least if least > 1 else 0)))
+    return reading(made.curve("pingpong", made.line, transport="shm"), added)
+
+
+def flat(made: Made, least: float) -> Reading:
+    """Level to 64 B; or a time that has grown by three times what is called alike where it is four times as long."""
+    made.per_byte_ns = made.start_ns * 3 * 0.03 / 24
+    return reading(made.curve("pingpong", lambda size: made.line(max(size - 64, 0) if least > 1 else size - 8)))
+
+
+def identical(made: Made, least: float) -> Reading:
+    """A row that is a copy of another has the same figures; else it has those of twice as many messages."""
+    short, long = (
+        made.curve("funnel", lambda size, ranks=ranks: (ranks - 1) * made.line(size), ranks=ranks)  # type: ignore[misc]
+        for ranks in (5, 9)
+    )
+    return reading(short, replace(long, marks=short.marks) if least > 1 else long)
+
+
+def floor(made: Made, least: float) -> Reading:
+    """A library is usual up to 10 floors."""
+    curve = made.curve("pingpong", made.line)
+    return reading(curve, floors={curve.place: made.seen(made.line(curve.marks[0].bytes) / (10 * least))})
+
+
+# ---- how often it is told --------------------------------------------------------------------------------------------
+
+
+def _told(detector: str) -> Callable[[Reading], bool]:
+    def told(of: Reading) -> bool:
+        found = DETECTORS[detector](of)
+        return not isinstance(found, Lacking) and bool(found)
+
+    return told
+
+
+@dataclass(frozen=True)
+class Case:
+    """A detector, and what of it is to be found. At more noise than `noise` intervals often leave it open."""
+
+    what: str
+    make: Callable[[Made, float], Reading]
+    told: Callable[[Reading], bool]
+    noise: float = 0.1
+
+    def rates(self, noise: float, runs: int) -> tuple[float, float]:
+        """In which shares of runs it is told: of those in which there is next to nothing, and of those with it."""
+        false = found = 0
+        for seed in range(runs):
+            nothing, there = (Made(np.random.default_rng((seed, kind)), noise) for kind in (0, 1))
+            false += self.told(self.make(nothing, nothing.rng.uniform(0, 0.5)))
+            found += self.told(self.make(there, 3.0))
+        return false / runs, found / runs
+
+
+CASES = (
+    Case("duplex ratio of 0.65 or 0.35", duplex, _told("the duplex ratio")),
+    Case("one-way 30 % faster than half the round trip", oneway_faster,
+         _told("one-way messages beside half the round trip")),
+    Case("one-way 6 % slower", oneway_slower, _told("one-way messages beside half the round trip"), 0.01),
+    Case("9 % faster loaded than idle", loaded, _told("loaded faster than idle"), 0.03),
+    Case("multicast 15 % slower than its parts", multicast, _told("operations slower than their parts"), 0.03),
+    Case("allreduce 15 % slower than its parts", allreduce, _told("allreduce slower than reduce and broadcast"),
+         0.03),
+    Case("a layer that adds 9 %", layer, lambda of: any(one.is_seen for one in layers_of(of)), 0.03),
+    Case("latency independent of size", flat, _told("latency independent of size"), 0.01),
+    Case("two rows of a grid identical", identical, _told("two rows of a grid identical"), 0.03),
+    Case("30 times the floor", floor, _told("figures far above the floor")),
+)  # fmt: skip
+
+
+def main() -> None:
+    """Print the table: a row for each case, what is told though it isn't there and what is found for each noise."""
+    columns = [f"{name} at {100 * noise:.0f} %" for name in ("false", "found") for noise in NOISES]
+    print(f"| what | {' | '.join(columns)} |\n|{' --- |' * (1 + len(columns))}")
+    for case in CASES:
+        rates = [case.rates(noise, 1000) for noise in NOISES]
+        cells = [f"{100 * rate:.1f} %" for column in zip(*rates, strict=True) for rate in column]
+        print(f"| {case.what} | {' | '.join(cells)} |")
+
+
+if __name__ == "__main__":
+    main()

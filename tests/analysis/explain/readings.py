@@ -1,0 +1,74 @@
+"""Readings of known truth: curves made up from formulas, with intervals as narrow as asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from hockney.analysis.explain import DETECTORS, Explanation
+from hockney.analysis.explain.curve import Curve, Mark, Reading
+from hockney.analysis.explain.finding import Finding, Lacking
+from hockney.stats.fit import Estimate
+
+SIZES = (8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536)
+# What a kernel would call a page, and a last-level cache that fits among the sizes of tests.
+FACTS: Mapping[str, Any] = {
+    "memory": {"page_bytes": 4096},
+    "topology": {"caches": [{"level": 2, "kind": "unified", "size_bytes": 8192}]},
+}
+
+
+def near(value: float, precision: float = 0.005) -> Estimate:
+    return Estimate(value, value * (1 - precision), value * (1 + precision))
+
+
+def line(start_ns: float = 500.0, ns_per_byte: float = 0.1) -> Callable[[int], float]:
+    return lambda size: start_ns + ns_per_byte * size
+
+
+STRAIGHT = line()
+
+
+def curve(
+    time_ns: Callable[[int], float] = STRAIGHT,
+    pattern: str = "pingpong",
+    transport: str = "shm",
+    ranks: int = 2,
+    sizes: Sequence[int] = SIZES,
+    *,
+    precision: float = 0.005,
+    random: np.random.Generator | None = None,
+    **more: Any,
+) -> Curve:
+    """Times by a formula, with 1 % of noise where there is a generator."""
+    options = tuple(sorted((name, str(value)) for name, value in more.pop("options", {}).items()))
+    noise = 0.01 if random is not None else 0.0
+    marks = []
+    for size in sizes:
+        time = time_ns(size) * (1 + noise * (random.standard_normal() if random is not None else 0.0))
+        marks.append(Mark(size, near(time, max(precision, 2 * noise)), float(size) or None))
+    return Curve(transport, pattern, ranks, options, more.pop("state", "near"), tuple(marks), **more)
+
+
+def reading(*curves: Curve, **more: Any) -> Reading:
+    return Reading("a test", curves, facts=more.pop("facts", FACTS), **more)
+
+
+def found(name: str, of: Reading) -> list[Finding]:
+    """What one detector finds; it must have had what it needs."""
+    result = DETECTORS[name](of)
+    assert not isinstance(result, Lacking), result.reason
+    return result
+
+
+def lacking_of(of: Explanation) -> dict[str, str]:
+    """What lacks, and what is said of it."""
+    return {one.what: one.text for one in of.lacking}
+
+
+def lacking(name: str, of: Reading) -> str:
+    result = DETECTORS[name](of)
+    assert isinstance(result, Lacking), result
+    return f"{result.reason} ({result.got_by})" if result.got_by else result.reason

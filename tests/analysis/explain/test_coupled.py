@@ -1,0 +1,101 @@
+"""A slow rank, link or switch among ranks that run side by side: named where its time shows, and else not guessed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.analysis.explain.coupled import KINDS, named, score
+from tests.analysis.explain.readings import found, lacking, reading
+from tests.builders import make_point, make_visit
+from tests.report.runs import Made, store_run
+from tests.worker.test_session import faulty
+
+from hockney.analysis.explain.curve import Reading, read_run
+from hockney.machine.topology import Cache, Topology
+from hockney.model import Point
+from hockney.results.runs import open_results
+from hockney.stats import State
+from hockney.worker.session import WorkerSession
+
+SLOW = "a slow rank or pair"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("pattern", ["ring", "barrier", "alltoall"])
+def test_where_all_wait_for_the_slowest_nobody_is_named(pattern: str, kind: str) -> None:
+    """Three to ten times as slow a rank takes little longer than those that wait for it."""
+    made = score(pattern, kind, 5)
+    assert made.silent == made.machines
+    assert made.apart < 1.10
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("pattern", ["putring", "pairs", "bisection"])
+def test_where_each_rank_times_its_own_link_the_slow_ones_are_named(pattern: str, kind: str) -> None:
+    made = score(pattern, kind, 10)
+    assert (made.right, made.accused) == (made.machines, 0)
+
+
+def visits(by_rank: list[int], pattern: str = "putring", batch: int = 8) -> Reading:
+    samples = np.repeat(np.array(by_rank)[:, None], 20, axis=1)
+    point = make_point(pattern=pattern, ranks=len(by_rank))
+    made = [(make_visit(point, samples, batch=batch), State("near", 30.0))] * 9
+    return reading(samples=lambda most, patterns=(): [one for one in made if pattern in patterns])
+
+
+def test_several_slow_links_are_one_finding_and_a_rank_in_all_of_them_is_named() -> None:
+    (slow,) = found(SLOW, visits([1000, 1500, 1500, 1000, 1000, 1000]))
+    assert named([slow]) == {(1, 2), (2, 3)}
+    assert slow.sentence.endswith("Rank 2 is in each of them.")
+
+
+def test_one_slow_link_names_both_of_its_ranks() -> None:
+    (slow,) = found(SLOW, visits([1000, 1300, 1000, 1000], "pairs"))
+    assert "1 link (ranks 1 and 3) takes 1.30 times" in slow.sentence
+
+
+def test_who_starts_first_waits_longer_and_is_not_slow_for_that() -> None:
+    """One repetition a sample: 8 us on one side, 25 us on the other, as sockets have it; in 25 ms it counts."""
+    assert "eight repetitions" in lacking(SLOW, visits([8_000, 25_000], batch=1))
+    assert found(SLOW, visits([8_000_000, 25_000_000], batch=1))
+
+
+@pytest.mark.parametrize("pattern", ["putring", "pairs", "ring", "alltoall", "barrier"])
+def test_a_slow_rank_of_a_real_job(pattern: str) -> None:
+    """Every rank sleeps before each message and put, longer than a scheduler takes; rank 1 three times as long."""
+    made = []
+    with WorkerSession(faulty("lag 1 5000000", ranks=4)) as session:
+        session.hello()
+        for _ in range(6):
+            size = 0 if pattern == "barrier" else 8
+            answer = session.measure(pattern, bytes=size, batch=8, samples=1, warmup=0, timeout_s=30)
+            visit = make_visit(make_point(pattern=pattern, ranks=4), answer.elapsed_ns, batch=8)
+            made.append((visit, State("unknown", None)))
+        session.close()
+    of = reading(samples=lambda most, patterns=(): [one for one in made if pattern in patterns])
+    by_rank = [np.median(visit.elapsed_ns, axis=1) for visit, _ in made]
+    if pattern in ("putring", "pairs"):
+        (slow,) = found(SLOW, of)
+        assert named([slow]) == {(1, 2) if pattern == "putring" else (1, 3)}
+    else:
+        lacking(SLOW, of)
+        assert min(map(min, by_rank)) > 0.5 * max(map(max, by_rank))  # all of them wait
+
+
+def test_links_are_compared_with_those_whose_ranks_share_as_much(tmp_path: Path) -> None:
+    """Ranks 0 and 1 share a cache, and 2 and 3: from one to the other takes twice as long, and is no slow link."""
+    topology = Topology(
+        source="sysfs",
+        cores=((0,), (1,), (2,), (3,)),
+        packages=((0, 1, 2, 3),),
+        caches=tuple(Cache(3, "unified", 1 << 20, 64, own) for own in ((0, 1), (2, 3))),
+    )
+    made = [Made(Point("mpi", "putring", 4, 8), 50.0, timed="mean", by_rank=[50.0, 100.0, 50.0, 100.0])]
+    facts = {"hostname": "here", "topology": topology.as_json()}
+    for number, pinned in enumerate((True, False)):
+        path = tmp_path / f"{number}.db"
+        store_run(path, "mine", made, pinned=pinned, facts=facts)
+        with open_results(path) as results:
+            assert bool(found(SLOW, read_run(results.run()))) != pinned

@@ -1,0 +1,204 @@
+"""Lines and LogGP as explain hands them out and prints them, of curves of known truth."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.analysis.explain.readings import SIZES, curve, line, reading
+from tests.stats.fit.test_loggp import SMALL
+from tests.stats.fit.truth import sizes_of
+
+from hockney.analysis.explain.curve import ClassCurve
+from hockney.analysis.explain.fits import lines_of, off_lines_of, parameters_of
+from hockney.analysis.explain.loggp import Fitted
+from hockney.cli.explain import _print_lines, _print_loggp, _print_off_lines, _with_arm
+from hockney.stats.fit import Estimate, NoFit, fit_loggp
+
+TRIPS = [SMALL.trips(size) for size in sizes_of(24)]
+
+
+def test_each_segment_is_a_line() -> None:
+    made = curve(lambda size: 500 + 0.1 * size if size <= 2048 else 2000 + 0.05 * size, ranks=4)
+    (below, above), without = lines_of(reading(made))
+    assert not without
+    assert (below.transport, below.pattern, below.ranks, below.state) == ("shm", "pingpong", 4, "near")
+    assert (below.first_bytes, below.last_bytes, above.first_bytes, above.last_bytes) == (8, 2048, 4096, 65536)
+    assert (below.sizes, above.sizes) == (9, 5)
+    assert below.t0_ns is not None
+    assert below.t0_ns.value == pytest.approx(500)
+    assert above.r_inf_bytes_per_s is not None
+    assert above.r_inf_bytes_per_s.value == pytest.approx(2e10)
+    assert below.n_half_bytes is not None
+    assert below.n_half_bytes.value == pytest.approx(5000)
+    assert below.relative_rms < 1e-6
+
+
+def test_a_line_between_sizes_close_together_is_a_transition_and_tells_no_rate(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """From 8,128 to 8,191 B the time climbs from one protocol to the next, by 20 ns a byte."""
+    rise = (8128, 8144, 8160, 8176, 8191)
+    sizes = sorted({*SIZES[:10], 5000, 6000, 7000, *rise, 12000, 24000, 36000, 48000, 65536})
+
+    def time_ns(size: int) -> float:
+        return 500 + 0.1 * size + 20 * min(max(0, size - 8112), 80)
+
+    lines, _ = lines_of(reading(curve(time_ns, sizes=sizes)))
+    (transition,) = [one for one in lines if one.last_bytes < 1.5 * one.first_bytes]
+    assert (transition.first_bytes, transition.last_bytes) == (8128, 8191)
+    assert (transition.t0_ns, transition.r_inf_bytes_per_s, transition.n_half_bytes) == (None, None, None)
+    assert all(one.r_inf_bytes_per_s is not None for one in lines if one is not transition)
+    _print_lines(lines)
+    (row,) = [row for row in capsys.readouterr().out.splitlines() if "8,128 B - 8,191 B" in row]
+    assert "below 0" not in row
+    assert "/s" not in row
+
+
+def test_each_size_of_a_line_has_what_it_misses() -> None:
+    """0.6 % above the line at one size; what lies on no line is none of its sizes."""
+    made = curve(lambda size: (500 + 0.1 * size) * {512: 1.006, 1024: 2.0}.get(size, 1.0))
+    (one,), _ = lines_of(reading(made))
+    assert one.sizes_bytes == tuple(size for size in SIZES if size != 1024)
+    assert len(one.residuals) == one.sizes == len(one.sizes_bytes)
+    most, at_bytes = max(zip(one.residuals, one.sizes_bytes, strict=True))
+    assert most == pytest.approx(0.006, abs=0.001)
+    assert at_bytes == 512
+    assert one.relative_rms == pytest.approx((sum(r**2 for r in one.residuals) / one.sizes) ** 0.5, rel=0.01)
+
+
+def test_sizes_on_no_line_are_named_with_their_times(capsys: pytest.CaptureFixture[str]) -> None:
+    of = reading(curve(lambda size: (200 if size <= 16 else 2500) + 0.1 * size))
+    lines, _ = lines_of(of)
+    off = list(off_lines_of(of))
+    assert [one.first_bytes for one in lines] == [32]
+    assert [(one.transport, one.pattern, one.state, one.bytes) for one in off] == [
+        ("shm", "pingpong", "near", 8),
+        ("shm", "pingpong", "near", 16),
+    ]
+    _print_off_lines(off)
+    said = "explained by none of the lines above: 8 B (201 ns), 16 B (202 ns)."
+    assert " ".join(capsys.readouterr().out.split()) == f"Of pingpong on shm (near), {said}"
+    _print_off_lines([replace(one, state="") for one in off])
+    assert " ".join(capsys.readouterr().out.split()) == f"Of pingpong on shm, {said}"
+    assert list(off_lines_of(reading(curve()))) == []
+
+
+def test_patterns_beside_the_first_have_lines_of_their_own() -> None:
+    """In the state that most visits saw, and where they have a curve: two sizes are just figures."""
+    trips, ways = curve(line(500, 0.1)), curve(line(200, 0.05), "oneway", options={"window": 16})
+    slow = curve(line(400, 0.1), "oneway", options={"window": 16}, state="far")
+    both, several = curve(line(300, 0.2), "twoway", sizes=SIZES[:2]), curve(line(700, 0.4), "pairs", ranks=4)
+    rings = curve(line(900, 0.4), "ring", ranks=4)
+    classed = [(trips, 90), (slow, 300), (ways, 200), (both, 9)]
+    of = reading(
+        rings, several, ways, trips, both, by_class=tuple(ClassCurve(one, "one core", n) for one, n in classed)
+    )
+    lines, without = lines_of(of)
+    assert [(one.pattern, one.ranks, one.pair_class, one.state) for one in lines] == [
+        ("pairs", 4, "", "near"),
+        ("pingpong", 2, "one core", "near"),
+        ("oneway window=16", 2, "one core", "near"),
+    ]
+    assert [one.t0_ns and one.t0_ns.value for one in lines] == pytest.approx([700, 500, 200])
+    assert without == {}
+
+
+def test_a_curve_without_a_line_says_why() -> None:
+    lines, without = lines_of(reading(curve(sizes=SIZES[:2])))
+    assert lines == ()
+    assert without == {"pingpong on shm": "a fit needs three sizes, there are 2"}
+
+
+def test_the_state_that_most_visits_saw_stands_first_and_one_with_too_few_sizes_is_silent() -> None:
+    near = curve(line(500, 0.1))
+    far, few = curve(line(900, 0.2), state="far"), curve(sizes=SIZES[:2], state="near, one slowed")
+    of = reading(
+        near,
+        by_class=(ClassCurve(few, "one core", 12), ClassCurve(far, "one core", 90), ClassCurve(near, "one core", 400)),
+    )
+    lines, without = lines_of(of)
+    assert [(one.state, one.pair_class) for one in lines] == [("near", "one core"), ("far", "one core")]
+    assert [one.t0_ns and one.t0_ns.value for one in lines] == pytest.approx([500, 900])
+    assert without == {}
+
+
+def test_lines_are_printed_with_their_arms(capsys: pytest.CaptureFixture[str]) -> None:
+    _print_lines(lines_of(reading(curve(line(500, 0.1), ranks=4)))[0])
+    printed = capsys.readouterr().out
+    row = next(row for row in printed.splitlines() if row.startswith("pingpong on shm, 4 ranks"))
+    for cell in ("8 B - 64 KiB", "500 ns ±", "10.0 GB/s ±", "5,000 B ±", "0.0%", "near"):
+        assert cell in row
+    _print_lines([])
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("value", "printed"),
+    [
+        (Estimate(200, 180, 220), "200 ±10.0%"),
+        (Estimate(200, 110, 280), "200 ±45.0%"),
+        (Estimate(200, 100, 280), "100 to 280"),
+        (Estimate(213, 138, 422), "138 to 422"),
+        (Estimate(-16, -29, -3), "below 0"),
+        (Estimate(16, -3, 29), "at most 29"),
+        (Estimate(-3, -16, 29), "at most 29"),
+        (Estimate(200, 20, 2000), "at least 20"),
+        (None, "-"),
+    ],
+)
+def test_a_value_with_a_long_arm_is_a_range(value: Estimate | None, printed: str) -> None:
+    assert _with_arm(value, lambda number: f"{number:.0f}") == printed
+
+
+def test_what_the_figures_do_not_tell_is_a_dash(capsys: pytest.CaptureFixture[str]) -> None:
+    _print_lines(lines_of(reading(curve(lambda size: 500 + 5 * (size % 3), sizes=SIZES)))[0])
+    row = next(row for row in capsys.readouterr().out.splitlines() if row.startswith("pingpong on shm"))
+    assert " - " in row.replace("8 B - 64 KiB", "")
+
+
+def test_parameters_and_their_reasons() -> None:
+    fit = fit_loggp(TRIPS)
+    options = (("source", "1"), ("target", "0"))
+    parameters, without = parameters_of(
+        reading(
+            curve(),
+            loggp=(
+                Fitted("shm", 2, options, "near", fit, (1 << 20,)),
+                Fitted("tcp", 4, (), "near", NoFit("because"), ()),
+            ),
+        )
+    )
+    assert [(one.transport, one.pattern, one.ranks) for one in parameters] == [("shm", "prtt source=1 target=0", 2)]
+    assert without == {
+        "LogGP of prtt source=1 target=0 on shm, 2 ranks (near) at 1 MiB": (
+            "the delay is shorter than the round trip there"
+        ),
+        "LogGP of prtt on tcp, 4 ranks (near)": "because",
+    }
+
+
+def test_loggp_is_printed_by_segment(capsys: pytest.CaptureFixture[str]) -> None:
+    parameters, _ = parameters_of(reading(curve(), loggp=(Fitted("shm", 2, (), "near", fit_loggp(TRIPS), ()),)))
+    _print_loggp(parameters)
+    row = next(row for row in capsys.readouterr().out.splitlines() if row.startswith("prtt on shm"))
+    for cell in ("900 ns", "300 ns", "200 ns", "450 ns", "12.5 GB/s", "0.0%", "yes", "near"):
+        assert cell in row
+    _print_loggp(())
+    assert capsys.readouterr().out == ""
+
+
+def test_four_sizes_on_both_sides_of_a_switch_are_no_line() -> None:
+    """Any three of four may lie on one, here all but 8 KiB: that is as well the first of another protocol."""
+
+    def time_ns(size: int) -> float:
+        return 100 + size / 12.3 if size <= 4040 else 1500 + size / 16.7
+
+    made = reading(curve(time_ns, sizes=(8, 1024, 8192, 65536)))
+    lines, without = lines_of(made)
+    assert (lines, list(off_lines_of(made))) == ((), [])
+    assert without == {
+        "pingpong on shm": "too few sizes: the one at 8 KiB lies off the line of the others, maybe for a switch"
+    }
+    straight, _ = lines_of(reading(curve(line(100, 1 / 15), sizes=(8, 1024, 8192, 65536))))
+    assert len(straight) == 1

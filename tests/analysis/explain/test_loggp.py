@@ -1,0 +1,154 @@
+"""LogGP of a stored run: a machine with known parameters, and round trips that do not belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.builders import make_info, make_launch, make_point, make_visit
+from tests.stats.fit.test_loggp import LARGE, SMALL, check
+from tests.stats.fit.truth import MESSAGES, Machine
+
+from hockney.analysis.explain.loggp import Fitted, loggp_of
+from hockney.model import Definition, Point, RunStatus, Visit
+from hockney.results.runs import open_results
+from hockney.results.store import Store
+from hockney.stats.fit import NoFit
+
+SIZES = [0, 64, 512, 1024, 4096, 16384]
+DELAY_NS = 100_000
+OVER_NS = 20  # what a delay takes more than was asked for
+LACKS = "LogGP needs prtt with one message and with several, each with a delay and without, and an interval of each"
+NEAR, FAR, MIXED = (27.0, 27.0), (184.0, 184.0), (27.0, 184.0)
+
+Times = Iterable[tuple[Point, float]]
+
+
+def points(machine: Machine = SMALL, sizes: Sequence[int] = SIZES, delay_ns: int = DELAY_NS, **more: Any) -> Times:
+    """The four points of each size, and their times."""
+    others: Mapping[str, str] = more.pop("options", {})
+    for size in sizes:
+        for own in ({}, {"messages": MESSAGES}, {"delay_ns": delay_ns}, {"delay_ns": delay_ns, "messages": MESSAGES}):
+            options = {**others, **{name: str(value) for name, value in own.items()}}
+            really_ns = delay_ns + OVER_NS if "delay_ns" in own else 0
+            point = make_point(size, "shm", "prtt", options=tuple(sorted(options.items())), **more)
+            yield point, machine.round_trip_ns(size, own.get("messages", 1), really_ns)
+
+
+def store(
+    path: Path,
+    *told: tuple[tuple[float, float], int, Times],
+    oversubscribed: bool = False,
+    hosts: Sequence[tuple[str, ...]] = (),
+) -> list[Fitted]:
+    """What is fitted to a run of which each (floors, visits, points and their times) tells a part.
+
+    With `hosts` each part is a launch of its own on these.
+    """
+    every = [(floors, visits, list(times)) for floors, visits, times in told]
+    with Store.open(path) as results:
+        run_id = results.create_run(
+            make_info(), list(dict.fromkeys(point for *_, times in every for point, _ in times))
+        )
+        launches: dict[tuple[int, int], int] = {}
+        made: list[Visit] = []
+        for part, (floors, visits, times) in enumerate(every):
+            for point, time_ns in times:
+                ranks = point.ranks
+                key = (ranks, part if hosts else 0)
+                if key not in launches:
+                    launch = make_launch(
+                        ranks=ranks,
+                        cpus=(0,) * ranks,
+                        hosts=hosts[part] if hosts else ("here",) * ranks,
+                        oversubscribed=oversubscribed,
+                    )
+                    launches[key] = results.add_launch(run_id, launch)
+                given = dict(point.options)
+                delays = 30.0 if "delay_ns" in given else 0.0
+                delay_ns = delays * (int(given.get("delay_ns", 0)) + OVER_NS)
+                idle = (0.0,) * (point.ranks - 1)
+                made.extend(
+                    make_visit(
+                        point,
+                        [[round(100 * time_ns)] * 3] * point.ranks,
+                        batch=100,
+                        definition=Definition("root", 1, 0, 2),
+                        floor_ns=floors,
+                        launch_id=launches[key],
+                        round_=len(made) + number,
+                        counters={"delays": (delays, *idle), "delay_ns": (delay_ns, *idle)},
+                    )
+                    for number in range(visits)
+                )
+        results.write_round(run_id, made)
+        results.finish_run(run_id, RunStatus.DONE)
+    with open_results(path) as opened:
+        return list(loggp_of(opened.run()))
+
+
+def checked(one: Fitted, machine: Machine) -> None:
+    assert not isinstance(one.found, NoFit), one.found
+    (found,) = one.found
+    check(found, machine, 0.01)
+
+
+def test_each_state_has_its_parameters_or_says_what_it_lacks(tmp_path: Path) -> None:
+    alone = [(point, time) for point, time in points() if not point.options]
+    near, far = store(tmp_path / "r.db", (NEAR, 7, points()), (FAR, 6, alone))
+    assert (near.state, far.state) == ("near", "far")
+    checked(near, SMALL)
+    assert far.found == NoFit(LACKS)
+
+
+def test_ranks_and_options_are_not_thrown_together(tmp_path: Path) -> None:
+    found = store(
+        tmp_path / "r.db",
+        (NEAR, 7, points()),
+        (NEAR, 7, points(LARGE, ranks=4)),
+        (NEAR, 7, points(LARGE, ranks=4, options={"source": "2", "target": "3"})),
+    )
+    assert [(one.ranks, one.options) for one in found] == [(2, ()), (4, ()), (4, (("source", "2"), ("target", "3")))]
+    for one, machine in zip(found, (SMALL, LARGE, LARGE), strict=True):
+        checked(one, machine)
+
+
+def test_each_launch_has_the_class_of_its_own_ranks(tmp_path: Path) -> None:
+    parts = (NEAR, 8, points()), (NEAR, 7, points(LARGE))
+    near, far = store(tmp_path / "r.db", *parts, hosts=[("a", "a"), ("a", "b")])
+    assert (near.pair_class, far.pair_class) == ("one host", "between hosts")
+    checked(near, SMALL)
+    checked(far, LARGE)
+
+
+def test_each_delay_is_the_one_that_was_counted_with_it(tmp_path: Path) -> None:
+    """A shorter delay that was measured too, and later."""
+    (found,) = store(tmp_path / "r.db", (NEAR, 7, points()), (NEAR, 7, points(delay_ns=DELAY_NS // 2)))
+    checked(found, SMALL)
+
+
+def test_too_few_visits_mixed_ones_and_crowded_ranks_give_no_parameters(tmp_path: Path) -> None:
+    (few,) = store(tmp_path / "few.db", (NEAR, 3, points()))
+    assert few.found == NoFit(LACKS)
+    mixed = store(
+        tmp_path / "mixed.db", (NEAR, 6, list(points())[:1]), (FAR, 6, list(points())[:1]), (MIXED, 7, points())
+    )
+    assert {one.state for one in mixed} == {"near", "far"}
+    assert store(tmp_path / "crowded.db", (NEAR, 7, points()), oversubscribed=True) == []
+
+
+def test_a_size_whose_delay_is_too_short_is_left_out_alone(tmp_path: Path) -> None:
+    (one,) = store(tmp_path / "r.db", (NEAR, 7, points(sizes=[*SIZES, 1 << 21])))
+    checked(one, SMALL)
+    assert one.short_bytes == (1 << 21,)
+    (all_short,) = store(tmp_path / "short.db", (NEAR, 7, points(delay_ns=1000)))
+    assert isinstance(all_short.found, NoFit)
+    assert "a delay longer than a round trip" in all_short.found.reason
+
+
+def test_samples_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hockney.results.runs.Series.visits", property(lambda series: pytest.fail("samples were read")))
+    (one,) = store(tmp_path / "r.db", (NEAR, 7, points()))
+    checked(one, SMALL)

@@ -1,0 +1,336 @@
+"""All pairs of ranks: the matrix, the classes, and who stands out, on runs whose times are known."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.analysis.explain.readings import lacking_of
+from tests.report.runs import Made, options, store_run
+
+from hockney.analysis.explain import explain_run
+from hockney.analysis.explain.pairs import PairMatrix, pair_matrices, partners
+from hockney.cli.pairs import pairs_as_json, print_pairs
+from hockney.cli.show import print_run
+from hockney.cli.tables import print_tables, tables_of
+from hockney.machine.topology import Cache, Topology
+from hockney.model import Point
+from hockney.results.runs import open_results
+
+
+def matrices(path: Path, made: list[Made], **how: Any) -> list[PairMatrix]:
+    store_run(path / "r.db", "allpairs", made, **how)
+    with open_results(path / "r.db") as results:
+        return pair_matrices(results.run())
+
+
+def idle(ranks: int, times: dict[tuple[int, int], float], fallback: float, visits: int = 9) -> list[Made]:
+    return [
+        Made(
+            Point("mpi", "pingpong", ranks, 8, options(source=a, target=b)),
+            times.get((min(a, b), max(a, b)), fallback) * (1 + 0.001 * ((3 * a + b) % 5)),
+            divisor=2,
+            visits=visits,
+        )
+        for a, b in itertools.permutations(range(ranks), 2)
+    ]
+
+
+@pytest.mark.parametrize("ranks", range(2, 12))
+def test_in_rounds_everybody_meets_everybody_once(ranks: int) -> None:
+    last = ranks - 1 if ranks % 2 == 0 else ranks
+    met = [pair for number in range(1, last + 1) for pair in partners(ranks, number)]
+    assert sorted(met) == list(itertools.combinations(range(ranks), 2))
+
+
+def test_pairs_that_are_alike_are_one_class_without_outliers(tmp_path: Path) -> None:
+    (matrix,) = matrices(tmp_path, idle(4, {}, 1000.0))
+    assert (matrix.load, matrix.ranks, matrix.missing, len(matrix.times)) == ("idle", 4, 0, 12)
+    assert [one.name for one in matrix.classes] == ["one host"]
+    assert matrix.classes[0].median_ns == pytest.approx(1002, abs=2)
+    assert matrix.outliers == ()
+
+
+def test_a_slow_pair_is_named(tmp_path: Path) -> None:
+    (matrix,) = matrices(tmp_path, idle(4, {(1, 3): 1300.0}, 1000.0))
+    assert [outlier.ranks for outlier in matrix.outliers] == [(1, 3)]
+    assert matrix.undecided == ()
+    assert matrix.outliers[0].of_pairs == 6
+    assert matrix.outliers[0].factor == pytest.approx(1.3, rel=0.01)
+
+
+@pytest.mark.parametrize("launches", [1, 3])
+def test_a_matrix_says_that_its_intervals_are_within_one_launch(
+    launches: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store_run(tmp_path / "r.db", "allpairs", idle(4, {}, 1000.0), launches=({},) * launches)
+    with open_results(tmp_path / "r.db") as results:
+        run = results.run()
+        print_tables(tables_of(run), run)
+    assert ("within one launch" in capsys.readouterr().out) == (launches == 1)
+
+
+def test_whether_a_pair_of_few_visits_is_slow_is_undecided(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = idle(4, {(1, 3): 1300.0}, 1000.0)
+    few = [dataclasses.replace(one, visits=2) if one.time_ns > 1200 else one for one in made]
+    (matrix,) = matrices(tmp_path, few)
+    assert matrix.outliers == ()
+    assert [(pair.ranks, pair.time.n, pair.time.low) for pair in matrix.undecided] == [((1, 3), 4, None)]
+    print_pairs([matrix])
+    assert (
+        "? whether ranks 1 and 3 are slow is undecided: 1.30 us, where their class (one host) takes 1.00 us, but 4 of "
+        "its visits in this state are too few for an interval; more time (--time) tells"
+    ) in " ".join(capsys.readouterr().out.split())
+    assert [pair["ranks"] for pair in pairs_as_json([matrix])["matrices"][0]["undecided"]] == [(1, 3)]
+
+
+def test_whether_a_pair_is_slow_that_was_slow_in_half_of_its_launches_is_undecided(tmp_path: Path) -> None:
+    """Pair (1, 3) is slow in the first three of six launches."""
+    slow = idle(4, {(1, 3): 1300.0}, 1000.0)
+    made = [
+        dataclasses.replace(one, then=dataclasses.replace(one, time_ns=1000.0)) if one.time_ns > 1200 else one
+        for one in slow
+    ]
+    (matrix,) = matrices(tmp_path, made, launches=[{}] * 6)
+    assert matrix.outliers == ()
+    (pair,) = matrix.undecided
+    assert pair.ranks == (1, 3)
+    assert pair.time.low == pytest.approx(980, rel=0.01)
+
+
+def test_a_matrix_is_of_the_state_in_which_most_pairs_have_an_interval(tmp_path: Path) -> None:
+    """Every pair was seen twice while the CPUs were near; all but one often while they were far."""
+    rare, *rest = idle(4, {}, 1000.0, visits=2)
+    often = [
+        dataclasses.replace(one, then=dataclasses.replace(one, time_ns=6000.0, visits=9, floor_ns=184.0))
+        for one in rest
+    ]
+    (matrix,) = matrices(tmp_path, [rare, *often])
+    assert (matrix.state, matrix.missing) == ("far", 1)
+
+
+def test_a_slow_rank_is_named_and_not_each_of_its_pairs(tmp_path: Path) -> None:
+    slow = {(a, b): 1500.0 for a, b in itertools.combinations(range(6), 2) if 4 in (a, b)}
+    (matrix,) = matrices(tmp_path, idle(6, slow, 1000.0))
+    assert [outlier.ranks for outlier in matrix.outliers] == [(4,)]
+    assert matrix.outliers[0].of_pairs == 5
+
+
+def test_a_pair_takes_the_median_of_both_directions_and_the_matrix_has_each(tmp_path: Path) -> None:
+    made = idle(4, {}, 1000.0)
+    made[0] = dataclasses.replace(made[0], time_ns=1200.0)  # from 0 to 1
+    (matrix,) = matrices(tmp_path, made)
+    assert matrix.times[0, 1].value == pytest.approx(1200, abs=1)
+    assert matrix.times[1, 0].value == pytest.approx(1003, abs=1)
+    assert matrix.classes[0].slowest_ns == pytest.approx((1200 + 1003) / 2, abs=2)
+
+
+def test_pairs_are_told_apart_by_what_their_cpus_share(tmp_path: Path) -> None:
+    topology = Topology(
+        source="sysfs",
+        cores=((0, 1), (2, 3), (4, 5), (6, 7)),
+        packages=((0, 1, 2, 3, 4, 5), (6, 7)),
+        caches=(Cache(3, "unified", 1 << 20, 64, (0, 1, 2, 3)), Cache(3, "unified", 1 << 20, 64, (4, 5)),
+                Cache(3, "unified", 1 << 20, 64, (6, 7))),
+    )  # fmt: skip
+    (matrix,) = matrices(
+        tmp_path, idle(8, {}, 1000.0), pinned=True, facts={"hostname": "here", "topology": topology.as_json()}
+    )
+    assert {one.name: len(one.pairs) for one in matrix.classes} == {
+        "one core": 4,
+        "one last-level cache": 4,
+        "one package": 8,
+        "one host": 12,
+    }
+
+
+def test_a_pair_is_judged_over_all_launches(tmp_path: Path) -> None:
+    """Pair (0, 1) is slow in all of six launches, pair (2, 3) in four of them."""
+    quick = idle(4, {(0, 1): 1300.0}, 1000.0, visits=12)
+    slow = idle(4, {(0, 1): 1300.0, (2, 3): 1300.0}, 1000.0, visits=24)
+    made = [dataclasses.replace(one, then=then) for one, then in zip(slow, quick, strict=True)]
+    (matrix,) = matrices(tmp_path, made, launches=[{}] * 6)
+    assert {time.n for time in matrix.times.values()} == {6}
+    assert [outlier.ranks for outlier in matrix.outliers] == [(0, 1)]
+
+
+def test_a_pair_is_of_what_its_ranks_shared_in_every_launch(tmp_path: Path) -> None:
+    topology = Topology(source="sysfs", cores=((0, 1), (2, 3)), packages=((0, 1, 2, 3),), caches=())
+    (matrix,) = matrices(
+        tmp_path,
+        idle(3, {}, 1000.0),
+        facts={"hostname": "here", "topology": topology.as_json()},
+        launches=[{"cpus": (0, 1, 2)}, {"cpus": (0, 2, 3)}],
+    )
+    assert {one.name: one.pairs for one in matrix.classes} == {"one package": ((0, 1), (0, 2), (1, 2))}
+    assert matrix.cpus == (0, -1, -1)
+
+
+def test_a_classs_figures_are_of_the_launches_in_which_its_pairs_were_of_it(tmp_path: Path) -> None:
+    """Ranks that share a core take 100 ns, others 1000; ranks 1 and 2 change places in the second of two launches."""
+    topology = Topology(source="sysfs", cores=((0, 1), (2, 3)), packages=((0, 1, 2, 3),), caches=())
+    first = idle(4, {(0, 1): 100.0, (2, 3): 100.0}, 1000.0)
+    second = idle(4, {(0, 2): 100.0, (1, 3): 100.0}, 1000.0)
+    (matrix,) = matrices(
+        tmp_path,
+        [dataclasses.replace(one, then=then) for one, then in zip(first, second, strict=True)],
+        facts={"hostname": "here", "topology": topology.as_json()},
+        launches=[{"cpus": (0, 1, 2, 3)}, {"cpus": (0, 2, 1, 3)}],
+    )
+    (of_package,) = matrix.classes
+    assert (of_package.name, len(of_package.pairs)) == ("one package", 6)
+    assert (of_package.fastest_ns, of_package.slowest_ns) == pytest.approx((1002, 1002), abs=3)
+    assert matrix.times[0, 1].value == pytest.approx(math.sqrt(101.5 * 1002), rel=0.01)  # the matrix is of all launches
+
+
+def test_a_pair_is_of_no_class_of_a_launch_in_which_it_was_not_seen_in_the_matrixs_state(tmp_path: Path) -> None:
+    """Ranks 0 and 1 share a core in the first launch, as 2 and 3 do, and not in the second, seen in another state."""
+    topology = Topology(source="sysfs", cores=((0, 1), (2, 3)), packages=((0, 1, 2, 3),), caches=())
+    first = idle(4, {}, 1000.0)
+    of_two = {options(source=0, target=1), options(source=1, target=0)}
+    second = [
+        dataclasses.replace(one, floor_ns=184.0 if one.point.options in of_two else one.floor_ns) for one in first
+    ]
+    (matrix,) = matrices(
+        tmp_path,
+        [dataclasses.replace(one, then=then) for one, then in zip(first, second, strict=True)],
+        facts={"hostname": "here", "topology": topology.as_json()},
+        launches=[{"cpus": (0, 1, 2, 3)}, {"cpus": (0, 2, 1, 3)}],
+    )
+    assert [(one.name, len(one.pairs)) for one in matrix.classes] == [("one core", 1), ("one package", 5)]
+    assert matrix.classes[0].pairs == ((0, 1),)
+
+
+def test_a_rank_that_was_elsewhere_in_another_launch_is_named_with_both_hosts(tmp_path: Path) -> None:
+    launches = [{"hosts": ("a", "a", "b")}, {"hosts": ("a", "b", "b"), "oversubscribed": True}]
+    (matrix,) = matrices(tmp_path, idle(3, {}, 1000.0), launches=launches)
+    assert matrix.hosts == ("a", "a or b", "b")
+    assert [one.name for one in matrix.classes] == ["between hosts"]
+    assert matrix.oversubscribed
+
+
+def test_points_with_other_options_make_another_matrix(tmp_path: Path) -> None:
+    made = idle(3, {}, 1000.0)
+    other = [
+        dataclasses.replace(one, point=dataclasses.replace(one.point, options=(*one.point.options, ("touch", "yes"))),
+                            time_ns=5000.0)
+        for one in made
+    ]  # fmt: skip
+    plain, touching = matrices(tmp_path, [*made, *other])
+    assert (plain.options, touching.options) == ((), (("touch", "yes"),))
+    assert plain.classes[0].slowest_ns < 1100
+    assert touching.classes[0].fastest_ns > 4900
+
+
+def test_idle_matrices_are_read_without_samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hockney.results.runs.Series.visits", property(lambda series: pytest.fail("samples were read")))
+    assert len(matrices(tmp_path, idle(4, {}, 1000.0))) == 1
+
+
+def test_pairs_that_share_as_much_have_one_line_in_each_state(tmp_path: Path) -> None:
+    """Four ranks on two hosts: 100 ns + 0.1 ns/B within a host, 3000 + 0.3 between, twice that in the other state."""
+    made = []
+    for (a, b), size in itertools.product(itertools.permutations(range(4), 2), (8, 1024, 8192, 65536)):
+        time_ns = 100 + 0.1 * size if a // 2 == b // 2 else 3000 + 0.3 * size
+        point = Point("mpi", "pingpong", 4, size, options(source=a, target=b))
+        slow = Made(point, 2 * time_ns, divisor=2, visits=7, floor_ns=184.0)
+        made.append(Made(point, time_ns, divisor=2, visits=9, then=slow))
+    store_run(tmp_path / "r.db", "allpairs", made, hosts=("a", "a", "b", "b"))
+    with open_results(tmp_path / "r.db") as results:
+        of = explain_run(results.run())
+    assert [(line.pattern, line.pair_class, line.state) for line in of.lines] == [
+        ("pingpong", "between hosts", "near"),
+        ("pingpong", "between hosts", "far"),
+        ("pingpong", "one host", "near"),
+        ("pingpong", "one host", "far"),
+    ]
+    assert [line.t0_ns and line.t0_ns.value for line in of.lines] == pytest.approx([3000, 6000, 100, 200], rel=0.02)
+
+
+def test_two_sizes_between_pairs_are_said_to_be_too_few_for_a_line(tmp_path: Path) -> None:
+    made = [
+        dataclasses.replace(one, point=dataclasses.replace(one.point, bytes=size))
+        for one in idle(4, {}, 1000.0)
+        for size in (8, 64)
+    ]
+    store_run(tmp_path / "r.db", "allpairs", made)
+    with open_results(tmp_path / "r.db") as results:
+        of = explain_run(results.run())
+    assert not of.lines
+    lacking = [(one.what, one.reason) for one in of.lacking if one.what.startswith("lines through")]
+    assert lacking == [("lines through pingpong on mpi", "a fit needs three sizes, there are 2")]
+
+
+def test_in_rounds_each_pair_has_its_own_time(tmp_path: Path) -> None:
+    made = []
+    for number in (1, 2, 3):
+        by_rank = [0.0] * 4
+        for a, b in partners(4, number):
+            by_rank[a] = by_rank[b] = 100.0 * (a + 1) + 10 * b
+        point = Point("mpi", "rounds", 4, 8, options(round=number))
+        made.append(Made(point, max(by_rank), divisor=2, timed="slowest", by_rank=by_rank))
+    (matrix,) = matrices(tmp_path, made)
+    assert matrix.load == "loaded"
+    for a, b in itertools.combinations(range(4), 2):
+        time = matrix.time(b, a)
+        assert time is not None
+        assert time.value == pytest.approx(100.0 * (a + 1) + 10 * b, abs=1)
+
+
+def test_explain_names_who_stands_out(tmp_path: Path) -> None:
+    store_run(tmp_path / "r.db", "allpairs", idle(4, {(1, 3): 1300.0}, 1000.0))
+    with open_results(tmp_path / "r.db") as results:
+        found = [one for one in explain_run(results.run()).findings if one.kind == "pairs that stand out"]
+    assert len(found) == 1
+    assert "ranks 1 and 3 take 1.30 us" in found[0].sentence
+    assert found[0].effect == pytest.approx(0.3, abs=0.01)
+
+
+def test_one_pair_is_no_matrix(tmp_path: Path) -> None:
+    assert matrices(tmp_path, idle(2, {}, 50.0)) == []
+
+
+def test_who_has_one_pair_is_told_how_to_get_a_matrix(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store_run(tmp_path / "r.db", "allpairs", [Made(Point("shm", "rounds", 2, 8, options(round=1)), 50.0, divisor=2)])
+    with open_results(tmp_path / "r.db") as results:
+        print_run(results.run())
+        lacking = lacking_of(explain_run(results.run()))["pairs that stand out"]
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Two ranks are one pair: a matrix of all pairs needs three or more (-n 4, for one)" in said
+    assert lacking.startswith("two ranks are one pair: a matrix of all pairs needs three or more (-n 4, for one)")
+
+
+def test_between_hosts_pairs_are_told_apart_by_their_times(tmp_path: Path) -> None:
+    hosts = ("a", "a", "b", "b", "c", "c")
+    far = {(a, b): 3000.0 for a in (0, 1, 2, 3) for b in (4, 5)}
+    near = {(a, b): 1000.0 for a in (0, 1) for b in (2, 3)}
+    (matrix,) = matrices(tmp_path, idle(6, {**far, **near}, 200.0), hosts=hosts)
+    found = {one.name: (len(one.pairs), round(one.median_ns, -2)) for one in matrix.classes}
+    assert found == {
+        "one host": (3, 200.0),
+        "between hosts, group 1": (4, 1000.0),
+        "between hosts, group 2": (8, 3000.0),
+    }
+    assert matrix.outliers == ()
+
+
+def test_how_it_looks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    print_pairs(matrices(tmp_path, idle(4, {(1, 3): 1300.0}, 1000.0)))
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1] == "Half a round trip of 8 B on mpi, 4 ranks, one pair at a time (near, floor 30.0 ns)"
+    assert lines[2].split() == ["us,", "from", "to", "0", "to", "1", "to", "2", "to", "3"]
+    assert lines[4].split()[:2] == ["1", "1"]
+    assert "! ranks 1 and 3 take 1.30 us, 1.30 times the 1.00 us of their class (one host)" in "\n".join(lines)
+
+
+def test_as_json_it_is_a_square(tmp_path: Path) -> None:
+    (matrix,) = pairs_as_json(matrices(tmp_path, idle(3, {}, 1000.0)))["matrices"]
+    json.dumps(matrix)
+    assert [len(row) for row in matrix["time_ns"]] == [3, 3, 3]
+    assert matrix["time_ns"][1][1] is None
+    assert matrix["low_ns"][0][1] <= matrix["time_ns"][0][1] <= matrix["high_ns"][0][1]

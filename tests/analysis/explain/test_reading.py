@@ -1,0 +1,369 @@
+"""From a stored run to curves, layers and an explanation; and runs of which little or nothing can be said."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.analysis.explain.readings import curve, lacking_of, line, near, reading
+from tests.builders import make_info, make_launch
+from tests.report.runs import Made, options, store_run, stored, visit_of
+
+from hockney.analysis.explain import Explanation, explain, explain_run
+from hockney.analysis.explain.curve import Curve, Reading, read_run
+from hockney.analysis.explain.layers import layers_of
+from hockney.errors import HockneyError
+from hockney.machine.topology import Topology
+from hockney.model import Point, PointStatus
+from hockney.results.store import Store
+from hockney.results.store.lock import alone
+from hockney.stats.fit import Estimate
+
+SIZES = (8, 64, 512, 1024, 2048, 4096, 8192, 16384, 32768)
+
+
+def pingpongs(
+    transport: str = "shm", sizes: tuple[int, ...] = SIZES, jump_ns: float = 0.0, **more: object
+) -> list[Made]:
+    return [
+        Made(
+            Point(transport, "pingpong", 2, size),
+            500 + 0.1 * size + (jump_ns if size > 2048 else 0),
+            divisor=2,
+            bytes_per_rep=2 * size,
+            **more,  # type: ignore[arg-type]
+        )
+        for size in sizes
+    ]
+
+
+def read(path: Path, made: list[Made], **info: object) -> Reading:
+    store_run(path, "mine", made, **info)  # type: ignore[arg-type]
+    with Store.open(path) as store:
+        return read_run(stored(store))
+
+
+def explained(path: Path, made: list[Made], **info: object) -> Explanation:
+    store_run(path, "mine", made, **info)  # type: ignore[arg-type]
+    with Store.open(path) as store:
+        return explain_run(stored(store))
+
+
+def test_a_run_becomes_curves(tmp_path: Path) -> None:
+    barrier = Made(Point("shm", "barrier", 2, 0, options(algorithm="portable")), 80.0, timed="slowest")
+    of = read(tmp_path / "r.db", [*pingpongs(), barrier])
+    pingpong, barriers = of.curves
+    assert pingpong.sizes == SIZES
+    assert pingpong.state == "near"
+    first = pingpong.marks[0]
+    assert first.time_ns.low <= 500.8 <= first.time_ns.high
+    assert first.rate_bytes_per_s is not None
+    assert first.rate_bytes_per_s.value == pytest.approx(8 / 500.8 * 1e9, rel=0.01)
+    assert barriers.name == "barrier algorithm=portable"
+    assert of.floors["shm", 2].value == pytest.approx(30)
+
+
+def test_only_the_state_that_most_visits_saw_is_looked_at(tmp_path: Path) -> None:
+    slow = Made(Point("shm", "pingpong", 2, 8), 2000.0, divisor=2, visits=7, floor_ns=200.0)
+    point = Made(Point("shm", "pingpong", 2, 8), 500.0, divisor=2, visits=9, then=slow)
+    (only,) = read(tmp_path / "r.db", [point]).curves
+    assert only.state == "near"
+    assert only.marks[0].time_ns.value == pytest.approx(500, rel=0.01)
+
+
+def test_the_state_that_knows_most_sizes_is_looked_at_though_another_has_more_visits(tmp_path: Path) -> None:
+    """As where the machine changes while --refine measures a few sizes over and over."""
+    slow = Made(Point("shm", "pingpong", 2, 8), 2000.0, divisor=2, visits=90, floor_ns=200.0)
+    points = [*pingpongs(sizes=SIZES[1:]), Made(Point("shm", "pingpong", 2, 8), 500.8, divisor=2, then=slow)]
+    (only,) = read(tmp_path / "r.db", points).curves
+    assert (only.state, only.sizes) == ("near", SIZES)
+
+
+def test_a_switch_is_found_in_a_stored_run(tmp_path: Path) -> None:
+    of = explained(tmp_path / "r.db", pingpongs("mpi@openmpi-4.1.4", jump_ns=2000.0))
+    (switch,) = [each for each in of.findings if each.kind == "protocol switch"]
+    assert "btl_vader_eager_limit" in switch.sentence
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        ("interrupted", "It was stopped before its end: `hockney run --resume 1` goes on with it."),
+        ("running", "It was killed before its end: `hockney run --resume 1` goes on with it."),  # nobody measures it
+    ],
+)
+def test_a_run_that_was_cut_short_says_so_and_how_it_goes_on(tmp_path: Path, status: str, said: str) -> None:
+    path = tmp_path / "r.db"
+    assert any("anew" in note for note in explained(path, pingpongs()).notes)
+    with Store.open(path) as store:
+        store._db.execute("UPDATE run SET status = ?", (status,))
+        notes = explain_run(stored(store)).notes
+    assert notes[0] == said
+    assert not any("anew" in note for note in notes)
+
+
+def test_a_run_under_way_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "r.db"
+    store_run(path, "mine", pingpongs())
+    with Store.open(path) as store:
+        store._db.execute("UPDATE run SET status = 'running'")
+        with alone(path, 1):
+            notes = explain_run(stored(store)).notes
+    assert notes[0] == "It is being measured still: what it says may change."
+    assert not any("--resume" in note or "anew" in note for note in notes)
+
+
+def test_layers_are_ranges_of_sizes() -> None:
+    lower, upper = curve(line(50)), curve(line(350), transport="mpi@mpich-4.0.2")
+    switched = curve(lambda size: 150 + 0.1 * size + (2000 if size > 4096 else 0), transport="mpi@openmpi-4.1.4")
+    of = reading(lower, upper, switched, floors={("shm", 2): near(40.0)})
+    floor, mpich, below, above = layers_of(of)
+    assert (floor.upper, floor.lower) == ("shm", "the floor")
+    assert (mpich.first_bytes, mpich.last_bytes) == (8, 65536)
+    assert mpich.low_ns <= 300 <= mpich.high_ns
+    assert (below.last_bytes, above.first_bytes) == (4096, 8192)
+    assert below.low_ns <= 100 <= below.high_ns
+    assert above.low_ns <= 2100 <= above.high_ns
+
+
+def test_shm_below_the_floor_is_no_saving() -> None:
+    of = reading(curve(line(30), precision=0.01), floors={("shm", 2): near(40.0)})
+    (layer,) = layers_of(of)
+    assert re.fullmatch(r"shm lies 8\.\d+ ns to 9\.\d+ ns below the floor of 40\.0 ns beside it", layer.text)
+
+
+def test_layers_of_different_states_are_not_subtracted() -> None:
+    assert layers_of(reading(curve(), curve(line(900), transport="mpi@x-1", state="far"))) == []
+
+
+def test_the_direct_ways_of_pvm_stand_on_a_unix_domain_socket() -> None:
+    ways = [curve(line(900), transport=name) for name in ("pvm@3.4.6", "pvm@3.4.6:raw", "pvm@3.4.6:raw-daemon")]
+    found = layers_of(reading(curve(line(500), transport="unix"), *ways))
+    assert [(one.upper, one.lower) for one in found] == [("pvm@3.4.6", "unix"), ("pvm@3.4.6:raw", "unix")]
+    assert all(one.low_ns <= 400 <= one.high_ns for one in found)
+
+
+@pytest.mark.parametrize("hosts", [("here", "here"), ("here", "there")])
+def test_between_hosts_a_library_is_set_beside_tcp_and_within_one_it_is_not(
+    tmp_path: Path, hosts: tuple[str, ...]
+) -> None:
+    slower = [replace(one, time_ns=one.time_ns + 400) for one in pingpongs("mpi@x-1")]
+    made = [*pingpongs("tcp"), *slower]
+    found = explained(tmp_path / "r.db", made, hosts=hosts).layers
+    assert [(one.upper, one.lower) for one in found] == ([("mpi@x-1", "tcp")] if len(set(hosts)) > 1 else [])
+    assert all(one.low_ns <= 400 <= one.high_ns for one in found)
+
+
+def test_a_difference_that_is_not_seen_is_said_to_be_none() -> None:
+    (layer,) = layers_of(reading(curve(precision=0.02), curve(line(502), transport="threads", precision=0.02)))
+    assert "no difference from shm seen" in layer.text
+
+
+def layers_between(added: list[tuple[float, float]]) -> list[tuple[int, int, bool]]:
+    """The ranges, and whether a difference is seen, where so many ns (and either arm) are added at sizes from 8 B."""
+    lower, upper = curve(line(1000, 0)), curve(line(1000, 0), transport="mpi@x-1")
+    marks = [
+        replace(mark, time_ns=Estimate(1000 + more, 1000 + more - arm, 1000 + more + arm))
+        for mark, (more, arm) in zip(upper.marks, added, strict=False)
+    ]
+    found = layers_of(reading(lower, replace(upper, marks=tuple(marks))))
+    return [(one.first_bytes, one.last_bytes, one.is_seen) for one in found]
+
+
+def test_a_layer_goes_on_through_sizes_that_can_not_tell() -> None:
+    sure, unsure, none = (100.0, 20.0), (60.0, 80.0), (0.0, 10.0)
+    assert layers_between([sure, unsure, sure, unsure, sure]) == [(8, 128, True)]
+    assert layers_between([unsure, sure]) == [(16, 16, True)]  # it says nothing of the size beside it
+    assert layers_between([sure, unsure, sure, unsure]) == [(8, 32, True)]
+    # The interval of what is not seen at all doesn't hold what is seen beside it.
+    assert layers_between([sure, none, sure]) == [(8, 8, True), (16, 16, False), (32, 32, True)]
+    # Less time and more are no one layer, however near to each other.
+    assert layers_between([(60, 50), (-60, 50)]) == [(8, 8, True), (16, 16, True)]
+    # One size that tells says nothing of many that don't.
+    assert layers_between([unsure, unsure, sure, unsure, unsure]) == [(8, 16, False), (32, 32, True), (64, 128, False)]
+
+
+def test_a_layer_names_the_sizes_that_can_not_tell() -> None:
+    lower, upper = curve(line(1000, 0)), curve(line(1100, 0), transport="mpi@x-1", precision=0.01)
+    vague = replace(upper.marks[2], time_ns=near(1080.0, 0.2))
+    (layer,) = layers_of(reading(lower, replace(upper, marks=(*upper.marks[:2], vague, *upper.marks[3:5]))))
+    assert layer.sizes_text == "from 8 B to 128 B (too uncertain to tell at 32 B)"
+    first = replace(upper.marks[0], time_ns=near(1080.0, 0.2))
+    (layer,) = layers_of(reading(lower, replace(upper, marks=(first, upper.marks[1]))))
+    assert layer.sizes_text == "at 16 B (too uncertain to tell at 8 B)"
+
+
+def test_a_small_difference_is_none_though_an_interval_misses_zero() -> None:
+    """Of a dozen sizes one or another misses by chance."""
+    added = [(20.0, 5.0), (25.0, 5.0), (50.0, 5.0)]
+    assert layers_between(added) == [(8, 16, False), (32, 32, True)]
+    lower, upper = curve(line(1000, 0), precision=0), curve(line(1020, 0), transport="mpi@x-1", precision=0.001)
+    (layer,) = layers_of(reading(lower, upper))
+    assert layer.text == "mpi@x-1: no difference of 3% or more from shm seen (19.0 ns to 21.0 ns)"
+
+
+def test_the_interval_of_a_layer_is_that_of_the_sizes_that_tell() -> None:
+    upper = curve(line(1100, 0), transport="mpi@x-1", precision=0.01)
+    vague = replace(upper.marks[1], time_ns=near(1080.0, 0.2))
+    upper = replace(upper, marks=(upper.marks[0], vague, *upper.marks[2:]))
+    (layer,) = layers_of(reading(curve(line(1000, 0)), upper))
+    assert layer.text.startswith("mpi@x-1 adds 100 ns (84.0 ns to 116 ns) to shm")
+
+
+def test_pairs_are_of_the_class_that_each_launch_put_them_in(tmp_path: Path) -> None:
+    """Ranks 0 and 1 on one core in one launch, on two in the next, where messages take twice as long."""
+    topology = Topology(source="sysfs", cores=((0, 1), (2, 3)), packages=((0, 1, 2, 3),), caches=())
+    made, path = pingpongs(), tmp_path / "r.db"
+    store_run(path, "mine", made, pinned=True, facts={"hostname": "here", "topology": topology.as_json()})
+    with Store.open(path) as store:
+        elsewhere = store.add_launch(1, make_launch("shm", cpus=(0, 2)))
+        for round_ in range(9, 18):
+            slower = [visit_of(replace(one, time_ns=2 * one.time_ns), elsewhere, round_) for one in made]
+            store.write_round(1, slower)
+        of = read_run(stored(store))
+    by_class = {one.pair_class: one for one in of.by_class}
+    assert by_class.keys() == {"one core", "one package"}
+    for name, factor in (("one core", 1), ("one package", 2)):
+        assert by_class[name].visits == 9 * len(SIZES)
+        times_ns = [mark.time_ns.value for mark in by_class[name].curve.marks]
+        assert times_ns == pytest.approx([factor * one.time_ns for one in made], rel=0.01)
+
+
+# ---- little or nothing to say --------------------------------------------------------------------------------------
+
+
+def test_a_run_with_one_size(tmp_path: Path) -> None:
+    of = explained(tmp_path / "r.db", pingpongs(sizes=(8,)))
+    assert "six sizes" in lacking_of(of)["protocol switches"]
+    assert not [each for each in of.findings if each.kind in ("protocol switch", "bend", "latency independent of size")]
+
+
+def test_a_run_with_a_failed_point(tmp_path: Path) -> None:
+    failed = Made(Point("shm", "pingpong", 2, 128), failed="rank 1 was killed by SIGKILL")
+    of = explained(tmp_path / "r.db", [*pingpongs(), failed])
+    assert any("1 point is left out because measuring failed" in note and "SIGKILL" in note for note in of.notes)
+
+
+def test_a_run_with_one_launch_and_of_another_version(tmp_path: Path) -> None:
+    of = explained(tmp_path / "r.db", pingpongs(), version="0.0.9")
+    assert any("within one launch" in note for note in of.notes)
+    assert any("hockney 0.0.9" in note for note in of.notes)
+
+
+@pytest.mark.parametrize("launches", [1, 2])
+def test_intervals_of_one_launch_are_said_to_hold_within_it(tmp_path: Path, launches: int) -> None:
+    of = explained(tmp_path / "r.db", pingpongs(visits=12), launches=[{"index": number} for number in range(launches)])
+    said = [note for note in of.notes if note.startswith("Intervals hold within one launch.")]
+    assert [", measure run 1 anew" in note for note in said] == [True] * (launches == 1)
+
+
+def test_points_with_too_few_visits_are_left_out_and_counted(tmp_path: Path) -> None:
+    few = Made(Point("shm", "pingpong", 2, 128), 500.0, divisor=2, visits=3)
+    of = explained(tmp_path / "r.db", [*pingpongs(), few])
+    assert any(note.startswith("1 point is left out, for want of visits") for note in of.notes)
+
+
+def test_visits_of_mixed_state_make_no_curve(tmp_path: Path) -> None:
+    mixed = pingpongs("threads", (8, 64), floor_after_ns=300.0)
+    of = read(tmp_path / "r.db", [*pingpongs(), Made(Point("shm", "oneway", 2, 8), 90.0, floor_ns=300.0), *mixed])
+    assert {each.transport for each in of.curves} == {"shm"}
+    assert any(note.startswith("3 points are left out, for want of visits in one state") for note in of.notes)
+
+
+def test_a_point_that_failed_with_samples_is_left_out(tmp_path: Path) -> None:
+    store_run(tmp_path / "r.db", "mine", pingpongs())
+    with Store.open(tmp_path / "r.db") as store:
+        store.set_status(1, Point("shm", "pingpong", 2, 512), PointStatus.FAILED, "a byte was wrong")
+        of = read_run(stored(store))
+        samples = of.samples(1000)
+    (only,) = of.curves
+    assert 512 not in only.sizes
+    assert 512 not in {visit.point.bytes for visit, _ in samples}
+    assert any("a byte was wrong" in note for note in of.notes)
+
+
+def test_the_samples_of_crowded_ranks_are_not_looked_at(tmp_path: Path) -> None:
+    with_samples = [Made(Point("shm", "putring", 2, 8), 50.0, by_rank=[50.0, 90.0])]
+    for oversubscribed in (False, True):
+        of = explained(tmp_path / f"{oversubscribed}.db", with_samples, oversubscribed=oversubscribed)
+        assert ("a slow rank or pair" in {each.kind for each in of.findings}) != oversubscribed
+        looked_at = "looked at only for time slices and for a library that yields: shm, 2 ranks."
+        assert any(note.endswith(looked_at) for note in of.notes) == oversubscribed
+        assert ("outliers and their period" in lacking_of(of)) == oversubscribed
+
+
+def test_facts_of_another_version_may_lack_anything(tmp_path: Path) -> None:
+    for number, facts in enumerate(({}, {"memory": None, "topology": None, "network": None}, {"topology": {}})):
+        path, made = tmp_path / f"{number}.db", pingpongs("tcp", jump_ns=2000.0)
+        assert explained(path, made, facts=facts).findings
+        with Store.open(path) as store:
+            of = read_run(stored(store))
+        assert (of.page_bytes, of.caches) == (None, [])
+    caches = [{"level": 2}, {"kind": "data", "size_bytes": 8}, {"level": 3, "kind": "unified", "size_bytes": 1 << 20}]
+    assert reading(curve(), facts={"topology": {"caches": caches}}).caches == [(3, 1 << 20)]
+
+
+def test_what_differs_in_options_alone_stands_once_and_what_differs_in_ranks_each() -> None:
+    def jumps(ranks: int, **options: object) -> Curve:
+        return curve(lambda size: 500 + 0.1 * size + (900 if size > 512 else 0), "pairs", ranks=ranks, options=options)
+
+    of = explain(reading(jumps(2), jumps(4), jumps(4, window=16)))
+    found = [each for each in of.findings if each.kind == "jump"]
+    assert sorted((each.ranks, each.more_alike) for each in found) == [(2, 0), (4, 1)]
+
+
+def test_a_run_without_an_interval(tmp_path: Path) -> None:
+    with pytest.raises(HockneyError, match="measure longer") as error:
+        explained(tmp_path / "r.db", pingpongs(visits=3))
+    assert error.value.exit_code == 3
+
+
+def test_a_run_without_a_figure(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "r.db") as store:
+        run = store.create_run(make_info(), [Point("shm", "pingpong", 2, 8)])
+        store.set_status(run, Point("shm", "pingpong", 2, 8), PointStatus.SKIPPED, "there is no compiler")
+        with pytest.raises(HockneyError, match=r"no figures.*there is no compiler"):
+            explain_run(stored(store))
+
+
+def test_a_run_of_the_harness_alone(tmp_path: Path) -> None:
+    with pytest.raises(HockneyError, match="harness alone"):
+        explained(tmp_path / "r.db", pingpongs("null"))
+
+
+def test_crowded_ranks_are_named_and_only_looked_at_for_slices(tmp_path: Path) -> None:
+    of = explained(tmp_path / "r.db", pingpongs(), oversubscribed=True)
+    assert any("More ranks than CPUs" in note for note in of.notes)
+    lacking = lacking_of(of)
+    crowded = {name for name, reason in lacking.items() if "more ranks than CPUs" in reason}
+    assert {"protocol switches", "figures far above the floor", "the duplex ratio"} <= crowded
+    assert crowded == lacking.keys() - {"values locked to a period", "a library that yields"}
+
+
+def test_a_run_without_a_ping_pong_is_said_to_have_none(tmp_path: Path) -> None:
+    made = [Made(Point("mpi@openmpi-4.1.4", "alltoall", 2, size), 50.0) for size in SIZES]
+    lacking = lacking_of(explained(tmp_path / "r.db", made))
+    for name in (
+        "protocol switches",
+        "nothing at a documented size",
+        "a blip at the page size",
+        "a bandwidth that falls beyond a cache",
+        "latency independent of size",
+        "figures far above the floor",
+    ):
+        assert "pingpong" in lacking[name]
+        assert "and there is none here" in lacking[name]
+
+
+def test_every_transport_stands_together_and_the_greatest_effect_first() -> None:
+    of = explain(
+        reading(
+            curve(lambda size: 500 + 0.1 * size + (400 if size > 512 else 0)),
+            curve(lambda size: 500 + 0.1 * size + (900 if size > 512 else 0), transport="threads"),
+        )
+    )
+    transports = [each.transport for each in of.findings]
+    assert transports[0] == "threads"
+    assert transports == sorted(transports, key=transports.index)

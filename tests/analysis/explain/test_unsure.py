@@ -1,0 +1,90 @@
+"""An interval that says nothing makes no finding, whatever the values say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.analysis.explain.readings import SIZES, curve, found, line, reading
+
+from hockney.analysis.explain import explain, explain_machine
+from hockney.analysis.explain.curve import Curve, Reading
+from hockney.analysis.explain.fits import lines_of
+from hockney.analysis.explain.published import read_machine
+from hockney.archive import machines
+from hockney.stats.fit import Estimate
+
+FOLD = 8.0
+MACHINES = [name for name in machines() if explain_machine(machines()[name]).findings]
+
+
+def unsure(value: Estimate) -> Estimate:
+    """The same value, which may as well be an eighth or eight times as much."""
+    return Estimate(value.value, value.value / FOLD, value.value * FOLD)
+
+
+def widened(of: Reading) -> Reading:
+    def wide(one: Curve) -> Curve:
+        marks = tuple(replace(mark, time_ns=unsure(mark.time_ns)) for mark in one.marks)
+        peak = one.peak_bytes_per_s
+        return replace(one, marks=marks, peak_bytes_per_s=None if peak is None else unsure(peak))
+
+    return replace(of, curves=tuple(wide(one) for one in of.curves))
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_what_a_machine_of_the_archive_shows_is_gone_where_nothing_is_sure(name: str) -> None:
+    kinds = {one.kind for one in explain(widened(read_machine(machines()[name]))).findings}
+    # Derived figures, and parts and wholes, are looked at as they were printed; counted delays are no intervals.
+    assert kinds <= {"a derived figure that does not follow", "a part longer than the whole"}
+
+
+def test_of_a_ratio_only_the_sizes_that_say_something_are_told() -> None:
+    one = curve(line(500, 0.1), "oneway")
+    two = curve(line(400, 0.06), "twoway")
+    sure = replace(two, marks=(*(replace(mark, time_ns=unsure(mark.time_ns)) for mark in two.marks[1:]),))
+    (some,) = found("the duplex ratio", reading(replace(two, marks=(two.marks[0], *sure.marks)), one))
+    assert some.sizes_bytes == (SIZES[0],)
+    assert "64 KiB" not in some.sentence
+    assert found("the duplex ratio", reading(sure, one)) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "words"),
+    [
+        (1.07, 0.583, 1.18, "costs at least 0.583 at"),
+        (0.129, 0.119, 0.277, "costs at most 0.277 at"),
+        (0.627, 0.571, 0.688, "costs 0.627 (0.571 to 0.688) at"),
+    ],
+)
+def test_a_duplex_ratio_that_is_hardly_known_is_a_bound(value: float, low: float, high: float, words: str) -> None:
+    one, two = curve(line(1000, 0), "oneway", sizes=[8], precision=0), curve(line(1000, 0), "twoway", sizes=[8])
+    time = Estimate(1000 * value, 1000 * low, 1000 * high)
+    (told,) = found("the duplex ratio", reading(one, replace(two, marks=(replace(two.marks[0], time_ns=time),))))
+    assert words in told.sentence
+    bound = {"at least": low, "at most": high}
+    assert told.effect == pytest.approx(abs(2 * next((bound[at] for at in bound if at in words), value) - 1))
+
+
+def test_the_height_of_a_jump_between_sizes_far_apart_is_a_range() -> None:
+    """From 256 B to 1 KiB the lines come nearer each other: by 600 ns at the one, by 216 at the other."""
+    sizes = (8, 64, 128, 256, 1024, 2048, 8192, 65536)
+    made = curve(lambda size: 100 + (0.6 * size if size <= 256 else 728 + 0.1 * size), sizes=sizes)
+    (switch,) = found("protocol switches", reading(made))
+    assert switch.sizes_bytes == (256, 1024)
+    (jump,) = [one.value for one in switch.evidence if one.what == "jump"]
+    assert jump.low <= 728 - 0.5 * 1024
+    assert jump.high >= 728 - 0.5 * 256
+    assert switch.effect < 0.35  # 216 of 714 ns, if it is just below 1 KiB
+    wider = curve(lambda size: 100 + (0.6 * size if size <= 256 else 600 + 0.1 * size), sizes=sizes)
+    (unknown,) = found("protocol switches", reading(wider))
+    assert "at least: how far is not known to a factor of 3" in unknown.sentence
+
+
+def test_a_line_that_tells_neither_start_nor_rate_is_left_out_with_a_reason() -> None:
+    random = np.random.default_rng(3)
+    made = curve(lambda size: 500.0 * 10 ** random.uniform(-2, 2), sizes=SIZES[:4])
+    lines, without = lines_of(reading(made))
+    assert lines == ()
+    assert without == {"pingpong on shm": "its times scatter so much that they tell no line"}

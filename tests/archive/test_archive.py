@@ -1,0 +1,101 @@
+"""The archive holds what the reports printed, every figure of them."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from hockney.archive import Published, machines, published, reports
+from hockney.errors import UsageError
+
+CHECKED = Path(__file__).parents[2] / ".." / "shared" / "archive"  # the figures as they were read off the reports
+# Which columns of which files the values of a report stand in, in the order of the archive.
+SOURCES = {
+    "atlas": (("000_atlas_gpmimd.csv", "time_us"),),
+    "scabench": (("001_scali.csv", "value"), ("001_scali_nas_ft.csv", "mops_per_node")),
+    "t3d": (("002_t3d_shmem.csv", "value"), ("002_t3d_load_table.csv", "mb_s")),
+    "ancor": (("003_ancor_fc.csv", "value"),),
+    "paragon": (("004_pvm_paragon.csv", "value"),),
+}
+COUNT = {"atlas": 208, "scabench": 37, "t3d": 29, "ancor": 10, "paragon": 6}
+RENAMED = {"write_mode": "write", "read_mode": "read", "best_sender": "sender", "best_receiver": "receiver"}
+
+
+def one(report: str, **where: int | float | str) -> Published:
+    found = [figure for figure in published(report) if figure.matches(where)]
+    assert len(found) == 1, where
+    return found[0]
+
+
+def test_there_are_290_figures() -> None:
+    assert {name: len(published(name)) for name in reports()} == COUNT
+    assert sum(COUNT.values()) == 290
+
+
+@pytest.mark.parametrize(
+    ("report", "where", "printed", "unit"),
+    [
+        ("atlas", {"benchmark": "Com-1.1", "bytes": 4}, "6.6", "us"),
+        ("atlas", {"benchmark": "Com-1.3", "processors": 62, "bytes": 1024}, "23167.0", "us"),
+        ("atlas", {"benchmark": "Com-1.6", "receivers": 8, "bytes": 4}, "18.78", "us"),
+        ("atlas", {"benchmark": "Com-2.1", "senders": 26, "receivers": 2}, "155.06", "us"),
+        ("atlas", {"benchmark": "Com-3.2", "processors": 3, "delay_us": 400}, "767.87", "us"),
+        ("scabench", {"benchmark": "bisection"}, "601", "MB/s"),
+        ("scabench", {"benchmark": "ping-pong", "scope": "inter-node", "bytes": 32}, "10.5", "us"),
+        ("scabench", {"system": "Scali-2", "nodes": 16}, "59.5", "Mop/s"),
+        ("t3d", {"benchmark": "single_pairs", "metric": "Rmax"}, "126.016816", "MB/s"),
+        ("t3d", {"source": "Remote DRAM", "destination": "Prefetch", "page": "in page"}, "67", "MB/s"),
+        ("ancor", {"metric": "speed", "write": "blocking", "read": "blocking"}, "10.5", "MB/s"),
+        ("paragon", {"metric": "asymptotic_bandwidth"}, "72", "MB/s"),
+    ],
+)
+def test_known_figures(report: str, where: dict[str, int | str], printed: str, unit: str) -> None:
+    figure = one(report, **where)
+    assert (figure.printed, figure.value, figure.unit) == (printed, float(printed), unit)
+
+
+def test_what_a_report_does_not_have_is_no_figure() -> None:
+    assert one("scabench", system="Cray T3E", nodes=2).value is None
+    assert "delay_us" not in one("atlas", benchmark="Com-1.1", bytes=4).at
+    with pytest.raises(UsageError, match="scabench"):
+        published("scabenhc")
+
+
+def test_figures_are_those_that_were_checked_against_the_reports() -> None:
+    if not CHECKED.is_dir():
+        assert not CHECKED.exists()
+        return
+    for report, parts in SOURCES.items():
+        expected = [(row, row[column]) for name, column in parts for row in read(CHECKED / name)]
+        for figure, (row, value) in zip(published(report), expected, strict=True):
+            assert figure.printed == value
+            assert figure.system == row["system"]
+            assert figure.benchmark in (row.get("benchmark"), "load table")
+            for name, text in row.items():
+                name = RENAMED.get(name, name)
+                if name in figure.at and name != "destination":
+                    expected_here = pytest.approx(float(text)) if is_number(text) else text
+                    assert figure.at[name] == expected_here, (name, figure)
+
+
+def read(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def is_number(text: str) -> bool:
+    return text.replace(".", "", 1).isdigit()
+
+
+def test_every_figure_belongs_to_one_machine_and_every_machine_to_a_report() -> None:
+    for report in reports():
+        owned = [figure for machine in machines().values() if machine.report == report for figure in machine.figures]
+        assert sorted(map(id, owned)) == sorted(map(id, published(report)))
+    assert all(report.author and report.date and report.title in report.source for report in reports().values())
+
+
+def test_what_the_report_calls_around_is_known_less_exactly_than_its_digits() -> None:
+    around = {one.value: one.within for one in published("ancor") if one.note.startswith('"around')}
+    assert around == {615: 5, 1000: 500, 100: 5}

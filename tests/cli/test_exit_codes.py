@@ -1,0 +1,308 @@
+"""How commands end: exit codes, what goes to which stream, and never a traceback."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from tests.cli.support import Cli, command_line, environment
+
+from hockney.cli import commands, render, run
+from hockney.cli import exit_codes as ending
+from hockney.cli.measuring import measuring
+from hockney.cli.progress import Display
+from hockney.errors import StoreError, UsageError
+from hockney.measure.plan import Plan
+from hockney.model import Point
+
+
+def test_unknown_command_says_what_was_meant(cli: Cli) -> None:
+    ended = cli("runz")
+    assert ended.returncode == 2
+    assert ended.stdout == ""
+    assert ended.stderr == "hockney: unknown command 'runz': did you mean 'run'?\n"
+    assert cli("allpairs").stderr == "hockney: 'allpairs' is a suite: `hockney run allpairs`\n"
+    assert cli("ring").stderr == "hockney: 'ring' is a pattern: `hockney run ring`\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["compare", "1"], "name two runs, BASE and NEW, or measure two variants with --interleave"),
+        (["runs", "--nonsense"], "no such option '--nonsense' (see: hockney runs --help)"),
+        (["runs", "more"], "got unexpected extra argument (more) (see: hockney runs --help)"),
+        (["completion", "tcsh"], "'tcsh' is not one of"),
+        (["completion"], "Choose from: bash, zsh, fish (see: "),
+        (["run", "nosuch"], " …; `hockney list` lists all"),
+        (["run", "shm"], "shm is a transport: `hockney run pingpong -t shm`"),
+        (["run", "tcp:spin"], "tcp:spin is a transport: `hockney run pingpong -t tcp:spin`"),
+        (["run", "udp"], "udp is a transport: `hockney run pingpong -t udp`"),
+        (["run", "mpi@nosuch"], "no library here is called 'mpi@nosuch'"),
+        (["run", "pingpong", "-t", "nosuch"], "…; `hockney list transports` lists all"),
+        (["list", "patern"], "unknown kind of list 'patern': did you mean 'patterns'?"),
+        (["list", "patterns", "x.toml"], "files can be given to 'list suites' only"),
+        (["export", "last", "--csv", "--samples"], "--samples goes with --json"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_exit_code_2(
+    arguments: list[str],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("HOCKNEY_STORE", str(tmp_path / "results.db"))
+    assert run(arguments) == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.startswith("hockney: ")
+    assert said in output.err
+    assert output.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (UsageError("wrong word"), 2, "hockney: wrong word\n"),
+        (StoreError("no store"), 3, "hockney: no store\n"),
+        (KeyboardInterrupt(), 3, "hockney: stopped by Ctrl-C\n"),
+        (KeyboardInterrupt("all is stored"), 3, "hockney: stopped by Ctrl-C; all is stored\n"),
+        (click.Abort(), 3, "hockney: stopped by Ctrl-C\n"),
+        (BrokenPipeError(errno.EPIPE, "Broken pipe"), 3, "cannot write the output: broken pipe"),  # not of our reader
+        (OSError(errno.ENOSPC, "No space left on device"), 3, "cannot write the output: no space left on device"),
+        (PermissionError(errno.EACCES, "Permission denied", "/some/file"), 3, "/some/file: permission denied"),
+        (MemoryError(), 3, "not enough memory"),
+    ],
+)
+def test_every_error_is_a_sentence(
+    error: BaseException, code: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ending.explain(error, ["runs"]) == code
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert said in output.err
+    assert "Traceback" not in output.err
+
+
+def test_a_fault_leaves_its_traceback_in_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("platformdirs.user_state_dir", lambda *_, **__: str(tmp_path / "hockney"))
+
+    def fail(arguments: object) -> int:
+        raise KeyError("lost")
+
+    monkeypatch.setattr("hockney.cli._carry_out", fail)
+    assert run(["runs", "--json"]) == 3
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "a fault in hockney itself: KeyError: 'lost'" in said
+    (report,) = (tmp_path / "hockney").iterdir()
+    assert str(report) in said
+    text = report.read_text()
+    assert "Traceback" in text
+    assert "['runs', '--json']" in text
+
+
+def test_a_fault_without_a_place_for_its_file_names_the_variable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr("platformdirs.user_state_dir", lambda *_, **__: str(tmp_path / "file"))
+    assert ending.explain(ValueError("wrong"), []) == 3
+    assert "HOCKNEY_DEBUG=1 shows the details" in capsys.readouterr().err
+
+
+def test_debugging_shows_the_traceback(cli: Cli) -> None:
+    assert "Traceback" not in cli("show", "9").stderr
+    assert "Traceback" in cli("show", "9", HOCKNEY_DEBUG="1").stderr
+
+
+@pytest.mark.parametrize("command", ["show", "export"])
+def test_a_reader_that_stops_reading_is_no_error(tmp_path: Path, filled_store: Path, command: str) -> None:
+    """As in `hockney show last | head -1`: no traceback, nothing on standard error, also not from the interpreter."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        command_line(command, "last", "--json"),
+        env=environment(tmp_path, HOCKNEY_STORE=str(filled_store)),
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        timeout=60,
+        check=False,
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_list_into_head(tmp_path: Path) -> None:
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", '"$@" | head -1', "-", *command_line("list")],
+        env=environment(tmp_path),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "Suites\n", "")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")  # noqa: PTH110
+def test_output_that_cannot_be_written_is_said(tmp_path: Path, filled_store: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            command_line("runs"),
+            env=environment(tmp_path, HOCKNEY_STORE=str(filled_store)),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert done.returncode == 3
+    assert done.stderr == "hockney: cannot write the output: no space left on device\n"
+
+
+def test_results_for_a_closed_standard_output_are_an_error(tmp_path: Path, filled_store: Path) -> None:
+    for command in ("show", "export"):
+        done = subprocess.run(
+            ["sh", "-c", '"$@" >&-', "-", *command_line(command, "last")],
+            env=environment(tmp_path, HOCKNEY_STORE=str(filled_store)),
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (3, "hockney: cannot write the output: bad file descriptor\n")
+
+
+def test_ctrl_c_is_a_sentence(tmp_path: Path) -> None:
+    """Doctor is stopped while it asks a program that says nothing, so that its process surely reads what it is sent."""
+    silent = tmp_path / "lstopo-no-graphics"
+    silent.write_text("#!/bin/sh\nexec sleep 600\n")
+    silent.chmod(0o755)
+    process = subprocess.Popen(
+        command_line("doctor"),
+        env=environment(tmp_path, PATH=f"{tmp_path}{os.pathsep}{os.environ['PATH']}"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=_let_sigint_in,  # a background job of a shell ignores it
+    )
+    assert process.poll() is None
+    while not Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text():  # its first child: it is at work
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    out, said = process.communicate(timeout=60)
+    assert process.returncode == 3
+    assert "Traceback" not in said
+    assert said.splitlines()[-1] == "hockney: stopped by Ctrl-C"  # nothing is stored of it
+    assert out == ""
+
+
+def test_only_who_measures_says_that_something_is_stored(tmp_path: Path) -> None:
+    def stop(display: Display) -> None:
+        display.begun(1, Plan("test", (Point("shm", "pingpong", 2, 8),)), goes_on=False, several=False, precise=0)
+        raise KeyboardInterrupt
+
+    with (
+        pytest.raises(KeyboardInterrupt, match="whatever had been measured is stored"),
+        measuring(tmp_path / "results.db", create=True) as (_, _, display),
+    ):
+        stop(display)
+
+
+def test_a_stop_before_any_run_has_begun_says_that_nothing_was_measured(tmp_path: Path) -> None:
+    with (
+        pytest.raises(KeyboardInterrupt, match="nothing new was measured yet"),
+        measuring(tmp_path / "results.db", create=True),
+    ):
+        raise KeyboardInterrupt
+
+
+def _let_sigint_in() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def test_results_and_complaints_keep_apart(cli: Cli, filled_store: Path) -> None:
+    good = cli("runs", "--store", str(filled_store))
+    assert good.returncode == 0
+    assert good.stderr == ""
+    bad = cli("show", "last")
+    assert bad.returncode == 2
+    assert bad.stdout == ""
+    assert bad.stderr.startswith("hockney: there are no results in ")
+
+
+def test_after_a_document_an_error_is_no_second_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    @click.command()
+    @click.option("--json", "as_json", is_flag=True)
+    def shows(as_json: bool) -> None:
+        render.print_json("runs", {"asked": as_json})
+        raise StoreError("no store")
+
+    assert run(["compare", "--json"]) == 2
+    assert json.loads(capsys.readouterr().out)["format"] == "hockney-error"
+    monkeypatch.setattr(commands.Commands, "get_command", lambda *_: shows)
+    assert run(["runs", "--json"]) == 3
+    output = capsys.readouterr()
+    assert json.loads(output.out) == {"format": "hockney-runs", "version": 1, "asked": True}
+    assert output.err == "hockney: no store\n"
+
+
+def test_exit_codes_of_commands_are_their_return_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    @click.command()
+    def worse() -> int:
+        return 1
+
+    monkeypatch.setattr(commands.Commands, "get_command", lambda *_: worse)
+    assert run(["runs"]) == 1
+
+
+@pytest.mark.parametrize("command", [("list", "suites"), ("explain", "last"), ("run", "pingpong", "-t", "shm")])
+@pytest.mark.parametrize("limit_mib", [40, 100, 200])
+def test_a_memory_limit_that_is_too_low_is_a_sentence(tmp_path: Path, command: tuple[str, ...], limit_mib: int) -> None:
+    words = shlex.join([sys.executable, "-m", "hockney", *command, "--store", str(tmp_path / "r.db")])
+    done = subprocess.run(["sh", "-c", f"ulimit -v {limit_mib << 10}; exec {words}"], capture_output=True, text=True)
+    said = f"hockney: the memory limit here is {limit_mib} MiB, and hockney needs 256 MiB; raise it, for example: "
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr == f"{said}ulimit -v unlimited\n"
+
+
+def test_what_does_not_load_under_a_memory_limit_is_no_fault_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ending, "limit_bytes", lambda: 300 << 20)
+    for error in (ImportError("failed to map segment"), RuntimeError("can't start new thread"), MemoryError()):
+        assert "not enough memory for this within the limit of 300 MiB" in ending._sentence(error, [])
+    monkeypatch.setattr(ending, "limit_bytes", lambda: None)
+    assert "a fault in hockney itself: ImportError" in ending._sentence(ImportError("no such module"), [])
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="only root can be another user")
+@pytest.mark.parametrize("command", [("runs",), ("list", "transports"), ("run", "pingpong", "-t", "shm")])
+def test_a_user_without_a_home_gets_a_sentence(command: tuple[str, ...]) -> None:
+    """As in a container that runs under any number: without it the exit code was 1, "worse"."""
+    user = ("setpriv", "--reuid", "54321", "--regid", "54321", "--clear-groups")
+    environment = {name: value for name, value in os.environ.items() if name != "HOME" and not name.startswith("XDG_")}
+    environment.pop("HOCKNEY_STORE", None)
+    words = [*user, sys.executable, "-I", "-m", "hockney", *command]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, env=environment, cwd="/")
+    assert "this user has no home folder; let HOME name a folder that can be written" in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.returncode == 3
+
+
+def test_a_store_in_a_home_that_nobody_knows_is_named(cli: Cli) -> None:
+    ended = cli("runs", HOCKNEY_STORE="~nobody-of-that-name/r.db")
+    assert ended.returncode == 2
+    assert "HOCKNEY_STORE=~nobody-of-that-name/r.db begins with a home folder that is not known here" in ended.stderr

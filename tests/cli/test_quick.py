@@ -1,0 +1,105 @@
+"""`hockney quick` and its data sheet: measured, shown again, gone on with."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from tests.measure.test_run import command
+
+from hockney.worker.mpi import find_mpis
+
+FIGURES = (
+    "latency_ns",
+    "stream_bytes_per_s",
+    "twoway_bytes_per_s",
+    "barrier_ns",
+)
+LINE = ("r_inf_bytes_per_s", "n_half_bytes")
+
+
+def lacking(sheet: dict[str, Any]) -> set[tuple[str, str]]:
+    """Which figures no row has of a kind of transport, in whatever state of the machine; likewise its layer.
+
+    r_inf and n_1/2 must be somewhere on the sheet: what a line tells of a single transport may honestly be none.
+    """
+    kinds = ("shm", "tcp", *(("mpi",) if find_mpis() else ()))
+    wanted = {(kind, name) for kind in kinds for name in (*FIGURES, "layer")} | {("any", name) for name in LINE}
+    for row in sheet["rows"]:
+        kind = row["transport"].partition("@")[0]
+        wanted -= {(kind, name) for name in FIGURES if row[name]}
+        wanted -= {("any", name) for name in LINE if row[name]}
+    return wanted - {(layer["upper"].partition("@")[0], "layer") for layer in sheet["layers"]}
+
+
+def test_quick_prints_every_figure_of_its_sheet(tmp_path: Path) -> None:
+    """On a machine that others disturb it may need more time than is given here at first: then it goes on."""
+
+    def say(*arguments: str) -> tuple[Any, str, int]:
+        argv = command(*arguments, "--json", store=tmp_path / "r.db")
+        done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=120)
+        return json.loads(done.stdout), done.stderr, done.returncode
+
+    sheet, said, code = say("quick", "--time", "15s")
+    looks = re.findall(r"^  first look: (.*): [\d.]+ [mnu]?s$", said, re.MULTILINE)
+    assert looks[0] == "pingpong 8 B on shm"  # not what the harness costs by itself
+    assert "pingpong 8 B on null" in looks
+    assert (sheet["format"], sheet["version"], sheet["run"], sheet["starts"]) == ("hockney-quick", 1, 1, 1)
+    for _ in range(6):
+        assert code == (0 if sheet["rows"] else 3), said  # as without --json
+        if not lacking(sheet):
+            break
+        sheet, said, code = say("run", "--resume")
+    assert lacking(sheet) == set()
+    for row in sheet["rows"]:
+        assert row["state"]
+        assert row["floor_ns"] > 0
+        for name in (*FIGURES, *LINE):
+            assert row[name] is None or 0 < row[name]["low"] <= row[name]["value"] <= row[name]["high"]
+    assert {launch["transport"] for launch in sheet["launches"]} >= {"null", "shm", "tcp"}
+    assert sheet["harness_ns"]["value"] > 0
+    check_shown_again(tmp_path / "r.db", sheet)
+
+
+def check_shown_again(path: Path, sheet: dict[str, Any]) -> None:
+    """In the same figures, for programs and for people."""
+    document = json.loads(subprocess.check_output(command("show", "--tables", "--json", store=path), text=True))
+    same = ("rows", "layers", "states", "also_ready")
+    assert {name: document[name] for name in same} == {name: sheet[name] for name in same}
+    assert len(document["series"]) == len(sheet["series"]) > 0
+    shown = subprocess.check_output(command("show", "--tables", store=path), text=True)
+    first, _, rest = shown.partition("\nWhat each layer adds")
+    for row in sheet["rows"]:
+        assert re.search(rf"^{re.escape(row['transport'])} +{re.escape(row['state'])} ", first, re.MULTILINE)
+    for layer in sheet["layers"]:
+        assert re.search(rf"^  {re.escape(layer['upper'])}(:| adds| saves| lies) ", rest, re.MULTILINE)
+    assert "pingpong on shm, 2 ranks" in subprocess.check_output(command("show", store=path), text=True)
+
+
+def test_a_sheet_is_shown_again_and_by_a_resumed_run(tmp_path: Path) -> None:
+    def say(*arguments: str) -> str:
+        argv = command(*arguments, store=tmp_path / "r.db")
+        done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=120)
+        assert done.returncode in (0, 3), done.stderr  # 3: with so little time, maybe nothing is on the sheet
+        return done.stdout
+
+    first = say("run", "quick", "-t", "shm", "--precision", "0.01%", "--time", "3s")
+    again = say("show", "--tables")
+    on = say("run", "--resume")
+    assert first.startswith(again.rstrip())  # what this machine lacks is known to the run alone
+    for said in (first, again, on):
+        assert (
+            "Two ranks; typical time or rate, and the longer arm" in said or "No point was visited often enough" in said
+        )
+        assert "pingpong on shm, 2 ranks" not in said
+
+
+def test_a_sheet_names_what_it_has_too_few_visits_of(tmp_path: Path) -> None:
+    arguments = command("quick", "--time", "100ms", store=tmp_path / "r.db")
+    done = subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 3, done.stderr  # nothing on the sheet: measured in part
+    shown = " ".join(done.stdout.split())
+    assert re.search(r" shm, .*: \d+ points each not shown, because there were too few visits in any one state", shown)

@@ -1,0 +1,134 @@
+"""All pairs over a network of known delays: two groups of hosts, and one pair between them that is slower still."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.measure.test_hosts import ip, remote_shell
+
+from hockney.analysis.explain import explain_run
+from hockney.analysis.explain.pairs import PairMatrix, pair_matrices
+from hockney.cli import run as run_command
+from hockney.results.runs import Run
+from hockney.results.store import Store
+
+HERE = Path(__file__).parent
+PREFIX = f"hk-pairs-{os.getpid()}-"
+RANKS = 5
+NEAR_MS, FAR_MS, SLOW_MS = 1.0, 4.0, 15.0  # far apart, for a loaded machine delays packets by ms too
+SLOW_PAIR = (1, 4)
+PAIRS = [(a, b) for b in range(RANKS) for a in range(b)]
+NEAR = {(a, b) for a, b in PAIRS if (a < 3) == (b < 3)}
+
+
+def delay_ms(a: int, b: int) -> float:
+    pair = min(a, b), max(a, b)
+    return 0.0 if a == b else SLOW_MS if pair == SLOW_PAIR else NEAR_MS if pair in NEAR else FAR_MS
+
+
+def address(rank: int) -> str:
+    return f"10.231.9.{rank + 1}"
+
+
+@pytest.fixture(scope="module")
+def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A remote shell into hosts between which every packet takes as long as delay_ms says."""
+    if os.geteuid() != 0 or shutil.which("ip") is None or shutil.which("unshare") is None:
+        pytest.skip("network namespaces need root, ip and unshare")
+    if not os.access("/dev/net/tun", os.R_OK | os.W_OK):
+        pytest.skip("a network with delays needs /dev/net/tun")
+    names = [f"{PREFIX}{rank}" for rank in range(RANKS)]
+    delays = [[delay_ms(a, b) for b in range(RANKS)] for a in range(RANKS)]
+    with ExitStack() as undo:
+        for name in names:
+            ip("netns", "add", name)
+            undo.callback(ip, "netns", "delete", name)
+        argv = [sys.executable, str(HERE / "slow_network.py"), PREFIX, json.dumps(delays)]
+        network = undo.enter_context(subprocess.Popen(argv, stdout=subprocess.PIPE, text=True))
+        undo.callback(network.kill)
+        assert network.stdout is not None
+        assert network.stdout.readline() == "ready\n"
+        for rank, name in enumerate(names):
+            ip("-n", name, "address", "add", f"{address(rank)}/24", "dev", "v0")
+            ip("-n", name, "link", "set", "v0", "up")
+            ip("-n", name, "link", "set", "lo", "up")
+            # One that paces holds short messages back too, as long as it thinks right.
+            ip("netns", "exec", name, "sh", "-c", "echo reno > /proc/sys/net/ipv4/tcp_congestion_control")
+        shell = tmp_path_factory.mktemp("agent") / "agent"
+        yield remote_shell(shell, {address(rank): name for rank, name in enumerate(names)})
+
+
+def measure(agent: Path, store: Path, *words: str) -> str:
+    """What `hockney run` says of these on all ranks, with 8 B over TCP."""
+    argv = [sys.executable, "-m", "hockney", "run", *words, "-t", "tcp", "-n", str(RANKS), "--bytes", "8"]
+    hosts = ",".join(address(rank) for rank in range(RANKS))
+    done = subprocess.run(
+        [*argv, "--hosts", hosts, "--store", str(store)],
+        env={**os.environ, "HOCKNEY_RSH": str(agent)},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_groups_of_hosts_are_told_apart_and_the_slow_pair_is_named(
+    agent: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = tmp_path / "r.db"
+    # So precise that no pair ends before the others: each is seen as often, in every state of the machine.
+    said = measure(agent, store, "allpairs", "--precision", "0.1%", "--time", "60s")
+    assert "Half a round trip of 8 B on tcp, 5 ranks, disjoint pairs at once" in said
+    # Hosts of their own would not slow each other: these share the CPUs, and what floors and paces say is left out.
+    with sqlite3.connect(store) as database:
+        database.execute("UPDATE visit SET pace_ns = NULL, floor_before_ns = 1e6, floor_after_ns = 1e6")
+    with Store.open(store, readonly=True) as results:
+        run = Run(results, 1)
+        matrices = {matrix.load: matrix for matrix in pair_matrices(run)}
+        found = {one.sentence for one in explain_run(run).findings if one.kind == "pairs that stand out"}
+    assert set(matrices) == {"idle", "loaded"}
+    assert run_command(["show", "1", "--tables", "--store", str(store)]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    print(said, shown)  # where what follows fails
+    for matrix in matrices.values():
+        assert_as_made(matrix)
+    names = f"ranks 1 ({PREFIX}1) and 4 ({PREFIX}4)"
+    of_slow = [sentence for sentence in found if f"{names} take" in sentence]
+    assert sorted("at once" in sentence for sentence in of_slow) == [False, True]
+    assert all("at once" in sentence or "one pair at a time" in sentence for sentence in of_slow)
+    assert shown.count(f"{names} take ") == 2
+
+
+def test_both_ends_begin_at_once_however_far_the_others_are(agent: Path, tmp_path: Path) -> None:
+    """Whoever waits for a message waits while it travels: it is not there before the clock starts."""
+    measure(agent, tmp_path / "r.db", "twoway", "--precision", "99%", "--time", "3s")
+    with Store.open(tmp_path / "r.db", readonly=True) as results:
+        (series,) = Run(results, 1).series
+        for rank in (0, 1):
+            elapsed_ns = np.concatenate([samples[rank] for samples in series.elapsed_ns])
+            assert np.quantile(elapsed_ns, 0.75) > NEAR_MS * 1e6 / 2, f"rank {rank}"
+
+
+def assert_as_made(matrix: PairMatrix) -> None:
+    assert matrix.missing == 0
+    near, far = matrix.classes
+    assert (set(near.pairs), set(far.pairs)) == (NEAR, set(PAIRS) - NEAR)
+    for one, least_ms in ((near, NEAR_MS), (far, FAR_MS)):
+        # Half a round trip is one delay, and what the way through a kernel, twice, and a program takes.
+        assert least_ms * 1e6 < one.median_ns
+        assert one.fastest_ns > least_ms * 1e6
+    slow = max(matrix.outliers, key=lambda outlier: outlier.factor)  # of what a machine's mood may add, none is as slow
+    assert (slow.ranks, slow.class_name) == (SLOW_PAIR, "between hosts, group 2")
+    assert slow.time.value > SLOW_MS * 1e6

@@ -1,0 +1,139 @@
+"""What doctor finds: made-up floors, a machine without a compiler, and this machine."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hockney.cli import run
+from hockney.machine import Moment, facts
+from hockney.measure import doctor as checkup
+from hockney.measure.doctor import Checkup, FloorSeen, Measured, check_up, summarize_floor
+from hockney.worker.catalogue import Catalogue
+from hockney.worker.errors import NoCompiler
+
+
+def test_one_steady_floor_is_one_state() -> None:
+    assert summarize_floor([27.0, 28.0, 27.0, 27.5]) == (FloorSeen("near", 27.25, 1.0),)
+
+
+def test_two_floors_are_two_states_with_their_shares() -> None:
+    seen = summarize_floor([27.0] * 31 + [184.0] * 10)
+    assert [one.state for one in seen] == ["near", "far", "mixed"]
+    assert [one.share for one in seen] == [30 / 40, 9 / 40, 1 / 40]
+    assert seen[1].median_ns == 184.0
+
+
+@pytest.mark.parametrize(
+    ("measured", "said"),
+    [
+        (Measured(pinned=False), "were not found on their CPUs"),
+        (
+            Measured(floor=(FloorSeen("near", 27.0, 0.7), FloorSeen("far", 184.0, 0.3))),
+            "changed while we looked: 27 ns for 70% of the time and 184 ns for 30% of the time.",
+        ),
+        (Measured(floor=(FloorSeen("time-sliced", 40_000.0, 1.0),)), "take turns on a CPU"),
+    ],
+)
+def test_what_measuring_shows(measured: Measured, said: str) -> None:
+    (warning,) = checkup._warnings_after(measured)
+    assert said in warning.cause
+    assert warning.remedy
+
+
+def test_a_quiet_machine() -> None:
+    assert checkup._warnings_after(Measured(floor=(FloorSeen("near", 27.0, 1.0),), pinned=True)) == []
+
+
+def test_without_a_compiler_it_says_so_and_goes_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail() -> Catalogue:
+        raise NoCompiler("no C compiler found; install one with: apt-get install gcc")
+
+    monkeypatch.setattr(checkup, "load", fail)
+    monkeypatch.setattr(checkup, "observe", lambda *_: Moment(0.5))
+    assert run(["doctor"]) == 0
+    output = capsys.readouterr().out
+    assert "not measured: no C compiler found" in output
+    assert "What is missing" in output
+    assert "apt-get install gcc" in output
+
+
+def test_why_there_is_no_worker_and_what_to_do_stand_apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    missing = next(one for one in check_up(0.1).missing if one.name == "worker")
+    assert missing.why.startswith(f"cannot keep built workers in {tmp_path / 'file'}")
+    assert missing.how == "let XDG_CACHE_HOME name a folder that can be written"
+
+
+@pytest.mark.parametrize(
+    ("cpus", "said"),
+    [
+        (["0-1"], "one, CPUs 0-1"),
+        (["0"], "one, CPU 0"),
+        (["0-3,8-11", "4-7", ""], "3, CPUs 0-3,8-11 | CPUs 4-7 | memory only"),
+        ([], "unknown"),
+    ],
+)
+def test_nodes_are_counted_and_their_cpus_named(
+    cpus: list[str], said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known = facts()
+    known["topology"]["nodes"] = [{"cpus": one, "memory_bytes": None} for one in cpus]
+    monkeypatch.setattr(checkup, "check_up", lambda: Checkup(known, Moment(0.5), Measured(), (), ()))
+    assert run(["doctor"]) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("NUMA nodes")]
+    assert line.removeprefix("NUMA nodes").strip() == said
+
+
+def test_the_screen_without_facts(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    measured = Measured(
+        floor=(FloorSeen("far", 184.0, 0.75), FloorSeen("mixed", None, 0.25)),
+        clock_ns=22.4,
+        pinned=True,
+        cpus=(0, 1),
+        harness_ns=2.5,
+    )
+    found = Checkup({}, Moment(0.5, steal=0.02, busy_cpus=0.1), measured, (), ())
+    monkeypatch.setattr(checkup, "check_up", lambda: found)
+    assert run(["doctor", "--no-facts"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "Measured",
+        "floor, far                184 ns in 75% of the looks",
+        "floor, mixed              between states in 25% of the looks",
+        "reading the clock         22.4 ns",
+        "one empty repetition      2.50 ns",
+        "pinning                   works (CPUs 0 and 1)",
+        "stolen by a hypervisor    2.0% of the CPU time",
+        "busy with other programs  0.1 CPUs",
+        "",
+        "What limits precision",
+        "Nothing was found.",
+    ]
+    monkeypatch.setattr(checkup, "check_up", lambda: replace(found, measured=Measured(why="one CPU only")))
+    assert run(["doctor", "--no-facts"]) == 0
+    assert "not measured: one CPU only" in capsys.readouterr().out
+
+
+def test_this_machine() -> None:
+    found = check_up(0.1)
+    json.dumps(found.facts)
+    measured = found.measured
+    assert measured.clock_ns is not None
+    assert measured.clock_ns > 0
+    assert measured.harness_ns is not None
+    assert measured.harness_ns > 0
+    assert measured.why or measured.floor
+    assert sum(seen.share for seen in measured.floor) == pytest.approx(1 if measured.floor else 0)
+
+
+def test_doctor_as_a_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["doctor", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["format"] == "hockney-doctor"
+    assert document["measured"]["clock_ns"] > 0

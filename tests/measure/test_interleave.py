@@ -1,0 +1,184 @@
+"""Two variants measured in alternation, with real workers."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.analysis.compare.slowed import load_catalogue
+from tests.cli.support import call
+from tests.measure.test_run import Silent
+
+from hockney.analysis.compare import Verdict, compare_runs
+from hockney.errors import UsageError
+from hockney.measure import interleave
+from hockney.measure.plan import Plan
+from hockney.measure.run import resume
+from hockney.model import Point, PointStatus, RunStatus
+from hockney.results.store import Store
+from hockney.worker.mpi import Mpi
+
+SIZES = (8, 16384)
+SLOW = {"HOCKNEY_FAULT": "slow 1 16384 65536 200"}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(tmp_path / "results.db") as opened:
+        yield opened
+
+
+def plan(transport: str = "fault", launches: int = 6, time_s: float = 6.0) -> Plan:
+    points = tuple(Point(transport, "pingpong", 2, size) for size in SIZES)
+    return Plan("test", points, precision=0.2, time_s=time_s, launches=launches, timeout_s=10)
+
+
+def test_an_environment_that_slows_one_side_is_found(store: Store) -> None:
+    variants = interleave.Variant(plan(), {}, "a"), interleave.Variant(plan(), SLOW, "b")
+    base, new = interleave.measure(variants, load_catalogue(), store, Silent(), command="test")
+    assert (base.status, new.status) == (RunStatus.DONE, RunStatus.DONE)
+    found = compare_runs(store, base.run_id, new.run_id)
+    assert {change.point.bytes: change.verdict is Verdict.SLOWER for change in found.changes}[16384]
+    assert [one.what for one in found.differences] == ["variable HOCKNEY_FAULT"]
+    assert found.launches == (6, 6)
+    for outcome in (base, new):  # both are ordinary runs, with every measurement
+        visits = store.summaries(outcome.run_id)
+        assert {visit.launch_id: None for visit in visits}.keys() == store.run(outcome.run_id).launches.keys()
+        per_round = {(visit.point_id, visit.round) for visit in visits}
+        assert len(visits) == 2 * len(per_round)
+    batches = [
+        {(visit.point.bytes, visit.round): visit.batch for row in store.points(run) for visit in store.visits(row)}
+        for run in (base.run_id, new.run_id)
+    ]
+    assert batches[0] == batches[1]
+
+
+def test_two_transports_are_one_series(store: Store) -> None:
+    variants = interleave.Variant(plan("shm"), {}), interleave.Variant(plan("threads"), {})
+    base, new = interleave.measure(variants, load_catalogue(), store, Silent(), command="test")
+    found = compare_runs(store, base.run_id, new.run_id)
+    assert [(change.point.transport, change.point.bytes) for change in found.changes] == [
+        ("threads", size) for size in SIZES
+    ]
+    assert all(change.shift is not None for change in found.changes)
+    with pytest.raises(UsageError, match="no series in common"):  # the other way round they are two runs like others
+        compare_runs(store, new.run_id, base.run_id)
+
+
+def test_what_one_side_cannot_measure_is_left_out_on_both(store: Store) -> None:
+    ok, broken = ({"HOCKNEY_FAULT": what} for what in ("count 9 9", "fail 1 8"))
+    variants = interleave.Variant(plan(launches=1), ok), interleave.Variant(plan(launches=1), broken)
+    base, new = interleave.measure(variants, load_catalogue(), store, Silent(), command="test")
+    assert store.points(new.run_id)[0].status is PointStatus.FAILED
+    row = store.points(base.run_id)[0]
+    assert row.status is PointStatus.SKIPPED
+    assert (row.reason or "").startswith("new could not measure it: ")
+    assert (base.status, new.status) == (RunStatus.DONE, RunStatus.PARTIAL)
+    found = compare_runs(store, base.run_id, new.run_id)
+    assert {change.verdict for change in found.changes} == {Verdict.UNDECIDED}
+
+
+def test_the_command(tmp_path: Path) -> None:
+    words = ("compare", "--interleave", "pingpong", "--bytes", "8", "--launches", "6", "--time", "2s", "--label", "x")
+    done = call(tmp_path, *words, "--base-transport", "shm", "--new-transport", "null", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["base"], found["new"]) == (1, 2)
+    assert found["counts"] == {"faster": 1}
+    runs = json.loads(call(tmp_path, "runs", "--json").stdout)["runs"]
+    assert {run["label"] for run in runs} == {"x-base", "x-new"}
+    again = json.loads(call(tmp_path, "compare", "x-base", "x-new", "--json").stdout)
+    assert (found["margin"], again["margin"], again["series"]) == (1.01, 1.01, found["series"])
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("pingpong",), "both variants are the same"),
+        (("pingpong", "last", "--new-env", "A=1"), "takes one pattern or suite, not 'last' too"),
+        (("pingpong", "--new-env", "A=1", "--launches", "5"), "5 launches of each variant can't decide anything: give"),
+        (("pingpong", "--new-env", "A"), "'A' is not a variable: write NAME=VALUE"),
+        (("pingpong", "--new-transport", "shm"), "give both --base-transport and --new-transport"),
+        (
+            ("pingpong", "-t", "shm", "--base-transport", "shm", "--new-transport", "tcp"),
+            "give --transport for both variants, or",
+        ),
+        (("pingpong", "--base-transport", "tcp:*", "--new-transport", "shm"), "the same number of transports"),
+        (
+            ("pingpong", "--base-transport", "mpi@/no/such", "--new-transport", "shm"),
+            "there is no mpicc in /no/such/bin",
+        ),
+        (("pingpong", "--base-transport", "mpi@opt/a", "--new-transport", "shm"), "the whole path of its folder"),
+    ],
+)
+def test_what_cannot_be_interleaved(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+    done = call(tmp_path, "compare", "--interleave", *words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in " ".join(done.stderr.split())
+
+
+def test_options_that_measure_need_interleave(tmp_path: Path) -> None:
+    assert "--time belongs to --interleave" in call(tmp_path, "compare", "1", "2", "--time", "3s").stderr
+    assert "name two runs, BASE and NEW" in call(tmp_path, "compare", "1").stderr
+
+
+def test_an_mpi_named_by_its_folder(tmp_path: Path) -> None:
+    mpicc, mpiexec = shutil.which("mpicc.openmpi"), shutil.which("mpiexec.openmpi")
+    if mpicc is None or mpiexec is None:
+        pytest.skip("there is no Open MPI of the system here")
+    prefix = tmp_path / "opt" / "mine"
+    (prefix / "bin").mkdir(parents=True)
+    for name, real in (("mpicc", mpicc), ("mpiexec", mpiexec)):
+        wrapper = prefix / "bin" / name
+        wrapper.write_text(f'#!/bin/sh\nexec {real} "$@"\n')
+        wrapper.chmod(0o755)
+    done = call(tmp_path, "run", "pingpong", "-t", f"mpi@{prefix}", "--bytes", "8", "--time", "1s", "--json")
+    assert done.returncode == 0, done.stderr
+    (series,) = json.loads(done.stdout)["series"]
+    assert series["transport"] == f"mpi@{prefix}"
+    resumed = call(tmp_path, "run", "--resume", "--json")
+    assert resumed.returncode == 0 or "nothing left to measure" in resumed.stderr or "is complete" in resumed.stderr
+
+
+@pytest.mark.parametrize("where", ["create_run", "warn_before"])
+def test_ctrl_c_before_the_first_measurement_ends_both_runs(
+    store: Store, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    real = getattr(interleave, where)
+
+    def interrupted(*words: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGINT)
+        return real(*words)
+
+    monkeypatch.setattr(interleave, where, interrupted)
+    variants = interleave.Variant(plan(), {}), interleave.Variant(plan(), SLOW)
+    outcomes = interleave.measure(variants, load_catalogue(), store, Silent(), command="test")
+    assert [outcome.status for outcome in outcomes] == [RunStatus.INTERRUPTED] * 2
+    assert [store.run(outcome.run_id).status for outcome in outcomes] == [RunStatus.INTERRUPTED] * 2
+
+
+def test_one_side_alone_cannot_go_on(store: Store) -> None:
+    variants = interleave.Variant(plan(), {}), interleave.Variant(plan(), SLOW)
+    stopped = Silent(stop_after_rounds=1)
+    _, new = interleave.measure(variants, load_catalogue(), store, stopped, command="hockney compare")
+    assert new.status is RunStatus.INTERRUPTED
+    with pytest.raises(UsageError, match="in alternation with another and cannot be continued alone"):
+        resume(str(new.run_id), load_catalogue(), store, Silent())
+
+
+def test_a_variable_that_hockney_sets_itself_is_refused(store: Store) -> None:
+    catalogue = load_catalogue()
+    wheel = Mpi("mpi@mpich-4.2", "mpich", "4.2", Path("mpicc"), Path("mpiexec"), is_wheel=True)
+    own = replace(catalogue.transports["shm"], library=wheel)
+    variants = interleave.Variant(plan("shm"), {}), interleave.Variant(plan("shm"), {"LD_LIBRARY_PATH": "/opt/b"})
+    catalogue = replace(catalogue, transports={**catalogue.transports, "shm": own})
+    with pytest.raises(UsageError, match="hockney sets LD_LIBRARY_PATH itself for this library"):
+        interleave.measure(variants, catalogue, store, Silent(), command="test")
+    assert store.runs() == []

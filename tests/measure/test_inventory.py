@@ -1,0 +1,192 @@
+"""What is listed as ready, and what as missing with the reason."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from hockney.cli import run
+from hockney.measure import inventory
+from hockney.measure.inventory import take_inventory
+from hockney.worker.catalogue import Catalogue, Missing, OptionInfo, PatternInfo, TransportInfo
+from hockney.worker.errors import NoCompiler
+from hockney.worker.launch import LAUNCHERS
+from hockney.worker.mpi import Mpi
+
+OPEN_MPI = Mpi("mpi@openmpi-4.1.4", "openmpi", "4.1.4", Path("/opt/bin/mpicc"), Path("/opt/bin/mpiexec"), False)
+ALGORITHM = OptionInfo("algorithm", ("auto", "native"), "auto", 0, 0, "whose")
+
+
+def pattern(name: str, *, ranks: tuple[int, int, int] = (2, 2, 1), needs: frozenset[str] = frozenset()) -> PatternInfo:
+    own = "barrier" if name == "barrier" else None
+    return PatternInfo(name, f"what {name} does", needs, ranks, "root", not own, (ALGORITHM,), collective=own)
+
+
+def transport(name: str, caps: str = "send nonblocking", native: str = "", library: Mpi | None = None) -> TransportInfo:
+    return TransportInfo(
+        name, f"how {name} sends", frozenset(caps.split()), frozenset(native.split()), 0, Path("worker"), name, library
+    )
+
+
+@pytest.fixture
+def catalogue(monkeypatch: pytest.MonkeyPatch) -> Catalogue:
+    patterns = [
+        pattern("pingpong", needs=frozenset({"send"})),
+        pattern("twoway", needs=frozenset({"nonblocking"})),
+        pattern("oneway"),
+        pattern("barrier", ranks=(2, 0, 1), needs=frozenset({"send"})),
+    ]
+    transports = [
+        transport("shm"),
+        transport("null", caps="send"),
+        transport(OPEN_MPI.id, native="barrier", library=OPEN_MPI),
+        transport("puts", caps="", native="barrier"),
+    ]
+    made = Catalogue(
+        {one.name: one for one in patterns},
+        {one.name: one for one in transports},
+        (Missing("mpi@mpich-9", "its mpicc fails", "mend it"),),
+    )
+    monkeypatch.setattr(inventory, "load", lambda: made)
+    return made
+
+
+@pytest.mark.usefixtures("catalogue")
+def test_transports_and_patterns_are_those_of_the_workers() -> None:
+    found = take_inventory(cpus=2)
+    assert [item.name for item in found.patterns] == ["pingpong", "twoway", "oneway", "barrier"]
+    assert [(item.name, item.ready) for item in found.transports] == [
+        ("shm", True),
+        ("null", True),
+        ("mpi@openmpi-4.1.4", True),
+        ("puts", True),
+        ("mpi@mpich-9", False),
+    ]
+    assert found.transports[-1].why == "its mpicc fails"
+    assert found.transports[-1].how == "mend it"
+    assert found.transports[2].summary.startswith("Open MPI 4.1.4: ")
+    assert found.transports[0].more["executable"] == "worker"
+
+
+@pytest.mark.usefixtures("catalogue")
+def test_the_matrix_gives_reasons() -> None:
+    matrix = take_inventory(cpus=2).matrix
+    assert matrix.cells["shm"] == {"pingpong": "yes", "twoway": "yes", "oneway": "yes", "barrier": "yes"}
+    assert matrix.cells[OPEN_MPI.id]["barrier"] == "native"
+    assert matrix.cells["null"]["twoway"] is None
+    assert matrix.cells["puts"]["barrier"] == "native"  # which needs no messages
+    assert matrix.reasons == {
+        ("null", "twoway"): "twoway needs several messages under way at once, which null does not offer",
+        ("puts", "pingpong"): "pingpong needs send and receive, which puts does not offer",
+        ("puts", "twoway"): "twoway needs several messages under way at once, which puts does not offer",
+    }
+
+
+@pytest.mark.usefixtures("catalogue")
+def test_every_launcher_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda name: "/usr/bin/ssh" if name == "ssh" else None)
+    launchers = {item.name: item for item in take_inventory(cpus=2).launchers}
+    assert launchers.keys() == LAUNCHERS.keys()
+    assert launchers["openmpi"].more == {"programs": ["/opt/bin/mpiexec"]}
+    assert launchers["ssh"].ready
+    for name in ("mpich", "intel", "mpiexec", "pvm", "srun"):
+        assert launchers[name].why
+        assert launchers[name].how
+
+
+@pytest.mark.usefixtures("catalogue")
+def test_own_suites_are_listed_with_their_faults(tmp_path: Path) -> None:
+    good, bad = tmp_path / "good.toml", tmp_path / "bad.toml"
+    good.write_text('name = "mine"\ntitle = "My own"\ntransports = ["shm", "null"]\n[[series]]\npattern = "twoway"\n')
+    bad.write_text('name = "bad"\nseries = []\nfoo = 1\n')
+    mine, broken, gone = take_inventory([str(good), str(bad), str(tmp_path / "gone.toml")], cpus=2).suites
+    assert (mine.name, mine.summary) == ("mine", "My own: 1 point, 1 more can't run here")
+    assert broken.name == "bad"
+    assert "foo" in (broken.why or "")
+    bad.write_text('name = "bad"\ntitle = "Bad"\n[[series]]\npattern = "pingpog"\ntransports = "smh"\n')
+    why = take_inventory([str(bad)], cpus=2).suites[-1].why or ""
+    assert "pingpog" in why
+    assert "smh" in why
+    bad.write_text('name = "twoway"\ntitle = "Bad"\n[[series]]\npattern = "pingpong"\n')
+    why = take_inventory([str(bad)], cpus=2).suites[-1].why or ""
+    assert "name: 'twoway' is a pattern's name: give the suite another one" in why
+    assert "cannot read" in (gone.why or "")
+
+
+@pytest.mark.usefixtures("catalogue")
+def test_a_suite_that_has_nothing_to_measure(tmp_path: Path) -> None:
+    path = tmp_path / "wide.toml"
+    path.write_text('name = "wide"\ntitle = "Wide"\ntransports = "shm"\n[[series]]\npattern = "barrier"\nranks = 64\n')
+    suite = take_inventory([str(path)], cpus=2).suites[-1]
+    assert not suite.ready
+    assert "64 ranks on 2 CPUs" in (suite.why or "")
+
+
+def test_on_one_cpu_quick_is_ready_and_what_is_not_says_how_it_runs() -> None:
+    suites = {suite.name: suite for suite in take_inventory(cpus=1).suites}
+    assert suites["quick"].ready
+    assert suites["quick"].summary.endswith("; on 1 CPU its times are the scheduler's")
+    loggp = suites["loggp"]
+    assert (loggp.why, loggp.how) == (
+        "2 ranks on 1 CPU would measure the scheduler",
+        "allow this process more CPUs, or add --oversubscribe to hockney run",
+    )
+    two = next(suite for suite in take_inventory(cpus=2).suites if suite.name == "quick")
+    assert "scheduler" not in two.summary
+
+
+def test_a_suite_of_all_pairs_says_where_there_are_too_few_cpus_for_several() -> None:
+    summaries = {}
+    for cpus in (2, 4):
+        summaries[cpus] = next(suite for suite in take_inventory(cpus=cpus).suites if suite.name == "allpairs").summary
+    assert "a matrix of all pairs needs three or more" in summaries[2]
+    assert "with --oversubscribe its times are the scheduler's" in summaries[2]
+    assert summaries[4].startswith(summaries[2].partition(":")[0])
+    assert "matrix" not in summaries[4]
+
+
+def test_without_a_compiler_the_rest_is_still_listed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail() -> Catalogue:
+        raise NoCompiler("no C compiler found; install one with: apt-get install gcc")
+
+    monkeypatch.setattr(inventory, "load", fail)
+    assert run(["list"]) == 0
+    output = capsys.readouterr().out
+    assert output.startswith("Patterns and transports are not known: no C compiler found; install one with")
+    assert "Launchers" in output
+    assert re.search(r"^quick +missing", output, re.MULTILINE)
+
+
+@pytest.mark.usefixtures("catalogue")
+def test_the_screens(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["list"]) == 0
+    output = capsys.readouterr().out
+    assert "its mpicc fails; mend it" in output
+    assert run(["list", "matrix"]) == 0
+    output = capsys.readouterr().out
+    assert "no (1): the pattern needs several messages under way at once, which the transport does not offer" in output
+    assert "native: " in output
+    assert run(["list", "patterns"]) == 0
+    assert "auto|native" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("catalogue")
+def test_machines_are_those_of_the_archive_with_their_source(capsys: pytest.CaptureFixture[str]) -> None:
+    found = {item.name: item.more for item in take_inventory(cpus=2).machines}
+    assert found["gpmimd"]["figures"] == 208
+    assert found["t3e"]["figures"] == 3  # the one that is printed as na is none
+    assert run(["list", "machines"]) == 0
+    text = capsys.readouterr().out
+    assert "64 T9000 transputers" in text
+    assert "Roger Heeley" in text
+    assert run(["list", "machines", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)["machines"]
+    assert [machine["name"] for machine in listed] == list(found)
+    assert listed[0]["source"]["date"] == "August 1997"
+    assert run(["list"]) == 0
+    assert "Intel Paragon" in capsys.readouterr().out

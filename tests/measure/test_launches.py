@@ -1,0 +1,114 @@
+"""How a run of several launches spends its time, on a made-up machine with contended cores."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace, TracebackType
+from typing import Any
+
+import pytest
+from tests.builders import make_launch
+from tests.measure.contended_machine import ContendedMachine
+from tests.measure.made_up_machine import Machine
+from tests.measure.test_run import Silent
+
+from hockney.measure import run as running
+from hockney.measure.plan import Plan
+from hockney.model import Point, PointStatus, Visit
+from hockney.results.store import Store
+from hockney.worker.catalogue import Catalogue
+
+POINTS = tuple(Point("shm", "pingpong", 2, 1 << place) for place in range(24))
+START_S = 0.7
+
+
+class Launches:
+    """Stands for WorkerPool: a launch takes its time to start and has a memory layout of its own."""
+
+    machine: Machine
+    cores: ContendedMachine | None
+    layouts: random.Random
+
+    def __init__(self, plan: Plan, catalogue: Catalogue, starter: Any, *, launch_index: int, **_: Any) -> None:
+        self.machine.now_s += START_S
+        self._launch_id = starter.started(make_launch(index=launch_index))
+        self._layout = {point: self.layouts.gauss(1, 0.008) for point in POINTS}
+
+    def __enter__(self) -> Launches:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        pass
+
+    def clock_ns(self, point: Point) -> float:
+        return 25.0
+
+    def measure(self, point: Point, **how: Any) -> Visit:
+        machine, cores, begin_s = self.machine, self.cores, self.machine.now_s
+        factor = cores.takes(begin_s % cores.length_s) if cores else 1.0
+        machine.time_ns = lambda point: (100 + point.bytes / 10) * self._layout[point] * factor
+        machine.pause_s = 0.004 * factor
+        visit = replace(machine.measure(point, **how), launch_id=self._launch_id)
+        if cores is None:
+            return visit
+        moments = begin_s % cores.length_s, machine.now_s % cores.length_s
+        floors, paces = [27 * cores.distance(at_s) for at_s in moments], [cores.slowness(at_s) for at_s in moments]
+        return replace(
+            visit, floor_ns=(floors[0], floors[1]), pace_ns=(paces[0], paces[1]), solo_ns=(paces[0][0], paces[1][0])
+        )
+
+
+def measured(
+    monkeypatch: pytest.MonkeyPatch, path: Path, cores: ContendedMachine | None, **more: Any
+) -> tuple[int, float, list[int]]:
+    """How many points are precise, how long it took, and of how many launches each point has measurements."""
+
+    class Pool(Launches):
+        machine = Machine(lambda point: 100.0, noise=0.004)
+        layouts = random.Random(3)
+
+    Pool.cores = cores
+    clock = Pool.machine.clock
+    monkeypatch.setattr(running, "WorkerPool", Pool)
+    monkeypatch.setattr(running, "Watch", lambda *_: SimpleNamespace(read=lambda: None))
+    monkeypatch.setattr(running, "time", SimpleNamespace(monotonic=clock, time=clock))
+    monkeypatch.setattr(running, "warn_before", lambda *_: None)
+    plan = Plan("test", POINTS, precision=0.02, time_s=60.0, launches=6, **more)
+    with Store.open(path) as store:
+        run_id = running.measure(plan, Catalogue({}, {}, ()), store, Silent(), command="test").run_id
+        rows = store.points(run_id)
+        seen = {row.id: {visit.launch_id for visit in store.visits(row)} for row in rows}
+    precise = sum(row.status is PointStatus.PRECISE for row in rows)
+    return precise, clock(), [len(launches) for launches in seen.values()]
+
+
+def test_a_quiet_machine_needs_no_more_than_the_launches_asked_for(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    precise, took_s, launches = measured(monkeypatch, tmp_path / "r.db", None, more_launches=True)
+    assert precise == len(POINTS)
+    assert took_s < 20  # of the made-up clock
+    assert set(launches) == {6}
+
+
+def test_on_contended_cores_what_is_not_precise_has_more_launches(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for seed in (1, 3, 4):
+        path = tmp_path / f"{seed}.db"
+        precise, took_s, launches = measured(monkeypatch, path, ContendedMachine(seed), more_launches=True)
+        assert precise >= len(POINTS) * 5 / 6
+        assert took_s < 66  # of the made-up clock: a launch is made whole
+        assert min(launches) >= 6
+        assert max(launches) > 6
+
+
+def test_where_the_number_of_launches_is_fixed_there_are_no_more(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    _, _, launches = measured(monkeypatch, tmp_path / "r.db", ContendedMachine(1), more_launches=False)
+    assert set(launches) == {6}

@@ -1,0 +1,473 @@
+"""From suites and wishes to points: what is measured, what is skipped and why, what is refused."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hockney.errors import UsageError
+from hockney.measure.plan import Plan, Wishes, _launches, check_words, make_plan, pattern_suite
+from hockney.model import Point
+from hockney.suites import Suite
+from hockney.worker.catalogue import Catalogue, Missing, OptionInfo, PatternInfo, TransportInfo
+
+WINDOW = OptionInfo("window", (), "1", 1, 1024, "")
+UNTIL = OptionInfo("until", ("acked", "sent"), "acked", 0, 0, "")
+SOURCE = OptionInfo("source", (), "0", 0, 4095, "")
+TARGET = OptionInfo("target", (), "1", 0, 4095, "")
+DISTANCE = OptionInfo("distance", (), "1", 1, 4095, "")
+ROUND = OptionInfo("round", (), "1", 1, 4095, "")
+SEND = frozenset({"send"})
+BOTH = frozenset({"send", "nonblocking"})
+
+
+def transport(name: str, caps: frozenset[str] = BOTH, max_bytes: int = 0) -> TransportInfo:
+    return TransportInfo(name, "", caps, frozenset(), max_bytes, Path("worker"), name)
+
+
+CATALOGUE = Catalogue(
+    patterns={
+        "pingpong": PatternInfo("pingpong", "", SEND, (2, 0, 1), "root", True, ()),
+        "oneway": PatternInfo("oneway", "", BOTH, (2, 0, 1), "root", True, (UNTIL, WINDOW)),
+        "pairs": PatternInfo("pairs", "", SEND, (2, 0, 2), "sources", True, ()),
+        "put": PatternInfo("put", "", SEND, (2, 0, 1), "root", True, (SOURCE, TARGET)),
+        "rounds": PatternInfo("rounds", "", SEND, (2, 0, 1), "slowest", True, (ROUND,)),
+        "ring": PatternInfo("ring", "", SEND, (2, 0, 1), "mean", True, (DISTANCE,)),
+        "memload": PatternInfo("memload", "", frozenset(), (1, 1, 1), "root", True, (), grain_bytes=64),
+        "barrier": PatternInfo("barrier", "", SEND, (2, 0, 1), "slowest", False, ()),
+    },
+    transports={
+        name: transport(name)
+        for name in ("shm", "tcp", "tcp:spin", "mpi@openmpi-4.1.4", "mpi@mpich-4.0.2", "mpi@mpich-5.0.2:sync")
+    }
+    | {"datagram": transport("datagram", SEND, max_bytes=1000)},
+    missing=(Missing("pvm", "pvmd is not installed", "apt install pvm"),),
+)
+
+
+def suite(**series: object) -> Suite:
+    return Suite.model_validate({"name": "s", "title": "S", "transports": ["shm"], "series": [series]})
+
+
+def points(plan: Plan) -> set[tuple[str, str, int, int]]:
+    return {(p.transport, p.pattern, p.ranks, p.bytes) for p in plan.points}
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ((("source", "1"),), "source and target are both rank 1 and must be two ranks"),  # target is 1 by itself
+        ((("source", "2"), ("target", "0")), "source is rank 2, and the last of 2 ranks is 1"),
+        ((("target", "3"),), "target is rank 3, and the last of 2 ranks is 1"),
+        ((("source", "1"), ("target", "0")), None),
+    ],
+)
+def test_ends_that_cannot_be_are_refused_before_anything_runs(
+    options: tuple[tuple[str, str], ...], why: str | None
+) -> None:
+    plan = make_plan(suite(pattern="put", bytes="8:16"), Wishes(options=options), CATALOGUE, cpus=2)
+    assert {skipped.reason for skipped in plan.skipped} == ({why} if why else set())
+    assert len(plan.points) == (0 if why else 2)
+
+
+@pytest.mark.parametrize(
+    ("time_s", "asked_s", "limit_s"),
+    [(None, None, 60), (5, None, 20), (33, None, 33), (7200, None, 60), (5, 300, 300), (7200, 1, 1)],
+)
+def test_the_limit_of_a_measurement_follows_the_budget_unless_it_is_asked_for(
+    time_s: float | None, asked_s: int | None, limit_s: int
+) -> None:
+    wishes = Wishes(time_s=time_s, timeout_s=asked_s)
+    assert make_plan(suite(pattern="pingpong"), wishes, CATALOGUE, cpus=2).timeout_s == limit_s
+
+
+@pytest.mark.parametrize(("asked_s", "limit_s"), [(None, 60), (1, 10), (30, 30), (600, 600)])
+def test_the_limit_of_a_start_is_the_one_asked_for_but_long_enough(asked_s: int | None, limit_s: int) -> None:
+    plan = make_plan(suite(pattern="pingpong"), Wishes(time_s=5, timeout_s=asked_s), CATALOGUE, cpus=2)
+    assert plan.start_limit_s == limit_s
+    again = Plan.from_json("s", (), plan.as_json())
+    assert again.start_limit_s == limit_s
+    before = {name: value for name, value in plan.as_json().items() if name != "start_limit_s"}
+    assert Plan.from_json("s", (), before).start_limit_s == 60  # a run of an earlier version
+
+
+def test_of_a_series_own_transports_those_asked_for_stay() -> None:
+    own = suite(pattern="pingpong", transports=["shm", "tcp"])
+    plan = make_plan(own, Wishes(transports=("shm",)), CATALOGUE, cpus=4)
+    assert {point.transport for point in plan.points} == {"shm"}
+    with pytest.raises(UsageError, match="no series of s is for datagram: they name shm, tcp"):
+        make_plan(own, Wishes(transports=("datagram",)), CATALOGUE, cpus=4)
+
+
+def test_of_a_series_own_transports_the_variants_of_those_asked_for_stay() -> None:
+    """So that Com-1.1 has the synchronous send next to the plain one: `run atlas -t shm`."""
+    own = suite(pattern="pingpong", transports=["tcp:spin", "mpi:sync"])
+    plan = make_plan(own, Wishes(transports=("tcp",)), CATALOGUE, cpus=4)
+    assert {point.transport for point in plan.points} == {"tcp:spin"}
+
+
+def test_a_grid() -> None:
+    plan = make_plan(suite(pattern="pingpong", ranks=[2, 4], bytes="8:16"), Wishes(), CATALOGUE, cpus=4)
+    assert points(plan) == {("shm", "pingpong", ranks, size) for ranks in (2, 4) for size in (8, 16)}
+    assert not plan.skipped
+    assert not plan.refine
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        (("mpi",), ["mpi@openmpi-4.1.4", "mpi@mpich-4.0.2"]),
+        (("mpi@mpich",), ["mpi@mpich-4.0.2"]),
+        (("mpi:sync",), ["mpi@mpich-5.0.2:sync"]),
+        (("tcp",), ["tcp"]),
+        (("tcp*",), ["tcp", "tcp:spin"]),
+        (("tcp:*", "shm", "tcp:spin"), ["tcp:spin", "shm"]),
+        (("mpi:*",), ["mpi@mpich-5.0.2:sync"]),
+        (("mpi:s*",), ["mpi@mpich-5.0.2:sync"]),
+        (("mpi@mpich:*",), ["mpi@mpich-5.0.2:sync"]),
+        (("mpi@*",), ["mpi@openmpi-4.1.4", "mpi@mpich-4.0.2", "mpi@mpich-5.0.2:sync"]),
+    ],
+)
+def test_transports_are_selected_by_words(words: tuple[str, ...], names: list[str]) -> None:
+    assert [info.name for info in CATALOGUE.select(words)] == names
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        (
+            "mpi@foo",
+            "no library here is called 'mpi@foo': found are mpi@openmpi-4.1.4, mpi@mpich-4.0.2, mpi@mpich-5.0.2;",
+        ),
+        ("foo@bar", "no library here is called 'foo@bar': found are mpi@…, shmem@…;"),
+        ("mpi@mpich:snc", "unknown transport 'mpi@mpich:snc': did you mean 'mpi@mpich-5.0.2:sync'?"),
+    ],
+)
+def test_a_library_that_is_not_here_is_answered_with_those_of_its_family(word: str, said: str) -> None:
+    here = replace(CATALOGUE, transports=CATALOGUE.transports | {"shmem@sos-1": transport("shmem@sos-1")})
+    with pytest.raises(UsageError, match=f"^{re.escape(said)}"):
+        here.select([word])
+
+
+@pytest.mark.parametrize(
+    ("wishes", "said"),
+    [
+        (Wishes(transports=("shn",)), "unknown transport 'shn': did you mean 'shm'"),
+        (Wishes(transports=("pvm",)), "pvm is not here: pvmd is not installed; apt install pvm"),
+        (Wishes(options=(("windw", "2"),)), "unknown option of oneway 'windw': did you mean 'window'"),
+        (Wishes(options=(("window", "0"),)), "window of oneway must be a whole number from 1 to 1024, not '0'"),
+        (Wishes(options=(("until", "later"),)), "until of oneway must be one of acked, sent, not 'later'"),
+    ],
+)
+def test_unknown_words_are_refused(wishes: Wishes, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        make_plan(suite(pattern="oneway"), wishes, CATALOGUE, cpus=2)
+
+
+def test_a_variant_of_what_is_missing_is_left_out_of_a_suite_but_not_of_a_wish() -> None:
+    listed = suite(pattern="pingpong", transports=["pvm:raw", "shm"])
+    assert {point.transport for point in make_plan(listed, Wishes(), CATALOGUE, 2).points} == {"shm"}
+    with pytest.raises(UsageError, match="pvm:raw is not here: pvmd is not installed; apt install pvm"):
+        make_plan(suite(pattern="pingpong"), Wishes(transports=("pvm:raw",)), CATALOGUE, 2)
+
+
+def test_a_family_of_which_no_library_works_is_told_with_the_reason() -> None:
+    broken = Missing("mpi@lam-7.1", "gcc cannot compile it: mpi.h is not there", "repair or remove this library")
+    others = {name: info for name, info in CATALOGUE.transports.items() if not name.startswith("mpi")}
+    none = replace(CATALOGUE, transports=others, missing=(broken,))
+    with pytest.raises(UsageError, match=r"mpi is not here: gcc cannot compile it: mpi\.h is not there; repair or"):
+        make_plan(suite(pattern="pingpong"), Wishes(transports=("mpi",)), none, 2)
+    one = replace(CATALOGUE, missing=(broken,))
+    assert make_plan(suite(pattern="pingpong"), Wishes(transports=("mpi",)), one, 2).points
+    with pytest.raises(
+        UsageError, match="unknown transport 'mpi:bogus'"
+    ):  # not what keeps another library from working
+        make_plan(suite(pattern="pingpong"), Wishes(transports=("mpi:bogus",)), one, 2)
+    with pytest.raises(UsageError, match=r"mpi@lam is not here: gcc cannot compile it"):
+        make_plan(suite(pattern="pingpong"), Wishes(transports=("mpi@lam",)), one, 2)
+
+
+def test_an_unknown_pattern_is_asked_back() -> None:
+    with pytest.raises(UsageError, match="unknown pattern 'pingpog': did you mean 'pingpong'"):
+        make_plan(suite(pattern="pingpog"), Wishes(), CATALOGUE, cpus=2)
+
+
+@pytest.mark.parametrize(
+    ("series", "wishes", "reason"),
+    [
+        ({"pattern": "pairs", "ranks": 3}, Wishes(oversubscribe=True), "a multiple of 2, not on 3"),
+        (
+            {"pattern": "pingpong", "ranks": 4},
+            Wishes(),
+            "would measure the scheduler; allow this process more CPUs, or add --oversubscribe to hockney run",
+        ),
+        ({"pattern": "oneway"}, Wishes(transports=("datagram",)), "which datagram does not offer"),
+        ({"pattern": "pingpong", "bytes": 2000}, Wishes(transports=("datagram",)), "above the 1,000 B"),
+    ],
+)
+def test_what_cannot_run_is_skipped_with_its_reason(series: dict[str, object], wishes: Wishes, reason: str) -> None:
+    plan = make_plan(suite(**series), wishes, CATALOGUE, cpus=2)
+    assert not plan.points
+    assert [reason in skipped.reason for skipped in plan.skipped] == [True]
+
+
+def test_oversubscription_runs_when_asked_for_by_the_suite_too() -> None:
+    crowded = Suite.model_validate(
+        {"name": "s", "title": "S", "oversubscribe": True, "series": [{"pattern": "pingpong", "ranks": 4}]}
+    )
+    plan = make_plan(crowded, Wishes(), CATALOGUE, cpus=2)
+    assert plan.points
+    assert plan.oversubscribe
+
+
+def test_oversubscription_runs_when_asked_for() -> None:
+    plan = make_plan(suite(pattern="pingpong", ranks=4), Wishes(oversubscribe=True), CATALOGUE, cpus=2)
+    assert points(plan) == {("shm", "pingpong", 4, 8)}
+
+
+def test_a_pattern_without_a_size_has_one_point() -> None:
+    plan = make_plan(pattern_suite("barrier"), Wishes(transports=("shm",)), CATALOGUE, cpus=2)
+    assert points(plan) == {("shm", "barrier", 2, 0)}
+    assert not plan.refine
+
+
+def test_a_pattern_alone_is_started_as_often_as_an_interval_over_launches_needs_where_there_is_time() -> None:
+    def launches(sizes: tuple[int, ...], time_s: float, asked: int | None = None) -> int:
+        wishes = Wishes(transports=("shm",), sizes=sizes, time_s=time_s, launches=asked)
+        return make_plan(pattern_suite("pingpong"), wishes, CATALOGUE, cpus=2).launches
+
+    assert launches((8,), 3.0) == 6
+    assert launches((8,), 1.0) == 1
+    assert launches((8, 16, 32, 64), 3.0) == 1
+    assert launches((8,), 3.0, asked=2) == 2
+    assert make_plan(suite(pattern="pingpong"), Wishes(time_s=600.0), CATALOGUE, cpus=2).launches == 1
+
+
+def test_a_long_repetition_is_not_started_six_times_in_a_time_that_its_first_rounds_take() -> None:
+    point = Point("shm", "ft", 2, 0, (("class", "A"),))
+    assert [_launches([point], time_s) for time_s in (20.0, 600.0)] == [1, 6]
+
+
+def test_a_pattern_alone_is_a_refined_curve_from_0_to_4_mib() -> None:
+    plan = make_plan(pattern_suite("pingpong"), Wishes(transports=("shm",)), CATALOGUE, cpus=2)
+    sizes = [point.bytes for point in plan.points]
+    assert sizes == [0, *(1 << n for n in range(23))]
+    assert plan.refine == {("shm", "pingpong", 2, ())}
+
+
+def test_options_are_stored_without_defaults_so_one_point_has_one_name() -> None:
+    wishes = Wishes(options=(("until", "acked"), ("window", "4")))
+    plan = make_plan(suite(pattern="oneway"), wishes, CATALOGUE, cpus=2)
+    assert plan.points == (Point("shm", "oneway", 2, 8, (("window", "4"),)),)
+
+
+def test_words_of_a_file_are_checked_with_their_places() -> None:
+    content = {
+        "transports": ["shm", "tpc", "pvm"],
+        "series": [
+            {"pattern": "pingpnog", "transports": "shn"},
+            {"pattern": "oneway", "options": {"windw": 1, "until": "never", "window": 16}},
+            {"pattern": 3},
+            "nothing",
+        ],
+    }
+    assert check_words(content, CATALOGUE) == [
+        ("transports", "unknown transport 'tpc': did you mean 'tcp'?"),
+        ("series[0].transports", "unknown transport 'shn': did you mean 'shm'?"),
+        ("series[0].pattern", "unknown pattern 'pingpnog': did you mean 'pingpong'?"),
+        ("series[1].options.windw", "unknown option of oneway 'windw': did you mean 'window'?"),
+        ("series[1].options.until", "option until of oneway must be one of acked, sent, not 'never'"),
+    ]
+
+
+def test_sizes_that_are_named_are_not_refined_unless_asked_for() -> None:
+    for wishes, refined in ((Wishes(sizes=(8,)), False), (Wishes(sizes=(8,), refine=True), True), (Wishes(), True)):
+        assert bool(make_plan(pattern_suite("oneway"), wishes, CATALOGUE, cpus=2).refine) is refined
+
+
+def test_exact_places_are_looked_for_only_where_asked_and_keep_to_the_grain() -> None:
+    assert not make_plan(pattern_suite("memload"), Wishes(sizes=(64, 128)), CATALOGUE, cpus=2).exact
+    plan = make_plan(pattern_suite("memload"), Wishes(sizes=(64, 128), refine=True), CATALOGUE, cpus=2)
+    assert plan.exact
+    assert plan.grains == {"memload": 64}
+
+
+def test_a_plan_survives_its_way_through_the_store() -> None:
+    wishes = Wishes(precision=0.02, time_s=7, launches=3, oversubscribe=True, timeout_s=9, refine=True)
+    for pattern in ("oneway", "memload"):
+        plan = replace(make_plan(pattern_suite(pattern), wishes, CATALOGUE, cpus=2), skipped=())
+        assert Plan.from_json(plan.suite, plan.points, plan.as_json()) == plan
+
+
+def test_all_pairs_are_all_ordered_pairs_of_every_number_of_ranks() -> None:
+    plan = make_plan(suite(pattern="put", ranks=[2, 3], pairs="all"), Wishes(), CATALOGUE, cpus=4)
+    ends = [(p.ranks, {"source": "0", "target": "1", **dict(p.options)}) for p in plan.points]
+    assert [(n, int(end["source"]), int(end["target"])) for n, end in ends] == [
+        *[(2, 0, 1), (2, 1, 0)],
+        *[(3, 0, 1), (3, 0, 2), (3, 1, 0), (3, 1, 2), (3, 2, 0), (3, 2, 1)],
+    ]
+    plain = make_plan(suite(pattern="put"), Wishes(), CATALOGUE, cpus=4)
+    assert plain.points[0] == plan.points[0]  # the default pair is the same point, however it was written
+
+
+def test_all_pairs_of_a_ring_are_all_distances() -> None:
+    plan = make_plan(suite(pattern="ring", ranks=4, pairs="all"), Wishes(), CATALOGUE, cpus=4)
+    assert [point.options for point in plan.points] == [(), (("distance", "2"),), (("distance", "3"),)]
+
+
+@pytest.mark.parametrize(("ranks", "last"), [(2, 1), (4, 3), (5, 5)])
+def test_all_pairs_in_rounds_are_all_rounds(ranks: int, last: int) -> None:
+    plan = make_plan(suite(pattern="rounds", ranks=ranks, pairs="all"), Wishes(), CATALOGUE, cpus=8)
+    assert [dict(point.options).get("round", "1") for point in plan.points] == [str(n) for n in range(1, last + 1)]
+
+
+def test_as_many_ranks_as_there_are_cpus() -> None:
+    plan = make_plan(suite(pattern="barrier", ranks="cpus"), Wishes(), CATALOGUE, cpus=6)
+    assert {point.ranks for point in plan.points} == {6}
+    chosen = make_plan(suite(pattern="barrier", ranks="cpus"), Wishes(ranks=(3,)), CATALOGUE, cpus=6)
+    assert {point.ranks for point in chosen.points} == {3}
+
+
+def test_pairs_say_nothing_to_a_barrier() -> None:
+    with pytest.raises(UsageError, match="barrier has no source and target"):
+        make_plan(suite(pattern="barrier", pairs="all"), Wishes(), CATALOGUE, cpus=4)
+    wrong = check_words(
+        {"series": [{"pattern": "barrier", "pairs": "all"}, {"pattern": "put", "pairs": "all"}]}, CATALOGUE
+    )
+    assert [place for place, _ in wrong] == ["series[0].pairs"]
+
+
+def test_sizes_after_caches_and_a_cache_that_is_not_known() -> None:
+    wanted = suite(pattern="memload", bytes=["64", "L1/2", "L2/2", "4*L3"])
+    plan = make_plan(wanted, Wishes(), CATALOGUE, 2, lambda: {1: 32 << 10, 2: 1 << 20})
+    assert points(plan) == {("shm", "memload", 1, size) for size in (64, 16 << 10, 512 << 10)}
+    assert [skipped.reason for skipped in plan.skipped] == [
+        "no size can be told for 4*L3: that cache is not known here"
+    ]
+
+
+def test_caches_are_not_asked_for_without_need() -> None:
+    def never() -> dict[int, int]:
+        raise AssertionError
+
+    assert make_plan(suite(pattern="pingpong"), Wishes(), CATALOGUE, 2, never).points
+
+
+def test_sizes_that_a_pattern_does_not_take_are_skipped() -> None:
+    plan = make_plan(suite(pattern="memload", bytes=["0", "8", "64"]), Wishes(), CATALOGUE, cpus=2)
+    assert points(plan) == {("shm", "memload", 1, 64)}
+    assert [skipped.reason for skipped in plan.skipped] == [
+        f"memload takes sizes that are multiples of 64 B, not {size} B" for size in (0, 8)
+    ]
+
+
+def test_a_pattern_for_one_rank_keeps_it_in_a_suite_and_is_refused_alone() -> None:
+    wishes = Wishes(ranks=(4,), sizes=(64,))
+    assert points(make_plan(suite(pattern="memload", ranks=1), wishes, CATALOGUE, cpus=4)) == {
+        ("shm", "memload", 1, 64)
+    }
+    alone = make_plan(pattern_suite("memload"), Wishes(transports=("shm",), ranks=(4,)), CATALOGUE, cpus=4)
+    assert not alone.points
+    assert "memload runs on 1 rank, not on 4" in alone.skipped[0].reason
+
+
+def test_what_a_pattern_never_takes_is_refused_with_all_else_that_is_wrong() -> None:
+    content = {
+        "transports": "shn",
+        "series": [
+            {"pattern": "oneway", "ranks": 1},
+            {"pattern": "pairs", "ranks": [3, 1, 3, "many"]},
+            {"pattern": "barrier", "bytes": 8},
+            {"pattern": "memload", "bytes": [8, 100]},
+            {"pattern": "put", "options": {"source": 1}},
+            {"pattern": "put", "options": {"target": "first"}, "ranks": 1},
+            {"pattern": "put", "options": {"target": 3}, "ranks": [1, 2, 3]},
+            {"pattern": "oneway", "ranks": [1, 1, 1]},
+            {"pattern": "put", "options": {"target": 3}, "ranks": "cpus", "bytes": "L1"},
+            {"pattern": "barrier", "bytes": [0, "L1"]},
+        ],
+    }
+    wrong = check_words(content, CATALOGUE)
+    assert wrong[0][0] == "transports"
+    assert wrong[1:] == [
+        ("series[0].ranks", "oneway runs on 2 or more ranks, not on 1"),
+        ("series[1].ranks", "pairs runs on 2 or more ranks, a multiple of 2, not on 3"),
+        ("series[1].ranks", "pairs runs on 2 or more ranks, a multiple of 2, not on 1"),
+        ("series[2].bytes", "barrier has no message sizes to choose: leave bytes out"),
+        ("series[3].bytes", "memload takes sizes that are multiples of 64 B, not 8 B, 100 B"),
+        ("series[4].options", "source and target are both rank 1 and must be two ranks"),
+        ("series[5].options.target", "option target of put must be a whole number from 0 to 4095, not 'first'"),
+        ("series[5].ranks", "put runs on 2 or more ranks, not on 1"),
+        ("series[6].ranks", "put runs on 2 or more ranks, not on 1"),
+        ("series[6].options", "target is rank 3, and the last of 2 ranks is 1"),
+        ("series[6].options", "target is rank 3, and the last of 3 ranks is 2"),
+        ("series[7].ranks", "oneway runs on 2 or more ranks, not on 1"),
+        ("series[9].bytes", "barrier has no message sizes to choose: leave bytes out"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("series", "asked", "measured", "skipped"),
+    [
+        ({"pattern": "ring", "options": {"distance": 3}}, (4,), {(4, 8)}, set()),
+        ({"pattern": "put", "options": {"target": 3}}, (4,), {(4, 8)}, set()),
+        ({"pattern": "put", "options": {"target": 3}, "ranks": [2, 4]}, (), {(4, 8)}, {(2, 8)}),
+        ({"pattern": "pairs", "ranks": [2, 3, 4]}, (), {(2, 8), (4, 8)}, {(3, 8)}),
+        ({"pattern": "rounds", "options": {"round": 3}, "ranks": [2, 4]}, (), {(4, 8)}, {(2, 8)}),
+        ({"pattern": "barrier", "bytes": 0}, (), {(2, 0)}, set()),
+        ({"pattern": "memload", "bytes": "0:128"}, (), {(1, 64), (1, 128)}, {(1, 1 << n) for n in range(6)} | {(1, 0)}),
+        ({"pattern": "memload", "bytes": [8, "L1"]}, (), {(1, 32 << 10)}, {(1, 8)}),
+    ],
+)
+def test_what_fits_among_others_is_measured_and_the_rest_skipped(
+    series: dict[str, object], asked: tuple[int, ...], measured: set[tuple[int, int]], skipped: set[tuple[int, int]]
+) -> None:
+    assert not check_words({"series": [series]}, CATALOGUE)
+    plan = make_plan(suite(**series), Wishes(ranks=asked), CATALOGUE, 4, lambda: {1: 32 << 10})
+    assert {(point.ranks, point.bytes) for point in plan.points} == measured
+    assert {(one.point.ranks, one.point.bytes) for one in plan.skipped} == skipped
+    assert all(one.reason for one in plan.skipped)
+
+
+def test_only_to_a_suite_ranks_may_be_given_later() -> None:
+    content = {"pattern": "ring", "options": {"distance": 3}}
+    assert check_words({"expect": [content]}, CATALOGUE, "expect") == [
+        ("expect[0].options", "a distance among 2 ranks is at most 1, not 3")
+    ]
+    for ranks in ("cpus", [2, 4]):
+        assert not check_words({"expect": [{**content, "ranks": ranks}]}, CATALOGUE, "expect")
+
+
+def test_how_many_only_send_may_depend_on_ranks_that_are_asked_for_later() -> None:
+    senders = OptionInfo("senders", (), "1", 1, 4095, "")
+    farm = PatternInfo("farm", "", SEND, (3, 0, 1), "root", True, (senders,), senders="senders")
+    catalogue = replace(CATALOGUE, patterns={"farm": farm})
+    series: dict[str, object] = {"pattern": "farm", "options": {"senders": 3}}
+    assert not check_words({"series": [series]}, catalogue)
+    assert [place for place, _ in check_words({"series": [{**series, "ranks": [3, 4]}]}, catalogue)] == [
+        "series[0].ranks",
+        "series[0].ranks",
+    ]
+
+
+def test_ranks_and_size_that_are_not_given_are_the_patterns_own() -> None:
+    assert points(make_plan(suite(pattern="memload"), Wishes(), CATALOGUE, cpus=2)) == {("shm", "memload", 1, 64)}
+    assert points(make_plan(suite(pattern="barrier"), Wishes(), CATALOGUE, cpus=2)) == {("shm", "barrier", 2, 0)}
+    assert points(make_plan(suite(pattern="pairs"), Wishes(), CATALOGUE, cpus=2)) == {("shm", "pairs", 2, 8)}
+    three = replace(CATALOGUE, patterns={"ring": replace(CATALOGUE.patterns["ring"], ranks=(3, 0, 1))})
+    assert points(make_plan(suite(pattern="ring"), Wishes(), three, cpus=4)) == {("shm", "ring", 3, 8)}
+    for pattern in ("memload", "barrier", "pairs", "oneway"):
+        assert not check_words({"series": [{"pattern": pattern}]}, CATALOGUE)
+
+
+def test_a_plan_whose_first_round_goes_far_beyond_its_time_is_refused_with_the_time_it_takes() -> None:
+    series = {"pattern": "pingpong", "bytes": "1,2,4", "ranks": list(range(2, 4002)), "transports": ["shm", "tcp"]}
+    plan = make_plan(suite(**series), Wishes(time_s=3600, oversubscribe=True), CATALOGUE, cpus=2)
+    assert len(plan.points) == 24_000
+    with pytest.raises(UsageError, match=r"24000 points: to measure each once takes about 6 min .* \(--time 6m\)"):
+        make_plan(suite(**series), Wishes(time_s=1, oversubscribe=True), CATALOGUE, cpus=2)
+    few = {**series, "ranks": [2, 3]}
+    assert len(make_plan(suite(**few), Wishes(time_s=0.001, oversubscribe=True), CATALOGUE, cpus=2).points) == 12

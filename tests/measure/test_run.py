@@ -1,0 +1,585 @@
+"""Whole runs with real workers: into a store, through faults that are really provoked, and on after a kill."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from tests.builders import make_info, make_launch, make_point, visits_with_medians
+
+from hockney.errors import StoreError, UsageError
+from hockney.machine import facts
+from hockney.measure import run as running
+from hockney.measure.plan import Plan
+from hockney.measure.sampler import Progress
+from hockney.model import Launch, Point, PointStatus, RunStatus, Visit, curve_of
+from hockney.results.runs import Run
+from hockney.results.store import Store
+from hockney.worker.build import Recipe
+from hockney.worker.catalogue import Catalogue, load
+
+FAULT = Path(__file__).parents[1] / "worker" / "fault.c"
+SMALL = Point("fault", "pingpong", 2, 8)
+LARGE = Point("fault", "pingpong", 2, 64)
+
+
+@pytest.fixture(scope="module")
+def catalogue() -> Catalogue:
+    return load(recipe=Recipe(defines=("HK_EXTRA_TRANSPORTS(X)=X(fault)",), extra_sources=(FAULT,)), libraries=())
+
+
+class Silent:
+    """A Display that shows nothing, and may stop the run."""
+
+    def __init__(self, stop_after_rounds: int | None = None) -> None:
+        self.stop_after_rounds = stop_after_rounds
+        self.launches: list[Launch] = []
+
+    def begun(self, run_id: int, plan: Plan, *, goes_on: bool, several: bool, precise: int) -> None:
+        pass
+
+    def launched(self, launch: Launch) -> None:
+        self.launches.append(launch)
+
+    def visited(self, visit: Visit) -> None:
+        pass
+
+    def progressed(self, progress: Progress) -> None:
+        if self.stop_after_rounds is not None and progress.round >= self.stop_after_rounds:
+            raise KeyboardInterrupt
+
+    def point_ended(self, point: Point, status: PointStatus, reason: str | None) -> None:
+        pass
+
+
+def measure(
+    catalogue: Catalogue, path: Path, *points: Point, display: Silent | None = None, **wishes: Any
+) -> running.Outcome:
+    plan = Plan("test", points, **{"time_s": 0.3, "timeout_s": 20, **wishes})
+    with Store.open(path) as store:
+        return running.measure(plan, catalogue, store, display or Silent(), command="test")
+
+
+def statuses(path: Path, run_id: int) -> dict[Point, tuple[PointStatus, str | None]]:
+    with Store.open(path, readonly=True) as store:
+        return {row.point: (row.status, row.reason) for row in store.points(run_id)}
+
+
+def children() -> list[psutil.Process]:
+    return [child for child in psutil.Process().children(recursive=True) if child.status() != psutil.STATUS_ZOMBIE]
+
+
+def test_a_run_fills_the_store(catalogue: Catalogue, tmp_path: Path) -> None:
+    outcome = measure(catalogue, tmp_path / "r.db", SMALL, LARGE, Point("tcp", "oneway", 2, 1000))
+    assert outcome.status is RunStatus.DONE
+    with Store.open(tmp_path / "r.db", readonly=True) as store:
+        run = Run(store, outcome.run_id)
+        assert len(run.series) == 3
+        assert {launch.transport for launch in run.launches.values()} == {"fault", "tcp"}
+        for series in run.series:
+            assert series.visits
+            assert all(visit.verified for visit in series.visits)
+            assert all(visit.elapsed_ns.shape[0] == 2 for visit in series.visits)
+    assert not children()
+
+
+def test_a_job_that_does_not_start_ends_after_the_limit_of_the_plan(catalogue: Catalogue, tmp_path: Path) -> None:
+    idle = tmp_path / "worker"
+    idle.write_text("#!/bin/sh\nexec sleep 600\n")
+    idle.chmod(0o755)
+    slow = replace(catalogue, transports={"shm": replace(catalogue.transports["shm"], executable=idle)})
+    outcome = measure(slow, tmp_path / "r.db", Point("shm", "pingpong", 2, 8), start_limit_s=1)
+    ((status, reason),) = statuses(tmp_path / "r.db", outcome.run_id).values()
+    assert status is PointStatus.FAILED
+    remedy = "a new `hockney run` with `--limit` above 1 s waits longer"
+    assert reason == f"worker did not start the worker: no answer within 1 s ({remedy})"
+    assert not children()
+
+
+def test_no_points_is_the_users_mistake(catalogue: Catalogue, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="nothing to measure"):
+        measure(catalogue, tmp_path / "r.db")
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("corrupt 1 17", "rank 1 got a corrupted message of 64 B from rank 0: byte 17"),
+        ("kill 1 64", "rank 1 was killed by SIGKILL"),
+        (
+            "hang 1 64",
+            "no end after 4 s in pingpong of 64 B (a new `hockney run` with `--limit` above 4 s waits longer)",
+        ),
+        ("fail 0 64", "receive failed on purpose"),
+    ],
+)
+def test_a_fault_costs_one_point_and_the_rest_is_measured(
+    catalogue: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str, said: str
+) -> None:
+    class Watch(Silent):
+        small_s = large_s = 0.0
+
+        def visited(self, visit: Visit) -> None:
+            if visit.point == SMALL and not self.large_s:
+                self.small_s = time.monotonic()
+
+        def point_ended(self, point: Point, status: PointStatus, reason: str | None) -> None:
+            if point == LARGE:
+                self.large_s = time.monotonic()
+
+    monkeypatch.setenv("HOCKNEY_FAULT", fault)
+    watch = Watch()
+    points = (SMALL, LARGE, Point("shm", "pingpong", 2, 64))
+    outcome = measure(catalogue, tmp_path / "r.db", *points, display=watch, timeout_s=4)
+    assert 0 < watch.large_s - watch.small_s <= 4 + 10  # what is promised of a hung rank, from the job that was up
+    assert (outcome.status, outcome.failed) == (RunStatus.PARTIAL, 1)
+    ended = statuses(tmp_path / "r.db", outcome.run_id)
+    status, reason = ended[LARGE]
+    assert status is PointStatus.FAILED
+    assert reason is not None
+    assert said in reason
+    assert {ended[point][0] for point in ended if point != LARGE} <= {PointStatus.PRECISE, PointStatus.BUDGET}
+    assert not children()
+
+
+def test_a_library_that_prints_rubbish_disturbs_nothing(
+    catalogue: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOCKNEY_FAULT", "rubbish 0 64")
+    outcome = measure(catalogue, tmp_path / "r.db", LARGE)
+    assert outcome.status is RunStatus.DONE
+
+
+def test_a_job_that_cannot_start_fails_its_points_only(
+    catalogue: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOCKNEY_FAULT", "nonsense")
+    outcome = measure(catalogue, tmp_path / "r.db", SMALL, LARGE, Point("shm", "pingpong", 2, 8))
+    assert (outcome.status, outcome.failed) == (RunStatus.PARTIAL, 2)
+    reason = statuses(tmp_path / "r.db", outcome.run_id)[SMALL][1]
+    assert reason is not None
+    assert "HOCKNEY_FAULT is not understood" in reason
+
+
+def test_launches_start_every_job_anew(catalogue: Catalogue, tmp_path: Path) -> None:
+    display = Silent()
+    outcome = measure(catalogue, tmp_path / "r.db", SMALL, display=display, launches=3)
+    assert [launch.index for launch in display.launches] == [0, 1, 2]
+    with Store.open(tmp_path / "r.db", readonly=True) as store:
+        series = Run(store, outcome.run_id).series[0]
+        assert len({visit.launch_id for visit in series.visits}) == 3
+
+
+def test_a_point_of_several_launches_is_judged_over_all_of_them(catalogue: Catalogue, tmp_path: Path) -> None:
+    outcome = measure(catalogue, tmp_path / "r.db", SMALL, launches=2, precision=1e-6)
+    with Store.open(tmp_path / "r.db", readonly=True) as store:
+        series = Run(store, outcome.run_id).series[0]
+        assert series.status is PointStatus.BUDGET
+        assert series.reason is not None
+        assert series.reason.startswith("all launches were made: ")
+        assert f"; visits in all: {len(series.visits)} in 2 launches" in series.reason
+
+
+def test_launches_that_differ_are_not_precise_together(tmp_path: Path) -> None:
+    """Each launch is as narrow as asked, but they are twice apart."""
+    with Store.open(tmp_path / "r.db") as store:
+        run_id = store.create_run(make_info(), [make_point(8), make_point(64)])
+        for index in range(2):
+            store.add_launch(run_id, make_launch(index=index))
+            apart = visits_with_medians([100 * (1 + index)] * 10, make_point(8), launch_id=index + 1)
+            alike = visits_with_medians([100] * 10, make_point(64), launch_id=index + 1)
+            store.write_round(run_id, [*apart, *alike])
+        for size in (8, 64):
+            store.set_status(run_id, make_point(size), PointStatus.PRECISE)
+        running.judge_over_launches(store, run_id, 0.01)
+        ends = [(row.status, row.reason) for row in store.points(run_id)]
+    assert ends[0][0] is PointStatus.BUDGET
+    assert ends[1] == (PointStatus.PRECISE, None)
+
+
+NEAR = {"floor_ns": (27.0, 28.0)}
+FAR = {"floor_ns": (184.0, 185.0)}
+BETWEEN = {"floor_ns": (27.0, 184.0)}
+NARROW = [100.0] * 8
+WIDE = [100.0, 150.0] * 8
+
+
+@pytest.mark.parametrize(
+    ("of_each_launch", "end"),
+    [
+        ([(NARROW, NEAR)], PointStatus.PRECISE),
+        ([(NARROW[:4], NEAR)], PointStatus.BUDGET),  # fewer than one launch would need
+        ([(WIDE, NEAR), (NARROW, FAR)], PointStatus.BUDGET),  # it was there more rarely
+        ([(WIDE[:4], NEAR), (NARROW, FAR)], PointStatus.PRECISE),
+        ([(NARROW, BETWEEN), (WIDE[:6], NEAR), (WIDE[:2], FAR)], PointStatus.BUDGET),
+    ],
+)
+def test_launches_are_judged_by_the_state_of_most_visits(
+    tmp_path: Path, of_each_launch: list[tuple[list[float], dict[str, Any]]], end: PointStatus
+) -> None:
+    with Store.open(tmp_path / "r.db") as store:
+        run_id = store.create_run(make_info(), [make_point(8)])
+        for index in range(2):
+            launch_id = store.add_launch(run_id, make_launch(index=index))
+            for medians_ns, state in of_each_launch:
+                of_launch = [ns + 5 * index * (len(set(medians_ns)) > 1) for ns in medians_ns]  # wide ones differ
+                store.write_round(run_id, visits_with_medians(of_launch, make_point(8), launch_id=launch_id, **state))
+        store.set_status(run_id, make_point(8), PointStatus.PRECISE)
+        running.judge_over_launches(store, run_id, 0.01)
+        assert store.points(run_id)[0].status is end
+
+
+def test_one_launch_is_called_one(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "r.db") as store:
+        run_id = store.create_run(make_info(), [make_point(8)])
+        store.write_round(run_id, visits_with_medians(WIDE, launch_id=store.add_launch(run_id, make_launch())))
+        store.set_status(run_id, make_point(8), PointStatus.BUDGET, "the time was up")
+        running.judge_over_launches(store, run_id, 0.01)
+        assert (store.points(run_id)[0].reason or "").endswith(f"; visits in all: {len(WIDE)} in 1 launch")
+
+
+def test_sizes_that_the_first_launch_adds_are_measured_in_all(
+    catalogue: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    display = Silent()
+    points = [Point("shm", "memload", 1, size) for size in (1024, 4096)]  # a rank alone is always in the same state
+
+    def another_in_each_launch(*curve: object, **more: object) -> list[int]:
+        return [1024 + 512 * len(display.launches)]
+
+    monkeypatch.setattr("hockney.measure.sampler.sizes_to_add", another_in_each_launch)
+    wishes: dict[str, Any] = {"precision": 1e-6, "time_s": 6, "refine": frozenset(map(curve_of, points))}
+    outcome = measure(catalogue, tmp_path / "r.db", *points, display=display, launches=2, **wishes)
+    with Store.open(tmp_path / "r.db") as store:
+        series = {one.point.bytes: one for one in Run(store, outcome.run_id).series}
+        assert sorted(series) == [1024, 1536, 4096]
+        assert [len(one.launches) for one in series.values()] == [2, 2, 2]
+        store.set_status(outcome.run_id, points[0], PointStatus.BUDGET)  # so that there is something to resume
+        running.resume("last", catalogue, store, display)
+        assert len(store.points(outcome.run_id)) == 3
+
+
+def test_ctrl_c_while_launches_are_judged_ends_the_run(
+    catalogue: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(running, "judge_over_launches", interrupted)
+    outcome = measure(catalogue, tmp_path / "r.db", SMALL, launches=2)
+    with Store.open(tmp_path / "r.db", readonly=True) as store:
+        assert store.run(outcome.run_id).status is outcome.status is RunStatus.INTERRUPTED
+
+
+def test_ctrl_c_keeps_every_round_and_resume_goes_on(catalogue: Catalogue, tmp_path: Path) -> None:
+    path = tmp_path / "r.db"
+    wishes: dict[str, Any] = {"precision": 1e-6, "time_s": 60}
+    outcome = measure(catalogue, path, SMALL, LARGE, display=Silent(stop_after_rounds=3), **wishes)
+    assert outcome.status is RunStatus.INTERRUPTED
+    assert {status for status, _ in statuses(path, outcome.run_id).values()} == {PointStatus.STOPPED}
+    assert not children()
+    with Store.open(path) as store:
+        assert store.run(outcome.run_id).rounds == 3
+        again = running.resume("last", catalogue, store, Silent(stop_after_rounds=5))
+        assert again.run_id == outcome.run_id
+        visits = [len(store.visits(row)) for row in store.points(outcome.run_id)]
+    assert visits == [5, 5]
+
+
+def test_a_run_of_one_launch_is_resumed_as_one(catalogue: Catalogue, tmp_path: Path) -> None:
+    outcome = measure(catalogue, tmp_path / "r.db", SMALL, precision=1e-6)
+    with Store.open(tmp_path / "r.db") as store:
+        running.resume("last", catalogue, store, Silent())
+        visits = len(store.visits(store.points(outcome.run_id)[0]))
+    status, reason = statuses(tmp_path / "r.db", outcome.run_id)[SMALL]
+    assert status is PointStatus.BUDGET
+    assert reason is not None
+    assert reason.startswith("the time was up: ")
+    assert reason.endswith(f"; visits in all: {visits}")
+
+
+def test_a_complete_run_has_nothing_to_resume(catalogue: Catalogue, tmp_path: Path) -> None:
+    outcome = measure(catalogue, tmp_path / "r.db", SMALL, precision=0.9, time_s=20)
+    assert {status for status, _ in statuses(tmp_path / "r.db", outcome.run_id).values()} == {PointStatus.PRECISE}
+    with Store.open(tmp_path / "r.db") as store, pytest.raises(UsageError, match="nothing to resume"):
+        running.resume("last", catalogue, store, Silent())
+
+
+def test_launches_that_were_not_made_are_made_by_resume(catalogue: Catalogue, tmp_path: Path) -> None:
+    path = tmp_path / "r.db"
+
+    class InTheSecond(Silent):
+        def launched(self, launch: Launch) -> None:
+            super().launched(launch)
+            if launch.index == 1:
+                raise KeyboardInterrupt
+
+    outcome = measure(catalogue, path, SMALL, display=InTheSecond(), launches=3, precision=99.0, time_s=20)
+    assert outcome.status is RunStatus.INTERRUPTED
+    assert not children()  # it came in the middle of a start
+    display = Silent()
+    with Store.open(path) as store:
+        assert running.resume("last", catalogue, store, display).status is RunStatus.DONE
+        assert len(display.launches) == 2
+        with pytest.raises(UsageError, match="nothing to resume"):
+            running.resume("last", catalogue, store, Silent())
+
+
+@pytest.mark.parametrize(
+    ("fact", "value", "said"),
+    [
+        ("hostname", "elsewhere", "its host was elsewhere and is now "),
+        ("machine_id", "another", "its machine was another one "),
+        ("cpu", {"model": "Z80"}, "its CPU was Z80 and is now "),
+        ("limits", {"usable_cpus": "77-99"}, "its list of usable CPUs was 77-99 and is now "),
+    ],
+)
+def test_a_run_of_another_machine_cannot_be_resumed(
+    catalogue: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fact: str, value: Any, said: str
+) -> None:
+    here = {**facts(), "machine_id": None if fact == "hostname" else "this"}
+    monkeypatch.setattr(running, "facts", lambda **_: {**here, fact: value})
+    measure(catalogue, tmp_path / "r.db", SMALL, precision=1e-6)
+    monkeypatch.setattr(running, "facts", lambda **_: here)
+    if facts()["cpu"]["model"] is None and fact == "cpu":
+        pytest.skip("this machine does not say what CPU it has")
+    with Store.open(tmp_path / "r.db") as store:
+        rounds = store.run(1).rounds
+        with pytest.raises(UsageError, match=said):
+            running.resume("last", catalogue, store, Silent())
+        assert (store.run(1).rounds, store.run(1).status) == (rounds, RunStatus.DONE)
+
+
+def test_a_run_that_is_being_measured_cannot_be_resumed(catalogue: Catalogue, tmp_path: Path) -> None:
+    path = tmp_path / "r.db"
+
+    class Second(Silent):
+        said = ""
+
+        def progressed(self, progress: Progress) -> None:
+            with Store.open(path) as store, pytest.raises(UsageError) as error:
+                running.resume("last", catalogue, store, Silent())
+            self.said = str(error.value)
+
+    display = Second()
+    measure(catalogue, path, SMALL, display=display, precision=0.9)
+    assert "is being measured by another hockney" in display.said
+    assert [file.name for file in tmp_path.iterdir()] == ["r.db"]
+
+
+def test_lost_messages_are_warned_of(catalogue: Catalogue, tmp_path: Path) -> None:
+    flood = Point("udp", "oneway", 2, 60_000, (("until", "sent"), ("window", "64")))
+    calm = Point("shm", "pingpong", 2, 8)
+    measure(catalogue, tmp_path / "r.db", flood, calm, precision=1e-6, time_s=2)
+    with Store.open(tmp_path / "r.db", readonly=True) as store:
+        warnings = [warning for warning in store.run(1).warnings if warning.kind == "loss"]
+    assert [warning.subject for warning in warnings] == ["udp"]
+    assert re.search(r"udp lost messages \([\d,]+ in oneway\)", warnings[0].cause)
+
+
+def test_ctrl_c_while_a_round_is_written_loses_nothing(
+    catalogue: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "r.db"
+    insert = Store._insert
+
+    def interrupted(self: Store, table: str, columns: str, row: Any) -> int:
+        if table == "visit_samples":
+            os.kill(os.getpid(), signal.SIGINT)
+        return insert(self, table, columns, row)
+
+    monkeypatch.setattr(Store, "_insert", interrupted)
+    outcome = measure(catalogue, path, SMALL, LARGE, precision=1e-6, time_s=60)
+    assert outcome.status is RunStatus.INTERRUPTED
+    with Store.open(path, readonly=True) as store:
+        assert [len(store.visits(row)) for row in store.points(outcome.run_id)] == [1, 1]
+
+
+def test_a_full_disk_stops_the_run_and_keeps_what_is_stored(catalogue: Catalogue, tmp_path: Path) -> None:
+    path = tmp_path / "r.db"
+    plan = Plan("test", (SMALL,), precision=1e-6, time_s=60)
+    with Store.open(path) as store:
+        store._db.execute("PRAGMA max_page_count = 40")  # SQLite then says what it says on a full disk
+        with pytest.raises(StoreError, match="full"):
+            running.measure(plan, catalogue, store, Silent(), command="test")
+    assert not children()
+    with Store.open(path) as store:
+        run = store.run(store.find_run("last"))
+        assert run.rounds > 0
+        assert sum(len(store.visits(row)) for row in store.points(run.id)) == run.rounds
+
+
+# ---- the whole program ---------------------------------------------------------------------------------------------
+
+
+def command(*arguments: str, store: Path) -> list[str]:
+    return [sys.executable, "-m", "hockney", *arguments, "--store", str(store)]
+
+
+def wait_for_rounds(path: Path, rounds: int, limit_s: float = 60) -> None:
+    deadline_s = time.monotonic() + limit_s
+    while time.monotonic() < deadline_s:
+        if path.exists():
+            try:
+                with Store.open(path, readonly=True) as store:
+                    if store.runs() and store.runs()[-1].rounds >= rounds:
+                        return
+            except StoreError:  # it is being made
+                pass
+        time.sleep(0.05)
+    raise AssertionError("the run does not get on")
+
+
+def test_kill_9_leaves_no_orphans_and_resume_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "r.db"
+    arguments = ["run", "pingpong", "-t", "shm,tcp,mpi", "--bytes", "8", "--precision", "0.0001%", "--time", "60s"]
+    process = subprocess.Popen(command(*arguments, store=path), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_for_rounds(path, 3)
+    ranks = psutil.Process(process.pid).children(recursive=True)
+    assert len(ranks) >= 3
+    process.kill()
+    process.wait()
+    _, alive = psutil.wait_procs(ranks, timeout=60)
+    assert not alive, [child.cmdline() for child in alive]
+    with Store.open(path, readonly=True) as store:
+        stored = store.run(1)
+        assert stored.status is RunStatus.KILLED
+    resumed = subprocess.Popen(
+        command("run", "--resume", store=path), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    wait_for_rounds(path, stored.rounds + 2)
+    resumed.send_signal(signal.SIGTERM)
+    _, said = resumed.communicate(timeout=60)
+    assert resumed.returncode == 3
+    assert b"hockney run --resume" in said
+    with Store.open(path, readonly=True) as store:
+        assert store.run(1).status is RunStatus.INTERRUPTED
+
+
+def test_two_runs_into_one_store(tmp_path: Path) -> None:
+    path = tmp_path / "r.db"
+    arguments = ["run", "pingpong", "-t", "pipe", "--bytes", "8,64", "--time", "2s", "--precision", "0.001%"]
+    both = [
+        subprocess.Popen(
+            command(*arguments, "--label", name, store=path), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        for name in ("one", "two")
+    ]
+    for process in both:
+        _, said = process.communicate(timeout=120)
+        assert process.returncode == 0, said
+    with Store.open(path, readonly=True) as store:
+        assert {run.label for run in store.runs()} == {"one", "two"}
+        assert all(run.status is RunStatus.DONE and run.rounds > 0 for run in store.runs())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run"], "say what to run"),
+        (["run", "pingpog"], "did you mean 'pingpong'"),
+        (["run", "pingpong", "-t", "shn"], "did you mean 'shm'"),
+        (["run", "pingpong", "--bytes", "8x"], "'8x' is not a size"),
+        (["run", "pingpong", "--bytes", "8:4"], "runs backwards"),
+        (["run", "pingpong", "--precision", "0"], "not a precision"),
+        (["run", "pingpong", "--time", "soon"], "not a duration"),
+        (["run", "pingpong", "-n", "two"], "not a number of ranks"),
+        (["run", "pingpong", "-o", "window"], "NAME=VALUE"),
+        (["run", "funnel", "-t", "shm", "-o", "window=4"], "funnel has no options"),
+        (["run", "pingpong", "-t", "shm", "-o", "window=4"], "known are source, target"),
+        (["run", "pingpong", "-o", "source=1", "-o", "target=1"], "source and target are both rank 1"),
+        (["run", "pingpong", "--resume"], "cannot be combined with a suite"),
+        (["run", "pingpong", "-t", ","], "--transport names nothing"),
+        (["run", "pingpong", "--bytes", "2000G"], "too large a message"),
+        (["run", "pingpong", "--limit", "48h"], "1s to 24h"),
+        (["run", "pingpong", "--label", "last"], "cannot be a label"),
+        (["run", "pingpong", "--label", "two\nlines"], "a label is a line of 40 characters at most"),
+        (["run", "pingpong", "--label=-x"], "does not begin with '-'"),
+        (["run", "/etc/hosts"], "the name of a suite's file ends in .toml"),
+        (["run", "barrier", "--bytes", "8"], "barrier has no message sizes"),
+        (["run", "nothing.toml"], "cannot read the suite"),
+    ],
+)
+def test_wrong_usage_is_one_sentence_and_exit_code_2(tmp_path: Path, arguments: list[str], said: str) -> None:
+    # --resume alone takes the next word as the run, so the store comes from the environment here.
+    done = subprocess.run(
+        [sys.executable, "-m", "hockney", *arguments],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "HOCKNEY_STORE": str(tmp_path / "r.db")},
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 2, done.stderr
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stderr.count("\n") <= 2
+
+
+def test_without_a_store_there_is_nothing_to_resume_and_none_is_made(tmp_path: Path) -> None:
+    done = subprocess.run(command("run", "--resume", "last", store=tmp_path / "r.db"), capture_output=True, check=False)
+    assert done.returncode == 2
+    assert b"there are no results in" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_run_goes_on_when_nobody_reads_its_progress(tmp_path: Path) -> None:
+    path = tmp_path / "r.db"
+    arguments = command(
+        "run", "pingpong", "-t", "shm", "--bytes", "8", "--time", "1s", "--precision", "90%", store=path
+    )
+    process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    assert process.stderr is not None
+    process.stderr.close()
+    assert process.wait(60) == 0
+    with Store.open(path, readonly=True) as store:
+        assert store.runs()[-1].status is RunStatus.DONE
+
+
+def test_a_run_is_stored_whole_whatever_standard_streams_are_closed(tmp_path: Path) -> None:
+    """What it prints could not be written where standard output is closed; what it measured is there all the same."""
+    path = tmp_path / "r.db"
+    line = shlex.join(command("run", "pingpong", "-t", "shm", "--bytes", "8", "--time", "1s", store=path))
+    for closed, code in (("<&-", 0), (">&-", 3), ("2>&-", 0), ("<&- >&- 2>&-", 3)):
+        assert subprocess.run(["sh", "-c", f"{line} {closed}"], check=False, timeout=60).returncode == code, closed
+    with Store.open(path, readonly=True) as store:
+        assert [run.status for run in store.runs()] == [RunStatus.DONE] * 4
+
+
+def test_nothing_can_be_measured_is_said_with_the_reason(tmp_path: Path) -> None:
+    arguments = ["run", "pairs", "-t", "shm", "-n", "3", "--oversubscribe"]
+    done = subprocess.run(command(*arguments, store=tmp_path / "r.db"), capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "nothing to measure: pairs runs on 2 or more ranks, a multiple of 2, not on 3" in done.stderr
+
+
+def test_a_run_of_which_every_point_is_refused_is_not_done(tmp_path: Path) -> None:
+    arguments = ["run", "prtt", "-t", "shm", "--bytes", "8", "-o", "delay_ns=1"]  # no clock tells it
+    done = subprocess.run(command(*arguments, store=tmp_path / "r.db"), capture_output=True, text=True, check=False)
+    assert done.returncode == 3
+    assert "nothing could be measured" in done.stderr
+
+
+def test_a_run_that_measures_the_harness_alone_is_not_done(tmp_path: Path) -> None:
+    arguments = ["run", "ancor", "-t", "shm", "--time", "1s"]  # shm is no byte stream, so only null's point is left
+    done = subprocess.run(command(*arguments, store=tmp_path / "r.db"), capture_output=True, text=True, check=False)
+    assert done.returncode == 3, done.stderr
+
+
+def test_what_was_refused_leaves_nothing_to_resume(tmp_path: Path) -> None:
+    store = tmp_path / "r.db"
+    arguments = ["run", "prtt", "-t", "shm", "--bytes", "8", "-o", "delay_ns=1"]
+    subprocess.run(command(*arguments, store=store), capture_output=True, check=False)
+    done = subprocess.run(command("run", "--resume", store=store), capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "nothing left to measure: what is not precise failed or was skipped" in done.stderr

@@ -1,0 +1,272 @@
+"""How a run begins: warnings of what holds for it, with a remedy that is one here, and a stop before it measures."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.builders import make_info, make_launch, make_point, make_visit
+
+from hockney.cli import run as run_command
+from hockney.cli.progress import Display
+from hockney.errors import UsageError
+from hockney.machine import facts
+from hockney.measure import run as running
+from hockney.measure.plan import Plan, Skipped
+from hockney.model import RunStatus, Visit, Warning_
+from hockney.results.store import Store, StoredPoint
+from hockney.results.store.lock import alone
+from hockney.units import counted
+from hockney.worker.catalogue import Catalogue, TransportInfo, load
+from hockney.worker.mpi import Mpi
+
+
+@pytest.fixture(scope="module")
+def catalogue() -> Catalogue:
+    return load(libraries=())
+
+
+@pytest.mark.parametrize(
+    ("transport", "hosts", "warned"), [("tcp", (), True), ("shm", (), False), ("tcp", ("no.such.invalid",) * 2, False)]
+)
+def test_what_disturbs_the_loopback_is_said_of_what_uses_it(
+    catalogue: Catalogue,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    transport: str,
+    hosts: tuple[str, ...],
+    warned: bool,
+) -> None:
+    of_bbr = Warning_("congestion", "tcp", "It is bbr.", "Take another.")
+    monkeypatch.setattr(running, "warnings_before", lambda *_, **__: [of_bbr])
+    plan = Plan("test", (make_point(8, transport),), time_s=0.3, hosts=hosts)
+    with Store.open(tmp_path / "r.db") as store:
+        running.measure(plan, catalogue, store, Display(quiet=True), command="test")
+        assert (of_bbr in store.run(1).warnings) is warned
+
+
+def test_who_has_another_mpi_is_told_to_compare_with_it_not_to_install_one(catalogue: Catalogue) -> None:
+    def mpi(name: str, kind: str, *, is_wheel: bool) -> TransportInfo:
+        library = Mpi(name, kind, "1", Path("mpicc"), Path("mpiexec"), is_wheel)
+        return replace(catalogue.transports["shm"], name=name, library=library)
+
+    wheel, other = mpi("mpi@mpich-5", "mpich", is_wheel=True), mpi("mpi@openmpi-4", "openmpi", is_wheel=False)
+    visit = make_visit(make_point(transport=wheel.name))
+    share = running._KernelShare()
+    share.add(replace(visit, cpu_system_ns=(10**9, 0), wall_ns=(10**9, 10**9)))
+    alone, both = (
+        next(iter(share.warnings(replace(catalogue, transports={one.name: one for one in here})))).remedy
+        for here in ((wheel,), (wheel, other))
+    )
+    assert alone.endswith("install another MPI to compare (apt install libopenmpi-dev openmpi-bin).")
+    assert both == "No setting of the PyPI wheel of MPICH changes this; compare with mpi@openmpi-4."
+
+
+def test_who_told_open_mpi_to_yield_is_told_so(catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMPI_MCA_mpi_yield_when_idle", "1")
+    library = Mpi("mpi@openmpi-4", "openmpi", "4", Path("mpicc"), Path("mpiexec"), is_wheel=False)
+    assert running._spinning(library, catalogue) == "Unset OMPI_MCA_mpi_yield_when_idle=1."
+    monkeypatch.delenv("OMPI_MCA_mpi_yield_when_idle")
+    assert running._spinning(library, catalogue) == "Look for the library's setting that makes waits spin."
+
+
+def test_ctrl_c_before_the_first_measurement_is_an_interruption_that_can_go_on(
+    catalogue: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "r.db"
+    plan = Plan("test", (make_point(8), make_point(64)), precision=0.9, time_s=0.3)
+    with Store.open(path) as store, monkeypatch.context() as patched:  # it comes while other programs are watched
+        patched.setattr(running, "warnings_before", lambda *_, **__: os.kill(os.getpid(), signal.SIGINT))
+        outcome = running.measure(plan, catalogue, store, Display(quiet=True), command="test")
+    assert (outcome.status, outcome.failed) == (RunStatus.INTERRUPTED, 0)
+    with Store.open(path) as store:
+        assert store.run(outcome.run_id).status is RunStatus.INTERRUPTED
+        assert running.resume("last", catalogue, store, Display(quiet=True)).status is RunStatus.DONE
+
+
+def test_ranks_that_share_a_cpu_yield_as_they_should(catalogue: Catalogue, tmp_path: Path) -> None:
+    """Told to spin they would wait for each other's time slices, so nobody is advised to."""
+    with Store.open(tmp_path / "r.db") as store:
+        run_id = store.create_run(make_info(), [make_point()])
+        recorder = running.Recorder(store, run_id, Display(quiet=True))
+        for crowded, added in ((True, False), (False, True)):
+            number = recorder.started(make_launch(oversubscribed=crowded))
+            visit = make_visit(make_point(transport="shm"), launch_id=number)
+            recorder.visited(replace(visit, cpu_system_ns=(10**9, 0), wall_ns=(10**9, 10**9)))
+            assert bool(recorder._yields._wall_ns) is added
+
+
+@pytest.mark.parametrize(
+    ("library", "variables", "is_counted"),
+    [
+        ("Open MPI 4.1.4 (ob1:vader:cma tcp)", {}, True),
+        ("Open MPI 4.1.4 (ob1:tcp)", {}, False),
+        ("MPICH 4.0.2 (ch4:ucx)", {}, True),
+        ("MPICH 4.0.2 (ch4:ucx)", {"UCX_TLS": "tcp,self"}, False),
+        ("MPICH 4.0.2 (ch4:ucx)", {"UCX_TLS": "tcp,posix,self"}, True),
+        ("MPICH 4.0.2 (ch4:ucx)", {"UCX_TLS": "^ib"}, True),
+        ("MPICH 5.0.2 (ch4:ucx ofi)", {"UCX_TLS": "tcp"}, True),  # which has shared memory of its own
+        ("Open MPI 4.1.4 (ucx)", {}, True),  # of which nobody knows
+    ],
+)
+def test_a_library_whose_messages_go_through_sockets_does_not_yield(
+    library: str, variables: dict[str, str], is_counted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is in the kernel to send and to receive."""
+    monkeypatch.delenv("UCX_TLS", raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    with Store.open(tmp_path / "r.db") as store:
+        run_id = store.create_run(make_info(), [make_point()])
+        recorder = running.Recorder(store, run_id, Display(quiet=True))
+        number = recorder.started(make_launch(library=library))
+        recorder.visited(make_visit(make_point(), launch_id=number))
+        assert bool(recorder._yields._wall_ns) is is_counted
+
+
+BEGINS = """
+import os, signal, sys
+from pathlib import Path
+from hockney.measure import run as running
+from hockney.cli.progress import Display
+from hockney.results.store import Store
+from tests.measure.test_run_begins import PLAN, load
+path, last_word = sys.argv[1:]
+with Store.open(path) as store:
+    store._db.set_trace_callback(lambda sql: sql.startswith(last_word) and os.kill(os.getpid(), signal.SIGKILL))
+    running.measure(PLAN, load(libraries=()), store, Display(quiet=True), command="test")
+"""
+PLAN = Plan(
+    "test", (make_point(8), make_point(64)), (Skipped(make_point(128), "as a test"),), precision=0.9, time_s=0.3
+)
+
+
+@pytest.mark.parametrize(
+    ("statement", "runs"),
+    [("INSERT INTO run", 0), ("INSERT OR IGNORE INTO point", 0), ("COMMIT", 0), ("INSERT INTO launch", 1)],
+)
+def test_a_kill_as_a_run_begins_leaves_one_that_can_go_on_or_none(
+    catalogue: Catalogue, tmp_path: Path, statement: str, runs: int
+) -> None:
+    """Killed just before this statement is carried out."""
+    path = tmp_path / "r.db"
+    killed = subprocess.run([sys.executable, "-c", BEGINS, path, statement], check=False, timeout=60)
+    assert killed.returncode == -signal.SIGKILL
+    with Store.open(path) as store:
+        assert [(run.id, run.status) for run in store.runs()] == [(1, RunStatus.KILLED)] * runs
+        if runs:
+            assert len(store.points(1)) == 3
+            assert running.resume("last", catalogue, store, Display(quiet=True)).status is RunStatus.DONE
+
+
+@pytest.mark.parametrize("statement", ["INSERT INTO run", "INSERT OR IGNORE INTO point", "COMMIT"])
+def test_ctrl_c_as_a_run_is_stored_leaves_one_that_can_go_on(
+    catalogue: Catalogue, tmp_path: Path, statement: str
+) -> None:
+    with Store.open(tmp_path / "r.db") as store:
+
+        def press(sql: str) -> None:
+            if sql.startswith(statement):
+                os.kill(os.getpid(), signal.SIGINT)
+
+        store._db.set_trace_callback(press)
+        outcome = running.measure(PLAN, catalogue, store, Display(quiet=True), command="test")
+        store._db.set_trace_callback(None)
+        assert outcome.status is RunStatus.INTERRUPTED
+        assert store.run(outcome.run_id).status is RunStatus.INTERRUPTED
+        assert running.resume("last", catalogue, store, Display(quiet=True)).status is RunStatus.DONE
+    assert [file.name for file in tmp_path.iterdir()] == ["r.db"]
+
+
+def test_no_other_program_takes_a_run_that_begins_for_killed(
+    catalogue: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "r.db"
+    seen: list[RunStatus] = []
+
+    def look_and_lock(store: Path, run_id: int) -> contextlib.AbstractContextManager[None]:
+        with Store.open(path, readonly=True) as other:
+            seen.extend(run.status for run in other.runs())
+        return alone(store, run_id)
+
+    def try_to_resume(*_: object, **__: object) -> list[Warning_]:
+        with Store.open(path) as other, pytest.raises(UsageError, match="is being measured by another hockney"):
+            running.resume("last", catalogue, other, Display(quiet=True))
+        return []
+
+    monkeypatch.setattr(running, "alone", look_and_lock)
+    monkeypatch.setattr(running, "warnings_before", try_to_resume)
+    with Store.open(path) as store:
+        running.measure(PLAN, catalogue, store, Display(quiet=True), command="test")
+    assert seen == [RunStatus.RUNNING]  # by who tried to resume; before it was locked nobody saw it
+
+
+@pytest.mark.parametrize("status", [None, RunStatus.INTERRUPTED, RunStatus.PARTIAL])
+def test_a_run_without_points_of_an_earlier_version_cannot_go_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, status: RunStatus | None
+) -> None:
+    monkeypatch.setenv("HOCKNEY_STORE", str(tmp_path / "r.db"))
+    with Store.open(tmp_path / "r.db") as store:
+        run_id = store.create_run(make_info(facts=facts()), [])
+        if status is not None:
+            store.finish_run(run_id, status)
+    assert run_command(["run", "--resume"]) == 2
+    assert capsys.readouterr().err == (
+        "hockney: run 1 was stopped before its points were stored and cannot go on: begin a new one\n"
+    )
+    assert run_command(["show", "last"]) == 0
+    shown = capsys.readouterr().out
+    assert "It was stopped before its points were stored: begin a new one." in shown
+    assert "--resume" not in shown
+
+
+def test_ctrl_c_while_earlier_visits_are_read_says_what_is_kept(
+    catalogue: Catalogue, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "r.db"
+    monkeypatch.setenv("HOCKNEY_STORE", str(path))
+    with Store.open(path) as store:
+        running.measure(replace(PLAN, precision=1e-9), catalogue, store, Display(quiet=True), command="test")
+        before = store.run(1)
+    read = Store.visits
+
+    def interrupted(self: Store, stored: StoredPoint) -> list[Visit]:
+        os.kill(os.getpid(), signal.SIGINT)
+        return read(self, stored)
+
+    monkeypatch.setattr(Store, "visits", interrupted)
+    assert run_command(["run", "--resume"]) == 3
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        "hockney: stopped by Ctrl-C; nothing new was measured yet, and run 1 keeps its "
+        f"{counted(before.rounds, 'round')}: "
+        "`hockney run --resume 1` goes on with it"
+    )
+    with Store.open(path) as store:
+        assert store.run(1) == before
+
+
+@pytest.mark.parametrize("command", ["quick", "show"])
+def test_a_run_stopped_before_its_first_figure_explains_no_table_that_is_not_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setenv("HOCKNEY_STORE", str(tmp_path / "r.db"))
+    monkeypatch.setattr(running, "warnings_before", lambda *_, **__: os.kill(os.getpid(), signal.SIGINT))
+    assert run_command(["quick"]) == 3
+    ended = capsys.readouterr()
+    assert ended.err.endswith("; it was stopped early: `hockney run --resume 1` goes on with it\n")
+    if command == "show":
+        assert run_command(["show", "last"]) == 0
+        shown = capsys.readouterr().out
+        assert "pending  the run was stopped before it was reached" in shown
+        assert "too few visits" not in shown
+    else:
+        shown = ended.out
+        assert shown.startswith("Nothing was measured.\n")
+    assert not re.search(r"Visits by state|r_inf|Time:|95 %", shown)

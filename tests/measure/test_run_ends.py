@@ -1,0 +1,189 @@
+"""How a run ends, and how it goes on: what failed before is not forgotten, and what is gone is not called stored."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.builders import make_info, make_point
+from tests.measure.test_run import Silent, command
+
+from hockney.analysis.compare.surroundings import disturbances
+from hockney.measure import run as running
+from hockney.measure.plan import Plan
+from hockney.measure.sampler import Progress
+from hockney.model import Launch, Point, PointStatus, RunStatus, Warning_
+from hockney.results.store import Store
+from hockney.worker.catalogue import load
+from hockney.worker.mpi import Mpi
+
+
+def call(store: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command(*arguments, store=store), capture_output=True, text=True, check=False)
+
+
+def test_what_failed_stays_so_when_a_run_is_resumed(tmp_path: Path) -> None:
+    path = tmp_path / "r.db"
+    call(path, "run", "pingpong", "-t", "shm", "--bytes", "8,64,512", "--time", "1ms", "--precision", "0.001%")
+    with Store.open(path) as store:  # as if a rank had been killed
+        store.set_status(1, Point("shm", "pingpong", 2, 64), PointStatus.FAILED, "rank 1 was killed by SIGKILL")
+        store.finish_run(1, RunStatus.PARTIAL)
+    again = call(path, "run", "--resume", "--json")
+    assert again.returncode == 3, again.stderr
+    assert "1 point failed" in again.stderr
+    assert "; 1 before it was resumed, which does not try again what failed: a new run does; " in again.stderr
+    ended = json.loads(again.stdout)
+    assert (ended["status"], ended["failed_points"]) == ("partial", 1)
+    with Store.open(path, readonly=True) as store:
+        assert [run.status for run in store.runs()] == [RunStatus.PARTIAL]
+
+
+def test_a_run_all_of_whose_points_failed_has_nothing_to_go_on_with(tmp_path: Path) -> None:
+    """Also while launches are left, which would have no point."""
+    path = tmp_path / "r.db"
+    call(path, "run", "pingpong", "-t", "shm", "--bytes", "8", "--time", "1ms", "--launches", "2")
+    with Store.open(path) as store:
+        store.set_status(1, Point("shm", "pingpong", 2, 8), PointStatus.FAILED, "rank 1 was killed by SIGKILL")
+        store.finish_run(1, RunStatus.INTERRUPTED)
+    again = call(path, "run", "--resume")
+    assert again.returncode == 2
+    assert "run 1 has nothing left to measure" in again.stderr
+
+
+def test_a_run_that_measures_the_harness_alone_is_not_done_when_it_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "r.db"
+    first = call(path, "run", "ancor", "-t", "shm", "--time", "100ms", "--precision", "0.001%")
+    again = call(path, "run", "--resume")
+    assert (first.returncode, again.returncode) == (3, 3), again.stderr
+    assert "nothing could be measured" in again.stderr
+
+
+@pytest.mark.parametrize("how", ["removed", "moved", "replaced"])
+def test_results_that_are_gone_when_a_run_ends_are_not_called_stored(tmp_path: Path, how: str) -> None:
+    path = tmp_path / "r.db"
+    line = command("run", "barrier", "-t", "shm", "--time", "2s", "--precision", "0.001%", "--json", store=path)
+    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline()  # the run has begun
+        if how == "removed":
+            path.unlink()
+        else:
+            path.rename(tmp_path / "moved.db")
+        if how == "replaced":
+            path.touch()
+        shown, said = process.communicate(timeout=60)
+    assert process.returncode == 3
+    assert "is stored in" not in said
+    assert f"the results file {path} is no longer there" in said
+    assert json.loads(shown)["store"] is None
+    if how != "removed":
+        with Store.open(tmp_path / "moved.db", readonly=True) as store:
+            assert [run.status for run in store.runs()] == [RunStatus.DONE]
+
+
+def test_a_damaged_results_file_is_wrong_usage_for_who_would_go_on_too(tmp_path: Path) -> None:
+    path = tmp_path / "r.db"
+    with Store.open(path) as store:
+        store.create_run(make_info(), [make_point()])
+        (root,) = store._db.execute("SELECT rootpage FROM sqlite_master WHERE name = 'run'").fetchone()
+        (page_bytes,) = store._db.execute("PRAGMA page_size").fetchone()
+    with path.open("r+b") as file:
+        file.seek((root - 1) * page_bytes)
+        file.write(b"\xff" * page_bytes)
+    done = [call(path, *words) for words in (["runs"], ["run", "--resume"], ["run", "--resume", "1"])]
+    assert [one.returncode for one in done] == [2] * 3
+    assert all("it is damaged" in one.stderr for one in done)
+
+
+def test_what_disturbs_a_run_that_goes_on_is_said_to_be_of_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def busy(*_: object, when: str, **__: object) -> list[Warning_]:
+        return [Warning_("load", "machine", f"{when}, other programs kept 3.0 CPUs busy.", "Stop them.")]
+
+    monkeypatch.setattr(running, "warnings_before", busy)
+    with Store.open(tmp_path / "r.db") as store:
+        catalogue, plan = load(libraries=()), Plan("test", (make_point(8), make_point(64)), precision=1e-6, time_s=0.1)
+        running.measure(plan, catalogue, store, Silent(), command="test")
+        running.resume("last", catalogue, store, Silent())
+        said = [warning.cause.partition(",")[0] for warning in store.run(1).warnings if warning.kind == "load"]
+    assert said == ["When the run began", "When the run went on"]
+
+
+class Disturbing(Silent):
+    """When the first job is up, other programs begin to work."""
+
+    def __init__(self, held: contextlib.ExitStack) -> None:
+        super().__init__()
+        self._held = held
+
+    def launched(self, launch: Launch) -> None:
+        for _ in range(0 if self.launches else 2):
+            self._held.callback(
+                self._held.enter_context(subprocess.Popen([sys.executable, "-c", "while 1: pass"])).kill
+            )
+        super().launched(launch)
+
+
+COUNTED = pytest.mark.skipif(not Path("/proc/stat").exists(), reason="this system has no /proc/stat")
+
+
+@COUNTED
+def test_what_others_take_while_a_run_measures_is_told(tmp_path: Path) -> None:
+    """Of a program that begins after the run has looked, and again of what is measured later."""
+    path, point = tmp_path / "r.db", make_point(8)
+    catalogue, plan = load(libraries=()), Plan("test", (point,), precision=1e-6, time_s=3, launches=3)
+    with Store.open(path) as store, contextlib.ExitStack() as held:
+        running.measure(plan, catalogue, store, Disturbing(held), command="test")
+        running.add_launches(1, [point], 2, 2.0, catalogue, store, Silent())
+        disturbed = [one.cause for one in disturbances(store.run(1))]
+    shown = call(path, "show", "1", "--json")
+    causes = [warning["cause"] for warning in json.loads(shown.stdout)["warnings"] if warning["kind"] == "others"]
+    first, more = causes
+    assert re.match(r"During \d of 3 launches, other programs kept \d+\.\d CPUs busy", first)
+    assert re.match(r"During \d of 2 more launches, other programs kept \d+\.\d CPUs busy", more)
+    assert {first, more} <= set(disturbed)
+
+
+@COUNTED
+def test_what_others_take_is_told_of_a_run_that_was_stopped_and_goes_on(tmp_path: Path) -> None:
+    catalogue, plan = load(libraries=()), Plan("test", (make_point(8),), precision=1e-6, time_s=1.0)
+
+    class Stopping(Disturbing):
+        def progressed(self, progress: Progress) -> None:
+            if progress.elapsed_s > 0.5:
+                raise KeyboardInterrupt
+
+    with Store.open(tmp_path / "r.db") as store, contextlib.ExitStack() as held:
+        assert running.measure(plan, catalogue, store, Stopping(held), command="test").status is RunStatus.INTERRUPTED
+        running.resume("last", catalogue, store, Silent())
+        causes = [warning.cause for warning in store.run(1).warnings if warning.kind == "others"]
+    assert [cause.partition(",")[0] for cause in causes] == ["While the run measured", "While the run went on"]
+
+
+def test_a_launcher_that_never_answers_is_waited_for_once(tmp_path: Path) -> None:
+    """Not again for another transport of its library, another number of ranks or another launch."""
+    program, starts = tmp_path / "mpiexec", tmp_path / "starts"
+    program.write_text(f"#!/bin/sh\necho x >> {starts}\nexec sleep 60\n")
+    program.chmod(0o755)
+    catalogue = load(libraries=())
+    library = Mpi("mpi@mpich-1", "mpich", "1", program, program, is_wheel=False)
+    names = ("mpi@mpich-1", "mpi@mpich-1:sync")
+    ready = {name: replace(catalogue.transports["shm"], name=name, library=library) for name in names}
+    catalogue = replace(catalogue, transports={**catalogue.transports, **ready})
+    points = [Point(name, "pingpong", ranks, 8) for name in names for ranks in (2, 4)]
+    plan = Plan("test", (*points, make_point(8)), time_s=1.0, launches=3, start_limit_s=1)
+    with Store.open(tmp_path / "r.db") as store:
+        outcome = running.measure(plan, catalogue, store, Silent(), command="test")
+        rows = {row.point: row for row in store.points(1)}
+    assert starts.read_text().count("x") == 1
+    assert outcome.failed == len(points)
+    for point in points:
+        assert "mpiexec did not start the worker: no answer within 1 s" in str(rows[point].reason)
+    assert rows[make_point(8)].status is not PointStatus.FAILED

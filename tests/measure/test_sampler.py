@@ -1,0 +1,527 @@
+"""The sampler against a machine made up for the purpose: its clock, its states and its times are known exactly."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from tests.measure.made_up_machine import Machine, Notes, jumping_after, plan_of, sample
+
+from hockney.measure.sampler import PointFailed, Sampler
+from hockney.model import Point, PointStatus, Visit
+from hockney.stats.states import Signs, State, classify
+
+SHM = Point("shm", "pingpong", 2, 8)
+TCP = Point("tcp", "pingpong", 2, 8)
+
+
+def test_every_point_becomes_precise_and_is_then_left_alone() -> None:
+    machine = Machine(lambda point: 30.0 if point == SHM else 0.2e9)
+    notes = sample(machine, plan_of(SHM, TCP))
+    assert {point: end[0] for point, end in notes.ends.items()} == dict.fromkeys((SHM, TCP), PointStatus.PRECISE)
+    # With so little noise the fewest visits are enough, and one more to see that it stays so.
+    assert [len(visits) for visits in notes.rounds] == [2] * 11
+
+
+def test_a_figure_is_no_snapshot_of_a_moment() -> None:
+    machine = Machine(lambda point: 30.0)
+    notes = sample(machine, plan_of(SHM))
+    assert notes.ends[SHM][0] is PointStatus.PRECISE
+    assert 1.0 < machine.clock() < 1.1
+
+
+def test_a_batch_is_so_long_that_the_clock_costs_below_one_percent() -> None:
+    machine = Machine(lambda point: 30.0)
+    notes = sample(machine, plan_of(SHM))
+    batch_ns = notes.rounds[-1][0].elapsed_ns[0, 0]
+    assert 25.0 / batch_ns < 0.01
+
+
+def test_a_long_repetition_is_its_own_batch() -> None:
+    machine = Machine(lambda point: 5e6)
+    notes = sample(machine, plan_of(TCP))
+    assert {visit.batch for visits in notes.rounds for visit in visits} == {1}
+
+
+def test_a_repetition_of_seconds_is_a_visit_by_itself() -> None:
+    machine = Machine(lambda point: 1.5e9)
+    notes = sample(machine, plan_of(TCP))
+    assert notes.ends[TCP][0] is PointStatus.PRECISE
+    assert {(visit.batch, visit.elapsed_ns.shape[1]) for visit in machine.visits} == {(1, 1)}
+    assert machine.now_s < 3 * len(machine.visits) * 1.05, "there was a warm-up before each"
+    assert len(machine.visits) == sum(len(visits) for visits in notes.rounds) + 2
+
+
+def test_a_first_repetition_that_is_long_only_because_it_is_the_first() -> None:
+    machine = Machine(lambda point: 1.5e9 if not machine.visits else 30.0)
+    notes = sample(machine, plan_of(TCP))
+    assert notes.rounds[0][0].batch > 100
+
+
+STREAM = Point("unix", "oneway", 2, 8)
+
+
+@pytest.mark.parametrize("time_us", [0.03, 5, 100, 2000])
+def test_a_sample_of_a_stream_is_many_events_in_a_row(time_us: float) -> None:
+    notes = sample(Machine(lambda point: 1000 * time_us), plan_of(STREAM))
+    visits = all_visits(notes)
+    assert len({visit.batch for visit in visits}) == 1
+    events = visits[0].batch * visits[0].definition.divisor
+    assert events == 64 or (events > 64 and 0.5e6 <= visits[0].elapsed_ns[0, 0] < 1.1e6)
+
+
+def test_a_stream_that_may_lose_messages_is_acknowledged_after_64() -> None:
+    class Lossy(Machine):
+        def measure(self, point: Point, **more: Any) -> Visit:
+            return replace(super().measure(point, **more), counters={"lost": (0.0, 0.0)})
+
+    visit = all_visits(sample(Lossy(lambda point: 1000.0), plan_of(STREAM)))[0]
+    assert visit.batch * visit.definition.divisor == 64
+
+
+@pytest.mark.parametrize(("budget_s", "most_s"), [(1000, 20), (100, 10), (3, 1)])
+def test_a_measurement_of_a_stream_takes_a_third_of_its_limit_and_less_where_the_time_is_short(
+    budget_s: float, most_s: float
+) -> None:
+    machine = Machine(lambda point: 0.19e9)
+    notes = sample(machine, replace(plan_of(STREAM), timeout_s=60), budget_s=budget_s)
+    visit = all_visits(notes)[0]
+    fill_s = 0.38 * (visit.batch // 4)
+    assert 0.6 * most_s < visit.elapsed_ns[0].sum() / 1e9 + fill_s < 1.01 * most_s
+
+
+def test_a_later_launch_measures_with_the_batches_of_the_first() -> None:
+    """Though the stream is faster then."""
+    first = sample(Machine(lambda point: 3000.0), plan_of(SHM, STREAM))
+    kept = {visit.point: visit for visit in all_visits(first)}
+    machine = Machine(lambda point: 3000.0 if point == SHM else 2000.0)
+    notes = Notes()
+    Sampler(plan_of(SHM, STREAM), machine, notes, seed=2, clock=machine.clock, alike=kept).run(1000)
+    for visit in all_visits(notes):
+        assert (visit.batch, visit.elapsed_ns.shape) == (kept[visit.point].batch, kept[visit.point].elapsed_ns.shape)
+
+
+def test_where_the_time_is_short_a_long_repetition_is_a_visit_earlier() -> None:
+    machine = Machine(lambda point: 0.1e9)
+    notes = sample(machine, plan_of(TCP), budget_s=5)
+    assert {(visit.batch, visit.elapsed_ns.shape[1]) for visit in machine.visits} == {(1, 1)}
+    assert len(notes.rounds) > 10, "with several samples there were too few visits"
+    plenty = sample(Machine(lambda point: 0.1e9), plan_of(TCP), budget_s=50)
+    assert plenty.rounds[0][0].elapsed_ns.shape[1] == 3
+
+
+def test_when_the_time_is_over_nothing_long_is_calibrated_twice() -> None:
+    machine = Machine(lambda point: 0.5e9)
+    sample(machine, plan_of(TCP), budget_s=1e-3)
+    assert len(machine.visits) == 2
+
+
+def test_what_was_long_only_as_the_first_is_no_visit_when_the_time_is_over_either() -> None:
+    machine = Machine(lambda point: 1.5e9 if not machine.visits else 30.0)
+    notes = sample(machine, plan_of(TCP), budget_s=1e-3)
+    assert notes.rounds[0][0].batch > 100
+
+
+def test_rounds_visit_every_unfinished_point_once_in_random_order() -> None:
+    points = [Point("shm", "pingpong", 2, size) for size in range(20)]
+    machine = Machine(lambda point: 100.0, noise=0.2)
+    notes = sample(machine, plan_of(*points, precision=0.001), budget_s=3)
+    assert len(notes.rounds) > 3
+    orders = [tuple(visit.point.bytes for visit in visits) for visits in notes.rounds]
+    assert all(sorted(order) == list(range(20)) for order in orders[:-1])
+    assert orders[0] == tuple(range(20))
+    assert len(set(orders[:-1])) == len(orders) - 1
+
+
+def test_the_end_of_the_budget_is_said_with_what_was_reached() -> None:
+    machine = Machine(lambda point: 1000.0, noise=0.5)
+    notes = sample(machine, plan_of(SHM, precision=0.0001), budget_s=1)
+    status, reason = notes.ends[SHM]
+    assert status is PointStatus.BUDGET
+    assert reason is not None
+    assert "the time was up: the interval is +-" in reason
+
+
+def test_the_first_round_is_whole_even_without_a_budget() -> None:
+    machine = Machine(lambda point: 1000.0)
+    notes = sample(machine, plan_of(SHM, TCP), budget_s=1e-9)
+    assert [len(visits) for visits in notes.rounds] == [2]
+
+
+def test_the_first_round_of_a_later_launch_is_whole_too() -> None:
+    machine = Machine(lambda point: 20_000.0)
+    points = tuple(Point("tcp", "pingpong", 2, size) for size in range(1, 9))
+    notes = Notes()
+    Sampler(plan_of(*points), machine, notes, seed=1, clock=machine.clock, start_round=7).run(1e-6)
+    assert [len(visits) for visits in notes.rounds] == [8]
+
+
+def test_states_are_not_mixed() -> None:
+    """The floor alternates between two levels, and every time with it: ±70 % together, ±0.2 % within a state."""
+    machine = Machine(lambda point: 30.0, floor_ns=lambda now_s: 27.0 if int(now_s * 50) % 3 else 184.0)
+    notes = sample(machine, plan_of(SHM, TCP))
+    assert {end[0] for end in notes.ends.values()} == {PointStatus.PRECISE}
+    assert {visit.floor_ns for visits in notes.rounds for visit in visits} == {(27.0, 27.0), (184.0, 184.0)}
+
+
+def test_a_failed_point_keeps_its_reason_and_the_others_go_on() -> None:
+    machine = Machine(lambda point: 30.0, broken={TCP: "rank 1 was killed by SIGKILL"})
+    notes = sample(machine, plan_of(TCP, SHM))
+    assert notes.ends[TCP] == (PointStatus.FAILED, "rank 1 was killed by SIGKILL")
+    assert notes.ends[SHM][0] is PointStatus.PRECISE
+
+
+def test_ctrl_c_in_the_middle_of_a_round_loses_nothing() -> None:
+    points = [Point("shm", "pingpong", 2, size) for size in range(10)]
+    machine = Machine(lambda point: 100.0, interrupt_after=55)
+    notes = Notes()
+    sampler = Sampler(plan_of(*points), machine, notes, seed=1, clock=machine.clock)
+    with pytest.raises(KeyboardInterrupt):
+        sampler.run(1000)
+    told = [visit for visits in notes.rounds for visit in visits]
+    kept = [visit for visit in machine.visits if visit.elapsed_ns.shape[1] > 3]  # the others were for calibration
+    assert len(told) == len(kept)
+    assert {status for status, _ in notes.ends.values()} == {PointStatus.STOPPED}
+
+
+def test_earlier_visits_of_a_resumed_run_count() -> None:
+    machine = Machine(lambda point: 30.0)
+    first = sample(machine, plan_of(SHM))
+    earlier = [visit for visits in first.rounds for visit in visits][:9]
+    notes = sample(machine, plan_of(SHM), earlier=earlier)
+    assert [len(visits) for visits in notes.rounds] == [1, 1]
+
+
+def test_time_to_go_is_never_above_the_budget_and_ends_at_zero() -> None:
+    machine = Machine(lambda point: 30.0)
+    notes = sample(machine, plan_of(SHM, TCP), budget_s=50)
+    assert all(0 <= p.left_s <= p.left_most_s == 50 - p.elapsed_s for p in notes.progress[:-1])
+    assert notes.progress[-1].left_s == notes.progress[-1].left_most_s == 0
+    assert notes.progress[-1].finished == 2
+
+
+@pytest.mark.parametrize("budget_s", [0.8, 50])
+def test_time_to_go_is_no_less_than_a_point_must_be_watched(budget_s: float) -> None:
+    """However narrow its interval, and however quick its visits: it ends when they span a second."""
+    notes = sample(Machine(lambda point: 30.0), plan_of(SHM), budget_s=budget_s)
+    end_s = notes.progress[-1].elapsed_s
+    assert all(p.left_s >= end_s - p.elapsed_s - 0.05 for p in notes.progress)
+
+
+def test_sizes_are_added_around_a_jump_and_nowhere_else() -> None:
+    sizes = [0, 8, 64, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536]
+    points = [Point("mpi", "pingpong", 2, size) for size in sizes]
+
+    def eager_then_rendezvous(point: Point) -> float:
+        return 200 + point.bytes / 10 + (2000 if point.bytes > 4096 else 0)
+
+    notes = sample(Machine(eager_then_rendezvous), plan_of(*points, refine=True))
+    added = sorted(point.bytes for point in notes.added)
+    assert added
+    assert all(point.role == "refined" for point in notes.added)
+    assert all(4096 < size < 8192 for size in added), "the fit knows between which sizes it jumps"
+    assert min(added) < 4096 * 1.13
+    assert all(point in notes.ends for point in notes.added)
+
+
+def test_no_size_is_added_when_the_time_is_over() -> None:
+    points = [Point("mpi", "pingpong", 2, size) for size in POWERS]
+
+    def machine() -> Machine:
+        return Machine(jumping_after(4096), pause_s=0.1)
+
+    long = sample(machine(), plan_of(*points, precision=1e-6, refine=True))
+    added_s = next(progress.elapsed_s for progress in long.progress if progress.points > len(points))
+    short = sample(machine(), plan_of(*points, precision=1e-6, refine=True), budget_s=added_s - 0.01)
+    assert [len(visits) for visits in short.rounds[:-1]] == [len(points)] * (len(short.rounds) - 1)
+    assert len(short.rounds[-1]) == len(points), "the time was over before the look at which the other run added sizes"
+    assert short.added == []
+
+
+def exact_places(machine: Machine, sizes: Sequence[int], grain_bytes: int = 1) -> tuple[list[int], Notes]:
+    """The last size before each jump to the next measured one by a fifth or more, and what was told."""
+    points = [Point("mpi", "pingpong", 2, size) for size in sizes]
+    grains = {"pingpong": grain_bytes} if grain_bytes > 1 else {}
+    notes = sample(machine, replace(plan_of(*points, refine=True), exact=True, grains=grains))
+    measured = sorted({*sizes, *(point.bytes for point in notes.added)})
+    times = {size: machine.time_ns(Point("mpi", "pingpong", 2, size)) for size in measured}
+    jumps = [(a, b) for a, b in pairwise(measured) if b - a <= grain_bytes and times[b] > 1.2 * times[a]]
+    return [a for a, _ in jumps], notes
+
+
+POWERS = [0, *(1 << n for n in range(3, 21))]
+
+
+@pytest.mark.parametrize("last_bytes", [4096, 4097, 5001, 8191, 100_001])
+@pytest.mark.parametrize("noise", [0.002, 0.01])
+def test_the_place_of_a_jump_is_found_to_a_byte(last_bytes: int, noise: float) -> None:
+    places, notes = exact_places(Machine(jumping_after(last_bytes), noise=noise, pause_s=0.1), POWERS)
+    assert places == [last_bytes]
+    assert len(notes.added) <= last_bytes.bit_length() + 1  # a halving for each bit, and the two ends
+    assert all(point in notes.ends for point in notes.added)
+
+
+def test_the_places_of_two_jumps_are_found() -> None:
+    assert exact_places(Machine(jumping_after(1000, 65_535), pause_s=0.1), POWERS)[0] == [1000, 65_535]
+
+
+def test_added_sizes_keep_to_the_grain() -> None:
+    places, notes = exact_places(Machine(jumping_after(5000), pause_s=0.1), [8 << n for n in range(16)], grain_bytes=8)
+    assert places == [5000]
+    assert all(point.bytes % 8 == 0 for point in notes.added)
+
+
+def test_a_bend_has_no_exact_place_and_gets_few_sizes() -> None:
+    machine = Machine(lambda point: 1000 + point.bytes / 10 + max(0, point.bytes - 20_000) / 3, pause_s=0.1)
+    _, notes = exact_places(machine, POWERS)
+    assert 0 < len(notes.added) <= 12
+
+
+def test_a_blip_gets_neighbours_on_both_sides() -> None:
+    machine = Machine(lambda point: (200 + point.bytes / 10) * (1.5 if point.bytes == 4096 else 1), pause_s=0.1)
+    points = [Point("mpi", "pingpong", 2, size) for size in POWERS]
+    added = [point.bytes for point in sample(machine, plan_of(*points, refine=True)).added]
+    assert any(2048 < size < 4096 for size in added)
+    assert any(4096 < size < 8192 for size in added)
+    assert all(2048 < size < 8192 for size in added)
+
+
+def test_a_line_in_two_states_has_no_jumps() -> None:
+    """Some sizes are known best near, some far, where all takes seven times as long; each state is a straight line."""
+    machine = Machine(
+        lambda point: 1000 + point.bytes / 10, floor_ns=lambda now_s: 27.0 if int(now_s * 3) % 2 else 184.0, pause_s=0.1
+    )
+    points = [Point("mpi", "pingpong", 2, size) for size in POWERS]
+    notes = sample(machine, replace(plan_of(*points, refine=True), exact=True))
+    assert {visit.floor_ns[0] for visits in notes.rounds for visit in visits if visit.floor_ns} == {27.0, 184.0}
+    assert notes.added == []
+
+
+def test_however_wild_a_curve_the_added_sizes_are_bounded() -> None:
+    machine = Machine(lambda point: 100.0 + 1000 * random.Random(point.bytes).random(), pause_s=0.1)
+    points = [Point("mpi", "pingpong", 2, size) for size in POWERS]
+    assert len(sample(machine, plan_of(*points, refine=True)).added) <= 12
+    assert len(exact_places(machine, POWERS)[1].added) <= 48
+
+
+def test_a_size_that_fails_does_not_keep_the_others_from_being_refined() -> None:
+    sizes = [Point("shm", "pingpong", 2, 1 << n) for n in range(3, 16)]
+    machine = Machine(lambda point: 100.0 if point.bytes <= 4096 else 2000.0, broken={sizes[0]: "no"})
+    assert sample(machine, plan_of(*sizes, refine=True)).added
+
+
+def test_what_a_resumed_run_knows_well_enough_is_not_measured_again() -> None:
+    machine = Machine(lambda point: 30.0)
+    first = sample(machine, plan_of(SHM))
+    before = len(machine.visits)
+    again = sample(machine, plan_of(SHM), earlier=[visit for visits in first.rounds for visit in visits])
+    assert again.ends[SHM][0] is PointStatus.PRECISE
+    assert len(machine.visits) == before
+
+
+def test_a_point_that_a_resumed_run_never_visited_is_no_snapshot_of_a_moment() -> None:
+    machine = Machine(lambda point: 30.0)
+    first = sample(machine, plan_of(SHM))
+    begin_s = machine.now_s
+    again = sample(machine, plan_of(SHM, TCP), earlier=[visit for visits in first.rounds for visit in visits])
+    assert again.ends[TCP][0] is PointStatus.PRECISE
+    assert machine.now_s - begin_s > 1.0
+
+
+def test_a_resumed_run_makes_a_round_however_long_its_earlier_visits_take_to_judge(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    machine = Machine(lambda point: 30.0)
+    earlier = [visit for visits in sample(machine, plan_of(SHM)).rounds[:2] for visit in visits]
+
+    def slow(signs: Sequence[Signs]) -> list[State]:
+        machine.now_s += 5.0
+        return classify(signs)
+
+    monkeypatch.setattr("hockney.measure.sampler.classify", slow)
+    notes = sample(machine, plan_of(SHM, TCP), budget_s=1.0, earlier=earlier)
+    assert {visit.point for visit in notes.rounds[0]} == {SHM, TCP}
+
+
+def test_the_work_of_judging_grows_with_the_visits_and_no_faster(monkeypatch: pytest.MonkeyPatch) -> None:
+    judged: list[int] = []
+
+    def counted(signs: Sequence[Signs]) -> list[State]:
+        judged.append(len(signs))
+        return classify(signs)
+
+    monkeypatch.setattr("hockney.measure.sampler.classify", counted)
+    machine = Machine(lambda point: 30.0, noise=0.05)
+    notes = sample(machine, plan_of(SHM, TCP, precision=1e-9), budget_s=10)
+    visits = sum(len(visits) for visits in notes.rounds)
+    assert visits > 1000
+    assert judged[:20] == list(range(2, 42, 2)), "not after each round as long as that is cheap"
+    assert judged[-1] == visits, "what a point has reached is not told from all of its visits"
+    assert sum(judged) < 55 * visits
+
+
+def test_a_stopped_point_says_how_far_it_got() -> None:
+    machine = Machine(lambda point: 30.0, noise=0.3, interrupt_after=16)
+    notes = Notes()
+    with pytest.raises(KeyboardInterrupt):
+        Sampler(plan_of(SHM, precision=1e-6), machine, notes, seed=1, clock=machine.clock).run(1000)
+    status, reason = notes.ends[SHM]
+    assert status is PointStatus.STOPPED
+    assert reason is not None
+    assert reason.startswith("the run was stopped: the interval is")
+
+
+def test_repetitions_that_were_counted_on_a_cold_path_are_counted_again() -> None:
+    """The first messages of a connection may take a hundred times as long as all later ones."""
+
+    class Cold(Machine):
+        calls = 0
+
+        def measure(self, point: Point, **more: Any) -> Visit:
+            self.calls += 1
+            self.drift = lambda now_s: 100.0 if self.calls <= 3 else 1.0
+            return super().measure(point, **more)
+
+    machine = Cold(lambda point: 300.0)
+    notes = sample(machine, plan_of(SHM))
+    batches_ns = [visit.elapsed_ns[0, 0] for visits in notes.rounds for visit in visits]
+    assert min(batches_ns) >= 10_000
+    assert notes.ends[SHM][0] is PointStatus.PRECISE
+
+
+def shared_rounds(visits: Sequence[Visit], *sizes: int) -> int:
+    """In how many rounds all of these sizes were visited."""
+    return len(set.intersection(*({visit.round for visit in visits if visit.point.bytes == size} for size in sizes)))
+
+
+def all_visits(notes: Notes) -> list[Visit]:
+    return [visit for visits in notes.rounds for visit in visits]
+
+
+def refined(machine: Machine, budget_s: float = 1000, **more: Any) -> Notes:
+    points = [Point("mpi", "pingpong", 2, size) for size in POWERS]
+    return sample(machine, replace(plan_of(*points, refine=True), exact=True), budget_s=budget_s, **more)
+
+
+def test_an_added_size_and_its_neighbours_are_measured_together() -> None:
+    notes = refined(Machine(jumping_after(5001), pause_s=0.05))
+    assert shared_rounds(all_visits(notes), 5001, 5002) >= 10
+    assert [progress.points for progress in notes.progress if progress.finished > progress.points] == []
+    assert notes.progress[-1].finished == notes.progress[-1].points == len(notes.ends)
+
+
+def test_sizes_are_measured_together_for_no_less_than_a_second() -> None:
+    visits = all_visits(refined(Machine(jumping_after(5001))))
+    rounds = set.intersection(*({one.round for one in visits if one.point.bytes == size} for size in (5001, 5002)))
+    times_s = [visit.started_unix_s for visit in visits if visit.round in rounds and visit.point.bytes == 5001]
+    assert max(times_s) - min(times_s) > 0.9
+
+
+def test_a_resumed_run_measures_added_sizes_and_their_neighbours_together() -> None:
+    machine = Machine(jumping_after(5001), pause_s=0.05)
+    whole = refined(Machine(jumping_after(5001), pause_s=0.05))
+    just_added_s = next(progress.elapsed_s for progress in whole.progress if progress.points > len(POWERS))
+    first = refined(machine, budget_s=just_added_s + 0.1)  # so much that one more round is made
+    begun = [*(Point("mpi", "pingpong", 2, size) for size in POWERS), *first.added]
+    assert first.added
+    plan = replace(plan_of(*begun, refine=True), exact=True)
+    rounds = len(first.rounds)
+    second = Notes()
+    earlier = all_visits(first)
+    Sampler(plan, machine, second, seed=2, clock=machine.clock, earlier=earlier, start_round=rounds).run(1000)
+    assert shared_rounds([*earlier, *all_visits(second)], 5001, 5002) >= 10
+    late = [point.bytes for point in first.added if first.ends[point][0] is not PointStatus.PRECISE]
+    assert late
+    for size in late:
+        sizes = sorted(point.bytes for point in begun)
+        at = sizes.index(size)
+        assert shared_rounds(all_visits(second), *sizes[at - 1 : at + 2]) >= 9
+
+
+@pytest.mark.parametrize("how", ["time", "Ctrl-C"])
+def test_a_precise_point_that_was_measured_again_stays_precise_however_the_run_ends(how: str) -> None:
+    model = Machine(jumping_after(5001), pause_s=0.05)
+    whole = refined(model)
+    # A round soon after a point ended that is measured again all the same, for the sake of an added one.
+    begin, twice = next(
+        one for at, one in enumerate(whole.history) if one[1] in {point for _, point in whole.history[at + 1 :]}
+    )
+    number = begin + 2
+    again = whole.rounds[number]
+    machine = Machine(jumping_after(5001), pause_s=0.05)
+    points = [Point("mpi", "pingpong", 2, size) for size in POWERS]
+    plan = replace(plan_of(*points, refine=True), exact=True)
+    notes = Notes()
+    sampler = Sampler(plan, machine, notes, seed=1, clock=machine.clock)
+    if how == "time":
+        sampler.run(whole.progress[number].elapsed_s)
+    else:
+        machine.interrupt_after = next(at for at, visit in enumerate(model.visits) if visit is again[-1])
+        with pytest.raises(KeyboardInterrupt):
+            sampler.run(1000)
+    assert notes.rounds[-1][0].round == again[0].round, "it ended in that very round"
+    assert notes.ends[twice] == (PointStatus.PRECISE, None)
+    unfinished = PointStatus.BUDGET if how == "time" else PointStatus.STOPPED
+    assert unfinished in {notes.ends[point][0] for point in notes.added if point in notes.ends}
+
+
+def test_a_size_that_fails_when_it_is_measured_again_has_failed() -> None:
+    class Breaking(Machine):
+        def measure(self, point: Point, **more: Any) -> Visit:
+            if point.bytes == 4096 and any(visit.point.role == "refined" for visit in self.visits):
+                raise PointFailed("rank 1 died")
+            return super().measure(point, **more)
+
+    notes = refined(Breaking(jumping_after(5001), pause_s=0.05))
+    assert notes.ends[Point("mpi", "pingpong", 2, 4096)] == (PointStatus.FAILED, "rank 1 died")
+    assert notes.progress[-1].finished == notes.progress[-1].points
+
+
+def test_where_no_state_lasts_sizes_that_are_measured_again_end_all_the_same() -> None:
+    """Floors that differ before and after each visit: none of those that follow is of a state."""
+
+    class Unsteady(Machine):
+        def measure(self, point: Point, **more: Any) -> Visit:
+            visit = super().measure(point, **more)
+            if any(one.point.role == "refined" for one in self.visits):
+                visit = replace(visit, floor_ns=(27.0, 184.0))
+            return visit
+
+    machine = Unsteady(jumping_after(5001), pause_s=0.05)
+    notes = refined(machine, budget_s=500)
+    assert notes.ends[Point("mpi", "pingpong", 2, 4096)][0] is PointStatus.PRECISE
+    last = {visit.point.bytes for visit in notes.rounds[-1]}
+    assert last <= {point.bytes for point in notes.added}, "those have no figure, and are tried while there is time"
+
+
+def changing_when_refined(lasts_s: float) -> Machine:
+    """Near, but far from when the first added size is visited, for so long."""
+    begun_s: list[float] = []
+    machine = Machine(jumping_after(5001), pause_s=0.05)
+
+    def floor_ns(now_s: float) -> float:
+        if any(visit.point.role == "refined" for visit in machine.visits[-3:]) and not begun_s:
+            begun_s.append(now_s)
+        return 184.0 if begun_s and now_s < begun_s[0] + lasts_s else 27.0
+
+    machine.floor_ns = floor_ns
+    return machine
+
+
+def test_a_size_that_was_measured_in_another_state_than_the_rest_is_measured_again() -> None:
+    notes = refined(changing_when_refined(lasts_s=6), budget_s=300)
+    near = {visit.point.bytes for visit in all_visits(notes) if visit.floor_ns == (27.0, 27.0)}
+    assert {point.bytes for point in notes.added} <= near
+    assert {5001, 5002} <= near
+    assert notes.progress[-1].finished == notes.progress[-1].points
+
+
+def test_a_state_that_does_not_come_back_is_waited_for_only_so_long() -> None:
+    notes = refined(changing_when_refined(lasts_s=1e9), budget_s=300)
+    assert notes.added
+    assert notes.progress[-1].elapsed_s < 100
+    assert all(point in notes.ends for point in notes.added)

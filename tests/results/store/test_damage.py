@@ -1,0 +1,139 @@
+"""A damaged results file: what is wrong is named and left out, the rest is shown, and nothing ends in a traceback."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import random
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.cli.support import fill
+
+from hockney.cli import run
+
+VALUES = ("x", -1, b"\x00\xff", '{"a":[1]}', float("inf"), None)
+COMMANDS = (
+    ("runs", "--json"), ("show", "2"), ("explain", "2"), ("compare", "1", "2"),
+    ("export", "2", "--csv"), ("export", "2", "--json", "--samples"),
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("damage") / "whole.db"
+    fill(path)
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA journal_mode = DELETE")  # all of it is in one file
+    return path
+
+
+@pytest.fixture(autouse=True)
+def no_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+def columns() -> Iterator[tuple[str, str]]:
+    """Of every table."""
+    with contextlib.closing(sqlite3.connect(":memory:")) as db:
+        from hockney.results.store.schema import migrate
+
+        db.isolation_level = None
+        migrate(db)
+        tables = db.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'")
+        for (table,) in tables.fetchall():
+            yield from ((table, row[1]) for row in db.execute(f"PRAGMA table_info({table})").fetchall())
+
+
+def codes(path: Path, capsys: pytest.CaptureFixture[str], case: object) -> set[int]:
+    """The exit codes of all commands; each must end as documented, with sentences."""
+    found = set()
+    for words in COMMANDS:
+        code = run([*words, "--store", str(path)])
+        said = capsys.readouterr()
+        assert "a fault in hockney" not in said.err, (case, words, said.err)
+        assert "Traceback" not in said.err
+        assert code in (0, 2, 3), (case, words)
+        assert code == 0 or said.err or said.out
+        found.add(code)
+    return found
+
+
+@pytest.mark.parametrize(("table", "column"), list(columns()))
+def test_an_edited_field_is_no_traceback(
+    table: str, column: str, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for value in VALUES:
+        path = Path(shutil.copy(whole, tmp_path / "edited.db"))
+        with contextlib.closing(sqlite3.connect(path)) as db, contextlib.suppress(sqlite3.Error), db:
+            db.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = (SELECT max(rowid) FROM {table})", (value,))
+        codes(path, capsys, value)
+
+
+def test_a_flipped_bit_is_no_traceback(whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, data = random.Random(15), whole.read_bytes()
+    path = tmp_path / "flipped.db"
+    for _ in range(40):
+        flipped, place = bytearray(data), source.randrange(100, len(data))
+        flipped[place] ^= 1 << source.randrange(8)
+        path.write_bytes(flipped)
+        codes(path, capsys, place)
+
+
+@pytest.mark.parametrize(
+    ("edit", "said", "left"),
+    [
+        ("UPDATE run SET status = 'x' WHERE id = 1", "run 1 is damaged (its status) and left out", "runs"),
+        ("UPDATE point SET bytes = 'x' WHERE id = 4", "a point of run 2 is damaged (its bytes) and left out", "show"),
+        ("UPDATE launch SET cpus = '[' WHERE id = 2", "launch 2 of run 2 is damaged (its cpus)", "show"),
+        ("UPDATE visit SET batch = 0 WHERE id = 9", "a measurement of pingpong", "show"),
+        ("UPDATE warning SET cause = x'00'", "a warning of run 2 is damaged (its cause)", "show"),
+    ],
+)
+def test_a_damaged_row_is_named_once_and_the_rest_is_shown(
+    edit: str, said: str, left: str, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = Path(shutil.copy(whole, tmp_path / "edited.db"))
+    with contextlib.closing(sqlite3.connect(path)) as db, db:
+        db.execute(edit)
+    assert run([left, "--store", str(path)]) == 3
+    output = capsys.readouterr()
+    lines = [line for line in output.err.splitlines() if said in line]
+    assert len(lines) == 1, output.err
+    assert lines[0].startswith(f"hockney: results file {path}: ")
+    assert "mine" in output.out
+
+
+def test_a_damaged_run_is_wrong_usage_and_others_can_be_shown(
+    whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = Path(shutil.copy(whole, tmp_path / "edited.db"))
+    with contextlib.closing(sqlite3.connect(path)) as db, db:
+        db.execute("UPDATE run SET plan = '[' WHERE id = 2")
+    assert run(["show", "2", "--store", str(path)]) == 2
+    assert "run 2 is damaged (its plan); look at another run" in capsys.readouterr().err
+    assert run(["show", "1", "--store", str(path)]) == 0
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        *(("precision", value) for value in (0.0, -0.5, 1e-300, "x", [1])),
+        *(("interleaved", value) for value in (5, {"id": 1, "side": "base"}, {"side": "base", "names": ["a"]})),
+        ("interleaved", {"id": 1, "side": "base", "names": {"shm": 5}}),
+        ("cpus", "x"),
+    ],
+)
+def test_an_edited_plan_is_no_traceback(
+    field: str, value: object, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = Path(shutil.copy(whole, tmp_path / "edited.db"))
+    with contextlib.closing(sqlite3.connect(path)) as db, db:
+        for run_id, text in db.execute("SELECT id, plan FROM run").fetchall():
+            side = {"side": "new"} if run_id == 2 and isinstance(value, dict) else {}
+            plan = json.loads(text) | {field: value | side if isinstance(value, dict) else value}
+            db.execute("UPDATE run SET plan = ? WHERE id = ?", (json.dumps(plan), run_id))
+    codes(path, capsys, (field, value))

@@ -1,0 +1,365 @@
+"""Which file is opened, and the sentence where it can't be."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.builders import make_info, make_launch, make_point, make_visit
+
+from hockney.errors import StoreError, WrongStoreError
+from hockney.model import RunStatus
+from hockney.results.store import Store, default_path, opening, schema
+
+NOBODY = 65534
+
+
+@contextlib.contextmanager
+def without_root() -> Iterator[None]:
+    """Root may write everything; permissions are tested as somebody else."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.fixture
+def shared() -> Iterator[Path]:
+    """A folder that everybody can reach, which pytest's own are not."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o777)
+        yield folder
+        folder.chmod(0o777)
+
+
+def fill(path: Path, label: str = "kept") -> None:
+    with Store.open(path) as store:
+        store.create_run(make_info(label), [])
+
+
+def refused(path: Path, *, readonly: bool = False, create: bool = True) -> str:
+    with pytest.raises(StoreError) as caught:
+        Store.open(path, readonly=readonly, create=create)
+    return str(caught.value)
+
+
+def test_default_is_in_the_users_data_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("HOCKNEY_STORE", raising=False)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    path = default_path()
+    assert (path.name, path.parent.name) == ("results.db", "hockney")
+    assert tmp_path in path.parents
+
+
+def test_environment_names_another(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOCKNEY_STORE", str(tmp_path / "mine.db"))
+    with Store.open() as store:
+        assert store.path == tmp_path / "mine.db"
+    assert (tmp_path / "mine.db").exists()
+
+
+def test_argument_goes_before_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOCKNEY_STORE", str(tmp_path / "mine.db"))
+    Store.open(str(tmp_path / "yours.db")).close()
+    assert [each.name for each in tmp_path.iterdir()] == ["yours.db"]
+
+
+def test_only_the_users_own_folder_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HOCKNEY_STORE", raising=False)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "user" / "data"))
+    Store.open().close()
+    assert default_path().is_file()
+    mistyped = tmp_path / "resutls" / "r.db"
+    monkeypatch.setenv("HOCKNEY_STORE", str(mistyped))
+    for path in (mistyped, None):
+        with pytest.raises(WrongStoreError, match=f"there is no folder {mistyped.parent}; make it first"):
+            Store.open(path)
+    assert not mistyped.parent.exists()
+
+
+@pytest.mark.parametrize("how", [{"readonly": True}, {"create": False}, {}])
+def test_a_folder_that_can_hold_no_file(how: dict[str, bool]) -> None:
+    assert "there is none, and its folder can't hold one" in refused(Path("/proc/results.db"), **how)
+
+
+@pytest.mark.parametrize("how", [{"readonly": True}, {"create": False}, {}])
+def test_what_keeps_nothing(path: Path, how: dict[str, bool]) -> None:
+    os.mkfifo(path)
+    for one in (Path("/dev/null"), path):
+        with pytest.raises(WrongStoreError, match=f"results file {one}: it is a device, a pipe or a socket, which "):
+            Store.open(one, **how)
+
+
+def test_names_with_unusual_characters(tmp_path: Path) -> None:
+    path = tmp_path / "a b" / "100%?#" / "results.db"
+    path.parent.mkdir(parents=True)
+    fill(path)
+    assert path.exists()
+    with Store.open(path, readonly=True) as store:
+        assert len(store.runs()) == 1
+
+
+def test_file_says_what_it_is(path: Path) -> None:
+    fill(path)
+    db = sqlite3.connect(path)
+    assert db.execute("PRAGMA application_id").fetchone() == (0x484B4E59,)
+    assert db.execute("PRAGMA user_version").fetchone() == (len(schema.MIGRATIONS),)
+    assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    db.close()
+
+
+def test_closed_store_is_one_file(path: Path) -> None:
+    fill(path)
+    assert [each.name for each in path.parent.iterdir()] == ["results.db"]
+
+
+@pytest.mark.parametrize("how", [{"readonly": True}, {"create": False}])
+@pytest.mark.parametrize("empty", [False, True])
+def test_nothing_there_yet(path: Path, how: dict[str, bool], empty: bool) -> None:
+    if empty:
+        path.touch()
+    assert refused(path, **how) == f"there are no results in {path} yet; `hockney quick` makes some"
+    assert path.exists() == empty
+
+
+def test_empty_file_becomes_a_store(path: Path) -> None:
+    path.touch()
+    fill(path)
+    with Store.open(path, create=False) as store:
+        assert len(store.runs()) == 1
+
+
+@pytest.mark.parametrize("readonly", [False, True])
+@pytest.mark.parametrize("content", [b"x", b"size,time\n8,1.5\n" * 500, b"SQLite format 3\0"])
+def test_not_a_database(path: Path, content: bytes, readonly: bool) -> None:
+    path.write_bytes(content)
+    text = refused(path, readonly=readonly)
+    assert text.startswith(f"results file {path}: not a results file of hockney; ")
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("readonly", [False, True])
+@pytest.mark.parametrize("mark", ["CREATE TABLE mine (a)", "PRAGMA user_version = 1", "PRAGMA application_id = 9"])
+def test_database_of_another_program(path: Path, mark: str, readonly: bool) -> None:
+    db = sqlite3.connect(path)
+    db.execute(mark)
+    db.close()
+    before = path.read_bytes()
+    assert "a database, but not one of hockney" in refused(path, readonly=readonly)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("readonly", [False, True])
+def test_store_of_a_newer_version(path: Path, readonly: bool) -> None:
+    fill(path)
+    db = sqlite3.connect(path)
+    db.execute("PRAGMA user_version = 99")
+    db.close()
+    before = path.read_bytes()
+    text = refused(path, readonly=readonly)
+    assert text == (
+        f"results file {path}: written by a newer hockney (its tables are version 99, this one knows up to "
+        f"{len(schema.MIGRATIONS)}); update hockney, or name another file with --store"
+    )
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("readonly", [False, True])
+def test_store_of_an_earlier_version_is_brought_up_to_date(
+    path: Path, monkeypatch: pytest.MonkeyPatch, readonly: bool
+) -> None:
+    fill(path)
+
+    def m9999_add_a_column(db: sqlite3.Connection) -> None:
+        db.execute("ALTER TABLE run ADD COLUMN overhead_ns REAL")
+
+    monkeypatch.setattr(schema, "MIGRATIONS", [*schema.MIGRATIONS, m9999_add_a_column])
+    with Store.open(path, readonly=readonly) as store:
+        assert [run.label for run in store.runs()] == ["kept"]
+    db = sqlite3.connect(path)
+    assert db.execute("SELECT overhead_ns FROM run").fetchall() == [(None,)]
+    assert db.execute("PRAGMA user_version").fetchone() == (len(schema.MIGRATIONS),)
+    db.close()
+
+
+def test_how_long_a_run_of_an_earlier_version_was_measured_is_not_known(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have been resumed, which was not noted."""
+    db = sqlite3.connect(path, isolation_level=None)
+    with monkeypatch.context() as earlier:
+        earlier.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:3])
+        schema.migrate(db)
+    columns = "command, suite, started_unix_s, finished_unix_s, seed, version, status, facts, plan"
+    row = ("hockney quick", "quick", 1000.0, 2000.0, 1, "0.0.9", "interrupted", "{}", "{}")
+    db.execute(f"INSERT INTO run ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+    db.close()
+    with Store.open(path) as store:
+        assert [run.measured_s for run in store.runs()] == [None]
+        store.resume_run(1)
+        store.finish_run(1, RunStatus.DONE)
+        new = store.create_run(make_info(), [])
+        store.finish_run(new, RunStatus.DONE)
+        old, fresh = store.runs()
+        assert old.measured_s is None
+        assert fresh.measured_s is not None
+
+
+def test_when_visits_of_an_earlier_version_began_is_not_known(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fresh = tmp_path / "fresh.db"
+    with Store.open(fresh) as store:
+        run_id = store.create_run(make_info(), [make_point()])
+        store.add_launch(run_id, make_launch())
+        store.write_round(run_id, [make_visit(started_ns=70)])
+    db = sqlite3.connect(path, isolation_level=None)
+    with monkeypatch.context() as earlier:
+        earlier.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:5])
+        schema.migrate(db)
+    db.execute("ATTACH ? AS fresh", (str(fresh),))
+    for table in ("run", "launch", "point", "visit", "visit_samples"):
+        columns = ", ".join(row[1] for row in db.execute(f"PRAGMA main.table_info({table})"))
+        db.execute(f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM fresh.{table}")
+    db.close()
+    with Store.open(path) as store:
+        store.write_round(run_id, [make_visit(started_ns=71)])
+        assert [visit.started_ns for visit in store.visits(store.points(run_id)[0])] == [None, 71]
+
+
+def test_failed_migration_changes_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(path)
+
+    def m0002_half(db: sqlite3.Connection) -> None:
+        db.execute("CREATE TABLE half (a)")
+        db.execute("INSERT INTO nowhere VALUES (1)")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(schema, "MIGRATIONS", [*schema.MIGRATIONS, m0002_half])
+        assert "no such table: nowhere" in refused(path)
+    with Store.open(path) as store:
+        assert [run.label for run in store.runs()] == ["kept"]
+    db = sqlite3.connect(path)
+    assert db.execute("SELECT count(*) FROM sqlite_master WHERE name = 'half'").fetchone() == (0,)
+    db.close()
+
+
+def test_folder_in_place_of_the_file(tmp_path: Path) -> None:
+    assert "it is a folder; name a file" in refused(tmp_path)
+
+
+def test_file_in_place_of_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert "there is no folder" in refused(tmp_path / "file" / "results.db")
+    assert "there is no folder" in refused(tmp_path / "file" / "results.db", readonly=True)
+
+
+def test_damaged_file(path: Path) -> None:
+    fill(path)
+    content = bytearray(path.read_bytes())
+    content[100:4096] = b"\xff" * 3996  # the root of the list of tables
+    path.write_bytes(content)
+    assert "damaged" in refused(path)
+    assert "damaged" in refused(path, readonly=True)
+
+
+def test_file_that_may_not_be_written_is_refused_at_once_but_can_be_read(shared: Path) -> None:
+    path = shared / "results.db"
+    fill(path)
+    path.chmod(0o444)
+    with without_root():
+        assert "it may not be written" in refused(path)
+        with Store.open(path, readonly=True) as store:
+            assert [run.label for run in store.runs()] == ["kept"]
+
+
+def test_folder_that_may_not_be_written_can_be_read(shared: Path) -> None:
+    path = shared / "results.db"
+    fill(path)
+    path.chmod(0o444)
+    shared.chmod(0o555)
+    with without_root():
+        assert "results.db" in refused(path)
+        with Store.open(path, readonly=True) as store:
+            assert [run.label for run in store.runs()] == ["kept"]
+
+
+def test_folder_that_may_not_be_made(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HOCKNEY_STORE", raising=False)
+    monkeypatch.setenv("XDG_DATA_HOME", str(shared))
+    shared.chmod(0o555)
+    with without_root():
+        assert "its folder can't be made (Permission denied)" in refused(default_path())
+        assert "its folder can't hold one (Permission denied)" in refused(shared / "results.db")
+
+
+def test_store_opened_to_read_can_not_be_written(path: Path) -> None:
+    fill(path)
+    with Store.open(path, readonly=True) as store, pytest.raises(StoreError, match="it may not be written"):
+        store.create_run(make_info(), [])
+
+
+def test_waiting_for_a_lock_ends_with_a_sentence(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(path)
+    monkeypatch.setattr(opening, "BUSY_S", 0.01)
+    store = Store.open(path)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StoreError, match="another program has kept it locked"):
+        store.create_run(make_info(), [])
+    other.execute("ROLLBACK")
+    assert store.create_run(make_info(), []) == 2
+    other.close()
+    store.close()
+
+
+def test_reader_does_not_wait_for_a_writer(path: Path) -> None:
+    with Store.open(path) as store:
+        run_id = store.create_run(make_info(), [make_point()])
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        with Store.open(path, readonly=True) as reader:
+            assert len(reader.points(run_id)) == 1
+        other.execute("ROLLBACK")
+        other.close()
+        with pytest.raises(StoreError, match="FOREIGN KEY"):
+            store.write_round(run_id, [make_visit()])  # launch 1 is not there: keys are enforced
+
+
+OPENER = """
+import sys
+from hockney.results.store import Store
+from tests.builders import make_info
+sys.stdin.readline()
+with Store.open() as store:
+    store.create_run(make_info(), [])
+"""
+
+
+def test_programs_that_make_the_store_at_once(tmp_path: Path, child_environment: dict[str, str]) -> None:
+    """Its folder too."""
+    path = tmp_path / "data" / "hockney" / "results.db"
+    environment = {name: value for name, value in child_environment.items() if name != "HOCKNEY_STORE"}
+    environment["XDG_DATA_HOME"] = str(tmp_path / "data")
+    children = [
+        subprocess.Popen([sys.executable, "-c", OPENER], stdin=subprocess.PIPE, env=environment, text=True)
+        for _ in range(6)
+    ]
+    for child in children:
+        child.communicate("go\n", timeout=120)
+    assert [child.returncode for child in children] == [0] * 6
+    with Store.open(path, readonly=True) as store:
+        assert [run.id for run in store.runs()] == [1, 2, 3, 4, 5, 6]

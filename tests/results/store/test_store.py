@@ -1,0 +1,444 @@
+"""What goes into the store comes back as the same values, and runs are found by what people call them."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import sqlite3
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+import pytest
+from tests.builders import HALF_ROUND_TRIP, SLOWEST, make_info, make_launch, make_point, make_visit
+
+from hockney.errors import DamagedRowWarning, StoreError, UsageError, WrongStoreError
+from hockney.model import Definition, Launch, PointStatus, RunStatus, Visit, Warning_
+from hockney.results.store import Store, StoredPoint, rows
+from hockney.results.store.lock import alone, is_measured_now
+
+
+def same(one: Visit, other: Visit) -> bool:
+    """Visits hold an array, so `==` can't say."""
+    plain, others = dict(vars(one)), dict(vars(other))
+    return np.array_equal(plain.pop("elapsed_ns"), others.pop("elapsed_ns")) and plain == others
+
+
+def test_run_comes_back(store: Store) -> None:
+    info = make_info(label="before upgrade")
+    run_id = store.create_run(info, [])
+    stored = store.run(run_id)
+    assert stored.info == info
+    assert (stored.status, stored.finished_unix_s, stored.rounds) == (RunStatus.KILLED, None, 0)
+    assert (dict(stored.launches), stored.warnings) == ({}, ())
+
+
+def test_a_run_comes_with_its_points_and_the_lock_of_who_measures_it(store: Store, path: Path) -> None:
+    def lock(run_id: int) -> None:
+        held.enter_context(alone(path, run_id))
+        with Store.open(path, readonly=True) as other:
+            assert other.runs() == []  # nobody sees a run that has no lock yet
+
+    with contextlib.ExitStack() as held:
+        run_id = store.create_run(make_info(), [make_point(8)], {make_point(16): "there is no such size"}, lock=lock)
+        with Store.open(path, readonly=True) as other:
+            assert other.run(run_id).status is RunStatus.RUNNING
+            assert [(row.point, row.status, row.reason) for row in other.points(run_id)] == [
+                (make_point(8), PointStatus.PENDING, None),
+                (make_point(16), PointStatus.SKIPPED, "there is no such size"),
+            ]
+    assert store.run(run_id).status is RunStatus.KILLED
+
+
+def test_who_waits_for_a_lock_gets_one_that_keeps_others_out(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who measured the run takes its file away while another waits for the lock of that very file."""
+    with contextlib.ExitStack() as first, contextlib.ExitStack() as second:
+        first.enter_context(alone(path, 1))
+        monkeypatch.setattr("fcntl.flock", _then(first.close, fcntl.flock))
+        second.enter_context(alone(path, 1))
+        monkeypatch.undo()
+        assert is_measured_now(path, 1)
+        with pytest.raises(UsageError, match="being measured"), alone(path, 1):
+            pass
+
+
+def _then(end: Callable[[], None], flock: Callable[[IO[str], int], None]) -> Callable[[IO[str], int], None]:
+    def locks(file: IO[str], how: int) -> None:
+        end()
+        flock(file, how)
+
+    return locks
+
+
+def test_launches_come_back_by_id(store: Store, run_id: int) -> None:
+    second = make_launch("mpi@mpich-4.3", oversubscribed=True, index=0)
+    number = store.add_launch(run_id, second)
+    assert dict(store.run(run_id).launches) == {1: make_launch(), number: second}
+
+
+def test_points_come_back_in_order_with_their_role(store: Store, run_id: int) -> None:
+    added = [make_point(32, options=(("queue", "4"), ("window", "2")), role="refined"), make_point(0)]
+    ids = store.add_points(run_id, added)
+    stored = store.points(run_id)
+    assert [each.point for each in stored] == [make_point(8), make_point(64), *added]
+    assert [each.point.role for each in stored] == ["asked", "asked", "refined", "asked"]
+    assert ids == {each.point: each.id for each in stored[2:]}
+    assert {(each.status, each.reason) for each in stored} == {(PointStatus.PENDING, None)}
+
+
+def test_point_added_again_keeps_its_status(store: Store, run_id: int) -> None:
+    store.set_status(run_id, make_point(8), PointStatus.FAILED, "rank 1 died")
+    ids = store.add_points(run_id, [make_point(8), make_point(16)])
+    assert store.points(run_id)[0] == StoredPoint(ids[make_point(8)], make_point(8), PointStatus.FAILED, "rank 1 died")
+    assert len(store.points(run_id)) == 3
+
+
+def test_visits_come_back_by_point_in_order(store: Store, run_id: int) -> None:
+    first = make_visit(make_point(8), floor_ns=None, verified=False)
+    other = make_visit(
+        make_point(64), [[1, 2], [3, 2**40], [5, 6]], definition=SLOWEST, batch=9, counters={"lost": (1.0, 2.5, 0.0)}
+    )
+    second = make_visit(
+        make_point(8),
+        [[], []],
+        round_=1,
+        floor_kind="transport",
+        pace_ns=((0.63, 0.64), (1.1, 0.63)),
+        solo_ns=(0.63, 0.62),
+        started_ns=2**53 + 1,
+    )
+    store.write_round(run_id, [first, other])
+    store.write_round(run_id, [second])
+    eight, sixty_four = store.points(run_id)
+    assert [same(*pair) for pair in zip(store.visits(eight), [first, second], strict=True)] == [True, True]
+    assert [same(*pair) for pair in zip(store.visits(sixty_four), [other], strict=True)] == [True]
+    assert store.run(run_id).rounds == 2
+
+
+def test_each_launch_is_read_once_and_new_ones_are_found(
+    store: Store, run_id: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[rows.Row] = []
+
+    def counted(row: rows.Row) -> Launch:
+        read.append(row)
+        return launch_of(row)
+
+    launch_of = rows.launch_of
+    monkeypatch.setattr(rows, "launch_of", counted)
+    store.write_round(run_id, [make_visit(make_point(8)), make_visit(make_point(64))])
+    with Store.open(store.path) as other:
+        before = other.run(run_id)
+        assert [len(other.visits(each)) for each in other.points(run_id)] == [1, 1]
+        assert len(read) == 1
+        elsewhere = make_launch(hosts=("there", "there"))
+        store.write_round(run_id, [make_visit(make_point(8), launch_id=store.add_launch(run_id, elsewhere))])
+        assert [visit.places for visit in other.visits(other.points(run_id)[0])] == [
+            make_launch().places,
+            elsewhere.places,
+        ]
+        assert len(before.launches) == 1, "a value that was read has changed"
+
+
+def test_summaries_hold_the_time_by_definition(store: Store, run_id: int) -> None:
+    root = make_visit(make_point(8), [[400, 480, 420, 440], [1, 1, 1, 1]], batch=2)  # over 2 x 2
+    slowest = make_visit(
+        make_point(64), [[5, 900, 7], [100, 8, 300]], definition=SLOWEST, floor_ns=None, counters={"lost": (1.0, 2.0)}
+    )
+    nothing = make_visit(make_point(64), [[], []], floor_ns=(1.0, 2.0), steal=0.5)
+    store.write_round(run_id, [slowest, root, nothing])
+    of_root, of_slowest, of_nothing = store.summaries(run_id)
+    assert (of_root.samples, of_root.median_ns, of_root.min_ns, of_root.max_ns) == (4, 107.5, 100.0, 120.0)
+    assert (of_slowest.samples, of_slowest.median_ns, of_slowest.min_ns, of_slowest.max_ns) == (3, 300, 100, 900)
+    assert (of_nothing.samples, of_nothing.median_ns, of_nothing.min_ns, of_nothing.max_ns) == (0, None, None, None)
+    assert [each.signs.floor_ns for each in (of_root, of_slowest, of_nothing)] == [(27.0, 28.0), None, (1.0, 2.0)]
+    assert (of_root.steal, of_nothing.steal) == (None, 0.5)
+    assert (of_root.definition, of_slowest.definition) == (HALF_ROUND_TRIP, SLOWEST)
+    assert (of_root.counters, of_slowest.counters) == ({}, {"lost": (1.0, 2.0)})
+
+
+def test_states_are_told_from_all_visits_of_the_run(store: Store, run_id: int) -> None:
+    floors = [(27.0, 28.0), (184.0, 190.0), (28.0, 186.0), None]
+    store.write_round(run_id, [make_visit(make_point(64), floor_ns=floor) for floor in floors])
+    store.write_round(run_id, [make_visit(make_point(8), floor_ns=(30.0, 28.0))])
+    eight, sixty_four = (each.id for each in store.points(run_id))
+    states = store.states(run_id)
+    assert [state.name for state in states[eight]] == ["near"]
+    assert [state.name for state in states[sixty_four]] == ["near", "far", "mixed", "unknown"]
+
+
+def test_states_are_told_from_paces_and_per_transport(store: Store, run_id: int) -> None:
+    far = make_point(8, "tcp")
+    store.add_points(run_id, [far])
+    alone, shared = ((0.63, 0.63), (0.63, 0.63)), ((0.63, 1.1), (0.63, 1.1))
+    seen = [make_visit(make_point(8), pace_ns=paces) for paces in (alone, alone, shared)]
+    store.write_round(run_id, [*seen, make_visit(far, floor_ns=(2e4, 2e4), floor_kind="transport", pace_ns=shared)])
+    found = {stored.point: store.states(run_id).get(stored.id, []) for stored in store.points(run_id)}
+    assert [state.name for state in found[make_point(8)]] == ["near", "near", "near, one slowed"]
+    assert [state.name for state in found[far]] == ["reference, one slowed"]
+
+
+def test_unknown_is_null(store: Store, run_id: int, path: Path) -> None:
+    store.write_round(run_id, [make_visit(floor_ns=None, steal=None, definition=Definition("root", 1, 0, 1))])
+    store.set_status(run_id, make_point(8), PointStatus.PRECISE, "")
+    db = sqlite3.connect(path)
+    columns = "floor_before_ns, steal, algorithm, floor_kind, pace_ns, solo_before_ns, solo_after_ns, started_ns"
+    assert db.execute(f"SELECT {columns} FROM visit").fetchall() == [(None,) * 8]
+    assert db.execute("SELECT label, finished_unix_s FROM run").fetchall() == [(None, None)]
+    assert db.execute("SELECT DISTINCT reason FROM point").fetchall() == [(None,)]
+    db.close()
+
+
+def test_text_is_data_never_sql(store: Store) -> None:
+    nasty = "x'); DROP TABLE run; --"
+    point = make_point(transport=nasty, options=((nasty, nasty),))
+    run_id = store.create_run(make_info(label=nasty, command=nasty), [], {point: nasty})
+    assert store.find_run(nasty) == run_id
+    assert [(each.point, each.reason) for each in store.points(run_id)] == [(point, nasty)]
+
+
+def test_round_with_an_unknown_point_is_refused_whole(store: Store, run_id: int) -> None:
+    with pytest.raises(ValueError, match="pingpong of 4 KiB on shm, 2 ranks was not added to run 1"):
+        store.write_round(run_id, [make_visit(make_point(8)), make_visit(make_point(4096))])
+    assert store.summaries(run_id) == []
+    assert store.run(run_id).rounds == 0
+
+
+def test_round_of_an_unknown_launch_is_refused_whole(store: Store, run_id: int) -> None:
+    with pytest.raises(StoreError, match="FOREIGN KEY"):
+        store.write_round(run_id, [make_visit(), make_visit(launch_id=99)])
+    assert store.summaries(run_id) == []
+    store.write_round(run_id, [make_visit()])
+    assert len(store.summaries(run_id)) == 1
+
+
+def test_seed_that_does_not_fit_is_refused(store: Store) -> None:
+    assert store.run(store.create_run(make_info(seed=2**63 - 1), [])).info.seed == 2**63 - 1
+    with pytest.raises(ValueError, match="seed"):
+        store.create_run(make_info(seed=2**63), [])
+
+
+def test_warnings_are_stored_once(store: Store, run_id: int) -> None:
+    governor = Warning_("governor", "cpu0", "The governor is powersave.", "Try performance.")
+    steal = Warning_("steal", "machine", "Stolen.", "")
+    for warning in (governor, steal, governor):
+        store.add_warning(run_id, warning)
+    assert store.run(run_id).warnings == (governor, steal)
+
+
+def test_run_ends_and_goes_on(store: Store, run_id: int) -> None:
+    before_s = time.time()
+    store.finish_run(run_id, RunStatus.INTERRUPTED)
+    stored = store.run(run_id)
+    assert stored.status is RunStatus.INTERRUPTED
+    assert stored.finished_unix_s is not None
+    assert before_s <= stored.finished_unix_s <= time.time()
+    store.resume_run(run_id)
+    stored = store.run(run_id)
+    assert (stored.status, stored.finished_unix_s) == (RunStatus.KILLED, None)
+
+
+def test_time_between_end_and_going_on_is_not_measured(store: Store, run_id: int, path: Path) -> None:
+    def measured_s() -> float:
+        found = store.runs()[-1].measured_s
+        assert found is not None
+        return found
+
+    db = sqlite3.connect(path, isolation_level=None)
+    store.finish_run(run_id, RunStatus.INTERRUPTED)
+    now_s = time.time()
+    db.execute("UPDATE run SET started_unix_s = ?, finished_unix_s = ?", (now_s - 1000, now_s - 900))
+    assert measured_s() == pytest.approx(100)
+    store.resume_run(run_id)
+    assert store.runs()[-1].measured_s is None
+    assert store.runs()[-1].measured_least_s == pytest.approx(100, abs=30)
+    store.finish_run(run_id, RunStatus.DONE)
+    assert measured_s() == pytest.approx(100, abs=30)
+    # A killed run has ended with its last visit.
+    store.write_round(run_id, [make_visit(make_point(8))])
+    db.execute("UPDATE visit SET started_unix_s = ?", (now_s - 800,))
+    db.execute("UPDATE run SET finished_unix_s = NULL, idle_s = 0, resumed_unix_s = NULL")
+    assert store.runs()[-1].measured_s is None
+    assert store.runs()[-1].measured_least_s == pytest.approx(200)
+    store.resume_run(run_id)
+    store.finish_run(run_id, RunStatus.DONE)
+    assert measured_s() == pytest.approx(200, abs=30)
+    db.close()
+
+
+def test_a_run_killed_as_soon_as_it_went_on_was_not_idle_twice(
+    store: Store, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def at(now_s: float) -> None:
+        monkeypatch.setattr("hockney.results.store.store.time.time", lambda: now_s)
+
+    run_id = store.create_run(replace(make_info(), started_unix_s=1000.0), [make_point(8)])
+    assert store.add_launch(run_id, make_launch()) == 1
+    store.write_round(run_id, [replace(make_visit(make_point(8)), started_unix_s=1005.0)])
+    at(1010)
+    store.finish_run(run_id, RunStatus.INTERRUPTED)
+    for resumed_s in (2000, 3000, 4000):  # killed before the first visit, twice
+        at(resumed_s)
+        store.resume_run(run_id)
+    store.write_round(run_id, [replace(make_visit(make_point(8)), started_unix_s=4020.0)])
+    at(5000)
+    store.resume_run(run_id)  # killed after a visit
+    at(5003)
+    store.finish_run(run_id, RunStatus.DONE)
+    assert store.runs()[-1].measured_s == pytest.approx(10 + 0 + 0 + 20 + 3)
+
+
+def test_an_unknown_run_among_many_names_the_newest(store: Store) -> None:
+    for number in range(40):
+        store.create_run(make_info(f"a{number:02}"), [])
+    with pytest.raises(UsageError) as caught:
+        store.find_run("zzz")
+    assert str(caught.value) == (
+        "unknown run 'zzz': known are last, a39, a38, a37, a36, a35 …; `hockney runs` lists all"
+    )
+
+
+def test_killed_run_goes_on_in_another_program(store: Store, run_id: int, path: Path) -> None:
+    store.write_round(run_id, [make_visit(make_point(8)), make_visit(make_point(64))])
+    store.set_status(run_id, make_point(8), PointStatus.PRECISE)
+    with Store.open(path) as other:
+        assert other.run(run_id).info == make_info()
+        assert [each.status for each in other.points(run_id)] == [PointStatus.PRECISE, PointStatus.PENDING]
+        other.resume_run(run_id)
+        other.write_round(run_id, [make_visit(make_point(64), round_=1)])
+        assert [len(other.visits(each)) for each in other.points(run_id)] == [1, 2]
+
+
+def test_runs_are_listed_oldest_first(store: Store) -> None:
+    assert store.runs() == []
+    points = [make_point(8, "tcp"), make_point(16, "tcp"), make_point(8, "shm")]
+    first, second = store.create_run(make_info("a"), points), store.create_run(make_info(), [])
+    store.set_status(first, points[0], PointStatus.PRECISE)
+    store.set_status(first, points[2], PointStatus.PRECISE)
+    listed = store.runs()
+    assert [(run.id, run.label, run.transports) for run in listed] == [(first, "a", ("shm", "tcp")), (second, None, ())]
+    assert dict(listed[0].points) == {PointStatus.PRECISE: 2, PointStatus.PENDING: 1}
+    assert (listed[0].command, listed[0].status, listed[0].rounds) == ("hockney quick", RunStatus.KILLED, 0)
+
+
+def test_unknown_run_number_is_a_usage_error(store: Store) -> None:
+    with pytest.raises(UsageError, match="there is no run 3"):
+        store.run(3)
+
+
+@pytest.mark.parametrize(
+    ("reference", "expected"),
+    [
+        ("1", 1),
+        ("4", 4),
+        ("last", 5),
+        ("last~0", 5),
+        ("last~4", 1),
+        ("nightly", 4),  # the newest of its name
+        ("nightly~1", 2),
+        ("a~1", 3),  # a label that looks like a step back from one
+        ("2026", 1),  # a number that is a label only
+        ("5", 5),  # a number wins over the label that run 1 does not have
+    ],
+)
+def test_run_is_found(store: Store, reference: str, expected: int) -> None:
+    for label in ("2026", "nightly", "a~1", "nightly", "last"):
+        store.create_run(make_info(label), [])
+    assert store.find_run(reference) == expected
+
+
+@pytest.mark.parametrize(
+    ("reference", "text"),
+    [
+        ("17", "there is no run 17: the nearest is 3, the newest"),
+        ("0", "there is no run 0: the nearest is 1, the newest 3"),
+        ("nigthly", "unknown run 'nigthly': did you mean 'nightly'?"),
+        ("lats", "unknown run 'lats': did you mean 'last'?"),
+        ("last~3", "unknown run 'last~3': 'last' names 3 runs, the oldest is last~2, run 1"),
+        ("nightly~1", "unknown run 'nightly~1': 'nightly' names 1 run, the oldest is nightly~0, run 2"),
+        ("zzz", "unknown run 'zzz': known are last, nightly, 3, 2, 1"),
+        ("", "unknown run '': known are last, nightly, 3, 2, 1"),
+        ("~1", "unknown run '~1': did you mean 'last~1'?"),
+        ("~", "unknown run '~': did you mean 'last~1'?"),
+        ("-1", "unknown run '-1': did you mean '1'?"),
+    ],
+)
+def test_run_that_is_not_there(store: Store, reference: str, text: str) -> None:
+    for label in (None, "nightly", None):
+        store.create_run(make_info(label), [])
+    with pytest.raises(UsageError) as caught:
+        store.find_run(reference)
+    assert str(caught.value) == text
+
+
+def test_no_run_at_all(store: Store) -> None:
+    with pytest.raises(UsageError, match=r"there are no runs in .* yet; `hockney quick` makes one"):
+        store.find_run("last")
+
+
+def test_snapshot_sees_one_moment(store: Store, run_id: int, path: Path) -> None:
+    with Store.open(path, readonly=True) as reader:
+        with reader.snapshot():
+            assert reader.summaries(run_id) == []
+            store.write_round(run_id, [make_visit()])
+            assert reader.summaries(run_id) == []
+        assert len(reader.summaries(run_id)) == 1
+
+
+def test_damaged_samples_are_named(store: Store, run_id: int, path: Path) -> None:
+    store.write_round(run_id, [make_visit()])
+    db = sqlite3.connect(path)
+    db.execute("UPDATE visit_samples SET elapsed_ns = ?", (b"\1junk",))
+    db.commit()
+    db.close()
+    said = r"results\.db: a measurement of pingpong of 8 B on shm, 2 ranks is damaged \(its elapsed_ns\) and left out"
+    with pytest.warns(DamagedRowWarning, match=said):
+        (visit,) = store.visits(store.points(run_id)[0])
+    assert visit.elapsed_ns.shape == (2, 0)
+    assert len(store.summaries(run_id)) == 1
+
+
+def test_samples_of_a_later_version_are_refused(store: Store, run_id: int, path: Path) -> None:
+    store.write_round(run_id, [make_visit()])
+    db = sqlite3.connect(path)
+    db.execute("UPDATE visit_samples SET elapsed_ns = ?", (b"\2junk",))
+    db.commit()
+    db.close()
+    with pytest.raises(StoreError, match="update hockney") as caught:
+        store.visits(store.points(run_id)[0])
+    assert caught.value.exit_code == 3, "something may have been measured"
+    with Store.open(path, readonly=True) as reader, pytest.raises(WrongStoreError, match="update hockney"):
+        reader.visits(reader.points(run_id)[0])
+
+
+def test_damage_that_shows_after_opening_is_wrong_usage_until_something_is_written(path: Path) -> None:
+    with Store.open(path) as store:
+        run_id = store.create_run(make_info(), [make_point()])
+    db = sqlite3.connect(path)
+    ((page,), (page_bytes,)) = (
+        db.execute(query).fetchone()
+        for query in ("SELECT rootpage FROM sqlite_master WHERE name = 'run'", "PRAGMA page_size")
+    )
+    db.close()
+    with path.open("r+b") as file:
+        file.seek((page - 1) * page_bytes)
+        file.write(b"\xff" * page_bytes)
+    for readonly in (False, True):
+        with Store.open(path, readonly=readonly) as store, pytest.raises(WrongStoreError, match="it is damaged"):
+            store.run(run_id)
+    with Store.open(path) as store:
+        store.set_status(run_id, make_point(), PointStatus.BUDGET)
+        with pytest.raises(StoreError, match="it is damaged") as caught:
+            store.run(run_id)
+    assert caught.value.exit_code == 3, "something may have been measured"
+
+
+def test_a_run_is_running_while_somebody_measures_it(store: Store, run_id: int) -> None:
+    with alone(store.path, run_id):
+        assert (store.run(run_id).status, store.runs()[0].status) == (RunStatus.RUNNING, RunStatus.RUNNING)
+        with pytest.raises(UsageError, match="being measured by another"), alone(store.path, run_id):
+            pass
+    assert (store.run(run_id).status, store.runs()[0].status) == (RunStatus.KILLED, RunStatus.KILLED)

@@ -1,0 +1,213 @@
+"""Exports, read back by the parsers that users have."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.builders import SLOWEST, make_info, make_launch, make_point, make_visit, visits_with_medians
+
+from hockney.errors import UsageError
+from hockney.model import PointStatus, RunStatus, Warning_
+from hockney.results.export import CSV_COLUMNS, write_csv, write_json
+from hockney.results.store import Store
+
+BARRIER = make_point(0, pattern="barrier", options=(("algorithm", "tree"), ("window", "2")), role="refined")
+SKIPPED = make_point(8, "udp")
+
+
+@pytest.fixture
+def full(store: Store) -> int:
+    """A run with two states in one series, a barrier, and a point that was skipped."""
+    run_id = store.create_run(make_info('a, "quoted"\nlabel'), [make_point(8), BARRIER, SKIPPED])
+    store.add_launch(run_id, make_launch())
+    store.write_round(
+        run_id,
+        [
+            *visits_with_medians([100, 101, 102, 103, 104, 105], make_point(8)),
+            *visits_with_medians([300], make_point(8), floor_ns=(184.0, 186.0), steal=0.5),
+            make_visit(BARRIER, [[10, 30], [20, 20]], definition=SLOWEST, floor_ns=None, verified=False, started_ns=71),
+        ],
+    )
+    store.set_status(run_id, make_point(8), PointStatus.BUDGET, "the time was up")
+    store.set_status(run_id, SKIPPED, PointStatus.SKIPPED, "udp can't; see docs")
+    store.add_warning(run_id, Warning_("governor", "cpu0", "Slow.", "Try performance."))
+    store.finish_run(run_id, RunStatus.DONE)
+    return run_id
+
+
+def csv_of(store: Store, run_id: int) -> list[dict[str, str]]:
+    stream = io.StringIO(newline="")
+    write_csv(store, run_id, stream)
+    stream.seek(0)
+    return list(csv.DictReader(stream))
+
+
+def json_of(store: Store, run_id: int, **how: bool) -> Any:
+    stream = io.StringIO()
+    write_json(store, run_id, stream, **how)
+    return json.loads(stream.getvalue(), parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))
+
+
+def test_csv_has_a_row_per_series_and_state(store: Store, full: int) -> None:
+    rows = csv_of(store, full)
+    assert [(row["pattern"], row["transport"], row["state"]) for row in rows] == [
+        ("pingpong", "shm", "near"),
+        ("pingpong", "shm", "far"),
+        ("barrier", "shm", "unknown"),
+        ("pingpong", "udp", ""),
+    ]
+    assert all(tuple(row) == CSV_COLUMNS for row in rows)
+
+
+def test_csv_row_is_complete(store: Store, full: int) -> None:
+    near = csv_of(store, full)[0]
+    assert near == {
+        "run": str(full),
+        "label": 'a, "quoted"\nlabel',
+        "transport": "shm",
+        "library": "hockney shm",
+        "pattern": "pingpong",
+        "ranks": "2",
+        "bytes": "8",
+        "options": "",
+        "role": "asked",
+        "status": "budget",
+        "reason": "the time was up",
+        "state": "near",
+        "floor_ns": "27.5",
+        "time_ns": "102.5",
+        "time_low_ns": "100.0",
+        "time_high_ns": "105.0",
+        "coverage": "0.96875",
+        "interval_over": "within one launch",
+        "between_launches": "",
+        "within_launches": near["within_launches"],
+        "launches_needed": "",
+        "visits": "6",
+        "samples": "18",
+        "launches": "1",
+        "minimum_ns": "90.0",
+        "p99_ns": "",
+        "rate_bytes_per_s": near["rate_bytes_per_s"],
+        "rate_low_bytes_per_s": near["rate_low_bytes_per_s"],
+        "rate_high_bytes_per_s": near["rate_high_bytes_per_s"],
+        "messages_per_s": near["messages_per_s"],
+        "messages_low_per_s": near["messages_low_per_s"],
+        "messages_high_per_s": near["messages_high_per_s"],
+        "slowest_rank": "",
+        "slowest_share": "",
+        "verified": "True",
+        "batch": "1",
+        "left_out": "0",
+        "short": "False",
+        "timed": "root",
+        "divisor": "2",
+        "bytes_per_rep": "16",
+        "messages_per_rep": "2",
+        "algorithm": "",
+        "oversubscribed": "False",
+    }
+    assert float(near["rate_bytes_per_s"]) == pytest.approx(16 / 205e-9)
+    assert float(near["messages_per_s"]) == pytest.approx(2 / 205e-9)
+    assert float(near["messages_low_per_s"]) == pytest.approx(2 / 210e-9)
+    assert float(near["messages_high_per_s"]) == pytest.approx(2 / 200e-9)
+
+
+def test_csv_says_unknown_by_an_empty_field(store: Store, full: int) -> None:
+    _, far, barrier, skipped = csv_of(store, full)
+    assert (far["time_ns"], far["time_low_ns"], far["coverage"]) == ("300.0", "", "")
+    assert (barrier["floor_ns"], barrier["rate_bytes_per_s"], barrier["verified"]) == ("", "", "")
+    assert (barrier["options"], barrier["role"]) == ("algorithm=tree window=2", "refined")
+    assert (barrier["slowest_share"], barrier["algorithm"]) == ("0.5", "portable")
+    assert (skipped["status"], skipped["reason"]) == ("skipped", "udp can't; see docs")
+    assert {skipped[name] for name in CSV_COLUMNS[11:]} == {""}
+
+
+def test_csv_says_where_any_launch_had_more_ranks_than_cpus(store: Store) -> None:
+    point = make_point(8)
+    run_id = store.create_run(make_info(), [point])
+    numbers = [store.add_launch(run_id, make_launch(oversubscribed=crowded)) for crowded in (False, True)]
+    for number in numbers:
+        store.write_round(run_id, [make_visit(point, [[10, 30], [20, 20]], launch_id=number)])
+    assert {row["oversubscribed"] for row in csv_of(store, run_id)} == {"True"}
+
+
+def test_json_says_what_it_is_and_what_was_asked(store: Store, full: int) -> None:
+    found = json_of(store, full)
+    assert (found["format"], found["version"]) == ("hockney-export", 1)
+    assert set(found) == {"format", "version", "run", "facts", "launches", "warnings", "series"}
+    info = make_info()
+    assert found["run"] == {
+        "id": full,
+        "label": 'a, "quoted"\nlabel',
+        "command": info.command,
+        "suite": info.suite,
+        "status": "done",
+        "started_unix_s": info.started_unix_s,
+        "finished_unix_s": store.run(full).finished_unix_s,
+        "rounds": 1,
+        "seed": info.seed,
+        "hockney_version": info.version,
+        "plan": info.plan,
+    }
+    assert found["facts"] == info.facts
+    assert found["launches"][0]["id"] == 1
+    assert found["launches"][0]["cpus"] == [0, -1]
+    assert found["warnings"] == [
+        {"kind": "governor", "subject": "cpu0", "cause": "Slow.", "remedy": "Try performance."}
+    ]
+
+
+def test_json_has_every_series(store: Store, full: int) -> None:
+    pingpong, barrier, skipped = json_of(store, full)["series"]
+    assert [figure["state"] for figure in pingpong["figures"]] == ["near", "far"]
+    assert pingpong["figures"][0]["definition"]["divisor"] == 2
+    assert [visit["state"] for visit in pingpong["visits"]] == ["near"] * 6 + ["far"]
+    assert (pingpong["visits"][6]["steal"], pingpong["visits"][0]["steal"]) == (0.5, None)
+    assert "elapsed_ns" not in pingpong["visits"][0]
+    assert barrier["options"] == {"algorithm": "tree", "window": "2"}
+    assert barrier["visits"][0]["floor_ns"] is None
+    assert (barrier["visits"][0]["started_ns"], pingpong["visits"][0]["started_ns"]) == (71, None)
+    assert (skipped["figures"], skipped["visits"], skipped["status"]) == ([], [], "skipped")
+
+
+def test_json_holds_every_sample_if_asked(store: Store, full: int) -> None:
+    pingpong, barrier, _ = json_of(store, full, samples=True)["series"]
+    assert barrier["visits"][0]["elapsed_ns"] == [[10, 30], [20, 20]]
+    assert pingpong["visits"][0]["elapsed_ns"] == [[180, 200, 220]] * 2
+
+
+def test_every_name_in_the_exports_is_explained(store: Store, full: int) -> None:
+    page = (Path(__file__).parents[2] / "docs/metrics.md").read_text(encoding="utf-8")
+    section = page.partition("\n## What the exports hold\n")[2].partition("\n### ")[0]
+    explained = set(re.findall("`([^`]+)`", section))
+    document = json_of(store, full, samples=True)
+    series = document["series"][0]
+    parts = [document, document["run"], document["launches"][0], document["warnings"][0], series]
+    parts += [series["figures"][0], series["figures"][0]["definition"], series["visits"][0]]
+    assert {*CSV_COLUMNS, *itertools.chain(*parts)} - explained == set()
+
+
+def test_run_without_points(store: Store) -> None:
+    run_id = store.create_run(make_info(), [])
+    assert csv_of(store, run_id) == []
+    assert json_of(store, run_id)["series"] == []
+
+
+def test_unknown_run(store: Store) -> None:
+    with pytest.raises(UsageError, match="there is no run 9"):
+        write_csv(store, 9, io.StringIO())
+    with pytest.raises(UsageError, match="there is no run 9"):
+        write_json(store, 9, io.StringIO())
+
+
+def test_export_of_a_store_opened_to_read(store: Store, full: int) -> None:
+    with Store.open(store.path, readonly=True) as reader:
+        assert len(csv_of(reader, full)) == 4

@@ -1,0 +1,298 @@
+"""`import hockney`: what a notebook or a script sees of the results."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.builders import make_info, make_launch, make_point, make_visit, visits_with_medians
+
+import hockney
+from hockney.errors import StoreError, UsageError
+from hockney.model import PointStatus, RunStatus, Visit, Warning_
+from hockney.results.store import Store
+
+ROOT = Path(__file__).resolve().parents[2]
+WARNING = Warning_("governor", "cpu0", "The governor is powersave.", "Try performance.")
+POINTS = [
+    make_point(8, "shm"),
+    make_point(64, "shm"),
+    make_point(8, "mpi@mpich-4.3"),
+    make_point(8, "mpi@openmpi-4.1:rma"),
+    make_point(8, "shm", options=(("window", "4"),)),
+    make_point(8, "tcp", ranks=4),
+]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A store with two runs; the second one has visits in two states of the machine."""
+    where = tmp_path / "results.db"
+    with Store.open(where) as store:
+        store.create_run(make_info("old"), POINTS[:1])
+        run_id = store.create_run(make_info("new"), POINTS)
+        launch_id = store.add_launch(run_id, make_launch())
+        other_id = store.add_launch(run_id, make_launch("mpi@mpich-4.3", oversubscribed=True))
+        for round_, floor_ns in enumerate([(27.0, 28.0), (184.0, 190.0)]):
+            scale = 1 + 2 * round_
+            visits = [
+                make_visit(POINTS[0], np.array([[200, 210, 220], [1, 2, 3]]) * scale, launch_id=launch_id),
+                make_visit(POINTS[1], np.array([[400, 440], [1, 2]]) * scale, launch_id=launch_id, batch=2),
+                make_visit(POINTS[2], np.array([[600], [1]]) * scale, launch_id=other_id),
+            ]
+            store.write_round(run_id, [moved(visit, round_, floor_ns) for visit in visits])
+        store.set_status(run_id, POINTS[0], PointStatus.PRECISE)
+        store.set_status(run_id, POINTS[5], PointStatus.SKIPPED, "there are 2 CPUs only")
+        store.add_warning(run_id, WARNING)
+        store.finish_run(run_id, RunStatus.DONE)
+    return where
+
+
+def moved(visit: Visit, round_: int, floor_ns: tuple[float, float]) -> Visit:
+    return dataclasses.replace(visit, round=round_, floor_ns=floor_ns)
+
+
+@pytest.fixture
+def results(path: Path) -> Iterator[hockney.Results]:
+    with hockney.open(path) as opened:
+        yield opened
+
+
+@pytest.fixture
+def run(results: hockney.Results) -> hockney.Run:
+    return results.run()
+
+
+# ---- the package -----------------------------------------------------------------------------------------------------
+
+
+def loaded_by(statement: str) -> set[str]:
+    code = f"import sys; {statement}; print(*{{name.partition('.')[0] for name in sys.modules}})"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={"PYTHONPATH": str(ROOT / "src")}, capture_output=True, text=True, check=True
+    )
+    return set(done.stdout.split())
+
+
+def test_import_loads_nothing_heavy() -> None:
+    heavy = {"numpy", "scipy", "pydantic", "sqlite3", "platformdirs", "rich", "click", "psutil"}
+    assert loaded_by("import hockney; hockney.__version__").isdisjoint(heavy)
+
+
+def test_listing_runs_loads_no_numpy(path: Path) -> None:
+    assert loaded_by(f"import hockney; hockney.open({str(path)!r}).runs()").isdisjoint({"numpy", "scipy", "pydantic"})
+
+
+def test_public_names() -> None:
+    assert set(hockney.__all__) <= set(dir(hockney))
+    for name in hockney.__all__:
+        assert getattr(hockney, name) is not None
+    assert hockney.StoreError is StoreError
+    assert hockney.__version__ == "0.1.0"
+    with pytest.raises(AttributeError, match="module 'hockney' has no attribute 'opne'"):
+        hockney.opne  # noqa: B018
+
+
+def test_public_classes_say_what_each_name_is() -> None:
+    for kind in (hockney.Results, hockney.Run, hockney.Series):
+        assert kind.__doc__
+    for name in ("elapsed_ns", "times_ns", "figures"):
+        text = getattr(hockney.Series, name).__doc__
+        assert text
+    assert "shape" in (hockney.Series.times_ns.__doc__ or "")
+
+
+# ---- results ---------------------------------------------------------------------------------------------------------
+
+
+def test_open_names_its_file(results: hockney.Results, path: Path) -> None:
+    assert results.path == path
+
+
+def test_open_takes_the_users_store(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOCKNEY_STORE", str(path))
+    with hockney.open() as results:
+        assert [run.label for run in results.runs()] == ["old", "new"]
+
+
+def test_open_makes_nothing(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="there are no results in"):
+        hockney.open(tmp_path / "none.db")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("reference", "label"), [("last", "new"), ("last~1", "old"), (1, "old"), ("new", "new")])
+def test_run_by_reference(results: hockney.Results, reference: str | int, label: str) -> None:
+    assert results.run(reference).label == label
+
+
+def test_unknown_run(results: hockney.Results) -> None:
+    with pytest.raises(UsageError, match=r"there is no run 7: the nearest is 2, the newest$"):
+        results.run(7)
+
+
+# ---- a run -----------------------------------------------------------------------------------------------------------
+
+
+def test_run_says_what_is_known(run: hockney.Run) -> None:
+    assert (run.id, run.label, run.status) == (2, "new", RunStatus.DONE)
+    assert run.info == make_info("new")
+    assert run.facts["cpu"] == {"model": "Ω-9", "cores": 2}
+    assert run.warnings == (WARNING,)
+    assert [launch.transport for launch in run.launches.values()] == ["shm", "mpi@mpich-4.3"]
+    assert run.finished_unix_s is not None
+    assert repr(run) == "<hockney run 2 new: hockney quick>"
+
+
+def test_series_are_in_the_order_of_the_plan(run: hockney.Run) -> None:
+    assert [series.point for series in run.series] == POINTS
+    assert repr(run.series[0]) == "<hockney series pingpong of 8 B on shm, 2 ranks: precise>"
+
+
+def test_find_narrows_down(run: hockney.Run) -> None:
+    def sizes(**criteria: object) -> list[int]:
+        return [run.series.index(series) for series in run.find(**criteria)]  # type: ignore[arg-type]
+
+    assert sizes() == [0, 1, 2, 3, 4, 5]
+    assert sizes(transport="shm") == [0, 1, 4]
+    assert sizes(transport="shm", options={}) == [0, 1]
+    assert sizes(transport="shm", options={"window": "4"}) == [4]
+    assert sizes(transport="mpi") == [2]  # as -t has it: no variant is a plain one
+    assert sizes(transport="mpi*") == [2, 3]
+    assert sizes(transport="mpi@openmpi:rma") == sizes(transport="mpi:*") == [3]
+    assert sizes(transport="mpi@mpich") == [2]
+    assert sizes(transport="mpi@mpich-4.3") == [2]
+    assert sizes(ranks=4) == [5]
+    assert sizes(bytes=64, pattern="pingpong") == [1]
+    assert sizes(transport="mp") == []
+
+
+def test_select_gives_the_one(run: hockney.Run) -> None:
+    assert run.select(transport="shm", pattern="pingpong", bytes=64) is run.series[1]
+
+
+def test_select_of_several_says_which(run: hockney.Run) -> None:
+    with pytest.raises(UsageError) as caught:
+        run.select(transport="mpi*")
+    assert str(caught.value) == (
+        "2 series of run 2 match: pingpong of 8 B on mpi@mpich-4.3, 2 ranks; pingpong of 8 B on mpi@openmpi-4.1:rma, "
+        "2 ranks. Ask for one with more than that"
+    )
+
+
+def test_select_of_none_says_what_there_is(run: hockney.Run) -> None:
+    with pytest.raises(UsageError) as caught:
+        run.select(transport="udp")
+    assert str(caught.value) == (
+        "no series of run 2 matches; it has transports mpi@mpich-4.3, mpi@openmpi-4.1:rma, shm, tcp; "
+        "patterns pingpong; bytes 8, 64"
+    )
+
+
+def test_curve_gives_the_times_of_all_sizes_as_arrays(run: hockney.Run) -> None:
+    sizes, times, low, high = run.curve("pingpong", "shm", options={})
+    assert sizes.dtype == np.int64
+    assert sizes.tolist() == [8, 64]
+    assert times.tolist() == [105.0, 105.0]
+    assert np.isnan(low).all()
+    assert np.isnan(high).all()
+    assert run.curve("pingpong", "shm", options={}, state="far").times.tolist() == [315.0, 315.0]
+    assert [part.shape for part in run.curve("pingpong", "tcp")] == [(0,)] * 4  # skipped
+
+
+def test_curve_has_the_intervals_of_the_uncontended_state_with_most_of_them(tmp_path: Path) -> None:
+    points = [make_point(size) for size in (64, 8)]
+    with Store.open(tmp_path / "r.db") as store:
+        number = store.create_run(make_info(), points)
+        store.add_launch(number, make_launch())
+        for point in points:
+            near = visits_with_medians([80, 90, 100, 100, 110, 125], point, floor_ns=(27.0, 28.0))
+            far = visits_with_medians([300] * 3, point, floor_ns=(184.0, 190.0))
+            store.write_round(number, [*near, *far])
+    with hockney.open(tmp_path / "r.db") as results:
+        curve = results.run().curve("pingpong", "shm")
+        low, high = (next(iter(results.run().series[0].figures())).__dict__[name] for name in ("low_ns", "high_ns"))
+    assert curve.sizes.tolist() == [8, 64]
+    assert (curve.low.tolist(), curve.times.tolist(), curve.high.tolist()) == ([low] * 2, [100.0] * 2, [high] * 2)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "transport", "said"),
+    [
+        ("pingpong", "shm", "2 curves of run 2 match: pingpong on shm, 2 ranks; pingpong window=4 on shm, 2 ranks"),
+        ("pingpong", "mpi*", "2 curves of run 2 match"),
+        ("barrier", "shm", "no curve of run 2 matches; it has transports"),
+    ],
+)
+def test_curve_is_refused_where_none_or_several_match(
+    run: hockney.Run, pattern: str, transport: str, said: str
+) -> None:
+    with pytest.raises(UsageError, match=re.escape(said)):
+        run.curve(pattern, transport)
+
+
+def test_curve_of_a_state_that_was_not_seen_is_refused(run: hockney.Run) -> None:
+    with pytest.raises(UsageError, match="no figure of state 'nera': there are far; near"):
+        run.curve("pingpong", "shm", options={}, state="nera")
+
+
+# ---- a series --------------------------------------------------------------------------------------------------------
+
+
+def test_series_has_its_samples(run: hockney.Run) -> None:
+    series = run.select(transport="shm", bytes=64)
+    first, second = series.elapsed_ns
+    assert first.dtype == np.int64
+    assert first.tolist() == [[400, 440], [1, 2]]
+    assert second.tolist() == [[1200, 1320], [3, 6]]
+    assert series.times_ns.tolist() == [100.0, 110.0, 300.0, 330.0]  # over batch 2 x divisor 2
+    assert [visit.round for visit in series.visits] == [0, 1]
+
+
+def test_series_knows_its_states(run: hockney.Run) -> None:
+    series = run.series[0]
+    assert [state.name for state in series.states] == ["near", "far"]
+    assert [(figure.state, figure.value_ns) for figure in series.figures()] == [("near", 105.0), ("far", 315.0)]
+
+
+def test_summaries_are_the_visits_without_their_samples(run: hockney.Run) -> None:
+    told = run.summaries()
+    assert [series for series, _ in told] == list(run.series)
+    for series, visits in told:
+        assert [visit.samples for visit, _ in visits] == [visit.elapsed_ns.shape[1] for visit in series.visits]
+        assert [state for _, state in visits] == list(series.states)
+
+
+def test_series_knows_how_it_ended(run: hockney.Run) -> None:
+    assert (run.series[0].status, run.series[0].reason) == (PointStatus.PRECISE, None)
+    assert (run.series[5].status, run.series[5].reason) == (PointStatus.SKIPPED, "there are 2 CPUs only")
+
+
+def test_series_without_samples_is_empty(run: hockney.Run) -> None:
+    series = run.series[5]
+    assert (series.visits, series.elapsed_ns, series.states, series.launches) == ((), [], (), ())
+    assert series.times_ns.shape == (0,)
+    assert series.figures() == []
+    assert not series.oversubscribed
+
+
+def test_series_names_its_launches(run: hockney.Run) -> None:
+    assert run.series[0].launches == (make_launch(),)
+    assert not run.series[0].oversubscribed
+    assert run.series[2].oversubscribed
+
+
+def test_run_may_be_read_while_it_is_measured(path: Path) -> None:
+    with hockney.open(path) as results, Store.open(path) as store:
+        run = results.run()
+        series = run.series[0]
+        assert run.series[1].figures()  # the states are known now
+        store.write_round(run.id, [make_visit(POINTS[0], round_=2)])
+        assert [state.name for state in series.states] == ["near", "far", "unknown"]
+        assert len(series.figures()) == 3

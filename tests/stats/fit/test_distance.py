@@ -1,0 +1,105 @@
+"""Base, hops and changes of direction: known truths come back, and what can't be told is said."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import pytest
+
+from hockney.stats.fit import DistanceFit, NoFit, fit_distance
+
+Pair = tuple[int, int]
+
+
+def cube_ways() -> tuple[dict[Pair, int], dict[Pair, int]]:
+    """A 4 x 2 x 2 torus with two ranks a node, routed dimension after dimension: hops and changes of every pair."""
+    sides = (4, 2, 2)
+    nodes = list(itertools.product(*map(range, sides)))
+    hops, changes = {}, {}
+    for source, target in itertools.permutations(range(2 * len(nodes)), 2):
+        steps = [
+            min(abs(a - b), side - abs(a - b))
+            for a, b, side in zip(nodes[source // 2], nodes[target // 2], sides, strict=True)
+        ]
+        hops[source, target] = sum(steps)
+        changes[source, target] = max(0, sum(step > 0 for step in steps) - 1)
+    return hops, changes
+
+
+def test_a_known_truth_comes_back_exactly() -> None:
+    hops, changes = cube_ways()
+    times = {pair: 1066.0 + 13.3 * hops[pair] + 26.6 * changes[pair] for pair in hops}
+    fit = fit_distance(times, hops, changes)
+    assert isinstance(fit, DistanceFit)
+    assert (fit.base_ns, fit.hop_ns, fit.change_ns) == pytest.approx((1066.0, 13.3, 26.6))
+    assert fit.rms_ns == pytest.approx(0, abs=1e-9)
+    assert fit.pairs == len(hops)
+    assert fit.time_ns(3, 2) == pytest.approx(1066.0 + 3 * 13.3 + 2 * 26.6)
+
+
+def test_the_errors_cover_the_truth_as_often_as_they_say() -> None:
+    """Of 400 fits to scattered times, 95 % have each truth within 1.96 of its error."""
+    hops, changes = cube_ways()
+    pairs = sorted(hops)[::7]
+    source = random.Random(3)
+    truth = {"base_ns": 1000.0, "hop_ns": 15.0, "change_ns": 25.0}
+    covered = dict.fromkeys(truth, 0)
+    for _ in range(400):
+        times = {pair: 1000.0 + 15.0 * hops[pair] + 25.0 * changes[pair] + source.gauss(0, 8) for pair in pairs}
+        fit = fit_distance(times, hops, changes)
+        assert isinstance(fit, DistanceFit)
+        assert fit.rms_ns == pytest.approx(8, rel=0.4)
+        for name, value in truth.items():
+            error = getattr(fit, name.replace("_ns", "_se_ns"))
+            covered[name] += abs(getattr(fit, name) - value) <= 1.96 * error
+    assert all(0.92 <= count / 400 <= 0.98 for count in covered.values()), covered
+
+
+def test_ways_without_directions_have_a_base_and_hops() -> None:
+    hops, _ = cube_ways()
+    times = {(one, other): 80.0 + 40.0 * hops[one, other] + (1 if one < other else -1) for one, other in hops}
+    fit = fit_distance(times, hops)
+    assert isinstance(fit, DistanceFit)
+    assert (fit.base_ns, fit.hop_ns) == pytest.approx((80.0, 40.0))
+    assert (fit.change_ns, fit.change_se_ns) == (None, None)
+    assert fit.time_ns(2, 1) == pytest.approx(160.0)
+    assert fit.reach == pytest.approx(1.96, abs=0.01)  # Student's t of 990 degrees of freedom
+    assert fit.rms_ns == pytest.approx(1.0)
+    flat = fit_distance(times, dict.fromkeys(hops, 1))
+    assert isinstance(flat, NoFit)
+    assert flat.reason == "all pairs are equally far apart"
+    few = fit_distance({(0, 1): 1.0, (1, 0): 1.0}, hops)
+    assert isinstance(few, NoFit)
+    assert few.reason == "a fit of two parameters needs three pairs, there are 2"
+
+
+def test_one_slow_pair_is_named() -> None:
+    hops, changes = cube_ways()
+    times = {pair: 1000.0 + 15.0 * hops[pair] + 25.0 * changes[pair] for pair in hops}
+    times[5, 9] += 400
+    fit = fit_distance(times, hops, changes)
+    assert isinstance(fit, DistanceFit)
+    assert fit.worst_pair == (5, 9)
+    assert fit.hop_ns == pytest.approx(15.0, abs=2)
+
+
+@pytest.mark.parametrize(
+    ("times", "hops", "changes", "why"),
+    [
+        ({(0, 1): 1.0}, {(0, 1): 1}, {(0, 1): 0}, "needs four pairs, there is 1"),
+        (dict.fromkeys([(0, n) for n in range(1, 6)], 1.0), {(0, n): n for n in range(1, 6)}, None, "apart"),
+        (dict.fromkeys([(0, n) for n in range(1, 6)], 0.0), {(0, n): n for n in range(1, 6)}, None, "positive"),
+    ],
+)
+def test_no_fit_and_why(
+    times: dict[Pair, float], hops: dict[Pair, int], changes: dict[Pair, int] | None, why: str
+) -> None:
+    fit = fit_distance(times, hops, changes or dict.fromkeys(times, 0))
+    assert isinstance(fit, NoFit)
+    assert why in fit.reason
+
+
+def test_a_pair_without_its_way_is_an_error() -> None:
+    with pytest.raises(KeyError):
+        fit_distance({(0, n): 1.0 for n in range(1, 6)}, {}, {})

@@ -1,0 +1,132 @@
+"""One straight line: Hockney's parameters are recovered from times made with known ones, and their intervals hold."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from tests.stats.fit.truth import LINE_GRIDS, lines_score
+
+from hockney.stats.fit import NoFit, Segment, fit_line
+
+SIZES = [0, 8, 64, 512, 4096, 32768, 262144, 1 << 20]
+T0_NS, R_INF = 800.0, 4e9
+N_HALF = T0_NS * R_INF / 1e9
+
+
+def line(sizes: list[int]) -> list[float]:
+    return [T0_NS + size / R_INF * 1e9 for size in sizes]
+
+
+def fitted(sizes: list[int], times_ns: list[float], errors: list[float] | None = None) -> Segment:
+    found = fit_line(sizes, times_ns, errors)
+    assert isinstance(found, Segment)
+    return found
+
+
+@pytest.mark.parametrize("sizes", [SIZES, SIZES[::-1], SIZES[:3], [1 << 30, 1 << 20, 8]])
+def test_a_straight_line_is_found_exactly(sizes: list[int]) -> None:
+    found = fitted(sizes, line(sizes))
+    assert found.r_inf_bytes_per_s is not None
+    assert found.n_half_bytes is not None
+    assert found.t0_ns.value == pytest.approx(T0_NS, rel=1e-6)
+    assert found.r_inf_bytes_per_s.value == pytest.approx(R_INF, rel=1e-6)
+    assert found.n_half_bytes.value == pytest.approx(N_HALF, rel=1e-6)
+    assert found.n_half_bytes.high - found.n_half_bytes.low < 1e-3 * N_HALF
+    assert found.relative_rms < 1e-6
+    assert (found.first_bytes, found.last_bytes, found.sizes) == (min(sizes), max(sizes), len(sizes))
+    assert found.time_ns(1000) == pytest.approx(T0_NS + 250)
+
+
+def test_half_of_the_rate_is_reached_at_n_half() -> None:
+    found = fitted(SIZES, line(SIZES))
+    assert found.n_half_bytes is not None
+    n_half = found.n_half_bytes.value
+    assert n_half / found.time_ns(n_half) * 1e9 == pytest.approx(R_INF / 2)
+
+
+def test_estimates_scatter_around_the_truth() -> None:
+    """3 % noise on every time, 600 times."""
+    rng = np.random.default_rng(2)
+    sizes = [1 << n for n in range(21)]
+    found = [
+        fitted(sizes, (np.array(line(sizes)) * (1 + rng.normal(0, 0.03, len(sizes)))).tolist()) for _ in range(600)
+    ]
+    rates = [each.r_inf_bytes_per_s for each in found]
+    halves = [each.n_half_bytes for each in found]
+    for estimates, truth in (([each.t0_ns for each in found], T0_NS), (rates, R_INF), (halves, N_HALF)):
+        values = [one.value for one in estimates if one is not None]
+        assert len(values) == len(found)
+        assert np.mean(values) == pytest.approx(truth, rel=0.005)
+    assert np.mean([each.relative_rms for each in found]) == pytest.approx(0.03, rel=0.1)
+
+
+@pytest.mark.parametrize("grid", LINE_GRIDS)
+@pytest.mark.parametrize("alike", [0.0, 1.5])
+@pytest.mark.parametrize("unequal", [False, True])
+def test_intervals_hold_the_line_that_a_curve_is_not_quite(grid: str, alike: float, unequal: bool) -> None:
+    """Every size off its line by some 10 %, neighbours alike or not, and by its own known error."""
+    found = lines_score(grid, missed=0.1, alike=alike, unequal=unequal, curves=200)
+    assert found.intervals >= 3 * found.curves
+    assert 0.9 <= found.covered / found.intervals <= 0.99
+
+
+def test_a_few_sure_times_do_not_rule_a_line_that_misses() -> None:
+    """All sizes are off by 15 %, three of them surely: the interval of the rate is as wide as without errors."""
+    rng = np.random.default_rng(7)
+    errors = [0.005 if size >= 32768 else 0.05 for size in SIZES]
+    times = (np.array(line(SIZES)) * np.exp(rng.normal(0, 0.15, len(SIZES)))).tolist()
+    with_errors, without = fitted(SIZES, times, errors), fitted(SIZES, times)
+    assert with_errors.ns_per_byte.high - with_errors.ns_per_byte.low == pytest.approx(
+        without.ns_per_byte.high - without.ns_per_byte.low, rel=0.1
+    )
+
+
+def test_every_size_counts_alike() -> None:
+    """One long message 10 % off moves r_inf, not t_0; unweighted it would push t_0 below zero."""
+    times_ns = line(SIZES)
+    times_ns[-1] *= 1.1
+    found = fitted(SIZES, times_ns)
+    assert found.t0_ns.value == pytest.approx(T0_NS, rel=0.02)
+    unweighted = np.polyfit(SIZES, times_ns, 1)[1]
+    assert abs(found.t0_ns.value - T0_NS) < abs(unweighted - T0_NS)
+
+
+@pytest.mark.parametrize("times_ns", [[3.0, 2.0, 1.0], [5.0, 5.1, 5.0], [5.0, 5.0, 5.0]])
+def test_times_that_do_not_grow_with_the_size_have_no_rate(times_ns: list[float]) -> None:
+    found = fitted([1, 2, 3], times_ns)
+    assert found.r_inf_bytes_per_s is None
+    assert found.n_half_bytes is None
+
+
+def test_times_that_grow_faster_than_the_size_have_no_n_half() -> None:
+    found = fitted([1, 2, 4, 8], [1.0, 4.0, 16.0, 64.0])
+    assert found.t0_ns.value < 0
+    assert found.n_half_bytes is None
+
+
+@pytest.mark.parametrize(
+    ("sizes", "times_ns", "reason"),
+    [
+        ([], [], "a fit needs three sizes, there are 0"),
+        ([8], [1.0], "a fit needs three sizes, there is 1"),
+        ([8, 8, 64, 64], [1.0, 1.0, 2.0, 2.0], "a fit needs three sizes, there are 2"),
+        ([8, 8, 64, 65], [1.0, 1.0, 2.0, 2.0], "a curve has each size once, here one stands twice"),
+        ([1, 2, 3], [1.0, 0.0, 3.0], "a fit needs positive times"),
+        ([1, 2, 3], [1.0, math.nan, 3.0], "a fit needs positive times"),
+    ],
+)
+def test_no_fit_says_why(sizes: list[int], times_ns: list[float], reason: str) -> None:
+    assert fit_line(sizes, times_ns) == NoFit(reason)
+
+
+def test_unequal_lengths_are_refused() -> None:
+    with pytest.raises(ValueError, match="differ in number"):
+        fit_line([1, 2, 3], [1.0])
+
+
+def test_a_few_times_that_lie_on_a_line_by_luck_are_not_known_better_than_each_of_them() -> None:
+    """Three times that are known to 10 % each."""
+    found = fitted([1024, 65536, 1 << 20], line([1024, 65536, 1 << 20]), [0.1] * 3)
+    assert found.r_inf_bytes_per_s is None or found.r_inf_bytes_per_s.low < 0.9 * R_INF

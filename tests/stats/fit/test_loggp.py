@@ -1,0 +1,107 @@
+"""LogGP's parameters are recovered from round trips of a made-up machine that has known ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.stats.fit.truth import LOGGP, SUITE_SIZES, Machine, loggp_score, sizes_of
+
+from hockney.stats.fit import LogGP, NoFit, RoundTrips, fit_loggp
+
+SMALL, LARGE = Machine(), Machine(latency_ns=2500.0, send_ns=700.0, gap_ns=900.0, gap_ns_per_byte=0.05)
+
+
+def fitted(trips: list[RoundTrips]) -> tuple[LogGP, ...]:
+    found = fit_loggp(trips)
+    assert not isinstance(found, NoFit), found
+    return found
+
+
+def check(found: LogGP, truth: Machine, rel: float) -> None:
+    for name in LOGGP.values():
+        assert getattr(found, name).value == pytest.approx(getattr(truth, name), rel=rel), name
+
+
+def test_each_segment_has_its_own_parameters() -> None:
+    sizes = sizes_of(36)
+    low, high = fitted([(SMALL if size <= 8192 else LARGE).trips(size) for size in reversed(sizes)])
+    check(low, SMALL, 1e-3)
+    check(high, LARGE, 1e-3)
+    assert (low.last_bytes, high.first_bytes) == (8192, 12288)
+    assert low.busy_ns.value == pytest.approx(500)
+    assert low.holds is True
+
+
+def test_parameters_are_within_two_percent_where_they_say_so_and_intervals_hold_them() -> None:
+    """200 machines measured with 1 % noise."""
+    found = loggp_score(noise=0.01).values()
+    intervals, known = sum(one.intervals for one in found), sum(one.known for one in found)
+    assert intervals >= 5 * 190
+    assert 0.93 <= sum(one.covered for one in found) / intervals <= 0.98
+    assert known >= 0.3 * intervals
+    assert sum(one.near for one in found) >= 0.95 * known
+    for one in found:
+        assert one.within == pytest.approx(one.best, abs=0.05 * one.intervals)
+
+
+def test_times_that_are_known_better_weigh_more() -> None:
+    """Parameters over two orders of magnitude; each time errs by its own 0.3 to 10 %, which is known or not."""
+    told, untold = (loggp_score(wide=True, known=known, machines=100, sizes=SUITE_SIZES) for known in (True, False))
+    for name, one in told.items():
+        assert one.covered >= 0.93 * one.intervals, name
+    within, without = (sum(one.within for one in found.values()) for found in (told, untold))
+    assert within >= 1.15 * without
+
+
+def test_residuals_are_those_of_each_time_at_each_size() -> None:
+    sizes = sizes_of(24)
+    trips = [SMALL.trips(size) for size in sizes]
+    (exact,) = fitted(trips)
+    assert exact.relative_rms < 1e-9
+    odd = 10
+    trips[odd] = replace(trips[odd], burst_ns=1.2 * trips[odd].burst_ns)  # one of the four times, at one size
+    (found,) = fitted(trips)
+    assert found.sizes_bytes == tuple(sizes)
+    assert set(found.residuals) == {"half_round_trip", "per_message", "send", "busy"}
+    of_bursts = found.residuals["per_message"]
+    assert max(range(len(sizes)), key=lambda at: of_bursts[at]) == odd
+    # Nearly all of what the burst takes more, which is no part of the line.
+    assert 0.1 < of_bursts[odd] < 0.2
+    assert all(max(map(abs, found.residuals[name])) < 1e-9 for name in ("half_round_trip", "send", "busy"))
+    squares = [one**2 for missed in found.residuals.values() for one in missed]
+    assert found.relative_rms == pytest.approx((sum(squares) / len(squares)) ** 0.5)
+
+
+@pytest.mark.parametrize("part", ["latency_ns", "send_ns", "receive_ns"])
+def test_what_is_below_zero_is_said_not_clipped(part: str) -> None:
+    (found,) = fitted([replace(SMALL, **{part: -100.0}).trips(size) for size in sizes_of(24)])
+    assert getattr(found, part).value == pytest.approx(-100)
+    assert found.holds is False
+
+
+def test_what_cannot_be_told_from_zero_is_left_open() -> None:
+    rng = np.random.default_rng(4)
+    (found,) = fitted([replace(SMALL, latency_ns=1.0).trips(size, 0.01, rng) for size in sizes_of(24)])
+    assert found.latency_ns.low < 0 < found.latency_ns.high
+    assert found.holds is None
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"delay_ns": 1500.0}, "o_s and o_r need a delay longer than a round trip: at 0 B that takes 2800 ns, the"),
+        ({"messages": 1}, "LogGP needs bursts of two messages at least"),
+        ({"one_ns": 0.0}, "a fit needs positive times"),
+    ],
+)
+def test_no_fit_says_why(change: dict[str, Any], reason: str) -> None:
+    found = fit_loggp([replace(SMALL.trips(size), **change) for size in sizes_of(24)])
+    assert isinstance(found, NoFit)
+    assert found.reason.startswith(reason)
+
+
+def test_two_sizes_are_too_few() -> None:
+    assert fit_loggp([SMALL.trips(8), SMALL.trips(64)]) == NoFit("a fit needs three sizes, there are 2")

@@ -1,0 +1,242 @@
+"""Segments, switches and outliers are found in curves made with known ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from tests.stats.fit.bounds import best_division, best_divisions, chance_within, errors_of_line
+from tests.stats.fit.truth import NOISES, SEGMENT_SIZES, Score, score, sizes_of, states_score
+
+from hockney.stats.fit import NoFit, SegmentFit, fit_segments
+from hockney.stats.student import t_quantile
+
+SIZES = sizes_of(24)
+
+
+def eager_then_rendezvous(size: float) -> float:
+    return 300 + size / 8 if size <= 4096 else 1200 + size / 11
+
+
+def straight(size: float) -> float:
+    return 800 + size / 4
+
+
+def fitted(
+    curve: Callable[[float], float], sizes: list[int] = SIZES, blips: dict[int, float] | None = None
+) -> SegmentFit:
+    blips = blips or {}
+    found = fit_segments(sizes, [curve(size) * blips.get(size, 1.0) for size in sizes])
+    assert isinstance(found, SegmentFit)
+    return found
+
+
+@pytest.mark.parametrize("sizes", [SIZES, SIZES[::-1], SIZES[:3]])
+def test_a_straight_line_is_one_segment_with_its_parameters(sizes: list[int]) -> None:
+    found = fitted(straight, sizes)
+    (segment,) = found.segments
+    assert segment.t0_ns.value == pytest.approx(800)
+    assert segment.ns_per_byte.value == pytest.approx(0.25)
+    assert segment.r_inf_bytes_per_s is not None
+    assert segment.r_inf_bytes_per_s.value == pytest.approx(4e9)
+    assert segment.n_half_bytes is not None
+    assert segment.n_half_bytes.value == pytest.approx(3200)
+    assert (segment.first_bytes, segment.last_bytes, segment.sizes) == (min(sizes), max(sizes), len(sizes))
+    assert segment.time_ns(1000) == pytest.approx(1050)
+    assert segment.relative_rms < 1e-9
+    assert found.sizes_bytes == tuple(sorted(sizes))
+    assert (found.switches, found.outliers) == ((), ())
+
+
+def test_a_switch_stands_between_the_sizes_that_differ_with_its_jump() -> None:
+    found = fitted(eager_then_rendezvous)
+    (switch,) = found.switches
+    assert (switch.below_bytes, switch.above_bytes) == (4096, 8192)
+    jumps_ns = {size: 1200 + size / 11 - (300 + size / 8) for size in (4096, 6144, 8192)}
+    assert switch.jump_ns.value == pytest.approx(jumps_ns[6144])
+    assert (switch.jump_ns.low, switch.jump_ns.high) == pytest.approx((jumps_ns[8192], jumps_ns[4096]))
+    assert switch.relative.value == pytest.approx(jumps_ns[6144] / (300 + 6144 / 8))
+    assert switch.relative.high == pytest.approx(jumps_ns[4096] / (300 + 4096 / 8))
+    assert [segment.t0_ns.value for segment in found.segments] == pytest.approx([300, 1200])
+
+
+def test_a_change_of_slope_alone_is_a_bend() -> None:
+    noise = np.random.default_rng(5).normal(1, 0.01, 60)
+    sizes = sizes_of(60)
+    times = [(1000 + size / 10 + max(0, size - 70000) / 4) * e for size, e in zip(sizes, noise, strict=True)]
+    found = fit_segments(sizes, times)
+    assert isinstance(found, SegmentFit)
+    (switch,) = found.switches
+    assert 32768 <= switch.below_bytes < switch.above_bytes <= 131072
+    assert switch.bend
+    assert not fitted(eager_then_rendezvous).switches[0].bend
+    assert found.segments[1].ns_per_byte.low > found.segments[0].ns_per_byte.high
+
+
+@pytest.mark.parametrize("blips", [{4096: 1.4}, {0: 1.3}, {1 << 22: 1.5}, {512: 0.7}, {64: 1.2, 65536: 1.3}])
+def test_single_sizes_off_the_line_are_outliers_and_leave_the_line_alone(blips: dict[int, float]) -> None:
+    found = fitted(straight, blips=blips)
+    assert {found.sizes_bytes[i] for i in found.outliers} == set(blips)
+    assert len(found.segments) == 1
+    assert found.segments[0].t0_ns.value == pytest.approx(800)
+    for index in found.outliers:
+        assert found.residuals[index] == pytest.approx(blips[found.sizes_bytes[index]] - 1)
+
+
+def test_a_slope_that_cannot_be_told_from_none_gives_no_rate() -> None:
+    found = fitted(lambda size: 500 + 5 * (-1) ** len(str(int(size))))
+    assert found.segments[0].ns_per_byte.low <= 0
+    assert found.segments[0].r_inf_bytes_per_s is None
+    assert found.segments[0].n_half_bytes is None
+
+
+def test_times_that_err_by_their_known_errors_count_less() -> None:
+    """Half of the sizes err by 30 %, and are known to: the line follows the others."""
+    rng = np.random.default_rng(3)
+    off = []
+    for _ in range(50):
+        errors = [0.01 if i % 2 else 0.6 for i in range(len(SIZES))]
+        times = [
+            straight(size) * max(0.3, rng.normal(1, error / 1.96)) for size, error in zip(SIZES, errors, strict=True)
+        ]
+        found = fit_segments(SIZES, times, errors)
+        assert isinstance(found, SegmentFit)
+        off.append(abs(found.segments[0].t0_ns.value / 800 - 1))
+    assert np.median(off) < 0.02
+
+
+def test_one_time_that_is_hardly_known_hides_no_switch() -> None:
+    errors = [0.01] * (len(SIZES) - 1) + [25.0]
+    times = [eager_then_rendezvous(size) for size in SIZES[:-1]] + [2 * eager_then_rendezvous(SIZES[-1])]
+    found = fit_segments(SIZES, times, errors)
+    assert isinstance(found, SegmentFit)
+    assert [(switch.below_bytes, switch.above_bytes) for switch in found.switches] == [(4096, 8192)]
+    assert found.segments[1].relative_rms < 0.02
+
+
+@pytest.mark.parametrize(
+    ("sizes", "times_ns", "reason"),
+    [
+        ([], [], "a fit needs three sizes, there are 0"),
+        ([8], [1.0], "a fit needs three sizes, there is 1"),
+        ([8, 8, 64], [1.0, 1.0, 2.0], "a fit needs three sizes, there are 2"),
+        ([8, 8, 64, 65], [1.0, 1.0, 2.0, 3.0], "a curve has each size once, here one stands twice"),
+        ([1, 2, 3], [1.0, 0.0, 3.0], "a fit needs positive times"),
+        ([1, 2, 3], [1.0, math.nan, 3.0], "a fit needs positive times"),
+        ([1, 2, 3], [1.0, math.inf, 3.0], "a fit needs positive times"),
+    ],
+)
+def test_no_fit_says_why(sizes: list[int], times_ns: list[float], reason: str) -> None:
+    assert fit_segments(sizes, times_ns) == NoFit(reason)
+
+
+def test_unequal_lengths_are_refused() -> None:
+    with pytest.raises(ValueError, match="differ in number"):
+        fit_segments([1, 2, 3], [1.0])
+    with pytest.raises(ValueError, match="differ in number"):
+        fit_segments([1, 2, 3], [1.0, 2.0, 3.0], [0.1])
+
+
+def test_whatever_the_times_a_fit_is_whole_and_finite() -> None:
+    rng = np.random.default_rng(0)
+    for number in range(600):
+        count = int(rng.integers(3, 40))
+        sizes = rng.choice(2 ** int(rng.integers(6, 34)), count, replace=False).tolist()
+        times = 10 ** rng.uniform(-3, 12, count) if number % 2 else 100 + np.array(sizes) / 8
+        errors = rng.uniform(0, 0.5, count).tolist() if number % 3 else [0.0] * count
+        found = fit_segments(sizes, times.tolist(), errors if number % 5 else None)
+        assert isinstance(found, SegmentFit)
+        assert all(map(math.isfinite, found.residuals))
+        assert sum(segment.sizes for segment in found.segments) + len(found.outliers) == count
+        assert len(found.switches) == len(found.segments) - 1
+        for one in found.segments:
+            for estimate in (one.t0_ns, one.ns_per_byte, one.r_inf_bytes_per_s, one.n_half_bytes):
+                assert estimate is None or -math.inf < estimate.low <= estimate.value <= estimate.high < math.inf
+
+
+@pytest.mark.parametrize("dof", [1, 2, 3, 5, 10, 100])
+def test_the_quantile_of_students_t(dof: int) -> None:
+    from scipy.special import stdtrit
+
+    assert t_quantile(dof) == pytest.approx(stdtrit(dof, 0.975), rel=2e-3)
+
+
+# ---- rates over random curves; tests/stats/fit/truth.py prints them ----
+
+
+def sums(*parts: Score) -> Score:
+    return Score(*(sum(getattr(part, name) for part in parts) for name in Score.__dataclass_fields__))
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_no_switch_and_no_outlier_is_invented_in_straight_curves(noise: float) -> None:
+    found = score(noise=noise, switched=False, outliers=0)
+    assert found.invented <= 0.05 * found.curves
+    assert found.outliers_invented <= 0.1 * found.curves
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_strong_switches_are_placed_within_one_size(noise: float) -> None:
+    found = score(noise=noise, switched=True, outliers=0)
+    assert found.strong >= 20
+    assert found.placed >= 0.95 * found.strong
+
+
+@pytest.mark.parametrize(("noise", "part"), [(0.01, 0.95), (0.03, 0.9)])
+def test_outliers_hide_few_switches(noise: float, part: float) -> None:
+    found = score(noise=noise, switched=True, outliers=2)
+    assert found.invented <= 0.05 * found.curves
+    assert found.placed >= 0.93 * found.strong  # 95 % of 1,000 curves; these are 200
+    assert found.outliers_found >= part * found.outliers
+
+
+@pytest.mark.parametrize("switched", [False, True])
+def test_two_states_of_the_machine_are_two_curves(switched: bool) -> None:
+    """Each with its own segments, sorted out by the floors of the visits."""
+    found = states_score(noise=0.01, switched=switched, curves=40)
+    assert found.curves == 40
+    assert found.invented <= 0.05 * found.curves
+    assert found.placed >= 0.95 * found.strong
+    assert 0.9 <= found.covered / found.intervals <= 0.99
+    assert found.near >= 0.95 * found.known
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_intervals_hold_the_truth_as_often_as_they_say(noise: float) -> None:
+    found = sums(*(score(noise=noise, switched=switched, outliers=0) for switched in (False, True)))
+    assert 0.93 <= found.covered / found.intervals <= 0.98
+
+
+def test_what_is_known_to_two_percent_is_within_two_percent() -> None:
+    found = sums(*(score(noise=0.01, switched=switched, outliers=0) for switched in (False, True)))
+    assert found.known >= 0.5 * found.intervals
+    assert found.near >= 0.98 * found.known
+
+
+def test_values_come_within_two_percent_as_often_as_the_least_error_lets_them() -> None:
+    """Short segments tell little of one of their parameters; what they tell is used."""
+    for switched in (False, True):
+        found = score(noise=0.01, switched=switched, outliers=0)
+        assert found.within == pytest.approx(found.best, abs=0.03 * found.intervals)
+
+
+def test_the_least_error_of_a_line_is_that_of_its_exact_solution() -> None:
+    """Two sizes: t_0 = 2 t(1) - t(2) and slope = t(2) - t(1), with t(1) = 2 and t(2) = 3, each known to 1 %."""
+    of_t0, of_slope, of_n_half = errors_of_line(np.array([1.0, 2.0]), 1.0, 1.0, 1e-4 * np.eye(2))
+    assert of_t0 == pytest.approx(math.hypot(2 * 0.02, 0.03))
+    assert of_slope == pytest.approx(math.hypot(0.02, 0.03))
+    assert of_n_half == pytest.approx(math.hypot(3 * 0.02, 2 * 0.03))
+    assert chance_within(0.02) == pytest.approx(0.6827, abs=1e-4)
+
+
+def test_the_best_divisions_find_exact_segments() -> None:
+    sizes = np.arange(24.0)
+    times = np.where(sizes < 9, 10 + sizes, np.where(sizes < 17, 30 + sizes, 90 + 2 * sizes))
+    found = best_divisions(sizes, times, times, SEGMENT_SIZES)
+    assert [one.starts for one in found[:3]] == [[0], found[1].starts, [0, 9, 17]]
+    assert found[0].squares > found[1].squares > 1e-3
+    assert found[2].squares == pytest.approx(0, abs=1e-12)
+    assert best_division(found, 0.01).starts == [0, 9, 17]
+    assert best_division(found, 10.0).starts == [0]

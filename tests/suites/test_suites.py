@@ -1,0 +1,208 @@
+"""Suite files: those that come with hockney, and what is said of wrong ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hockney.errors import UsageError
+from hockney.measure.plan import Wishes, make_plan
+from hockney.suites import CacheShare, builtin_names, load_suite
+from hockney.worker.catalogue import load
+
+RIGHT = """
+name = "mine"
+title = "A suite of one's own"
+transports = "shm"
+precision = "2%"
+time = "1m"
+[[series]]
+pattern = "pingpong"
+bytes = "8:64"
+[[series]]
+pattern = "oneway"
+ranks = [2, 4]
+bytes = ["1K", "0", 8]
+options = { window = 16, until = "sent" }
+refine = true
+"""
+
+
+def write(folder: Path, text: str) -> str:
+    path = folder / "suite.toml"
+    path.write_text(text)
+    return str(path)
+
+
+@pytest.mark.parametrize("name", builtin_names())
+def test_suites_that_come_with_hockney_are_right(name: str) -> None:
+    assert load_suite(name).name == name
+
+
+def test_a_suite_of_ones_own(tmp_path: Path) -> None:
+    suite = load_suite(write(tmp_path, RIGHT))
+    assert (suite.transports, suite.precision, suite.time_s) == (("shm",), 0.02, 60.0)
+    first, second = suite.series
+    assert (first.bytes, first.ranks, first.refine) == ((8, 16, 32, 64), (2,), False)
+    assert (second.bytes, second.ranks, second.refine) == ((0, 8, 1024), (2, 4), True)
+    assert second.options == {"window": "16", "until": "sent"}
+
+
+def test_every_error_is_told_at_once_with_its_place(tmp_path: Path) -> None:
+    wrong = """
+    nmae = "mine"
+    precision = "150%"
+    time = "soon"
+    colour = "blue"
+    [[series]]
+    pattern = "pingpong"
+    bytes = "8x"
+    [[series]]
+    ranks = 0
+    """
+    path = write(tmp_path, wrong)
+    with pytest.raises(UsageError) as caught:
+        load_suite(path)
+    text = str(caught.value)
+    assert text.startswith(f"{path} has 9 errors:")
+    for place in (
+        "nmae: unknown key 'nmae': did you mean 'name'?",
+        "title: it must be given",
+        "precision",
+        "time",
+        "colour",
+        "bytes of the 1st [[series]]",
+        "pattern of the 2nd [[series]]",
+        "ranks[0] of the 2nd [[series]]",
+    ):
+        assert f"\n  {place}" in text, place
+    assert "'8x' is not a size" in text
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("name = 'quick'", "name: 'quick' is a suite that comes with hockney: give this one another name"),
+        ("name = 5", 'name: 5 is not text: write for example name = "mine"'),
+        ("transports = [7]", 'transports[0]: 7 is not text: write for example transports = ["shm", "tcp"]'),
+        ("transports = { a = 1 }", 'transports: {"a": 1} is not a list: '),
+        ("precision = 5", 'precision: 5 lacks its unit, %: write for example precision = "1%"'),
+        ("precision = 0.5", 'precision: 0.5 lacks its unit, %: write for example precision = "1%"'),
+        ("precision = '0.5'", "precision: '0.5' could mean two things: write 0.5%, or 50%"),
+        ("precision = 0", "precision: 0 is too small, it must be above 0: "),
+        ("precision = nan", "precision: nan is not a number to count with: "),
+        ("time = true", 'time: true is not a number: write for example time = "30s"'),
+        ("time = -1", "time: -1 is too small, it must be above 0: "),
+        ("launches = 0", "launches: 0 is too small, it must be 1 at least: write for example launches = 4"),
+        ("launches = 1001", "launches: 1001 is too large, it must be 1000 at most: "),
+        ("launches = 1.5", "launches: 1.5 is not a whole number: "),
+        ("series = 'x'", 'series: "x" is not a list: write [[series]], and below it what it is'),
+        ("series = [3]", "the 1st [[series]]: 3 is not a table: write [[series]], and below it what it is"),
+        ("series = []", "series: it is empty: name one at least"),
+        ("series = [{}]", 'pattern of the 1st [[series]]: it must be given: write for example pattern = "pingpong"'),
+        (
+            "series = [{ pattern = 'put', ranks = 4097 }]",
+            "ranks[0] of the 1st [[series]]: 4097 is too large, it must be 4096 at",
+        ),
+        (
+            "series = [{ pattern = 'put', refine = 'yes' }]",
+            'refine of the 1st [[series]]: "yes" is neither true nor false: ',
+        ),
+        (
+            "series = [{ pattern = 'put', pairs = 'some' }]",
+            'pairs of the 1st [[series]]: "some" is not known here: write for',
+        ),
+        (
+            "series = [{ pattern = 'put', options = 5 }]",
+            "options of the 1st [[series]]: 5 is not a table: write for example",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said_with_place_value_and_remedy(line: str, said: str, tmp_path: Path) -> None:
+    lines = {"name": "name = 'a'", "title": "title = 'b'", "series": "series = [{ pattern = 'pingpong' }]"}
+    lines[line.partition(" ")[0]] = line
+    path = write(tmp_path, "\n".join(lines.values()))
+    with pytest.raises(UsageError) as caught:
+        load_suite(path)
+    head, only = str(caught.value).splitlines()
+    assert head == f"{path} has 1 error:"
+    assert only.startswith(f"  {said}")
+    assert "Input" not in only
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("name = ", "is not TOML"),
+        ("name = 'a'\ntitle = 'b'\nseries = []", "series"),
+        ("name = 'a'\ntitle = 'b'\nprecision = nan\n[[series]]\npattern = 'pingpong'", "precision"),
+    ],
+)
+def test_what_is_no_suite(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        load_suite(write(tmp_path, text))
+
+
+def test_a_file_that_is_not_there_or_not_text(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot read the suite"):
+        load_suite(str(tmp_path / "none.toml"))
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(UsageError, match="not UTF-8"):
+        load_suite(str(tmp_path / "binary.toml"))
+
+
+def test_an_unknown_suite_is_asked_back() -> None:
+    with pytest.raises(UsageError, match="unknown suite 'quik': did you mean 'quick'"):
+        load_suite("quik")
+
+
+@pytest.mark.parametrize(
+    ("words", "sizes"),
+    [
+        ('["L1/2", "4*L3", 64, "1K"]', (64, 1024, CacheShare(1, 1, 2), CacheShare(3, 4))),
+        ('"L2"', (CacheShare(2),)),
+        ('["3*L2/4"]', (CacheShare(2, 3, 4),)),
+    ],
+)
+def test_sizes_after_the_machines_caches(words: str, sizes: tuple[object, ...], tmp_path: Path) -> None:
+    suite = load_suite(write(tmp_path, f'name = "s"\ntitle = "S"\n[[series]]\npattern = "memload"\nbytes = {words}\n'))
+    assert suite.series[0].bytes == sizes
+
+
+@pytest.mark.parametrize("word", ["L0", "L12", "L1/0", "0*L2", "L1*2", "-1*L2", "M1"])
+def test_no_cache_and_no_size(word: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"bytes of the 1st \[\[series\]\]: .*is not a size"):
+        load_suite(write(tmp_path, f'name = "s"\ntitle = "S"\n[[series]]\npattern = "memload"\nbytes = ["{word}"]\n'))
+
+
+def test_a_share_of_a_cache_is_a_multiple_of_the_grain() -> None:
+    caches = {1: 48 << 10, 3: 1000}
+    assert CacheShare(1, 1, 2).resolve(caches, 64) == 24 << 10
+    assert CacheShare(3, 1, 3).resolve(caches, 64) == 320
+    assert CacheShare(3, 1, 999).resolve(caches, 64) == 64
+    assert CacheShare(3, 4).resolve(caches, 0) == 4000
+    assert CacheShare(2).resolve(caches, 64) is None
+    assert [str(CacheShare(1, 1, 2)), str(CacheShare(3, 4)), str(CacheShare(2))] == ["L1/2", "4*L3", "L2"]
+
+
+def test_pairs_are_all_or_none(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"pairs of the 1st \[\[series\]\]"):
+        load_suite(write(tmp_path, 'name = "s"\ntitle = "S"\n[[series]]\npattern = "put"\npairs = "some"\n'))
+
+
+def test_every_wrong_size_of_a_list_is_named_at_once(tmp_path: Path) -> None:
+    text = 'name = "s"\ntitle = "S"\n[[series]]\npattern = "pingpong"\nbytes = [8, -1, "64X", "many"]\n'
+    with pytest.raises(UsageError) as caught:
+        load_suite(write(tmp_path, text))
+    assert all(f"'{word}'" in str(caught.value) for word in ("-1", "64X", "many")), caught.value
+
+
+def test_a_synchronous_send_stands_next_to_the_asynchronous_one() -> None:
+    """Com-1.1: the T9000's send returned when its message was taken."""
+    plan = make_plan(load_suite("atlas"), Wishes(transports=("shm", "shm:sync")), load(), cpus=2)
+    sizes: dict[str, list[int]] = {}
+    for one in plan.points:
+        if one.pattern == "oneway":
+            sizes.setdefault(one.transport, []).append(one.bytes)
+    assert sizes == {"shm": [4, 64, 256, 1024], "shm:sync": [4, 64, 256, 1024]}
