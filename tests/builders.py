@@ -1,4 +1,4 @@
-"""Points, visits and runs made up for tests, with everything that a test does not care about filled in."""
+"""Points, measurements and runs made up for tests, with everything that a test does not care about filled in."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hockney.model import Definition, Launch, Point, RunInfo, Visit
+from hockney.model import Definition, Launch, Measurement, Point, RunInfo
 
 HALF_ROUND_TRIP = Definition(timed="root", divisor=2, bytes_per_rep=16, messages_per_rep=2)
 SLOWEST = Definition(timed="slowest", divisor=1, bytes_per_rep=0, messages_per_rep=2, algorithm="portable")
@@ -17,7 +17,7 @@ def make_point(size_bytes: int = 8, transport: str = "shm", pattern: str = "ping
     return Point(transport, pattern, more.pop("ranks", 2), size_bytes, **more)
 
 
-def make_visit(
+def make_measurement(
     point: Point | None = None,
     elapsed_ns: Sequence[Sequence[int]] | np.ndarray[Any, Any] = ((200, 210, 220), (201, 211, 221)),
     *,
@@ -33,10 +33,10 @@ def make_visit(
     pace_ns: tuple[tuple[float, ...], tuple[float, ...]] | None = None,
     solo_ns: tuple[float, float] | None = None,
     started_ns: int | None = None,
-) -> Visit:
+) -> Measurement:
     samples = np.asarray(elapsed_ns, dtype=np.int64)
     ranks = len(samples)
-    return Visit(
+    return Measurement(
         point=point or make_point(),
         launch_id=launch_id,
         round=round_,
@@ -59,13 +59,13 @@ def make_visit(
     )
 
 
-def visits_with_medians(
+def measurements_with_medians(
     medians_ns: Iterable[float], point: Point | None = None, definition: Definition = HALF_ROUND_TRIP, **more: Any
-) -> list[Visit]:
-    """One visit for each median of the pattern's time; its three samples lie 10 below, at and 10 above it."""
+) -> list[Measurement]:
+    """One measurement for each median of the pattern's time; its three samples lie 10 below, at and 10 above it."""
     scale = definition.divisor
     return [
-        make_visit(
+        make_measurement(
             point,
             [[round(scale * (median_ns + away)) for away in (-10, 0, 10)]] * 2,
             definition=definition,

@@ -1,8 +1,8 @@
 """A large made-up run, to measure how fast a command reads one: `python -m tests.large FILE [LAUNCHES [KIND]]`.
 
-5,000 series of 10 transports, 10 visits each, 200 samples a visit: 10 million samples. KIND is `plain` (5 patterns, 100
-sizes each) or `varied` (all that `explain` looks for: 16 patterns, up to 8 ranks, options, pairs of ranks, switches).
-Each call adds a run to the file; of several launches each has its part of the visits.
+5,000 series of 10 transports, 10 measurements each, 200 samples a measurement: 10 million samples. KIND is `plain` (5
+patterns, 100 sizes each) or `varied` (all that `explain` looks for: 16 patterns, up to 8 ranks, options, pairs of
+ranks, switches). Each call adds a run to the file; of several launches each has its part of the measurements.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 from tests.builders import make_info, make_launch
 
-from hockney.model import Definition, Point, PointStatus, RunStatus, Visit
+from hockney.model import Definition, Measurement, Point, PointStatus, RunStatus
 from hockney.results.store import Store
 
-VISITS = 10
+MEASUREMENTS = 10
 SAMPLES = 200
 BATCH = 10
 DELAY_NS = 1_000_000
@@ -84,8 +84,8 @@ def store_large_run(path: Path, kind: str, launches: int = 1, transports: Sequen
     with Store.open(path) as store:
         run = store.create_run(make_info(facts={"memory": {"page_bytes": 4096}}), points)
         random = np.random.default_rng(run)
-        for round_ in range(VISITS):
-            if round_ * launches % VISITS < launches:
+        for round_ in range(MEASUREMENTS):
+            if round_ * launches % MEASUREMENTS < launches:
                 started = {
                     (transport, ranks): store.add_launch(
                         run,
@@ -96,21 +96,21 @@ def store_large_run(path: Path, kind: str, launches: int = 1, transports: Sequen
                     for transport, ranks in places
                 }
             store.write_round(
-                run, [_visit(point, started[point.transport, point.ranks], round_, random) for point in points]
+                run, [_measurement(point, started[point.transport, point.ranks], round_, random) for point in points]
             )
         for point in points:
             store.set_status(run, point, PointStatus.PRECISE)
         store.finish_run(run, RunStatus.DONE)
 
 
-def _visit(point: Point, launch_id: int, round_: int, random: np.random.Generator) -> Visit:
+def _measurement(point: Point, launch_id: int, round_: int, random: np.random.Generator) -> Measurement:
     line = DEFINITIONS[point.pattern]
     ranks = point.ranks
     options = dict(point.options)
     time_ns = _time_ns(point, options) * line.divisor * BATCH
     paces_ns = random.normal(0.63, 0.002, (2, ranks)).tolist()
     delayed = options.get("delay_ns", "0") != "0"
-    return Visit(
+    return Measurement(
         point=point,
         launch_id=launch_id,
         round=round_,

@@ -14,7 +14,21 @@ from hockney.worker import build
 
 PACKAGE = Path(__file__).parents[1] / "src" / "hockney"
 # The rooms, from the top down: a room imports only what stands after it. docs/architecture.md shows the same.
-ROOMS = "cli report measure analysis results stats worker machine suites archive model units errors".split()
+ROOMS = [
+    "cli",
+    "report",
+    "measure",
+    "analysis",
+    "results",
+    "stats",
+    "worker",
+    "machine",
+    "suites",
+    "archive",
+    "model",
+    "units",
+    "errors",
+]
 LEVEL = {name: level for level, name in enumerate(reversed(ROOMS))}
 # Arrows that still point up; each goes with the next change of its file.
 REMAINING = {

@@ -14,7 +14,7 @@ from tests.measure.test_run import FAULT, Silent, children, command
 
 from hockney.cli import run as hockney
 from hockney.measure import run as running
-from hockney.measure.plan import Plan, Wishes, make_plan, pattern_suite
+from hockney.measure.plan import Plan, RunOptions, make_plan, pattern_suite
 from hockney.model import Launch, Point, PointStatus, RunStatus
 from hockney.results.runs import Run
 from hockney.results.store import Store
@@ -35,7 +35,7 @@ def measure(
 ) -> tuple[running.Outcome, dict[str, tuple[PointStatus, str | None]]]:
     """A suite of these series, measured; how each point ended, by its pattern, transport and size."""
     suite = Suite.model_validate({"name": "mine", "title": "mine", "series": series, "time": time_s})
-    plan = make_plan(suite, Wishes(oversubscribe=True), catalogue, cpus=2)
+    plan = make_plan(suite, RunOptions(oversubscribe=True), catalogue, cpus=2)
     with Store.open(path) as store:
         outcome = running.measure(plan, catalogue, store, display or Silent(), command="test")
         found = Run(store, outcome.run_id).series
@@ -83,7 +83,7 @@ def test_a_grid_that_cannot_be_divided_is_known_beforehand_in_the_words_of_the_w
 ) -> None:
     catalogue = load(libraries=())
     point = Point("threads", "ft", ranks, 0, (("class", "W"),))
-    wishes = Wishes(transports=("threads",), ranks=(ranks,), options=point.options, oversubscribe=True)
+    wishes = RunOptions(transports=("threads",), ranks=(ranks,), options=point.options, oversubscribe=True)
     skipped = make_plan(pattern_suite("ft"), wishes, catalogue, cpus=2).skipped
     plan = Plan("test", (point,), time_s=0.1, oversubscribe=True)
     with Store.open(tmp_path / "r.db") as store:

@@ -10,11 +10,23 @@ from scripts.benchlib.bare import numbers
 from scripts.benchlib.commands import Sampled, repeat_rows
 from scripts.benchlib.pairs import Quadruple, Question, row
 from scripts.benchlib.series import Absent, Contest, go_round
-from scripts.benchlib.table import BEGIN, END, NO, UNDECIDED, UNKNOWN, YES, Row, Target, markdown, put_between, summary
+from scripts.benchlib.table import (
+    BEGIN,
+    END,
+    INCONCLUSIVE,
+    NO,
+    UNKNOWN,
+    YES,
+    Row,
+    Target,
+    markdown,
+    put_between,
+    summary,
+)
 from tests.measure.contended_machine import ContendedMachine
 
 from hockney.errors import HockneyError
-from hockney.stats import Interval, Signs
+from hockney.stats import Interval, MachineProbe
 
 ROOT = Path(__file__).parents[1]
 NEAR, FAR = 27.0, 184.0
@@ -31,14 +43,14 @@ ALONE = (0.63, 0.62)  # what the fixed loop takes on each CPU
     ("target", "low", "high", "met"),
     [
         (Target("", high=1.5), 1.38, 1.45, YES),
-        (Target("", high=1.5), 1.45, 1.55, UNDECIDED),
+        (Target("", high=1.5), 1.45, 1.55, INCONCLUSIVE),
         (Target("", high=1.5), 1.51, 1.55, NO),
         (Target("", low=3.0), 3.1, 3.4, YES),
-        (Target("", low=3.0), 2.9, 3.4, UNDECIDED),
+        (Target("", low=3.0), 2.9, 3.4, INCONCLUSIVE),
         (Target("", low=3.0), 2.2, 2.4, NO),
         (WITHIN, 0.99, 1.01, YES),
-        (WITHIN, 0.97, 1.01, UNDECIDED),
-        (WITHIN, 0.95, 1.05, UNDECIDED),
+        (WITHIN, 0.97, 1.01, INCONCLUSIVE),
+        (WITHIN, 0.95, 1.05, INCONCLUSIVE),
         (WITHIN, 0.90, 0.97, NO),
         (WITHIN, 1.03, 1.05, NO),
         (Target("no limits"), 0.1, 9.0, UNKNOWN),
@@ -49,7 +61,7 @@ def test_a_target_is_judged_by_the_whole_interval(target: Target, low: float, hi
 
 
 def test_without_an_interval_nothing_is_decided() -> None:
-    assert WITHIN.judge(Interval(1.0, None, None, 3, None)) == UNDECIDED
+    assert WITHIN.judge(Interval(1.0, None, None, 3, None)) == INCONCLUSIVE
     assert WITHIN.judge_alone(1.0) == YES
     assert WITHIN.judge_alone(1.1) == NO
 
@@ -60,7 +72,7 @@ def test_the_table_is_markdown() -> None:
     assert lines[0].startswith("| what | target | measured")
     assert lines[2] == "| a\\|b | ≤ 2 | 1.00 | near, 27.0 ns | yes |"
     assert all(line.replace("\\|", "").count("|") == 6 for line in lines)
-    assert summary(made) == "1 of 2 met, 1 missed, 0 undecided"
+    assert summary(made) == "1 of 2 met, 1 missed, 0 inconclusive"
 
 
 def test_the_page_keeps_all_but_the_table() -> None:
@@ -92,7 +104,7 @@ def test_what_changes_within_and_between_quadruples_is_no_scatter_of_the_ratio()
 
 
 def test_a_ratio_is_found_on_a_contended_machine() -> None:
-    """Where demanding one state of the machine on both sides left nearly everything undecided."""
+    """Where demanding one state of the machine on both sides left nearly everything inconclusive."""
     question = Question("mpi: 8 B", Target("≤ 1.05 × bare C", high=1.05), "hockney", "bare C")
     met = {1.0: [], 1.1: []}  # type: dict[float, list[str]]
     for seed in range(100):
@@ -120,9 +132,9 @@ def test_rows_show_ratio_interval_values_and_number() -> None:
 def test_few_quadruples_decide_nothing() -> None:
     question = Question("mpi: 8 B", WITHIN, "hockney", "bare C")
     shown = row(question, [Quadruple((370, 370), (368, 368))] * 2)
-    assert (shown.met, shown.state) == (UNDECIDED, "2 quadruples")
+    assert (shown.met, shown.state) == (INCONCLUSIVE, "2 quadruples")
     assert "no interval" in shown.measured
-    assert row(question, []).met == UNDECIDED
+    assert row(question, []).met == INCONCLUSIVE
 
 
 # ---- rounds ---------------------------------------------------------------------------------------------------------
@@ -148,10 +160,10 @@ def test_who_begins_changes() -> None:
     ]
 
 
-def test_several_quadruples_a_visit_take_turns_too() -> None:
+def test_several_quadruples_a_measurement_take_turns_too() -> None:
     log: list[str] = []
     one = contest("pipe", log, repeats=3)
-    one.visit(0)
+    one.measure(0)
     assert [log[start] for start in (0, 4, 8)] == ["ours", "theirs", "ours"]
     assert len(one.quadruples[8]) == 3
 
@@ -161,7 +173,7 @@ def test_what_fails_again_and_again_is_given_up_and_the_rest_goes_on() -> None:
     calls = []
 
     class Failing(Absent):
-        def visit(self, number: int) -> None:
+        def measure(self, number: int) -> None:
             calls.append(number)
             raise HockneyError("rank 1 died")
 
@@ -185,17 +197,17 @@ def test_what_is_not_here_has_a_row_with_the_reason() -> None:
 
 
 def test_scatter_is_told_within_each_state() -> None:
-    def run(value_ns: float, floor_ns: float, visits: int = 8, launch: int = 1) -> list[Sampled]:
-        return [Sampled(value_ns, Signs((floor_ns, floor_ns)), launch)] * visits
+    def run(value_ns: float, floor_ns: float, measurements: int = 8, launch: int = 1) -> list[Sampled]:
+        return [Sampled(value_ns, MachineProbe((floor_ns, floor_ns)), launch)] * measurements
 
     near = [run(value_ns, NEAR) for value_ns in (129.0, 130.0, 131.0)]
     far = [run(value_ns, FAR) for value_ns in (350.0, 370.0, 390.0)]
-    both = run(130.0, NEAR) + run(370.0, FAR, visits=2)  # two visits are no figure
+    both = run(130.0, NEAR) + run(370.0, FAR, measurements=2)  # two measurements are no figure
     found = repeat_rows("10 runs", [*near, *far, both])
     assert [(one.state, one.met) for one in found] == [("near, 27.0 ns; 4 runs", YES), ("far, 184 ns; 3 runs", NO)]
     assert found[1].measured == "CV 5.4%: median 370.0 ns, from 350.0 to 390.0 ns"
     (shown,) = repeat_rows("2 runs", near[:2])
-    assert shown.met == UNDECIDED
+    assert shown.met == INCONCLUSIVE
     launches = [
         one for launch, value_ns in enumerate((129.0,) * 5 + (143.0,)) for one in run(value_ns, NEAR, 10, launch)
     ]
@@ -204,19 +216,19 @@ def test_scatter_is_told_within_each_state() -> None:
         shown.measured == "CV 1.0%: median 129.0 ns, from 129.0 to 131.2 ns"
     )  # a run is the geometric mean of launches
     (shown,) = repeat_rows("no runs", [])
-    assert shown.met == UNDECIDED
+    assert shown.met == INCONCLUSIVE
 
 
 def test_what_comes_and_goes_in_one_run_takes_no_state_of_another() -> None:
     slowed = (2 * ALONE[0], ALONE[1])
 
     def run(*looks: tuple[tuple[float, float], tuple[float, float]]) -> list[Sampled]:
-        return [Sampled(129.0, Signs((NEAR, NEAR), paces), 1) for paces in looks]
+        return [Sampled(129.0, MachineProbe((NEAR, NEAR), paces), 1) for paces in looks]
 
     lasting = [run(*[(ALONE, ALONE)] * 40, *[(slowed, slowed)] * 8) for _ in range(3)]
     flickering = run(*[(ALONE, slowed)] * 200, *[(ALONE, ALONE)] * 400, *[(slowed, slowed)] * 40)
     found = repeat_rows("4 runs", [*lasting, flickering])
-    assert [one.state for one in found] == ["near, 27.0 ns; 4 runs", "near, 27.0 ns, one slowed; 3 runs"]
+    assert [one.state for one in found] == ["near, 27.0 ns; 4 runs", "near, 27.0 ns, one contended; 3 runs"]
 
 
 def test_what_a_library_prints_between_the_numbers_is_left_out() -> None:

@@ -152,7 +152,7 @@ def read(capsys: pytest.CaptureFixture[str]) -> Read:
 
 
 def compared(path: Path) -> list[tuple[int, int]]:
-    """Runs of which something is slower, undecided, apart, in one alone, disturbed, drifting and otherwise."""
+    """Runs of which something is slower, inconclusive, apart, in one alone, disturbed, drifting and otherwise."""
     sizes = [2**n for n in range(3, 17)]
     times = {point: ns + (2000 if point.bytes > 2048 else 0) for point, ns in curve("tcp", sizes).items()}
     told: dict[str, Any] = {"facts": {"sleeping": ["tcp"], "hostname": "a"}, "suite": "pingpong"}
@@ -206,7 +206,7 @@ def test_check_of_what_is_expected(tmp_path: Path, read: Read) -> None:
     expectations.write_text("\n".join(table + limit for limit in limits))
     found = read("check", "--expect", expectations, "last", "--store", path, code=1)
     check_page([found], "check---expect")
-    assert [one["outcome"] for one in found["limits"]] == ["met", "missed", "met", "undecided"]
+    assert [one["outcome"] for one in found["limits"]] == ["met", "missed", "met", "inconclusive"]
 
 
 def test_explain(tmp_path: Path, read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -281,7 +281,7 @@ def test_tables(tmp_path: Path, read: Read) -> None:
         pingpong("mpi", 8, 1300.0 if {a, b} == {1, 3} else 1000.0, 4, source=a, target=b)
         for a, b in itertools.permutations(range(4), 2)
     ]
-    few = [replace(one, visits=2) if one.time_ns > 1000 else one for one in every]
+    few = [replace(one, measurements=2) if one.time_ns > 1000 else one for one in every]
     store_run(pairs, "allpairs", every)
     store_run(pairs, "allpairs", few)
     for part, path, numbers in (
@@ -351,9 +351,9 @@ def test_every_word_of_an_answer_is_on_the_page(words: Any) -> None:
 
 def test_every_kind_of_finding_and_of_warning_is_on_the_page() -> None:
     """As the code has them, where what is made begins with its kind."""
-    package = Path(hockney.measure.check.__file__).parent
+    package = Path(hockney.__file__).parent
     begins = {
-        "explain": r'(?:finding_about\(\s*\w+,\s*|\bkind=)"([^"]+)"',
+        "analysis/explain": r'(?:finding_about\(\s*\w+,\s*|\bkind=)"([^"]+)"',
         "": r'(?:Warning_|_load_warning)\(\s*"(\w+)"',
     }
     for folder, beginning in begins.items():

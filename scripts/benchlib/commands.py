@@ -17,12 +17,12 @@ from typing import NamedTuple
 
 from scripts.benchlib.pairs import MIN_PAIRS, show_state
 from scripts.benchlib.place import Place
-from scripts.benchlib.table import UNDECIDED, UNKNOWN, Row, Target, not_measured
+from scripts.benchlib.table import INCONCLUSIVE, UNKNOWN, Row, Target, not_measured
 from tests.large import TRANSPORTS, store_large_run
 
 import hockney
 from hockney.errors import HockneyError
-from hockney.stats import Interval, Signs, State, classify_all, median, place, signs_of, time_of
+from hockney.stats import Interval, MachineProbe, State, classify_all, median, place, signs_of, time_of
 from hockney.units import counted
 from hockney.worker.build import NATIVE, Recipe, build_worker
 
@@ -53,10 +53,10 @@ def repeat(place: Place) -> list[Row]:
 
 
 class Sampled(NamedTuple):
-    """The median of one visit, what tells its state, and its launch."""
+    """The median of one measurement, what tells its state, and its launch."""
 
     median_ns: float
-    signs: Signs
+    signs: MachineProbe
     launch_id: int
 
 
@@ -68,20 +68,20 @@ def _one_run(place: Place, number: int, command: str) -> list[Sampled]:
     with hockney.open(store) as results:
         return [
             Sampled(statistics.median(one.times_ns().tolist()), signs_of(one), one.launch_id)
-            for one in results.run().series[0].visits
+            for one in results.run().series[0].measurements
         ]
 
 
 def repeat_rows(what: str, runs: Sequence[Sequence[Sampled]]) -> list[Row]:
     """One row for each state: how far the figures of single runs scatter. A run has a figure in a state in which it
-    has enough visits for an interval; states are told from the visits of all runs together."""
+    has enough measurements for an interval; states are told from the measurements of all runs together."""
     states = classify_all([[one.signs for one in run] for run in runs])
     figures: dict[State, list[float]] = {}
     for run, of_run in zip(runs, states, strict=True):
-        visits: dict[State, list[Sampled]] = {}
+        measurements: dict[State, list[Sampled]] = {}
         for one, state in zip(run, of_run, strict=True):
-            visits.setdefault(state, []).append(one)
-        for state, of_state in visits.items():
+            measurements.setdefault(state, []).append(one)
+        for state, of_state in measurements.items():
             if len(of_state) >= MIN_PAIRS and state.floor_ns is not None:
                 time, _ = time_of([one.median_ns for one in of_state], [one.launch_id for one in of_state])
                 figures.setdefault(state, []).append(time.value)
@@ -89,14 +89,14 @@ def repeat_rows(what: str, runs: Sequence[Sequence[Sampled]]) -> list[Row]:
         _scatter(what, state, figures[state])
         for state in sorted(figures, key=lambda one: place(one.name, one.floor_ns))
     ]
-    return rows or [Row(what, _CV.text, "no run has a figure with an interval", UNKNOWN, UNDECIDED)]
+    return rows or [Row(what, _CV.text, "no run has a figure with an interval", UNKNOWN, INCONCLUSIVE)]
 
 
 def _scatter(what: str, state: State, figures_ns: Sequence[float]) -> Row:
     shown = f"{show_state(state)}; {counted(len(figures_ns), 'run')}"
     middle_ns = statistics.median(figures_ns)
     if len(figures_ns) < _MIN_RUNS:
-        return Row(what, _CV.text, f"{middle_ns:.1f} ns, too few runs for a CV", shown, UNDECIDED)
+        return Row(what, _CV.text, f"{middle_ns:.1f} ns, too few runs for a CV", shown, INCONCLUSIVE)
     cv = statistics.stdev(figures_ns) / statistics.fmean(figures_ns)
     measured = f"CV {cv:.1%}: median {middle_ns:.1f} ns, from {min(figures_ns):.1f} to {max(figures_ns):.1f} ns"
     return Row(what, _CV.text, measured, shown, _CV.judge_alone(cv))

@@ -9,7 +9,7 @@ from scripts.benchlib import bare
 from scripts.benchlib.pairs import Quadruple, Question, row, show_interval
 from scripts.benchlib.place import Place, Shot, measure, middle_ns, take
 from scripts.benchlib.series import Absent, Contest, Measured, Series
-from scripts.benchlib.table import UNDECIDED, Row, Target
+from scripts.benchlib.table import INCONCLUSIVE, Row, Target
 
 from hockney.stats import median
 from hockney.units import format_bytes
@@ -22,7 +22,7 @@ _BLOCKS = 20  # of stream_bare.c
 _SOCKET_TARGET = Target("≤ 1.05 × bare C", high=1.05)
 _PINGPONG_REPS = {8: 2000, 1 << 16: 1000}
 _SOCKET_PAIRS = 3  # a round
-_VISITS = 3  # a round, to shm's latency
+_MEASUREMENTS = 3  # a round, to shm's latency
 # Starts a program in a network of its own, in which the kernel does not choose the size of a connection's receive
 # buffer by what the connection carried first: that size alone makes a message take up to a quarter longer.
 _BUFFERS_FIXED = (
@@ -40,7 +40,7 @@ class Harness:
     name: str = "null"
     costs_ns: list[float] = field(default_factory=list)
 
-    def visit(self, number: int) -> None:
+    def measure(self, number: int) -> None:
         with self.place.worker("null") as session:
             answer = measure(session, "pingpong", Shot(8, 10_000, 21))
             self.costs_ns.append(middle_ns(answer) * answer.divisor)  # a repetition is there and back
@@ -49,7 +49,7 @@ class Harness:
         target = Target("≤ 5 ns per repetition", high=5.0)
         what = "null: cost of the harness, a send and a receive"
         if not self.costs_ns:
-            return [Row(what, target.text, "nothing was measured", "any", UNDECIDED)]
+            return [Row(what, target.text, "nothing was measured", "any", INCONCLUSIVE)]
         cost = median(self.costs_ns)
         return [Row(what, target.text, f"{show_interval(cost, 2)} ns", f"any; {cost.n} starts", target.judge(cost))]
 
@@ -62,9 +62,9 @@ class OverFloor:
     name: str = "shm 8 B"
     quadruples: list[Quadruple] = field(default_factory=list)
 
-    def visit(self, number: int) -> None:
+    def measure(self, number: int) -> None:
         with self.place.worker("shm") as session:
-            for _ in range(_VISITS):
+            for _ in range(_MEASUREMENTS):
                 answer = measure(session, "pingpong", Shot(8, 500, 41))
                 if answer.floor_ns is not None:
                     self.quadruples.append(Quadruple((middle_ns(answer),), answer.floor_ns))

@@ -13,7 +13,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scripts.benchlib.table import UNDECIDED, UNKNOWN, Row, Target
+from scripts.benchlib.table import INCONCLUSIVE, UNKNOWN, Row, Target
 
 from hockney.stats import Interval, State, median
 from hockney.units import counted, format_ns, format_rate
@@ -54,7 +54,7 @@ class Question:
 def row(question: Question, quadruples: Sequence[Quadruple]) -> Row:
     """The ratio over all quadruples, and whether it meets the target."""
     if not quadruples:
-        return Row(question.what, question.target.text, "nothing was measured", UNKNOWN, UNDECIDED)
+        return Row(question.what, question.target.text, "nothing was measured", UNKNOWN, INCONCLUSIVE)
 
     def show(times_ns: Sequence[float]) -> str:
         time_ns = statistics.median(times_ns)
@@ -84,6 +84,6 @@ def show_interval(value: Interval, digits: int) -> str:
 
 
 def show_state(state: State) -> str:
-    """`near, 27.1 ns`, `near, 27.1 ns, one slowed`."""
+    """`near, 27.1 ns`, `near, 27.1 ns, one contended`."""
     level = state.name if state.floor_ns is None else f"{state.level.split()[0]}, {format_ns(state.floor_ns)}"
-    return f"{level}, {state.slowed}" if state.slowed else level
+    return f"{level}, {state.contended}" if state.contended else level

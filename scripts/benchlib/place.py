@@ -119,5 +119,5 @@ def times_ns(answer: answers.MeasureAnswer) -> list[float]:
 
 
 def middle_ns(answer: answers.MeasureAnswer) -> float:
-    """The median of one visit, in ns."""
+    """The median of one measurement, in ns."""
     return statistics.median(times_ns(answer))

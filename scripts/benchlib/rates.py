@@ -3,7 +3,7 @@
 Half of the checks are of an unchanged transport, half of one that was slowed by a quarter at some sizes; of other
 transports, which can't be slowed, all are unchanged. Each check has a baseline of its own, measured just before. Prints
 every check, and then what docs/methods.md says of them: on what machine and with what load, each rate with its exact
-95 % interval, what was undecided and why, and how long it took.
+95 % interval, what was inconclusive and why, and how long it took.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.analysis.compare.slowed import SIZES, SLOWED, check_again, load_catal
 from hockney.analysis.compare import Verdict
 from hockney.cli.changes import range_sentence
 from hockney.cli.check import exit_code
-from hockney.cli.common import FINE, UNDECIDED
+from hockney.cli.common import FINE, INCONCLUSIVE
 from hockney.errors import UsageError
 from hockney.machine import facts, usable_cpus
 from hockney.measure.check import PATIENCE_S, Checked
@@ -66,7 +66,7 @@ def rates(count: int, transports: Sequence[str] = ()) -> int:
 
     print()
     _tell("unchanged, false alarms (exit 1)", [checked.is_worse for checked in found["unchanged"]])
-    _tell("unchanged, undecided (exit 3)", [exit_code(checked) == UNDECIDED for checked in found["unchanged"]])
+    _tell("unchanged, inconclusive (exit 3)", [exit_code(checked) == INCONCLUSIVE for checked in found["unchanged"]])
     if "slowed" in found:
         _tell_slowed(found["slowed"])
     _tell_reasons([checked for checks in found.values() for checked in checks])
@@ -87,7 +87,7 @@ def _tell_slowed(checks: Sequence[Checked]) -> None:
     of_slowed = [_worse_sizes(checked) for checked in checks]
     _tell("slowed, found (exit 1, at a slowed size)", [any(map(_is_slowed, sizes)) for sizes in of_slowed])
     _tell("slowed, found at every slowed size", [slowed_sizes <= set(sizes) for sizes in of_slowed])
-    _tell("slowed, undecided (exit 3)", [exit_code(checked) == UNDECIDED for checked in checks])
+    _tell("slowed, inconclusive (exit 3)", [exit_code(checked) == INCONCLUSIVE for checked in checks])
     _tell("slowed, called well (exit 0)", [exit_code(checked) == FINE for checked in checks])
     _tell("slowed, false alarms (at other sizes)", [not all(map(_is_slowed, sizes)) for sizes in of_slowed])
 
@@ -109,15 +109,15 @@ def _load() -> str:
 
 
 def _tell_reasons(checks: Sequence[Checked]) -> None:
-    """How many series ended undecided, by the first words of the reason."""
+    """How many series ended inconclusive, by the first words of the reason."""
     reasons = Counter(
         (change.reason or "").partition(" (")[0].partition(":")[0]
         for checked in checks
         for change in checked.comparison.changes
-        if change.verdict is Verdict.UNDECIDED
+        if change.verdict is Verdict.INCONCLUSIVE
     )
     for reason, count in reasons.most_common():
-        print(f"undecided series: {count}, because {reason}")
+        print(f"inconclusive series: {count}, because {reason}")
 
 
 def _worse_sizes(checked: Checked) -> list[int]:

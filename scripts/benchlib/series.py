@@ -26,7 +26,7 @@ class Series(Protocol):
 
     name: str
 
-    def visit(self, number: int) -> None:
+    def measure(self, number: int) -> None:
         """The measurement of round `number`. Raises HockneyError."""
         ...
 
@@ -39,7 +39,7 @@ class Series(Protocol):
 class Contest:
     """Two programs that do the same, measured in alternation; who begins changes from round to round.
 
-    `ours` and `theirs` run once and give a time for each size in `questions`. A visit makes `repeats` quadruples:
+    `ours` and `theirs` run once and give a time for each size in `questions`. A measurement makes `repeats` quadruples:
     where a run is short and scatters, more of them tell more than longer runs.
     """
 
@@ -50,7 +50,7 @@ class Contest:
     repeats: int = 1
     quadruples: dict[int, list[Quadruple]] = field(default_factory=dict)
 
-    def visit(self, number: int) -> None:
+    def measure(self, number: int) -> None:
         for place in range(self.repeats):
             self._measure(we_begin=(number + place) % 2 == 0)
 
@@ -76,7 +76,7 @@ class Absent:
     target: Target
     why: str
 
-    def visit(self, number: int) -> None:
+    def measure(self, number: int) -> None:
         return
 
     def rows(self) -> list[Row]:
@@ -91,7 +91,7 @@ def go_round(
     say: Callable[[str], None],
     between: Callable[[], None] = lambda: None,
 ) -> None:
-    """Visit every series once in each round, in random order; `between` is called before each round.
+    """Measure every series once in each round, in random order; `between` is called before each round.
 
     A series that fails again and again is left out.
     """
@@ -103,7 +103,7 @@ def go_round(
         between()
         chance.shuffle(order)
         for one in list(order):
-            error = _visit(one, number)
+            error = _measure(one, number)
             if error is None:
                 continue
             say(f"{one.name}: {error}")
@@ -113,9 +113,9 @@ def go_round(
                 say(f"{one.name}: given up")
 
 
-def _visit(one: Series, number: int) -> HockneyError | None:
+def _measure(one: Series, number: int) -> HockneyError | None:
     try:
-        one.visit(number)
+        one.measure(number)
     except HockneyError as error:
         return error
     return None

@@ -10,7 +10,7 @@ from hockney.stats import Interval
 BEGIN = "<!-- table of scripts/bench: begin -->"
 END = "<!-- table of scripts/bench: end -->"
 
-YES, NO, UNDECIDED, UNKNOWN = "yes", "**no**", "undecided", "–"
+YES, NO, INCONCLUSIVE, UNKNOWN = "yes", "**no**", "inconclusive", "–"
 
 
 @dataclass(frozen=True)
@@ -25,16 +25,16 @@ class Target:
     high: float | None = None
 
     def judge(self, value: Interval) -> str:
-        """Met where the whole interval is within the limits, missed where all of it is outside; else undecided."""
+        """Met where the whole interval is within the limits, missed where all of it is outside; else inconclusive."""
         if self.low is None and self.high is None:
             return UNKNOWN
         if value.low is None or value.high is None:
-            return UNDECIDED
+            return INCONCLUSIVE
         if self._holds(value.low) and self._holds(value.high):
             return YES
         above = self.high is not None and value.low > self.high
         below = self.low is not None and value.high < self.low
-        return NO if above or below else UNDECIDED
+        return NO if above or below else INCONCLUSIVE
 
     def judge_alone(self, value: float) -> str:
         """For a value that was taken only once, or that has no interval."""
@@ -84,7 +84,7 @@ def put_between(page: str, text: str) -> str:
 
 
 def summary(rows: Sequence[Row]) -> str:
-    """`21 of 30 met, 2 missed, 7 undecided` for the end of a run."""
-    count = {word: sum(row.met == word for row in rows) for word in (YES, NO, UNDECIDED, UNKNOWN)}
-    words = [f"{count[YES]} of {len(rows)} met", f"{count[NO]} missed", f"{count[UNDECIDED]} undecided"]
+    """`21 of 30 met, 2 missed, 7 inconclusive` for the end of a run."""
+    count = {word: sum(row.met == word for row in rows) for word in (YES, NO, INCONCLUSIVE, UNKNOWN)}
+    words = [f"{count[YES]} of {len(rows)} met", f"{count[NO]} missed", f"{count[INCONCLUSIVE]} inconclusive"]
     return ", ".join([*words, *([f"{count[UNKNOWN]} not judged"] if count[UNKNOWN] else [])])

@@ -1,4 +1,4 @@
-"""What one measurement is, as values: a point is asked for, visits answer it, a run holds them all.
+"""What one measurement is, as values: a point is asked for, measurements answer it, a run holds them all.
 
 Times are integers in ns as the worker gave them; nothing is averaged before it is stored. Arrays are numpy's, which is
 imported only where arrays are made, so that commands that measure nothing start fast.
@@ -105,7 +105,7 @@ Place = tuple[str, int]
 
 
 @dataclass(frozen=True)
-class Visit:
+class Measurement:
     """What one `measure` command brought back.
 
     `elapsed_ns` has the shape (ranks, samples): ns of one batch of `batch` repetitions. `floor_ns` is the floor just
@@ -113,10 +113,11 @@ class Visit:
     between the CPUs of ranks 0 and 1, or "transport", half a round trip of 8 B on the transport itself, between hosts.
     `pace_ns` is what a fixed loop takes a step on the CPU of each rank, just before and just after; `solo_ns` is that
     of rank 0 while rank 1 rests. `places` are those of its launch. CPU times and wall time are per rank, over all
-    samples of the visit. `steal` is the fraction of CPU time that a hypervisor took since the visit before, None where
-    unknown or too short to tell. `counters` are sums over all samples by name, a number per rank: what the pattern or
-    the transport counts (docs/metrics.md). `started_ns` is when rank 0's wall time began by the clock that its kernel's
-    ticks keep, CLOCK_MONOTONIC; None where time is virtual, or the visit was stored before that was asked.
+    samples of the measurement. `steal` is the fraction of CPU time that a hypervisor took since the measurement
+    before, None where unknown or too short to tell. `counters` are sums over all samples by name, a number per rank:
+    what the pattern or the transport counts (docs/metrics.md). `started_ns` is when rank 0's wall time began by the
+    clock that its kernel's ticks keep, CLOCK_MONOTONIC; None where time is virtual, or the measurement was stored
+    before that was asked.
     """
 
     point: Point

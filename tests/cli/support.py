@@ -17,11 +17,11 @@ from hockney.cli import run
 from hockney.model import (
     Definition,
     Launch,
+    Measurement,
     Point,
     PointStatus,
     RunInfo,
     RunStatus,
-    Visit,
     Warning_,
 )
 from hockney.results.store import Store
@@ -79,11 +79,11 @@ def document(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, A
     return read
 
 
-def make_visit(point: Point, launch_id: int, round_: int, time_ns: float, floor_ns: float | None) -> Visit:
+def make_measurement(point: Point, launch_id: int, round_: int, time_ns: float, floor_ns: float | None) -> Measurement:
     timed = "slowest" if point.pattern == "barrier" else "root"
     divisor = 2 if point.pattern == "pingpong" else 1
     elapsed = np.full((point.ranks, 5), round(time_ns * 100 * divisor), dtype=np.int64) + np.arange(5)
-    return Visit(
+    return Measurement(
         point=point,
         launch_id=launch_id,
         round=round_,
@@ -125,7 +125,7 @@ def fill(path: Path) -> None:
             store.write_round(
                 run,
                 [
-                    make_visit(
+                    make_measurement(
                         point,
                         launches[point.transport],
                         round_,

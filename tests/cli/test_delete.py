@@ -25,7 +25,7 @@ def path(tmp_path: Path, filled_store: Path) -> Path:
 
 def rows_in(path: Path) -> dict[str, int]:
     with contextlib.closing(sqlite3.connect(path)) as db:
-        tables = ("run", "point", "launch", "visit", "visit_samples", "warning")
+        tables = ("run", "point", "launch", "measurement", "measurement_samples", "warning")
         assert db.execute("PRAGMA foreign_key_check").fetchall() == []
         return {name: db.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables}
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.builders import make_launch
-from tests.cli.support import FACTS, PINGPONG, Cli, command_line, environment, make_visit
+from tests.cli.support import FACTS, PINGPONG, Cli, command_line, environment, make_measurement
 
 from hockney.cli import progress
 from hockney.cli.curves import why_no_intervals
@@ -48,9 +48,11 @@ def test_a_first_round_that_takes_longer_than_asked_is_told_and_so_is_why_nothin
     ended = cli("run", "pingpong", "-t", "shm", "--bytes", "8,64,1K", "--time", "1ms")
     said = sentences(ended.stderr)
     (late,) = (line for line in said if "are over" in line)
-    assert re.fullmatch(late_text("[23] points are"), late), "said at the first visit at the latest"
+    assert re.fullmatch(late_text("[23] points are"), late), "said at the first measurement at the latest"
     shown = ended.stdout.replace("\n  ", " ")
-    assert shown.count("Each point was measured only once within --time 1 ms: too few visits for an interval.") == 1
+    assert (
+        shown.count("Each point was measured only once within --time 1 ms: too few measurements for an interval.") == 1
+    )
     assert "`hockney run --resume 1` goes on with it" in shown
 
 
@@ -65,9 +67,9 @@ def test_of_a_run_that_goes_on_only_what_is_left_is_said_to_be_measured_and_as_a
     assert not any("--time" in line or "measured once" in line for line in again)
     with Store.open(tmp_path / "results.db") as store:
         done, *_ = store.points(1)
-        steady = [  # whatever the machine did at the visit itself
-            replace(visit, round=visit.round + 10 * n, floor_ns=(40.0, 40.0), pace_ns=None, solo_ns=None)
-            for visit in store.visits(done)
+        steady = [  # whatever the machine did at the measurement itself
+            replace(measurement, round=measurement.round + 10 * n, floor_ns=(40.0, 40.0), pace_ns=None, solo_ns=None)
+            for measurement in store.measurements(done)
             for n in range(1, 40)
         ]
         store.write_round(1, steady)
@@ -230,11 +232,12 @@ def test_of_a_run_that_was_stopped_early_is_said_what_was_not_reached(
         info = RunInfo("hockney run mine", "mine", None, 1_760_000_000.0, 2, "0.1.0", FACTS, {"time_s": 30.0})
         number = store.create_run(info, points)
         launch = Launch("shm", "shared memory", 2, 1_760_000_000.0, ("worker",), (0, 1), ("h", "h"), False, 20.0)
-        store.write_round(number, [make_visit(points[0], store.add_launch(number, launch), 0, 50.0, 30.0)])
+        store.write_round(number, [make_measurement(points[0], store.add_launch(number, launch), 0, 50.0, 30.0)])
         store.set_status(number, points[0], PointStatus.STOPPED)
         store.finish_run(number, status)
         assert why_no_intervals(Run(store, number)) == (
-            f"2 of 3 points were not reached, and 1 was measured only once{until}: too few visits for an interval. "
+            f"2 of 3 points were not reached, and 1 was measured only once{until}: too few measurements for an "
+            f"interval. "
             f"`hockney run --resume 1` goes on with it{advice}."
         )
 

@@ -92,14 +92,17 @@ def test_a_sheet_is_shown_again_and_by_a_resumed_run(tmp_path: Path) -> None:
     assert first.startswith(again.rstrip())  # what this machine lacks is known to the run alone
     for said in (first, again, on):
         assert (
-            "Two ranks; typical time or rate, and the longer arm" in said or "No point was visited often enough" in said
+            "Two ranks; typical time or rate, and the longer arm" in said
+            or "No point was measured often enough" in said
         )
         assert "pingpong on shm, 2 ranks" not in said
 
 
-def test_a_sheet_names_what_it_has_too_few_visits_of(tmp_path: Path) -> None:
+def test_a_sheet_names_what_it_has_too_few_measurements_of(tmp_path: Path) -> None:
     arguments = command("quick", "--time", "100ms", store=tmp_path / "r.db")
     done = subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 3, done.stderr  # nothing on the sheet: measured in part
     shown = " ".join(done.stdout.split())
-    assert re.search(r" shm, .*: \d+ points each not shown, because there were too few visits in any one state", shown)
+    assert re.search(
+        r" shm, .*: \d+ points each not shown, because there were too few measurements in any one state", shown
+    )

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.builders import make_info, make_launch, make_point, make_visit
+from tests.builders import make_info, make_launch, make_measurement, make_point
 from tests.cli.support import Cli, command_line, environment
 
 from hockney.cli import run
@@ -43,7 +43,7 @@ def test_a_run_is_labelled_while_it_is_measured_and_a_killed_one_says_how_long_i
     killed = cli("runs").stdout.splitlines()[-1].split()
     assert killed[1] == "live"
     assert "killed" in killed
-    assert killed[-3:] == ["or", "more", "shm"]  # measured until its last visit, at the least
+    assert killed[-3:] == ["or", "more", "shm"]  # measured until its last measurement, at the least
     assert "`hockney run --resume 1` goes on with it" in cli("show", "live").stdout
 
 
@@ -55,8 +55,8 @@ def test_points_are_counted_alike_however_a_run_ends(cli: Cli, tmp_path: Path) -
             run_id = store.create_run(make_info(), points, {make_point(64): "too long"})
             launch_id = store.add_launch(run_id, make_launch())
             for round_ in range(2):
-                visits = [make_visit(point, launch_id=launch_id, round_=round_) for point in points[:2]]
-                store.write_round(run_id, visits)
+                measurements = [make_measurement(point, launch_id=launch_id, round_=round_) for point in points[:2]]
+                store.write_round(run_id, measurements)
             store.set_status(run_id, points[0], PointStatus.PRECISE)
             if status is RunStatus.DONE:
                 store.set_status(run_id, points[2], PointStatus.FAILED, "rank 1 was killed")
@@ -65,7 +65,7 @@ def test_points_are_counted_alike_however_a_run_ends(cli: Cli, tmp_path: Path) -
     listed = cli("runs").stdout.splitlines()[-3:]
     assert ["2/3" in line.split() for line in listed] == [True] * 3
     runs = json.loads(cli("runs", "--json").stdout)["runs"]
-    assert [(one["visited_points"], one["planned_points"]) for one in runs] == [(2, 3)] * 3
+    assert [(one["measured_points"], one["planned_points"]) for one in runs] == [(2, 3)] * 3
 
 
 def wait_for_a_round(path: Path) -> None:

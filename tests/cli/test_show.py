@@ -10,7 +10,7 @@ from typing import cast
 
 import pytest
 from tests.builders import make_info, make_launch
-from tests.cli.support import LARGE, PINGPONG, Cli, document, make_visit
+from tests.cli.support import LARGE, PINGPONG, Cli, document, make_measurement
 
 from hockney.cli import run
 from hockney.cli.curves import precision_text
@@ -46,8 +46,8 @@ def test_show_says_that_a_run_was_stopped(tmp_path: Path, capsys: pytest.Capture
     path = tmp_path / "r.db"
     with Store.open(path) as store:
         number = store.create_run(make_info(), [PINGPONG, LARGE])
-        store.write_round(number, [make_visit(PINGPONG, store.add_launch(number, make_launch()), 0, 40.0, 27.0)])
-        store.set_status(number, PINGPONG, PointStatus.STOPPED, "the run was stopped: no interval yet, 1 visits")
+        store.write_round(number, [make_measurement(PINGPONG, store.add_launch(number, make_launch()), 0, 40.0, 27.0)])
+        store.set_status(number, PINGPONG, PointStatus.STOPPED, "the run was stopped: no interval yet, 1 measurements")
         store.finish_run(number, RunStatus.INTERRUPTED)
     assert run(["--store", str(path), "show", "last"]) == 0
     output = capsys.readouterr().out
@@ -72,8 +72,8 @@ def test_show_by_size_has_a_row_for_each_size_and_a_column_for_each_transport(
         for point in (*plain, added, *stream):
             is_near = point.transport == "shm" and point.bytes != 128
             for round_, floor_ns in enumerate([27.0 if is_near else 184.0] * 3):
-                visit = make_visit(point, launch, round_, 1000.0 if floor_ns > 100 else 50.0, floor_ns)
-                store.write_round(number, [visit])
+                measurement = make_measurement(point, launch, round_, 1000.0 if floor_ns > 100 else 50.0, floor_ns)
+                store.write_round(number, [measurement])
     assert run(["show", "last", "--by-size", "--store", str(tmp_path / "r.db")]) == 0
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     first = lines.index("pingpong, 2 ranks")
@@ -98,7 +98,7 @@ SEVERAL, ONE = "geometric mean of launch medians, interval over launches", "medi
 
 
 @pytest.mark.parametrize(
-    ("launches", "visits", "over"),
+    ("launches", "measurements", "over"),
     [
         ((1, 0), ["3"], ONE),
         ((5, 0), ["15 in 5"], SEVERAL),
@@ -107,7 +107,7 @@ SEVERAL, ONE = "geometric mean of launch medians, interval over launches", "medi
 )
 def test_show_says_over_how_many_launches_a_figure_is(
     launches: tuple[int, int],
-    visits: list[str],
+    measurements: list[str],
     over: str,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -119,12 +119,12 @@ def test_show_says_over_how_many_launches_a_figure_is(
         for index, floor_ns in enumerate([27.0] * launches[0] + [184.0] * launches[1]):
             launch = store.add_launch(number, make_launch(index=index))
             for _ in range(3):
-                store.write_round(number, [make_visit(PINGPONG, launch, index, 40.0, floor_ns)])
+                store.write_round(number, [make_measurement(PINGPONG, launch, index, 40.0, floor_ns)])
         store.finish_run(number, RunStatus.DONE)
     assert run(["--store", str(path), "show", "last", "--states"]) == 0
     output = capsys.readouterr().out
     said = " ".join(output.split())
-    assert re.findall(r"^ *8 B .* ns +(\d+(?: in \d+)?)  ", output, re.MULTILINE) == visits
+    assert re.findall(r"^ *8 B .* ns +(\d+(?: in \d+)?)  ", output, re.MULTILINE) == measurements
     assert f"; {over}." in said
 
 
@@ -143,14 +143,14 @@ def test_a_narrow_table_says_what_it_leaves_out_or_is_divided(
         number = store.create_run(make_info(), [PINGPONG])
         for index in range(12):
             launch = store.add_launch(number, make_launch(index=index))
-            store.write_round(number, [make_visit(PINGPONG, launch, index, 40.0, 27.0 if index < 6 else 184.0)])
+            store.write_round(number, [make_measurement(PINGPONG, launch, index, 40.0, 27.0 if index < 6 else 184.0)])
         store.finish_run(number, RunStatus.DONE)
     arguments = ("--store", str(path), "show", "last")
     whole = narrow(capsys, monkeypatch, 200, *arguments)
     assert "minimum" in whole
     assert "Left out" not in whole
     few = narrow(capsys, monkeypatch, 65, *arguments)
-    assert "Left out for want of width: minimum, visits; a larger COLUMNS or\n  --json shows them." in few
+    assert "Left out for want of width: minimum, measurements; a larger COLUMNS or\n  --json shows them." in few
     divided = narrow(capsys, monkeypatch, 50, *arguments)
     assert "Left out" not in divided
     assert re.findall(r"^ *8 B +(\w+)", divided, re.MULTILINE) == ["near", "far"] * 2
@@ -162,8 +162,8 @@ def test_show_calls_nothing_precise_that_is_of_no_state(tmp_path: Path, capsys: 
         number = store.create_run(make_info(), [PINGPONG])
         launch = store.add_launch(number, make_launch())
         for round_ in range(30):
-            visit = make_visit(PINGPONG, launch, round_, 40.0, 27.0 if round_ % 3 else 184.0)
-            mixed = dataclasses.replace(visit, floor_ns=(27.0, 184.0)) if round_ % 3 == 1 else visit
+            measurement = make_measurement(PINGPONG, launch, round_, 40.0, 27.0 if round_ % 3 else 184.0)
+            mixed = dataclasses.replace(measurement, floor_ns=(27.0, 184.0)) if round_ % 3 == 1 else measurement
             store.write_round(number, [mixed])
         store.set_status(number, PINGPONG, PointStatus.PRECISE)
         store.finish_run(number, RunStatus.DONE)
@@ -205,7 +205,7 @@ def test_show_names_the_class_of_ft_and_no_state_of_a_single_rank(
     with Store.open(path) as store:
         number = store.create_run(make_info(), [alone, both, Point("shm", "ft", 4, 0)])
         launch = store.add_launch(number, make_launch())
-        store.write_round(number, [make_visit(point, launch, 0, 1e6, None) for point in (alone, both)])
+        store.write_round(number, [make_measurement(point, launch, 0, 1e6, None) for point in (alone, both)])
         store.set_status(number, Point("shm", "ft", 4, 0), PointStatus.SKIPPED, "there are two CPUs")
         store.finish_run(number, RunStatus.DONE)
     assert run(["--store", str(path), "show", "last"]) == 0
@@ -225,7 +225,7 @@ def test_show_says_how_precise_a_figure_is_that_is_not_what_was_asked(
         number = store.create_run(make_info(), [PINGPONG])
         launch = store.add_launch(number, make_launch())
         for round_ in range(16):
-            store.write_round(number, [make_visit(PINGPONG, launch, round_, 40.0 + round_ % 3, 27.0)])
+            store.write_round(number, [make_measurement(PINGPONG, launch, round_, 40.0 + round_ % 3, 27.0)])
         store.set_status(number, PINGPONG, PointStatus.PRECISE)
         store.finish_run(number, RunStatus.DONE)
     assert run(["--store", str(path), "show", "last"]) == 0

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.builders import make_info
-from tests.cli.support import FACTS, make_visit
+from tests.cli.support import FACTS, make_measurement
 
 from hockney.cli import render, run
 from hockney.model import Launch, Point, PointStatus, RunStatus, Warning_
@@ -44,9 +44,13 @@ def path(tmp_path: Path) -> Path:
             launch = Launch(shm, f"library{EVIL}", 2, 1.0, argv, (0, 1), hosts, oversubscribed=True, clock_ns=20.0)
             launch_id = store.add_launch(number, launch)
             for round_ in range(8):
-                visits = [make_visit(point, launch_id, round_, 40.0 + point.bytes / 10, 27.0) for point in points]
-                definitions = [replace(visit.definition, algorithm=EVIL) for visit in visits]
-                store.write_round(number, [replace(v, definition=d) for v, d in zip(visits, definitions, strict=True)])
+                measurements = [
+                    make_measurement(point, launch_id, round_, 40.0 + point.bytes / 10, 27.0) for point in points
+                ]
+                definitions = [replace(measurement.definition, algorithm=EVIL) for measurement in measurements]
+                store.write_round(
+                    number, [replace(v, definition=d) for v, d in zip(measurements, definitions, strict=True)]
+                )
             store.set_status(number, failed, PointStatus.FAILED, f"rank 1 said {EVIL}")
             store.add_warning(number, Warning_("load", EVIL, f"cause{EVIL}", f"remedy `hockney show {EVIL}`"))
             store.finish_run(number, RunStatus.PARTIAL)

@@ -10,7 +10,7 @@ import numpy as np
 
 from hockney.measure.plan import Plan
 from hockney.measure.sampler import PointFailed, Progress, Sampler
-from hockney.model import Definition, Point, PointStatus, Visit, curve_of
+from hockney.model import Definition, Measurement, Point, PointStatus, curve_of
 
 
 @dataclass
@@ -22,10 +22,10 @@ class Machine:
     floor_ns: Callable[[float], float] = lambda now_s: 27.0
     broken: dict[Point, str] = field(default_factory=dict)
     interrupt_after: int | None = None
-    pause_s: float = 1e-3  # what a visit takes beside its samples
+    pause_s: float = 1e-3  # what a measurement takes beside its samples
     drift: Callable[[float], float] = lambda now_s: 1.0  # of all times, which no floor shows
     now_s: float = 0.0
-    visits: list[Visit] = field(default_factory=list)
+    measurements: list[Measurement] = field(default_factory=list)
     random: random.Random = field(default_factory=lambda: random.Random(7))
 
     def clock(self) -> float:
@@ -34,17 +34,17 @@ class Machine:
     def clock_ns(self, point: Point) -> float:
         return 25.0
 
-    def measure(self, point: Point, *, round_: int, batch: int, samples: int, warmup: int, verify: bool) -> Visit:
+    def measure(self, point: Point, *, round_: int, batch: int, samples: int, warmup: int, verify: bool) -> Measurement:
         if point in self.broken:
             raise PointFailed(self.broken[point])
-        if self.interrupt_after is not None and len(self.visits) >= self.interrupt_after:
+        if self.interrupt_after is not None and len(self.measurements) >= self.interrupt_after:
             raise KeyboardInterrupt
         floor_ns = self.floor_ns(self.now_s)
         luck = self.random.gauss(1, self.noise)
         batch_ns = 2 * self.time_ns(point) * luck * batch * (floor_ns / 27.0) * self.drift(self.now_s)
         self.now_s += (batch * samples + warmup) * batch_ns / batch / 1e9 + self.pause_s
         elapsed_ns = np.full((2, samples), max(1, round(batch_ns)), dtype=np.int64)
-        visit = Visit(
+        measurement = Measurement(
             point=point,
             launch_id=1,
             round=round_,
@@ -58,25 +58,25 @@ class Machine:
             floor_ns=(floor_ns, floor_ns),
             verified=verify,
         )
-        self.visits.append(visit)
-        return visit
+        self.measurements.append(measurement)
+        return measurement
 
 
 @dataclass
 class Notes:
     """An Observer that keeps everything."""
 
-    rounds: list[list[Visit]] = field(default_factory=list)
+    rounds: list[list[Measurement]] = field(default_factory=list)
     progress: list[Progress] = field(default_factory=list)
     ends: dict[Point, tuple[PointStatus, str | None]] = field(default_factory=dict)
     history: list[tuple[int, Point]] = field(default_factory=list)  # of ends: after how many rounds
     added: list[Point] = field(default_factory=list)
 
-    def visited(self, visit: Visit) -> None:
+    def measured(self, measurement: Measurement) -> None:
         pass
 
-    def round_done(self, visits: Sequence[Visit], progress: Progress) -> None:
-        self.rounds.append(list(visits))
+    def round_done(self, measurements: Sequence[Measurement], progress: Progress) -> None:
+        self.rounds.append(list(measurements))
         self.progress.append(progress)
 
     def point_ended(self, point: Point, status: PointStatus, reason: str | None) -> None:
@@ -88,7 +88,7 @@ class Notes:
         self.added.extend(points)
 
 
-def sample(machine: Machine, plan: Plan, budget_s: float = 1000, earlier: Sequence[Visit] = ()) -> Notes:
+def sample(machine: Machine, plan: Plan, budget_s: float = 1000, earlier: Sequence[Measurement] = ()) -> Notes:
     notes = Notes()
     Sampler(plan, machine, notes, seed=1, clock=machine.clock, earlier=earlier).run(budget_s)
     return notes

@@ -93,7 +93,7 @@ def test_groups_of_hosts_are_told_apart_and_the_slow_pair_is_named(
     assert "Half a round trip of 8 B on tcp, 5 ranks, disjoint pairs at once" in said
     # Hosts of their own would not slow each other: these share the CPUs, and what floors and paces say is left out.
     with sqlite3.connect(store) as database:
-        database.execute("UPDATE visit SET pace_ns = NULL, floor_before_ns = 1e6, floor_after_ns = 1e6")
+        database.execute("UPDATE measurement SET pace_ns = NULL, floor_before_ns = 1e6, floor_after_ns = 1e6")
     with Store.open(store, readonly=True) as results:
         run = Run(results, 1)
         matrices = {matrix.load: matrix for matrix in pair_matrices(run)}

@@ -53,7 +53,7 @@ def check_slowed(catalogue: Catalogue, store: Store) -> Checked:
         with slowed.slowed(percent=300):
             found = slowed.check_again(catalogue, store, base)
         of_slowed = {one.verdict for one in found.comparison.changes if one.point.bytes in slowed.SLOWED}
-        assert of_slowed <= {Verdict.SLOWER, Verdict.UNDECIDED}  # whatever the mood
+        assert of_slowed <= {Verdict.SLOWER, Verdict.INCONCLUSIVE}  # whatever the mood
         if slower(found) == set(slowed.SLOWED):
             break
     return found
@@ -77,13 +77,13 @@ def test_an_injected_slowdown_is_found_where_it_is(catalogue: Catalogue, store: 
 
 
 def test_a_slowdown_of_a_quarter_is_found_and_never_called_well(catalogue: Catalogue, store: Store) -> None:
-    """A real one, as scripts/check-rates has it: a moody machine may leave it undecided, or hide it at some size."""
+    """A real one, as scripts/check-rates has it: a moody machine may leave it inconclusive, or hide it at some size."""
     plan = slowed.plan(sizes=(64, 16384, 32768, 65536, 131072), time_s=1.5)
     for _ in range(_TRIES):
         base = slowed.measure(catalogue, store, plan)
         with slowed.slowed():
             found = slowed.check_again(catalogue, store, base)
-        assert found.is_worse or Verdict.UNDECIDED in found.comparison.counts
+        assert found.is_worse or Verdict.INCONCLUSIVE in found.comparison.counts
         if slower(found) and slower(found) <= {16384, 32768, 65536}:
             break
     assert slower(found) <= {16384, 32768, 65536}
@@ -125,7 +125,7 @@ def test_a_baseline_of_two_launches_is_refused_before_anything_is_measured(catal
     assert len(store.runs()) == 1
 
 
-def test_a_transport_that_is_gone_is_undecided(catalogue: Catalogue, store: Store) -> None:
+def test_a_transport_that_is_gone_is_inconclusive(catalogue: Catalogue, store: Store) -> None:
     base = add_run(store, curve("shm", (8,)) | curve("mpi@gone-1.0", (8,)))
     plan = slowed.plan("shm", sizes=(8,))
     store._db.execute("UPDATE run SET plan = ?", (json.dumps(plan.as_json()),))  # as a real run has one
@@ -152,7 +152,7 @@ def test_a_run_knows_which_transports_there_were(catalogue: Catalogue, store: St
     assert store.run(run).info.facts["transports"] == list(catalogue.transports)
 
 
-def test_what_failed_in_the_baseline_is_undecided(
+def test_what_failed_in_the_baseline_is_inconclusive(
     catalogue: Catalogue, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as broken:
@@ -173,12 +173,12 @@ class _FailsInTheEnd(Silent):
             os.environ["HOCKNEY_FAULT"] = f"fail 1 {slowed.SLOWED[0]}"
 
 
-def test_what_looked_slower_and_failed_then_is_undecided(catalogue: Catalogue, store: Store) -> None:
+def test_what_looked_slower_and_failed_then_is_inconclusive(catalogue: Catalogue, store: Store) -> None:
     base = slowed.measure(catalogue, store, slowed.plan(sizes=(8, 16384), time_s=0.5))
     with slowed.slowed(percent=300):
         found = slowed.check_again(catalogue, store, base, slowdown=0.9, display=_FailsInTheEnd())
     (change,) = [change for change in found.comparison.changes if change.point.bytes == 16384]
-    assert change.verdict is Verdict.UNDECIDED
+    assert change.verdict is Verdict.INCONCLUSIVE
     assert (change.reason or "").startswith(f"failed in run {found.run_id}: ")
     assert not found.is_whole
 
@@ -208,10 +208,10 @@ def count_tests(*looks: SeriesChange) -> int:
 
 
 def looked(launches: int, *, is_tested: bool = True) -> SeriesChange:
-    """What a look at so many new launches leaves undecided: slower by a quarter, but not surely."""
+    """What a look at so many new launches leaves inconclusive: slower by a quarter, but not surely."""
     found = Shift(1.25, 0.9, 1.4, 0.98, 5, launches)
     if not is_tested:
-        return SeriesChange(make_point(8), Verdict.UNDECIDED, "too few", shift=found, is_open=True)
+        return SeriesChange(make_point(8), Verdict.INCONCLUSIVE, "too few", shift=found, is_open=True)
     return SeriesChange(make_point(8), Verdict.SAME, shift=found, chance=0.03, is_open=True)
 
 
@@ -231,7 +231,9 @@ def test_a_verdict_is_kept_until_the_next_test_and_not_beyond_a_failure() -> Non
     suspect.look(looked(6, is_tested=False), margin=1.05, among=8)
     assert suspect.change is not None
     assert "not surely" in (suspect.change.reason or "")
-    suspect.look(SeriesChange(make_point(8), Verdict.UNDECIDED, "failed in run 2: rank 1 hung"), margin=1.05, among=8)
+    suspect.look(
+        SeriesChange(make_point(8), Verdict.INCONCLUSIVE, "failed in run 2: rank 1 hung"), margin=1.05, among=8
+    )
     assert suspect.change.reason == "failed in run 2: rank 1 hung"
     assert not suspect.is_open
 
@@ -244,7 +246,7 @@ def test_what_is_surely_slower_by_itself_is_not_called_unsure(among: int, said: 
     beyond = replace(looked(6), shift=Shift(1.1, 1.064, 1.155, 0.998, 6, 6), is_beyond=True)
     suspect.look(beyond, margin=1.05, among=among)
     assert suspect.change is not None
-    assert suspect.change.verdict is Verdict.UNDECIDED
+    assert suspect.change.verdict is Verdict.INCONCLUSIVE
     assert (suspect.change.reason or "").startswith(f"it looks slower by more than is allowed, {said}")
 
 
@@ -260,7 +262,7 @@ def test_a_baseline_without_samples_is_refused(catalogue: Catalogue, store: Stor
         slowed.check_again(catalogue, store, base)
 
 
-def test_a_point_that_fails_now_is_undecided_and_the_run_stays_partial(
+def test_a_point_that_fails_now_is_inconclusive_and_the_run_stays_partial(
     catalogue: Catalogue, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     base = slowed.measure(catalogue, store, slowed.plan(sizes=(8, 64), time_s=0.3))
@@ -364,16 +366,16 @@ def test_a_baseline_of_another_cpu_is_never_fine(capsys: pytest.CaptureFixture[s
     assert cli_check.exit_code(of_cpu) == 3
     say(of_cpu)
     said = capsys.readouterr().out
-    assert "undecided: run 3 was measured on another CPU (Xeon, and this is EPYC)" in said
+    assert "inconclusive: run 3 was measured on another CPU (Xeon, and this is EPYC)" in said
     assert "ok:" not in said
-    assert [case.undecided is not None for case in cli_check._cases(of_cpu.comparison)] == [False, True]
+    assert [case.inconclusive is not None for case in cli_check._cases(of_cpu.comparison)] == [False, True]
 
 
 def test_what_is_fine_is_counted_beside_what_is_not(capsys: pytest.CaptureFixture[str]) -> None:
     checked = found_fine(1.02, 1.04)
     fine, other = checked.comparison.changes
-    undecided = replace(other, verdict=Verdict.UNDECIDED, reason="too few")
-    say(replace(checked, comparison=replace(checked.comparison, changes=(fine, undecided))))
+    inconclusive = replace(other, verdict=Verdict.INCONCLUSIVE, reason="too few")
+    say(replace(checked, comparison=replace(checked.comparison, changes=(fine, inconclusive))))
     last = capsys.readouterr().out.splitlines()[-1]
     assert last.startswith("ok: 1 of 2 series: no slowdown beyond 5 % against run 3 seen; ")
 
@@ -381,8 +383,8 @@ def test_what_is_fine_is_counted_beside_what_is_not(capsys: pytest.CaptureFixtur
 def test_nothing_fine_is_not_called_ok(capsys: pytest.CaptureFixture[str]) -> None:
     checked = found_fine(1.02)
     (change,) = checked.comparison.changes
-    undecided = replace(change, verdict=Verdict.UNDECIDED, reason="too few")
-    say(replace(checked, comparison=replace(checked.comparison, changes=(undecided,))))
+    inconclusive = replace(change, verdict=Verdict.INCONCLUSIVE, reason="too few")
+    say(replace(checked, comparison=replace(checked.comparison, changes=(inconclusive,))))
     assert capsys.readouterr().out.splitlines()[-1].startswith("none of 1 series can be called ok against run 3; ")
 
 
@@ -425,7 +427,7 @@ def test_command_on_an_unchanged_machine(tmp_path: Path) -> None:
     document = json.loads(done.stdout)
     assert document["format"] == "hockney-check"
     assert document["exit_code"] == done.returncode
-    assert done.returncode == (3 if "undecided" in document["counts"] else 0)
+    assert done.returncode == (3 if "inconclusive" in document["counts"] else 0)
     suite = ET.parse(tmp_path / "j.xml").getroot()
     assert suite.get("failures") == "0"
     assert int(suite.get("tests") or 0) == len(list(suite.iter("testcase"))) == len(document["series"])
@@ -438,7 +440,9 @@ def test_command_prints_what_the_baseline_could_not_tell(tmp_path: Path) -> None
     arguments = ("--baseline", "last", "--max-slowdown", "1000000%", "--patience", "1s", "--junit", "j.xml")
     done = call(tmp_path, "check", *arguments)
     assert done.returncode == 3, done.stderr
-    assert "undecided: pingpong on shm, 2 ranks: undecided at 64 B, because failed in run 1: rank 1" in done.stdout
+    assert (
+        "inconclusive: pingpong on shm, 2 ranks: inconclusive at 64 B, because failed in run 1: rank 1" in done.stdout
+    )
     messages = [one.get("message") or "" for one in ET.parse(tmp_path / "j.xml").getroot().iter("skipped")]
     assert any("rank 1\\x07 hung" in message for message in messages)
 

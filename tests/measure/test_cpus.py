@@ -17,7 +17,7 @@ from hockney.cli.run_options import read_cpus
 from hockney.errors import UsageError
 from hockney.machine import can_pin, usable_cpus
 from hockney.measure import run as running
-from hockney.measure.plan import Plan, Wishes, make_plan, pattern_suite, plan_again
+from hockney.measure.plan import Plan, RunOptions, make_plan, pattern_suite, plan_again
 from hockney.results.runs import Run
 from hockney.results.store import Store
 from hockney.worker.catalogue import load
@@ -148,7 +148,7 @@ def test_lists_and_ranges_keep_their_order(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_plan_has_room_for_as_many_ranks_as_cpus_are_named() -> None:
-    wishes = Wishes(transports=("shm",), sizes=(8,), ranks=(2, 3, 4), cpus=(5, 6, 5, 7))
+    wishes = RunOptions(transports=("shm",), sizes=(8,), ranks=(2, 3, 4), cpus=(5, 6, 5, 7))
     plan = make_plan(pattern_suite("pingpong"), wishes, load(libraries=()), cpus=1)
     assert [point.ranks for point in plan.points] == [2]  # three ranks share a CPU, and so do four
     assert Plan.from_json("test", (), plan.as_json()).cpus == (5, 6, 5, 7)

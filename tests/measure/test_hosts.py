@@ -80,15 +80,15 @@ def test_sockets_between_two_hosts(agent: Path, tmp_path: Path, transport: str) 
         (launch,) = found.launches.values()
         assert launch.hosts == tuple(HOSTS.values())
         for series in found.series:
-            assert series.visits
-            for visit in series.visits:
-                assert visit.verified
-                assert visit.floor_kind == "transport"
-                assert visit.floor_ns is not None
-                assert min(visit.floor_ns) > 500  # no message gets through a kernel as fast as a cache line
-                assert visit.pace_ns is not None
-                assert all(len(paces) == 2 and min(paces) > 0 for paces in visit.pace_ns)
-                assert visit.solo_ns is None
+            assert series.measurements
+            for measurement in series.measurements:
+                assert measurement.verified
+                assert measurement.floor_kind == "transport"
+                assert measurement.floor_ns is not None
+                assert min(measurement.floor_ns) > 500  # no message gets through a kernel as fast as a cache line
+                assert measurement.pace_ns is not None
+                assert all(len(paces) == 2 and min(paces) > 0 for paces in measurement.pace_ns)
+                assert measurement.solo_ns is None
             states = {figure.state for figure in series.figures()} - {"mixed"}
             assert all(state.startswith("reference") for state in states), states
 

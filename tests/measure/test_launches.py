@@ -16,7 +16,7 @@ from tests.measure.test_run import Silent
 
 from hockney.measure import run as running
 from hockney.measure.plan import Plan
-from hockney.model import Point, PointStatus, Visit
+from hockney.model import Measurement, Point, PointStatus
 from hockney.results.store import Store
 from hockney.worker.catalogue import Catalogue
 
@@ -47,18 +47,21 @@ class Launches:
     def clock_ns(self, point: Point) -> float:
         return 25.0
 
-    def measure(self, point: Point, **how: Any) -> Visit:
+    def measure(self, point: Point, **how: Any) -> Measurement:
         machine, cores, begin_s = self.machine, self.cores, self.machine.now_s
         factor = cores.takes(begin_s % cores.length_s) if cores else 1.0
         machine.time_ns = lambda point: (100 + point.bytes / 10) * self._layout[point] * factor
         machine.pause_s = 0.004 * factor
-        visit = replace(machine.measure(point, **how), launch_id=self._launch_id)
+        measurement = replace(machine.measure(point, **how), launch_id=self._launch_id)
         if cores is None:
-            return visit
+            return measurement
         moments = begin_s % cores.length_s, machine.now_s % cores.length_s
         floors, paces = [27 * cores.distance(at_s) for at_s in moments], [cores.slowness(at_s) for at_s in moments]
         return replace(
-            visit, floor_ns=(floors[0], floors[1]), pace_ns=(paces[0], paces[1]), solo_ns=(paces[0][0], paces[1][0])
+            measurement,
+            floor_ns=(floors[0], floors[1]),
+            pace_ns=(paces[0], paces[1]),
+            solo_ns=(paces[0][0], paces[1][0]),
         )
 
 
@@ -81,7 +84,7 @@ def measured(
     with Store.open(path) as store:
         run_id = running.measure(plan, Catalogue({}, {}, ()), store, Silent(), command="test").run_id
         rows = store.points(run_id)
-        seen = {row.id: {visit.launch_id for visit in store.visits(row)} for row in rows}
+        seen = {row.id: {measurement.launch_id for measurement in store.measurements(row)} for row in rows}
     precise = sum(row.status is PointStatus.PRECISE for row in rows)
     return precise, clock(), [len(launches) for launches in seen.values()]
 

@@ -88,7 +88,7 @@ def test_a_run_warns_of_what_it_has_counted(lossy: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     with Store.open(tmp_path / "r.db", readonly=True) as store:
         (series,) = Run(store, 1).series
-        lost = sum(sum(visit.counters["lost"]) for visit in series.visits)
+        lost = sum(sum(measurement.counters["lost"]) for measurement in series.measurements)
         assert series.figures()
     assert 0 < lost <= dropped(lossy)
     assert f"udp lost messages ({lost:,.0f} in pingpong)" in " ".join(done.stdout.split())

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hockney.errors import UsageError
-from hockney.measure.plan import Plan, Wishes, _launches, check_words, make_plan, pattern_suite
+from hockney.measure.plan import Plan, RunOptions, _launches, check_words, make_plan, pattern_suite
 from hockney.model import Point
 from hockney.suites import Suite
 from hockney.worker.catalogue import Catalogue, Missing, OptionInfo, PatternInfo, TransportInfo
@@ -68,7 +68,7 @@ def points(plan: Plan) -> set[tuple[str, str, int, int]]:
 def test_ends_that_cannot_be_are_refused_before_anything_runs(
     options: tuple[tuple[str, str], ...], why: str | None
 ) -> None:
-    plan = make_plan(suite(pattern="put", bytes="8:16"), Wishes(options=options), CATALOGUE, cpus=2)
+    plan = make_plan(suite(pattern="put", bytes="8:16"), RunOptions(options=options), CATALOGUE, cpus=2)
     assert {skipped.reason for skipped in plan.skipped} == ({why} if why else set())
     assert len(plan.points) == (0 if why else 2)
 
@@ -80,13 +80,13 @@ def test_ends_that_cannot_be_are_refused_before_anything_runs(
 def test_the_limit_of_a_measurement_follows_the_budget_unless_it_is_asked_for(
     time_s: float | None, asked_s: int | None, limit_s: int
 ) -> None:
-    wishes = Wishes(time_s=time_s, timeout_s=asked_s)
+    wishes = RunOptions(time_s=time_s, timeout_s=asked_s)
     assert make_plan(suite(pattern="pingpong"), wishes, CATALOGUE, cpus=2).timeout_s == limit_s
 
 
 @pytest.mark.parametrize(("asked_s", "limit_s"), [(None, 60), (1, 10), (30, 30), (600, 600)])
 def test_the_limit_of_a_start_is_the_one_asked_for_but_long_enough(asked_s: int | None, limit_s: int) -> None:
-    plan = make_plan(suite(pattern="pingpong"), Wishes(time_s=5, timeout_s=asked_s), CATALOGUE, cpus=2)
+    plan = make_plan(suite(pattern="pingpong"), RunOptions(time_s=5, timeout_s=asked_s), CATALOGUE, cpus=2)
     assert plan.start_limit_s == limit_s
     again = Plan.from_json("s", (), plan.as_json())
     assert again.start_limit_s == limit_s
@@ -96,21 +96,21 @@ def test_the_limit_of_a_start_is_the_one_asked_for_but_long_enough(asked_s: int 
 
 def test_of_a_series_own_transports_those_asked_for_stay() -> None:
     own = suite(pattern="pingpong", transports=["shm", "tcp"])
-    plan = make_plan(own, Wishes(transports=("shm",)), CATALOGUE, cpus=4)
+    plan = make_plan(own, RunOptions(transports=("shm",)), CATALOGUE, cpus=4)
     assert {point.transport for point in plan.points} == {"shm"}
     with pytest.raises(UsageError, match="no series of s is for datagram: they name shm, tcp"):
-        make_plan(own, Wishes(transports=("datagram",)), CATALOGUE, cpus=4)
+        make_plan(own, RunOptions(transports=("datagram",)), CATALOGUE, cpus=4)
 
 
 def test_of_a_series_own_transports_the_variants_of_those_asked_for_stay() -> None:
     """So that Com-1.1 has the synchronous send next to the plain one: `run atlas -t shm`."""
     own = suite(pattern="pingpong", transports=["tcp:spin", "mpi:sync"])
-    plan = make_plan(own, Wishes(transports=("tcp",)), CATALOGUE, cpus=4)
+    plan = make_plan(own, RunOptions(transports=("tcp",)), CATALOGUE, cpus=4)
     assert {point.transport for point in plan.points} == {"tcp:spin"}
 
 
 def test_a_grid() -> None:
-    plan = make_plan(suite(pattern="pingpong", ranks=[2, 4], bytes="8:16"), Wishes(), CATALOGUE, cpus=4)
+    plan = make_plan(suite(pattern="pingpong", ranks=[2, 4], bytes="8:16"), RunOptions(), CATALOGUE, cpus=4)
     assert points(plan) == {("shm", "pingpong", ranks, size) for ranks in (2, 4) for size in (8, 16)}
     assert not plan.skipped
     assert not plan.refine
@@ -155,23 +155,23 @@ def test_a_library_that_is_not_here_is_answered_with_those_of_its_family(word: s
 @pytest.mark.parametrize(
     ("wishes", "said"),
     [
-        (Wishes(transports=("shn",)), "unknown transport 'shn': did you mean 'shm'"),
-        (Wishes(transports=("pvm",)), "pvm is not here: pvmd is not installed; apt install pvm"),
-        (Wishes(options=(("windw", "2"),)), "unknown option of oneway 'windw': did you mean 'window'"),
-        (Wishes(options=(("window", "0"),)), "window of oneway must be a whole number from 1 to 1024, not '0'"),
-        (Wishes(options=(("until", "later"),)), "until of oneway must be one of acked, sent, not 'later'"),
+        (RunOptions(transports=("shn",)), "unknown transport 'shn': did you mean 'shm'"),
+        (RunOptions(transports=("pvm",)), "pvm is not here: pvmd is not installed; apt install pvm"),
+        (RunOptions(options=(("windw", "2"),)), "unknown option of oneway 'windw': did you mean 'window'"),
+        (RunOptions(options=(("window", "0"),)), "window of oneway must be a whole number from 1 to 1024, not '0'"),
+        (RunOptions(options=(("until", "later"),)), "until of oneway must be one of acked, sent, not 'later'"),
     ],
 )
-def test_unknown_words_are_refused(wishes: Wishes, said: str) -> None:
+def test_unknown_words_are_refused(wishes: RunOptions, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         make_plan(suite(pattern="oneway"), wishes, CATALOGUE, cpus=2)
 
 
 def test_a_variant_of_what_is_missing_is_left_out_of_a_suite_but_not_of_a_wish() -> None:
     listed = suite(pattern="pingpong", transports=["pvm:raw", "shm"])
-    assert {point.transport for point in make_plan(listed, Wishes(), CATALOGUE, 2).points} == {"shm"}
+    assert {point.transport for point in make_plan(listed, RunOptions(), CATALOGUE, 2).points} == {"shm"}
     with pytest.raises(UsageError, match="pvm:raw is not here: pvmd is not installed; apt install pvm"):
-        make_plan(suite(pattern="pingpong"), Wishes(transports=("pvm:raw",)), CATALOGUE, 2)
+        make_plan(suite(pattern="pingpong"), RunOptions(transports=("pvm:raw",)), CATALOGUE, 2)
 
 
 def test_a_family_of_which_no_library_works_is_told_with_the_reason() -> None:
@@ -179,36 +179,36 @@ def test_a_family_of_which_no_library_works_is_told_with_the_reason() -> None:
     others = {name: info for name, info in CATALOGUE.transports.items() if not name.startswith("mpi")}
     none = replace(CATALOGUE, transports=others, missing=(broken,))
     with pytest.raises(UsageError, match=r"mpi is not here: gcc cannot compile it: mpi\.h is not there; repair or"):
-        make_plan(suite(pattern="pingpong"), Wishes(transports=("mpi",)), none, 2)
+        make_plan(suite(pattern="pingpong"), RunOptions(transports=("mpi",)), none, 2)
     one = replace(CATALOGUE, missing=(broken,))
-    assert make_plan(suite(pattern="pingpong"), Wishes(transports=("mpi",)), one, 2).points
+    assert make_plan(suite(pattern="pingpong"), RunOptions(transports=("mpi",)), one, 2).points
     with pytest.raises(
         UsageError, match="unknown transport 'mpi:bogus'"
     ):  # not what keeps another library from working
-        make_plan(suite(pattern="pingpong"), Wishes(transports=("mpi:bogus",)), one, 2)
+        make_plan(suite(pattern="pingpong"), RunOptions(transports=("mpi:bogus",)), one, 2)
     with pytest.raises(UsageError, match=r"mpi@lam is not here: gcc cannot compile it"):
-        make_plan(suite(pattern="pingpong"), Wishes(transports=("mpi@lam",)), one, 2)
+        make_plan(suite(pattern="pingpong"), RunOptions(transports=("mpi@lam",)), one, 2)
 
 
 def test_an_unknown_pattern_is_asked_back() -> None:
     with pytest.raises(UsageError, match="unknown pattern 'pingpog': did you mean 'pingpong'"):
-        make_plan(suite(pattern="pingpog"), Wishes(), CATALOGUE, cpus=2)
+        make_plan(suite(pattern="pingpog"), RunOptions(), CATALOGUE, cpus=2)
 
 
 @pytest.mark.parametrize(
     ("series", "wishes", "reason"),
     [
-        ({"pattern": "pairs", "ranks": 3}, Wishes(oversubscribe=True), "a multiple of 2, not on 3"),
+        ({"pattern": "pairs", "ranks": 3}, RunOptions(oversubscribe=True), "a multiple of 2, not on 3"),
         (
             {"pattern": "pingpong", "ranks": 4},
-            Wishes(),
+            RunOptions(),
             "would measure the scheduler; allow this process more CPUs, or add --oversubscribe to hockney run",
         ),
-        ({"pattern": "oneway"}, Wishes(transports=("datagram",)), "which datagram does not offer"),
-        ({"pattern": "pingpong", "bytes": 2000}, Wishes(transports=("datagram",)), "above the 1,000 B"),
+        ({"pattern": "oneway"}, RunOptions(transports=("datagram",)), "which datagram does not offer"),
+        ({"pattern": "pingpong", "bytes": 2000}, RunOptions(transports=("datagram",)), "above the 1,000 B"),
     ],
 )
-def test_what_cannot_run_is_skipped_with_its_reason(series: dict[str, object], wishes: Wishes, reason: str) -> None:
+def test_what_cannot_run_is_skipped_with_its_reason(series: dict[str, object], wishes: RunOptions, reason: str) -> None:
     plan = make_plan(suite(**series), wishes, CATALOGUE, cpus=2)
     assert not plan.points
     assert [reason in skipped.reason for skipped in plan.skipped] == [True]
@@ -218,32 +218,32 @@ def test_oversubscription_runs_when_asked_for_by_the_suite_too() -> None:
     crowded = Suite.model_validate(
         {"name": "s", "title": "S", "oversubscribe": True, "series": [{"pattern": "pingpong", "ranks": 4}]}
     )
-    plan = make_plan(crowded, Wishes(), CATALOGUE, cpus=2)
+    plan = make_plan(crowded, RunOptions(), CATALOGUE, cpus=2)
     assert plan.points
     assert plan.oversubscribe
 
 
 def test_oversubscription_runs_when_asked_for() -> None:
-    plan = make_plan(suite(pattern="pingpong", ranks=4), Wishes(oversubscribe=True), CATALOGUE, cpus=2)
+    plan = make_plan(suite(pattern="pingpong", ranks=4), RunOptions(oversubscribe=True), CATALOGUE, cpus=2)
     assert points(plan) == {("shm", "pingpong", 4, 8)}
 
 
 def test_a_pattern_without_a_size_has_one_point() -> None:
-    plan = make_plan(pattern_suite("barrier"), Wishes(transports=("shm",)), CATALOGUE, cpus=2)
+    plan = make_plan(pattern_suite("barrier"), RunOptions(transports=("shm",)), CATALOGUE, cpus=2)
     assert points(plan) == {("shm", "barrier", 2, 0)}
     assert not plan.refine
 
 
 def test_a_pattern_alone_is_started_as_often_as_an_interval_over_launches_needs_where_there_is_time() -> None:
     def launches(sizes: tuple[int, ...], time_s: float, asked: int | None = None) -> int:
-        wishes = Wishes(transports=("shm",), sizes=sizes, time_s=time_s, launches=asked)
+        wishes = RunOptions(transports=("shm",), sizes=sizes, time_s=time_s, launches=asked)
         return make_plan(pattern_suite("pingpong"), wishes, CATALOGUE, cpus=2).launches
 
     assert launches((8,), 3.0) == 6
     assert launches((8,), 1.0) == 1
     assert launches((8, 16, 32, 64), 3.0) == 1
     assert launches((8,), 3.0, asked=2) == 2
-    assert make_plan(suite(pattern="pingpong"), Wishes(time_s=600.0), CATALOGUE, cpus=2).launches == 1
+    assert make_plan(suite(pattern="pingpong"), RunOptions(time_s=600.0), CATALOGUE, cpus=2).launches == 1
 
 
 def test_a_long_repetition_is_not_started_six_times_in_a_time_that_its_first_rounds_take() -> None:
@@ -252,14 +252,14 @@ def test_a_long_repetition_is_not_started_six_times_in_a_time_that_its_first_rou
 
 
 def test_a_pattern_alone_is_a_refined_curve_from_0_to_4_mib() -> None:
-    plan = make_plan(pattern_suite("pingpong"), Wishes(transports=("shm",)), CATALOGUE, cpus=2)
+    plan = make_plan(pattern_suite("pingpong"), RunOptions(transports=("shm",)), CATALOGUE, cpus=2)
     sizes = [point.bytes for point in plan.points]
     assert sizes == [0, *(1 << n for n in range(23))]
     assert plan.refine == {("shm", "pingpong", 2, ())}
 
 
 def test_options_are_stored_without_defaults_so_one_point_has_one_name() -> None:
-    wishes = Wishes(options=(("until", "acked"), ("window", "4")))
+    wishes = RunOptions(options=(("until", "acked"), ("window", "4")))
     plan = make_plan(suite(pattern="oneway"), wishes, CATALOGUE, cpus=2)
     assert plan.points == (Point("shm", "oneway", 2, 8, (("window", "4"),)),)
 
@@ -284,56 +284,60 @@ def test_words_of_a_file_are_checked_with_their_places() -> None:
 
 
 def test_sizes_that_are_named_are_not_refined_unless_asked_for() -> None:
-    for wishes, refined in ((Wishes(sizes=(8,)), False), (Wishes(sizes=(8,), refine=True), True), (Wishes(), True)):
+    for wishes, refined in (
+        (RunOptions(sizes=(8,)), False),
+        (RunOptions(sizes=(8,), refine=True), True),
+        (RunOptions(), True),
+    ):
         assert bool(make_plan(pattern_suite("oneway"), wishes, CATALOGUE, cpus=2).refine) is refined
 
 
 def test_exact_places_are_looked_for_only_where_asked_and_keep_to_the_grain() -> None:
-    assert not make_plan(pattern_suite("memload"), Wishes(sizes=(64, 128)), CATALOGUE, cpus=2).exact
-    plan = make_plan(pattern_suite("memload"), Wishes(sizes=(64, 128), refine=True), CATALOGUE, cpus=2)
+    assert not make_plan(pattern_suite("memload"), RunOptions(sizes=(64, 128)), CATALOGUE, cpus=2).exact
+    plan = make_plan(pattern_suite("memload"), RunOptions(sizes=(64, 128), refine=True), CATALOGUE, cpus=2)
     assert plan.exact
     assert plan.grains == {"memload": 64}
 
 
 def test_a_plan_survives_its_way_through_the_store() -> None:
-    wishes = Wishes(precision=0.02, time_s=7, launches=3, oversubscribe=True, timeout_s=9, refine=True)
+    wishes = RunOptions(precision=0.02, time_s=7, launches=3, oversubscribe=True, timeout_s=9, refine=True)
     for pattern in ("oneway", "memload"):
         plan = replace(make_plan(pattern_suite(pattern), wishes, CATALOGUE, cpus=2), skipped=())
         assert Plan.from_json(plan.suite, plan.points, plan.as_json()) == plan
 
 
 def test_all_pairs_are_all_ordered_pairs_of_every_number_of_ranks() -> None:
-    plan = make_plan(suite(pattern="put", ranks=[2, 3], pairs="all"), Wishes(), CATALOGUE, cpus=4)
+    plan = make_plan(suite(pattern="put", ranks=[2, 3], pairs="all"), RunOptions(), CATALOGUE, cpus=4)
     ends = [(p.ranks, {"source": "0", "target": "1", **dict(p.options)}) for p in plan.points]
     assert [(n, int(end["source"]), int(end["target"])) for n, end in ends] == [
         *[(2, 0, 1), (2, 1, 0)],
         *[(3, 0, 1), (3, 0, 2), (3, 1, 0), (3, 1, 2), (3, 2, 0), (3, 2, 1)],
     ]
-    plain = make_plan(suite(pattern="put"), Wishes(), CATALOGUE, cpus=4)
+    plain = make_plan(suite(pattern="put"), RunOptions(), CATALOGUE, cpus=4)
     assert plain.points[0] == plan.points[0]  # the default pair is the same point, however it was written
 
 
 def test_all_pairs_of_a_ring_are_all_distances() -> None:
-    plan = make_plan(suite(pattern="ring", ranks=4, pairs="all"), Wishes(), CATALOGUE, cpus=4)
+    plan = make_plan(suite(pattern="ring", ranks=4, pairs="all"), RunOptions(), CATALOGUE, cpus=4)
     assert [point.options for point in plan.points] == [(), (("distance", "2"),), (("distance", "3"),)]
 
 
 @pytest.mark.parametrize(("ranks", "last"), [(2, 1), (4, 3), (5, 5)])
 def test_all_pairs_in_rounds_are_all_rounds(ranks: int, last: int) -> None:
-    plan = make_plan(suite(pattern="rounds", ranks=ranks, pairs="all"), Wishes(), CATALOGUE, cpus=8)
+    plan = make_plan(suite(pattern="rounds", ranks=ranks, pairs="all"), RunOptions(), CATALOGUE, cpus=8)
     assert [dict(point.options).get("round", "1") for point in plan.points] == [str(n) for n in range(1, last + 1)]
 
 
 def test_as_many_ranks_as_there_are_cpus() -> None:
-    plan = make_plan(suite(pattern="barrier", ranks="cpus"), Wishes(), CATALOGUE, cpus=6)
+    plan = make_plan(suite(pattern="barrier", ranks="cpus"), RunOptions(), CATALOGUE, cpus=6)
     assert {point.ranks for point in plan.points} == {6}
-    chosen = make_plan(suite(pattern="barrier", ranks="cpus"), Wishes(ranks=(3,)), CATALOGUE, cpus=6)
+    chosen = make_plan(suite(pattern="barrier", ranks="cpus"), RunOptions(ranks=(3,)), CATALOGUE, cpus=6)
     assert {point.ranks for point in chosen.points} == {3}
 
 
 def test_pairs_say_nothing_to_a_barrier() -> None:
     with pytest.raises(UsageError, match="barrier has no source and target"):
-        make_plan(suite(pattern="barrier", pairs="all"), Wishes(), CATALOGUE, cpus=4)
+        make_plan(suite(pattern="barrier", pairs="all"), RunOptions(), CATALOGUE, cpus=4)
     wrong = check_words(
         {"series": [{"pattern": "barrier", "pairs": "all"}, {"pattern": "put", "pairs": "all"}]}, CATALOGUE
     )
@@ -342,7 +346,7 @@ def test_pairs_say_nothing_to_a_barrier() -> None:
 
 def test_sizes_after_caches_and_a_cache_that_is_not_known() -> None:
     wanted = suite(pattern="memload", bytes=["64", "L1/2", "L2/2", "4*L3"])
-    plan = make_plan(wanted, Wishes(), CATALOGUE, 2, lambda: {1: 32 << 10, 2: 1 << 20})
+    plan = make_plan(wanted, RunOptions(), CATALOGUE, 2, lambda: {1: 32 << 10, 2: 1 << 20})
     assert points(plan) == {("shm", "memload", 1, size) for size in (64, 16 << 10, 512 << 10)}
     assert [skipped.reason for skipped in plan.skipped] == [
         "no size can be told for 4*L3: that cache is not known here"
@@ -353,11 +357,11 @@ def test_caches_are_not_asked_for_without_need() -> None:
     def never() -> dict[int, int]:
         raise AssertionError
 
-    assert make_plan(suite(pattern="pingpong"), Wishes(), CATALOGUE, 2, never).points
+    assert make_plan(suite(pattern="pingpong"), RunOptions(), CATALOGUE, 2, never).points
 
 
 def test_sizes_that_a_pattern_does_not_take_are_skipped() -> None:
-    plan = make_plan(suite(pattern="memload", bytes=["0", "8", "64"]), Wishes(), CATALOGUE, cpus=2)
+    plan = make_plan(suite(pattern="memload", bytes=["0", "8", "64"]), RunOptions(), CATALOGUE, cpus=2)
     assert points(plan) == {("shm", "memload", 1, 64)}
     assert [skipped.reason for skipped in plan.skipped] == [
         f"memload takes sizes that are multiples of 64 B, not {size} B" for size in (0, 8)
@@ -365,11 +369,11 @@ def test_sizes_that_a_pattern_does_not_take_are_skipped() -> None:
 
 
 def test_a_pattern_for_one_rank_keeps_it_in_a_suite_and_is_refused_alone() -> None:
-    wishes = Wishes(ranks=(4,), sizes=(64,))
+    wishes = RunOptions(ranks=(4,), sizes=(64,))
     assert points(make_plan(suite(pattern="memload", ranks=1), wishes, CATALOGUE, cpus=4)) == {
         ("shm", "memload", 1, 64)
     }
-    alone = make_plan(pattern_suite("memload"), Wishes(transports=("shm",), ranks=(4,)), CATALOGUE, cpus=4)
+    alone = make_plan(pattern_suite("memload"), RunOptions(transports=("shm",), ranks=(4,)), CATALOGUE, cpus=4)
     assert not alone.points
     assert "memload runs on 1 rank, not on 4" in alone.skipped[0].reason
 
@@ -426,7 +430,7 @@ def test_what_fits_among_others_is_measured_and_the_rest_skipped(
     series: dict[str, object], asked: tuple[int, ...], measured: set[tuple[int, int]], skipped: set[tuple[int, int]]
 ) -> None:
     assert not check_words({"series": [series]}, CATALOGUE)
-    plan = make_plan(suite(**series), Wishes(ranks=asked), CATALOGUE, 4, lambda: {1: 32 << 10})
+    plan = make_plan(suite(**series), RunOptions(ranks=asked), CATALOGUE, 4, lambda: {1: 32 << 10})
     assert {(point.ranks, point.bytes) for point in plan.points} == measured
     assert {(one.point.ranks, one.point.bytes) for one in plan.skipped} == skipped
     assert all(one.reason for one in plan.skipped)
@@ -454,20 +458,20 @@ def test_how_many_only_send_may_depend_on_ranks_that_are_asked_for_later() -> No
 
 
 def test_ranks_and_size_that_are_not_given_are_the_patterns_own() -> None:
-    assert points(make_plan(suite(pattern="memload"), Wishes(), CATALOGUE, cpus=2)) == {("shm", "memload", 1, 64)}
-    assert points(make_plan(suite(pattern="barrier"), Wishes(), CATALOGUE, cpus=2)) == {("shm", "barrier", 2, 0)}
-    assert points(make_plan(suite(pattern="pairs"), Wishes(), CATALOGUE, cpus=2)) == {("shm", "pairs", 2, 8)}
+    assert points(make_plan(suite(pattern="memload"), RunOptions(), CATALOGUE, cpus=2)) == {("shm", "memload", 1, 64)}
+    assert points(make_plan(suite(pattern="barrier"), RunOptions(), CATALOGUE, cpus=2)) == {("shm", "barrier", 2, 0)}
+    assert points(make_plan(suite(pattern="pairs"), RunOptions(), CATALOGUE, cpus=2)) == {("shm", "pairs", 2, 8)}
     three = replace(CATALOGUE, patterns={"ring": replace(CATALOGUE.patterns["ring"], ranks=(3, 0, 1))})
-    assert points(make_plan(suite(pattern="ring"), Wishes(), three, cpus=4)) == {("shm", "ring", 3, 8)}
+    assert points(make_plan(suite(pattern="ring"), RunOptions(), three, cpus=4)) == {("shm", "ring", 3, 8)}
     for pattern in ("memload", "barrier", "pairs", "oneway"):
         assert not check_words({"series": [{"pattern": pattern}]}, CATALOGUE)
 
 
 def test_a_plan_whose_first_round_goes_far_beyond_its_time_is_refused_with_the_time_it_takes() -> None:
     series = {"pattern": "pingpong", "bytes": "1,2,4", "ranks": list(range(2, 4002)), "transports": ["shm", "tcp"]}
-    plan = make_plan(suite(**series), Wishes(time_s=3600, oversubscribe=True), CATALOGUE, cpus=2)
+    plan = make_plan(suite(**series), RunOptions(time_s=3600, oversubscribe=True), CATALOGUE, cpus=2)
     assert len(plan.points) == 24_000
     with pytest.raises(UsageError, match=r"24000 points: to measure each once takes about 6 min .* \(--time 6m\)"):
-        make_plan(suite(**series), Wishes(time_s=1, oversubscribe=True), CATALOGUE, cpus=2)
+        make_plan(suite(**series), RunOptions(time_s=1, oversubscribe=True), CATALOGUE, cpus=2)
     few = {**series, "ranks": [2, 3]}
-    assert len(make_plan(suite(**few), Wishes(time_s=0.001, oversubscribe=True), CATALOGUE, cpus=2).points) == 12
+    assert len(make_plan(suite(**few), RunOptions(time_s=0.001, oversubscribe=True), CATALOGUE, cpus=2).points) == 12

@@ -15,14 +15,14 @@ from typing import Any
 
 import psutil
 import pytest
-from tests.builders import make_info, make_launch, make_point, visits_with_medians
+from tests.builders import make_info, make_launch, make_point, measurements_with_medians
 
 from hockney.errors import StoreError, UsageError
 from hockney.machine import facts
 from hockney.measure import run as running
 from hockney.measure.plan import Plan
 from hockney.measure.sampler import Progress
-from hockney.model import Launch, Point, PointStatus, RunStatus, Visit, curve_of
+from hockney.model import Launch, Measurement, Point, PointStatus, RunStatus, curve_of
 from hockney.results.runs import Run
 from hockney.results.store import Store
 from hockney.worker.build import Recipe
@@ -51,7 +51,7 @@ class Silent:
     def launched(self, launch: Launch) -> None:
         self.launches.append(launch)
 
-    def visited(self, visit: Visit) -> None:
+    def measured(self, measurement: Measurement) -> None:
         pass
 
     def progressed(self, progress: Progress) -> None:
@@ -87,9 +87,9 @@ def test_a_run_fills_the_store(catalogue: Catalogue, tmp_path: Path) -> None:
         assert len(run.series) == 3
         assert {launch.transport for launch in run.launches.values()} == {"fault", "tcp"}
         for series in run.series:
-            assert series.visits
-            assert all(visit.verified for visit in series.visits)
-            assert all(visit.elapsed_ns.shape[0] == 2 for visit in series.visits)
+            assert series.measurements
+            assert all(measurement.verified for measurement in series.measurements)
+            assert all(measurement.elapsed_ns.shape[0] == 2 for measurement in series.measurements)
     assert not children()
 
 
@@ -129,8 +129,8 @@ def test_a_fault_costs_one_point_and_the_rest_is_measured(
     class Watch(Silent):
         small_s = large_s = 0.0
 
-        def visited(self, visit: Visit) -> None:
-            if visit.point == SMALL and not self.large_s:
+        def measured(self, measurement: Measurement) -> None:
+            if measurement.point == SMALL and not self.large_s:
                 self.small_s = time.monotonic()
 
         def point_ended(self, point: Point, status: PointStatus, reason: str | None) -> None:
@@ -177,7 +177,7 @@ def test_launches_start_every_job_anew(catalogue: Catalogue, tmp_path: Path) -> 
     assert [launch.index for launch in display.launches] == [0, 1, 2]
     with Store.open(tmp_path / "r.db", readonly=True) as store:
         series = Run(store, outcome.run_id).series[0]
-        assert len({visit.launch_id for visit in series.visits}) == 3
+        assert len({measurement.launch_id for measurement in series.measurements}) == 3
 
 
 def test_a_point_of_several_launches_is_judged_over_all_of_them(catalogue: Catalogue, tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_a_point_of_several_launches_is_judged_over_all_of_them(catalogue: Catal
         assert series.status is PointStatus.BUDGET
         assert series.reason is not None
         assert series.reason.startswith("all launches were made: ")
-        assert f"; visits in all: {len(series.visits)} in 2 launches" in series.reason
+        assert f"; measurements in all: {len(series.measurements)} in 2 launches" in series.reason
 
 
 def test_launches_that_differ_are_not_precise_together(tmp_path: Path) -> None:
@@ -196,8 +196,8 @@ def test_launches_that_differ_are_not_precise_together(tmp_path: Path) -> None:
         run_id = store.create_run(make_info(), [make_point(8), make_point(64)])
         for index in range(2):
             store.add_launch(run_id, make_launch(index=index))
-            apart = visits_with_medians([100 * (1 + index)] * 10, make_point(8), launch_id=index + 1)
-            alike = visits_with_medians([100] * 10, make_point(64), launch_id=index + 1)
+            apart = measurements_with_medians([100 * (1 + index)] * 10, make_point(8), launch_id=index + 1)
+            alike = measurements_with_medians([100] * 10, make_point(64), launch_id=index + 1)
             store.write_round(run_id, [*apart, *alike])
         for size in (8, 64):
             store.set_status(run_id, make_point(size), PointStatus.PRECISE)
@@ -224,7 +224,7 @@ WIDE = [100.0, 150.0] * 8
         ([(NARROW, BETWEEN), (WIDE[:6], NEAR), (WIDE[:2], FAR)], PointStatus.BUDGET),
     ],
 )
-def test_launches_are_judged_by_the_state_of_most_visits(
+def test_launches_are_judged_by_the_state_of_most_measurements(
     tmp_path: Path, of_each_launch: list[tuple[list[float], dict[str, Any]]], end: PointStatus
 ) -> None:
     with Store.open(tmp_path / "r.db") as store:
@@ -233,7 +233,9 @@ def test_launches_are_judged_by_the_state_of_most_visits(
             launch_id = store.add_launch(run_id, make_launch(index=index))
             for medians_ns, state in of_each_launch:
                 of_launch = [ns + 5 * index * (len(set(medians_ns)) > 1) for ns in medians_ns]  # wide ones differ
-                store.write_round(run_id, visits_with_medians(of_launch, make_point(8), launch_id=launch_id, **state))
+                store.write_round(
+                    run_id, measurements_with_medians(of_launch, make_point(8), launch_id=launch_id, **state)
+                )
         store.set_status(run_id, make_point(8), PointStatus.PRECISE)
         running.judge_over_launches(store, run_id, 0.01)
         assert store.points(run_id)[0].status is end
@@ -242,10 +244,10 @@ def test_launches_are_judged_by_the_state_of_most_visits(
 def test_one_launch_is_called_one(tmp_path: Path) -> None:
     with Store.open(tmp_path / "r.db") as store:
         run_id = store.create_run(make_info(), [make_point(8)])
-        store.write_round(run_id, visits_with_medians(WIDE, launch_id=store.add_launch(run_id, make_launch())))
+        store.write_round(run_id, measurements_with_medians(WIDE, launch_id=store.add_launch(run_id, make_launch())))
         store.set_status(run_id, make_point(8), PointStatus.BUDGET, "the time was up")
         running.judge_over_launches(store, run_id, 0.01)
-        assert (store.points(run_id)[0].reason or "").endswith(f"; visits in all: {len(WIDE)} in 1 launch")
+        assert (store.points(run_id)[0].reason or "").endswith(f"; measurements in all: {len(WIDE)} in 1 launch")
 
 
 def test_sizes_that_the_first_launch_adds_are_measured_in_all(
@@ -292,20 +294,20 @@ def test_ctrl_c_keeps_every_round_and_resume_goes_on(catalogue: Catalogue, tmp_p
         assert store.run(outcome.run_id).rounds == 3
         again = running.resume("last", catalogue, store, Silent(stop_after_rounds=5))
         assert again.run_id == outcome.run_id
-        visits = [len(store.visits(row)) for row in store.points(outcome.run_id)]
-    assert visits == [5, 5]
+        measurements = [len(store.measurements(row)) for row in store.points(outcome.run_id)]
+    assert measurements == [5, 5]
 
 
 def test_a_run_of_one_launch_is_resumed_as_one(catalogue: Catalogue, tmp_path: Path) -> None:
     outcome = measure(catalogue, tmp_path / "r.db", SMALL, precision=1e-6)
     with Store.open(tmp_path / "r.db") as store:
         running.resume("last", catalogue, store, Silent())
-        visits = len(store.visits(store.points(outcome.run_id)[0]))
+        measurements = len(store.measurements(store.points(outcome.run_id)[0]))
     status, reason = statuses(tmp_path / "r.db", outcome.run_id)[SMALL]
     assert status is PointStatus.BUDGET
     assert reason is not None
     assert reason.startswith("the time was up: ")
-    assert reason.endswith(f"; visits in all: {visits}")
+    assert reason.endswith(f"; measurements in all: {measurements}")
 
 
 def test_a_complete_run_has_nothing_to_resume(catalogue: Catalogue, tmp_path: Path) -> None:
@@ -394,7 +396,7 @@ def test_ctrl_c_while_a_round_is_written_loses_nothing(
     insert = Store._insert
 
     def interrupted(self: Store, table: str, columns: str, row: Any) -> int:
-        if table == "visit_samples":
+        if table == "measurement_samples":
             os.kill(os.getpid(), signal.SIGINT)
         return insert(self, table, columns, row)
 
@@ -402,7 +404,7 @@ def test_ctrl_c_while_a_round_is_written_loses_nothing(
     outcome = measure(catalogue, path, SMALL, LARGE, precision=1e-6, time_s=60)
     assert outcome.status is RunStatus.INTERRUPTED
     with Store.open(path, readonly=True) as store:
-        assert [len(store.visits(row)) for row in store.points(outcome.run_id)] == [1, 1]
+        assert [len(store.measurements(row)) for row in store.points(outcome.run_id)] == [1, 1]
 
 
 def test_a_full_disk_stops_the_run_and_keeps_what_is_stored(catalogue: Catalogue, tmp_path: Path) -> None:
@@ -416,7 +418,7 @@ def test_a_full_disk_stops_the_run_and_keeps_what_is_stored(catalogue: Catalogue
     with Store.open(path) as store:
         run = store.run(store.find_run("last"))
         assert run.rounds > 0
-        assert sum(len(store.visits(row)) for row in store.points(run.id)) == run.rounds
+        assert sum(len(store.measurements(row)) for row in store.points(run.id)) == run.rounds
 
 
 # ---- the whole program ---------------------------------------------------------------------------------------------

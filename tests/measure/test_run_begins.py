@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.builders import make_info, make_launch, make_point, make_visit
+from tests.builders import make_info, make_launch, make_measurement, make_point
 
 from hockney.cli import run as run_command
 from hockney.cli.progress import Display
@@ -20,7 +20,7 @@ from hockney.errors import UsageError
 from hockney.machine import facts
 from hockney.measure import run as running
 from hockney.measure.plan import Plan, Skipped
-from hockney.model import RunStatus, Visit, Warning_
+from hockney.model import Measurement, RunStatus, Warning_
 from hockney.results.store import Store, StoredPoint
 from hockney.results.store.lock import alone
 from hockney.units import counted
@@ -58,9 +58,9 @@ def test_who_has_another_mpi_is_told_to_compare_with_it_not_to_install_one(catal
         return replace(catalogue.transports["shm"], name=name, library=library)
 
     wheel, other = mpi("mpi@mpich-5", "mpich", is_wheel=True), mpi("mpi@openmpi-4", "openmpi", is_wheel=False)
-    visit = make_visit(make_point(transport=wheel.name))
+    measurement = make_measurement(make_point(transport=wheel.name))
     share = running._KernelShare()
-    share.add(replace(visit, cpu_system_ns=(10**9, 0), wall_ns=(10**9, 10**9)))
+    share.add(replace(measurement, cpu_system_ns=(10**9, 0), wall_ns=(10**9, 10**9)))
     alone, both = (
         next(iter(share.warnings(replace(catalogue, transports={one.name: one for one in here})))).remedy
         for here in ((wheel,), (wheel, other))
@@ -98,8 +98,8 @@ def test_ranks_that_share_a_cpu_yield_as_they_should(catalogue: Catalogue, tmp_p
         recorder = running.Recorder(store, run_id, Display(quiet=True))
         for crowded, added in ((True, False), (False, True)):
             number = recorder.started(make_launch(oversubscribed=crowded))
-            visit = make_visit(make_point(transport="shm"), launch_id=number)
-            recorder.visited(replace(visit, cpu_system_ns=(10**9, 0), wall_ns=(10**9, 10**9)))
+            measurement = make_measurement(make_point(transport="shm"), launch_id=number)
+            recorder.measured(replace(measurement, cpu_system_ns=(10**9, 0), wall_ns=(10**9, 10**9)))
             assert bool(recorder._yields._wall_ns) is added
 
 
@@ -127,7 +127,7 @@ def test_a_library_whose_messages_go_through_sockets_does_not_yield(
         run_id = store.create_run(make_info(), [make_point()])
         recorder = running.Recorder(store, run_id, Display(quiet=True))
         number = recorder.started(make_launch(library=library))
-        recorder.visited(make_visit(make_point(), launch_id=number))
+        recorder.measured(make_measurement(make_point(), launch_id=number))
         assert bool(recorder._yields._wall_ns) is is_counted
 
 
@@ -227,7 +227,7 @@ def test_a_run_without_points_of_an_earlier_version_cannot_go_on(
     assert "--resume" not in shown
 
 
-def test_ctrl_c_while_earlier_visits_are_read_says_what_is_kept(
+def test_ctrl_c_while_earlier_measurements_are_read_says_what_is_kept(
     catalogue: Catalogue, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "r.db"
@@ -235,13 +235,13 @@ def test_ctrl_c_while_earlier_visits_are_read_says_what_is_kept(
     with Store.open(path) as store:
         running.measure(replace(PLAN, precision=1e-9), catalogue, store, Display(quiet=True), command="test")
         before = store.run(1)
-    read = Store.visits
+    read = Store.measurements
 
-    def interrupted(self: Store, stored: StoredPoint) -> list[Visit]:
+    def interrupted(self: Store, stored: StoredPoint) -> list[Measurement]:
         os.kill(os.getpid(), signal.SIGINT)
         return read(self, stored)
 
-    monkeypatch.setattr(Store, "visits", interrupted)
+    monkeypatch.setattr(Store, "measurements", interrupted)
     assert run_command(["run", "--resume"]) == 3
     assert capsys.readouterr().err.splitlines()[-1] == (
         "hockney: stopped by Ctrl-C; nothing new was measured yet, and run 1 keeps its "
@@ -265,8 +265,8 @@ def test_a_run_stopped_before_its_first_figure_explains_no_table_that_is_not_the
         assert run_command(["show", "last"]) == 0
         shown = capsys.readouterr().out
         assert "pending  the run was stopped before it was reached" in shown
-        assert "too few visits" not in shown
+        assert "too few measurements" not in shown
     else:
         shown = ended.out
         assert shown.startswith("Nothing was measured.\n")
-    assert not re.search(r"Visits by state|r_inf|Time:|95 %", shown)
+    assert not re.search(r"Measurements by state|r_inf|Time:|95 %", shown)

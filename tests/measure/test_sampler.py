@@ -12,8 +12,8 @@ import pytest
 from tests.measure.made_up_machine import Machine, Notes, jumping_after, plan_of, sample
 
 from hockney.measure.sampler import PointFailed, Sampler
-from hockney.model import Point, PointStatus, Visit
-from hockney.stats.states import Signs, State, classify
+from hockney.model import Measurement, Point, PointStatus
+from hockney.stats.states import MachineProbe, State, classify
 
 SHM = Point("shm", "pingpong", 2, 8)
 TCP = Point("tcp", "pingpong", 2, 8)
@@ -23,8 +23,8 @@ def test_every_point_becomes_precise_and_is_then_left_alone() -> None:
     machine = Machine(lambda point: 30.0 if point == SHM else 0.2e9)
     notes = sample(machine, plan_of(SHM, TCP))
     assert {point: end[0] for point, end in notes.ends.items()} == dict.fromkeys((SHM, TCP), PointStatus.PRECISE)
-    # With so little noise the fewest visits are enough, and one more to see that it stays so.
-    assert [len(visits) for visits in notes.rounds] == [2] * 11
+    # With so little noise the fewest measurements are enough, and one more to see that it stays so.
+    assert [len(measurements) for measurements in notes.rounds] == [2] * 11
 
 
 def test_a_figure_is_no_snapshot_of_a_moment() -> None:
@@ -44,20 +44,20 @@ def test_a_batch_is_so_long_that_the_clock_costs_below_one_percent() -> None:
 def test_a_long_repetition_is_its_own_batch() -> None:
     machine = Machine(lambda point: 5e6)
     notes = sample(machine, plan_of(TCP))
-    assert {visit.batch for visits in notes.rounds for visit in visits} == {1}
+    assert {measurement.batch for measurements in notes.rounds for measurement in measurements} == {1}
 
 
-def test_a_repetition_of_seconds_is_a_visit_by_itself() -> None:
+def test_a_repetition_of_seconds_is_a_measurement_by_itself() -> None:
     machine = Machine(lambda point: 1.5e9)
     notes = sample(machine, plan_of(TCP))
     assert notes.ends[TCP][0] is PointStatus.PRECISE
-    assert {(visit.batch, visit.elapsed_ns.shape[1]) for visit in machine.visits} == {(1, 1)}
-    assert machine.now_s < 3 * len(machine.visits) * 1.05, "there was a warm-up before each"
-    assert len(machine.visits) == sum(len(visits) for visits in notes.rounds) + 2
+    assert {(measurement.batch, measurement.elapsed_ns.shape[1]) for measurement in machine.measurements} == {(1, 1)}
+    assert machine.now_s < 3 * len(machine.measurements) * 1.05, "there was a warm-up before each"
+    assert len(machine.measurements) == sum(len(measurements) for measurements in notes.rounds) + 2
 
 
 def test_a_first_repetition_that_is_long_only_because_it_is_the_first() -> None:
-    machine = Machine(lambda point: 1.5e9 if not machine.visits else 30.0)
+    machine = Machine(lambda point: 1.5e9 if not machine.measurements else 30.0)
     notes = sample(machine, plan_of(TCP))
     assert notes.rounds[0][0].batch > 100
 
@@ -68,19 +68,19 @@ STREAM = Point("unix", "oneway", 2, 8)
 @pytest.mark.parametrize("time_us", [0.03, 5, 100, 2000])
 def test_a_sample_of_a_stream_is_many_events_in_a_row(time_us: float) -> None:
     notes = sample(Machine(lambda point: 1000 * time_us), plan_of(STREAM))
-    visits = all_visits(notes)
-    assert len({visit.batch for visit in visits}) == 1
-    events = visits[0].batch * visits[0].definition.divisor
-    assert events == 64 or (events > 64 and 0.5e6 <= visits[0].elapsed_ns[0, 0] < 1.1e6)
+    measurements = all_measurements(notes)
+    assert len({measurement.batch for measurement in measurements}) == 1
+    events = measurements[0].batch * measurements[0].definition.divisor
+    assert events == 64 or (events > 64 and 0.5e6 <= measurements[0].elapsed_ns[0, 0] < 1.1e6)
 
 
 def test_a_stream_that_may_lose_messages_is_acknowledged_after_64() -> None:
     class Lossy(Machine):
-        def measure(self, point: Point, **more: Any) -> Visit:
+        def measure(self, point: Point, **more: Any) -> Measurement:
             return replace(super().measure(point, **more), counters={"lost": (0.0, 0.0)})
 
-    visit = all_visits(sample(Lossy(lambda point: 1000.0), plan_of(STREAM)))[0]
-    assert visit.batch * visit.definition.divisor == 64
+    measurement = all_measurements(sample(Lossy(lambda point: 1000.0), plan_of(STREAM)))[0]
+    assert measurement.batch * measurement.definition.divisor == 64
 
 
 @pytest.mark.parametrize(("budget_s", "most_s"), [(1000, 20), (100, 10), (3, 1)])
@@ -89,27 +89,30 @@ def test_a_measurement_of_a_stream_takes_a_third_of_its_limit_and_less_where_the
 ) -> None:
     machine = Machine(lambda point: 0.19e9)
     notes = sample(machine, replace(plan_of(STREAM), timeout_s=60), budget_s=budget_s)
-    visit = all_visits(notes)[0]
-    fill_s = 0.38 * (visit.batch // 4)
-    assert 0.6 * most_s < visit.elapsed_ns[0].sum() / 1e9 + fill_s < 1.01 * most_s
+    measurement = all_measurements(notes)[0]
+    fill_s = 0.38 * (measurement.batch // 4)
+    assert 0.6 * most_s < measurement.elapsed_ns[0].sum() / 1e9 + fill_s < 1.01 * most_s
 
 
 def test_a_later_launch_measures_with_the_batches_of_the_first() -> None:
     """Though the stream is faster then."""
     first = sample(Machine(lambda point: 3000.0), plan_of(SHM, STREAM))
-    kept = {visit.point: visit for visit in all_visits(first)}
+    kept = {measurement.point: measurement for measurement in all_measurements(first)}
     machine = Machine(lambda point: 3000.0 if point == SHM else 2000.0)
     notes = Notes()
     Sampler(plan_of(SHM, STREAM), machine, notes, seed=2, clock=machine.clock, alike=kept).run(1000)
-    for visit in all_visits(notes):
-        assert (visit.batch, visit.elapsed_ns.shape) == (kept[visit.point].batch, kept[visit.point].elapsed_ns.shape)
+    for measurement in all_measurements(notes):
+        assert (measurement.batch, measurement.elapsed_ns.shape) == (
+            kept[measurement.point].batch,
+            kept[measurement.point].elapsed_ns.shape,
+        )
 
 
-def test_where_the_time_is_short_a_long_repetition_is_a_visit_earlier() -> None:
+def test_where_the_time_is_short_a_long_repetition_is_a_measurement_earlier() -> None:
     machine = Machine(lambda point: 0.1e9)
     notes = sample(machine, plan_of(TCP), budget_s=5)
-    assert {(visit.batch, visit.elapsed_ns.shape[1]) for visit in machine.visits} == {(1, 1)}
-    assert len(notes.rounds) > 10, "with several samples there were too few visits"
+    assert {(measurement.batch, measurement.elapsed_ns.shape[1]) for measurement in machine.measurements} == {(1, 1)}
+    assert len(notes.rounds) > 10, "with several samples there were too few measurements"
     plenty = sample(Machine(lambda point: 0.1e9), plan_of(TCP), budget_s=50)
     assert plenty.rounds[0][0].elapsed_ns.shape[1] == 3
 
@@ -117,21 +120,21 @@ def test_where_the_time_is_short_a_long_repetition_is_a_visit_earlier() -> None:
 def test_when_the_time_is_over_nothing_long_is_calibrated_twice() -> None:
     machine = Machine(lambda point: 0.5e9)
     sample(machine, plan_of(TCP), budget_s=1e-3)
-    assert len(machine.visits) == 2
+    assert len(machine.measurements) == 2
 
 
-def test_what_was_long_only_as_the_first_is_no_visit_when_the_time_is_over_either() -> None:
-    machine = Machine(lambda point: 1.5e9 if not machine.visits else 30.0)
+def test_what_was_long_only_as_the_first_is_no_measurement_when_the_time_is_over_either() -> None:
+    machine = Machine(lambda point: 1.5e9 if not machine.measurements else 30.0)
     notes = sample(machine, plan_of(TCP), budget_s=1e-3)
     assert notes.rounds[0][0].batch > 100
 
 
-def test_rounds_visit_every_unfinished_point_once_in_random_order() -> None:
+def test_rounds_measurement_every_unfinished_point_once_in_random_order() -> None:
     points = [Point("shm", "pingpong", 2, size) for size in range(20)]
     machine = Machine(lambda point: 100.0, noise=0.2)
     notes = sample(machine, plan_of(*points, precision=0.001), budget_s=3)
     assert len(notes.rounds) > 3
-    orders = [tuple(visit.point.bytes for visit in visits) for visits in notes.rounds]
+    orders = [tuple(measurement.point.bytes for measurement in measurements) for measurements in notes.rounds]
     assert all(sorted(order) == list(range(20)) for order in orders[:-1])
     assert orders[0] == tuple(range(20))
     assert len(set(orders[:-1])) == len(orders) - 1
@@ -149,7 +152,7 @@ def test_the_end_of_the_budget_is_said_with_what_was_reached() -> None:
 def test_the_first_round_is_whole_even_without_a_budget() -> None:
     machine = Machine(lambda point: 1000.0)
     notes = sample(machine, plan_of(SHM, TCP), budget_s=1e-9)
-    assert [len(visits) for visits in notes.rounds] == [2]
+    assert [len(measurements) for measurements in notes.rounds] == [2]
 
 
 def test_the_first_round_of_a_later_launch_is_whole_too() -> None:
@@ -157,7 +160,7 @@ def test_the_first_round_of_a_later_launch_is_whole_too() -> None:
     points = tuple(Point("tcp", "pingpong", 2, size) for size in range(1, 9))
     notes = Notes()
     Sampler(plan_of(*points), machine, notes, seed=1, clock=machine.clock, start_round=7).run(1e-6)
-    assert [len(visits) for visits in notes.rounds] == [8]
+    assert [len(measurements) for measurements in notes.rounds] == [8]
 
 
 def test_states_are_not_mixed() -> None:
@@ -165,7 +168,10 @@ def test_states_are_not_mixed() -> None:
     machine = Machine(lambda point: 30.0, floor_ns=lambda now_s: 27.0 if int(now_s * 50) % 3 else 184.0)
     notes = sample(machine, plan_of(SHM, TCP))
     assert {end[0] for end in notes.ends.values()} == {PointStatus.PRECISE}
-    assert {visit.floor_ns for visits in notes.rounds for visit in visits} == {(27.0, 27.0), (184.0, 184.0)}
+    assert {measurement.floor_ns for measurements in notes.rounds for measurement in measurements} == {
+        (27.0, 27.0),
+        (184.0, 184.0),
+    }
 
 
 def test_a_failed_point_keeps_its_reason_and_the_others_go_on() -> None:
@@ -182,18 +188,20 @@ def test_ctrl_c_in_the_middle_of_a_round_loses_nothing() -> None:
     sampler = Sampler(plan_of(*points), machine, notes, seed=1, clock=machine.clock)
     with pytest.raises(KeyboardInterrupt):
         sampler.run(1000)
-    told = [visit for visits in notes.rounds for visit in visits]
-    kept = [visit for visit in machine.visits if visit.elapsed_ns.shape[1] > 3]  # the others were for calibration
+    told = [measurement for measurements in notes.rounds for measurement in measurements]
+    kept = [
+        measurement for measurement in machine.measurements if measurement.elapsed_ns.shape[1] > 3
+    ]  # the others were for calibration
     assert len(told) == len(kept)
     assert {status for status, _ in notes.ends.values()} == {PointStatus.STOPPED}
 
 
-def test_earlier_visits_of_a_resumed_run_count() -> None:
+def test_earlier_measurements_of_a_resumed_run_count() -> None:
     machine = Machine(lambda point: 30.0)
     first = sample(machine, plan_of(SHM))
-    earlier = [visit for visits in first.rounds for visit in visits][:9]
+    earlier = [measurement for measurements in first.rounds for measurement in measurements][:9]
     notes = sample(machine, plan_of(SHM), earlier=earlier)
-    assert [len(visits) for visits in notes.rounds] == [1, 1]
+    assert [len(measurements) for measurements in notes.rounds] == [1, 1]
 
 
 def test_time_to_go_is_never_above_the_budget_and_ends_at_zero() -> None:
@@ -206,7 +214,7 @@ def test_time_to_go_is_never_above_the_budget_and_ends_at_zero() -> None:
 
 @pytest.mark.parametrize("budget_s", [0.8, 50])
 def test_time_to_go_is_no_less_than_a_point_must_be_watched(budget_s: float) -> None:
-    """However narrow its interval, and however quick its visits: it ends when they span a second."""
+    """However narrow its interval, and however quick its measurements: it ends when they span a second."""
     notes = sample(Machine(lambda point: 30.0), plan_of(SHM), budget_s=budget_s)
     end_s = notes.progress[-1].elapsed_s
     assert all(p.left_s >= end_s - p.elapsed_s - 0.05 for p in notes.progress)
@@ -237,7 +245,7 @@ def test_no_size_is_added_when_the_time_is_over() -> None:
     long = sample(machine(), plan_of(*points, precision=1e-6, refine=True))
     added_s = next(progress.elapsed_s for progress in long.progress if progress.points > len(points))
     short = sample(machine(), plan_of(*points, precision=1e-6, refine=True), budget_s=added_s - 0.01)
-    assert [len(visits) for visits in short.rounds[:-1]] == [len(points)] * (len(short.rounds) - 1)
+    assert [len(measurements) for measurements in short.rounds[:-1]] == [len(points)] * (len(short.rounds) - 1)
     assert len(short.rounds[-1]) == len(points), "the time was over before the look at which the other run added sizes"
     assert short.added == []
 
@@ -297,7 +305,9 @@ def test_a_line_in_two_states_has_no_jumps() -> None:
     )
     points = [Point("mpi", "pingpong", 2, size) for size in POWERS]
     notes = sample(machine, replace(plan_of(*points, refine=True), exact=True))
-    assert {visit.floor_ns[0] for visits in notes.rounds for visit in visits if visit.floor_ns} == {27.0, 184.0}
+    assert {
+        measurement.floor_ns[0] for measurements in notes.rounds for measurement in measurements if measurement.floor_ns
+    } == {27.0, 184.0}
     assert notes.added == []
 
 
@@ -317,51 +327,57 @@ def test_a_size_that_fails_does_not_keep_the_others_from_being_refined() -> None
 def test_what_a_resumed_run_knows_well_enough_is_not_measured_again() -> None:
     machine = Machine(lambda point: 30.0)
     first = sample(machine, plan_of(SHM))
-    before = len(machine.visits)
-    again = sample(machine, plan_of(SHM), earlier=[visit for visits in first.rounds for visit in visits])
+    before = len(machine.measurements)
+    again = sample(
+        machine, plan_of(SHM), earlier=[measurement for measurements in first.rounds for measurement in measurements]
+    )
     assert again.ends[SHM][0] is PointStatus.PRECISE
-    assert len(machine.visits) == before
+    assert len(machine.measurements) == before
 
 
-def test_a_point_that_a_resumed_run_never_visited_is_no_snapshot_of_a_moment() -> None:
+def test_a_point_that_a_resumed_run_never_measured_is_no_snapshot_of_a_moment() -> None:
     machine = Machine(lambda point: 30.0)
     first = sample(machine, plan_of(SHM))
     begin_s = machine.now_s
-    again = sample(machine, plan_of(SHM, TCP), earlier=[visit for visits in first.rounds for visit in visits])
+    again = sample(
+        machine,
+        plan_of(SHM, TCP),
+        earlier=[measurement for measurements in first.rounds for measurement in measurements],
+    )
     assert again.ends[TCP][0] is PointStatus.PRECISE
     assert machine.now_s - begin_s > 1.0
 
 
-def test_a_resumed_run_makes_a_round_however_long_its_earlier_visits_take_to_judge(
+def test_a_resumed_run_makes_a_round_however_long_its_earlier_measurements_take_to_judge(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     machine = Machine(lambda point: 30.0)
-    earlier = [visit for visits in sample(machine, plan_of(SHM)).rounds[:2] for visit in visits]
+    earlier = [measurement for measurements in sample(machine, plan_of(SHM)).rounds[:2] for measurement in measurements]
 
-    def slow(signs: Sequence[Signs]) -> list[State]:
+    def slow(signs: Sequence[MachineProbe]) -> list[State]:
         machine.now_s += 5.0
         return classify(signs)
 
     monkeypatch.setattr("hockney.measure.sampler.classify", slow)
     notes = sample(machine, plan_of(SHM, TCP), budget_s=1.0, earlier=earlier)
-    assert {visit.point for visit in notes.rounds[0]} == {SHM, TCP}
+    assert {measurement.point for measurement in notes.rounds[0]} == {SHM, TCP}
 
 
-def test_the_work_of_judging_grows_with_the_visits_and_no_faster(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_work_of_judging_grows_with_the_measurements_and_no_faster(monkeypatch: pytest.MonkeyPatch) -> None:
     judged: list[int] = []
 
-    def counted(signs: Sequence[Signs]) -> list[State]:
+    def counted(signs: Sequence[MachineProbe]) -> list[State]:
         judged.append(len(signs))
         return classify(signs)
 
     monkeypatch.setattr("hockney.measure.sampler.classify", counted)
     machine = Machine(lambda point: 30.0, noise=0.05)
     notes = sample(machine, plan_of(SHM, TCP, precision=1e-9), budget_s=10)
-    visits = sum(len(visits) for visits in notes.rounds)
-    assert visits > 1000
+    measurements = sum(len(measurements) for measurements in notes.rounds)
+    assert measurements > 1000
     assert judged[:20] == list(range(2, 42, 2)), "not after each round as long as that is cheap"
-    assert judged[-1] == visits, "what a point has reached is not told from all of its visits"
-    assert sum(judged) < 55 * visits
+    assert judged[-1] == measurements, "what a point has reached is not told from all of its measurements"
+    assert sum(judged) < 55 * measurements
 
 
 def test_a_stopped_point_says_how_far_it_got() -> None:
@@ -381,25 +397,29 @@ def test_repetitions_that_were_counted_on_a_cold_path_are_counted_again() -> Non
     class Cold(Machine):
         calls = 0
 
-        def measure(self, point: Point, **more: Any) -> Visit:
+        def measure(self, point: Point, **more: Any) -> Measurement:
             self.calls += 1
             self.drift = lambda now_s: 100.0 if self.calls <= 3 else 1.0
             return super().measure(point, **more)
 
     machine = Cold(lambda point: 300.0)
     notes = sample(machine, plan_of(SHM))
-    batches_ns = [visit.elapsed_ns[0, 0] for visits in notes.rounds for visit in visits]
+    batches_ns = [measurement.elapsed_ns[0, 0] for measurements in notes.rounds for measurement in measurements]
     assert min(batches_ns) >= 10_000
     assert notes.ends[SHM][0] is PointStatus.PRECISE
 
 
-def shared_rounds(visits: Sequence[Visit], *sizes: int) -> int:
-    """In how many rounds all of these sizes were visited."""
-    return len(set.intersection(*({visit.round for visit in visits if visit.point.bytes == size} for size in sizes)))
+def shared_rounds(measurements: Sequence[Measurement], *sizes: int) -> int:
+    """In how many rounds all of these sizes were measured."""
+    return len(
+        set.intersection(
+            *({measurement.round for measurement in measurements if measurement.point.bytes == size} for size in sizes)
+        )
+    )
 
 
-def all_visits(notes: Notes) -> list[Visit]:
-    return [visit for visits in notes.rounds for visit in visits]
+def all_measurements(notes: Notes) -> list[Measurement]:
+    return [measurement for measurements in notes.rounds for measurement in measurements]
 
 
 def refined(machine: Machine, budget_s: float = 1000, **more: Any) -> Notes:
@@ -409,15 +429,21 @@ def refined(machine: Machine, budget_s: float = 1000, **more: Any) -> Notes:
 
 def test_an_added_size_and_its_neighbours_are_measured_together() -> None:
     notes = refined(Machine(jumping_after(5001), pause_s=0.05))
-    assert shared_rounds(all_visits(notes), 5001, 5002) >= 10
+    assert shared_rounds(all_measurements(notes), 5001, 5002) >= 10
     assert [progress.points for progress in notes.progress if progress.finished > progress.points] == []
     assert notes.progress[-1].finished == notes.progress[-1].points == len(notes.ends)
 
 
 def test_sizes_are_measured_together_for_no_less_than_a_second() -> None:
-    visits = all_visits(refined(Machine(jumping_after(5001))))
-    rounds = set.intersection(*({one.round for one in visits if one.point.bytes == size} for size in (5001, 5002)))
-    times_s = [visit.started_unix_s for visit in visits if visit.round in rounds and visit.point.bytes == 5001]
+    measurements = all_measurements(refined(Machine(jumping_after(5001))))
+    rounds = set.intersection(
+        *({one.round for one in measurements if one.point.bytes == size} for size in (5001, 5002))
+    )
+    times_s = [
+        measurement.started_unix_s
+        for measurement in measurements
+        if measurement.round in rounds and measurement.point.bytes == 5001
+    ]
     assert max(times_s) - min(times_s) > 0.9
 
 
@@ -431,15 +457,15 @@ def test_a_resumed_run_measures_added_sizes_and_their_neighbours_together() -> N
     plan = replace(plan_of(*begun, refine=True), exact=True)
     rounds = len(first.rounds)
     second = Notes()
-    earlier = all_visits(first)
+    earlier = all_measurements(first)
     Sampler(plan, machine, second, seed=2, clock=machine.clock, earlier=earlier, start_round=rounds).run(1000)
-    assert shared_rounds([*earlier, *all_visits(second)], 5001, 5002) >= 10
+    assert shared_rounds([*earlier, *all_measurements(second)], 5001, 5002) >= 10
     late = [point.bytes for point in first.added if first.ends[point][0] is not PointStatus.PRECISE]
     assert late
     for size in late:
         sizes = sorted(point.bytes for point in begun)
         at = sizes.index(size)
-        assert shared_rounds(all_visits(second), *sizes[at - 1 : at + 2]) >= 9
+        assert shared_rounds(all_measurements(second), *sizes[at - 1 : at + 2]) >= 9
 
 
 @pytest.mark.parametrize("how", ["time", "Ctrl-C"])
@@ -460,7 +486,9 @@ def test_a_precise_point_that_was_measured_again_stays_precise_however_the_run_e
     if how == "time":
         sampler.run(whole.progress[number].elapsed_s)
     else:
-        machine.interrupt_after = next(at for at, visit in enumerate(model.visits) if visit is again[-1])
+        machine.interrupt_after = next(
+            at for at, measurement in enumerate(model.measurements) if measurement is again[-1]
+        )
         with pytest.raises(KeyboardInterrupt):
             sampler.run(1000)
     assert notes.rounds[-1][0].round == again[0].round, "it ended in that very round"
@@ -471,8 +499,8 @@ def test_a_precise_point_that_was_measured_again_stays_precise_however_the_run_e
 
 def test_a_size_that_fails_when_it_is_measured_again_has_failed() -> None:
     class Breaking(Machine):
-        def measure(self, point: Point, **more: Any) -> Visit:
-            if point.bytes == 4096 and any(visit.point.role == "refined" for visit in self.visits):
+        def measure(self, point: Point, **more: Any) -> Measurement:
+            if point.bytes == 4096 and any(measurement.point.role == "refined" for measurement in self.measurements):
                 raise PointFailed("rank 1 died")
             return super().measure(point, **more)
 
@@ -482,29 +510,29 @@ def test_a_size_that_fails_when_it_is_measured_again_has_failed() -> None:
 
 
 def test_where_no_state_lasts_sizes_that_are_measured_again_end_all_the_same() -> None:
-    """Floors that differ before and after each visit: none of those that follow is of a state."""
+    """Floors that differ before and after each measurement: none of those that follow is of a state."""
 
     class Unsteady(Machine):
-        def measure(self, point: Point, **more: Any) -> Visit:
-            visit = super().measure(point, **more)
-            if any(one.point.role == "refined" for one in self.visits):
-                visit = replace(visit, floor_ns=(27.0, 184.0))
-            return visit
+        def measure(self, point: Point, **more: Any) -> Measurement:
+            measurement = super().measure(point, **more)
+            if any(one.point.role == "refined" for one in self.measurements):
+                measurement = replace(measurement, floor_ns=(27.0, 184.0))
+            return measurement
 
     machine = Unsteady(jumping_after(5001), pause_s=0.05)
     notes = refined(machine, budget_s=500)
     assert notes.ends[Point("mpi", "pingpong", 2, 4096)][0] is PointStatus.PRECISE
-    last = {visit.point.bytes for visit in notes.rounds[-1]}
+    last = {measurement.point.bytes for measurement in notes.rounds[-1]}
     assert last <= {point.bytes for point in notes.added}, "those have no figure, and are tried while there is time"
 
 
 def changing_when_refined(lasts_s: float) -> Machine:
-    """Near, but far from when the first added size is visited, for so long."""
+    """Near, but far from when the first added size is measured, for so long."""
     begun_s: list[float] = []
     machine = Machine(jumping_after(5001), pause_s=0.05)
 
     def floor_ns(now_s: float) -> float:
-        if any(visit.point.role == "refined" for visit in machine.visits[-3:]) and not begun_s:
+        if any(measurement.point.role == "refined" for measurement in machine.measurements[-3:]) and not begun_s:
             begun_s.append(now_s)
         return 184.0 if begun_s and now_s < begun_s[0] + lasts_s else 27.0
 
@@ -514,7 +542,7 @@ def changing_when_refined(lasts_s: float) -> Machine:
 
 def test_a_size_that_was_measured_in_another_state_than_the_rest_is_measured_again() -> None:
     notes = refined(changing_when_refined(lasts_s=6), budget_s=300)
-    near = {visit.point.bytes for visit in all_visits(notes) if visit.floor_ns == (27.0, 27.0)}
+    near = {measurement.point.bytes for measurement in all_measurements(notes) if measurement.floor_ns == (27.0, 27.0)}
     assert {point.bytes for point in notes.added} <= near
     assert {5001, 5002} <= near
     assert notes.progress[-1].finished == notes.progress[-1].points

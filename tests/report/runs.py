@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from tests.builders import make_info, make_launch
 
-from hockney.model import Definition, Point, PointStatus, RunStatus, Visit
+from hockney.model import Definition, Measurement, Point, PointStatus, RunStatus
 from hockney.results.runs import Run
 from hockney.results.store import Store
 
@@ -55,11 +55,11 @@ class Made:
     by_rank: Sequence[float] | None = None  # the ranks' own times, where they differ
     counters: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     cpu_share: Sequence[float] | None = None  # CPU time over wall time, by rank
-    late_ns: float = 0.0  # what one sample of each visit took more, another one on each rank
-    visits: int = 9
+    late_ns: float = 0.0  # what one sample of each measurement took more, another one on each rank
+    measurements: int = 9
     floor_ns: float = 30.0
-    floor_after_ns: float | None = None  # where it changed during each visit
-    then: Made | None = None  # what its later visits saw: another state of the machine
+    floor_after_ns: float | None = None  # where it changed during each measurement
+    then: Made | None = None  # what its later measurements saw: another state of the machine
     skipped: str | None = None
     failed: str | None = None
 
@@ -85,7 +85,7 @@ def store_run(
     launches: Sequence[Mapping[str, Any]] = ({},),
     **info: Any,
 ) -> None:
-    """Store a run of these points. Each visit's three samples are one apart, so medians are exact.
+    """Store a run of these points. Each measurement's three samples are one apart, so medians are exact.
 
     `pinned`: rank r was on CPU r, else all were on CPU 0. `hosts` are those of the ranks; without, all are one.
     `launches` says of each launch what is its own; rounds are spread over them evenly, one launch after the other.
@@ -106,15 +106,15 @@ def store_run(
                 started[key] = [
                     store.add_launch(run, make_launch(one.point.transport, **{**of_all, **own})) for own in launches
                 ]
-        rounds = max(one.visits + (one.then.visits if one.then else 0) for one in made)
+        rounds = max(one.measurements + (one.then.measurements if one.then else 0) for one in made)
         for round_ in range(rounds):
             launch = round_ * len(launches) // rounds
-            visits = [
-                visit_of(now, started[one.point.transport, one.point.ranks][launch], round_)
+            measurements = [
+                measurement_of(now, started[one.point.transport, one.point.ranks][launch], round_)
                 for one in made
                 if (now := _in_round(one, round_)) is not None and one.skipped is None and one.failed is None
             ]
-            store.write_round(run, visits)
+            store.write_round(run, measurements)
         for one in made:
             if one.skipped is not None:
                 store.set_status(run, one.point, PointStatus.SKIPPED, one.skipped)
@@ -126,13 +126,13 @@ def store_run(
 
 
 def _in_round(one: Made, round_: int) -> Made | None:
-    if round_ < one.visits:
+    if round_ < one.measurements:
         return one
-    return _in_round(one.then, round_ - one.visits) if one.then else None
+    return _in_round(one.then, round_ - one.measurements) if one.then else None
 
 
-def visit_of(one: Made, launch_id: int, round_: int) -> Visit:
-    """A visit of a point by one launch; its samples differ a little from round to round."""
+def measurement_of(one: Made, launch_id: int, round_: int) -> Measurement:
+    """A measurement of a point by one launch; its samples differ a little from round to round."""
     batch = 1000
     times = one.by_rank or [one.time_ns] * one.point.ranks
     middle = np.array([[round(time * batch * one.divisor)] for time in times], dtype=np.int64)
@@ -141,7 +141,7 @@ def visit_of(one: Made, launch_id: int, round_: int) -> Visit:
         samples[rank, rank % 3] += round(one.late_ns * batch * one.divisor)
     wall_ns = 1_000_000
     shares = one.cpu_share or [1.0] * one.point.ranks
-    return Visit(
+    return Measurement(
         point=one.point,
         launch_id=launch_id,
         round=round_,

@@ -50,7 +50,7 @@ def test_rows_that_were_not_measured_say_why(tmp_path: Path) -> None:
         crowded("shm", "alltoall", 4, 4),
         Made(point("shm", "alltoall", 8, 4), failed="rank 1 was killed by SIGKILL"),
         Made(point("shm", "alltoall", 8, 64), skipped="it has no all-to-all"),
-        Made(point("shm", "alltoall", 8, 256), visits=0),
+        Made(point("shm", "alltoall", 8, 256), measurements=0),
         Made(point("shm", "barrier", 2, 0), 50),
     ]
     table = tables(tmp_path, "atlas", made)["com-1.3"]
@@ -226,7 +226,7 @@ def test_system_description_is_this_machines(tmp_path: Path) -> None:
 def stream(size: int, **given: object) -> Made:
     """A write takes 1 us and 1 ns a byte, its reads 2 us and 1 ns a byte; the sender is rank `source`."""
     times, cpu = (1000 + size, 2000 + size), (1.0, 0.15)
-    writes = 256 * 1000 * 3  # of the three samples of a visit
+    writes = 256 * 1000 * 3  # of the three samples of a measurement
     counted = {"write_would_block": (2.0 * writes, 0.0), "read_would_block": (0.0, 0.5 * writes)}
     if given.get("source"):
         times, cpu = times[::-1], cpu[::-1]
@@ -265,7 +265,11 @@ def test_both_sides_of_a_stream(source: int, tmp_path: Path) -> None:
 
 def test_the_line_of_the_overhead_goes_through_all_sizes_that_were_measured(tmp_path: Path) -> None:
     given = {"write": "nonblocking"}
-    made = [stream(1, **given), replace(stream(1000, **given), floor_ns=200), replace(stream(65500, **given), visits=2)]
+    made = [
+        stream(1, **given),
+        replace(stream(1000, **given), floor_ns=200),
+        replace(stream(65500, **given), measurements=2),
+    ]
     summary = tables(tmp_path, "ancor", made)["summary"]
     assert figure(row(summary, "nonblocking write", "blocking read", "overhead, us")[4]) == about(2)
 

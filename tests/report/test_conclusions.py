@@ -210,7 +210,7 @@ def test_computing_between_messages_is_set_against_the_plain_stream(tmp_path: Pa
 def test_what_was_not_measured_is_not_testable_and_what_has_no_interval_inconclusive(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made = [replace(one, visits=2) for one in streams()]
+    made = [replace(one, measurements=2) for one in streams()]
     found = concluded(tmp_path, "ancor", made)
     assert found["ancor-receiver"].judgements[0].verdict == "inconclusive"
     (tmp_path / "t3d").mkdir()

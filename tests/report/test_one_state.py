@@ -26,8 +26,10 @@ def measured(cell: Cell) -> Measured:
     return cell
 
 
-def oneway(size: int, time_ns: float, floor_ns: float = 30.0, visits: int = 9) -> Made:
-    return Made(point("shm", "oneway", 2, size), time_ns, bytes_per_rep=size, floor_ns=floor_ns, visits=visits)
+def oneway(size: int, time_ns: float, floor_ns: float = 30.0, measurements: int = 9) -> Made:
+    return Made(
+        point("shm", "oneway", 2, size), time_ns, bytes_per_rep=size, floor_ns=floor_ns, measurements=measurements
+    )
 
 
 def shown(path: Path, suite: str, made: list[Made], capsys: pytest.CaptureFixture[str]) -> str:
@@ -37,14 +39,15 @@ def shown(path: Path, suite: str, made: list[Made], capsys: pytest.CaptureFixtur
     return capsys.readouterr().out
 
 
-# ---- too few visits --------------------------------------------------------------------------------------------------
+# ---- too few measurements
+# --------------------------------------------------------------------------------------------------
 
 
 def test_why_hardly_any_figure_has_an_interval_is_said_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     sizes = (0, 32, 65536)
-    seldom = [oneway(size, 100.0, visits=1) for size in sizes]
+    seldom = [oneway(size, 100.0, measurements=1) for size in sizes]
     text = shown(tmp_path / "seldom", "scabench", seldom, capsys)
-    advice = re.compile(r"too few visits for an interval\.\s+`hockney")
+    advice = re.compile(r"too few measurements for an interval\.\s+`hockney")
     assert len(advice.findall(text)) == 1
     assert text.index("\nEach point was measured only once") < text.index("±?")
     often = [*seldom[:1], *(oneway(size, 100.0) for size in sizes[1:])]
@@ -63,21 +66,21 @@ def test_the_best_is_over_all_sizes_with_the_state_it_was_measured_in(
     assert "10,000 ±0.1% at 64 KiB " in shown(tmp_path / "shown", "scabench", made, capsys)
 
 
-def test_the_best_may_have_too_few_visits_and_says_so(tmp_path: Path) -> None:
-    made = [oneway(64, 100), oneway(1024, 1000), oneway(65536, 6553.6, visits=2)]
+def test_the_best_may_have_too_few_measurements_and_says_so(tmp_path: Path) -> None:
+    made = [oneway(64, 100), oneway(1024, 1000), oneway(65536, 6553.6, measurements=2)]
     best = measured(row(tables(tmp_path, "scabench", made)["one-way"], "bandwidth (peak)", "intra-node")[3])
-    assert (best.at_bytes, best.lacks_visits) == (65536, True)
+    assert (best.at_bytes, best.lacks_measurements) == (65536, True)
 
 
 def test_of_one_size_the_figures_with_an_interval_count(tmp_path: Path) -> None:
-    lucky = replace(oneway(1024, 1000), then=oneway(1024, 500, FAR_NS, visits=1))
+    lucky = replace(oneway(1024, 1000), then=oneway(1024, 500, FAR_NS, measurements=1))
     best = measured(row(tables(tmp_path, "scabench", [lucky])["one-way"], "bandwidth (peak)", "intra-node")[3])
     assert (best.state, best.value) == ("near", about(1024))
 
 
 def test_median_and_fastest_sample_stand_side_by_side(tmp_path: Path) -> None:
-    """mpptest reports the fastest pass. Samples of a made-up visit are one apart, over a batch of 1,000."""
-    made = [replace(oneway(0, 100), then=oneway(0, 50, FAR_NS, visits=1)), oneway(1024, 1000)]
+    """mpptest reports the fastest pass. Samples of a made-up measurement are one apart, over a batch of 1,000."""
+    made = [replace(oneway(0, 100), then=oneway(0, 50, FAR_NS, measurements=1)), oneway(1024, 1000)]
     table = tables(tmp_path, "scabench", made)["one-way"]
     assert [column.title for column in table.columns[3:]] == ["shm", "shm: fastest"]
     zero = row(table, "latency (zero byte)", "intra-node")
@@ -87,9 +90,9 @@ def test_median_and_fastest_sample_stand_side_by_side(tmp_path: Path) -> None:
 
 
 def test_an_empty_message_has_no_best_rate(tmp_path: Path) -> None:
-    made = [oneway(0, 50), oneway(1024, 1000, visits=2)]
+    made = [oneway(0, 50), oneway(1024, 1000, measurements=2)]
     best = measured(row(tables(tmp_path, "scabench", made)["one-way"], "bandwidth (peak)", "intra-node")[3])
-    assert (best.at_bytes, best.lacks_visits) == (1024, True)
+    assert (best.at_bytes, best.lacks_measurements) == (1024, True)
 
 
 def test_r_max_and_n_half_are_over_all_sizes(tmp_path: Path) -> None:
@@ -133,7 +136,7 @@ def test_native_is_the_fastest_and_a_ratio_is_within_one_state(tmp_path: Path) -
 
 def test_what_changed_its_state_is_compared_with_nothing(tmp_path: Path) -> None:
     made = [replace(one, floor_after_ns=FAR_NS) for one in [*curve("shm", 1), *curve("tcp", 2)]]
-    assert "changed during every visit" in reason(row(tables(tmp_path, "paragon", made)["ratio"], "1 KiB")[1])
+    assert "changed during every measurement" in reason(row(tables(tmp_path, "paragon", made)["ratio"], "1 KiB")[1])
 
 
 # ---- pairs of ranks -------------------------------------------------------------------------------------------------
@@ -181,8 +184,8 @@ def test_the_rate_at_which_a_writer_stores_is_called_so(tmp_path: Path) -> None:
 
 def test_a_launch_counts_once_however_often_it_measured(tmp_path: Path) -> None:
     """Two launches that differ: what a rank took and its CPU time vary from launch to launch, as times do."""
-    last = replace(stream(1000), by_rank=(8000, 9000), cpu_share=(1.0, 0.8), visits=3)
-    first = replace(stream(1000), by_rank=(1000, 2000), cpu_share=(1.0, 0.1), visits=3, then=last)
+    last = replace(stream(1000), by_rank=(8000, 9000), cpu_share=(1.0, 0.8), measurements=3)
+    first = replace(stream(1000), by_rank=(1000, 2000), cpu_share=(1.0, 0.1), measurements=3, then=last)
     found = tables(tmp_path, "ancor", [first], launches=({}, {}))
     [only] = next(table for name, table in found.items() if name.startswith("figure")).rows
     sender_us, _, rate, _, receiver_percent, *_ = map(measured, only[1:])
@@ -226,9 +229,9 @@ def delayed(taken_us: float, **given: object) -> Made:
     return Made(point("shm", "robpush", 3, 64, **given), 143_700, counters=counters)
 
 
-def test_a_quotient_of_counters_is_of_the_visits_beside_it(tmp_path: Path) -> None:
+def test_a_quotient_of_counters_is_of_the_measurements_beside_it(tmp_path: Path) -> None:
     in_two_states = replace(
-        delayed(110, delay_us=100), then=replace(delayed(500, delay_us=100), floor_ns=FAR_NS, visits=7)
+        delayed(110, delay_us=100), then=replace(delayed(500, delay_us=100), floor_ns=FAR_NS, measurements=7)
     )
     table = tables(tmp_path, "atlas", [in_two_states], oversubscribed=True)["com-3.1"]
     time, taken = row(table, "3", "64", "100")[4:]
@@ -243,8 +246,8 @@ def test_a_quotient_of_counters_is_of_the_series_beside_it(tmp_path: Path) -> No
     assert figure(taken) == about(7)
 
 
-def test_a_quotient_of_counters_is_the_median_over_visits(tmp_path: Path) -> None:
-    odd = replace(delayed(9000, delay_us=100), visits=1)
+def test_a_quotient_of_counters_is_the_median_over_measurements(tmp_path: Path) -> None:
+    odd = replace(delayed(9000, delay_us=100), measurements=1)
     made = [replace(delayed(110, delay_us=100), then=odd)]
     assert figure(row(tables(tmp_path, "atlas", made)["com-3.1"], "3", "64", "100")[5]) == about(110)
 
@@ -260,7 +263,7 @@ def stepped(few: int | None = None, far: int | None = None) -> list[Made]:
             (1000 + size) * (3 if size in (few, far) else 1),
             divisor=2,
             bytes_per_rep=2 * size,
-            visits=2 if size == few else 9,
+            measurements=2 if size == few else 9,
             floor_ns=FAR_NS if size == far else 30.0,
         )
         for size in (1 << i for i in range(6, 14))
@@ -268,9 +271,9 @@ def stepped(few: int | None = None, far: int | None = None) -> list[Made]:
 
 
 def test_a_size_without_an_interval_is_no_jump(tmp_path: Path) -> None:
-    table = tables(tmp_path, "paragon", [*stepped(few=512, far=2048), Made(Point("shm", "pingpong", 2, 8), visits=0)])[
-        "jumps"
-    ]
+    table = tables(
+        tmp_path, "paragon", [*stepped(few=512, far=2048), Made(Point("shm", "pingpong", 2, 8), measurements=0)]
+    )["jumps"]
     assert [one[2:] for one in table.rows[:-2]] == [("none", "6 sizes lie on lines")]
     assert table.notes[-1] == (
         "shm: of 9 sizes, left out: 1 without an interval, 1 in another state of the machine, 1 without a figure."
@@ -278,20 +281,20 @@ def test_a_size_without_an_interval_is_no_jump(tmp_path: Path) -> None:
 
 
 def test_curves_without_intervals_have_no_jumps(tmp_path: Path) -> None:
-    table = tables(tmp_path, "paragon", [replace(one, visits=3) for one in stepped(few=512)])["jumps"]
+    table = tables(tmp_path, "paragon", [replace(one, measurements=3) for one in stepped(few=512)])["jumps"]
     buffers = "Buffers here, by default: TCP's 16 KiB to send, 128 KiB to receive; other sockets' 208 KiB."
     assert f"A page here: 4 KiB. {buffers}" in table.notes
     assert table.rows[0][3] == "fewer than three sizes have figures with an interval"
 
 
-def test_too_few_visits_look_different_from_what_is_computed(
+def test_too_few_measurements_look_different_from_what_is_computed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made = [stream(size) for size in (1, 1000, 65500)]
     text = shown(tmp_path, "ancor", made, capsys)
     assert "±?" not in text
     (tmp_path / "few").mkdir()
-    text = shown(tmp_path / "few", "ancor", [replace(one, visits=3) for one in made], capsys)
+    text = shown(tmp_path / "few", "ancor", [replace(one, measurements=3) for one in made], capsys)
     assert "67.5 ±?" in text
     assert "±?: too few measurements for an interval." in text
     lines = [line for line in text.splitlines() if NOTHING not in line]

@@ -57,7 +57,7 @@ def test_stream_is_of_long_messages_sixteen_under_way(tmp_path: Path) -> None:
 
 def test_the_best_rate_is_of_all_lengths_or_none(tmp_path: Path) -> None:
     """While the CPUs were near, messages of 1 MiB were seen too seldom to say that those of 64 KiB are best."""
-    longer = replace(oneway(1 << 20, 16), visits=3, then=replace(oneway(1 << 20, 16), floor_ns=160.0))
+    longer = replace(oneway(1 << 20, 16), measurements=3, then=replace(oneway(1 << 20, 16), floor_ns=160.0))
     shorter = replace(oneway(1 << 16, 16), then=replace(oneway(1 << 16, 16), floor_ns=160.0))
     store_run(tmp_path / "r.db", "quick", [LATENCY, shorter, longer])
     with open_results(tmp_path / "r.db") as results:
@@ -76,9 +76,9 @@ def test_in_a_run_of_several_launches_the_sheet_names_figures_of_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Six launches: the first five saw the CPUs near, the last far; of threads, all six saw them near."""
-    often = replace(LATENCY, visits=18)
+    often = replace(LATENCY, measurements=18)
     threads = replace(often, point=Point("threads", "pingpong", 2, 8, ()))
-    shm = replace(LATENCY, visits=40, then=replace(LATENCY, visits=8, floor_ns=160.0))
+    shm = replace(LATENCY, measurements=40, then=replace(LATENCY, measurements=8, floor_ns=160.0))
     store_run(tmp_path / "r.db", "quick", [shm, threads], launches=[{"index": index} for index in range(6)])
     with open_results(tmp_path / "r.db") as results:
         sheet = make_sheet(results.run())
@@ -184,7 +184,7 @@ def test_where_nothing_has_an_interval_fewer_cpus_than_ranks_are_named_as_the_ca
     shared = Warning_("oversubscription", "machine", "2 ranks share 1 CPU.", "Use at most 1 rank.")
     print_sheet(replace(sheet, rows=(), warnings=(shared,) if crowded else ()))
     said = " ".join(capsys.readouterr().out.split())
-    assert "No point was visited often enough for an interval" in said
+    assert "No point was measured often enough for an interval" in said
     assert ("each message waits for the scheduler: give this process more CPUs" in said) == crowded
     assert "measure longer (--time)" in said
 

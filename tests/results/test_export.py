@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.builders import SLOWEST, make_info, make_launch, make_point, make_visit, visits_with_medians
+from tests.builders import SLOWEST, make_info, make_launch, make_measurement, make_point, measurements_with_medians
 
 from hockney.errors import UsageError
 from hockney.model import PointStatus, RunStatus, Warning_
@@ -30,9 +30,11 @@ def full(store: Store) -> int:
     store.write_round(
         run_id,
         [
-            *visits_with_medians([100, 101, 102, 103, 104, 105], make_point(8)),
-            *visits_with_medians([300], make_point(8), floor_ns=(184.0, 186.0), steal=0.5),
-            make_visit(BARRIER, [[10, 30], [20, 20]], definition=SLOWEST, floor_ns=None, verified=False, started_ns=71),
+            *measurements_with_medians([100, 101, 102, 103, 104, 105], make_point(8)),
+            *measurements_with_medians([300], make_point(8), floor_ns=(184.0, 186.0), steal=0.5),
+            make_measurement(
+                BARRIER, [[10, 30], [20, 20]], definition=SLOWEST, floor_ns=None, verified=False, started_ns=71
+            ),
         ],
     )
     store.set_status(run_id, make_point(8), PointStatus.BUDGET, "the time was up")
@@ -90,7 +92,7 @@ def test_csv_row_is_complete(store: Store, full: int) -> None:
         "between_launches": "",
         "within_launches": near["within_launches"],
         "launches_needed": "",
-        "visits": "6",
+        "measurements": "6",
         "samples": "18",
         "launches": "1",
         "minimum_ns": "90.0",
@@ -135,7 +137,7 @@ def test_csv_says_where_any_launch_had_more_ranks_than_cpus(store: Store) -> Non
     run_id = store.create_run(make_info(), [point])
     numbers = [store.add_launch(run_id, make_launch(oversubscribed=crowded)) for crowded in (False, True)]
     for number in numbers:
-        store.write_round(run_id, [make_visit(point, [[10, 30], [20, 20]], launch_id=number)])
+        store.write_round(run_id, [make_measurement(point, [[10, 30], [20, 20]], launch_id=number)])
     assert {row["oversubscribed"] for row in csv_of(store, run_id)} == {"True"}
 
 
@@ -169,19 +171,19 @@ def test_json_has_every_series(store: Store, full: int) -> None:
     pingpong, barrier, skipped = json_of(store, full)["series"]
     assert [figure["state"] for figure in pingpong["figures"]] == ["near", "far"]
     assert pingpong["figures"][0]["definition"]["divisor"] == 2
-    assert [visit["state"] for visit in pingpong["visits"]] == ["near"] * 6 + ["far"]
-    assert (pingpong["visits"][6]["steal"], pingpong["visits"][0]["steal"]) == (0.5, None)
-    assert "elapsed_ns" not in pingpong["visits"][0]
+    assert [measurement["state"] for measurement in pingpong["measurements"]] == ["near"] * 6 + ["far"]
+    assert (pingpong["measurements"][6]["steal"], pingpong["measurements"][0]["steal"]) == (0.5, None)
+    assert "elapsed_ns" not in pingpong["measurements"][0]
     assert barrier["options"] == {"algorithm": "tree", "window": "2"}
-    assert barrier["visits"][0]["floor_ns"] is None
-    assert (barrier["visits"][0]["started_ns"], pingpong["visits"][0]["started_ns"]) == (71, None)
-    assert (skipped["figures"], skipped["visits"], skipped["status"]) == ([], [], "skipped")
+    assert barrier["measurements"][0]["floor_ns"] is None
+    assert (barrier["measurements"][0]["started_ns"], pingpong["measurements"][0]["started_ns"]) == (71, None)
+    assert (skipped["figures"], skipped["measurements"], skipped["status"]) == ([], [], "skipped")
 
 
 def test_json_holds_every_sample_if_asked(store: Store, full: int) -> None:
     pingpong, barrier, _ = json_of(store, full, samples=True)["series"]
-    assert barrier["visits"][0]["elapsed_ns"] == [[10, 30], [20, 20]]
-    assert pingpong["visits"][0]["elapsed_ns"] == [[180, 200, 220]] * 2
+    assert barrier["measurements"][0]["elapsed_ns"] == [[10, 30], [20, 20]]
+    assert pingpong["measurements"][0]["elapsed_ns"] == [[180, 200, 220]] * 2
 
 
 def test_every_name_in_the_exports_is_explained(store: Store, full: int) -> None:
@@ -191,7 +193,7 @@ def test_every_name_in_the_exports_is_explained(store: Store, full: int) -> None
     document = json_of(store, full, samples=True)
     series = document["series"][0]
     parts = [document, document["run"], document["launches"][0], document["warnings"][0], series]
-    parts += [series["figures"][0], series["figures"][0]["definition"], series["visits"][0]]
+    parts += [series["figures"][0], series["figures"][0]["definition"], series["measurements"][0]]
     assert {*CSV_COLUMNS, *itertools.chain(*parts)} - explained == set()
 
 

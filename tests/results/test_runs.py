@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.builders import make_info, make_launch, make_point, make_visit, visits_with_medians
+from tests.builders import make_info, make_launch, make_measurement, make_point, measurements_with_medians
 
 import hockney
 from hockney.errors import StoreError, UsageError
-from hockney.model import PointStatus, RunStatus, Visit, Warning_
+from hockney.model import Measurement, PointStatus, RunStatus, Warning_
 from hockney.results.store import Store
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,7 +32,7 @@ POINTS = [
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A store with two runs; the second one has visits in two states of the machine."""
+    """A store with two runs; the second one has measurements in two states of the machine."""
     where = tmp_path / "results.db"
     with Store.open(where) as store:
         store.create_run(make_info("old"), POINTS[:1])
@@ -41,12 +41,12 @@ def path(tmp_path: Path) -> Path:
         other_id = store.add_launch(run_id, make_launch("mpi@mpich-4.3", oversubscribed=True))
         for round_, floor_ns in enumerate([(27.0, 28.0), (184.0, 190.0)]):
             scale = 1 + 2 * round_
-            visits = [
-                make_visit(POINTS[0], np.array([[200, 210, 220], [1, 2, 3]]) * scale, launch_id=launch_id),
-                make_visit(POINTS[1], np.array([[400, 440], [1, 2]]) * scale, launch_id=launch_id, batch=2),
-                make_visit(POINTS[2], np.array([[600], [1]]) * scale, launch_id=other_id),
+            measurements = [
+                make_measurement(POINTS[0], np.array([[200, 210, 220], [1, 2, 3]]) * scale, launch_id=launch_id),
+                make_measurement(POINTS[1], np.array([[400, 440], [1, 2]]) * scale, launch_id=launch_id, batch=2),
+                make_measurement(POINTS[2], np.array([[600], [1]]) * scale, launch_id=other_id),
             ]
-            store.write_round(run_id, [moved(visit, round_, floor_ns) for visit in visits])
+            store.write_round(run_id, [moved(measurement, round_, floor_ns) for measurement in measurements])
         store.set_status(run_id, POINTS[0], PointStatus.PRECISE)
         store.set_status(run_id, POINTS[5], PointStatus.SKIPPED, "there are 2 CPUs only")
         store.add_warning(run_id, WARNING)
@@ -54,8 +54,8 @@ def path(tmp_path: Path) -> Path:
     return where
 
 
-def moved(visit: Visit, round_: int, floor_ns: tuple[float, float]) -> Visit:
-    return dataclasses.replace(visit, round=round_, floor_ns=floor_ns)
+def moved(measurement: Measurement, round_: int, floor_ns: tuple[float, float]) -> Measurement:
+    return dataclasses.replace(measurement, round=round_, floor_ns=floor_ns)
 
 
 @pytest.fixture
@@ -212,8 +212,8 @@ def test_curve_has_the_intervals_of_the_uncontended_state_with_most_of_them(tmp_
         number = store.create_run(make_info(), points)
         store.add_launch(number, make_launch())
         for point in points:
-            near = visits_with_medians([80, 90, 100, 100, 110, 125], point, floor_ns=(27.0, 28.0))
-            far = visits_with_medians([300] * 3, point, floor_ns=(184.0, 190.0))
+            near = measurements_with_medians([80, 90, 100, 100, 110, 125], point, floor_ns=(27.0, 28.0))
+            far = measurements_with_medians([300] * 3, point, floor_ns=(184.0, 190.0))
             store.write_round(number, [*near, *far])
     with hockney.open(tmp_path / "r.db") as results:
         curve = results.run().curve("pingpong", "shm")
@@ -252,7 +252,7 @@ def test_series_has_its_samples(run: hockney.Run) -> None:
     assert first.tolist() == [[400, 440], [1, 2]]
     assert second.tolist() == [[1200, 1320], [3, 6]]
     assert series.times_ns.tolist() == [100.0, 110.0, 300.0, 330.0]  # over batch 2 x divisor 2
-    assert [visit.round for visit in series.visits] == [0, 1]
+    assert [measurement.round for measurement in series.measurements] == [0, 1]
 
 
 def test_series_knows_its_states(run: hockney.Run) -> None:
@@ -261,12 +261,14 @@ def test_series_knows_its_states(run: hockney.Run) -> None:
     assert [(figure.state, figure.value_ns) for figure in series.figures()] == [("near", 105.0), ("far", 315.0)]
 
 
-def test_summaries_are_the_visits_without_their_samples(run: hockney.Run) -> None:
+def test_summaries_are_the_measurements_without_their_samples(run: hockney.Run) -> None:
     told = run.summaries()
     assert [series for series, _ in told] == list(run.series)
-    for series, visits in told:
-        assert [visit.samples for visit, _ in visits] == [visit.elapsed_ns.shape[1] for visit in series.visits]
-        assert [state for _, state in visits] == list(series.states)
+    for series, measurements in told:
+        assert [measurement.samples for measurement, _ in measurements] == [
+            measurement.elapsed_ns.shape[1] for measurement in series.measurements
+        ]
+        assert [state for _, state in measurements] == list(series.states)
 
 
 def test_series_knows_how_it_ended(run: hockney.Run) -> None:
@@ -276,7 +278,7 @@ def test_series_knows_how_it_ended(run: hockney.Run) -> None:
 
 def test_series_without_samples_is_empty(run: hockney.Run) -> None:
     series = run.series[5]
-    assert (series.visits, series.elapsed_ns, series.states, series.launches) == ((), [], (), ())
+    assert (series.measurements, series.elapsed_ns, series.states, series.launches) == ((), [], (), ())
     assert series.times_ns.shape == (0,)
     assert series.figures() == []
     assert not series.oversubscribed
@@ -293,6 +295,6 @@ def test_run_may_be_read_while_it_is_measured(path: Path) -> None:
         run = results.run()
         series = run.series[0]
         assert run.series[1].figures()  # the states are known now
-        store.write_round(run.id, [make_visit(POINTS[0], round_=2)])
+        store.write_round(run.id, [make_measurement(POINTS[0], round_=2)])
         assert [state.name for state in series.states] == ["near", "far", "unknown"]
         assert len(series.figures()) == 3

@@ -1,8 +1,8 @@
 """Floors on one level or on two, and how well `classify` tells: `python -m tests.stats.levels` prints the table.
 
-A run has 40 or 300 visits, each with a floor before and after it. A level scatters evenly, normally, with wild values,
-to one side, drifts by a third, or is disturbed in bursts. Of two levels the other one is 1.2 to 2 times as high and
-holds a fifth, or half, of the visits, one after the other.
+A run has 40 or 300 measurements, each with a floor before and after it. A level scatters evenly, normally, with wild
+values, to one side, drifts by a third, or is disturbed in bursts. Of two levels the other one is 1.2 to 2 times as
+high and holds a fifth, or half, of the measurements, one after the other.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockney.stats import MIXED, classify
-from hockney.stats.states import Signs
+from hockney.stats.states import MachineProbe
 
 Floats = NDArray[np.float64]
 Shape = Callable[[np.random.Generator, int], Floats]  # logs of floors, one after the other
@@ -33,43 +33,47 @@ ONE: dict[str, Shape] = {
 RATIOS = (1.2, 1.3, 1.4, 1.5, 1.6, 1.8, 2.0)
 
 
-def run(rng: np.random.Generator, logs: Floats) -> list[Signs]:
+def run(rng: np.random.Generator, logs: Floats) -> list[MachineProbe]:
     floors = 30.0 * np.exp(logs)
-    return [Signs((float(before), float(after))) for before, after in zip(floors[::2], floors[1::2], strict=True)]
+    return [
+        MachineProbe((float(before), float(after))) for before, after in zip(floors[::2], floors[1::2], strict=True)
+    ]
 
 
-def of_one(rng: np.random.Generator, shape: str, visits: int) -> tuple[bool, float]:
-    """Whether all visits have one state, and which part of them is mixed."""
-    states = classify(run(rng, ONE[shape](rng, 2 * visits)))
-    return len({state for state in states if state != MIXED}) == 1, states.count(MIXED) / visits
+def of_one(rng: np.random.Generator, shape: str, measurements: int) -> tuple[bool, float]:
+    """Whether all measurements have one state, and which part of them is mixed."""
+    states = classify(run(rng, ONE[shape](rng, 2 * measurements)))
+    return len({state for state in states if state != MIXED}) == 1, states.count(MIXED) / measurements
 
 
-def of_two(rng: np.random.Generator, ratio: float, scatter: float, share: float, visits: int) -> tuple[bool, float]:
-    """Whether the states are those two, and which part of the visits is mixed though it is not."""
-    upper = np.arange(visits) < share * visits
-    upper = np.roll(upper, int(rng.integers(visits)))
-    logs = np.repeat(upper, 2) * np.log(ratio) + scatter * rng.standard_normal(2 * visits)
+def of_two(
+    rng: np.random.Generator, ratio: float, scatter: float, share: float, measurements: int
+) -> tuple[bool, float]:
+    """Whether the states are those two, and which part of the measurements is mixed though it is not."""
+    upper = np.arange(measurements) < share * measurements
+    upper = np.roll(upper, int(rng.integers(measurements)))
+    logs = np.repeat(upper, 2) * np.log(ratio) + scatter * rng.standard_normal(2 * measurements)
     states = classify(run(rng, logs))
     own = [{state for state, at in zip(states, upper, strict=True) if at == side and state != MIXED} for side in (0, 1)]
-    return all(len(one) == 1 for one in own) and own[0] != own[1], states.count(MIXED) / visits
+    return all(len(one) == 1 for one in own) and own[0] != own[1], states.count(MIXED) / measurements
 
 
 def main() -> None:
     """Print the table."""
     runs = 200
-    print("| floors | 40 visits | 300 visits |\n| --- | --- | --- |")
+    print("| floors | 40 measurements | 300 measurements |\n| --- | --- | --- |")
     for shape in ONE:
         cells = []
-        for visits in (40, 300):
-            found = [of_one(np.random.default_rng(seed), shape, visits) for seed in range(runs)]
+        for measurements in (40, 300):
+            found = [of_one(np.random.default_rng(seed), shape, measurements) for seed in range(runs)]
             cells.append(_cell(found))
         print(f"| one level: {shape} | {' | '.join(cells)} |", flush=True)
     for scatter in (0.02, 0.05):
         for ratio in RATIOS:
             cells = []
-            for visits in (40, 300):
+            for measurements in (40, 300):
                 found = [
-                    of_two(np.random.default_rng(seed), ratio, scatter, (0.2, 0.5)[seed % 2], visits)
+                    of_two(np.random.default_rng(seed), ratio, scatter, (0.2, 0.5)[seed % 2], measurements)
                     for seed in range(runs)
                 ]
                 cells.append(_cell(found))

@@ -1,4 +1,4 @@
-"""Figures of one point, from visits whose truth is known."""
+"""Figures of one point, from measurements whose truth is known."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
-from tests.builders import HALF_ROUND_TRIP, SLOWEST, make_point, make_visit, visits_with_medians
+from tests.builders import HALF_ROUND_TRIP, SLOWEST, make_measurement, make_point, measurements_with_medians
 
-from hockney.model import Definition, Visit
+from hockney.model import Definition, Measurement
 from hockney.stats import State, classify, figures_of, signs_of, time_of
 from hockney.stats.interval import launches_needed
 
 NEAR, FAR = (27.0, 28.0), (184.0, 190.0)
 
 
-def test_no_visits_no_figures() -> None:
+def test_no_measurements_no_figures() -> None:
     assert figures_of([]) == []
-    assert figures_of([make_visit(elapsed_ns=[[], []])]) == []
+    assert figures_of([make_measurement(elapsed_ns=[[], []])]) == []
 
 
-def test_figure_counts_visits() -> None:
-    (figure,) = figures_of(visits_with_medians([100, 101, 102, 103, 104, 105, 106]))
+def test_figure_counts_measurements() -> None:
+    (figure,) = figures_of(measurements_with_medians([100, 101, 102, 103, 104, 105, 106]))
     assert (figure.value_ns, figure.low_ns, figure.high_ns) == (103.0, 100.0, 106.0)
     assert figure.coverage == pytest.approx(1 - 2 / 2**7)
-    assert (figure.n_visits, figure.n_samples, figure.n_launches) == (7, 21, 1)
+    assert (figure.n_measurements, figure.n_samples, figure.n_launches) == (7, 21, 1)
     assert (figure.interval_over, figure.minimum_ns, figure.p99_ns) == ("within one launch", 90.0, None)
     assert (figure.state, figure.floor_ns, figure.verified) == ("near", 27.5, True)
     assert figure.precision == pytest.approx(3 / 103)
 
 
-def test_few_visits_have_no_interval() -> None:
-    (figure,) = figures_of(visits_with_medians([100, 101, 102]))
+def test_few_measurements_have_no_interval() -> None:
+    (figure,) = figures_of(measurements_with_medians([100, 101, 102]))
     assert (figure.value_ns, figure.low_ns, figure.high_ns, figure.coverage) == (101.0, None, None, None)
     assert figure.rate_low_bytes_per_s is None
     assert figure.rate_bytes_per_s is not None
@@ -42,7 +42,7 @@ def test_few_visits_have_no_interval() -> None:
 
 def test_rate_is_bytes_of_a_repetition_over_its_time() -> None:
     """A ping-pong of 8 B in 100 ns each way moves 16 B in 200 ns: 80 MB/s; its interval is the time's, inverted."""
-    (figure,) = figures_of(visits_with_medians([80, 90, 100, 100, 110, 125]))
+    (figure,) = figures_of(measurements_with_medians([80, 90, 100, 100, 110, 125]))
     assert (figure.value_ns, figure.low_ns, figure.high_ns) == (100.0, 80.0, 125.0)
     assert figure.rate_bytes_per_s == pytest.approx(80e6)
     assert figure.rate_low_bytes_per_s == pytest.approx(64e6)
@@ -52,46 +52,46 @@ def test_rate_is_bytes_of_a_repetition_over_its_time() -> None:
 def test_message_rate_is_messages_of_a_repetition_over_its_time() -> None:
     """Sixteen messages in a row, each of 100 ns: ten million a second; its interval is the time's, inverted."""
     window = Definition("root", 16, 16 * 8, 16)
-    visits = visits_with_medians([80, 90, 100, 100, 110, 125], definition=window)
-    (figure,) = figures_of(visits)
+    measurements = measurements_with_medians([80, 90, 100, 100, 110, 125], definition=window)
+    (figure,) = figures_of(measurements)
     assert figure.value_ns == 100.0
     assert figure.low_ns is not None
     assert figure.high_ns is not None
     assert figure.messages_per_s == pytest.approx(10e6)
     assert figure.messages_low_per_s == pytest.approx(1e9 / figure.high_ns)
     assert figure.messages_high_per_s == pytest.approx(1e9 / figure.low_ns)
-    (silent,) = figures_of(visits_with_medians([100] * 6, definition=Definition("slowest", 1, 0, 0)))
+    (silent,) = figures_of(measurements_with_medians([100] * 6, definition=Definition("slowest", 1, 0, 0)))
     assert silent.messages_per_s is None
 
 
 @pytest.mark.parametrize(
-    "visit",
+    "measurement",
     [
-        make_visit(definition=dataclasses.replace(HALF_ROUND_TRIP, bytes_per_rep=0)),
-        make_visit(elapsed_ns=[[0, 0, 0]] * 2),  # nothing may take less than the clock can tell
+        make_measurement(definition=dataclasses.replace(HALF_ROUND_TRIP, bytes_per_rep=0)),
+        make_measurement(elapsed_ns=[[0, 0, 0]] * 2),  # nothing may take less than the clock can tell
     ],
 )
-def test_no_bytes_or_no_time_has_no_rate(visit: object) -> None:
-    (figure,) = figures_of([visit])  # type: ignore[list-item]
+def test_no_bytes_or_no_time_has_no_rate(measurement: object) -> None:
+    (figure,) = figures_of([measurement])  # type: ignore[list-item]
     assert figure.rate_bytes_per_s is None
 
 
 def test_batch_and_divisor_count() -> None:
     definition = Definition("sources", 4, 100, 1)
-    (figure,) = figures_of([make_visit(elapsed_ns=[[800], [1600], [9], [9]], batch=10, definition=definition)])
+    (figure,) = figures_of([make_measurement(elapsed_ns=[[800], [1600], [9], [9]], batch=10, definition=definition)])
     assert figure.value_ns == 30.0  # mean of two sources / (10 x 4)
     assert figure.rate_bytes_per_s == pytest.approx(100 / 120e-9)
 
 
 def test_one_figure_per_state_in_order() -> None:
-    visits = [
-        *visits_with_medians([900], floor_ns=None),
-        *visits_with_medians([300] * 6, floor_ns=FAR),
-        *visits_with_medians([200], floor_ns=(27.0, 190.0)),
-        *visits_with_medians([100] * 3, floor_ns=NEAR),
+    measurements = [
+        *measurements_with_medians([900], floor_ns=None),
+        *measurements_with_medians([300] * 6, floor_ns=FAR),
+        *measurements_with_medians([200], floor_ns=(27.0, 190.0)),
+        *measurements_with_medians([100] * 3, floor_ns=NEAR),
     ]
-    found = figures_of(visits)
-    assert [(each.state, each.value_ns, each.n_visits) for each in found] == [
+    found = figures_of(measurements)
+    assert [(each.state, each.value_ns, each.n_measurements) for each in found] == [
         ("near", 100.0, 3),
         ("far", 300.0, 6),
         ("mixed", 200.0, 1),
@@ -101,26 +101,32 @@ def test_one_figure_per_state_in_order() -> None:
 
 
 def test_states_may_be_given() -> None:
-    """As the whole run saw them: here two visits that alone would be one level."""
-    visits = visits_with_medians([100, 200])
+    """As the whole run saw them: here two measurements that alone would be one level."""
+    measurements = measurements_with_medians([100, 200])
     states = [State("near", 27.0), State("far", 184.0)]
-    assert [(each.state, each.value_ns) for each in figures_of(visits, states)] == [("near", 100.0), ("far", 200.0)]
+    assert [(each.state, each.value_ns) for each in figures_of(measurements, states)] == [
+        ("near", 100.0),
+        ("far", 200.0),
+    ]
     with pytest.raises(ValueError, match="zip"):
-        figures_of(visits, states[:1])
+        figures_of(measurements, states[:1])
 
 
 def test_definitions_are_never_mixed() -> None:
     other = dataclasses.replace(HALF_ROUND_TRIP, divisor=1)
-    visits = [*visits_with_medians([100] * 2), *visits_with_medians([200] * 3, definition=other)]
-    assert [(each.definition, each.n_visits) for each in figures_of(visits)] == [(HALF_ROUND_TRIP, 2), (other, 3)]
+    measurements = [*measurements_with_medians([100] * 2), *measurements_with_medians([200] * 3, definition=other)]
+    assert [(each.definition, each.n_measurements) for each in figures_of(measurements)] == [
+        (HALF_ROUND_TRIP, 2),
+        (other, 3),
+    ]
 
 
 def test_batches_are_never_mixed() -> None:
-    """Four visits of one repetition, slower by what a barrier leaves, beside six of a hundred."""
-    alone = [make_visit(elapsed_ns=[[9000], [9000]], batch=1, round_=i) for i in range(4)]
-    many = [make_visit(elapsed_ns=[[20_000 + i], [20_000]], batch=100, round_=4 + i) for i in range(6)]
+    """Four measurements of one repetition, slower by what a barrier leaves, beside six of a hundred."""
+    alone = [make_measurement(elapsed_ns=[[9000], [9000]], batch=1, round_=i) for i in range(4)]
+    many = [make_measurement(elapsed_ns=[[20_000 + i], [20_000]], batch=100, round_=4 + i) for i in range(6)]
     (figure,) = figures_of(alone + many)
-    assert (figure.batch, figure.n_visits, figure.n_left_out) == (100, 6, 4)
+    assert (figure.batch, figure.n_measurements, figure.n_left_out) == (100, 6, 4)
     assert 100 <= figure.value_ns < 100.1
     assert figure.low_ns is not None
     assert figure.low_ns >= 100
@@ -129,21 +135,25 @@ def test_batches_are_never_mixed() -> None:
 def test_a_stream_of_few_events_is_marked() -> None:
     eight = Definition("root", 2, 16, 2)
     for pattern, batch, is_short in (("oneway", 3, True), ("oneway", 4, False), ("pingpong", 1, False)):
-        visit = make_visit(make_point(pattern=pattern), batch=batch, definition=eight)
-        assert [figure.is_short for figure in figures_of([visit])] == [is_short], (pattern, batch)
+        measurement = make_measurement(make_point(pattern=pattern), batch=batch, definition=eight)
+        assert [figure.is_short for figure in figures_of([measurement])] == [is_short], (pattern, batch)
 
 
-def launches_of(*times_ns: float, visits: int = 3) -> list[Visit]:
-    """Visits of a launch for each of these times, all alike."""
-    return [v for launch, ns in enumerate(times_ns) for v in visits_with_medians([ns] * visits, launch_id=launch)]
+def launches_of(*times_ns: float, measurements: int = 3) -> list[Measurement]:
+    """Measurements of a launch for each of these times, all alike."""
+    return [
+        v
+        for launch, ns in enumerate(times_ns)
+        for v in measurements_with_medians([ns] * measurements, launch_id=launch)
+    ]
 
 
-def test_launches_are_the_replicate_whatever_their_visits() -> None:
+def test_launches_are_the_replicate_whatever_their_measurements() -> None:
     """The interval is that of scipy's t on the logarithms."""
     times_ns = [100.0, 110, 120, 130, 140, 150]
-    visits = [v for n, ns in enumerate(times_ns) for v in visits_with_medians([ns] * (1 + n), launch_id=n)]
-    (figure,) = figures_of(visits)
-    assert (figure.interval_over, figure.n_launches, figure.n_visits) == ("launches", 6, 21)
+    measurements = [v for n, ns in enumerate(times_ns) for v in measurements_with_medians([ns] * (1 + n), launch_id=n)]
+    (figure,) = figures_of(measurements)
+    assert (figure.interval_over, figure.n_launches, figure.n_measurements) == ("launches", 6, 21)
     expected = stats.ttest_1samp(np.log(times_ns), 0).confidence_interval(0.95)
     assert figure.value_ns == pytest.approx(stats.gmean(times_ns))
     assert (figure.low_ns, figure.high_ns) == pytest.approx(np.exp([expected.low, expected.high]), rel=0.002)
@@ -151,7 +161,7 @@ def test_launches_are_the_replicate_whatever_their_visits() -> None:
 
 
 def test_two_launches_have_an_interval_over_launches_and_one_within_itself() -> None:
-    (two,), (one,) = figures_of(launches_of(100, 104)), figures_of(launches_of(100, visits=8))
+    (two,), (one,) = figures_of(launches_of(100, 104)), figures_of(launches_of(100, measurements=8))
     assert (two.interval_over, one.interval_over) == ("launches", "within one launch")
     assert two.low_ns is not None
     assert two.low_ns < 90
@@ -168,12 +178,14 @@ def test_another_confidence_has_another_interval() -> None:
     assert widths == sorted(widths)
 
 
-def test_scatter_is_divided_between_launches_and_visits_and_says_how_many_launches_are_needed() -> None:
+def test_scatter_between_and_within_launches_and_launches_needed() -> None:
     rng = np.random.default_rng(3)
     for between, within in ((0.03, 0.02), (0.0, 0.04), (0.05, 0.002)):
         times_ns = 1e4 * np.exp(between * rng.standard_normal((300, 1)) + within * rng.standard_normal((300, 8)))
-        visits = [v for n, own in enumerate(times_ns) for v in visits_with_medians(own.tolist(), launch_id=n)]
-        (figure,) = figures_of(visits, precision=0.01)
+        measurements = [
+            v for n, own in enumerate(times_ns) for v in measurements_with_medians(own.tolist(), launch_id=n)
+        ]
+        (figure,) = figures_of(measurements, precision=0.01)
         assert figure.between_launches == pytest.approx(between, rel=0.15, abs=0.01)
         assert figure.within_launches == pytest.approx(within, rel=0.15)
         launch = math.hypot(between, within * math.sqrt(math.pi / 2 / 8))
@@ -191,7 +203,10 @@ def test_as_many_launches_as_are_needed_reach_the_precision() -> None:
 @pytest.mark.parametrize("launches", [2, 3, 5, 6, 10, 20])
 @pytest.mark.parametrize("between", [0.01, 0.05])
 def test_interval_over_launches_covers_however_few_they_are(launches: int, between: float) -> None:
-    """Visits vary by 1 % within a launch. An interval over visits covers 25 to 84 % of these with 2 to 5 launches."""
+    """Measurements vary by 1 % within a launch.
+
+    An interval over measurements covers 25 to 84 % of these with 2 to 5 launches.
+    """
     rng = np.random.default_rng(launches)
     trials = 1000
     logs = between * rng.standard_normal((trials, launches, 1)) + 0.01 * rng.standard_normal((trials, launches, 8))
@@ -204,48 +219,53 @@ def test_interval_over_launches_covers_however_few_they_are(launches: int, betwe
 def test_p99_needs_single_repetitions() -> None:
     one_batch = HALF_ROUND_TRIP
     samples = [list(range(0, 2020, 20))] * 2  # 101 samples: 0 .. 1000 ns each way
-    (figure,) = figures_of([make_visit(elapsed_ns=samples, definition=one_batch)])
+    (figure,) = figures_of([make_measurement(elapsed_ns=samples, definition=one_batch)])
     assert figure.p99_ns == pytest.approx(990)
-    assert figures_of([make_visit(elapsed_ns=samples, batch=2)])[0].p99_ns is None
-    assert figures_of([make_visit(elapsed_ns=[s[:99] for s in samples])])[0].p99_ns is None
+    assert figures_of([make_measurement(elapsed_ns=samples, batch=2)])[0].p99_ns is None
+    assert figures_of([make_measurement(elapsed_ns=[s[:99] for s in samples])])[0].p99_ns is None
 
 
 def test_slowest_rank_is_named() -> None:
     elapsed_ns = [[10, 10, 10, 50], [20, 20, 20, 20], [15, 15, 15, 15]]
-    visits = [
-        make_visit(elapsed_ns=elapsed_ns, definition=SLOWEST),
-        make_visit(elapsed_ns=elapsed_ns, definition=SLOWEST),
+    measurements = [
+        make_measurement(elapsed_ns=elapsed_ns, definition=SLOWEST),
+        make_measurement(elapsed_ns=elapsed_ns, definition=SLOWEST),
     ]
-    (figure,) = figures_of(visits)
+    (figure,) = figures_of(measurements)
     assert (figure.slowest_rank, figure.slowest_share) == (1, 0.75)
     assert figure.value_ns == 20.0
-    assert figures_of([make_visit(elapsed_ns=elapsed_ns)])[0].slowest_rank is None
+    assert figures_of([make_measurement(elapsed_ns=elapsed_ns)])[0].slowest_rank is None
 
 
-def test_a_point_is_verified_if_any_of_its_visits_was_in_whatever_state() -> None:
-    """A long payload is checked in the first visit alone."""
-    first, later = make_visit(floor_ns=(27.0, 28.0)), make_visit(verified=False, floor_ns=(184.0, 186.0))
+def test_a_point_is_verified_if_any_of_its_measurements_was_in_whatever_state() -> None:
+    """A long payload is checked in the first measurement alone."""
+    first, later = make_measurement(floor_ns=(27.0, 28.0)), make_measurement(verified=False, floor_ns=(184.0, 186.0))
     assert [figure.verified for figure in figures_of([first, later, later])] == [True, True]
     assert [figure.verified for figure in figures_of([later, later])] == [False]
 
 
 def test_where_nothing_arrives_nothing_is_said_of_its_being_verified() -> None:
-    barrier = make_visit(make_point(0, pattern="barrier"), definition=SLOWEST, verified=False)
-    harness = make_visit(make_point(8, "null"), verified=False)
-    loads = make_visit(make_point(64, pattern="memload"), verified=False)
-    assert [figures_of([visit])[0].verified for visit in (barrier, harness, loads)] == [None, None, None]
+    barrier = make_measurement(make_point(0, pattern="barrier"), definition=SLOWEST, verified=False)
+    harness = make_measurement(make_point(8, "null"), verified=False)
+    loads = make_measurement(make_point(64, pattern="memload"), verified=False)
+    assert [figures_of([measurement])[0].verified for measurement in (barrier, harness, loads)] == [None, None, None]
 
 
-def test_interval_over_visits_covers_where_samples_share_their_visits_luck() -> None:
-    """Visits differ by 5 %, samples within one by 1 %: an interval that counted samples would miss most of the time."""
+def test_interval_over_measurements_covers_where_samples_share_their_measurements_luck() -> None:
+    """Measurements differ by 5 %, samples within one by 1 %.
+
+    An interval that counted samples would miss most of the time.
+    """
     rng = np.random.default_rng(8)
     truth_ns, trials, covered = 20_000.0, 400, 0
     coverage = 0.0
     for _ in range(trials):
         levels_ns = truth_ns * rng.lognormal(0, 0.05, 12)
         samples = np.rint(levels_ns[:, None] * rng.lognormal(0, 0.01, (12, 40))).astype(np.int64)
-        visits = [make_visit(elapsed_ns=[row, row], definition=Definition("root", 1, 8, 1)) for row in samples]
-        (figure,) = figures_of(visits)
+        measurements = [
+            make_measurement(elapsed_ns=[row, row], definition=Definition("root", 1, 8, 1)) for row in samples
+        ]
+        (figure,) = figures_of(measurements)
         assert figure.low_ns is not None
         assert figure.high_ns is not None
         assert figure.coverage is not None
@@ -257,11 +277,11 @@ def test_interval_over_visits_covers_where_samples_share_their_visits_luck() -> 
 def test_figures_of_two_states_are_those_of_each_alone() -> None:
     """What a whole run's scatter is made of: 73 % over both states, 3 % within each."""
     rng = np.random.default_rng(9)
-    near = visits_with_medians(150 * rng.lognormal(0, 0.03, 40), floor_ns=NEAR)
-    far = visits_with_medians(370 * rng.lognormal(0, 0.03, 25), floor_ns=FAR)
-    visits = [*near, *far]
-    rng.shuffle(visits)
-    found = figures_of(visits, classify([signs_of(visit) for visit in visits]))
-    assert [each.n_visits for each in found] == [40, 25]
+    near = measurements_with_medians(150 * rng.lognormal(0, 0.03, 40), floor_ns=NEAR)
+    far = measurements_with_medians(370 * rng.lognormal(0, 0.03, 25), floor_ns=FAR)
+    measurements = [*near, *far]
+    rng.shuffle(measurements)
+    found = figures_of(measurements, classify([signs_of(measurement) for measurement in measurements]))
+    assert [each.n_measurements for each in found] == [40, 25]
     assert [each.value_ns for each in found] == pytest.approx([150, 370], rel=0.03)
     assert all(each.precision is not None and each.precision < 0.04 for each in found)

@@ -42,7 +42,7 @@ def test_the_machine_is_as_contended_as_it_should_be() -> None:
 
 def test_too_few_launch_pairs_are_inconclusive() -> None:
     (change,) = judged(1, [2.0], launches=PAIRS_MIN - 1)
-    assert change.verdict is Verdict.UNDECIDED
+    assert change.verdict is Verdict.INCONCLUSIVE
     assert change.reason == "5 launch pairs measured it, and it takes 6"
     assert judged(1, [2.0], launches=PAIRS_MIN)[0].verdict is Verdict.SLOWER
 

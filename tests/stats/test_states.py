@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tests.stats.levels import ONE, of_one, of_two
 
-from hockney.stats import MIXED, UNKNOWN, Signs, State, classify, classify_all, classify_both, place
+from hockney.stats import MIXED, UNKNOWN, MachineProbe, State, classify, classify_all, classify_both, place
 from hockney.stats.states import Floor
 
 
@@ -19,14 +19,14 @@ def names(floors: Sequence[Floor]) -> list[str]:
 
 
 def of_floors(floors: Sequence[Floor]) -> list[State]:
-    return classify([Signs(floor) for floor in floors])
+    return classify([MachineProbe(floor) for floor in floors])
 
 
 def test_nothing() -> None:
     assert of_floors([]) == []
 
 
-def test_one_visit_is_enough_for_a_state() -> None:
+def test_one_measurement_is_enough_for_a_state() -> None:
     assert of_floors([(27.0, 33.0)]) == [State("near", 30.0)]
 
 
@@ -38,12 +38,12 @@ def test_name_tells_the_level(floor_ns: float, name: str) -> None:
     assert of_floors([(floor_ns, floor_ns)] * 3) == [State(name, floor_ns)] * 3
 
 
-def test_visit_between_two_levels_is_mixed() -> None:
+def test_measurement_between_two_levels_is_mixed() -> None:
     found = of_floors([(27.0, 28.0), (28.0, 184.0), (184.0, 180.0), (186.0, 27.0)])
     assert found == [State("near", 27.5), MIXED, State("far", 182.0), MIXED]
 
 
-def test_visit_that_saw_nothing_steady_is_mixed() -> None:
+def test_measurement_that_saw_nothing_steady_is_mixed() -> None:
     assert of_floors([(27.0, 184.0)]) == [MIXED]
 
 
@@ -57,22 +57,22 @@ def test_gap_decides_between_one_level_and_two() -> None:
     assert names([(100.0, 100.0), (130.0, 130.0)]) == ["far 100 ns", "far 130 ns"]
 
 
-@pytest.mark.parametrize("visits", [40, 300])
+@pytest.mark.parametrize("measurements", [40, 300])
 @pytest.mark.parametrize("shape", ONE)
-def test_floors_that_scatter_are_one_level(shape: str, visits: int) -> None:
-    assert all(of_one(np.random.default_rng(seed), shape, visits)[0] for seed in range(20))
+def test_floors_that_scatter_are_one_level(shape: str, measurements: int) -> None:
+    assert all(of_one(np.random.default_rng(seed), shape, measurements)[0] for seed in range(20))
 
 
 @pytest.mark.parametrize(("ratio", "scatter"), [(1.5, 0.02), (1.8, 0.05)])
-@pytest.mark.parametrize("visits", [40, 300])
-def test_floors_of_two_levels_are_told_apart(ratio: float, scatter: float, visits: int) -> None:
+@pytest.mark.parametrize("measurements", [40, 300])
+def test_floors_of_two_levels_are_told_apart(ratio: float, scatter: float, measurements: int) -> None:
     for seed in range(20):
-        found = [of_two(np.random.default_rng(seed), ratio, scatter, share, visits) for share in (0.2, 0.5)]
+        found = [of_two(np.random.default_rng(seed), ratio, scatter, share, measurements) for share in (0.2, 0.5)]
         assert found == [(True, 0.0)] * 2
 
 
 @pytest.mark.parametrize("floor", [None, (0.0, 30.0), (30.0, -1.0), (math.nan, 30.0), (30.0, math.inf)])
-def test_visit_without_a_floor_is_unknown(floor: Floor) -> None:
+def test_measurement_without_a_floor_is_unknown(floor: Floor) -> None:
     assert of_floors([(30.0, 30.0), floor]) == [State("near", 30.0), UNKNOWN]
     assert of_floors([floor]) == [UNKNOWN]
 
@@ -101,8 +101,8 @@ def test_time_slices_are_one_level_however_they_scatter() -> None:
 def test_states_of_a_long_run_are_recovered(spread: float, outliers: float) -> None:
     """A machine that stays near or far for a while, with noise and single disturbed floors on top."""
     rng = np.random.default_rng(3)
-    far = np.repeat(rng.random(60) < 0.4, rng.integers(20, 80, 60))  # stays of 20 to 80 visits
-    after = np.append(far[1:], far[-1])  # the machine may jump within a visit
+    far = np.repeat(rng.random(60) < 0.4, rng.integers(20, 80, 60))  # stays of 20 to 80 measurements
+    after = np.append(far[1:], far[-1])  # the machine may jump within a measurement
     level = np.stack([np.where(far, 184.0, 29.0), np.where(after, 184.0, 29.0)])
     floors = level * rng.lognormal(0, spread, level.shape)
     disturbed = rng.random(level.shape) < outliers
@@ -133,15 +133,15 @@ ALONE, SHARED = 0.63, 1.1
 
 
 def of_paces(paces: np.ndarray[Any, Any], floor: Floor = (30.0, 30.0)) -> list[str]:
-    """Names for paces of the shape (visits, before and after, ranks)."""
+    """Names for paces of the shape (measurements, before and after, ranks)."""
     return [
         state.name
-        for state in classify([Signs(floor, (tuple(before), tuple(after))) for before, after in paces.tolist()])
+        for state in classify([MachineProbe(floor, (tuple(before), tuple(after))) for before, after in paces.tolist()])
     ]
 
 
 def paces_of(levels: Sequence[Sequence[float]], noise: float, seed: int = 5) -> np.ndarray[Any, Any]:
-    """A visit for each row, which holds the level of each rank; noise on all that is measured."""
+    """A measurement for each row, which holds the level of each rank; noise on all that is measured."""
     rng = np.random.default_rng(seed)
     both = np.repeat(np.asarray(levels)[:, None, :], 2, axis=1)
     paces: np.ndarray[Any, Any] = both * rng.lognormal(0, noise, both.shape)
@@ -149,10 +149,10 @@ def paces_of(levels: Sequence[Sequence[float]], noise: float, seed: int = 5) -> 
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.01, 0.03, 0.06])
-@pytest.mark.parametrize("visits", [1, 2, 10, 300, 3000])
-def test_one_pace_with_noise_is_one_state(noise: float, visits: int) -> None:
-    for seed in range(20 if visits < 1000 else 3):
-        assert set(of_paces(paces_of([(ALONE, 0.7)] * visits, noise, seed))) == {"near"}
+@pytest.mark.parametrize("measurements", [1, 2, 10, 300, 3000])
+def test_one_pace_with_noise_is_one_state(noise: float, measurements: int) -> None:
+    for seed in range(20 if measurements < 1000 else 3):
+        assert set(of_paces(paces_of([(ALONE, 0.7)] * measurements, noise, seed))) == {"near"}
 
 
 @pytest.mark.parametrize("slow", [20, 500, 970])
@@ -160,7 +160,7 @@ def test_two_paces_17_percent_apart_are_told_apart(slow: int) -> None:
     levels = [(2.43, 2.70)] * (1000 - slow) + [(2.43 * 1.17, 2.70)] * slow
     found = of_paces(paces_of(levels, 0.02))
     wrong = sum(name not in ("near", "mixed") for name in found[: 1000 - slow])
-    wrong += sum(name not in ("near, one slowed", "mixed") for name in found[1000 - slow :])
+    wrong += sum(name not in ("near, one contended", "mixed") for name in found[1000 - slow :])
     assert wrong == 0
     assert found.count("mixed") < 10  # a reading 4 spreads too long is one of 30,000
 
@@ -170,7 +170,7 @@ def test_slowed_paces_scatter_and_the_others_are_still_one_level() -> None:
     shared = rng.uniform(0.75, 1.25, (200, 2, 1))
     alone = np.full((200, 2, 1), ALONE) * rng.lognormal(0, 0.005, (200, 2, 1))
     found = of_paces(np.concatenate([alone, shared]))
-    assert found == ["near"] * 200 + ["near, all slowed"] * 200
+    assert found == ["near"] * 200 + ["near, all contended"] * 200
 
 
 @pytest.mark.parametrize("slow", [20, 60, 100])
@@ -180,7 +180,7 @@ def test_cpus_slowed_in_two_kinds_are_slowed(slow: int) -> None:
     quick = rng.choice([0.46, 0.47, 0.47, 0.48, 0.48, 0.49], 400 - slow)
     kinds = [rng.normal(level, 0.015, slow // 2).clip(level - 0.04, level + 0.04) for level in (0.57, 0.68)]
     found = of_paces(np.repeat(np.concatenate([quick, *kinds]), 2).reshape(-1, 2, 1))
-    assert found == ["near"] * (400 - slow) + ["near, all slowed"] * slow
+    assert found == ["near"] * (400 - slow) + ["near, all contended"] * slow
 
 
 @pytest.mark.parametrize("factor", [0.7, 1.5, 2.0, 5.0])
@@ -191,9 +191,9 @@ def test_one_odd_look_slows_no_others(factor: float) -> None:
     assert set(of_paces(np.concatenate([odd, paces_of(levels, 0.005)]))) == {"near"}
 
 
-@pytest.mark.parametrize(("lasting", "name"), [(0, "mixed"), (400, "near, one slowed")])
-def test_what_is_shorter_than_a_visit_slows_none(lasting: int, name: str) -> None:
-    """Of a tenth of the looks, whichever they are: a hundredth of the visits has it on both sides."""
+@pytest.mark.parametrize(("lasting", "name"), [(0, "mixed"), (400, "near, one contended")])
+def test_what_is_shorter_than_a_measurement_slows_none(lasting: int, name: str) -> None:
+    """Of a tenth of the looks, whichever they are: a hundredth of the measurements has it on both sides."""
     rng = np.random.default_rng(3)
     levels = np.where(rng.random((2000, 2, 2)) < [0.1, 0.0], SHARED, ALONE)
     levels[:lasting, :, 0] = SHARED
@@ -205,51 +205,54 @@ def test_what_is_shorter_than_a_visit_slows_none(lasting: int, name: str) -> Non
     assert found == expected.tolist()
 
 
-def short_slowness(share: float, visits: int) -> list[Signs]:
+def short_slowness(share: float, measurements: int) -> list[MachineProbe]:
     """Rank 0 is slowed at so many of all looks, whichever they are."""
-    levels = np.where(np.random.default_rng(3).random((visits, 2, 2)) < [share, 0.0], SHARED, ALONE)
-    return [Signs((30.0, 30.0), (tuple(before), tuple(after))) for before, after in levels.tolist()]
+    levels = np.where(np.random.default_rng(3).random((measurements, 2, 2)) < [share, 0.0], SHARED, ALONE)
+    return [MachineProbe((30.0, 30.0), (tuple(before), tuple(after))) for before, after in levels.tolist()]
 
 
 def test_how_often_it_is_by_chance_is_told_by_jobs_of_as_many_ranks() -> None:
-    others = [Signs((30.0, 30.0), ((ALONE,) * 3,) * 2)] * 40_000
+    others = [MachineProbe((30.0, 30.0), ((ALONE,) * 3,) * 2)] * 40_000
     assert {state.name for state in classify([*short_slowness(0.1, 2000), *others])} == {"near", "mixed"}
 
 
 def test_how_often_it_is_by_chance_is_told_of_each_run() -> None:
-    quiet = [Signs((30.0, 30.0), ((ALONE, ALONE),) * 2)] * 100
-    slowed = [Signs((30.0, 30.0), ((SHARED, ALONE),) * 2)] * 12
+    quiet = [MachineProbe((30.0, 30.0), ((ALONE, ALONE),) * 2)] * 100
+    slowed = [MachineProbe((30.0, 30.0), ((SHARED, ALONE),) * 2)] * 12
     base, new = classify_both([*quiet, *slowed], short_slowness(0.25, 600))
-    assert [state.name for state in base] == ["near"] * 100 + ["near, one slowed"] * 12
+    assert [state.name for state in base] == ["near"] * 100 + ["near, one contended"] * 12
     assert {state.name for state in new} == {"near", "mixed"}
 
 
-@pytest.mark.parametrize(("both", "name"), [(190, "mixed"), (210, "near, one slowed")])
-def test_a_state_may_have_a_tenth_of_its_visits_by_chance(both: int, name: str) -> None:
-    """360 of 2,000 visits saw it on one side: so does what falls on a tenth of all looks, and on both sides of 20."""
+@pytest.mark.parametrize(("both", "name"), [(190, "mixed"), (210, "near, one contended")])
+def test_a_state_may_have_a_tenth_of_its_measurements_by_chance(both: int, name: str) -> None:
+    """360 of 2,000 measurements saw it on one side: so does what falls on a tenth of all looks.
+
+    And on both sides of 20.
+    """
     quick, slowed = (ALONE, ALONE), (SHARED, ALONE)
     changing = [(quick, slowed)] * 180 + [(slowed, quick)] * 180
     steady = [(slowed, slowed)] * both + [(quick, quick)] * (1640 - both)
-    found = classify([Signs((30.0, 30.0), paces) for paces in [*changing, *steady]])
+    found = classify([MachineProbe((30.0, 30.0), paces) for paces in [*changing, *steady]])
     assert {state.name for state in found[360 : 360 + both]} == {name}
 
 
 def test_three_runs_and_an_empty_one_are_classified_each_in_order() -> None:
-    runs = [[Signs((floor, floor))] * count for floor, count in ((30.0, 2), (184.0, 1), (30.0, 0), (420.0, 3))]
+    runs = [[MachineProbe((floor, floor))] * count for floor, count in ((30.0, 2), (184.0, 1), (30.0, 0), (420.0, 3))]
     names = [[state.name for state in of_run] for of_run in classify_all(runs)]
     assert names == [["near"] * 2, ["far 184 ns"], [], ["far 420 ns"] * 3]
 
 
-def test_what_most_visits_saw_is_a_state_and_what_is_by_chance_beside_it_is_not() -> None:
+def test_what_most_measurements_saw_is_a_state_and_what_is_by_chance_beside_it_is_not() -> None:
     assert {state.name for state in classify(short_slowness(0.4, 2000))} == {"near", "mixed"}
-    assert {state.name for state in classify(short_slowness(0.9, 2000))} == {"near, one slowed", "mixed"}
+    assert {state.name for state in classify(short_slowness(0.9, 2000))} == {"near, one contended", "mixed"}
 
 
 def test_a_coarse_clock_cuts_no_end_off_the_quick_part() -> None:
     """Most looks are the median then, to a hundredth: what lies two or three steps above it is no other level."""
     quick, slow = ([0.46, 0.47, 0.47, 0.47, 0.47, 0.47, 0.48, 0.49] * 25, [0.58, 0.62, 0.65, 0.68, 0.70] * 10)
     paces = np.repeat([*quick, *slow], 2).reshape(-1, 2, 1)
-    assert of_paces(paces) == ["near"] * len(quick) + ["near, all slowed"] * len(slow)
+    assert of_paces(paces) == ["near"] * len(quick) + ["near, all contended"] * len(slow)
 
 
 _DRIFTS = ("straight", "swinging", "touching the ends", "slower from half on", "slower in the end")
@@ -258,37 +261,37 @@ _DRIFTS = ("straight", "swinging", "touching the ends", "slower from half on", "
 @pytest.mark.parametrize("odd", [1.0, 5.0])
 @pytest.mark.parametrize("factor", [1.1, 1.3, 1.5, 2.0])
 @pytest.mark.parametrize("shape", _DRIFTS)
-@pytest.mark.parametrize("visits", [12, 24, 100, 5000])
-def test_a_clock_that_drifts_is_one_state(visits: int, factor: float, shape: str, odd: float) -> None:
-    time = np.linspace(0, 1, visits)
+@pytest.mark.parametrize("measurements", [12, 24, 100, 5000])
+def test_a_clock_that_drifts_is_one_state(measurements: int, factor: float, shape: str, odd: float) -> None:
+    time = np.linspace(0, 1, measurements)
     part = {
         "straight": time,
-        "swinging": (1 + np.sin(np.arange(visits) / 20)) / 2,
+        "swinging": (1 + np.sin(np.arange(measurements) / 20)) / 2,
         "slower from half on": (2 * time - 1).clip(0),
         "slower in the end": (3 * time - 2).clip(0),
         "touching the ends": np.sin(20 * time) ** 2,
     }[shape]
     rng = np.random.default_rng(9)
-    paces = (ALONE * factor**part)[:, None, None] * rng.lognormal(0, 0.01, (visits, 2, 2))
+    paces = (ALONE * factor**part)[:, None, None] * rng.lognormal(0, 0.01, (measurements, 2, 2))
     paces[0, 0, 0] *= odd
     assert set(of_paces(paces)) == {"near"}
 
 
 @pytest.mark.parametrize("quick", [16, 17, 18, 97, 195])
 @pytest.mark.parametrize("slow", [(2.0,) * 3, (1.35,) * 5, (1.8, 1.9, 2.0, 2.1, 2.2), (1.35, 1.4, 1.5, 1.9)])
-def test_few_slowed_visits_are_told_apart_beside_however_many(quick: int, slow: Sequence[float]) -> None:
+def test_few_slowed_measurements_are_told_apart_beside_however_many(quick: int, slow: Sequence[float]) -> None:
     paces = ALONE * paces_of([(1.0,)] * quick + [(level,) for level in slow], 0.005)
-    assert of_paces(paces) == ["near"] * quick + ["near, all slowed"] * len(slow)
+    assert of_paces(paces) == ["near"] * quick + ["near, all contended"] * len(slow)
 
 
-def test_the_order_of_visits_has_no_say() -> None:
+def test_the_order_of_measurements_has_no_say() -> None:
     """Of thousands of paces only some tell where slowness begins: they must be the same ones."""
     rng = np.random.default_rng(4)
     slowed = rng.random((3001, 2, 1)) < 0.3
     paces = np.where(slowed, rng.uniform(1.1, 1.6, slowed.shape), rng.lognormal(0, 0.03, slowed.shape))
     found = of_paces(paces)
     for order in (rng.permutation(len(paces)) for _ in range(5)):
-        assert of_paces(paces[order]) == [found[visit] for visit in order]
+        assert of_paces(paces[order]) == [found[measurement] for measurement in order]
 
 
 def test_a_clock_that_stays_slower_has_two_levels() -> None:
@@ -297,28 +300,28 @@ def test_a_clock_that_stays_slower_has_two_levels() -> None:
     paces = (ALONE * 1.5**part)[:, None, None] * np.random.default_rng(9).lognormal(0, 0.005, (300, 2, 1))
     found = of_paces(paces)
     assert set(found[:100]) == {"near"}
-    assert set(found[200:]) == {"near, all slowed"}
+    assert set(found[200:]) == {"near, all contended"}
 
 
 def test_names_count_the_slowed_ranks() -> None:
     levels = [(ALONE, ALONE, ALONE), (ALONE, SHARED, ALONE), (SHARED, SHARED, ALONE), (SHARED, SHARED, SHARED)]
     plain = of_paces(paces_of(levels * 20, 0.01))
-    assert plain == ["near", "near, one slowed", "near, some slowed", "near, all slowed"] * 20
+    assert plain == ["near", "near, one contended", "near, some contended", "near, all contended"] * 20
     far = of_paces(paces_of(levels * 20, 0.01), (184.0, 190.0))
-    assert far == ["far", "far, one slowed", "far, some slowed", "far, all slowed"] * 20
+    assert far == ["far", "far, one contended", "far, some contended", "far, all contended"] * 20
 
 
-def test_a_visit_during_which_a_pace_changed_is_mixed() -> None:
+def test_a_measurement_during_which_a_pace_changed_is_mixed() -> None:
     steady = paces_of([(ALONE, ALONE), (ALONE, SHARED)] * 20, 0.01)
     changed = np.array([[[ALONE, ALONE], [ALONE, SHARED]], [[SHARED, ALONE], [ALONE, SHARED]]])
     assert of_paces(np.concatenate([steady, changed]))[-2:] == ["mixed", "mixed"]
 
 
-def test_jobs_of_other_sizes_and_visits_without_paces_share_the_levels() -> None:
-    two = [Signs((30.0, 30.0), ((ALONE, ALONE), (ALONE, ALONE)))] * 5
-    four = Signs((30.0, 30.0), ((ALONE, SHARED, ALONE, 0.9), (ALONE, SHARED, ALONE, 0.9)))
-    found = classify([*two, four, Signs((30.0, 30.0)), Signs(None, two[0].pace_ns)])
-    assert [state.name for state in found] == ["near"] * 5 + ["near, one slowed", "near", "unknown"]
+def test_jobs_of_other_sizes_and_measurements_without_paces_share_the_levels() -> None:
+    two = [MachineProbe((30.0, 30.0), ((ALONE, ALONE), (ALONE, ALONE)))] * 5
+    four = MachineProbe((30.0, 30.0), ((ALONE, SHARED, ALONE, 0.9), (ALONE, SHARED, ALONE, 0.9)))
+    found = classify([*two, four, MachineProbe((30.0, 30.0)), MachineProbe(None, two[0].pace_ns)])
+    assert [state.name for state in found] == ["near"] * 5 + ["near, one contended", "near", "unknown"]
 
 
 @pytest.mark.parametrize("hosts", [("one", "one"), ("one", "two")])
@@ -328,18 +331,18 @@ def test_a_slower_kind_of_cpu_is_not_slowed(hosts: tuple[str, str]) -> None:
     slow = paces_of([(1.4 * ALONE, ALONE)] * 90 + [(1.4 * SHARED, ALONE)] * 10, 0.01)
     first, second = ((hosts[0], 0), (hosts[0], 1)), ((hosts[1], 4), (hosts[0], 1))
     seen = [
-        Signs((30.0, 30.0), (tuple(before), tuple(after)), places=places)
+        MachineProbe((30.0, 30.0), (tuple(before), tuple(after)), places=places)
         for paces, places in ((quick, first), (slow, second))
         for before, after in paces.tolist()
     ]
-    assert [state.name for state in classify(seen)] == (["near"] * 90 + ["near, one slowed"] * 10) * 2
+    assert [state.name for state in classify(seen)] == (["near"] * 90 + ["near, one contended"] * 10) * 2
     swapped = [signs._replace(places=()) for signs in seen]
     assert classify(swapped) != classify(seen), "by rank alone the slower CPU counts as slowed"
 
 
 def test_states_sort_by_level_then_by_pace() -> None:
-    names = ["near", "near, one slowed", "near, all slowed", "near, same core"]
-    names += ["far 90.0 ns", "far 90.0 ns, one slowed", "far 184 ns", "reference 9.00 us", "reference 12.0 us"]
+    names = ["near", "near, one contended", "near, all contended", "near, same core"]
+    names += ["far 90.0 ns", "far 90.0 ns, one contended", "far 184 ns", "reference 9.00 us", "reference 12.0 us"]
     names += ["mixed", "unknown"]
     places = [place(name) for name in names]
     assert places == sorted(set(places))
@@ -347,10 +350,10 @@ def test_states_sort_by_level_then_by_pace() -> None:
     assert place("reference", 9e3) < place("reference", 12e3), "of two transports"
 
 
-def test_the_floor_of_a_state_is_that_of_its_own_visits() -> None:
+def test_the_floor_of_a_state_is_that_of_its_own_measurements() -> None:
     """The two threads of a core share more than a cache: their floor was 31.6 ns where the level's was 40.3 ns."""
-    cores = [Signs((40.0, 40.6), ((ALONE,) * 2,) * 2, (ALONE,) * 2)] * 9
-    threads = [Signs((31.4, 31.8), ((1.5 * ALONE,) * 2,) * 2, (ALONE,) * 2)] * 3
+    cores = [MachineProbe((40.0, 40.6), ((ALONE,) * 2,) * 2, (ALONE,) * 2)] * 9
+    threads = [MachineProbe((31.4, 31.8), ((1.5 * ALONE,) * 2,) * 2, (ALONE,) * 2)] * 3
     found = classify([*cores, *threads])
     assert [state.name for state in found] == ["near"] * 9 + ["near, same core"] * 3
     assert [state.floor_ns for state in found] == pytest.approx([40.3] * 9 + [31.6] * 3)
@@ -360,17 +363,23 @@ def test_the_floor_of_a_state_is_that_of_its_own_visits() -> None:
 def test_two_threads_of_a_core_are_known_while_it_works_for_others_too(ratio: float, name: str) -> None:
     """Then rank 0's loop takes less longer beside rank 1's, because it takes longer alone."""
     alone = 1.5 * ALONE
-    seen = [Signs((31.4, 31.8), ((ratio * alone,) * 2,) * 2, (alone,) * 2)] * 9
+    seen = [MachineProbe((31.4, 31.8), ((ratio * alone,) * 2,) * 2, (alone,) * 2)] * 9
     assert {state.name for state in classify(seen)} == {name}
 
 
 def test_levels_of_one_name_keep_it_whatever_the_floors_of_their_states() -> None:
     slowed = ((ALONE, SHARED),) * 2
     quick = ((ALONE, ALONE),) * 2
-    found = classify([*[Signs((90.0, 91.0), quick)] * 9, *[Signs((100.0, 101.0), slowed)] * 9, Signs((184.0, 184.0))])
-    assert {(state.level, state.slowed, state.floor_ns) for state in found} == {
+    found = classify(
+        [
+            *[MachineProbe((90.0, 91.0), quick)] * 9,
+            *[MachineProbe((100.0, 101.0), slowed)] * 9,
+            MachineProbe((184.0, 184.0)),
+        ]
+    )
+    assert {(state.level, state.contended, state.floor_ns) for state in found} == {
         ("far 95.5 ns", "", 90.5),
-        ("far 95.5 ns", "one slowed", 100.5),
+        ("far 95.5 ns", "one contended", 100.5),
         ("far 184 ns", "", 184.0),
     }
 
@@ -380,18 +389,22 @@ def test_levels_of_one_name_keep_it_whatever_the_floors_of_their_states() -> Non
 
 @pytest.mark.parametrize("odd", [1, 2, 4])
 def test_few_odd_floors_do_not_bridge_two_levels(odd: int) -> None:
-    """Steady visits between them have a neighbour nearer than the gap on either side."""
+    """Steady measurements between them have a neighbour nearer than the gap on either side."""
     near = [(floor, floor) for floor in np.linspace(38, 61, 200).tolist()]
     far = [(floor, floor) for floor in np.linspace(131, 190, 30).tolist()]
     bridge: Sequence[Floor] = [(89.0, 90.0)] * odd
     assert names([*near, *far, *bridge])[: len(near) + len(far)] == ["near"] * len(near) + ["far"] * len(far)
 
 
-def test_runs_that_a_visit_holds_together_have_levels_of_their_own() -> None:
-    """Too few visits to tell which of them is the odd one."""
+def test_runs_that_a_measurement_holds_together_have_levels_of_their_own() -> None:
+    """Too few measurements to tell which of them is the odd one."""
     paces = ((ALONE, ALONE),) * 2
-    far = [Signs((115.0, 116.0), paces), Signs((126.0, 127.0), paces)]
-    near = [Signs((70.0, 71.0), paces), Signs((89.0, 90.0), paces), *[Signs((60.0, 61.0), paces)] * 2]
+    far = [MachineProbe((115.0, 116.0), paces), MachineProbe((126.0, 127.0), paces)]
+    near = [
+        MachineProbe((70.0, 71.0), paces),
+        MachineProbe((89.0, 90.0), paces),
+        *[MachineProbe((60.0, 61.0), paces)] * 2,
+    ]
     assert len(set(classify([*far, *near]))) == 1
     for base, new in ((far, near), (near, far)):
         found = classify_both(base, new)
@@ -401,12 +414,12 @@ def test_runs_that_a_visit_holds_together_have_levels_of_their_own() -> None:
 
 
 def test_runs_of_one_level_have_the_same_names() -> None:
-    base, new = [Signs((40.0, 41.0))] * 5, [Signs((44.0, 45.0))] * 5 + [Signs((184.0, 184.0))]
+    base, new = [MachineProbe((40.0, 41.0))] * 5, [MachineProbe((44.0, 45.0))] * 5 + [MachineProbe((184.0, 184.0))]
     assert [[state.name for state in of_run] for of_run in classify_both(base, new)] == [
         ["near"] * 5,
         ["near"] * 5 + ["far"],
     ]
-    sliced = [Signs((1500.0, 1500.0))] * 5, [Signs((4e6, 4e6))] * 5
+    sliced = [MachineProbe((1500.0, 1500.0))] * 5, [MachineProbe((4e6, 4e6))] * 5
     assert [{state.name for state in of_run} for of_run in classify_both(*sliced)] == [{"time-sliced"}] * 2
 
 
@@ -421,7 +434,7 @@ def test_one_level_however_wide_stays_one(kind: str, spread: float) -> None:
             "heavy": rng.standard_t(5, 400).clip(-4, 4),
         }[kind]
         floors = 20e3 * np.exp(spread * drawn)
-        found = classify([Signs((floor, floor), reference="tcp") for floor in floors.tolist()])
+        found = classify([MachineProbe((floor, floor), reference="tcp") for floor in floors.tolist()])
         share = max(sum(state == one for state in found) for one in set(found)) / len(found)
         assert share > 0.98, "a few at the ends may stand alone"
 
@@ -430,10 +443,12 @@ def test_one_level_however_wide_stays_one(kind: str, spread: float) -> None:
 
 
 def test_round_trips_of_transports_are_levels_of_their_own() -> None:
-    tcp = [Signs((20e3, 21e3), reference="tcp")] * 3
-    spin = [Signs((9e3, 9e3), reference="tcp:spin"), Signs((30e3, 31e3), reference="tcp:spin")]
-    line = [Signs((30.0, 30.0))]
-    found = classify([*tcp, *spin, *line, Signs((20e3, 60e3), reference="tcp"), Signs(None, reference="tcp")])
+    tcp = [MachineProbe((20e3, 21e3), reference="tcp")] * 3
+    spin = [MachineProbe((9e3, 9e3), reference="tcp:spin"), MachineProbe((30e3, 31e3), reference="tcp:spin")]
+    line = [MachineProbe((30.0, 30.0))]
+    found = classify(
+        [*tcp, *spin, *line, MachineProbe((20e3, 60e3), reference="tcp"), MachineProbe(None, reference="tcp")]
+    )
     assert found == [
         *[State("reference", 20.5e3)] * 3,
         State("reference 9.00 us", 9e3),
@@ -446,11 +461,13 @@ def test_round_trips_of_transports_are_levels_of_their_own() -> None:
 
 def test_floors_that_no_clock_gives_part_no_levels_of_two_runs() -> None:
     for floor in (0.0, math.inf, math.nan):
-        odd = Signs((floor, floor))
+        odd = MachineProbe((floor, floor))
         assert classify_both([odd], [odd]) == ([UNKNOWN], [UNKNOWN])
 
 
 def test_a_level_that_two_runs_do_not_share_has_the_floor_of_each() -> None:
-    base, new = classify_both([Signs((20.0, 20.0))] * 2 + [Signs((25.0, 25.0))], [Signs((31.0, 31.0))] * 2)
+    base, new = classify_both(
+        [MachineProbe((20.0, 20.0))] * 2 + [MachineProbe((25.0, 25.0))], [MachineProbe((31.0, 31.0))] * 2
+    )
     assert {(state.name, state.floor_ns) for state in base} == {("near 20.0 ns", 20.0)}
     assert {(state.name, state.floor_ns) for state in new} == {("near 31.0 ns", 31.0)}

@@ -1,9 +1,9 @@
-"""Whose samples make the time: by the definition that came with the visit."""
+"""Whose samples make the time: by the definition that came with the measurement."""
 
 from __future__ import annotations
 
 import pytest
-from tests.builders import make_visit
+from tests.builders import make_measurement
 
 from hockney.model import Definition
 
@@ -22,5 +22,5 @@ ELAPSED_NS = ((100, 200), (300, 100), (50, 60), (30, 40))
     ],
 )
 def test_whose_samples_make_the_time(timed: str, times_ns: list[float]) -> None:
-    visit = make_visit(elapsed_ns=ELAPSED_NS, definition=Definition(timed, 2, 8, 1))
-    assert visit.times_ns().tolist() == times_ns
+    measurement = make_measurement(elapsed_ns=ELAPSED_NS, definition=Definition(timed, 2, 8, 1))
+    assert measurement.times_ns().tolist() == times_ns

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hockney.errors import UsageError
-from hockney.measure.plan import Wishes, make_plan
+from hockney.measure.plan import RunOptions, make_plan
 from hockney.suites import CacheShare, builtin_names, load_suite
 from hockney.worker.catalogue import load
 
@@ -200,7 +200,7 @@ def test_every_wrong_size_of_a_list_is_named_at_once(tmp_path: Path) -> None:
 
 def test_a_synchronous_send_stands_next_to_the_asynchronous_one() -> None:
     """Com-1.1: the T9000's send returned when its message was taken."""
-    plan = make_plan(load_suite("atlas"), Wishes(transports=("shm", "shm:sync")), load(), cpus=2)
+    plan = make_plan(load_suite("atlas"), RunOptions(transports=("shm", "shm:sync")), load(), cpus=2)
     sizes: dict[str, list[int]] = {}
     for one in plan.points:
         if one.pattern == "oneway":

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.worker.test_native import FAULTY, converse, measure
 
-from hockney.measure.plan import Wishes, make_plan
+from hockney.measure.plan import RunOptions, make_plan
 from hockney.model import Point
 from hockney.suites import load_suite
 from hockney.worker.build import build_worker
@@ -108,7 +108,7 @@ ROWS = {
 
 
 def planned(catalogue: Catalogue, *, oversubscribe: bool) -> tuple[list[Point], list[tuple[Point, str]]]:
-    wishes = Wishes(transports=("shm",), oversubscribe=oversubscribe)
+    wishes = RunOptions(transports=("shm",), oversubscribe=oversubscribe)
     without_mpi = replace(catalogue, missing=(Missing("mpi", "no MPI is here", "install one"),))
     plan = make_plan(load_suite("atlas"), wishes, without_mpi, cpus=2)
     plan = replace(plan, points=tuple(point for point in plan.points if point.transport == "shm"))

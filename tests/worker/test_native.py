@@ -359,7 +359,7 @@ def test_a_floor_is_half_a_round_trip_between_two_cpus() -> None:
     assert all(value > 0 for value in answers[0]["half_round_trip_ns"])
 
 
-def test_visits_say_when_they_began_by_the_clock_of_the_kernel() -> None:
+def test_measurements_say_when_they_began_by_the_clock_of_the_kernel() -> None:
     before_ns = time.monotonic_ns()
     first, second, _ = converse(build_worker(), [measure("pingpong", 8)] * 2, "-t", "shm", "-n", "2")[0]
     began_ns = [before_ns, first["started_ns"], second["started_ns"], time.monotonic_ns()]

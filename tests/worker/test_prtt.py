@@ -10,7 +10,7 @@ import pytest
 from tests.worker.test_native import FAULTY, converse, measure
 from tests.worker.test_session import MPIS, faulty, job
 
-from hockney.measure.plan import Wishes, make_plan, pattern_suite
+from hockney.measure.plan import RunOptions, make_plan, pattern_suite
 from hockney.stats.fit import NoFit, RoundTrips, fit_loggp
 from hockney.worker.answers import MeasureAnswer
 from hockney.worker.build import build_worker
@@ -61,7 +61,7 @@ def test_a_delay_is_calibrated_within_milliseconds(asked_ns: int, at_most: int) 
 def test_the_longest_repetition_fits_the_shortest_usual_limit_three_times() -> None:
     catalogue = load(libraries=())
     pattern = catalogue.pattern("prtt")
-    plan = make_plan(pattern_suite("prtt"), Wishes(transports=("shm",), time_s=1), catalogue, cpus=2)
+    plan = make_plan(pattern_suite("prtt"), RunOptions(transports=("shm",), time_s=1), catalogue, cpus=2)
     assert 3 * pattern.option("messages").max * pattern.option("delay_ns").max < plan.timeout_s * 1e9
 
 

@@ -70,7 +70,7 @@ def print_by_size(series: Iterable[Series], state: str | None = None) -> None:
 
 def _most_seen(series: Series) -> Figure | None:
     """Its figure in whatever state it was measured in most."""
-    return max(series.figures(), key=lambda figure: figure.n_visits, default=None)
+    return max(series.figures(), key=lambda figure: figure.n_measurements, default=None)
 
 
 def name_of(point: Point) -> str:

@@ -22,24 +22,24 @@ _AS_FACTOR = 2.0  # what takes twice as long, or half, is said as a factor
 
 
 def verdict_sentence(found: Comparison) -> str:
-    """`Verdict: 3 slower, 12 without a difference seen, 40 undecided, 31 of them because …`."""
+    """`Verdict: 3 slower, 12 without a difference seen, 40 inconclusive, 31 of them because …`."""
     from hockney.analysis.compare import Verdict
 
     words = {
         Verdict.SLOWER: "slower",
         Verdict.FASTER: "faster",
         Verdict.SAME: f"without a {difference_seen(found.margin)}",
-        Verdict.UNDECIDED: "undecided",
+        Verdict.INCONCLUSIVE: "inconclusive",
     }
     counts = found.counts
     text = ", ".join(f"{counts[verdict]} {word}" for verdict, word in words.items() if counts[verdict])
-    reasons = Counter(change.reason for change in found.changes if change.verdict is Verdict.UNDECIDED)
+    reasons = Counter(change.reason for change in found.changes if change.verdict is Verdict.INCONCLUSIVE)
     for reason, count in reasons.most_common(1):
-        if 2 * count <= counts[Verdict.UNDECIDED]:
+        if 2 * count <= counts[Verdict.INCONCLUSIVE]:
             break  # no reason is that of most
-        most = f", {count} of them" if count < counts[Verdict.UNDECIDED] else ", all" if count > 1 else ""
+        most = f", {count} of them" if count < counts[Verdict.INCONCLUSIVE] else ", all" if count > 1 else ""
         text += f"{most} {_why(reason)}"
-    # What nobody should overlook among those that are undecided.
+    # What nobody should overlook among those that are inconclusive.
     apart = Counter("longer" if one.apart > 1 else "shorter" for one in found.changes if one.apart is not None)
     text += "".join(f"; of {count} every launch took much {word} than any of the base" for word, count in apart.items())
     return f"Verdict: {text}"
@@ -72,7 +72,7 @@ def range_sentence(found: Range, confidence: float = CONFIDENCE, margin: float =
     """`pingpong on tcp, 2 ranks: slower by 8-11 % from 8 KiB to 32 KiB (near; 95 % intervals 6 to 14 %)`.
 
     What moved says also which protocol its sizes go by, where that is known; what did not, where it would
-    have by itself; what is undecided, how far all launches of the runs lie apart, if they do.
+    have by itself; what is inconclusive, how far all launches of the runs lie apart, if they do.
     """
     shifts = [shift for shift in found.shifts if shift.low is not None]
     moved = found.verdict.value in ("slower", "faster")
@@ -120,7 +120,7 @@ def _beyond(found: Range) -> str:
 
 
 def gathered_sentences(ranges: Sequence[Range]) -> Iterator[str]:
-    """Undecided ranges by reason, the one of most series first, curves with the same sizes in one line.
+    """Inconclusive ranges by reason, the one of most series first, curves with the same sizes in one line.
 
     A reason of one range alone is a sentence as any other.
     """

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hockney.cli import complete, render
-from hockney.cli.common import FINE, UNDECIDED, WORSE, command
+from hockney.cli.common import FINE, INCONCLUSIVE, WORSE, command
 from hockney.errors import UsageError
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 @click.option(
     "--patience",
     metavar="DURATION",
-    help="How long to go on with what is undecided against a baseline; 2m if not said.",
+    help="How long to go on with what is inconclusive against a baseline; 2m if not said.",
 )
 @click.option(
     "--junit", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Also write a JUnit file."
@@ -149,7 +149,7 @@ def _check_baseline(
 def exit_code(checked: Checked) -> int:
     """What a check against a baseline ends with."""
     is_fine = checked.is_whole and checked.comparison.other_cpu is None
-    return WORSE if checked.is_worse else FINE if is_fine else UNDECIDED
+    return WORSE if checked.is_worse else FINE if is_fine else INCONCLUSIVE
 
 
 def _print(checked: Checked, slowdown: float) -> None:
@@ -159,16 +159,16 @@ def _print(checked: Checked, slowdown: float) -> None:
     from hockney.units import percent_digits
 
     found = checked.comparison
-    words = {Verdict.SLOWER: "worse", Verdict.UNDECIDED: "undecided"}
+    words = {Verdict.SLOWER: "worse", Verdict.INCONCLUSIVE: "inconclusive"}
     for line in surroundings_lines(found):
         render.say(line)
     for one in found.ranges:
         if one.verdict in words:
             render.say(f"{words[one.verdict]}: {range_sentence(one, found.confidence)}")
     if found.only_base:
-        render.say(f"undecided: {alone_sentence(found.base, found.only_base)}")
+        render.say(f"inconclusive: {alone_sentence(found.base, found.only_base)}")
     if found.other_cpu:
-        render.say(f"undecided: {_other_cpu_sentence(found)}")
+        render.say(f"inconclusive: {_other_cpu_sentence(found)}")
     for remedy in found.remedies:
         render.say(f"remedy: {remedy}")
     fine = len(found.changes) - sum(found.counts[verdict] for verdict in words)
@@ -219,9 +219,9 @@ def _cases(found: Comparison) -> list[Case]:
     from hockney.cli.junit import Case
 
     cases = [_case(change, one, found) for one in found.ranges for change in one.changes]
-    cases += [Case(*_case_name(point), undecided=alone_sentence(found.base, [point])) for point in found.only_base]
+    cases += [Case(*_case_name(point), inconclusive=alone_sentence(found.base, [point])) for point in found.only_base]
     if found.other_cpu:
-        cases.append(Case("baseline", "CPU", undecided=_other_cpu_sentence(found)))
+        cases.append(Case("baseline", "CPU", inconclusive=_other_cpu_sentence(found)))
     return cases
 
 
@@ -234,7 +234,7 @@ def _case(change: SeriesChange, of: Range, found: Comparison) -> Case:
     return Case(
         *_case_name(change.point),
         missed=sentence if change.verdict is Verdict.SLOWER else None,
-        undecided=sentence if change.verdict is Verdict.UNDECIDED else None,
+        inconclusive=sentence if change.verdict is Verdict.INCONCLUSIVE else None,
         remark=sentence if found.may_hide(change) else None,
         details=range_sentence(of, found.confidence, found.margin) if len(of.changes) > 1 else None,
     )

@@ -43,7 +43,7 @@ def print_report(report: ClassicReport, run: Run, missing: Sequence[Missing] = (
         "machine without ± are computed from others, or zero."
     )
     say_one_launch(cell.interval_over for cell in cells)
-    if any(cell.lacks_visits for cell in cells):
+    if any(cell.lacks_measurements for cell in cells):
         render.note(f"{_TOO_FEW}: too few measurements for an interval.")
     if any(cell.is_short for cell in cells):
         render.note(SHORT_NOTE)
@@ -179,7 +179,7 @@ def _text(cell: Cell, common: str | None, reasons: dict[str, int]) -> str:
     spread = cell.spread
     parts = [
         format_figure(cell.value) + ("*" if cell.oversubscribed else "") + (SHORT_MARK if cell.is_short else ""),
-        _TOO_FEW if cell.lacks_visits else "" if spread is None else _arm(spread),
+        _TOO_FEW if cell.lacks_measurements else "" if spread is None else _arm(spread),
         "" if cell.at_bytes is None else f"at {format_bytes(cell.at_bytes)}",
         _left_out(cell.pairs),
         "" if cell.state in (None, common) else str(cell.state),

@@ -17,7 +17,7 @@ from hockney.errors import UsageError
 
 Function = Callable[..., Any]
 
-FINE, WORSE, UNDECIDED = 0, 1, 3  # the exit codes of a verdict
+FINE, WORSE, INCONCLUSIVE = 0, 1, 3  # the exit codes of a verdict
 
 
 class _Command(click.Command):

@@ -18,7 +18,7 @@ from hockney.cli.changes import (
     surroundings_lines,
     verdict_sentence,
 )
-from hockney.cli.common import FINE, UNDECIDED, command
+from hockney.cli.common import FINE, INCONCLUSIVE, command
 from hockney.cli.interleaved import interleave_options, measure_in_turns, refuse_idle, refuse_second
 from hockney.cli.labels import find_run
 from hockney.errors import UsageError
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 )
 @click.argument("base", metavar="BASE", shell_complete=complete.runs)
 @click.argument("new", metavar="[NEW]", required=False, shell_complete=complete.runs)
-@click.option("--all", "everything", is_flag=True, help="Each undecided range of sizes in a line of its own.")
+@click.option("--all", "everything", is_flag=True, help="Each inconclusive range of sizes in a line of its own.")
 @click.option(
     "--margin",
     metavar="PERCENT",
@@ -58,9 +58,9 @@ def compare(
     """Say which series of a run are faster or slower in another one.
 
     Launches are compared, not samples, within one state of the machine. It takes three launches of each run; take six
-    (`hockney run SUITE --launches 6`). Where the machine drifted, what that may explain is undecided. Runs are named by
-    number, label (of several runs that have it the newest), `last`, or `last~1` for the one before. Ends with 0, or
-    with 3 where nothing could be decided.
+    (`hockney run SUITE --launches 6`). Where the machine drifted, what that may explain is inconclusive. Runs are
+    named by number, label (of several runs that have it the newest), `last`, or `last~1` for the one before. Ends with
+    0, or with 3 where nothing could be decided.
 
     With --interleave, measures two variants of a pattern or suite in alternation, so that both see the same machine,
     and compares them: `--base-…` says what one has, `--new-…` what the other has. It takes six launches of each.
@@ -87,7 +87,7 @@ def compare(
         render.print_json("compare", {**comparison_json(found), "caution": caution_sentence(found)})
     else:
         _print(found, everything=everything)
-    return UNDECIDED if found.counts[Verdict.UNDECIDED] == len(found.changes) else FINE
+    return INCONCLUSIVE if found.counts[Verdict.INCONCLUSIVE] == len(found.changes) else FINE
 
 
 def _print(found: Comparison, *, everything: bool) -> None:
@@ -107,7 +107,7 @@ def _print(found: Comparison, *, everything: bool) -> None:
     titles = {
         Verdict.SLOWER: "Slower",
         Verdict.FASTER: "Faster",
-        Verdict.UNDECIDED: "Undecided",
+        Verdict.INCONCLUSIVE: "Inconclusive",
         Verdict.SAME: f"No {difference_seen(found.margin)}",
     }
     ranges = found.ranges
@@ -115,11 +115,11 @@ def _print(found: Comparison, *, everything: bool) -> None:
         own = [one for one in ranges if one.verdict is verdict]
         if own:
             render.title(f"{title}: {found.counts[verdict]} series")
-            is_gathered = verdict is Verdict.UNDECIDED and not everything
+            is_gathered = verdict is Verdict.INCONCLUSIVE and not everything
             sentences = (range_sentence(one, margin=found.margin) for one in own)
             for line in gathered_sentences(own) if is_gathered else sentences:
                 render.say(line)
-        if verdict is Verdict.UNDECIDED:
+        if verdict is Verdict.INCONCLUSIVE:
             for remedy in found.remedies:
                 render.say(f"remedy: {remedy}")
     if found.by_chance:

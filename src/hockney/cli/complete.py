@@ -27,7 +27,7 @@ def states(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[
 
         with open_results(ctx.find_root().params.get("store")) as results:
             run = results.run(ctx.params.get("reference") or "last")
-            words += sorted({state.name for _, visits in run.summaries() for _, state in visits})
+            words += sorted({state.name for _, measurements in run.summaries() for _, state in measurements})
     return _beginning(incomplete, (word for word in words if " " not in word))
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from hockney.cli import render
 from hockney.cli.rerun import going_on
 from hockney.machine.files import format_cpus, named_cpus
-from hockney.measure.estimate import MIN_VISITS, enough_text, first_rounds_s
+from hockney.measure.estimate import MIN_MEASUREMENTS, enough_text, first_rounds_s
 from hockney.model import Definition, Launch, Point, PointStatus, RunStatus
 from hockney.stats.figures import LAUNCHES, ONE_LAUNCH
 from hockney.stats.npb import ft_class
@@ -45,7 +45,7 @@ class Curve:
     figures: tuple[tuple[Series, Figure], ...]
     launches: int  # of its job in the run
     oversubscribed: bool
-    hidden: int  # figures of states with too few visits, where another state of the same point has enough
+    hidden: int  # figures of states with too few measurements, where another state of the same point has enough
 
 
 def curves_of(
@@ -101,10 +101,10 @@ def has_window(point: Point) -> bool:
 
 
 def figure_row(series: Series, figure: Figure, launches: int, asked_precision: float | None) -> list[str]:
-    """Size, time, interval, rate, messages/s (with a window only), minimum, state, floor, visits, status.
+    """Size, time, interval, rate, messages/s (with a window only), minimum, state, floor, measurements, status.
 
-    Visits say in how many launches they were made where the job had several. A rank alone has no floor, so nothing is
-    unknown of its state.
+    Measurements say in how many launches they were made where the job had several. A rank alone has no floor, so
+    nothing is unknown of its state.
     """
     return [
         size_text(series.point),
@@ -115,7 +115,7 @@ def figure_row(series: Series, figure: Figure, launches: int, asked_precision: f
         format_ns(figure.minimum_ns),
         "-" if series.point.ranks == 1 and figure.state == UNKNOWN.name else figure.state,
         format_ns(figure.floor_ns) if figure.floor_ns is not None else "",
-        f"{figure.n_visits} in {figure.n_launches}" if launches > 1 else str(figure.n_visits),
+        f"{figure.n_measurements} in {figure.n_launches}" if launches > 1 else str(figure.n_measurements),
         _status_text(series.status, figure, asked_precision),
     ]
 
@@ -134,9 +134,9 @@ def _status_text(status: PointStatus, figure: Figure, asked_precision: float | N
 
 
 def format_interval(low_ns: float | None, high_ns: float | None) -> str:
-    """`26.9 - 27.3 ns`; there are too few visits for one where both are None."""
+    """`26.9 - 27.3 ns`; there are too few measurements for one where both are None."""
     if low_ns is None or high_ns is None:
-        return "too few visits"
+        return "too few measurements"
     low, high = format_ns(low_ns), format_ns(high_ns)
     number, _, unit = low.partition(" ")
     return f"{number} - {high}" if high.endswith(f" {unit}") else f"{low} - {high}"
@@ -153,13 +153,13 @@ def why_no_intervals(run: Run) -> str | None:
     """Where most points were measured too seldom for an interval: how often, and the remedy. Else None."""
     from hockney.stats.interval import CONFIDENCE, order_ranks
 
-    visited = run.summaries()
-    made = [len(visits) for _, visits in visited if visits]
-    few = [visits for visits in made if order_ranks(visits, 0.5, CONFIDENCE) is None]
+    measured = run.summaries()
+    made = [len(measurements) for _, measurements in measured if measurements]
+    few = [measurements for measurements in made if order_ranks(measurements, 0.5, CONFIDENCE) is None]
     if 2 * len(few) <= len(made):
         return None
     points = "Each point was" if len(few) == len(made) else f"{len(few)} of {len(made)} points were"
-    left = sum(series.status is PointStatus.PENDING and not visits for series, visits in visited)
+    left = sum(series.status is PointStatus.PENDING and not measurements for series, measurements in measured)
     if left:
         not_reached = f"{left} of {left + len(made)} points {'was' if left == 1 else 'were'} not reached"
         points = f"{not_reached}, and {len(few)} {'was' if len(few) == 1 else 'were'}"
@@ -171,11 +171,11 @@ def why_no_intervals(run: Run) -> str | None:
         longer = "; a new run needs a longer --time"
         if time_s:
             until = f" within --time {format_duration_s(time_s)}"
-            measured = [series.point for series, visits in visited if visits]
-            first_s = first_rounds_s(measured, run.info.plan.get("launches", 1), time_s)
-            longer += f", for example --time {enough_text(first_s, time_s * MIN_VISITS / most)}"
+            seen = [series.point for series, measurements in measured if measurements]
+            first_s = first_rounds_s(seen, run.info.plan.get("launches", 1), time_s)
+            longer += f", for example --time {enough_text(first_s, time_s * MIN_MEASUREMENTS / most)}"
     return (
-        f"{points} measured only {often}{until}: too few visits for an interval. "
+        f"{points} measured only {often}{until}: too few measurements for an interval. "
         f"{going_on(run.id, run.facts)} goes on with it{longer}."
     )
 
@@ -218,7 +218,10 @@ def definition_text(definition: Definition, over: Collection[str] = (ONE_LAUNCH,
 
 
 def precision_text(figures: Iterable[Figure], asked: float | None) -> str | None:
-    """How launches and visits vary where the precision was not reached, and how many launches would; else None."""
+    """How launches and measurements vary where the precision was not reached, and how many launches would.
+
+    Else None.
+    """
     missed = [figure for figure in figures if figure.state != MIXED.name and (figure.precision or 0) > (asked or 1)]
     between = max((one.between_launches for one in missed if one.between_launches is not None), default=None)
     within = max((one.within_launches for one in missed if one.within_launches is not None), default=None)
@@ -239,7 +242,7 @@ def endings_of(series: Iterable[Series], *, stopped: bool) -> list[list[str]]:
     not_reached = "the run was stopped before it was reached" if stopped else "not reached"
     found: dict[tuple[str, str, str], list[Point]] = {}
     for one in series:
-        if one.status is PointStatus.PENDING and one.visits:
+        if one.status is PointStatus.PENDING and one.measurements:
             continue  # the run was killed; what it has is among the figures
         if one.status in (PointStatus.FAILED, PointStatus.SKIPPED, PointStatus.PENDING):
             reason = one.reason or (not_reached if one.status is PointStatus.PENDING else "no reason was stored")

@@ -31,7 +31,7 @@ def delete(references: tuple[str, ...], yes: bool, *, as_json: bool, store: Path
         runs = [run for run in results.runs() if run.id in numbers]
         told = [
             f"run {run.id}{f' ({run.label})' if run.label else ''}: {run.suite}, {local_time(run.started_unix_s)}, "
-            f"{counted(run.visited, 'point')} measured"
+            f"{counted(run.measured, 'point')} measured"
             for run in runs
         ]
         if not yes and sys.stdin.isatty():

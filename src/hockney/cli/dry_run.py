@@ -13,14 +13,14 @@ from hockney.cli.curves import size_text, sizes_text
 from hockney.cli.measuring import plan_here
 from hockney.cli.render import Column
 from hockney.measure.estimate import first_rounds_s
-from hockney.measure.plan import Plan, Wishes, refuse_empty, transport_words
+from hockney.measure.plan import Plan, RunOptions, refuse_empty, transport_words
 from hockney.model import Point, curve_of
 from hockney.suites import Suite
 from hockney.units import counted, format_duration_s, percent_digits
 from hockney.worker.catalogue import load
 
 
-def show_plan(suite: Suite, wishes: Wishes, *, as_json: bool) -> int:
+def show_plan(suite: Suite, wishes: RunOptions, *, as_json: bool) -> int:
     """Print the plan; nothing is started or stored. Gives the exit code. Raises UsageError for an empty plan."""
     plan = plan_here(suite, wishes, load(transport_words(suite, wishes)))
     refuse_empty(plan)

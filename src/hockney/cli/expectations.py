@@ -11,7 +11,7 @@ from typing import Any
 from hockney.analysis.compare.expect import Judged, Outcome, judge, load_expectations
 from hockney.cli import render
 from hockney.cli.changes import point_json
-from hockney.cli.common import FINE, UNDECIDED, WORSE
+from hockney.cli.common import FINE, INCONCLUSIVE, WORSE
 from hockney.cli.curves import format_interval, say_one_launch
 from hockney.cli.junit import Case, write_junit
 from hockney.cli.measuring import command_line, measuring
@@ -41,7 +41,7 @@ def check_expectations(
                 expectations, catalogue, opened, display, command=command_line("check"), time_s=time_s
             )
     outcomes = [one.outcome for one in judged]
-    code = WORSE if Outcome.MISSED in outcomes else UNDECIDED if Outcome.UNDECIDED in outcomes else FINE
+    code = WORSE if Outcome.MISSED in outcomes else INCONCLUSIVE if Outcome.INCONCLUSIVE in outcomes else FINE
     if as_json:
         limits = [{**_judged_json(one), "sentence": _sentence(one)} for one in judged]
         render.print_json("check", {"run": run_id, "exit_code": code, "limits": limits})
@@ -78,7 +78,7 @@ def _value(one: Judged) -> str:
         return f"{format_ns(figure.value_ns)} ({format_interval(figure.low_ns, figure.high_ns)}, {figure.state})"
     rates = (figure.rate_bytes_per_s, figure.rate_low_bytes_per_s, figure.rate_high_bytes_per_s)
     value, low, high = (format_rate(rate or 0.0) for rate in rates)
-    interval = "too few visits" if figure.low_ns is None else f"{low} to {high}"
+    interval = "too few measurements" if figure.low_ns is None else f"{low} to {high}"
     return f"{value} ({interval}, {figure.state})"
 
 
@@ -110,7 +110,7 @@ def _cases(judged: Sequence[Judged]) -> list[Case]:
                 "expectations",
                 name if count[name] == 1 else f"{name} ({one.place})",
                 missed=sentence if one.outcome is Outcome.MISSED else None,
-                undecided=sentence if one.outcome is Outcome.UNDECIDED else None,
+                inconclusive=sentence if one.outcome is Outcome.INCONCLUSIVE else None,
             )
         )
     return cases

@@ -189,7 +189,7 @@ def _print_lines(lines: Sequence[Line]) -> None:
     share = _print_classed(columns, rows)
     render.note(
         "misses: root mean square of what the line leaves, each size as it weighs. -: the figures don't tell it. The "
-        f"state that most visits saw stands first.{share}"
+        f"state that most measurements saw stands first.{share}"
     )
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
-from hockney.cli.common import UNDECIDED, refuse_loss, refuse_unwritable
+from hockney.cli.common import INCONCLUSIVE, refuse_loss, refuse_unwritable
 from hockney.cli.streams import remark
 from hockney.errors import HockneyError, UsageError
 from hockney.units import printable
@@ -22,13 +22,13 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]") 
 class Case:
     """One test case: `group` is what CI systems call a class. At most one of the next four is there, a sentence.
 
-    `details` go with what is missed or undecided.
+    `details` go with what is missed or inconclusive.
     """
 
     group: str
     name: str
     missed: str | None = None
-    undecided: str | None = None
+    inconclusive: str | None = None
     remark: str | None = None  # of what is fine
     error: str | None = None
     details: str | None = None
@@ -70,7 +70,7 @@ def _why(error: OSError) -> str:
 def write_junit(
     path: Path, title: str, cases: Sequence[Case], code: int, properties: Sequence[tuple[str, str]] = ()
 ) -> int:
-    """Undecided is a skipped test: the report shows it, and the exit code says it.
+    """Inconclusive is a skipped test: the report shows it, and the exit code says it.
 
     Gives the exit code: the verdict's, which is told already, so that a file that can't be written is only remarked;
     but without it not all is well.
@@ -79,7 +79,7 @@ def write_junit(
         _write(path, title, cases, properties)
     except OSError as error:
         remark(f"hockney: cannot write {path}: {_why(error)}")
-        return code or UNDECIDED
+        return code or INCONCLUSIVE
     return code
 
 
@@ -90,7 +90,7 @@ def _write(path: Path, title: str, cases: Sequence[Case], properties: Sequence[t
         timestamp=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         tests=str(len(cases)),
         failures=str(sum(case.missed is not None for case in cases)),
-        skipped=str(sum(case.undecided is not None for case in cases)),
+        skipped=str(sum(case.inconclusive is not None for case in cases)),
         errors=str(sum(case.error is not None for case in cases)),
     )
     if properties:
@@ -99,7 +99,7 @@ def _write(path: Path, title: str, cases: Sequence[Case], properties: Sequence[t
             ET.SubElement(listed, "property", name=_text(name), value=_text(value))
     for case in cases:
         element = ET.SubElement(suite, "testcase", classname=_text(case.group), name=_text(case.name))
-        for kind, sentence in (("failure", case.missed), ("error", case.error), ("skipped", case.undecided)):
+        for kind, sentence in (("failure", case.missed), ("error", case.error), ("skipped", case.inconclusive)):
             if sentence is not None:
                 found = ET.SubElement(element, kind, message=_text(sentence))
                 found.text = None if case.details is None else _text(case.details)

@@ -23,7 +23,7 @@ from hockney.cli.tables import print_tables, tables_as_json, tables_of
 from hockney.machine import usable_cpus
 from hockney.machine.topology import read_topology
 from hockney.measure import run as running
-from hockney.measure.plan import Plan, Wishes, make_plan, transport_words
+from hockney.measure.plan import Plan, RunOptions, make_plan, transport_words
 from hockney.measure.run import Outcome
 from hockney.model import PointStatus, RunStatus
 from hockney.report.sheet import Sheet
@@ -49,7 +49,7 @@ class Output:
 
 
 def measure_and_show(
-    command: str, suite: Suite, wishes: Wishes, output: Output, *, store: Path | None, label: str | None
+    command: str, suite: Suite, wishes: RunOptions, output: Output, *, store: Path | None, label: str | None
 ) -> int:
     """Measure a suite and show what came out; gives the exit code.
 
@@ -68,7 +68,7 @@ def measure_and_show(
     return _carry_out(command, begin, store, output, create=True, words=transport_words(suite, wishes))
 
 
-def plan_here(suite: Suite, wishes: Wishes, catalogue: Catalogue) -> Plan:
+def plan_here(suite: Suite, wishes: RunOptions, catalogue: Catalogue) -> Plan:
     """What would be measured on this machine."""
     return make_plan(suite, wishes, catalogue, len(usable_cpus()), lambda: read_topology().cache_sizes())
 
@@ -180,7 +180,7 @@ def _say_ending(outcome: Outcome, results: Store, *, is_empty: bool) -> None:
     elif outcome.status is RunStatus.PARTIAL and not outcome.failed:
         words.append(f"nothing could be measured; `hockney show {outcome.run_id}` says why")
     elif outcome.status is RunStatus.PARTIAL:
-        measured = any(visit.samples for visit in results.summaries(outcome.run_id))
+        measured = any(measurement.samples for measurement in results.summaries(outcome.run_id))
         words.append(f"{counted(outcome.failed, 'point')} failed, as `hockney show {outcome.run_id}` says")
         if outcome.failed_before:
             before = f"{outcome.failed_before} before it was resumed"
@@ -199,7 +199,7 @@ def _time_text(outcome: Outcome, results: Store) -> str | None:
         return None
     spent = ", ".join(f"{format_duration_s(seconds)} {what}" for what, seconds in outcome.spent_s.items() if seconds)
     states = [state for _, state in results.summaries_with_states(outcome.run_id)]
-    contended = sum(bool(state.slowed) or state == MIXED for state in states) / len(states)
+    contended = sum(bool(state.contended) or state == MIXED for state in states) / len(states)
     precision = percent_digits(results.run(outcome.run_id).info.plan["precision"])
     return (
         f"Time: {spent}. {missed} of {counted(len(points), 'point')} did not reach {precision} %; "

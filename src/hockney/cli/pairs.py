@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from typing import Any
 
-from hockney.analysis.explain.pairs import PairClass, PairMatrix, outlier_text, undecided_text
+from hockney.analysis.explain.pairs import PairClass, PairMatrix, inconclusive_text, outlier_text
 from hockney.cli import render
 from hockney.cli.render import Column
 from hockney.stats import Interval
 from hockney.units import counted, format_bytes, format_ns
 
 _SHOWN_MAX = 16  # ranks; a larger matrix is nothing to read, and stands in --json
-_OWN_FORM = ("times", "classes", "outliers", "undecided")  # of a matrix, in JSON
-_UNDECIDED_SHOWN = 5  # pairs
+_OWN_FORM = ("times", "classes", "outliers", "inconclusive")  # of a matrix, in JSON
+_INCONCLUSIVE_SHOWN = 5  # pairs
 _UNITS = ((1e3, "ns", 1.0), (1e6, "us", 1e3), (float("inf"), "ms", 1e6))
 
 
@@ -34,7 +34,7 @@ def pairs_as_json(matrices: Iterable[PairMatrix]) -> dict[str, Any]:
             "high_ns": _square(matrix, lambda time: time.high),
             "classes": [asdict(one) for one in matrix.classes],
             "outliers": [{**asdict(one), "factor": one.factor} for one in matrix.outliers],
-            "undecided": [asdict(one) for one in matrix.undecided],
+            "inconclusive": [asdict(one) for one in matrix.inconclusive],
         }
         for matrix in matrices
     ]
@@ -66,10 +66,12 @@ def _print_matrix(matrix: PairMatrix) -> None:
         render.note(_class_sentence(one))
     for outlier in matrix.outliers:
         render.note(f"! {outlier_text(outlier, matrix.hosts)}", style="yellow")
-    for pair in matrix.undecided[:_UNDECIDED_SHOWN]:
-        render.note(f"? {undecided_text(pair, matrix.hosts)}")
-    if len(matrix.undecided) > _UNDECIDED_SHOWN:
-        render.note(f"? and {counted(len(matrix.undecided) - _UNDECIDED_SHOWN, 'pair')} more; --json has them all")
+    for pair in matrix.inconclusive[:_INCONCLUSIVE_SHOWN]:
+        render.note(f"? {inconclusive_text(pair, matrix.hosts)}")
+    if len(matrix.inconclusive) > _INCONCLUSIVE_SHOWN:
+        render.note(
+            f"? and {counted(len(matrix.inconclusive) - _INCONCLUSIVE_SHOWN, 'pair')} more; --json has them all"
+        )
 
 
 def _print_cells(matrix: PairMatrix) -> None:

@@ -18,7 +18,7 @@ from hockney.cli.streams import silence
 from hockney.measure.estimate import FIRST_ROUNDS_MIN, enough_text, first_rounds_s
 from hockney.measure.plan import Plan
 from hockney.measure.sampler import Progress
-from hockney.model import CurveKey, Launch, Point, PointStatus, Visit, curve_of
+from hockney.model import CurveKey, Launch, Measurement, Point, PointStatus, curve_of
 from hockney.units import counted, format_duration_s, format_ns, percent_digits, printable
 
 _REDRAW_S = 0.25
@@ -51,7 +51,7 @@ class Display:
         self._launch: int | None = None
         self._failed: dict[tuple[CurveKey, str | None], list[Point]] = {}  # and not yet said
         self._told: set[str] = set()
-        self._unseen: set[Point] = set()  # points that the first round of this launch has still to visit
+        self._unseen: set[Point] = set()  # points that the first round of this launch has still to measurement
         self._launches_left = 0  # after the one under way
         self._deadline_s = math.inf
         self._alarm: threading.Timer | None = None  # when the time is over, a measurement may be under way for long
@@ -119,11 +119,11 @@ class Display:
             self.say(job)
         self._set_alarm()  # only now: what is precise already has been told
 
-    def visited(self, visit: Visit) -> None:
-        """The first figure of each transport is said at once; it is one visit's, so it has no interval yet."""
+    def measured(self, measurement: Measurement) -> None:
+        """The first figure of each transport is said at once; it is one measurement's, so it has no interval yet."""
         self._say_failed()
-        point, size = visit.point, size_text(visit.point)
-        times_ns = sorted(visit.times_ns().tolist())
+        point, size = measurement.point, size_text(measurement.point)
+        times_ns = sorted(measurement.times_ns().tolist())
         seen = f"{point.pattern}{f' {size}' if size else ''} on {point.transport}"
         now = f"{seen}: {format_ns(times_ns[len(times_ns) // 2])}"
         if point.transport not in self._shown:

@@ -29,9 +29,9 @@ def quick(*, as_json: bool, store: Path | None, time_: str | None, cpus: tuple[s
     """
     from hockney.cli.measuring import Output, measure_and_show
     from hockney.cli.run_options import read_cpus
-    from hockney.measure.plan import Wishes
+    from hockney.measure.plan import RunOptions
     from hockney.suites import load_suite
     from hockney.units import parse_duration_s
 
-    wishes = Wishes(time_s=None if time_ is None else parse_duration_s(time_), cpus=read_cpus(cpus))
+    wishes = RunOptions(time_s=None if time_ is None else parse_duration_s(time_), cpus=read_cpus(cpus))
     return measure_and_show("quick", load_suite("quick"), wishes, Output(as_json), store=store, label=label)

@@ -10,7 +10,7 @@ from typing import Any
 from hockney.cli.common import names
 from hockney.errors import UsageError, unknown
 from hockney.machine import refuse_unusable
-from hockney.measure.plan import Wishes, check_words, pattern_suite, words_of
+from hockney.measure.plan import RunOptions, check_words, pattern_suite, words_of
 from hockney.suites import LAUNCHES_MAX, Suite, builtin_names, load_suite
 from hockney.units import RANKS_MAX, parse_count, parse_duration_s, parse_fraction, parse_sizes
 from hockney.worker.catalogue import load, matches, native_patterns
@@ -61,7 +61,7 @@ def _refuse_transport(what: str) -> None:
     raise UsageError(f"{what} is a transport: `hockney run {next(runs)} -t {shlex.quote(what)}`")
 
 
-def read_wishes(words: Mapping[str, Any]) -> Wishes:
+def read_wishes(words: Mapping[str, Any]) -> RunOptions:
     """The options of `run`, by their parameters' names. Raises UsageError."""
     limit_s = None if words["limit"] is None else parse_duration_s(words["limit"])
     if limit_s is not None and not 1 <= limit_s <= _LIMIT_MAX_S:
@@ -69,7 +69,7 @@ def read_wishes(words: Mapping[str, Any]) -> Wishes:
     hosts, cpus = names("--hosts", words["hosts"]), read_cpus(words["cpus"])
     if hosts and cpus:
         raise UsageError("--cpus places ranks on this host only: leave out --hosts")
-    return Wishes(
+    return RunOptions(
         transports=names("--transport", words["transport"]),
         ranks=tuple(_ranks(word) for word in names("--ranks", words["ranks"])),
         sizes=parse_sizes(",".join(words["sizes"])) if words["sizes"] else (),

@@ -82,7 +82,7 @@ def _row(run: RunSummary) -> list[str]:
         run.suite,
         local_time(run.started_unix_s),
         run.status.value,
-        f"{run.visited}/{run.planned}",
+        f"{run.measured}/{run.planned}",
         _measured(run),
         " ".join(run.transports),
     ]
@@ -108,6 +108,6 @@ def _as_json(run: RunSummary) -> dict[str, object]:
         "rounds": run.rounds,
         "transports": list(run.transports),
         "planned_points": run.planned,
-        "visited_points": run.visited,
+        "measured_points": run.measured,
         "points": {status.value: count for status, count in run.points.items()},
     }

@@ -51,7 +51,7 @@ def print_sheet(sheet: Sheet, missing: Sequence[Missing] = ()) -> None:
         cause = ", for with fewer CPUs than ranks each message waits for the scheduler" if crowded else ""
         more = "give this process more CPUs, measure longer" if crowded else "measure longer"
         render.note(
-            f"No point was visited often enough for an interval{cause}: {more} (--time), or go on with "
+            f"No point was measured often enough for an interval{cause}: {more} (--time), or go on with "
             f"`hockney run --resume {sheet.run_id}`; `hockney show {sheet.run_id}` has the medians so far.",
             style="yellow",
         )
@@ -80,7 +80,7 @@ def sheet_as_json(sheet: Sheet) -> dict[str, Any]:
         return value.value if isinstance(value, PointStatus) else value
 
     document = asdict(sheet, dict_factory=lambda pairs: {name: plain(value) for name, value in pairs})
-    document["states"] = [dict(zip(("name", "floor_ns", "visits"), state, strict=True)) for state in sheet.states]
+    document["states"] = [dict(zip(("name", "floor_ns", "measurements"), state, strict=True)) for state in sheet.states]
     return document
 
 
@@ -123,13 +123,15 @@ def _legend(sheet: Sheet) -> Iterable[str]:
     yield "stream, two-way: best of 64 KiB and 1 MiB, 16 messages under way; two-way counts both directions."
     yield f"r_inf, n_1/2: of the last straight line through the ping-pong's times{_line_sizes(sheet.rows)}."
     yield (
-        "-: too few visits in that state for an interval, of either length for stream and two-way, or a line that does "
+        "-: too few measurements in that state for an interval, of either length for stream and two-way, or a line "
+        "that does "
         "not tell it."
     )
     seen = ", ".join(
-        f"{name}{f' ({format_ns(floor_ns)})' if floor_ns else ''} {visits}" for name, floor_ns, visits in sheet.states
+        f"{name}{f' ({format_ns(floor_ns)})' if floor_ns else ''} {measurements}"
+        for name, floor_ns, measurements in sheet.states
     )
-    yield f"Visits by state: {seen}."
+    yield f"Measurements by state: {seen}."
     if sheet.harness_ns is not None:
         yield f"The harness itself costs {_cell(sheet.harness_ns, format_ns)} per repetition."
 
@@ -157,7 +159,7 @@ def _floor_words(sheet: Sheet) -> list[str]:
     if not all(name.startswith("reference") for name in names):
         paired = any(layer.floor_ns is not None for layer in sheet.layers)
         below = "; what shm adds to it, below, is to that beside its own 8 B alone" if paired else ""
-        words.append(f"floor: one cache line between the two CPUs, half a round trip, of all visits{below}.")
+        words.append(f"floor: one cache line between the two CPUs, half a round trip, of all measurements{below}.")
     if any(name.startswith("reference") for name in names):
         words.append("reference: no line between hosts; the floor is the transport's own 8 B, half a round trip.")
     if any(name.endswith(" slowed") for name in names):

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _COLUMNS: list[Column | str] = [
     Column("size", right=True, key=True, style="bold"), Column("time", right=True), Column("95 % interval", right=True),
     Column("rate", right=True), Column("minimum", right=True, optional=True), Column("state", key=True),
-    Column("floor", right=True), Column("visits", right=True, optional=True), "status",
+    Column("floor", right=True), Column("measurements", right=True, optional=True), "status",
 ]  # fmt: skip
 
 
@@ -63,7 +63,7 @@ _COLUMNS: list[Column | str] = [
 @click.option(
     "--by-size", is_flag=True, help="One row for each size and one column for each transport, in one machine state."
 )
-@click.option("--states", is_flag=True, help="Also figures with too few visits in their state.")
+@click.option("--states", is_flag=True, help="Also figures with too few measurements in their state.")
 @click.option(
     "--tables",
     is_flag=True,
@@ -149,7 +149,7 @@ def print_run_by_size(run: Run, series: Sequence[Series] | None = None, *, state
     from hockney.cli.by_size import print_by_size
 
     shown = run.series if series is None else series
-    _print_head(run, has_figures=any(one.visits for one in shown))
+    _print_head(run, has_figures=any(one.measurements for one in shown))
     print_by_size(shown, state)
     _print_endings(run, shown)
 
@@ -248,7 +248,9 @@ def _print_curve(curve: Curve, asked_precision: float | None) -> None:
     if missed:
         render.note(missed, style="dim")
     if curve.hidden:
-        render.note(f"Left out: {curve.hidden} with too few visits in their state; --states shows them.", style="dim")
+        render.note(
+            f"Left out: {curve.hidden} with too few measurements in their state; --states shows them.", style="dim"
+        )
     if any(figure.is_short for _, figure in curve.figures):
         render.note(SHORT_NOTE, style="yellow")
     if curve.oversubscribed:

@@ -3,11 +3,12 @@
 Most of what looks slower is not: among many series some are unlucky, and some launches meet a disturbed machine. So a
 suspicion only chooses what is judged again, by new launches, and those alone give the verdict: who judges by the
 values that raised the suspicion judges the unlucky ones. The whole plan runs in them, as in the baseline: what else
-runs between the visits of a series is a part of its times, above all where its ranks sleep while they wait. What those
-can't decide, because the machine was in another state or scattered too much, is measured on while a time lasts. (A
-limit of a file is no suspicion of chance: what misses one is measured once more and judged by all its visits.) A
-series is worse if all of its interval over launches lies beyond the slowdown allowed, it stands out among all series
-(stats/shift.py), and no drift of the machine explains it (compare/drift.py): the baseline is not measured again.
+runs between the measurements of a series is a part of its times, above all where its ranks sleep while they wait. What
+those can't decide, because the machine was in another state or scattered too much, is measured on while a time lasts.
+(A limit of a file is no suspicion of chance: what misses one is measured once more and judged by all its
+measurements.) A series is worse if all of its interval over launches lies beyond the slowdown allowed, it stands out
+among all series (stats/shift.py), and no drift of the machine explains it (compare/drift.py): the baseline is not
+measured again.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from hockney.cli.rerun import LAUNCHES, more_launches
 from hockney.errors import HockneyError, UsageError
 from hockney.machine import usable_cpus
 from hockney.measure import run as running
-from hockney.measure.plan import Plan, Skipped, Wishes, make_plan, plan_again
+from hockney.measure.plan import Plan, RunOptions, Skipped, make_plan, plan_again
 from hockney.measure.run import Display, Outcome
 from hockney.model import NOT_MEASURED, Point, PointStatus, RunStatus
 from hockney.results.runs import Run
@@ -34,7 +35,7 @@ from hockney.stats.shift import LAUNCHES_MIN
 from hockney.units import counted
 from hockney.worker.catalogue import Catalogue
 
-PATIENCE_S = 120.0  # how long what is undecided is measured again, if nothing else is said
+PATIENCE_S = 120.0  # how long what is inconclusive is measured again, if nothing else is said
 _TESTS = 3  # of a series in new launches, at most: each may err. From one to the next they double
 _HELP = "a quieter machine or more launches of the baseline help"
 
@@ -54,7 +55,7 @@ class Checked:
     @property
     def is_whole(self) -> bool:
         """Whether every series of the baseline was measured and decided."""
-        return not self.comparison.counts[Verdict.UNDECIDED] and not self.comparison.only_base
+        return not self.comparison.counts[Verdict.INCONCLUSIVE] and not self.comparison.only_base
 
 
 def check(
@@ -71,7 +72,7 @@ def check(
 ) -> Checked:
     """Measure a run's plan again and compare. `max_slowdown` is a fraction; `time_s` that of a look (None: the base's).
 
-    What is undecided after the first new launches is measured on, by looks that can end within `patience_s`. Raises
+    What is inconclusive after the first new launches is measured on, by looks that can end within `patience_s`. Raises
     UsageError for a baseline that nothing can be compared with, before anything is measured; HockneyError where it was
     stopped.
     """
@@ -130,13 +131,13 @@ class _Suspect:
     def is_open(self) -> bool:
         """Whether more launches may still decide it."""
         found = self.change
-        return found is not None and found.verdict is Verdict.UNDECIDED and found.is_open and self.tests < _TESTS
+        return found is not None and found.verdict is Verdict.INCONCLUSIVE and found.is_open and self.tests < _TESTS
 
 
 def _plan(store: Store, base_id: int, catalogue: Catalogue) -> Plan:
     stored = store.run(base_id)
     asked = [row for row in store.points(base_id) if row.status is not PointStatus.SKIPPED]
-    sampled = {visit.point_id for visit in store.summaries(base_id) if visit.samples}
+    sampled = {measurement.point_id for measurement in store.summaries(base_id) if measurement.samples}
     good = dict.fromkeys(row.point for row in asked if row.id in sampled and row.status is not PointStatus.FAILED)
     if not good:
         raise UsageError(f"run {base_id} can't be a baseline: none of its points has samples")
@@ -179,12 +180,12 @@ def check_expectations(
     time_s: float | None = None,
 ) -> tuple[int, list[Judged]]:
     """Measure what has limits, and what does not surely keep them once more; gives the run and what became of each."""
-    wishes = Wishes(time_s=time_s)
+    wishes = RunOptions(time_s=time_s)
     plan = make_plan(expectations.suite(), wishes, catalogue, len(usable_cpus()))
     outcome = running.measure(plan, catalogue, store, display, command=command, label=None)
     _refuse_stopped(outcome)
     judged = judge(Run(store, outcome.run_id), expectations, catalogue)
-    unsure = points_of(judged, (Judgement.MISSED, Judgement.UNDECIDED))
+    unsure = points_of(judged, (Judgement.MISSED, Judgement.INCONCLUSIVE))
     again = _measured(store, outcome.run_id, unsure)
     if again:
         budget_s = plan.time_s / len(plan.points) * len(again)
@@ -211,17 +212,17 @@ def _suspicious(changes: Iterable[SeriesChange], margin: float) -> list[Point]:
     return [
         change.point
         for change in changes
-        if change.verdict is Verdict.UNDECIDED or (change.shift is not None and change.shift.ratio > margin)
+        if change.verdict is Verdict.INCONCLUSIVE or (change.shift is not None and change.shift.ratio > margin)
     ]
 
 
 def _settled(change: SeriesChange, margin: float, among: int) -> SeriesChange:
-    """The verdict of a look at fresh launches: what looks slower still, but not surely, is undecided."""
+    """The verdict of a look at fresh launches: what looks slower still, but not surely, is inconclusive."""
     if change.verdict is not Verdict.SAME or change.shift is None or change.shift.ratio <= margin:
         return change
     doubt = "but not surely"
     if change.is_beyond:  # its own interval is: only that it is one of so many is in the way
         doubt = f"but {f'among {among} series ' if among > 1 else ''}so much may come by chance"
     return replace(
-        change, verdict=Verdict.UNDECIDED, reason=f"it looks slower by more than is allowed, {doubt}; {_HELP}"
+        change, verdict=Verdict.INCONCLUSIVE, reason=f"it looks slower by more than is allowed, {doubt}; {_HELP}"
     )

@@ -12,7 +12,7 @@ from typing import Any
 
 from hockney.machine import Moment, choose_cpus, facts, observe, usable_cpus, warnings_before
 from hockney.model import Warning_
-from hockney.stats.states import Signs, State, classify
+from hockney.stats.states import MachineProbe, State, classify
 from hockney.worker.catalogue import Catalogue, Missing, TransportInfo, load
 from hockney.worker.errors import WorkerError
 from hockney.worker.launch import Job, launch
@@ -139,8 +139,8 @@ def _watch_floor(session: WorkerSession, duration_s: float, clock: Callable[[], 
 
 
 def summarize_floor(floors_ns: Sequence[float]) -> tuple[FloorSeen, ...]:
-    """The states that floors in ns, in the order of looking, were in. Two looks in a row stand for a visit."""
-    states = classify([Signs(pair) for pair in itertools.pairwise(floors_ns)])
+    """The states that floors in ns, in the order of looking, were in. Two looks in a row stand for a measurement."""
+    states = classify([MachineProbe(pair) for pair in itertools.pairwise(floors_ns)])
     counts: dict[State, int] = {}
     for state in states:
         counts[state] = counts.get(state, 0) + 1

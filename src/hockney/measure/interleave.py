@@ -35,7 +35,7 @@ from hockney.measure.run import (
     watched,
 )
 from hockney.measure.sampler import Instrument, PointFailed, Progress, Sampler, Work
-from hockney.model import Point, PointStatus, RunStatus, Visit
+from hockney.model import Measurement, Point, PointStatus, RunStatus
 from hockney.results.store import Store
 from hockney.stats import median
 from hockney.worker.catalogue import Catalogue
@@ -143,7 +143,7 @@ def _make_launch_pairs(both: _Both, catalogue: Catalogue, others: list[Moment]) 
     watch = None if plan.hosts else Watch(cpu_time_s, cpus)
     chance = random.Random()
     end_s, round_ = time.monotonic() + plan.time_s, 0
-    alike: dict[Point, Visit] = {}
+    alike: dict[Point, Measurement] = {}
     failures = [Failures() for _ in both.sides]
     for index in range(plan.launches):
         left = plan.launches - 1 - index
@@ -187,10 +187,10 @@ class _Both:
         with self._noting_failure():
             return self._instrument.clock_ns(self.sides[self.side].point(point))
 
-    def measure(self, point: Point, *, round_: int, batch: int, samples: int, warmup: int, verify: bool) -> Visit:
+    def measure(self, point: Point, *, round_: int, batch: int, samples: int, warmup: int, verify: bool) -> Measurement:
         """As Instrument."""
         with self._noting_failure():
-            visit = self._instrument.measure(
+            measurement = self._instrument.measure(
                 self.sides[self.side].point(point),
                 round_=round_,
                 batch=batch,
@@ -198,8 +198,8 @@ class _Both:
                 warmup=warmup,
                 verify=verify,
             )
-        self._side_of[visit.launch_id] = self.side
-        return visit
+        self._side_of[measurement.launch_id] = self.side
+        return measurement
 
     @contextlib.contextmanager
     def _noting_failure(self) -> Iterator[None]:
@@ -209,14 +209,14 @@ class _Both:
             self._failed = self.side
             raise
 
-    def visited(self, visit: Visit) -> None:
+    def measured(self, measurement: Measurement) -> None:
         """As Observer."""
-        self.sides[self._side_of[visit.launch_id]].recorder.visited(visit)
+        self.sides[self._side_of[measurement.launch_id]].recorder.measured(measurement)
 
-    def round_done(self, visits: Sequence[Visit], progress: Progress) -> None:
+    def round_done(self, measurements: Sequence[Measurement], progress: Progress) -> None:
         """As Observer."""
         for number, side in enumerate(self.sides):
-            side.recorder.round_done([one for one in visits if self._side_of[one.launch_id] == number], progress)
+            side.recorder.round_done([one for one in measurements if self._side_of[one.launch_id] == number], progress)
 
     def points_added(self, points: Sequence[Point]) -> None:
         """As Observer; no size is added."""
@@ -235,7 +235,9 @@ class _Both:
 class _PairSampler(Sampler):
     """One launch pair: each round measures every point four times, twice a side, and judges ratios."""
 
-    def __init__(self, plan: Plan, both: _Both, *, seed: int, start_round: int, alike: Mapping[Point, Visit]) -> None:
+    def __init__(
+        self, plan: Plan, both: _Both, *, seed: int, start_round: int, alike: Mapping[Point, Measurement]
+    ) -> None:
         super().__init__(plan, both, both, seed=seed, clock=time.monotonic, start_round=start_round, alike=alike)
         self._both = both
         self._ratios: dict[Point, list[float]] = {}
@@ -252,20 +254,20 @@ class _PairSampler(Sampler):
         work.samples = max(min(work.samples, 5), min(samples * batch // work.batch for batch, samples, _ in shots))
         work.is_long = all(is_long for _, _, is_long in shots)
 
-    def _take(self, work: Work) -> list[Visit]:
+    def _take(self, work: Work) -> list[Measurement]:
         verify = work.wants_check()
         order = self._random.choice(_ORDERS)
-        visits = []
+        measurements = []
         for place, self._both.side in enumerate(order):
             if place == 0:
-                visits.append(self._visit(work))
+                measurements.append(self._measure_point(work))
             else:
-                batch = visits[0].batch
-                visits.append(self._measure(work, batch, samples=work.samples, warmup=work.warmup, verify=verify))
-        medians_ns = [statistics.median(visit.times_ns().tolist()) for visit in visits]
+                batch = measurements[0].batch
+                measurements.append(self._measure(work, batch, samples=work.samples, warmup=work.warmup, verify=verify))
+        medians_ns = [statistics.median(measurement.times_ns().tolist()) for measurement in measurements]
         new, base = ([ns for ns, side in zip(medians_ns, order, strict=True) if side == which] for which in (NEW, BASE))
         self._ratios.setdefault(work.point, []).append((new[0] * new[1] / (base[0] * base[1])) ** 0.5)
-        return visits
+        return measurements
 
     def _judge(self, active: list[Work], *, refine: bool = True) -> list[Work]:
         """End what has enough quadruples for a ratio as precise as asked, within this launch pair."""

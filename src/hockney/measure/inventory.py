@@ -17,7 +17,7 @@ from typing import Any
 from hockney.archive import Machine, machines, reports
 from hockney.errors import UsageError
 from hockney.machine.topology import read_topology
-from hockney.measure.plan import Wishes, check_words, make_plan
+from hockney.measure.plan import RunOptions, check_words, make_plan
 from hockney.suites import builtin_names, load_suite
 from hockney.units import counted
 from hockney.worker.catalogue import Catalogue, PatternInfo, TransportInfo, load
@@ -115,7 +115,7 @@ def _suite(name: str, catalogue: Catalogue, fault: str | None, cpus: int) -> Ite
             suite = load_suite(name)
             return Item(suite.name, suite.title, "no worker can be built", fault)
         suite = load_suite(name, check=lambda content: check_words(content, catalogue))
-        plan = make_plan(suite, Wishes(), catalogue, cpus, lambda: read_topology().cache_sizes())
+        plan = make_plan(suite, RunOptions(), catalogue, cpus, lambda: read_topology().cache_sizes())
     except UsageError as error:
         is_there = Path(name).exists()
         how = "mend the file" if is_there else "name one that is there"

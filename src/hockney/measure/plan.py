@@ -30,7 +30,7 @@ _NO_SIZES = "has no message sizes to choose"
 _PATTERN_S = 60.0  # the time for a pattern where none is asked for
 _LAUNCHES = 6  # the fewest whose medians enclose that of all starts in 95 of 100 cases
 _FIRST_ROUND_S, _FIRST_ROUND_TIMES = 60.0, 10  # a first round may take so long, or so many times the budget
-_POINT_S = 0.25  # what a point needs in a launch: some ten visits, and the sizes that are added beside it
+_POINT_S = 0.25  # what a point needs in a launch: some ten measurements, and the sizes that are added beside it
 _TIMEOUT_S = (20.0, 60.0)  # the least and the most that follows from a budget
 _START_LIMIT_MIN_S = 10  # to load a library's programs takes seconds, whatever limit suits a measurement
 
@@ -114,7 +114,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Wishes:
+class RunOptions:
     """What the command line asks for on top of a suite; None leaves the suite's own."""
 
     transports: tuple[str, ...] = ()
@@ -142,7 +142,7 @@ def pattern_suite(*patterns: str) -> Suite:
     return Suite(name=name, title=name, series=series, time_s=_PATTERN_S * len(series), launches=None)
 
 
-def transport_words(suite: Suite, wishes: Wishes) -> list[str]:
+def transport_words(suite: Suite, wishes: RunOptions) -> list[str]:
     """All words by which a suite and the command line name transports."""
     own = () if wishes.transports else suite.transports
     return [*wishes.transports, *own, *(word for series in suite.series for word in series.transports)]
@@ -150,7 +150,7 @@ def transport_words(suite: Suite, wishes: Wishes) -> list[str]:
 
 def make_plan(
     suite: Suite,
-    wishes: Wishes,
+    wishes: RunOptions,
     catalogue: Catalogue,
     cpus: int,
     read_caches: Callable[[], Mapping[int, int]] = dict,
@@ -217,7 +217,7 @@ def make_plan(
 def _too_many(
     suite: Suite,
     patterns: Sequence[PatternInfo],
-    wishes: Wishes,
+    wishes: RunOptions,
     catalogue: Catalogue,
     cpus: int,
     caches: Mapping[int, int],
@@ -255,7 +255,7 @@ def _launches(points: Sequence[Point], time_s: float) -> int:
     return _LAUNCHES if time_s >= least_s else 1
 
 
-def _refuse_idle_wishes(suite: Suite, wishes: Wishes, patterns: Sequence[PatternInfo]) -> None:
+def _refuse_idle_wishes(suite: Suite, wishes: RunOptions, patterns: Sequence[PatternInfo]) -> None:
     """Raises UsageError for what is asked for and would change nothing."""
     for name, _ in wishes.options:
         if not any(option.name == name for pattern in patterns for option in pattern.options):
@@ -269,7 +269,9 @@ def cpus_for(ranks: int, placed: Sequence[int], cpus: int) -> int:
     return len(set(placed[:ranks])) or cpus
 
 
-def _why_not(point: Point, catalogue: Catalogue, cpus: int, *, oversubscribe: bool, asked: Wishes | Plan) -> str | None:
+def _why_not(
+    point: Point, catalogue: Catalogue, cpus: int, *, oversubscribe: bool, asked: RunOptions | Plan
+) -> str | None:
     """Why a point, of a transport and a pattern that are here, can't be measured, as a sentence; or None."""
     hosts, cpus = asked.hosts, cpus_for(point.ranks, asked.cpus, cpus)
     pattern, transport = catalogue.patterns[point.pattern], catalogue.transports[point.transport]
@@ -320,7 +322,7 @@ def plan_again(
     )
 
 
-def _wants_refinement(series: Series, wishes: Wishes) -> bool:
+def _wants_refinement(series: Series, wishes: RunOptions) -> bool:
     """Who names the sizes gets these, unless more are asked for by name."""
     return (series.refine and not wishes.sizes) if wishes.refine is None else wishes.refine
 
@@ -414,7 +416,7 @@ def _note(wrong: list[tuple[str, str]], place: str, look: Callable[..., Found], 
         return None
 
 
-def _transports(suite: Suite, series: Series, wishes: Wishes, catalogue: Catalogue) -> list[TransportInfo]:
+def _transports(suite: Suite, series: Series, wishes: RunOptions, catalogue: Catalogue) -> list[TransportInfo]:
     """A suite's transports give way to those asked for; of a series' own those stay that are, their variants, and null.
 
     Those missing here are left out of a suite's list (the catalogue says why), but not of the user's.
@@ -428,7 +430,7 @@ def _transports(suite: Suite, series: Series, wishes: Wishes, catalogue: Catalog
     return [info for info in own if info.name in names or info.name.partition(":")[0] in names] if wished else own
 
 
-def _options(pattern: PatternInfo, series: Series, wishes: Wishes) -> dict[str, str]:
+def _options(pattern: PatternInfo, series: Series, wishes: RunOptions) -> dict[str, str]:
     """Checked. What the command line asks for goes to every pattern that has such an option."""
     known = {option.name for option in pattern.options}
     given = {**series.options, **{name: value for name, value in wishes.options if name in known}}
@@ -451,7 +453,7 @@ def _checked(pattern: PatternInfo, name: str, value: str) -> OptionInfo:
 
 
 def _sizes(
-    series: Series, pattern: PatternInfo, wishes: Wishes, caches: Mapping[int, int]
+    series: Series, pattern: PatternInfo, wishes: RunOptions, caches: Mapping[int, int]
 ) -> tuple[list[int], list[CacheShare]]:
     """Sizes in bytes, and the shares of caches of which nothing is known."""
     if not pattern.sized:
@@ -473,7 +475,7 @@ def filled(table: Table, pattern: PatternInfo) -> Table:
     return table.model_copy(update={key: value for key, value in own.items() if key not in table.model_fields_set})
 
 
-def _ranks(series: Series, pattern: PatternInfo, wishes: Wishes, cpus: int) -> tuple[int, ...]:
+def _ranks(series: Series, pattern: PatternInfo, wishes: RunOptions, cpus: int) -> tuple[int, ...]:
     """A series of a pattern that knows one number of ranks only keeps it in a suite, whatever the others run on."""
     own = filled(series, pattern).ranks or (max(2, cpus),)
     least, most, _ = pattern.ranks
@@ -504,7 +506,7 @@ def _points(
     pattern: PatternInfo,
     transport: TransportInfo,
     options: Mapping[str, str],
-    wishes: Wishes,
+    wishes: RunOptions,
     cpus: int,
     sizes: Sequence[int],
 ) -> list[Point]:

@@ -16,7 +16,7 @@ from typing import Protocol
 
 from hockney.measure.plan import Plan, cpus_for
 from hockney.measure.sampler import PointFailed
-from hockney.model import Definition, Launch, Point, Visit
+from hockney.model import Definition, Launch, Measurement, Point
 from hockney.units import counted
 from hockney.worker.answers import MeasureAnswer, Rank
 from hockney.worker.catalogue import Catalogue
@@ -40,7 +40,7 @@ class Starter(Protocol):
     """Who is told of a new start, and gives it its number."""
 
     def started(self, launched: Launch) -> int:
-        """The launch_id of the visits that follow."""
+        """The launch_id of the measurements that follow."""
         ...
 
 
@@ -114,8 +114,8 @@ class WorkerPool:
         """What reading the clock costs in this point's job. Raises PointFailed."""
         return self._job(point).launched.clock_ns
 
-    def measure(self, point: Point, *, round_: int, batch: int, samples: int, warmup: int, verify: bool) -> Visit:
-        """One visit. Raises PointFailed."""
+    def measure(self, point: Point, *, round_: int, batch: int, samples: int, warmup: int, verify: bool) -> Measurement:
+        """One measurement. Raises PointFailed."""
         live = self._job(point)
         started_unix_s = time.time()
         try:
@@ -137,12 +137,18 @@ class WorkerPool:
             self._bury(point, end)
             remedy = f" ({how_to_wait_longer(end.limit_s)})" if isinstance(end, WorkerTimedOut) else ""
             raise PointFailed(f"{end}{remedy}") from end
-        visit = _visit(point, live, round_, started_unix_s, answer, self._steal())
+        measurement = _measure(point, live, round_, started_unix_s, answer, self._steal())
         caps = self._catalogue.transports[point.transport].caps
-        if verify and not visit.verified and visit.has_payload and "payload" in caps and "lossy" not in caps:
+        if (
+            verify
+            and not measurement.verified
+            and measurement.has_payload
+            and "payload" in caps
+            and "lossy" not in caps
+        ):
             # Only where messages may be lost is a payload that did not arrive no fault.
             raise PointFailed(f"the payload was not verified: the worker of {point.transport} says so")
-        return visit
+        return measurement
 
     # ---- jobs --------------------------------------------------------------------------------------------------------
 
@@ -229,12 +235,12 @@ def _share_cpus(ranks: Sequence[Rank]) -> bool:
     return len(set(pinned)) < len(pinned) or any(count > usable for (_, usable), count in Counter(free).items())
 
 
-def _visit(
+def _measure(
     point: Point, live: _Live, round_: int, started_unix_s: float, answer: MeasureAnswer, steal: float | None
-) -> Visit:
+) -> Measurement:
     import numpy as np
 
-    return Visit(
+    return Measurement(
         point=point,
         launch_id=live.launch_id,
         round=round_,

@@ -33,13 +33,13 @@ from hockney.machine import (
     warnings_before,
     warnings_during,
 )
-from hockney.measure.estimate import MIN_VISITS
+from hockney.measure.estimate import MIN_MEASUREMENTS
 from hockney.measure.plan import Plan, Skipped, refuse_empty
 from hockney.measure.pool import Failures, WorkerPool
 from hockney.measure.sampler import Progress, Sampler, main_state, reached_text
-from hockney.model import Definition, Launch, Point, PointStatus, RunInfo, RunStatus, Visit, Warning_
+from hockney.model import Definition, Launch, Measurement, Point, PointStatus, RunInfo, RunStatus, Warning_
 from hockney.results.runs import Run
-from hockney.results.store import Store, VisitSummary
+from hockney.results.store import MeasurementSummary, Store
 from hockney.results.store.lock import alone
 from hockney.stats import LAUNCHES, MIXED, ONE_LAUNCH, State, needed_for, time_of
 from hockney.suites import LAUNCHES_MAX
@@ -54,7 +54,7 @@ _SYSTEM_SHARE_MAX = 0.2  # a library that spins in user space stays far below
 _SHARE_WALL_MIN_NS = 50_000_000  # of less, a tick or two would make a share
 _STEAL_MAX = 0.02
 STARTING, MEASURING, ADDED, PREPARING = "starting jobs", "measuring", "added sizes", "calibrating and storing"
-_VISITS_LATER = 8  # of a point in each launch after the first: what decides is the scatter between launches
+_MEASUREMENTS_LATER = 8  # of a point in each launch after the first: what decides is the scatter between launches
 _WORST_FIRST = (
     PointStatus.FAILED, PointStatus.SKIPPED, PointStatus.STOPPED, PointStatus.BUDGET, PointStatus.PRECISE,
 )  # fmt: skip
@@ -75,8 +75,8 @@ class Display(Protocol):
         """A job is up."""
         ...
 
-    def visited(self, visit: Visit) -> None:
-        """A visit has come back."""
+    def measured(self, measurement: Measurement) -> None:
+        """A measurement has come back."""
         ...
 
     def progressed(self, progress: Progress) -> None:
@@ -90,7 +90,7 @@ class Display(Protocol):
 
 @dataclass(frozen=True)
 class Start:
-    """Where a run begins or goes on: the next round and launch, and the earlier visits that count.
+    """Where a run begins or goes on: the next round and launch, and the earlier measurements that count.
 
     `alike`: a measurement of each point that has any, whose batch is used again.
     `several`: it is judged over all its launches, these and those before. `precise`: so many points are it already.
@@ -101,8 +101,8 @@ class Start:
     several: bool
     round: int = 0
     launch: int = 0
-    earlier: Sequence[Visit] = ()
-    alike: Mapping[Point, Visit] = field(default_factory=dict)
+    earlier: Sequence[Measurement] = ()
+    alike: Mapping[Point, Measurement] = field(default_factory=dict)
     precise: int = 0
     failed: int = 0
 
@@ -145,17 +145,19 @@ class Recorder:
         self._display.launched(launched)
         return launch_id
 
-    def visited(self, visit: Visit) -> None:
-        self._spent_s[ADDED if visit.point.role == "refined" else MEASURING] += time.time() - visit.started_unix_s
-        if visit.launch_id not in self._in_kernel:
-            self._yields.add(visit)
-        self._losses.add(visit)
-        self._display.visited(visit)
+    def measured(self, measurement: Measurement) -> None:
+        self._spent_s[ADDED if measurement.point.role == "refined" else MEASURING] += (
+            time.time() - measurement.started_unix_s
+        )
+        if measurement.launch_id not in self._in_kernel:
+            self._yields.add(measurement)
+        self._losses.add(measurement)
+        self._display.measured(measurement)
 
-    def round_done(self, visits: Sequence[Visit], progress: Progress) -> None:
-        if visits:
+    def round_done(self, measurements: Sequence[Measurement], progress: Progress) -> None:
+        if measurements:
             with interrupts_wait():
-                self.store.write_round(self.run_id, visits)
+                self.store.write_round(self.run_id, measurements)
         # Launches still to come will take about as long as this one.
         left_s, most_s = (
             one_s + self.launches_left * (progress.elapsed_s + one_s)
@@ -226,12 +228,12 @@ class _KernelShare:
         self._system_ns: dict[str, int] = {}
         self._wall_ns: dict[str, int] = {}
 
-    def add(self, visit: Visit) -> None:
-        if visit.point.pattern != "pingpong" or visit.point.bytes > 1024:
+    def add(self, measurement: Measurement) -> None:
+        if measurement.point.pattern != "pingpong" or measurement.point.bytes > 1024:
             return
-        name = visit.point.transport
-        self._system_ns[name] = self._system_ns.get(name, 0) + visit.cpu_system_ns[0]
-        self._wall_ns[name] = self._wall_ns.get(name, 0) + visit.wall_ns[0]
+        name = measurement.point.transport
+        self._system_ns[name] = self._system_ns.get(name, 0) + measurement.cpu_system_ns[0]
+        self._wall_ns[name] = self._wall_ns.get(name, 0) + measurement.wall_ns[0]
 
     def warnings(self, catalogue: Catalogue) -> Iterable[Warning_]:
         for name, wall_ns in self._wall_ns.items():
@@ -271,8 +273,10 @@ class _Losses:
     def __init__(self) -> None:
         self._lost: Counter[tuple[str, str]] = Counter()
 
-    def add(self, visit: Visit) -> None:
-        self._lost[visit.point.transport, visit.point.pattern] += round(sum(visit.counters.get("lost", ())))
+    def add(self, measurement: Measurement) -> None:
+        self._lost[measurement.point.transport, measurement.point.pattern] += round(
+            sum(measurement.counters.get("lost", ()))
+        )
 
     def warnings(self) -> Iterable[Warning_]:
         for name in sorted({name for name, _ in +self._lost}):
@@ -283,7 +287,8 @@ class _Losses:
                 "loss",
                 name,
                 f"{name} lost messages ({counts}), and its times and rates count those as if they had arrived.",
-                "The export has the losses of each visit; shorter messages, a smaller window or longer socket buffers "
+                "The export has the losses of each measurement; shorter messages, a smaller window or longer socket "
+                "buffers "
                 "(net.core.rmem_max) lose fewer.",
             )
 
@@ -397,10 +402,10 @@ def _resume(run_id: int, catalogue: Catalogue, store: Store, display: Display) -
     if gone:
         raise UsageError(f"run {run_id} cannot go on: {', '.join(gone)} is not here any more")
     refuse_unusable(plan.cpus)
-    # A launch is judged by its own visits alone.
+    # A launch is judged by its own measurements alone.
     counts = plan.launches == 1
-    before = {row.point: list(store.visits(row)) for row in measurable}
-    earlier = [visit for visits in before.values() for visit in visits] if counts else []
+    before = {row.point: list(store.measurements(row)) for row in measurable}
+    earlier = [measurement for measurements in before.values() for measurement in measurements] if counts else []
     store.resume_run(run_id)
     failed = sum(row.status is PointStatus.FAILED for row in points)
     try:  # others may disturb now that did not when it began, and the warnings of then stay
@@ -414,7 +419,7 @@ def _resume(run_id: int, catalogue: Catalogue, store: Store, display: Display) -
         round=stored.rounds,
         launch=begun,
         earlier=earlier,
-        alike={point: visits[-1] for point, visits in before.items() if visits},
+        alike={point: measurements[-1] for point, measurements in before.items() if measurements},
         precise=sum(row.status is PointStatus.PRECISE for row in measurable) if counts else 0,
         failed=failed,
     )
@@ -445,13 +450,15 @@ def add_launches(
         refuse_unusable(plan.cpus)
         begun = 1 + max((launch.index for launch in stored.launches.values()), default=-1)
         store.resume_run(run_id)
-        before = ((row.point, list(store.visits(row))) for row in store.points(run_id) if row.point in plan.points)
+        before = (
+            (row.point, list(store.measurements(row))) for row in store.points(run_id) if row.point in plan.points
+        )
         start = Start(
             seed=stored.info.seed + stored.rounds,
             several=True,
             round=stored.rounds,
             launch=begun,
-            alike={point: visits[-1] for point, visits in before if visits},
+            alike={point: measurements[-1] for point, measurements in before if measurements},
         )
         outcome = _carry_out(plan, catalogue, store, display, run_id, start)
         if stored.status is RunStatus.PARTIAL and outcome.status is RunStatus.DONE:
@@ -517,7 +524,7 @@ def _make_launches(plan: Plan, catalogue: Catalogue, recorder: Recorder, start: 
                 earlier=start.earlier,
                 alike=alike,
                 start_round=round_,
-                visits=_VISITS_LATER if plan.more_launches and index > 0 else None,
+                measurements=_MEASUREMENTS_LATER if plan.more_launches and index > 0 else None,
             )
             sampler.run(max(0.0, end_s - time.monotonic()) / (left + 1))
             round_ = sampler.rounds
@@ -536,14 +543,16 @@ def watched(watch: Watch | None, others: list[Moment]) -> Iterator[None]:
 
 
 def judge_over_launches(store: Store, run_id: int, precision: float) -> set[Point]:
-    """A launch ends a point by its own visits; what is said of it in the end is of its visits over all launches.
+    """A launch ends a point by its own measurements.
+
+    What is said of it in the end is of its measurements over all launches.
 
     Gives the points that are not precise yet.
     """
     unknown = set()
-    for series, visits in Run(store, run_id).summaries():
+    for series, measurements in Run(store, run_id).summaries():
         if series.status in (PointStatus.PRECISE, PointStatus.BUDGET):
-            status, reason = _end_over_launches(visits, precision)
+            status, reason = _end_over_launches(measurements, precision)
             store.set_status(run_id, series.point, status, reason)
             if status is not PointStatus.PRECISE:
                 unknown.add(series.point)
@@ -551,25 +560,30 @@ def judge_over_launches(store: Store, run_id: int, precision: float) -> set[Poin
 
 
 def _end_over_launches(
-    visits: Sequence[tuple[VisitSummary, State]], precision: float
+    measurements: Sequence[tuple[MeasurementSummary, State]], precision: float
 ) -> tuple[PointStatus, str | None]:
-    """As a launch judges its own: by the figure of the state that counts, if its visits are enough."""
-    figures: dict[State, dict[Definition, list[VisitSummary]]] = {}
-    for visit, state in visits:
-        if state != MIXED and visit.samples:
-            figures.setdefault(state, {}).setdefault(visit.definition, []).append(visit)
+    """As a launch judges its own: by the figure of the state that counts, if its measurements are enough."""
+    figures: dict[State, dict[Definition, list[MeasurementSummary]]] = {}
+    for measurement, state in measurements:
+        if state != MIXED and measurement.samples:
+            figures.setdefault(state, {}).setdefault(measurement.definition, []).append(measurement)
     by_state = {state: max(of_state.values(), key=len) for state, of_state in figures.items()}
     most = by_state[main_state(by_state)] if by_state else []
-    medians_ns = [visit.median_ns for visit in most if visit.median_ns is not None]
-    launch_ids = [visit.launch_id for visit in most]
+    medians_ns = [measurement.median_ns for measurement in most if measurement.median_ns is not None]
+    launch_ids = [measurement.launch_id for measurement in most]
     time, over = time_of(medians_ns, launch_ids) if most else (None, ONE_LAUNCH)
-    if len(most) >= MIN_VISITS and time is not None and time.precision is not None and time.precision <= precision:
+    if (
+        len(most) >= MIN_MEASUREMENTS
+        and time is not None
+        and time.precision is not None
+        and time.precision <= precision
+    ):
         return PointStatus.PRECISE, None
-    count = counted(len({visit.launch_id for visit, _ in visits}), "launch", "launches")
+    count = counted(len({measurement.launch_id for measurement, _ in measurements}), "launch", "launches")
     needed = needed_for(medians_ns, launch_ids, precision) if most else None
     more = f"; about {needed} launches would reach {precision:.1%}" if needed else ""
-    unit = "launches" if over == LAUNCHES else "visits"
-    return PointStatus.BUDGET, f"all launches were made: {reached_text(time, len(visits), unit)} in {count}{more}"
+    unit = "launches" if over == LAUNCHES else "measurements"
+    return PointStatus.BUDGET, f"all launches were made: {reached_text(time, len(measurements), unit)} in {count}{more}"
 
 
 def finish_quietly(store: Store, run_id: int, status: RunStatus) -> None:

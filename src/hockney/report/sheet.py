@@ -39,7 +39,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Row:
-    """One transport in one state of the machine. None: not measured, or too few visits for an interval.
+    """One transport in one state of the machine. None: not measured, or too few measurements for an interval.
 
     r_inf and n_1/2 are of the last straight segment of the ping-pong's curve, from `fit_from_bytes` to
     `fit_to_bytes`; None where it does not tell them. `fit_rms` is what it misses.
@@ -92,7 +92,7 @@ class Sheet:
     clock_ns: float | None
     started_once: str
     starts: int
-    states: tuple[tuple[str, float | None, int], ...]  # name, floor, visits
+    states: tuple[tuple[str, float | None, int], ...]  # name, floor, measurements
     warnings: tuple[Warning_, ...]
     failures: tuple[Failure, ...]
     also_ready: tuple[str, ...]
@@ -123,7 +123,7 @@ def make_sheet(run: Run) -> Sheet:
         clock_ns=min(clocks, default=None),
         started_once=started_once(run),
         starts=len({launch.index for launch in run.launches.values()}),
-        states=tuple(_visits_by_state(run.series)),
+        states=tuple(_measurements_by_state(run.series)),
         warnings=run.warnings,
         failures=(*_failures(run.series), *_too_short(run.series, rows)),
         also_ready=tuple(name for name in run.info.facts.get("transports", ()) if name not in ("null", *transports)),
@@ -147,10 +147,10 @@ def _states_of(found: Iterable[Sequence[Figure]]) -> list[tuple[str, float | Non
     return [(name, floors[0] or None) for name, floors in ordered]
 
 
-def _visits_by_state(series: Iterable[Series]) -> list[tuple[str, float | None, int]]:
+def _measurements_by_state(series: Iterable[Series]) -> list[tuple[str, float | None, int]]:
     count = Counter((state.name, state.floor_ns) for one in series for state in one.states)
     ordered = sorted(count.items(), key=lambda item: place(*item[0]))
-    return [(name, floor_ns, visits) for (name, floor_ns), visits in ordered]
+    return [(name, floor_ns, measurements) for (name, floor_ns), measurements in ordered]
 
 
 def _row(
@@ -242,16 +242,21 @@ def _fitted(estimate: Estimate | None, line: Segment, curve: Mapping[int, Value]
 
 
 def _floors(series: Iterable[Series]) -> dict[str, Value]:
-    """By state, the floor beside the latency of shm with its interval: the very visits that it is the floor of."""
+    """By state, the floor beside the latency of shm with its interval.
+
+    The very measurements that it is the floor of.
+    """
     found: dict[str, list[tuple[float, int]]] = {}
     for one in series:
         if (one.point.transport, one.point.pattern, one.point.bytes) == ("shm", "pingpong", LATENCY_BYTES):
-            for visit, state in zip(one.visits, one.states, strict=True):
-                if visit.floor_ns is not None:
-                    found.setdefault(state.name, []).append((sum(visit.floor_ns) / 2, visit.launch_id))
+            for measurement, state in zip(one.measurements, one.states, strict=True):
+                if measurement.floor_ns is not None:
+                    found.setdefault(state.name, []).append((sum(measurement.floor_ns) / 2, measurement.launch_id))
     floors = {}
-    for name, of_visits in found.items():
-        floor, over = time_of([floor_ns for floor_ns, _ in of_visits], [launch_id for _, launch_id in of_visits])
+    for name, of_measurements in found.items():
+        floor, over = time_of(
+            [floor_ns for floor_ns, _ in of_measurements], [launch_id for _, launch_id in of_measurements]
+        )
         if floor.low is not None and floor.high is not None:
             floors[name] = Value(floor.value, floor.low, floor.high, over)
     return floors
@@ -274,11 +279,11 @@ def _layers(rows: Sequence[Row], floors: Mapping[str, Value]) -> Iterable[Layer]
 
 
 def _too_short(series: Iterable[Series], rows: Iterable[Row]) -> Iterable[Failure]:
-    """Transports that were measured, and whose visits are too few in each state for any interval."""
+    """Transports that were measured, and whose measurements are too few in each state for any interval."""
     shown = {row.transport for row in rows} | {"null"}
-    for transport, points in Counter(one.point.transport for one in series if one.visits).items():
+    for transport, points in Counter(one.point.transport for one in series if one.measurements).items():
         if transport not in shown:
-            reason = "there were too few visits in any one state for an interval; more time helps (--time)"
+            reason = "there were too few measurements in any one state for an interval; more time helps (--time)"
             yield Failure(transport, PointStatus.BUDGET, points, reason)
 
 

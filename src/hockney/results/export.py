@@ -2,8 +2,9 @@
 
 The JSON has `"format": "hockney-export"` and `"version": 1`. The version grows when a name changes its meaning or goes;
 new names may come at any time. Its parts: `run` (what was asked and how it ended), `facts` (the machine), `launches`,
-`warnings`, and `series`, each with its point, status, `figures` and `visits`; a visit carries `elapsed_ns`, per rank
-a list of samples, where they were asked for. Unknown is null. Names of quantities end in their unit.
+`warnings`, and `series`, each with its point, status, `figures` and `measurements`; a measurement carries
+`elapsed_ns`, per rank a list of samples, where they were asked for. Unknown is null. Names of quantities end in their
+unit.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol, TextIO
 
-from hockney.model import Launch, Point, PointStatus, Visit
+from hockney.model import Launch, Measurement, Point, PointStatus
 from hockney.results.store.records import StoredPoint, StoredRun
 from hockney.results.store.store import Store
 from hockney.stats import UNKNOWN, Figure, State, figures_of
@@ -45,7 +46,7 @@ CSV_COLUMNS = (
     "between_launches",
     "within_launches",
     "launches_needed",
-    "visits",
+    "measurements",
     "samples",
     "launches",
     "minimum_ns",
@@ -70,7 +71,7 @@ CSV_COLUMNS = (
     "oversubscribed",
 )
 
-_Series = tuple[StoredPoint, list[Visit], list[State], list[Figure]]
+_Series = tuple[StoredPoint, list[Measurement], list[State], list[Figure]]
 
 
 def write_csv(store: Store, run_id: int, stream: TextIO) -> None:
@@ -83,8 +84,8 @@ def write_csv(store: Store, run_id: int, stream: TextIO) -> None:
         run = store.run(run_id)
         writer = csv.DictWriter(stream, CSV_COLUMNS, lineterminator="\n")
         writer.writeheader()
-        for stored, visits, _, figures in _all_series(store, run):
-            front = _csv_front(run, stored, visits)
+        for stored, measurements, _, figures in _all_series(store, run):
+            front = _csv_front(run, stored, measurements)
             rows = [{**front, **_csv_figure(figure)} for figure in figures] or [front]
             writer.writerows({name: _csv_text(value) for name, value in row.items()} for row in rows)
 
@@ -93,9 +94,9 @@ def _csv_text(value: object) -> object:
     return printable(value) if isinstance(value, str) else value
 
 
-def _csv_front(run: StoredRun, stored: StoredPoint, visits: Sequence[Visit]) -> dict[str, object]:
+def _csv_front(run: StoredRun, stored: StoredPoint, measurements: Sequence[Measurement]) -> dict[str, object]:
     point = stored.point
-    launches = [run.launches[number] for number in dict.fromkeys(visit.launch_id for visit in visits)]
+    launches = [run.launches[number] for number in dict.fromkeys(measurement.launch_id for measurement in measurements)]
     return {
         "run": run.id,
         "label": run.info.label,
@@ -119,7 +120,7 @@ def _csv_figure(figure: Figure) -> dict[str, object]:
         "value_ns": "time_ns",
         "low_ns": "time_low_ns",
         "high_ns": "time_high_ns",
-        "n_visits": "visits",
+        "n_measurements": "measurements",
         "n_samples": "samples",
         "n_launches": "launches",
         "n_left_out": "left_out",
@@ -190,7 +191,7 @@ class Ended(Protocol):
 
 
 def series_json(ended: Ended, figures: Iterable[Figure]) -> dict[str, Any]:
-    """A series as JSON holds it, but for its visits."""
+    """A series as JSON holds it, but for its measurements."""
     point = ended.point
     return {
         "transport": point.transport,
@@ -206,38 +207,46 @@ def series_json(ended: Ended, figures: Iterable[Figure]) -> dict[str, Any]:
 
 
 def _json_series(
-    stored: StoredPoint, visits: list[Visit], states: list[State], figures: list[Figure], *, samples: bool
+    stored: StoredPoint, measurements: list[Measurement], states: list[State], figures: list[Figure], *, samples: bool
 ) -> dict[str, Any]:
-    told = [_json_visit(visit, state, samples=samples) for visit, state in zip(visits, states, strict=True)]
-    return {**series_json(stored, figures), "visits": told}
+    told = [
+        _json_measurement(measurement, state, samples=samples)
+        for measurement, state in zip(measurements, states, strict=True)
+    ]
+    return {**series_json(stored, figures), "measurements": told}
 
 
-def _json_visit(visit: Visit, state: State, *, samples: bool) -> dict[str, Any]:
+def _json_measurement(measurement: Measurement, state: State, *, samples: bool) -> dict[str, Any]:
     plain: dict[str, Any] = {
-        "launch_id": visit.launch_id,
-        "round": visit.round,
-        "started_unix_s": visit.started_unix_s,
-        "started_ns": visit.started_ns,
+        "launch_id": measurement.launch_id,
+        "round": measurement.round,
+        "started_unix_s": measurement.started_unix_s,
+        "started_ns": measurement.started_ns,
         "state": state.name,
-        "floor_ns": visit.floor_ns,
-        "floor_kind": visit.floor_kind,
-        "pace_ns": visit.pace_ns,
-        "solo_ns": visit.solo_ns,
-        "steal": visit.steal,
-        "counters": {name: list(values) for name, values in visit.counters.items()},
-        "batch": visit.batch,
-        "verified": visit.verified,
-        "definition": dataclasses.asdict(visit.definition),
-        "cpu_user_ns": visit.cpu_user_ns,
-        "cpu_system_ns": visit.cpu_system_ns,
-        "wall_ns": visit.wall_ns,
+        "floor_ns": measurement.floor_ns,
+        "floor_kind": measurement.floor_kind,
+        "pace_ns": measurement.pace_ns,
+        "solo_ns": measurement.solo_ns,
+        "steal": measurement.steal,
+        "counters": {name: list(values) for name, values in measurement.counters.items()},
+        "batch": measurement.batch,
+        "verified": measurement.verified,
+        "definition": dataclasses.asdict(measurement.definition),
+        "cpu_user_ns": measurement.cpu_user_ns,
+        "cpu_system_ns": measurement.cpu_system_ns,
+        "wall_ns": measurement.wall_ns,
     }
-    return plain | {"elapsed_ns": visit.elapsed_ns.tolist()} if samples else plain
+    return plain | {"elapsed_ns": measurement.elapsed_ns.tolist()} if samples else plain
 
 
 def _all_series(store: Store, run: StoredRun) -> Iterator[_Series]:
     states = store.states(run.id)
     for stored in store.points(run.id):
-        visits = store.visits(stored)
-        of_visits = states.get(stored.id, [UNKNOWN] * len(visits))
-        yield stored, visits, of_visits, figures_of(visits, of_visits, precision=run.info.plan.get("precision"))
+        measurements = store.measurements(stored)
+        of_measurements = states.get(stored.id, [UNKNOWN] * len(measurements))
+        yield (
+            stored,
+            measurements,
+            of_measurements,
+            figures_of(measurements, of_measurements, precision=run.info.plan.get("precision")),
+        )

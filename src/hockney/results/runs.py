@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hockney import stats
 from hockney.errors import UsageError
-from hockney.model import Launch, Point, PointStatus, RunInfo, RunStatus, Visit, Warning_
-from hockney.results.store import RunSummary, Store, StoredPoint, VisitSummary
+from hockney.model import Launch, Measurement, Point, PointStatus, RunInfo, RunStatus, Warning_
+from hockney.results.store import MeasurementSummary, RunSummary, Store, StoredPoint
 
 if TYPE_CHECKING:
     from hockney.model import FloatArray, Int64Array
@@ -115,7 +115,10 @@ class Run:
 
     @property
     def launches(self) -> Mapping[int, Launch]:
-        """Each start of a job by its id, which a visit names as `launch_id`: library, CPUs, hosts, command line."""
+        """Each start of a job by its id, which a measurement names as `launch_id`: library, CPUs, hosts.
+
+        Command line.
+        """
         return self._stored.launches
 
     @property
@@ -128,17 +131,19 @@ class Run:
         """All series in the order of the plan, also those without samples (skipped, failed, not reached)."""
         return tuple(Series(self, stored) for stored in self._store.points(self.id))
 
-    def summaries(self) -> list[tuple[Series, list[tuple[VisitSummary, stats.State]]]]:
-        """Every series with its visits but without their samples, each with its state: a run of any size, fast.
+    def summaries(self) -> list[tuple[Series, list[tuple[MeasurementSummary, stats.State]]]]:
+        """Every series with its measurements but without their samples, each with its state: a run of any size, fast.
 
         Left out are those that are in no figure, because most of their state have another batch.
         """
         found = []
         for series in self.series:
-            visits = self._summaries.get(series._stored.id, [])
-            batches = [visit.batch for visit, _ in visits]
-            counts = stats.of_one_batch([0] * len(visits), batches, ((at, visit.definition) for visit, at in visits))
-            found.append((series, [one for one, is_counted in zip(visits, counts, strict=True) if is_counted]))
+            measurements = self._summaries.get(series._stored.id, [])
+            batches = [measurement.batch for measurement, _ in measurements]
+            counts = stats.of_one_batch(
+                [0] * len(measurements), batches, ((at, measurement.definition) for measurement, at in measurements)
+            )
+            found.append((series, [one for one, is_counted in zip(measurements, counts, strict=True) if is_counted]))
         return found
 
     def find(
@@ -225,9 +230,9 @@ class Run:
         return f"transports {', '.join(transports)}; patterns {', '.join(patterns)}; bytes {', '.join(map(str, sizes))}"
 
     @functools.cached_property
-    def _summaries(self) -> dict[int, list[tuple[VisitSummary, stats.State]]]:
-        """By point; levels of floor and pace are looked for among all visits of the run."""
-        by_point: dict[int, list[tuple[VisitSummary, stats.State]]] = {}
+    def _summaries(self) -> dict[int, list[tuple[MeasurementSummary, stats.State]]]:
+        """By point; levels of floor and pace are looked for among all measurements of the run."""
+        by_point: dict[int, list[tuple[MeasurementSummary, stats.State]]] = {}
         for summary, state in self._store.summaries_with_states(self.id):
             by_point.setdefault(summary.point_id, []).append((summary, state))
         return by_point
@@ -250,21 +255,21 @@ class Curve(NamedTuple):
 def curve_figures(series: Iterable[Series], state: str | None = None) -> tuple[str | None, dict[Series, stats.Figure]]:
     """One figure for each series of a curve, all in one state of the machine; series without one are left out.
 
-    Unless `state` is given: of the uncontended states the one that has most figures with an interval, then most visits;
-    where no uncontended state has an interval, of all states.
+    Unless `state` is given: of the uncontended states the one that has most figures with an interval, then most
+    measurements; where no uncontended state has an interval, of all states.
     """
     figures: dict[str, dict[Series, stats.Figure]] = {}
     for one in series:
         for figure in one.figures():
             in_state = figures.setdefault(figure.state, {})
-            if one not in in_state or in_state[one].n_visits < figure.n_visits:  # of another definition
+            if one not in in_state or in_state[one].n_measurements < figure.n_measurements:  # of another definition
                 in_state[one] = figure
 
     def worth(name: str) -> tuple[bool, bool, int, int, int]:
         precise = sum(figure.low_ns is not None for figure in figures[name].values())
-        visits = sum(figure.n_visits for figure in figures[name].values())
+        measurements = sum(figure.n_measurements for figure in figures[name].values())
         is_one = name != stats.MIXED.name
-        return precise > 0 and is_one and "slowed" not in name, is_one, precise, len(figures[name]), visits
+        return precise > 0 and is_one and "slowed" not in name, is_one, precise, len(figures[name]), measurements
 
     chosen = max(figures, key=worth, default=None) if state is None else state
     return chosen, figures.get(chosen or "", {})
@@ -296,21 +301,21 @@ class Series:
         return self._stored.reason
 
     @functools.cached_property
-    def visits(self) -> tuple[Visit, ...]:
-        """Every visit in the order of measuring, with samples, floors, CPU times and definition."""
-        return tuple(self._run._store.visits(self._stored))
+    def measurements(self) -> tuple[Measurement, ...]:
+        """Every measurement in the order of measuring, with samples, floors, CPU times and definition."""
+        return tuple(self._run._store.measurements(self._stored))
 
     @functools.cached_property
     def states(self) -> tuple[stats.State, ...]:
-        """The state of the machine at each visit, as seen over the whole run."""
+        """The state of the machine at each measurement, as seen over the whole run."""
         known = [state for _, state in self._run._summaries.get(self._stored.id, [])]
-        # A run that is being measured may have gained visits since: their state is not known yet.
-        return tuple(known[: len(self.visits)]) + (stats.UNKNOWN,) * (len(self.visits) - len(known))
+        # A run that is being measured may have gained measurements since: their state is not known yet.
+        return tuple(known[: len(self.measurements)]) + (stats.UNKNOWN,) * (len(self.measurements) - len(known))
 
     @property
     def launches(self) -> tuple[Launch, ...]:
-        """The starts of a job that its visits belong to."""
-        return tuple(self._run.launches[number] for number in dict.fromkeys(v.launch_id for v in self.visits))
+        """The starts of a job that its measurements belong to."""
+        return tuple(self._run.launches[number] for number in dict.fromkeys(v.launch_id for v in self.measurements))
 
     @property
     def oversubscribed(self) -> bool:
@@ -319,23 +324,26 @@ class Series:
 
     @property
     def elapsed_ns(self) -> list[Int64Array]:
-        """Per visit the raw samples: shape (ranks, samples), int64, ns of one batch of `visit.batch` repetitions."""
-        return [visit.elapsed_ns for visit in self.visits]
+        """Per measurement the raw samples: shape (ranks, samples), int64.
+
+        Ns of one batch of `measurement.batch` repetitions.
+        """
+        return [measurement.elapsed_ns for measurement in self.measurements]
 
     @property
     def times_ns(self) -> FloatArray:
-        """The pattern's time, one value per sample over all visits: shape (samples,), float64, ns.
+        """The pattern's time, one value per sample over all measurements: shape (samples,), float64, ns.
 
         By the pattern's definition (docs/metrics.md): whose samples count, over batch and divisor. All states of the
-        machine are in it; `states` tells them apart visit by visit.
+        machine are in it; `states` tells them apart measurement by measurement.
         """
         import numpy as np
 
-        return np.concatenate([np.empty(0), *(visit.times_ns() for visit in self.visits)])
+        return np.concatenate([np.empty(0), *(measurement.times_ns() for measurement in self.measurements)])
 
     def figures(self, confidence: float = stats.CONFIDENCE) -> list[stats.Figure]:
         """Time with its interval, minimum, p99 and rate, one figure per state of the machine; [] without samples.
 
         The interval is over launches; of one launch it holds within that one: see `hockney.stats`.
         """
-        return stats.figures_of(self.visits, self.states, confidence, self._run.info.plan.get("precision"))
+        return stats.figures_of(self.measurements, self.states, confidence, self._run.info.plan.get("precision"))

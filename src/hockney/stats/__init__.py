@@ -14,7 +14,7 @@ from hockney.stats.figures import (
     time_of,
 )
 from hockney.stats.interval import CONFIDENCE, Interval, median, order_ranks, quantile
-from hockney.stats.states import MIXED, UNKNOWN, Signs, State, classify, classify_all, classify_both, place
+from hockney.stats.states import MIXED, UNKNOWN, MachineProbe, State, classify, classify_all, classify_both, place
 
 __all__ = [
     "CONFIDENCE",
@@ -24,7 +24,7 @@ __all__ = [
     "UNKNOWN",
     "Figure",
     "Interval",
-    "Signs",
+    "MachineProbe",
     "State",
     "classify",
     "classify_all",

@@ -12,10 +12,10 @@ Contention. A CPU is slower while the other hardware thread of its core works fo
 a fixed loop of independent additions, shows it. All paces of a CPU are parted in two where the squares within both are
 least. They count as two if the medians differ by 12 % (30 % of few) and by six standard deviations of the quick part,
 something is missing in between, and a hundredth of them are quick. Beyond four standard deviations and 6 %, or half
-way, a pace is slowed. A level's name counts the slowed ranks: ", one slowed", ", some slowed", ", all slowed"; ", same
-core" means that ranks 0 and 1 were threads of one core. A measurement during which that changed is mixed, and so are
-all with the same ranks slowed where a tenth of them may be there by chance: if a share p of all looks sees it, p^2 of
-the measurements see it on both sides and 2 p (1 - p) on one.
+way, a pace is contended. A level's name counts the contended ranks: ", one contended", ", some contended", ", all
+contended"; ", same core" means that ranks 0 and 1 were threads of one core. A measurement during which that changed is
+mixed, and so are all with the same ranks contended where a tenth of them may be there by chance: if a share p of all
+looks sees it, p^2 of the measurements see it on both sides and 2 p (1 - p) on one.
 
 Levels are those of one run. To compare runs, classify their measurements together. docs/methods.md has the reasons and
 the rates. Methods: single-linkage clusters (J. A. Hartigan, Clustering Algorithms, Wiley 1975); two classes of least
@@ -58,17 +58,19 @@ _LEAST = 0.01  # of all paces: fewer are odd ones
 _BAND = math.log(1.03)
 _HOLLOW = 0.5
 _HOLLOW_SIGMAS = 2.5
-_CHANCE_MAX = 0.1  # of the visits with the same ranks slowed, that may be there by chance
-_SLOWED = ("", "one slowed", "some slowed", "all slowed", "same core")
+_CHANCE_MAX = 0.1  # of the measurements with the same ranks contended, that may be there by chance
+_CONTENDED = ("", "one contended", "some contended", "all contended", "same core")
 
 Floor = tuple[float, float] | None
 Paces = tuple[tuple[float, ...], tuple[float, ...]] | None
-_Look = tuple[bool, ...] | str  # for each rank whether its CPU was slowed, or the word for two ranks on one core
-_Ranks = tuple[tuple[Place, ...], int]  # where the ranks of a visit run, as Signs has it, and how many there are
+_Look = tuple[bool, ...] | str  # for each rank whether its CPU was contended, or the word for two ranks on one core
+_Ranks = tuple[
+    tuple[Place, ...], int
+]  # where the ranks of a measurement run, as MachineProbe has it, and how many there are
 
 
-class Signs(NamedTuple):
-    """What was seen of the machine just before and just after a visit, each None where it was not measured.
+class MachineProbe(NamedTuple):
+    """What was seen of the machine just before and just after a measurement, each None where it was not measured.
 
     `floor_ns` and `solo_ns` hold (before, after), `pace_ns` the same with a number for each rank. `reference` names the
     transport whose own round trip the floor is; None for a cache line's. `places` are the ranks' hosts and CPUs; empty:
@@ -84,9 +86,11 @@ class Signs(NamedTuple):
 
 @dataclass(frozen=True)
 class State:
-    """A state of the machine; `floor_ns` is the median floor of its own visits, None where there is not one floor.
+    """A state of the machine; `floor_ns` is the median floor of its own measurements.
 
-    Where two runs are classified together, the visits are those of both.
+    None where there is not one floor.
+
+    Where two runs are classified together, the measurements are those of both.
     """
 
     name: str
@@ -98,8 +102,8 @@ class State:
         return self.name.partition(", ")[0]
 
     @property
-    def slowed(self) -> str:
-        """What the paces say: nothing, or "one slowed" and so on."""
+    def contended(self) -> str:
+        """What the paces say: nothing, or "one contended" and so on."""
         return self.name.partition(", ")[2]
 
 
@@ -110,56 +114,56 @@ _PLACES = (*LEVELS[:-1], MIXED.name, UNKNOWN.name)
 
 
 def place(name: str, floor_ns: float | None = None) -> tuple[int, float, int, float]:
-    """To sort states by: level by level from the nearest, in each the less slowed first; "mixed" and "unknown" last.
+    """To sort states by: level by level from the nearest, in each the less contended first; "mixed" and "unknown" last.
 
     Levels of one name without a floor in it, as transports between hosts have, are sorted by the floor given.
     """
     state = State(name, None)
     level, _, floor = state.level.partition(" ")
     kind = _PLACES.index(level) if level in _PLACES else len(_PLACES)
-    slowed = _SLOWED.index(state.slowed) if state.slowed in _SLOWED else len(_SLOWED)
-    return kind, parse_time_ns(floor) if floor else 0.0, slowed, floor_ns or 0.0
+    contended = _CONTENDED.index(state.contended) if state.contended in _CONTENDED else len(_CONTENDED)
+    return kind, parse_time_ns(floor) if floor else 0.0, contended, floor_ns or 0.0
 
 
 def parse_state(text: str) -> State:
-    """`near`, `far, one slowed`: a name as visits have it, of a level without its floor. Raises UsageError."""
-    state = State(text, None)
+    """`near`, `far, one contended`: a name as measurements have it, of a level without its floor. Raises UsageError."""
+    state = State(text.replace(" slowed", " contended"), None)  # as files of earlier versions call it
     if state.level == MIXED.name:
         raise UsageError(
-            "figures are made of no visit of the state mixed, for which no one state of the machine is known"
+            "figures are made of no measurement of the state mixed, for which no one state of the machine is known"
         )
     if state.level not in LEVELS:
         raise unknown("state", state.level, LEVELS)
-    if state.name != state.level and state.slowed not in _SLOWED[1:]:
-        raise unknown("addition to a state", state.slowed, _SLOWED[1:])
+    if state.name != state.level and state.contended not in _CONTENDED[1:]:
+        raise unknown("addition to a state", state.contended, _CONTENDED[1:])
     return state
 
 
 def is_state(name: str, wanted: State) -> bool:
     """Whether a state has this name, whatever its floor where two levels of one name carry theirs."""
     state = State(name, None)
-    return state.slowed == wanted.slowed and state.level.partition(" ")[0] == wanted.level
+    return state.contended == wanted.contended and state.level.partition(" ")[0] == wanted.level
 
 
-def classify(seen: Sequence[Signs]) -> list[State]:
-    """The state of each visit, in order.
+def classify(seen: Sequence[MachineProbe]) -> list[State]:
+    """The state of each measurement, in order.
 
-    Give all visits of a run at once: the more visits, the surer the levels, and only then do names agree.
+    Give all measurements of a run at once: the more measurements, the surer the levels, and only then do names agree.
     """
     return classify_all([seen])[0]
 
 
-def classify_all(runs: Sequence[Sequence[Signs]]) -> list[list[State]]:
-    """The state of each visit of several runs.
+def classify_all(runs: Sequence[Sequence[MachineProbe]]) -> list[list[State]]:
+    """The state of each measurement of several runs.
 
-    Levels of floor and pace are those of all their visits together. What is by chance is told run by run, for what
-    comes and goes in one of them may stay in another.
+    Levels of floor and pace are those of all their measurements together. What is by chance is told run by run, for
+    what comes and goes in one of them may stay in another.
     """
     seen = list(itertools.chain.from_iterable(runs))
     scales = {key: _Scale(key, floors) for key, floors in _by_reference(seen).items()}
     limits = _pace_limits(seen)
     found = [MIXED] * len(seen)
-    alike: dict[tuple[int, str | None, str, int], _Visits] = {}  # by run, level and number of ranks
+    alike: dict[tuple[int, str | None, str, int], _Measurements] = {}  # by run, level and number of ranks
     run_of = itertools.chain.from_iterable(itertools.repeat(run, len(own)) for run, own in enumerate(runs))
     for number, (run, signs) in enumerate(zip(run_of, seen, strict=True)):
         level = scales[signs.reference].level(signs.floor_ns)
@@ -167,28 +171,29 @@ def classify_all(runs: Sequence[Sequence[Signs]]) -> list[list[State]]:
             found[number] = UNKNOWN
         elif level != MIXED.name:
             key = run, signs.reference, level, 0 if signs.pace_ns is None else len(signs.pace_ns[0])
-            visits = alike.get(key)
-            if visits is None:
-                visits = alike[key] = _Visits()
-            visits.add(number, *_looks(signs, limits))
+            measurements = alike.get(key)
+            if measurements is None:
+                measurements = alike[key] = _Measurements()
+            measurements.add(number, *_looks(signs, limits))
     states: dict[tuple[str | None, str, str], list[int]] = {}
-    for (_, reference, level, _), visits in alike.items():
-        for slowed, numbers in visits.by_name().items():
-            states.setdefault((reference, level, slowed), []).extend(numbers)
-    for (_, level, slowed), numbers in states.items():
+    for (_, reference, level, _), measurements in alike.items():
+        for contended, numbers in measurements.by_name().items():
+            states.setdefault((reference, level, contended), []).extend(numbers)
+    for (_, level, contended), numbers in states.items():
         floors_ns = itertools.chain.from_iterable(seen[number].floor_ns or () for number in numbers)
-        state = State(f"{level}, {slowed}" if slowed else level, statistics.median(floors_ns))
+        state = State(f"{level}, {contended}" if contended else level, statistics.median(floors_ns))
         for number in numbers:
             found[number] = state
     one_by_one = iter(found)
     return [list(itertools.islice(one_by_one, len(own))) for own in runs]
 
 
-def classify_both(base: Sequence[Signs], new: Sequence[Signs]) -> tuple[list[State], list[State]]:
-    """The states of the visits of two runs, found among those of both, so that a name means the same in both.
+def classify_both(base: Sequence[MachineProbe], new: Sequence[MachineProbe]) -> tuple[list[State], list[State]]:
+    """The states of the measurements of two runs, found among those of both, so that a name means the same in both.
 
-    Where runs have few visits, one between two levels may still hold them together. A level in which the floors of the
-    runs lie apart by the gap of two levels is therefore not one: each run has its own, with its floor in the name.
+    Where runs have few measurements, one between two levels may still hold them together. A level in which the floors
+    of the runs lie apart by the gap of two levels is therefore not one: each run has its own, with its floor in the
+    name.
     """
     states = classify_all([base, new])
     floors_ns = [_floors_of_levels(*of_run) for of_run in zip((base, new), states, strict=True)]
@@ -202,12 +207,12 @@ def classify_both(base: Sequence[Signs], new: Sequence[Signs]) -> tuple[list[Sta
             key = signs.reference, state.level
             if key in apart:
                 level = f"{_word(own_ns[key], signs.reference)} {format_ns(own_ns[key])}"
-                of_run[number] = State(f"{level}, {state.slowed}" if state.slowed else level, own_ns[key])
+                of_run[number] = State(f"{level}, {state.contended}" if state.contended else level, own_ns[key])
     return states[0], states[1]
 
 
-def _floors_of_levels(seen: Iterable[Signs], states: Iterable[State]) -> dict[tuple[str | None, str], float]:
-    """The median floor of the visits in each level, by reference and name."""
+def _floors_of_levels(seen: Iterable[MachineProbe], states: Iterable[State]) -> dict[tuple[str | None, str], float]:
+    """The median floor of the measurements in each level, by reference and name."""
     of_states: dict[tuple[str | None, str], list[float]] = {}
     for signs, state in zip(seen, states, strict=True):
         if signs.floor_ns is not None and state is not MIXED and state is not UNKNOWN:
@@ -218,7 +223,7 @@ def _floors_of_levels(seen: Iterable[Signs], states: Iterable[State]) -> dict[tu
     return {key: statistics.median(floors_ns) for key, floors_ns in of_levels.items()}
 
 
-def _by_reference(seen: Iterable[Signs]) -> dict[str | None, list[tuple[float, float]]]:
+def _by_reference(seen: Iterable[MachineProbe]) -> dict[str | None, list[tuple[float, float]]]:
     groups: dict[str | None, list[tuple[float, float]]] = {}
     for signs in seen:
         of_reference = groups.setdefault(signs.reference, [])
@@ -321,22 +326,22 @@ def _word(floor_ns: float, reference: str | None) -> str:
 # ---- paces ----------------------------------------------------------------------------------------------------------
 
 
-class _Visits:
-    """The visits of a run in one level of the floor and with one number of ranks, by what their paces say."""
+class _Measurements:
+    """The measurements of a run in one level of the floor and with one number of ranks, by what their paces say."""
 
     def __init__(self) -> None:
         self._steady: dict[_Look, list[int]] = {}
-        self._changed: Counter[_Look] = Counter()  # what was seen on one side of a visit only
+        self._changed: Counter[_Look] = Counter()  # what was seen on one side of a measurement only
 
     def add(self, number: int, before: _Look, after: _Look) -> None:
-        """A visit, and what the two looks beside it saw."""
+        """A measurement, and what the two looks beside it saw."""
         if before == after:
             self._steady.setdefault(before, []).append(number)
         else:
             self._changed.update((before, after))
 
     def by_name(self) -> dict[str, list[int]]:
-        """The numbers of the visits of each state.
+        """The numbers of the measurements of each state.
 
         What the most saw on both sides is a state whatever happened beside it, or a level might have none.
         """
@@ -355,8 +360,8 @@ def _share(on_one_side: float) -> float:
     return (1 - math.sqrt(max(0.0, 1 - 2 * on_one_side))) / 2
 
 
-def _looks(signs: Signs, limits_ns: Mapping[_Ranks, Sequence[float]]) -> tuple[_Look, _Look]:
-    """Which ranks were slowed just before and just after a visit."""
+def _looks(signs: MachineProbe, limits_ns: Mapping[_Ranks, Sequence[float]]) -> tuple[_Look, _Look]:
+    """Which ranks were contended just before and just after a measurement."""
     if signs.pace_ns is None:
         return (), ()
     before, after = signs.pace_ns
@@ -365,22 +370,22 @@ def _looks(signs: Signs, limits_ns: Mapping[_Ranks, Sequence[float]]) -> tuple[_
     if signs.solo_ns is None:
         return looks
     same, same_too = before[0] >= SAME_CORE * signs.solo_ns[0], after[0] >= SAME_CORE * signs.solo_ns[1]
-    return _SLOWED[-1] if same else looks[0], _SLOWED[-1] if same_too else looks[1]
+    return _CONTENDED[-1] if same else looks[0], _CONTENDED[-1] if same_too else looks[1]
 
 
 def _look_word(look: _Look) -> str:
     if isinstance(look, str):
         return look
     slow = sum(look)
-    return _SLOWED[0 if slow == 0 else 3 if slow == len(look) else 1 if slow == 1 else 2]
+    return _CONTENDED[0 if slow == 0 else 3 if slow == len(look) else 1 if slow == 1 else 2]
 
 
 def _cpus(places: tuple[Place, ...], ranks: int) -> tuple[Place, ...]:
     return places if len(places) == ranks else tuple(("", -1 - rank) for rank in range(ranks))
 
 
-def _pace_limits(seen: Iterable[Signs]) -> dict[_Ranks, list[float]]:
-    """For each rank's CPU the pace above which it is slowed."""
+def _pace_limits(seen: Iterable[MachineProbe]) -> dict[_Ranks, list[float]]:
+    """For each rank's CPU the pace above which it is contended."""
     paces_ns: dict[Place, list[float]] = {}
     of_ranks: dict[_Ranks, list[list[float]]] = {}
     for signs in seen:

@@ -52,7 +52,7 @@ class HelloAnswer:
 
 @dataclass(frozen=True)
 class MeasureAnswer:
-    """One visit to one point. `elapsed_ns[rank][sample]` is the time of one batch of `batch` repetitions, in ns.
+    """One measurement to one point. `elapsed_ns[rank][sample]` is the time of one batch of `batch` repetitions, in ns.
 
     CPU and wall times are per rank over all samples, in ns; so are the `counters` of the pattern and the transport, by
     name. `floor_ns` is the floor just before and after, of `floor_kind` "line" or "transport"; `pace_ns` is the pace of

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from tests.builders import HALF_ROUND_TRIP, make_info, make_launch, make_point, visits_with_medians
+from tests.builders import HALF_ROUND_TRIP, make_info, make_launch, make_point, measurements_with_medians
 
 from hockney.model import Definition, Point, PointStatus, RunStatus
 from hockney.results.store import Store
@@ -30,7 +30,7 @@ def add_run(
     times_ns: Mapping[Point, float],
     *,
     launches: int = 5,
-    visits: Sequence[float] = (1.0,) * 6,
+    measurements: Sequence[float] = (1.0,) * 6,
     scatter: float = 0.01,
     seed: int = 1,
     floor_ns: float = 30.0,
@@ -44,13 +44,13 @@ def add_run(
     cpus_far: tuple[int, ...] | None = None,
     **info: Any,
 ) -> int:
-    """A run with a visit for each of `visits`, a part of the time, in each launch of each point.
+    """A run with a measurement for each of `measurements`, a part of the time, in each launch of each point.
 
-    Launches scatter by the given part, visits hardly. During those of `unsteady` the state of the machine changed. In
-    the launches `far` the floor is that of CPUs far apart, and all takes four times as long. `odd_ns` is the floor of
-    the first visit alone.
-    There is a rank on each of `cpus`, in those launches on each of `cpus_far`. What has a time and `failed` was visited
-    in the first launch alone.
+    Launches scatter by the given part, measurements hardly. During those of `unsteady` the state of the machine
+    changed. In the launches `far` the floor is that of CPUs far apart, and all takes four times as long. `odd_ns` is
+    the floor of the first measurement alone.
+    There is a rank on each of `cpus`, in those launches on each of `cpus_far`. What has a time and `failed` was
+    measured in the first launch alone.
     """
     rng = np.random.default_rng(seed)
     run = store.create_run(make_info(**info), [*times_ns, *(failed or {})])
@@ -76,10 +76,10 @@ def add_run(
             if index > 0 and point in (failed or {}):
                 continue
             of_launch_ns = ns * (4 if index in far else 1) * np.exp(scatter * rng.standard_normal())
-            medians_ns = of_launch_ns * np.array(visits) * np.exp(0.001 * rng.standard_normal(len(visits)))
+            medians_ns = of_launch_ns * np.array(measurements) * np.exp(0.001 * rng.standard_normal(len(measurements)))
             of_round += [
-                replace(visit, launch_id=started[point.transport])
-                for visit in visits_with_medians(
+                replace(measurement, launch_id=started[point.transport])
+                for measurement in measurements_with_medians(
                     medians_ns.tolist(),
                     point,
                     replace(definition, bytes_per_rep=2 * point.bytes),  # a real one differs from size to size

@@ -25,7 +25,7 @@ from hockney.measure.check import _suspicious as suspicious
 from hockney.model import RunStatus
 from hockney.results.store import StoredRun
 from hockney.stats.shift import shifts
-from hockney.stats.states import Signs
+from hockney.stats.states import MachineProbe
 
 if TYPE_CHECKING:
     from hockney.model import FloatArray
@@ -166,7 +166,7 @@ class _Run:
     def side(self, sleeping: list[str]) -> Side:
         pairs = zip(np.exp(self.floors), np.exp(self.paces), strict=True)
         signs = {
-            launch: [Signs((30 * floor, 30 * floor), ((0.6 * pace,) * 2,) * 2, None, None, ())]
+            launch: [MachineProbe((30 * floor, 30 * floor), ((0.6 * pace,) * 2,) * 2, None, None, ())]
             for launch, (floor, pace) in enumerate(pairs)
         }
         run = StoredRun(1, make_info(facts={"sleeping": sleeping}), RunStatus.DONE, None, 1, {}, ())

@@ -37,7 +37,7 @@ def test_launches_that_lie_apart_in_whatever_state_are_told_though_nothing_is_de
     base = add_run(store, curve(), launches=5, far={4})
     new = add_run(store, slower(curve(), times, 64, 8192), launches=5, far={0, 1, 2, 3}, scatter=0.02, seed=2)
     changes = {change.point.bytes: change for change in compare_runs(store, base, new, confidence=0.993).changes}
-    assert {change.verdict for change in changes.values()} == {Verdict.UNDECIDED}
+    assert {change.verdict for change in changes.values()} == {Verdict.INCONCLUSIVE}
     for size, change in changes.items():
         assert (change.apart is not None) is (64 <= size <= 8192)
     assert changes[64].apart == pytest.approx(left, rel=0.15)
@@ -47,7 +47,7 @@ def test_what_another_state_may_do_is_no_verdict_but_told(store: Store) -> None:
     base = add_run(store, curve(), floor_ns=30)
     new = add_run(store, slower(curve(), 4.0, 0, 1 << 20), floor_ns=180, seed=2)
     (found,) = compare_runs(store, base, new).ranges
-    assert found.verdict is Verdict.UNDECIDED
+    assert found.verdict is Verdict.INCONCLUSIVE
     assert found.apart is not None
     assert 3.8 < found.apart < 4.0
     assert "; yet each launch of the new run took at least 3." in range_sentence(found)
@@ -79,10 +79,10 @@ def test_a_launch_that_saw_no_steady_state_counts_too(store: Store) -> None:
     assert [change.apart is not None for change in compare_runs(store, base, new).changes] == [True]
     longest = add_run(store, slower(times, 20.0, 0, 1 << 20), launches=3, unsteady=[point], seed=3)
     point_of = "(SELECT id FROM point WHERE run_id = ?)"
-    store._db.execute(f"UPDATE visit SET point_id = {point_of} WHERE point_id = {point_of}", (base, longest))
+    store._db.execute(f"UPDATE measurement SET point_id = {point_of} WHERE point_id = {point_of}", (base, longest))
     store._db.execute("UPDATE launch SET run_id = ?, launch_index = launch_index + 2 WHERE run_id = ?", (base, longest))
     (change,) = compare_runs(store, base, new).changes
-    assert (change.verdict, change.apart) == (Verdict.UNDECIDED, None)
+    assert (change.verdict, change.apart) == (Verdict.INCONCLUSIVE, None)
 
 
 def test_sizes_that_got_much_slower_than_their_neighbours_are_a_range_of_their_own(store: Store) -> None:
@@ -105,7 +105,7 @@ def test_command_names_what_lies_apart_first_of_all(tmp_path: Path) -> None:
     lines = call(tmp_path, "compare", "1", "2").stdout.splitlines()
     few = "too few launches in one state (near): 2 of run 1 and 2 of run 2; it takes 3 of each"
     assert lines[2] == (
-        f"Verdict: 14 undecided, all because {few}; of 4 every launch took much longer than any of the base"
+        f"Verdict: 14 inconclusive, all because {few}; of 4 every launch took much longer than any of the base"
     )
     apart = [line for line in lines if "; yet each launch of the new run took at least 1" in line]
     assert [line.split(";")[0] for line in apart] == [
@@ -116,9 +116,11 @@ def test_command_names_what_lies_apart_first_of_all(tmp_path: Path) -> None:
     assert [round(one["apart"]) for one in series if one["apart"] is not None] == [16] * 4
 
 
-def test_what_is_undecided_but_lies_apart_says_how_far(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_inconclusive_but_lies_apart_says_how_far(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     checked = found_fine(1.02, 1.02, 1.02)
-    few = replace(checked.comparison.changes[0], verdict=Verdict.UNDECIDED, reason="too few", shift=None, chance=None)
+    few = replace(
+        checked.comparison.changes[0], verdict=Verdict.INCONCLUSIVE, reason="too few", shift=None, chance=None
+    )
     sizes = [change.point for change in checked.comparison.changes]
     apart = (54.0, 16.0, None)
     changes = tuple(replace(few, point=point, apart=ratio) for point, ratio in zip(sizes, apart, strict=True))
@@ -126,7 +128,8 @@ def test_what_is_undecided_but_lies_apart_says_how_far(tmp_path: Path, capsys: p
     say(replace(checked, comparison=comparison))
     first, _, last = capsys.readouterr().out.splitlines()
     assert first == (
-        "undecided: pingpong on tcp, 2 ranks: undecided from 1 KiB to 2 KiB, because too few; yet each launch of the "
+        "inconclusive: pingpong on tcp, 2 ranks: inconclusive from 1 KiB to 2 KiB, because too few; yet each launch "
+        "of the "
         "new run took at least 16 times as long as any of the base, in whatever state"
     )
     assert last == "none of 3 series can be called ok against run 3; the check is run 7"

@@ -30,7 +30,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 def reasons(store: Store, base: int, new: int) -> set[str | None]:
     found = compare_runs(store, base, new)
-    assert found.counts == {Verdict.UNDECIDED: len(found.changes)}
+    assert found.counts == {Verdict.INCONCLUSIVE: len(found.changes)}
     return {change.reason for change in found.changes}
 
 
@@ -100,22 +100,22 @@ def test_a_series_is_compared_in_one_state_that_has_enough_launches(store: Store
 
 
 @pytest.mark.parametrize(
-    ("launches", "visits", "chosen"),
+    ("launches", "measurements", "chosen"),
     [
-        ({"near": 5, "near, one slowed": 5}, {"near": 3, "near, one slowed": 30}, "near"),
-        ({"near": 3, "near, one slowed": 9}, {"near": 3, "near, one slowed": 3}, "near"),
-        ({"near": 2, "near, one slowed": 9}, {"near": 3, "near, one slowed": 3}, "near, one slowed"),
+        ({"near": 5, "near, one contended": 5}, {"near": 3, "near, one contended": 30}, "near"),
+        ({"near": 3, "near, one contended": 9}, {"near": 3, "near, one contended": 3}, "near"),
+        ({"near": 2, "near, one contended": 9}, {"near": 3, "near, one contended": 3}, "near, one contended"),
         ({"near": 4, "far": 5}, {"near": 3, "far": 3}, "far"),
         ({"near": 5, "far": 5}, {"near": 3, "far": 30}, "far"),
     ],
 )
 @pytest.mark.parametrize("step", [1, -1])
 def test_which_state_is_compared(
-    launches: dict[str, int], visits: dict[str, int], chosen: str, step: Literal[1, -1]
+    launches: dict[str, int], measurements: dict[str, int], chosen: str, step: Literal[1, -1]
 ) -> None:
-    """An uncontended one that can decide before any other, then the one of most launches, then of most visits."""
+    """An uncontended one that can decide before any other, then the one of most launches, then of most measurements."""
     side = {
-        (state, HALF_ROUND_TRIP): {number: [100.0] * visits[state] for number in range(launches[state])}
+        (state, HALF_ROUND_TRIP): {number: [100.0] * measurements[state] for number in range(launches[state])}
         for state in list(launches)[::step]
     }
     assert _most_telling(list(side), side, side)[0] == chosen
@@ -143,7 +143,7 @@ def test_a_pattern_without_sizes_is_named_without_one(store: Store) -> None:
     barriers = {make_point(0, pattern="barrier", transport=name): 200.0 for name in ("shm", "tcp")}
     base, new = (add_run(store, barriers, launches=1, seed=seed, definition=SLOWEST) for seed in (1, 2))
     found = compare_runs(store, base, new).ranges
-    assert range_sentence(found[0]).startswith("barrier on shm, 2 ranks: undecided, because too few launches")
+    assert range_sentence(found[0]).startswith("barrier on shm, 2 ranks: inconclusive, because too few launches")
     assert list(gathered_sentences(found))[1:] == ["  barrier on shm, tcp, 2 ranks"]
 
 
@@ -156,15 +156,20 @@ def test_levels_are_those_of_both_runs_together(store: Store) -> None:
     assert "no state of the machine in common: run 1 saw near 30.1 ns; run 2 saw near 60.3 ns" in reason
 
 
-@pytest.mark.parametrize("visits", [2, 30])
+@pytest.mark.parametrize("measurements", [2, 30])
 @pytest.mark.parametrize("is_reversed", [False, True])
 def test_an_odd_floor_between_two_states_lets_nothing_be_compared_across_them(
-    store: Store, visits: int, is_reversed: bool
+    store: Store, measurements: int, is_reversed: bool
 ) -> None:
-    """One visit, of a floor nearer than the gap to both levels, held six launches in one to a launch in the other."""
+    """One measurement, of a floor nearer than the gap to both levels.
+
+    Held six launches in one to a launch in the other.
+    """
     point = {make_point(8): 196.0}
-    far = add_run(store, point, launches=6, visits=(1.0,) * visits, floor_ns=120.0)
-    near = add_run(store, {make_point(8): 47.9}, launches=1, visits=(1.0,) * 7 * visits, floor_ns=60.0, odd_ns=84.0)
+    far = add_run(store, point, launches=6, measurements=(1.0,) * measurements, floor_ns=120.0)
+    near = add_run(
+        store, {make_point(8): 47.9}, launches=1, measurements=(1.0,) * 7 * measurements, floor_ns=60.0, odd_ns=84.0
+    )
     found = compare_runs(store, near, far) if is_reversed else compare_runs(store, far, near)
     (change,) = found.changes
     assert (change.shift, change.states) == (None, ())
@@ -198,7 +203,7 @@ def test_times_of_two_definitions_are_not_compared(store: Store) -> None:
     assert {change.apart for change in compare_runs(store, base, new).changes} == {None}
 
 
-def test_a_point_that_failed_is_undecided_with_its_reason(store: Store) -> None:
+def test_a_point_that_failed_is_inconclusive_with_its_reason(store: Store) -> None:
     times, lost = curve(), make_point(8)
     base = add_run(store, times)
     new = add_run(
@@ -208,26 +213,26 @@ def test_a_point_that_failed_is_undecided_with_its_reason(store: Store) -> None:
         seed=2,
     )
     found = compare_runs(store, base, new)
-    assert found.counts == {Verdict.UNDECIDED: 1, Verdict.SAME: len(SIZES) - 1}
+    assert found.counts == {Verdict.INCONCLUSIVE: 1, Verdict.SAME: len(SIZES) - 1}
     assert found.changes[-1].reason == f"failed in run {new}: rank 1 was killed by SIGKILL"
 
 
-def test_what_was_never_in_one_state_is_undecided_and_both_sides_are_named(store: Store) -> None:
+def test_what_was_never_in_one_state_is_inconclusive_and_both_sides_are_named(store: Store) -> None:
     lost = make_point(8)
     base, new = (add_run(store, curve(), unsteady={lost}, seed=seed) for seed in (1, 2))
     found = compare_runs(store, base, new)
     (change,) = [change for change in found.changes if change.point == lost]
     lack = "has no samples of it in one steady state of the machine"
-    assert (change.verdict, change.reason) == (Verdict.UNDECIDED, f"run {base} {lack}; run {new} {lack}")
+    assert (change.verdict, change.reason) == (Verdict.INCONCLUSIVE, f"run {base} {lack}; run {new} {lack}")
     assert len(found.changes) == len(SIZES)
 
 
-def test_what_failed_in_both_runs_is_undecided_and_both_sides_are_named(store: Store) -> None:
+def test_what_failed_in_both_runs_is_inconclusive_and_both_sides_are_named(store: Store) -> None:
     lost = make_point(131072)
     base, new = (add_run(store, curve(), failed={lost: f"rank {seed} hung"}, seed=seed) for seed in (1, 2))
     found = compare_runs(store, base, new)
     (change,) = [change for change in found.changes if change.point == lost]
-    assert change.verdict is Verdict.UNDECIDED
+    assert change.verdict is Verdict.INCONCLUSIVE
     assert change.reason == f"failed in run {base}: rank 1 hung; failed in run {new}: rank 2 hung"
 
 
@@ -246,7 +251,7 @@ def test_samples_of_a_point_that_failed_decide_nothing(store: Store, side: int) 
     store.set_status(runs[side], lost, PointStatus.FAILED, "rank 1 hung")
     found = compare_runs(store, *runs)
     (change,) = [change for change in found.changes if change.point == lost]
-    assert (change.verdict, change.reason) == (Verdict.UNDECIDED, f"failed in run {runs[side]}: rank 1 hung")
+    assert (change.verdict, change.reason) == (Verdict.INCONCLUSIVE, f"failed in run {runs[side]}: rank 1 hung")
 
 
 def test_runs_with_one_size_in_common(store: Store) -> None:
@@ -367,7 +372,7 @@ def test_what_disturbed_a_run_is_told(store: Store) -> None:
 def test_an_interval_without_zero_among_what_shows_no_difference_is_explained(store: Store) -> None:
     """One of two hundred series: by itself it would stand out, among them it does not."""
     points = {make_point(size): 1000.0 for size in range(1, 201)}
-    base, new = (add_run(store, points, scatter=0.02, seed=seed, visits=(1.0,)) for seed in (1, 2))
+    base, new = (add_run(store, points, scatter=0.02, seed=seed, measurements=(1.0,)) for seed in (1, 2))
     found = compare_runs(store, base, new)
     assert found.counts == {Verdict.SAME: 200}
     assert 0 < found.by_chance == sum(change.is_beyond for change in found.changes)
@@ -433,7 +438,7 @@ def test_command_on_runs_of_one_size_and_with_a_failed_point(tmp_path: Path) -> 
         add_run(opened, curve("tcp"))
     done = call(tmp_path, "compare", "1", "2")
     assert (done.returncode, done.stderr) == (3, "")
-    assert "undecided at 8 B, because failed in run 2: rank 1 hung" in done.stdout
+    assert "inconclusive at 8 B, because failed in run 2: rank 1 hung" in done.stdout
     done = call(tmp_path, "compare", "1", "3")
     assert done.returncode == 2
     assert done.stderr == (
@@ -447,15 +452,15 @@ def test_command_that_can_decide_nothing_says_so(folder: Path) -> None:
     assert "too few launches in one state (near): 5 of run 1 and 1 of run 3; it takes 3 of each" in done.stdout
 
 
-def test_one_undecided_series_has_its_reason_alone(tmp_path: Path) -> None:
+def test_one_inconclusive_series_has_its_reason_alone(tmp_path: Path) -> None:
     with Store.open(tmp_path / "results.db") as opened:
         for seed in (1, 2):
             add_run(opened, curve("tcp", sizes=(8,)), launches=1, seed=seed)
     lines = call(tmp_path, "compare", "1", "2").stdout.splitlines()
-    assert lines[2].startswith("Verdict: 1 undecided because too few launches in one state")
+    assert lines[2].startswith("Verdict: 1 inconclusive because too few launches in one state")
 
 
-def test_command_says_the_verdict_before_the_series_and_gathers_what_is_undecided(tmp_path: Path) -> None:
+def test_command_says_the_verdict_before_the_series_and_gathers_what_is_inconclusive(tmp_path: Path) -> None:
     with Store.open(tmp_path / "results.db") as opened:
         points = {**curve("tcp"), **curve("unix")}
         failed = {make_point(8, transport="tcp"): "rank 1 hung"}
@@ -466,18 +471,18 @@ def test_command_says_the_verdict_before_the_series_and_gathers_what_is_undecide
     lines = done.stdout.splitlines()
     few = "too few launches in one state (near): 1 of run 1 and 1 of run 2; it takes 3 of each"
     assert lines[1] == "Surroundings: no difference known."
-    assert lines[2] == f"Verdict: 14 undecided, 13 of them because {few}"
+    assert lines[2] == f"Verdict: 14 inconclusive, 13 of them because {few}"
     assert lines[-7:] == [
-        "Undecided: 14 series",
+        "Inconclusive: 14 series",
         f"13 series, because {few}:",
         "  pingpong on tcp, 2 ranks: from 64 B to 64 KiB",
         "  pingpong on unix, 2 ranks: from 8 B to 64 KiB",
-        "pingpong on tcp, 2 ranks: undecided at 8 B, because failed in run 2: rank 1 hung",
+        "pingpong on tcp, 2 ranks: inconclusive at 8 B, because failed in run 2: rank 1 hung",
         "remedy: measure run 1 anew: `hockney run quick --launches 6`",
         "remedy: measure run 2 anew: `hockney run quick --launches 6`",
     ]
     each = call(tmp_path, "compare", "1", "2", "--all").stdout
-    assert f"pingpong on unix, 2 ranks: undecided from 8 B to 64 KiB, because {few}" in each
+    assert f"pingpong on unix, 2 ranks: inconclusive from 8 B to 64 KiB, because {few}" in each
 
 
 def test_command_says_which_run_a_label_of_several_stands_for(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from tests.analysis.compare import simulated
 from tests.analysis.compare.made import add_run, curve, slower
-from tests.builders import make_info, make_launch, make_point, visits_with_medians
+from tests.builders import make_info, make_launch, make_point, measurements_with_medians
 from tests.cli.support import call
 
 from hockney.analysis.compare import Verdict, compare_runs
@@ -37,7 +37,7 @@ def add_launches(store: Store, launches: Sequence[float]) -> int:
     run = store.create_run(make_info(), [point])
     for index, time_us in enumerate(launches):
         launch_id = store.add_launch(run, make_launch("shm", index=index))
-        store.write_round(run, visits_with_medians([1000 * time_us] * 6, point, launch_id=launch_id))
+        store.write_round(run, measurements_with_medians([1000 * time_us] * 6, point, launch_id=launch_id))
     store.finish_run(run, RunStatus.DONE)
     return run
 
@@ -54,7 +54,7 @@ def test_a_change_that_the_floor_shares_is_the_machines(store: Store, swapped: b
     changed = add_run(store, slower(curve(), 1.25, 0, 64), floor_ns=30.1, seed=3)
     pair = (drifted, base) if swapped else (base, drifted)
     found = compare_runs(store, *pair)
-    assert set(found.counts) == {Verdict.UNDECIDED}
+    assert set(found.counts) == {Verdict.INCONCLUSIVE}
     for change in found.changes:
         assert (change.reason or "").startswith("the machine drifted by ")
         assert any(f"as the {what}" in (change.reason or "") for what in ("floor shows", "median of the other series"))
@@ -75,7 +75,7 @@ def test_both_commands_call_a_drift_inconclusive(tmp_path: Path, capsys: pytest.
     reasons = {change.reason for change in found.changes}
     assert said.count("inconclusive: the machine drifted by ") == 1 + len(reasons) + len(found.ranges)
     assert "because the machine drifted" not in said
-    assert {one["verdict"] for one in comparison_json(found)["ranges"]} == {"undecided"}
+    assert {one["verdict"] for one in comparison_json(found)["ranges"]} == {"inconclusive"}
 
 
 def test_a_change_that_every_other_transport_shares_is_the_machines(store: Store) -> None:
@@ -84,7 +84,7 @@ def test_a_change_that_every_other_transport_shares_is_the_machines(store: Store
     base = add_run(store, both | steady)
     moved = slower(both, 1.08, 0, 1 << 20)
     drifted = add_run(store, moved | slower(steady, 1.08, 0, 1 << 20), seed=2)
-    assert verdicts(store, base, drifted) == {Verdict.UNDECIDED: 3 * len(curve())}
+    assert verdicts(store, base, drifted) == {Verdict.INCONCLUSIVE: 3 * len(curve())}
     found = compare_runs(store, base, add_run(store, moved | steady, seed=3))
     worse = {change.point.transport for change in found.changes if change.verdict is Verdict.SLOWER}
     assert worse == {"shm", "tcp"}
@@ -97,8 +97,8 @@ def test_a_change_that_every_other_transport_shares_is_the_machines(store: Store
         ({"software": {"c_options": "-O2"}}, {"software": {"c_options": "-O0"}}, Verdict.SLOWER),
         ({"software": {"c_compiler": "gcc 12"}}, {"software": {"c_compiler": "gcc 13"}}, Verdict.SLOWER),
         ({"environment": {"UCX_TLS": "a"}}, {"environment": {"UCX_TLS": "b"}}, Verdict.SLOWER),
-        ({"hostname": "a"}, {"hostname": "b"}, Verdict.UNDECIDED),
-        ({"software": {"commit": "1"}}, {"software": {"commit": "2"}}, Verdict.UNDECIDED),
+        ({"hostname": "a"}, {"hostname": "b"}, Verdict.INCONCLUSIVE),
+        ({"software": {"commit": "1"}}, {"software": {"commit": "2"}}, Verdict.INCONCLUSIVE),
     ],
 )
 def test_drift_excuses_only_where_no_known_difference_could_be_the_cause(

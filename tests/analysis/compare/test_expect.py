@@ -1,4 +1,4 @@
-"""Thresholds from a file: kept, missed, undecided, and every mistake of a file at once."""
+"""Thresholds from a file: kept, missed, inconclusive, and every mistake of a file at once."""
 
 from __future__ import annotations
 
@@ -51,18 +51,20 @@ def of_8_bytes(*lines: str) -> str:
     [
         ('latency = "<= 1.1 us"', Outcome.MET),
         ('latency = "<= 900ns"', Outcome.MISSED),
-        ('latency = "<= 1000.8 ns"', Outcome.UNDECIDED),  # in the middle of the interval
+        ('latency = "<= 1000.8 ns"', Outcome.INCONCLUSIVE),  # in the middle of the interval
         ('bandwidth = ">= 7 MB/s"', Outcome.MET),
         ('bandwidth = ">= 9 MB/s"', Outcome.MISSED),
     ],
 )
-def test_a_limit_is_kept_missed_or_undecided(catalogue: Catalogue, store: Store, limit: str, outcome: Outcome) -> None:
+def test_a_limit_is_kept_missed_or_inconclusive(
+    catalogue: Catalogue, store: Store, limit: str, outcome: Outcome
+) -> None:
     run = add_run(store, curve(), launches=6)
     (found,) = judged(catalogue, store, run, of_8_bytes(limit))
     assert found.outcome is outcome
     assert found.figure is not None
     assert found.figure.value_ns == pytest.approx(1000.8, rel=0.03)
-    assert (found.reason is None) == (outcome is not Outcome.UNDECIDED)
+    assert (found.reason is None) == (outcome is not Outcome.INCONCLUSIVE)
 
 
 def test_two_limits_at_every_size_and_transport(catalogue: Catalogue, store: Store) -> None:
@@ -86,44 +88,44 @@ def test_a_limit_may_be_for_one_state(catalogue: Catalogue, store: Store) -> Non
     (of_any,) = judged(catalogue, store, run, of_8_bytes('latency = "<= 900 ns"'))
     assert of_any.outcome is Outcome.MISSED
     (of_near,) = judged(catalogue, store, run, of_8_bytes('latency = "<= 900 ns"', 'state = "near"'))
-    assert of_near.outcome is Outcome.UNDECIDED
+    assert of_near.outcome is Outcome.INCONCLUSIVE
     assert of_near.reason is not None
-    assert "too few visits in the state near" in of_near.reason
+    assert "too few measurements in the state near" in of_near.reason
 
 
-def test_a_state_with_too_few_visits_for_an_interval_may_not_break_the_limit(
+def test_a_state_with_too_few_measurements_for_an_interval_may_not_break_the_limit(
     catalogue: Catalogue, store: Store
 ) -> None:
     """Nine launches keep it, and one that saw another state took four times as long."""
-    run = add_run(store, curve(), launches=10, visits=(1.0,), far={9})
+    run = add_run(store, curve(), launches=10, measurements=(1.0,), far={9})
     for limit in ('latency = "<= 1.1 us"', 'bandwidth = ">= 7 MB/s"'):
         (found,) = judged(catalogue, store, run, of_8_bytes(limit))
-        assert found.outcome is Outcome.UNDECIDED
-        assert "this one had too few visits for an interval" in (found.reason or "")
+        assert found.outcome is Outcome.INCONCLUSIVE
+        assert "this one had too few measurements for an interval" in (found.reason or "")
         assert found.figure is not None
         assert found.figure.value_ns == pytest.approx(4 * 1000.8, rel=0.03)
-        assert "(too few visits, far), expected" in _sentence(found)
+        assert "(too few measurements, far), expected" in _sentence(found)
         (kept,) = judged(catalogue, store, run, of_8_bytes(limit, 'state = "near"'))
         assert kept.outcome is Outcome.MET
     (found,) = judged(catalogue, store, run, of_8_bytes('latency = "<= 5 us"'))
     assert found.outcome is Outcome.MET
 
 
-def test_what_was_not_measured_is_undecided(catalogue: Catalogue, store: Store) -> None:
+def test_what_was_not_measured_is_inconclusive(catalogue: Catalogue, store: Store) -> None:
     run = add_run(store, curve(sizes=(64,)), failed={make_point(8): "rank 1 hung"})
     text = of_8_bytes('latency = "<= 1 s"') + "\n" + of_8_bytes('latency = "<= 1 s"').replace("8", "1024")
     failed, missing = judged(catalogue, store, run, text)
-    assert failed.outcome is missing.outcome is Outcome.UNDECIDED
+    assert failed.outcome is missing.outcome is Outcome.INCONCLUSIVE
     assert failed.reason == "failed: rank 1 hung"
     assert missing.reason == f"run {run} has no pingpong of 1 KiB on shm, 2 ranks"
 
 
-def test_a_limit_for_all_cpus_with_no_series_is_undecided(catalogue: Catalogue, store: Store) -> None:
+def test_a_limit_for_all_cpus_with_no_series_is_inconclusive(catalogue: Catalogue, store: Store) -> None:
     run = add_run(store, curve())
     (found,) = judged(
         catalogue, store, run, of_8_bytes('latency = "<= 1 s"', 'ranks = "cpus"').replace("pingpong", "oneway")
     )
-    assert found.outcome is Outcome.UNDECIDED
+    assert found.outcome is Outcome.INCONCLUSIVE
     assert found.reason == f"run {run} has no oneway of 8 B on shm"
 
 
@@ -167,8 +169,8 @@ def test_a_file_is_refused_with_every_mistake_and_its_place(catalogue: Catalogue
     ("line", "said"),
     [
         ('state = "naer"', "state of the 1st [[expect]]: unknown state 'naer': did you mean 'near'?"),
-        ('state = "near, one slow"', "unknown addition to a state 'one slow': did you mean 'one slowed'?"),
-        ('state = "mixed"', "figures are made of no visit of the state mixed"),
+        ('state = "near, one contend"', "unknown addition to a state 'one contend': did you mean 'one contended'?"),
+        ('state = "mixed"', "figures are made of no measurement of the state mixed"),
         ("state = 3", "'3' is not a state of the machine"),
         ('pair_class = "one hots"', "unknown pair class 'one hots': did you mean 'one host'?"),
         (
@@ -278,9 +280,9 @@ def test_ranks_and_size_that_are_not_given_are_those_that_are_measured(catalogue
     [
         ("near", "near", True),
         ("near 30.0 ns", "near", True),
-        ("near, one slowed", "near", False),
-        ("near 30.0 ns, one slowed", "near", False),
-        ("near 30.0 ns, one slowed", "near, one slowed", True),
+        ("near, one contended", "near", False),
+        ("near 30.0 ns, one contended", "near", False),
+        ("near 30.0 ns, one contended", "near, one contended", True),
         ("far", "near", False),
     ],
 )
@@ -314,7 +316,7 @@ def test_a_limit_may_be_for_the_pairs_of_a_class(catalogue: Catalogue, store: St
     of_package = judged(catalogue, store, run, of_8_bytes(*limit, 'pair_class = "one package"'))
     assert [one.outcome for one in of_package] == [Outcome.MISSED] * 4
     (of_none,) = judged(catalogue, store, run, of_8_bytes(*limit, 'pair_class = "between hosts"'))
-    assert of_none.outcome is Outcome.UNDECIDED
+    assert of_none.outcome is Outcome.INCONCLUSIVE
     assert of_none.reason is not None
     assert of_none.reason.endswith(
         "on shm, 3 ranks between ranks of the class 'between hosts'; of its classes there are: one core, one package"
@@ -341,7 +343,7 @@ def test_each_launch_is_judged_by_the_limits_for_the_class_of_its_ranks(catalogu
     assert [one.outcome for one in (core, *package)] == [Outcome.MET, Outcome.MISSED, Outcome.MET]
     assert [one.figure and one.figure.n_launches for one in (core, *package)] == [4, 2, 2]
     (of_none,) = judged(catalogue, store, run, of_8_bytes('latency = "<= 1 s"', 'pair_class = "one host"'))
-    assert of_none.outcome is Outcome.UNDECIDED
+    assert of_none.outcome is Outcome.INCONCLUSIVE
 
 
 def test_what_failed_in_every_class_is_said_of_each(catalogue: Catalogue, store: Store) -> None:
@@ -356,10 +358,10 @@ def test_what_failed_in_every_class_is_said_of_each(catalogue: Catalogue, store:
     )
     for name in ("one core", "one package"):
         (found,) = judged(catalogue, store, run, of_8_bytes('latency = "<= 1 s"', f'pair_class = "{name}"'))
-        assert (found.outcome, found.reason) == (Outcome.UNDECIDED, "failed: rank 1 hung")
+        assert (found.outcome, found.reason) == (Outcome.INCONCLUSIVE, "failed: rank 1 hung")
 
 
-def test_what_failed_in_a_later_launch_is_undecided_in_its_class_too(catalogue: Catalogue, store: Store) -> None:
+def test_what_failed_in_a_later_launch_is_inconclusive_in_its_class_too(catalogue: Catalogue, store: Store) -> None:
     """Ranks 0 and 1 share a core in the first launch, where they were measured; then they failed, farther apart.
 
     Ranks 1 and 2 are of one package in both, and keep the limit.
@@ -381,7 +383,7 @@ def test_what_failed_in_a_later_launch_is_undecided_in_its_class_too(catalogue: 
     for name, points in (("one core", [pair]), ("one package", [pair, other])):
         found = judged(catalogue, store, run, of_8_bytes('latency = "<= 1 us"', "ranks = 3", f'pair_class = "{name}"'))
         assert [one.point for one in found] == points
-        assert (found[0].outcome, found[0].reason) == (Outcome.UNDECIDED, "failed: rank 1 hung")
+        assert (found[0].outcome, found[0].reason) == (Outcome.INCONCLUSIVE, "failed: rank 1 hung")
 
 
 # ---- the command ----------------------------------------------------------------------------------------------------
@@ -401,7 +403,7 @@ def test_command_measures_and_judges(tmp_path: Path) -> None:
     suite = ET.parse(tmp_path / "j.xml").getroot()
     assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
     stored = call(tmp_path, "check", "--expect", "expect.toml", "last")
-    assert stored.stdout == done.stdout  # the same visits count
+    assert stored.stdout == done.stdout  # the same measurements count
     again = call(tmp_path, "check", "--expect", "expect.toml", "last", "--json")
     assert again.returncode == 1
     document = json.loads(again.stdout)
@@ -416,7 +418,7 @@ def test_command_on_a_run_without_the_points(tmp_path: Path) -> None:
     done = call(tmp_path, "check", "--expect", "expect.toml", "last")
     assert done.returncode == 3
     assert (
-        "undecided: latency, expected <= 1.00 s (the 1st [[expect]]), because run 1 has no pingpong of 8 B"
+        "inconclusive: latency, expected <= 1.00 s (the 1st [[expect]]), because run 1 has no pingpong of 8 B"
         in done.stdout
     )
 

@@ -13,15 +13,15 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 from tests.analysis.explain.readings import reading
-from tests.builders import make_point, make_visit
+from tests.builders import make_measurement, make_point
 
 from hockney.analysis.explain import DETECTORS, Finding, Lacking
-from hockney.model import Visit
+from hockney.model import Measurement
 from hockney.stats import State
 
 Floats = NDArray[np.float64]
 RANKS = 8
-_REPS, _SAMPLES, _VISITS = 24, 3, 9
+_REPS, _SAMPLES, _MEASUREMENTS = 24, 3, 9
 _BUSY_NS, _LINK_NS = 300.0, 1000.0
 
 
@@ -142,10 +142,10 @@ def slow(rng: np.random.Generator, pattern: str, kind: str) -> Slow:
     return Slow(own, kind, float(rng.uniform(1.5, 3) if kind != "rank" else rng.uniform(3, 10)))
 
 
-def visits(pattern: str, of: Machine) -> list[tuple[Visit, State]]:
+def measurements(pattern: str, of: Machine) -> list[tuple[Measurement, State]]:
     """As a run stores them: ranks leave a barrier nearly at once, and a sample is many repetitions."""
     made = []
-    for _ in range(_VISITS):  # so many give an interval
+    for _ in range(_MEASUREMENTS):  # so many give an interval
         samples = []
         for _ in range(_SAMPLES):
             start_ns = of.rng.uniform(0, _LINK_NS, RANKS)
@@ -154,12 +154,12 @@ def visits(pattern: str, of: Machine) -> list[tuple[Visit, State]]:
                 at_ns = PATTERNS[pattern](of, at_ns)
             samples.append(at_ns - start_ns)
         elapsed_ns = np.round(np.array(samples).T).astype(np.int64)
-        visit = make_visit(make_point(pattern=pattern, ranks=RANKS), elapsed_ns, batch=_REPS)
-        made.append((visit, State("near", 30.0)))
+        measurement = make_measurement(make_point(pattern=pattern, ranks=RANKS), elapsed_ns, batch=_REPS)
+        made.append((measurement, State("near", 30.0)))
     return made
 
 
-def told(pattern: str, made: list[tuple[Visit, State]]) -> list[Finding] | None:
+def told(pattern: str, made: list[tuple[Measurement, State]]) -> list[Finding] | None:
     """None: it is said that nothing can be told."""
     found = DETECTORS["a slow rank or pair"](
         reading(samples=lambda most, patterns=(): [one for one in made if not patterns or pattern in patterns])
@@ -197,8 +197,8 @@ def score(pattern: str, kind: str, machines: int) -> Score:
     for seed in range(machines):
         rng = np.random.default_rng((seed, len(kind)))
         what = slow(rng, pattern, kind)
-        made = visits(pattern, what.machine(rng))
-        by_rank = np.median([np.median(visit.elapsed_ns, axis=1) for visit, _ in made], axis=0)
+        made = measurements(pattern, what.machine(rng))
+        by_rank = np.median([np.median(measurement.elapsed_ns, axis=1) for measurement, _ in made], axis=0)
         apart.append(float(by_rank.max() / np.median(by_rank)))
         found = told(pattern, made)
         links = named(found or [])

@@ -21,7 +21,7 @@ from tests.measure.made_up_machine import Machine, jumping_after, plan_of, sampl
 
 from hockney.analysis.explain import Finding
 from hockney.analysis.explain.curve import read_run
-from hockney.model import Point, PointStatus, Visit
+from hockney.model import Measurement, Point, PointStatus
 from hockney.results.runs import Run
 from hockney.results.store import Store
 
@@ -34,32 +34,32 @@ def straight(point: Point) -> float:
 
 def told(
     path: Path,
-    visits: list[Visit],
+    measurements: list[Measurement],
     statuses: Sequence[PointStatus] = (),
     plan: Mapping[str, Any] = MappingProxyType({}),
     detector: str = "protocol switches",
     facts: Mapping[str, Any] = FACTS,
     **launched: Any,
 ) -> list[Finding]:
-    """What a detector says of a run of these visits, of a job that was `launched` so.
+    """What a detector says of a run of these measurements, of a job that was `launched` so.
 
-    `statuses` are those of its points, in the order in which they were first visited.
+    `statuses` are those of its points, in the order in which they were first measured.
     """
-    points = list(dict.fromkeys(visit.point for visit in visits))
+    points = list(dict.fromkeys(measurement.point for measurement in measurements))
     with Store.open(path) as store:
         run = store.create_run(make_info(plan=dict(plan), facts=dict(facts)), points)
         launch = store.add_launch(run, make_launch(transport="mpi", **launched))
-        store.write_round(run, [replace(visit, launch_id=launch) for visit in visits])
+        store.write_round(run, [replace(measurement, launch_id=launch) for measurement in measurements])
         for point, status in zip(points, statuses, strict=False):
             store.set_status(run, point, status)
         return found(detector, read_run(Run(store, run)))
 
 
-def measured(machine: Machine) -> list[Visit]:
+def measured(machine: Machine) -> list[Measurement]:
     """As the sampler would measure it with --refine."""
     points = [Point("mpi", "pingpong", 2, size) for size in POWERS]
     notes = sample(machine, replace(plan_of(*points, refine=True), exact=True), budget_s=600)
-    return [visit for visits in notes.rounds for visit in visits]
+    return [measurement for measurements in notes.rounds for measurement in measurements]
 
 
 def drifts(every_s: float, by: float) -> Callable[[float], float]:
@@ -70,7 +70,7 @@ def drifts(every_s: float, by: float) -> Callable[[float], float]:
 class Uneven(Machine):
     """Long messages scatter more, so they are measured for longer."""
 
-    def measure(self, point: Point, **more: Any) -> Visit:
+    def measure(self, point: Point, **more: Any) -> Measurement:
         self.noise = 0.002 if point.bytes <= 4096 else 0.03
         return super().measure(point, **more)
 

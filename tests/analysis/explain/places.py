@@ -2,9 +2,9 @@
 
 Two to four core complexes of two to six ranks each, at least six ranks in all. Between complexes a message takes 1.5 to
 5 times as long as within one, on every second machine that has three or more longer still between two halves of them.
-Each pair has nine visits, which err by normal noise, and a share of its own, a third of that noise. A slow pair takes
-1.5 to 3 times as long as it should, a slow rank does with everyone. A slow switch is one of three or four: its ranks
-take 1.5 to 3 times as long with each other, with all others, or both.
+Each pair has nine measurements, which err by normal noise, and a share of its own, a third of that noise. A slow pair
+takes 1.5 to 3 times as long as it should, a slow rank does with everyone. A slow switch is one of three or four: its
+ranks take 1.5 to 3 times as long with each other, with all others, or both.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hockney.stats.interval import median
 
 NOISES = (0.01, 0.02, 0.05)
 UNKNOWN = Share("one host", is_told=False)
-_VISITS = 9
+_MEASUREMENTS = 9
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def machine(rng: np.random.Generator) -> Machine:
 def seen(of: Machine, noise: float, rng: np.random.Generator) -> tuple[tuple[PairClass, ...], tuple[Outlier, ...]]:
     """The classes that its times show, and who is said to stand out."""
     times = {
-        pair: median(time * (1 + rng.normal(0, noise / 3)) * (1 + rng.normal(0, noise, _VISITS)))
+        pair: median(time * (1 + rng.normal(0, noise / 3)) * (1 + rng.normal(0, noise, _MEASUREMENTS)))
         for pair, time in of.times_ns.items()
     }
     classes, outliers, _ = told_apart(times, dict.fromkeys(times, UNKNOWN))

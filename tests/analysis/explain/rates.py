@@ -1,9 +1,9 @@
 """Detectors on runs of known truth: `python -m tests.analysis.explain.rates` prints how often each is right.
 
-Curves are random lines. A figure is the median of 10 to 40 visits, with its interval; a visit errs by normal noise, and
-one of twenty takes 1.2 to 2 times as long. In every second run the machine was in two states by turns, and only the
-visits of one, half of all or more, are looked at. What is to be found is three times the least that its detector
-tells; where nothing is to be found, it is up to half of that.
+Curves are random lines. A figure is the median of 10 to 40 measurements, with its interval; a measurement errs by
+normal noise, and one of twenty takes 1.2 to 2 times as long. In every second run the machine was in two states by
+turns, and only the measurements of one, half of all or more, are looked at. What is to be found is three times the
+least that its detector tells; where nothing is to be found, it is up to half of that.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from hockney.stats import median
 from hockney.stats.fit import Estimate
 
 NOISES = (0.01, 0.03, 0.1)
-_VISITS = (10, 40)  # of a figure: the sampler makes ten at least in the state that it sees most
+_MEASUREMENTS = (10, 40)  # of a figure: the sampler makes ten at least in the state that it sees most
 Floats = NDArray[np.float64]
 
 
 class Made:
-    """One run: what its visits saw, by formulas for its times."""
+    """One run: what its measurements saw, by formulas for its times."""
 
     def __init__(self, rng: np.random.Generator, noise: float) -> None:
         self.rng, self.noise = rng, noise
@@ -40,11 +40,13 @@ class Made:
         return self.start_ns + self.per_byte_ns * size
 
     def late(self, count: int) -> Floats:
-        """By how much some of so many visits were held up."""
+        """By how much some of so many measurements were held up."""
         return np.where(self.rng.random(count) < 0.05, self.rng.uniform(1.2, 2, count), 1.0)
 
     def seen(self, time_ns: float) -> Estimate:
-        count = max(_VISITS[0], self.rng.binomial(int(self.rng.integers(*_VISITS, endpoint=True)), self.in_state))
+        count = max(
+            _MEASUREMENTS[0], self.rng.binomial(int(self.rng.integers(*_MEASUREMENTS, endpoint=True)), self.in_state)
+        )
         found = median(time_ns * self.late(count) * (1 + self.noise * self.rng.standard_normal(count)))
         assert found.low is not None
         assert found.high is not None

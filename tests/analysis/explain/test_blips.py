@@ -11,7 +11,7 @@ from tests.analysis.explain.readings import SIZES, curve, found, lacking, readin
 from tests.measure.made_up_machine import Machine
 
 from hockney.analysis.explain import explain
-from hockney.model import Point, Visit
+from hockney.model import Measurement, Point
 
 NAME = "a blip at the page size"
 
@@ -62,10 +62,10 @@ def test_a_blip_needs_the_page_size_among_the_sizes_and_close_neighbours() -> No
 
 
 def test_a_blip_is_told_if_the_rounds_that_measured_the_neighbours_show_it(tmp_path: Path) -> None:
-    """A machine that was slower during the visits of one size gives it the same median, and no blip."""
+    """A machine that was slower during the measurements of one size gives it the same median, and no blip."""
 
-    def measured(machine: Machine, slow_rounds: range) -> list[Visit]:
-        visits = []
+    def measured(machine: Machine, slow_rounds: range) -> list[Measurement]:
+        measurements = []
         for round_ in range(20):
             for size in (256 << n for n in range(9)):
                 alone = round_ in slow_rounds
@@ -73,8 +73,8 @@ def test_a_blip_is_told_if_the_rounds_that_measured_the_neighbours_show_it(tmp_p
                 if alone == (size == PAGE) or not slow_rounds:
                     point = Point("mpi", "pingpong", 2, size)
                     one = machine.measure(point, round_=round_, batch=10, samples=3, warmup=0, verify=True)
-                    visits.append(one)
-        return visits
+                    measurements.append(one)
+        return measurements
 
     slow = Machine(lambda point: straight(point) * (1.3 if point.bytes == PAGE else 1.0))
     (told_,) = told(tmp_path / "slow.db", measured(slow, range(0)), detector=NAME)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.analysis.explain.coupled import KINDS, named, score
 from tests.analysis.explain.readings import found, lacking, reading
-from tests.builders import make_point, make_visit
+from tests.builders import make_measurement, make_point
 from tests.report.runs import Made, store_run
 from tests.worker.test_session import faulty
 
@@ -38,28 +38,28 @@ def test_where_each_rank_times_its_own_link_the_slow_ones_are_named(pattern: str
     assert (made.right, made.accused) == (made.machines, 0)
 
 
-def visits(by_rank: list[int], pattern: str = "putring", batch: int = 8) -> Reading:
+def measurements(by_rank: list[int], pattern: str = "putring", batch: int = 8) -> Reading:
     samples = np.repeat(np.array(by_rank)[:, None], 20, axis=1)
     point = make_point(pattern=pattern, ranks=len(by_rank))
-    made = [(make_visit(point, samples, batch=batch), State("near", 30.0))] * 9
+    made = [(make_measurement(point, samples, batch=batch), State("near", 30.0))] * 9
     return reading(samples=lambda most, patterns=(): [one for one in made if pattern in patterns])
 
 
 def test_several_slow_links_are_one_finding_and_a_rank_in_all_of_them_is_named() -> None:
-    (slow,) = found(SLOW, visits([1000, 1500, 1500, 1000, 1000, 1000]))
+    (slow,) = found(SLOW, measurements([1000, 1500, 1500, 1000, 1000, 1000]))
     assert named([slow]) == {(1, 2), (2, 3)}
     assert slow.sentence.endswith("Rank 2 is in each of them.")
 
 
 def test_one_slow_link_names_both_of_its_ranks() -> None:
-    (slow,) = found(SLOW, visits([1000, 1300, 1000, 1000], "pairs"))
+    (slow,) = found(SLOW, measurements([1000, 1300, 1000, 1000], "pairs"))
     assert "1 link (ranks 1 and 3) takes 1.30 times" in slow.sentence
 
 
 def test_who_starts_first_waits_longer_and_is_not_slow_for_that() -> None:
     """One repetition a sample: 8 us on one side, 25 us on the other, as sockets have it; in 25 ms it counts."""
-    assert "eight repetitions" in lacking(SLOW, visits([8_000, 25_000], batch=1))
-    assert found(SLOW, visits([8_000_000, 25_000_000], batch=1))
+    assert "eight repetitions" in lacking(SLOW, measurements([8_000, 25_000], batch=1))
+    assert found(SLOW, measurements([8_000_000, 25_000_000], batch=1))
 
 
 @pytest.mark.parametrize("pattern", ["putring", "pairs", "ring", "alltoall", "barrier"])
@@ -71,11 +71,11 @@ def test_a_slow_rank_of_a_real_job(pattern: str) -> None:
         for _ in range(6):
             size = 0 if pattern == "barrier" else 8
             answer = session.measure(pattern, bytes=size, batch=8, samples=1, warmup=0, timeout_s=30)
-            visit = make_visit(make_point(pattern=pattern, ranks=4), answer.elapsed_ns, batch=8)
-            made.append((visit, State("unknown", None)))
+            measurement = make_measurement(make_point(pattern=pattern, ranks=4), answer.elapsed_ns, batch=8)
+            made.append((measurement, State("unknown", None)))
         session.close()
     of = reading(samples=lambda most, patterns=(): [one for one in made if pattern in patterns])
-    by_rank = [np.median(visit.elapsed_ns, axis=1) for visit, _ in made]
+    by_rank = [np.median(measurement.elapsed_ns, axis=1) for measurement, _ in made]
     if pattern in ("putring", "pairs"):
         (slow,) = found(SLOW, of)
         assert named([slow]) == {(1, 2) if pattern == "putring" else (1, 3)}

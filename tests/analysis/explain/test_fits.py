@@ -85,7 +85,7 @@ def test_sizes_on_no_line_are_named_with_their_times(capsys: pytest.CaptureFixtu
 
 
 def test_patterns_beside_the_first_have_lines_of_their_own() -> None:
-    """In the state that most visits saw, and where they have a curve: two sizes are just figures."""
+    """In the state that most measurements saw, and where they have a curve: two sizes are just figures."""
     trips, ways = curve(line(500, 0.1)), curve(line(200, 0.05), "oneway", options={"window": 16})
     slow = curve(line(400, 0.1), "oneway", options={"window": 16}, state="far")
     both, several = curve(line(300, 0.2), "twoway", sizes=SIZES[:2]), curve(line(700, 0.4), "pairs", ranks=4)
@@ -110,9 +110,9 @@ def test_a_curve_without_a_line_says_why() -> None:
     assert without == {"pingpong on shm": "a fit needs three sizes, there are 2"}
 
 
-def test_the_state_that_most_visits_saw_stands_first_and_one_with_too_few_sizes_is_silent() -> None:
+def test_the_state_that_most_measurements_saw_stands_first_and_one_with_too_few_sizes_is_silent() -> None:
     near = curve(line(500, 0.1))
-    far, few = curve(line(900, 0.2), state="far"), curve(sizes=SIZES[:2], state="near, one slowed")
+    far, few = curve(line(900, 0.2), state="far"), curve(sizes=SIZES[:2], state="near, one contended")
     of = reading(
         near,
         by_class=(ClassCurve(few, "one core", 12), ClassCurve(far, "one core", 90), ClassCurve(near, "one core", 400)),

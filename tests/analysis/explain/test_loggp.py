@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.builders import make_info, make_launch, make_point, make_visit
+from tests.builders import make_info, make_launch, make_measurement, make_point
 from tests.stats.fit.test_loggp import LARGE, SMALL, check
 from tests.stats.fit.truth import MESSAGES, Machine
 
 from hockney.analysis.explain.loggp import Fitted, loggp_of
-from hockney.model import Definition, Point, RunStatus, Visit
+from hockney.model import Definition, Measurement, Point, RunStatus
 from hockney.results.runs import open_results
 from hockney.results.store import Store
 from hockney.stats.fit import NoFit
@@ -43,18 +43,18 @@ def store(
     oversubscribed: bool = False,
     hosts: Sequence[tuple[str, ...]] = (),
 ) -> list[Fitted]:
-    """What is fitted to a run of which each (floors, visits, points and their times) tells a part.
+    """What is fitted to a run of which each (floors, measurements, points and their times) tells a part.
 
     With `hosts` each part is a launch of its own on these.
     """
-    every = [(floors, visits, list(times)) for floors, visits, times in told]
+    every = [(floors, measurements, list(times)) for floors, measurements, times in told]
     with Store.open(path) as results:
         run_id = results.create_run(
             make_info(), list(dict.fromkeys(point for *_, times in every for point, _ in times))
         )
         launches: dict[tuple[int, int], int] = {}
-        made: list[Visit] = []
-        for part, (floors, visits, times) in enumerate(every):
+        made: list[Measurement] = []
+        for part, (floors, measurements, times) in enumerate(every):
             for point, time_ns in times:
                 ranks = point.ranks
                 key = (ranks, part if hosts else 0)
@@ -71,7 +71,7 @@ def store(
                 delay_ns = delays * (int(given.get("delay_ns", 0)) + OVER_NS)
                 idle = (0.0,) * (point.ranks - 1)
                 made.extend(
-                    make_visit(
+                    make_measurement(
                         point,
                         [[round(100 * time_ns)] * 3] * point.ranks,
                         batch=100,
@@ -81,7 +81,7 @@ def store(
                         round_=len(made) + number,
                         counters={"delays": (delays, *idle), "delay_ns": (delay_ns, *idle)},
                     )
-                    for number in range(visits)
+                    for number in range(measurements)
                 )
         results.write_round(run_id, made)
         results.finish_run(run_id, RunStatus.DONE)
@@ -129,7 +129,7 @@ def test_each_delay_is_the_one_that_was_counted_with_it(tmp_path: Path) -> None:
     checked(found, SMALL)
 
 
-def test_too_few_visits_mixed_ones_and_crowded_ranks_give_no_parameters(tmp_path: Path) -> None:
+def test_too_few_measurements_mixed_ones_and_crowded_ranks_give_no_parameters(tmp_path: Path) -> None:
     (few,) = store(tmp_path / "few.db", (NEAR, 3, points()))
     assert few.found == NoFit(LACKS)
     mixed = store(
@@ -149,6 +149,8 @@ def test_a_size_whose_delay_is_too_short_is_left_out_alone(tmp_path: Path) -> No
 
 
 def test_samples_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hockney.results.runs.Series.visits", property(lambda series: pytest.fail("samples were read")))
+    monkeypatch.setattr(
+        "hockney.results.runs.Series.measurements", property(lambda series: pytest.fail("samples were read"))
+    )
     (one,) = store(tmp_path / "r.db", (NEAR, 7, points()))
     checked(one, SMALL)

@@ -1,4 +1,7 @@
-"""Outliers of known truth, in visits as the sampler makes them: 40 samples of some 20 us, and idle time in between."""
+"""Outliers of known truth, in measurements as the sampler makes them: 40 samples of some 20 us.
+
+And idle time in between.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from tests.analysis.explain.readings import curve, found, lacking, reading
-from tests.builders import make_point, make_visit
+from tests.builders import make_measurement, make_point
 
 from hockney.analysis.explain import explain
 from hockney.analysis.explain.curve import Reading
 from hockney.analysis.explain.finding import Finding
 from hockney.analysis.explain.outliers import _Tick, _timer
 from hockney.cli.explain import _print
-from hockney.model import Visit, Warning_
+from hockney.model import Measurement, Warning_
 from hockney.stats import State
 
 OUTLIERS = "outliers and their period"
@@ -48,9 +51,9 @@ def at_random(random: Random, rate_per_s: float, length_us: Callable[[], float])
     return delay
 
 
-def visits(
+def measurements(
     random: Random, *delays: Delay, transport: str = "shm", count: int = 150, sample_us: float = 20
-) -> list[Visit]:
+) -> list[Measurement]:
     made, now_ns = [], 5e12
     for _ in range(count):
         now_ns += random.uniform(2e6, 9e6)
@@ -59,17 +62,19 @@ def visits(
             now_ns += MEETING_NS
             elapsed_ns.append(plain_ns + sum(delay(now_ns, now_ns + plain_ns) for delay in delays))
             now_ns += elapsed_ns[-1]
-        visit = make_visit(make_point(transport=transport), [elapsed_ns] * 2, batch=8, started_ns=int(started_ns))
-        made.append(replace(visit, wall_ns=(int(now_ns - started_ns),) * 2))
+        measurement = make_measurement(
+            make_point(transport=transport), [elapsed_ns] * 2, batch=8, started_ns=int(started_ns)
+        )
+        made.append(replace(measurement, wall_ns=(int(now_ns - started_ns),) * 2))
     return made
 
 
-def told(*made: Iterable[Visit]) -> list[Finding]:
+def told(*made: Iterable[Measurement]) -> list[Finding]:
     return found(OUTLIERS, read(*made))
 
 
-def read(*made: Iterable[Visit]) -> Reading:
-    all_of = [(visit, State("near", 30.0)) for one in made for visit in one]
+def read(*made: Iterable[Measurement]) -> Reading:
+    all_of = [(measurement, State("near", 30.0)) for one in made for measurement in one]
     return reading(curve(), samples=lambda most, patterns=(): all_of[:most])
 
 
@@ -78,11 +83,11 @@ def read(*made: Iterable[Visit]) -> Reading:
 
 @pytest.mark.parametrize("tick", ["1.00 ms", "2.00 ms", "3.33 ms", "4.00 ms", "10.0 ms"])
 def test_outliers_with_the_tick_that_makes_them(tick: str) -> None:
-    """Most visits are shorter than the tick, and as many outliers come by themselves."""
+    """Most measurements are shorter than the tick, and as many outliers come by themselves."""
     random = np.random.default_rng(1)
     period_ns = 3_333_333 if tick == "3.33 ms" else 1e6 * float(tick.split()[0])
     alone = at_random(random, 0.6e9 / period_ns, lambda: random.exponential(60))
-    (slow,) = told(visits(random, ticking(random, (period_ns, 0.7 * period_ns)), alone, count=500))
+    (slow,) = told(measurements(random, ticking(random, (period_ns, 0.7 * period_ns)), alone, count=500))
     assert f"at one moment of every {tick}, where" in slow.sentence
     (period,) = [one.value for one in slow.evidence if one.what == "period"]
     assert period.value == period_ns
@@ -93,13 +98,13 @@ def test_outliers_with_the_tick_that_makes_them(tick: str) -> None:
 
 def test_a_tick_that_two_cpus_have_at_different_moments() -> None:
     random = np.random.default_rng(2)
-    (slow,) = told(visits(random, ticking(random, (4e6, 0), (4e6, 7e5)), count=400))
+    (slow,) = told(measurements(random, ticking(random, (4e6, 0), (4e6, 7e5)), count=400))
     assert "of every 4.00 ms" in slow.sentence
 
 
 def test_ticks_of_two_cpus_half_a_period_apart_are_those_of_the_kernel_where_its_own_are_known() -> None:
     random = np.random.default_rng(2)
-    of = read(visits(random, ticking(random, (4e6, 0), (4e6, 2e6)), count=400))
+    of = read(measurements(random, ticking(random, (4e6, 0), (4e6, 2e6)), count=400))
     (slow,) = found(OUTLIERS, of)
     assert "at one moment of every 2.00 ms, where" in slow.sentence
     assert "the kernel's own, if its CONFIG_HZ says so" in (slow.remedy or "")
@@ -114,14 +119,14 @@ def test_ticks_of_two_cpus_half_a_period_apart_are_those_of_the_kernel_where_its
 @pytest.mark.parametrize(("timer", "hz"), [(1, 250), (2, 250), (2, 100), (5, 100)])
 def test_a_timer_that_comes_several_times_in_a_kernels_tick_is_not_said_to_be_it(timer: int, hz: int) -> None:
     random = np.random.default_rng(2)
-    of = read(visits(random, ticking(random, (timer * 1e6, 3e5)), count=400))
+    of = read(measurements(random, ticking(random, (timer * 1e6, 3e5)), count=400))
     (slow,) = found(OUTLIERS, replace(of, facts={"os": {"tick_hz": hz}}))
     assert f"or another timer every {timer}.00 ms" in (slow.remedy or "")
 
 
 def test_the_kernels_own_tick_is_named() -> None:
     random = np.random.default_rng(2)
-    of = read(visits(random, ticking(random, (4e6, 0), (4e6, 7e5)), count=400))
+    of = read(measurements(random, ticking(random, (4e6, 0), (4e6, 7e5)), count=400))
     (slow,) = found(OUTLIERS, replace(of, facts={"os": {"tick_hz": 250}}))
     assert "at 2 moments of every 4.00 ms, where" in slow.sentence
     assert re.match(r"The kernel's tick makes some \d+ of them, 250 times a second", slow.remedy or "")
@@ -129,7 +134,7 @@ def test_the_kernels_own_tick_is_named() -> None:
 
 def test_another_timer_is_not_taken_for_the_kernels() -> None:
     random = np.random.default_rng(2)
-    of = read(visits(random, ticking(random, (1e6, 3e5)), count=400))
+    of = read(measurements(random, ticking(random, (1e6, 3e5)), count=400))
     (slow,) = found(OUTLIERS, replace(of, facts={"os": {"tick_hz": 300}}))
     assert "at one moment of every 1.00 ms, where" in slow.sentence
     assert "and not the kernel's tick, which comes 300 times a second" in (slow.remedy or "")
@@ -138,8 +143,8 @@ def test_another_timer_is_not_taken_for_the_kernels() -> None:
 def test_a_machine_has_one_tick() -> None:
     """What another timer does to one transport is not told as a second one."""
     random = np.random.default_rng(11)
-    other = visits(random, ticking(random, (1e7, 0), seen=1.0), transport="tcp", count=400)
-    ticks, others = told(visits(random, ticking(random, (4e6, 0)), count=800), other)
+    other = measurements(random, ticking(random, (1e7, 0), seen=1.0), transport="tcp", count=400)
+    ticks, others = told(measurements(random, ticking(random, (4e6, 0)), count=800), other)
     assert "of every 4.00 ms, where" in ticks.sentence
     assert "every 10.0 ms" not in others.sentence  # half of them come at one moment of the 4 ms, too
 
@@ -147,7 +152,7 @@ def test_a_machine_has_one_tick() -> None:
 def test_with_other_programs_busy_they_are_what_to_look_at_first() -> None:
     random = np.random.default_rng(1)
     load = Warning_("load", "machine", "At the start, other programs kept 2.0 CPUs busy.", "Stop them.")
-    of = replace(read(visits(random, ticking(random, (4e6, 0)), count=400)), warnings=(load,))
+    of = replace(read(measurements(random, ticking(random, (4e6, 0)), count=400)), warnings=(load,))
     (slow,) = found(OUTLIERS, of)
     assert slow.remedy == "At the start, other programs kept 2.0 CPUs busy. Stop them."
     others = Warning_("others", "machine", "During 2 of 6 launches, other programs kept 1.0 CPUs busy.", "Wait.")
@@ -160,13 +165,13 @@ def test_outliers_at_random_have_no_tick() -> None:
     invented = 0
     for seed in range(200):
         random = np.random.default_rng(seed)
-        (slow,) = told(visits(random, at_random(random, 1500, lambda: random.exponential(60)), count=60))  # noqa: B023
+        (slow,) = told(measurements(random, at_random(random, 1500, lambda: random.exponential(60)), count=60))  # noqa: B023
         invented += "at one moment" in slow.sentence
     assert invented <= 1
 
 
 def test_a_while_in_which_all_samples_are_slow_is_no_tick() -> None:
-    made = visits(np.random.default_rng(3), count=50, sample_us=10)
+    made = measurements(np.random.default_rng(3), count=50, sample_us=10)
     made[20].elapsed_ns[:, 10:18] += 12_000
     made[20] = replace(made[20], wall_ns=tuple(ns + 8 * 12_000 for ns in made[20].wall_ns))
     (slow,) = told(made)
@@ -174,18 +179,18 @@ def test_a_while_in_which_all_samples_are_slow_is_no_tick() -> None:
     assert "No tick of a kernel, every 1 to 10 ms, can be seen" in slow.sentence
 
 
-def test_visits_that_start_with_the_tick_lend_it_no_outliers() -> None:
+def test_measurements_that_start_with_the_tick_lend_it_no_outliers() -> None:
     """All samples lie at the same moments of it, the slow ones and the others."""
     random = np.random.default_rng(4)
-    made = visits(random, at_random(random, 1500, lambda: random.exponential(60)))
-    (slow,) = told([replace(visit, started_ns=int(4e6 * i)) for i, visit in enumerate(made)])
+    made = measurements(random, at_random(random, 1500, lambda: random.exponential(60)))
+    (slow,) = told([replace(measurement, started_ns=int(4e6 * i)) for i, measurement in enumerate(made)])
     assert "at one moment" not in slow.sentence
 
 
-def test_of_visits_without_a_start_no_tick_is_denied() -> None:
+def test_of_measurements_without_a_start_no_tick_is_denied() -> None:
     random = np.random.default_rng(5)
-    made = visits(random, ticking(random, (4e6, 0)), count=300)
-    (slow,) = told([replace(visit, started_ns=None) for visit in made])
+    made = measurements(random, ticking(random, (4e6, 0)), count=300)
+    (slow,) = told([replace(measurement, started_ns=None) for measurement in made])
     assert "When they came is not stored with this run, so no tick of a kernel was looked for" in slow.sentence
 
 
@@ -194,10 +199,12 @@ def test_of_visits_without_a_start_no_tick_is_denied() -> None:
 NAMES = ("shm", "threads", "tcp:spin", "mpi@a-1", "mpi@b-2")
 
 
-def alike(random: Random, lengths_us: Sequence[float] = (12, 16, 20, 25, 30)) -> list[list[Visit]]:
+def alike(random: Random, lengths_us: Sequence[float] = (12, 16, 20, 25, 30)) -> list[list[Measurement]]:
     """One machine disturbs all of them, whose samples are of different lengths."""
     return [
-        visits(random, at_random(random, 900, lambda: random.exponential(40)), transport=name, sample_us=us, count=300)
+        measurements(
+            random, at_random(random, 900, lambda: random.exponential(40)), transport=name, sample_us=us, count=300
+        )
         for name, us in zip(NAMES, lengths_us, strict=False)
     ]
 
@@ -205,7 +212,7 @@ def alike(random: Random, lengths_us: Sequence[float] = (12, 16, 20, 25, 30)) ->
 def test_what_a_machine_does_to_all_transports_is_one_finding_and_the_last(capsys: pytest.CaptureFixture[str]) -> None:
     random = np.random.default_rng(6)
     more = at_random(random, 4000, lambda: random.exponential(90))
-    of = read(*alike(random), visits(random, more, transport="tcp"))
+    of = read(*alike(random), measurements(random, more, transport="tcp"))
     tcp, together = [one for one in explain(of).findings if one.kind == "outliers"]
     assert (tcp.transport, together.transport) == ("tcp", "")
     assert explain(of).findings[-1] == together
@@ -227,7 +234,7 @@ def test_a_transport_s_own_shorter_outliers_are_told_beside_those_of_the_machine
     random = np.random.default_rng(10)
     machine, lengths_us = 900 * np.exp(-30 / 40), (12, 16, 20, 25, 30)
     made = [
-        visits(
+        measurements(
             random,
             at_random(random, machine, lambda: 32 + random.exponential(40)),
             at_random(random, 4000 if name == "shm" else 0, lambda: 14),
@@ -244,10 +251,10 @@ def test_a_transport_s_own_shorter_outliers_are_told_beside_those_of_the_machine
 
 
 def test_a_clock_that_can_not_tell_samples_shows_no_outliers() -> None:
-    stands = make_visit(make_point(), [[0] * 10, [1] * 10])
-    coarse = make_visit(make_point(), [[0] * 14 + [1000] * 6] * 2)
+    stands = make_measurement(make_point(), [[0] * 10, [1] * 10])
+    coarse = make_measurement(make_point(), [[0] * 14 + [1000] * 6] * 2)
     assert lacking(OUTLIERS, read([stands, coarse])) == "needs samples"
-    assert told([stands], visits(np.random.default_rng(1))) == []
+    assert told([stands], measurements(np.random.default_rng(1))) == []
 
 
 @pytest.mark.parametrize("count", [40, 150, 500])
@@ -264,13 +271,13 @@ def test_tails_that_only_begin_at_the_same_length_are_not_the_machine_s(tails: s
             def length_us(scale: float = scale, random: Random = random) -> float:
                 return scale * (random.exponential() if tails == "exponential" else 1 + random.pareto(1.5))
 
-            made.append(visits(random, at_random(random, 3000, length_us), transport=name, count=count))
+            made.append(measurements(random, at_random(random, 3000, length_us), transport=name, count=count))
         assert not any(MACHINE in one.sentence for one in told(*made))
 
 
 def test_transports_that_the_machine_spares_show_that_it_is_not_the_machine() -> None:
     random = np.random.default_rng(7)
-    spared = [visits(random, transport=name, count=300) for name in ("pipe", "unix")]
+    spared = [measurements(random, transport=name, count=300) for name in ("pipe", "unix")]
     assert [one.transport for one in told(*alike(random), *spared)] == list(NAMES)
 
 
@@ -284,7 +291,7 @@ def test_two_transports_may_be_alike_by_chance() -> None:
 def test_what_few_of_many_transports_share_is_not_said_to_be_the_machine_s() -> None:
     random = np.random.default_rng(12)
     others = [
-        visits(random, at_random(random, rate, lambda: random.exponential(40)), transport=name)
+        measurements(random, at_random(random, rate, lambda: random.exponential(40)), transport=name)
         for name, rate in (("pipe", 3000), ("unix", 5000), ("tcp", 9000))
     ]
     assert len(told(*alike(random)[:3], *others)) == 6
@@ -303,13 +310,13 @@ def test_as_many_of_other_lengths_are_not_the_same_disturbances() -> None:
     for name, scale in zip(NAMES, (15, 30, 60, 120, 240), strict=True):
         rate = 600 / np.exp(-20 / scale)
         delay = at_random(random, rate, lambda scale=scale: random.exponential(scale))  # type: ignore[misc]
-        made.append(visits(random, delay, transport=name, count=300))
+        made.append(measurements(random, delay, transport=name, count=300))
     assert [one.transport for one in told(*made)] == list(NAMES)
 
 
 def test_samples_without_outliers() -> None:
     random = np.random.default_rng(11)
-    assert told(visits(random)) == []
+    assert told(measurements(random)) == []
     assert lacking(OUTLIERS, reading(curve())) == "needs samples"
 
 

@@ -11,7 +11,7 @@ import pytest
 from tests.analysis.explain.drift import POWERS, drifts, false_switches, measured, places, straight, told
 from tests.measure.made_up_machine import Machine, jumping_after
 
-from hockney.model import Point, PointStatus, Visit
+from hockney.model import Measurement, Point, PointStatus
 
 LONG = POWERS[8:]
 BOTH_BYTES = LONG[len(LONG) // 2 - 1], LONG[len(LONG) // 2]
@@ -44,13 +44,13 @@ def test_the_rounds_of_two_sizes_that_were_never_measured_together_tell_no_jump(
     machine = Machine(straight, noise=0.001, drift=lambda now_s: 1.0 if now_s < 1 else 1.3)
     points = [Point("mpi", "pingpong", 2, size) for size in POWERS[8:]]
 
-    def visit(point: Point, round_: int) -> Visit:
+    def measurement(point: Point, round_: int) -> Measurement:
         return machine.measure(point, round_=round_, batch=10, samples=3, warmup=0, verify=True)
 
     half = len(points) // 2
-    early = [visit(point, round_) for round_ in range(8) for point in points[:half]]
+    early = [measurement(point, round_) for round_ in range(8) for point in points[:half]]
     machine.now_s = 2.0
-    late = [visit(point, round_) for round_ in range(4, 12) for point in points[half:]]
+    late = [measurement(point, round_) for round_ in range(4, 12) for point in points[half:]]
     apart = [replace(one, round=one.round + 8) for one in late]
     (doubtful,) = told(tmp_path / "apart.db", [*early, *apart])
     assert doubtful.kind == DRIFT
@@ -60,16 +60,18 @@ def test_the_rounds_of_two_sizes_that_were_never_measured_together_tell_no_jump(
     assert "but only 4 rounds measured both sizes" in few.sentence
 
 
-def test_what_the_same_rounds_do_not_show_is_no_jump_whatever_all_visits_say(tmp_path: Path) -> None:
+def test_what_the_same_rounds_do_not_show_is_no_jump_whatever_all_measurements_say(tmp_path: Path) -> None:
     machine = Machine(straight, noise=0.001, drift=lambda now_s: 1.0 if now_s < 1 else 1.3)
     points = [Point("mpi", "pingpong", 2, size) for size in POWERS[8:]]
     half = len(points) // 2
-    visits = []
+    measurements = []
     for round_ in range(40):
         machine.now_s = 0.0 if round_ < 14 else 2.0
         part = points if round_ < 7 else points[:half] if round_ < 14 else points[half:]
-        visits += [machine.measure(one, round_=round_, batch=10, samples=3, warmup=0, verify=True) for one in part]
-    (doubtful,) = told(tmp_path / "r.db", visits)
+        measurements += [
+            machine.measure(one, round_=round_, batch=10, samples=3, warmup=0, verify=True) for one in part
+        ]
+    (doubtful,) = told(tmp_path / "r.db", measurements)
     assert doubtful.kind == DRIFT
     assert "in the 7 rounds that measured 16 KiB and 32 KiB it is anything from" in doubtful.sentence
 
@@ -162,17 +164,17 @@ def test_no_line_that_misses_its_sizes_hides_the_jump_between_them(tmp_path: Pat
         return Machine(lambda point: times_ns.get(point.bytes, 6050 + 0.055 * point.bytes), noise=0.003)
 
     points = pingpongs([3072, 4096, 6144, 8192, 12288, 16384, *high_ns])
-    visits = [*rounds_of(machine(11_800), points, range(8)), *rounds_of(machine(10_500), points, range(8, 12))]
-    (jump,) = told(tmp_path / "r.db", visits)
+    measurements = [*rounds_of(machine(11_800), points, range(8)), *rounds_of(machine(10_500), points, range(8, 12))]
+    (jump,) = told(tmp_path / "r.db", measurements)
     assert jump.sizes_bytes == (24576, 32768)
 
 
 @pytest.mark.parametrize(("transport", "is_named"), [("shm", True), ("tcp", False), ("unix", False)])
 def test_an_inner_cache_is_no_cause_where_the_kernel_copies(tmp_path: Path, transport: str, is_named: bool) -> None:
     machine = Machine(lambda point: straight(point) + (5000 if point.bytes == 16384 else 0), noise=0.003)
-    visits = rounds_of(machine, pingpongs([*(8 << n for n in range(10)), 16384], transport), range(12))
+    measurements = rounds_of(machine, pingpongs([*(8 << n for n in range(10)), 16384], transport), range(12))
     caches = [{"level": level, "kind": "unified", "size_bytes": size} for level, size in ((2, 8192), (3, 1 << 20))]
-    (rise,) = told(tmp_path / "r.db", visits, facts={"topology": {"caches": caches}})
+    (rise,) = told(tmp_path / "r.db", measurements, facts={"topology": {"caches": caches}})
     assert ("ends the L2 cache, 8 KiB" in rise.sentence) is is_named
 
 
@@ -199,9 +201,9 @@ def test_a_run_that_had_time_to_find_a_place_and_did_not_is_told_no_longer_one(
     tmp_path: Path, *, is_precise: bool
 ) -> None:
     points = pingpongs(CLOSE)
-    visits = rounds_of(Machine(rising, noise=0.003), points, range(12))
+    measurements = rounds_of(Machine(rising, noise=0.003), points, range(12))
     statuses = [PointStatus.PRECISE] * (len(points) - 1) + [PointStatus.PRECISE if is_precise else PointStatus.BUDGET]
-    (rise,) = told(tmp_path / "r.db", visits, statuses, plan={"exact": True, "time_s": 40.0})
+    (rise,) = told(tmp_path / "r.db", measurements, statuses, plan={"exact": True, "time_s": 40.0})
     in_vain = "This run has looked closer, and `--refine` would add no size here: the change is gradual, or "
     assert (in_vain in rise.sentence) is is_precise
     assert (rise.remedy is None) is is_precise
@@ -213,8 +215,8 @@ def test_a_run_that_had_no_room_for_more_sizes_may_look_closer(tmp_path: Path) -
     points = pingpongs(256 << n for n in range(9))
     machine = Machine(lambda point: (200 if point.bytes <= 512 else 2400) + point.bytes / 10, noise=0.003)
     precise = [PointStatus.PRECISE] * len(points)
-    visits = rounds_of(machine, points, range(12))
-    (jump,) = told(tmp_path / "r.db", visits, precise, plan={"exact": True, "time_s": 40.0})
+    measurements = rounds_of(machine, points, range(12))
+    (jump,) = told(tmp_path / "r.db", measurements, precise, plan={"exact": True, "time_s": 40.0})
     assert "looks around it alone" in (jump.remedy or "")
 
 
@@ -222,7 +224,7 @@ def pingpongs(sizes: Iterable[int], transport: str = "mpi") -> list[Point]:
     return [Point(transport, "pingpong", 2, size) for size in sizes]
 
 
-def rounds_of(machine: Machine, points: Sequence[Point], rounds: Iterable[int]) -> list[Visit]:
+def rounds_of(machine: Machine, points: Sequence[Point], rounds: Iterable[int]) -> list[Measurement]:
     return [
         machine.measure(one, round_=round_, batch=10, samples=3, warmup=0, verify=True)
         for round_ in rounds
@@ -260,8 +262,8 @@ def test_ranks_that_share_less_bear_no_jump_out(
     tmp_path: Path, options: tuple[tuple[str, str], ...], kind: str
 ) -> None:
     """Ranks 0 and 1 are on one host, rank 2 is on another, to which messages may go in another way."""
-    visits = [*near_apart(1.3, ranks=3), *far_together(1.3, ranks=3, options=options)]
-    (seen,) = told(tmp_path / "r.db", visits, ranks=3, hosts=("here", "here", "there"), cpus=(0, 1, 0))
+    measurements = [*near_apart(1.3, ranks=3), *far_together(1.3, ranks=3, options=options)]
+    (seen,) = told(tmp_path / "r.db", measurements, ranks=3, hosts=("here", "here", "there"), cpus=(0, 1, 0))
     assert (seen.sizes_bytes, seen.kind) == (BOTH_BYTES, kind)
 
 
@@ -274,7 +276,7 @@ def test_what_no_machine_changes_by_within_a_state_is_no_drift(tmp_path: Path, b
     assert (seen.sizes_bytes, seen.kind) == (BOTH_BYTES, kind)
 
 
-def near_apart(by: float, ranks: int = 2) -> list[Visit]:
+def near_apart(by: float, ranks: int = 2) -> list[Measurement]:
     """The times jump between BOTH_BYTES, and four rounds only measured sizes on either side."""
     half, point = len(LONG) // 2, Point("mpi", "pingpong", ranks, 0)
     return [
@@ -283,13 +285,13 @@ def near_apart(by: float, ranks: int = 2) -> list[Visit]:
     ]
 
 
-def far_together(by: float, ranks: int = 2, options: tuple[tuple[str, str], ...] = ()) -> list[Visit]:
+def far_together(by: float, ranks: int = 2, options: tuple[tuple[str, str], ...] = ()) -> list[Measurement]:
     """Ten rounds measured both of BOTH_BYTES, and no other size."""
     point = Point("mpi", "pingpong", ranks, 0, options)
     return jumping(point, BOTH_BYTES, range(20, 30), floor_ns=270.0, by=by)
 
 
-def jumping(point: Point, sizes: Sequence[int], rounds: range, floor_ns: float, by: float) -> list[Visit]:
+def jumping(point: Point, sizes: Sequence[int], rounds: range, floor_ns: float, by: float) -> list[Measurement]:
     """From the upper one of BOTH_BYTES on it takes `by` times as long."""
     machine = Machine(
         lambda point: straight(point) * (by if point.bytes >= BOTH_BYTES[1] else 1),

@@ -29,13 +29,13 @@ def matrices(path: Path, made: list[Made], **how: Any) -> list[PairMatrix]:
         return pair_matrices(results.run())
 
 
-def idle(ranks: int, times: dict[tuple[int, int], float], fallback: float, visits: int = 9) -> list[Made]:
+def idle(ranks: int, times: dict[tuple[int, int], float], fallback: float, measurements: int = 9) -> list[Made]:
     return [
         Made(
             Point("mpi", "pingpong", ranks, 8, options(source=a, target=b)),
             times.get((min(a, b), max(a, b)), fallback) * (1 + 0.001 * ((3 * a + b) % 5)),
             divisor=2,
-            visits=visits,
+            measurements=measurements,
         )
         for a, b in itertools.permutations(range(ranks), 2)
     ]
@@ -59,7 +59,7 @@ def test_pairs_that_are_alike_are_one_class_without_outliers(tmp_path: Path) -> 
 def test_a_slow_pair_is_named(tmp_path: Path) -> None:
     (matrix,) = matrices(tmp_path, idle(4, {(1, 3): 1300.0}, 1000.0))
     assert [outlier.ranks for outlier in matrix.outliers] == [(1, 3)]
-    assert matrix.undecided == ()
+    assert matrix.inconclusive == ()
     assert matrix.outliers[0].of_pairs == 6
     assert matrix.outliers[0].factor == pytest.approx(1.3, rel=0.01)
 
@@ -75,21 +75,24 @@ def test_a_matrix_says_that_its_intervals_are_within_one_launch(
     assert ("within one launch" in capsys.readouterr().out) == (launches == 1)
 
 
-def test_whether_a_pair_of_few_visits_is_slow_is_undecided(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_whether_a_pair_of_few_measurements_is_slow_is_inconclusive(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     made = idle(4, {(1, 3): 1300.0}, 1000.0)
-    few = [dataclasses.replace(one, visits=2) if one.time_ns > 1200 else one for one in made]
+    few = [dataclasses.replace(one, measurements=2) if one.time_ns > 1200 else one for one in made]
     (matrix,) = matrices(tmp_path, few)
     assert matrix.outliers == ()
-    assert [(pair.ranks, pair.time.n, pair.time.low) for pair in matrix.undecided] == [((1, 3), 4, None)]
+    assert [(pair.ranks, pair.time.n, pair.time.low) for pair in matrix.inconclusive] == [((1, 3), 4, None)]
     print_pairs([matrix])
     assert (
-        "? whether ranks 1 and 3 are slow is undecided: 1.30 us, where their class (one host) takes 1.00 us, but 4 of "
-        "its visits in this state are too few for an interval; more time (--time) tells"
+        "? whether ranks 1 and 3 are slow is inconclusive: 1.30 us, where their class (one host) takes 1.00 us, but "
+        "4 of "
+        "its measurements in this state are too few for an interval; more time (--time) tells"
     ) in " ".join(capsys.readouterr().out.split())
-    assert [pair["ranks"] for pair in pairs_as_json([matrix])["matrices"][0]["undecided"]] == [(1, 3)]
+    assert [pair["ranks"] for pair in pairs_as_json([matrix])["matrices"][0]["inconclusive"]] == [(1, 3)]
 
 
-def test_whether_a_pair_is_slow_that_was_slow_in_half_of_its_launches_is_undecided(tmp_path: Path) -> None:
+def test_whether_a_pair_is_slow_that_was_slow_in_half_of_its_launches_is_inconclusive(tmp_path: Path) -> None:
     """Pair (1, 3) is slow in the first three of six launches."""
     slow = idle(4, {(1, 3): 1300.0}, 1000.0)
     made = [
@@ -98,16 +101,16 @@ def test_whether_a_pair_is_slow_that_was_slow_in_half_of_its_launches_is_undecid
     ]
     (matrix,) = matrices(tmp_path, made, launches=[{}] * 6)
     assert matrix.outliers == ()
-    (pair,) = matrix.undecided
+    (pair,) = matrix.inconclusive
     assert pair.ranks == (1, 3)
     assert pair.time.low == pytest.approx(980, rel=0.01)
 
 
 def test_a_matrix_is_of_the_state_in_which_most_pairs_have_an_interval(tmp_path: Path) -> None:
     """Every pair was seen twice while the CPUs were near; all but one often while they were far."""
-    rare, *rest = idle(4, {}, 1000.0, visits=2)
+    rare, *rest = idle(4, {}, 1000.0, measurements=2)
     often = [
-        dataclasses.replace(one, then=dataclasses.replace(one, time_ns=6000.0, visits=9, floor_ns=184.0))
+        dataclasses.replace(one, then=dataclasses.replace(one, time_ns=6000.0, measurements=9, floor_ns=184.0))
         for one in rest
     ]
     (matrix,) = matrices(tmp_path, [rare, *often])
@@ -151,8 +154,8 @@ def test_pairs_are_told_apart_by_what_their_cpus_share(tmp_path: Path) -> None:
 
 def test_a_pair_is_judged_over_all_launches(tmp_path: Path) -> None:
     """Pair (0, 1) is slow in all of six launches, pair (2, 3) in four of them."""
-    quick = idle(4, {(0, 1): 1300.0}, 1000.0, visits=12)
-    slow = idle(4, {(0, 1): 1300.0, (2, 3): 1300.0}, 1000.0, visits=24)
+    quick = idle(4, {(0, 1): 1300.0}, 1000.0, measurements=12)
+    slow = idle(4, {(0, 1): 1300.0, (2, 3): 1300.0}, 1000.0, measurements=24)
     made = [dataclasses.replace(one, then=then) for one, then in zip(slow, quick, strict=True)]
     (matrix,) = matrices(tmp_path, made, launches=[{}] * 6)
     assert {time.n for time in matrix.times.values()} == {6}
@@ -228,7 +231,9 @@ def test_points_with_other_options_make_another_matrix(tmp_path: Path) -> None:
 
 
 def test_idle_matrices_are_read_without_samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hockney.results.runs.Series.visits", property(lambda series: pytest.fail("samples were read")))
+    monkeypatch.setattr(
+        "hockney.results.runs.Series.measurements", property(lambda series: pytest.fail("samples were read"))
+    )
     assert len(matrices(tmp_path, idle(4, {}, 1000.0))) == 1
 
 
@@ -238,8 +243,8 @@ def test_pairs_that_share_as_much_have_one_line_in_each_state(tmp_path: Path) ->
     for (a, b), size in itertools.product(itertools.permutations(range(4), 2), (8, 1024, 8192, 65536)):
         time_ns = 100 + 0.1 * size if a // 2 == b // 2 else 3000 + 0.3 * size
         point = Point("mpi", "pingpong", 4, size, options(source=a, target=b))
-        slow = Made(point, 2 * time_ns, divisor=2, visits=7, floor_ns=184.0)
-        made.append(Made(point, time_ns, divisor=2, visits=9, then=slow))
+        slow = Made(point, 2 * time_ns, divisor=2, measurements=7, floor_ns=184.0)
+        made.append(Made(point, time_ns, divisor=2, measurements=9, then=slow))
     store_run(tmp_path / "r.db", "allpairs", made, hosts=("a", "a", "b", "b"))
     with open_results(tmp_path / "r.db") as results:
         of = explain_run(results.run())

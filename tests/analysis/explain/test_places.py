@@ -52,7 +52,7 @@ def test_ranks_of_a_small_complex_are_no_slow_ones(tmp_path: Path, how: dict[str
     matrix = of_two_complexes(tmp_path, **how)
     found = [(one.name, len(one.pairs), round(one.median_ns, -1)) for one in matrix.classes]
     assert found == [("one host, group 1", 16, 100.0), ("one host, group 2", 12, 300.0)]
-    assert (matrix.outliers, matrix.undecided) == ((), ())
+    assert (matrix.outliers, matrix.inconclusive) == ((), ())
 
 
 def test_what_the_topology_tells_is_not_left_to_times(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.analysis.explain.readings import curve, lacking_of, line, near, reading
 from tests.builders import make_info, make_launch
-from tests.report.runs import Made, options, store_run, stored, visit_of
+from tests.report.runs import Made, measurement_of, options, store_run, stored
 
 from hockney.analysis.explain import Explanation, explain, explain_run
 from hockney.analysis.explain.curve import Curve, Reading, read_run
@@ -65,17 +65,17 @@ def test_a_run_becomes_curves(tmp_path: Path) -> None:
     assert of.floors["shm", 2].value == pytest.approx(30)
 
 
-def test_only_the_state_that_most_visits_saw_is_looked_at(tmp_path: Path) -> None:
-    slow = Made(Point("shm", "pingpong", 2, 8), 2000.0, divisor=2, visits=7, floor_ns=200.0)
-    point = Made(Point("shm", "pingpong", 2, 8), 500.0, divisor=2, visits=9, then=slow)
+def test_only_the_state_that_most_measurements_saw_is_looked_at(tmp_path: Path) -> None:
+    slow = Made(Point("shm", "pingpong", 2, 8), 2000.0, divisor=2, measurements=7, floor_ns=200.0)
+    point = Made(Point("shm", "pingpong", 2, 8), 500.0, divisor=2, measurements=9, then=slow)
     (only,) = read(tmp_path / "r.db", [point]).curves
     assert only.state == "near"
     assert only.marks[0].time_ns.value == pytest.approx(500, rel=0.01)
 
 
-def test_the_state_that_knows_most_sizes_is_looked_at_though_another_has_more_visits(tmp_path: Path) -> None:
+def test_the_state_that_knows_most_sizes_is_looked_at_though_another_has_more_measurements(tmp_path: Path) -> None:
     """As where the machine changes while --refine measures a few sizes over and over."""
-    slow = Made(Point("shm", "pingpong", 2, 8), 2000.0, divisor=2, visits=90, floor_ns=200.0)
+    slow = Made(Point("shm", "pingpong", 2, 8), 2000.0, divisor=2, measurements=90, floor_ns=200.0)
     points = [*pingpongs(sizes=SIZES[1:]), Made(Point("shm", "pingpong", 2, 8), 500.8, divisor=2, then=slow)]
     (only,) = read(tmp_path / "r.db", points).curves
     assert (only.state, only.sizes) == ("near", SIZES)
@@ -220,13 +220,13 @@ def test_pairs_are_of_the_class_that_each_launch_put_them_in(tmp_path: Path) -> 
     with Store.open(path) as store:
         elsewhere = store.add_launch(1, make_launch("shm", cpus=(0, 2)))
         for round_ in range(9, 18):
-            slower = [visit_of(replace(one, time_ns=2 * one.time_ns), elsewhere, round_) for one in made]
+            slower = [measurement_of(replace(one, time_ns=2 * one.time_ns), elsewhere, round_) for one in made]
             store.write_round(1, slower)
         of = read_run(stored(store))
     by_class = {one.pair_class: one for one in of.by_class}
     assert by_class.keys() == {"one core", "one package"}
     for name, factor in (("one core", 1), ("one package", 2)):
-        assert by_class[name].visits == 9 * len(SIZES)
+        assert by_class[name].measurements == 9 * len(SIZES)
         times_ns = [mark.time_ns.value for mark in by_class[name].curve.marks]
         assert times_ns == pytest.approx([factor * one.time_ns for one in made], rel=0.01)
 
@@ -254,22 +254,24 @@ def test_a_run_with_one_launch_and_of_another_version(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("launches", [1, 2])
 def test_intervals_of_one_launch_are_said_to_hold_within_it(tmp_path: Path, launches: int) -> None:
-    of = explained(tmp_path / "r.db", pingpongs(visits=12), launches=[{"index": number} for number in range(launches)])
+    of = explained(
+        tmp_path / "r.db", pingpongs(measurements=12), launches=[{"index": number} for number in range(launches)]
+    )
     said = [note for note in of.notes if note.startswith("Intervals hold within one launch.")]
     assert [", measure run 1 anew" in note for note in said] == [True] * (launches == 1)
 
 
-def test_points_with_too_few_visits_are_left_out_and_counted(tmp_path: Path) -> None:
-    few = Made(Point("shm", "pingpong", 2, 128), 500.0, divisor=2, visits=3)
+def test_points_with_too_few_measurements_are_left_out_and_counted(tmp_path: Path) -> None:
+    few = Made(Point("shm", "pingpong", 2, 128), 500.0, divisor=2, measurements=3)
     of = explained(tmp_path / "r.db", [*pingpongs(), few])
-    assert any(note.startswith("1 point is left out, for want of visits") for note in of.notes)
+    assert any(note.startswith("1 point is left out, for want of measurements") for note in of.notes)
 
 
-def test_visits_of_mixed_state_make_no_curve(tmp_path: Path) -> None:
+def test_measurements_of_mixed_state_make_no_curve(tmp_path: Path) -> None:
     mixed = pingpongs("threads", (8, 64), floor_after_ns=300.0)
     of = read(tmp_path / "r.db", [*pingpongs(), Made(Point("shm", "oneway", 2, 8), 90.0, floor_ns=300.0), *mixed])
     assert {each.transport for each in of.curves} == {"shm"}
-    assert any(note.startswith("3 points are left out, for want of visits in one state") for note in of.notes)
+    assert any(note.startswith("3 points are left out, for want of measurements in one state") for note in of.notes)
 
 
 def test_a_point_that_failed_with_samples_is_left_out(tmp_path: Path) -> None:
@@ -280,7 +282,7 @@ def test_a_point_that_failed_with_samples_is_left_out(tmp_path: Path) -> None:
         samples = of.samples(1000)
     (only,) = of.curves
     assert 512 not in only.sizes
-    assert 512 not in {visit.point.bytes for visit, _ in samples}
+    assert 512 not in {measurement.point.bytes for measurement, _ in samples}
     assert any("a byte was wrong" in note for note in of.notes)
 
 
@@ -316,7 +318,7 @@ def test_what_differs_in_options_alone_stands_once_and_what_differs_in_ranks_eac
 
 def test_a_run_without_an_interval(tmp_path: Path) -> None:
     with pytest.raises(HockneyError, match="measure longer") as error:
-        explained(tmp_path / "r.db", pingpongs(visits=3))
+        explained(tmp_path / "r.db", pingpongs(measurements=3))
     assert error.value.exit_code == 3
 
 

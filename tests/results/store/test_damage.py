@@ -89,7 +89,7 @@ def test_a_flipped_bit_is_no_traceback(whole: Path, tmp_path: Path, capsys: pyte
         ("UPDATE run SET status = 'x' WHERE id = 1", "run 1 is damaged (its status) and left out", "runs"),
         ("UPDATE point SET bytes = 'x' WHERE id = 4", "a point of run 2 is damaged (its bytes) and left out", "show"),
         ("UPDATE launch SET cpus = '[' WHERE id = 2", "launch 2 of run 2 is damaged (its cpus)", "show"),
-        ("UPDATE visit SET batch = 0 WHERE id = 9", "a measurement of pingpong", "show"),
+        ("UPDATE measurement SET batch = 0 WHERE id = 9", "a measurement of pingpong", "show"),
         ("UPDATE warning SET cause = x'00'", "a warning of run 2 is damaged (its cause)", "show"),
     ],
 )

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.builders import make_info, make_launch, make_point, make_visit
+from tests.builders import make_info, make_launch, make_measurement, make_point
 
 from hockney.errors import StoreError
 from hockney.model import Point, RunStatus
@@ -38,7 +38,7 @@ def write(store: Store, run_id: int, round_: int) -> None:
     launch_id = next(iter(store.run(run_id).launches))
     store.write_round(
         run_id,
-        [make_visit(point, samples_of(round_, point), round_=round_, launch_id=launch_id) for point in POINTS],
+        [make_measurement(point, samples_of(round_, point), round_=round_, launch_id=launch_id) for point in POINTS],
     )
 
 
@@ -47,9 +47,12 @@ def assert_whole(path: Path, run_id: int, rounds: int) -> None:
     with Store.open(path) as store:
         assert store.run(run_id).rounds == rounds
         for stored in store.points(run_id):
-            visits = store.visits(stored)
-            assert [visit.round for visit in visits] == list(range(rounds))
-            assert all(np.array_equal(visit.elapsed_ns, samples_of(visit.round, visit.point)) for visit in visits)
+            measurements = store.measurements(stored)
+            assert [measurement.round for measurement in measurements] == list(range(rounds))
+            assert all(
+                np.array_equal(measurement.elapsed_ns, samples_of(measurement.round, measurement.point))
+                for measurement in measurements
+            )
         store.finish_run(run_id, RunStatus.PARTIAL)
     with contextlib.closing(sqlite3.connect(path)) as db:
         assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
@@ -142,7 +145,7 @@ def test_disk_stays_full(small_disk: Path) -> None:
     path = small_disk / "results.db"
     fill(small_disk)
     with Store.open(path, readonly=True) as reader:
-        assert [len(reader.visits(stored)) for stored in reader.points(run_id)] == [rounds] * 3
+        assert [len(reader.measurements(stored)) for stored in reader.points(run_id)] == [rounds] * 3
     with Store.open(path) as store, pytest.raises(StoreError, match=f"full.*stored up to here: {rounds} rounds"):
         write(store, run_id, rounds)
     (small_disk / "ballast").unlink()

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.builders import make_info, make_launch, make_point, make_visit
+from tests.builders import make_info, make_launch, make_measurement, make_point
 
 from hockney.errors import StoreError, WrongStoreError
 from hockney.model import RunStatus
@@ -218,26 +218,27 @@ def test_how_long_a_run_of_an_earlier_version_was_measured_is_not_known(
         assert fresh.measured_s is not None
 
 
-def test_when_visits_of_an_earlier_version_began_is_not_known(
+def test_when_measurements_of_an_earlier_version_began_is_not_known(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fresh = tmp_path / "fresh.db"
     with Store.open(fresh) as store:
         run_id = store.create_run(make_info(), [make_point()])
         store.add_launch(run_id, make_launch())
-        store.write_round(run_id, [make_visit(started_ns=70)])
+        store.write_round(run_id, [make_measurement(started_ns=70)])
     db = sqlite3.connect(path, isolation_level=None)
     with monkeypatch.context() as earlier:
         earlier.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:5])
         schema.migrate(db)
     db.execute("ATTACH ? AS fresh", (str(fresh),))
-    for table in ("run", "launch", "point", "visit", "visit_samples"):
+    for table in ("run", "launch", "point", "visit", "visit_samples"):  # as they were called
         columns = ", ".join(row[1] for row in db.execute(f"PRAGMA main.table_info({table})"))
-        db.execute(f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM fresh.{table}")
+        today = columns.replace("visit", "measurement"), table.replace("visit", "measurement")
+        db.execute(f"INSERT INTO main.{table} ({columns}) SELECT {today[0]} FROM fresh.{today[1]}")
     db.close()
     with Store.open(path) as store:
-        store.write_round(run_id, [make_visit(started_ns=71)])
-        assert [visit.started_ns for visit in store.visits(store.points(run_id)[0])] == [None, 71]
+        store.write_round(run_id, [make_measurement(started_ns=71)])
+        assert [measurement.started_ns for measurement in store.measurements(store.points(run_id)[0])] == [None, 71]
 
 
 def test_failed_migration_changes_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -336,7 +337,7 @@ def test_reader_does_not_wait_for_a_writer(path: Path) -> None:
         other.execute("ROLLBACK")
         other.close()
         with pytest.raises(StoreError, match="FOREIGN KEY"):
-            store.write_round(run_id, [make_visit()])  # launch 1 is not there: keys are enforced
+            store.write_round(run_id, [make_measurement()])  # launch 1 is not there: keys are enforced
 
 
 OPENER = """

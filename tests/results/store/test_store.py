@@ -13,16 +13,16 @@ from typing import IO
 
 import numpy as np
 import pytest
-from tests.builders import HALF_ROUND_TRIP, SLOWEST, make_info, make_launch, make_point, make_visit
+from tests.builders import HALF_ROUND_TRIP, SLOWEST, make_info, make_launch, make_measurement, make_point
 
 from hockney.errors import DamagedRowWarning, StoreError, UsageError, WrongStoreError
-from hockney.model import Definition, Launch, PointStatus, RunStatus, Visit, Warning_
+from hockney.model import Definition, Launch, Measurement, PointStatus, RunStatus, Warning_
 from hockney.results.store import Store, StoredPoint, rows
 from hockney.results.store.lock import alone, is_measured_now
 
 
-def same(one: Visit, other: Visit) -> bool:
-    """Visits hold an array, so `==` can't say."""
+def same(one: Measurement, other: Measurement) -> bool:
+    """Measurements hold an array, so `==` can't say."""
     plain, others = dict(vars(one)), dict(vars(other))
     return np.array_equal(plain.pop("elapsed_ns"), others.pop("elapsed_ns")) and plain == others
 
@@ -96,12 +96,12 @@ def test_point_added_again_keeps_its_status(store: Store, run_id: int) -> None:
     assert len(store.points(run_id)) == 3
 
 
-def test_visits_come_back_by_point_in_order(store: Store, run_id: int) -> None:
-    first = make_visit(make_point(8), floor_ns=None, verified=False)
-    other = make_visit(
+def test_measurements_come_back_by_point_in_order(store: Store, run_id: int) -> None:
+    first = make_measurement(make_point(8), floor_ns=None, verified=False)
+    other = make_measurement(
         make_point(64), [[1, 2], [3, 2**40], [5, 6]], definition=SLOWEST, batch=9, counters={"lost": (1.0, 2.5, 0.0)}
     )
-    second = make_visit(
+    second = make_measurement(
         make_point(8),
         [[], []],
         round_=1,
@@ -113,8 +113,8 @@ def test_visits_come_back_by_point_in_order(store: Store, run_id: int) -> None:
     store.write_round(run_id, [first, other])
     store.write_round(run_id, [second])
     eight, sixty_four = store.points(run_id)
-    assert [same(*pair) for pair in zip(store.visits(eight), [first, second], strict=True)] == [True, True]
-    assert [same(*pair) for pair in zip(store.visits(sixty_four), [other], strict=True)] == [True]
+    assert [same(*pair) for pair in zip(store.measurements(eight), [first, second], strict=True)] == [True, True]
+    assert [same(*pair) for pair in zip(store.measurements(sixty_four), [other], strict=True)] == [True]
     assert store.run(run_id).rounds == 2
 
 
@@ -129,14 +129,14 @@ def test_each_launch_is_read_once_and_new_ones_are_found(
 
     launch_of = rows.launch_of
     monkeypatch.setattr(rows, "launch_of", counted)
-    store.write_round(run_id, [make_visit(make_point(8)), make_visit(make_point(64))])
+    store.write_round(run_id, [make_measurement(make_point(8)), make_measurement(make_point(64))])
     with Store.open(store.path) as other:
         before = other.run(run_id)
-        assert [len(other.visits(each)) for each in other.points(run_id)] == [1, 1]
+        assert [len(other.measurements(each)) for each in other.points(run_id)] == [1, 1]
         assert len(read) == 1
         elsewhere = make_launch(hosts=("there", "there"))
-        store.write_round(run_id, [make_visit(make_point(8), launch_id=store.add_launch(run_id, elsewhere))])
-        assert [visit.places for visit in other.visits(other.points(run_id)[0])] == [
+        store.write_round(run_id, [make_measurement(make_point(8), launch_id=store.add_launch(run_id, elsewhere))])
+        assert [measurement.places for measurement in other.measurements(other.points(run_id)[0])] == [
             make_launch().places,
             elsewhere.places,
         ]
@@ -144,11 +144,11 @@ def test_each_launch_is_read_once_and_new_ones_are_found(
 
 
 def test_summaries_hold_the_time_by_definition(store: Store, run_id: int) -> None:
-    root = make_visit(make_point(8), [[400, 480, 420, 440], [1, 1, 1, 1]], batch=2)  # over 2 x 2
-    slowest = make_visit(
+    root = make_measurement(make_point(8), [[400, 480, 420, 440], [1, 1, 1, 1]], batch=2)  # over 2 x 2
+    slowest = make_measurement(
         make_point(64), [[5, 900, 7], [100, 8, 300]], definition=SLOWEST, floor_ns=None, counters={"lost": (1.0, 2.0)}
     )
-    nothing = make_visit(make_point(64), [[], []], floor_ns=(1.0, 2.0), steal=0.5)
+    nothing = make_measurement(make_point(64), [[], []], floor_ns=(1.0, 2.0), steal=0.5)
     store.write_round(run_id, [slowest, root, nothing])
     of_root, of_slowest, of_nothing = store.summaries(run_id)
     assert (of_root.samples, of_root.median_ns, of_root.min_ns, of_root.max_ns) == (4, 107.5, 100.0, 120.0)
@@ -160,10 +160,10 @@ def test_summaries_hold_the_time_by_definition(store: Store, run_id: int) -> Non
     assert (of_root.counters, of_slowest.counters) == ({}, {"lost": (1.0, 2.0)})
 
 
-def test_states_are_told_from_all_visits_of_the_run(store: Store, run_id: int) -> None:
+def test_states_are_told_from_all_measurements_of_the_run(store: Store, run_id: int) -> None:
     floors = [(27.0, 28.0), (184.0, 190.0), (28.0, 186.0), None]
-    store.write_round(run_id, [make_visit(make_point(64), floor_ns=floor) for floor in floors])
-    store.write_round(run_id, [make_visit(make_point(8), floor_ns=(30.0, 28.0))])
+    store.write_round(run_id, [make_measurement(make_point(64), floor_ns=floor) for floor in floors])
+    store.write_round(run_id, [make_measurement(make_point(8), floor_ns=(30.0, 28.0))])
     eight, sixty_four = (each.id for each in store.points(run_id))
     states = store.states(run_id)
     assert [state.name for state in states[eight]] == ["near"]
@@ -174,19 +174,21 @@ def test_states_are_told_from_paces_and_per_transport(store: Store, run_id: int)
     far = make_point(8, "tcp")
     store.add_points(run_id, [far])
     alone, shared = ((0.63, 0.63), (0.63, 0.63)), ((0.63, 1.1), (0.63, 1.1))
-    seen = [make_visit(make_point(8), pace_ns=paces) for paces in (alone, alone, shared)]
-    store.write_round(run_id, [*seen, make_visit(far, floor_ns=(2e4, 2e4), floor_kind="transport", pace_ns=shared)])
+    seen = [make_measurement(make_point(8), pace_ns=paces) for paces in (alone, alone, shared)]
+    store.write_round(
+        run_id, [*seen, make_measurement(far, floor_ns=(2e4, 2e4), floor_kind="transport", pace_ns=shared)]
+    )
     found = {stored.point: store.states(run_id).get(stored.id, []) for stored in store.points(run_id)}
-    assert [state.name for state in found[make_point(8)]] == ["near", "near", "near, one slowed"]
-    assert [state.name for state in found[far]] == ["reference, one slowed"]
+    assert [state.name for state in found[make_point(8)]] == ["near", "near", "near, one contended"]
+    assert [state.name for state in found[far]] == ["reference, one contended"]
 
 
 def test_unknown_is_null(store: Store, run_id: int, path: Path) -> None:
-    store.write_round(run_id, [make_visit(floor_ns=None, steal=None, definition=Definition("root", 1, 0, 1))])
+    store.write_round(run_id, [make_measurement(floor_ns=None, steal=None, definition=Definition("root", 1, 0, 1))])
     store.set_status(run_id, make_point(8), PointStatus.PRECISE, "")
     db = sqlite3.connect(path)
     columns = "floor_before_ns, steal, algorithm, floor_kind, pace_ns, solo_before_ns, solo_after_ns, started_ns"
-    assert db.execute(f"SELECT {columns} FROM visit").fetchall() == [(None,) * 8]
+    assert db.execute(f"SELECT {columns} FROM measurement").fetchall() == [(None,) * 8]
     assert db.execute("SELECT label, finished_unix_s FROM run").fetchall() == [(None, None)]
     assert db.execute("SELECT DISTINCT reason FROM point").fetchall() == [(None,)]
     db.close()
@@ -202,16 +204,16 @@ def test_text_is_data_never_sql(store: Store) -> None:
 
 def test_round_with_an_unknown_point_is_refused_whole(store: Store, run_id: int) -> None:
     with pytest.raises(ValueError, match="pingpong of 4 KiB on shm, 2 ranks was not added to run 1"):
-        store.write_round(run_id, [make_visit(make_point(8)), make_visit(make_point(4096))])
+        store.write_round(run_id, [make_measurement(make_point(8)), make_measurement(make_point(4096))])
     assert store.summaries(run_id) == []
     assert store.run(run_id).rounds == 0
 
 
 def test_round_of_an_unknown_launch_is_refused_whole(store: Store, run_id: int) -> None:
     with pytest.raises(StoreError, match="FOREIGN KEY"):
-        store.write_round(run_id, [make_visit(), make_visit(launch_id=99)])
+        store.write_round(run_id, [make_measurement(), make_measurement(launch_id=99)])
     assert store.summaries(run_id) == []
-    store.write_round(run_id, [make_visit()])
+    store.write_round(run_id, [make_measurement()])
     assert len(store.summaries(run_id)) == 1
 
 
@@ -257,9 +259,9 @@ def test_time_between_end_and_going_on_is_not_measured(store: Store, run_id: int
     assert store.runs()[-1].measured_least_s == pytest.approx(100, abs=30)
     store.finish_run(run_id, RunStatus.DONE)
     assert measured_s() == pytest.approx(100, abs=30)
-    # A killed run has ended with its last visit.
-    store.write_round(run_id, [make_visit(make_point(8))])
-    db.execute("UPDATE visit SET started_unix_s = ?", (now_s - 800,))
+    # A killed run has ended with its last measurement.
+    store.write_round(run_id, [make_measurement(make_point(8))])
+    db.execute("UPDATE measurement SET started_unix_s = ?", (now_s - 800,))
     db.execute("UPDATE run SET finished_unix_s = NULL, idle_s = 0, resumed_unix_s = NULL")
     assert store.runs()[-1].measured_s is None
     assert store.runs()[-1].measured_least_s == pytest.approx(200)
@@ -277,15 +279,15 @@ def test_a_run_killed_as_soon_as_it_went_on_was_not_idle_twice(
 
     run_id = store.create_run(replace(make_info(), started_unix_s=1000.0), [make_point(8)])
     assert store.add_launch(run_id, make_launch()) == 1
-    store.write_round(run_id, [replace(make_visit(make_point(8)), started_unix_s=1005.0)])
+    store.write_round(run_id, [replace(make_measurement(make_point(8)), started_unix_s=1005.0)])
     at(1010)
     store.finish_run(run_id, RunStatus.INTERRUPTED)
-    for resumed_s in (2000, 3000, 4000):  # killed before the first visit, twice
+    for resumed_s in (2000, 3000, 4000):  # killed before the first measurement, twice
         at(resumed_s)
         store.resume_run(run_id)
-    store.write_round(run_id, [replace(make_visit(make_point(8)), started_unix_s=4020.0)])
+    store.write_round(run_id, [replace(make_measurement(make_point(8)), started_unix_s=4020.0)])
     at(5000)
-    store.resume_run(run_id)  # killed after a visit
+    store.resume_run(run_id)  # killed after a measurement
     at(5003)
     store.finish_run(run_id, RunStatus.DONE)
     assert store.runs()[-1].measured_s == pytest.approx(10 + 0 + 0 + 20 + 3)
@@ -302,14 +304,14 @@ def test_an_unknown_run_among_many_names_the_newest(store: Store) -> None:
 
 
 def test_killed_run_goes_on_in_another_program(store: Store, run_id: int, path: Path) -> None:
-    store.write_round(run_id, [make_visit(make_point(8)), make_visit(make_point(64))])
+    store.write_round(run_id, [make_measurement(make_point(8)), make_measurement(make_point(64))])
     store.set_status(run_id, make_point(8), PointStatus.PRECISE)
     with Store.open(path) as other:
         assert other.run(run_id).info == make_info()
         assert [each.status for each in other.points(run_id)] == [PointStatus.PRECISE, PointStatus.PENDING]
         other.resume_run(run_id)
-        other.write_round(run_id, [make_visit(make_point(64), round_=1)])
-        assert [len(other.visits(each)) for each in other.points(run_id)] == [1, 2]
+        other.write_round(run_id, [make_measurement(make_point(64), round_=1)])
+        assert [len(other.measurements(each)) for each in other.points(run_id)] == [1, 2]
 
 
 def test_runs_are_listed_oldest_first(store: Store) -> None:
@@ -383,35 +385,35 @@ def test_snapshot_sees_one_moment(store: Store, run_id: int, path: Path) -> None
     with Store.open(path, readonly=True) as reader:
         with reader.snapshot():
             assert reader.summaries(run_id) == []
-            store.write_round(run_id, [make_visit()])
+            store.write_round(run_id, [make_measurement()])
             assert reader.summaries(run_id) == []
         assert len(reader.summaries(run_id)) == 1
 
 
 def test_damaged_samples_are_named(store: Store, run_id: int, path: Path) -> None:
-    store.write_round(run_id, [make_visit()])
+    store.write_round(run_id, [make_measurement()])
     db = sqlite3.connect(path)
-    db.execute("UPDATE visit_samples SET elapsed_ns = ?", (b"\1junk",))
+    db.execute("UPDATE measurement_samples SET elapsed_ns = ?", (b"\1junk",))
     db.commit()
     db.close()
     said = r"results\.db: a measurement of pingpong of 8 B on shm, 2 ranks is damaged \(its elapsed_ns\) and left out"
     with pytest.warns(DamagedRowWarning, match=said):
-        (visit,) = store.visits(store.points(run_id)[0])
-    assert visit.elapsed_ns.shape == (2, 0)
+        (measurement,) = store.measurements(store.points(run_id)[0])
+    assert measurement.elapsed_ns.shape == (2, 0)
     assert len(store.summaries(run_id)) == 1
 
 
 def test_samples_of_a_later_version_are_refused(store: Store, run_id: int, path: Path) -> None:
-    store.write_round(run_id, [make_visit()])
+    store.write_round(run_id, [make_measurement()])
     db = sqlite3.connect(path)
-    db.execute("UPDATE visit_samples SET elapsed_ns = ?", (b"\2junk",))
+    db.execute("UPDATE measurement_samples SET elapsed_ns = ?", (b"\2junk",))
     db.commit()
     db.close()
     with pytest.raises(StoreError, match="update hockney") as caught:
-        store.visits(store.points(run_id)[0])
+        store.measurements(store.points(run_id)[0])
     assert caught.value.exit_code == 3, "something may have been measured"
     with Store.open(path, readonly=True) as reader, pytest.raises(WrongStoreError, match="update hockney"):
-        reader.visits(reader.points(run_id)[0])
+        reader.measurements(reader.points(run_id)[0])
 
 
 def test_damage_that_shows_after_opening_is_wrong_usage_until_something_is_written(path: Path) -> None:

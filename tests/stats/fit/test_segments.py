@@ -194,7 +194,7 @@ def test_outliers_hide_few_switches(noise: float, part: float) -> None:
 
 @pytest.mark.parametrize("switched", [False, True])
 def test_two_states_of_the_machine_are_two_curves(switched: bool) -> None:
-    """Each with its own segments, sorted out by the floors of the visits."""
+    """Each with its own segments, sorted out by the floors of the measurements."""
     found = states_score(noise=0.01, switched=switched, curves=40)
     assert found.curves == 40
     assert found.invented <= 0.05 * found.curves

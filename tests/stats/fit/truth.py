@@ -4,7 +4,7 @@ Sizes are those of real runs: 0 and powers of two to 4 MiB, alone or with one or
 normal noise of the same fraction everywhere. From one segment to the next the time jumps by a factor of 1.1 to 2, and
 by five times the noise at least, in four of five cases upwards, and the rate changes by a factor of up to two.
 Outliers are single sizes that take 1.2 to 2 times as long, and ten times the noise longer at least. Of two states each
-has a random curve of its own, and every size has visits in both, by turns.
+has a random curve of its own, and every size has measurements in both, by turns.
 
 Curves that are not quite lines are a line times a random wave, whose neighbours within some factor of the size are
 alike; machines for LogGP have random parameters (tests/stats/fit/test_loggp.py says what they mean).
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from tests.builders import make_point, visits_with_medians
+from tests.builders import make_point, measurements_with_medians
 from tests.stats.fit.bounds import (
     best_division,
     best_divisions,
@@ -219,7 +219,7 @@ def score(*, noise: float, switched: bool, outliers: int, curves: int = 200) -> 
 def states_score(*, noise: float, switched: bool, curves: int = 200) -> Score:
     """Of random curves that a run measured in two states of the machine, told apart by its floors: two for each run.
 
-    A visit errs by its own noise, so much that the median of nine errs by `noise`.
+    A measurement errs by its own noise, so much that the median of nine errs by `noise`.
     """
     rng = np.random.default_rng(184)
     total = Score()
@@ -235,19 +235,19 @@ def states_score(*, noise: float, switched: bool, curves: int = 200) -> Score:
 
 
 def _add_states(total: Score, own: dict[str, Curve], rng: np.random.Generator) -> None:
-    visits = []
+    measurements = []
     for at, size in enumerate(own["near"].sizes_bytes):
         for name, floor_ns in (("near", 27.0), ("far", 184.0)):
             one = own[name]
             medians = 1e3 * one.true_ns(at) * rng.normal(1, one.noise * _OF_NINE, 9)  # whole ns are no error then
             floors = [floor_ns * rng.normal(1, 0.02, 2) for _ in medians]
             for median_ns, (before, after) in zip(medians.tolist(), floors, strict=True):
-                visits += visits_with_medians([median_ns], make_point(size), floor_ns=(before, after))
-    states = classify([signs_of(visit) for visit in visits])
+                measurements += measurements_with_medians([median_ns], make_point(size), floor_ns=(before, after))
+    states = classify([signs_of(measurement) for measurement in measurements])
     times: dict[str, list[tuple[float, float]]] = {"near": [], "far": []}
     for at in range(len(own["near"].sizes_bytes)):
         mine = slice(18 * at, 18 * (at + 1))
-        for figure in figures_of(visits[mine], states[mine]):
+        for figure in figures_of(measurements[mine], states[mine]):
             assert figure.low_ns is not None
             assert figure.high_ns is not None
             arm = max(figure.high_ns - figure.value_ns, figure.value_ns - figure.low_ns)

@@ -1,9 +1,9 @@
 """Two stored runs -> what became of every series, with launches as the unit of replication.
 
-A launch's value is the median of its visits' medians, within one state of the machine and one definition. States are
-found among the visits of both runs together, so that a floor or a pace means the same in both; only where the CPUs are
-of different models, each run has its own, which are then matched by name. A series is compared in one state that both
-runs saw: an uncontended one if enough launches saw one, of several that with most launches.
+A launch's value is the median of its measurements' medians, within one state of the machine and one definition. States
+are found among the measurements of both runs together, so that a floor or a pace means the same in both; only where
+the CPUs are of different models, each run has its own, which are then matched by name. A series is compared in one
+state that both runs saw: an uncontended one if enough launches saw one, of several that with most launches.
 """
 
 from __future__ import annotations
@@ -23,35 +23,38 @@ from hockney.analysis.compare.values import Comparison, Difference, SeriesChange
 from hockney.cli.rerun import LAUNCHES
 from hockney.errors import UsageError
 from hockney.model import NOT_MEASURED, CurveKey, Definition, Point, PointStatus, curve_of
-from hockney.results.store import Store, StoredPoint, StoredRun, VisitSummary
+from hockney.results.store import MeasurementSummary, Store, StoredPoint, StoredRun
 from hockney.stats import CONFIDENCE, MIXED, State, classify, classify_both, of_one_batch, place
 from hockney.stats.shift import LAUNCHES_MIN, Shift, can_decide, shifts
-from hockney.stats.states import Signs
+from hockney.stats.states import MachineProbe
 
-_Launches = Mapping[int, Sequence[float]]  # by number, the medians of a launch's visits, ns
+_Launches = Mapping[int, Sequence[float]]  # by number, the medians of a launch's measurements, ns
 _Condition = tuple[str, Definition]  # the name of a state, and how samples became times
 
-_APART = 1.5  # the least ratio between all launches of one run and all of the other that is told of an undecided series
+_APART = (
+    1.5  # the least ratio between all launches of one run and all of the other that is told of an inconclusive series
+)
 _APART_SINGLE = 3.0  # the same where a run has one launch: what differs from launch to launch may be more than half
 
 
 @dataclass(frozen=True)
 class _Side:
-    """One run: its points by the name that the comparison uses, and each point's visits by condition and launch.
+    """One run: its points by the name that the comparison uses, and each point's measurements by condition and launch.
 
-    `sampled` are the points with samples, in whatever state of the machine, each with its number of launches. Visits
-    during which the state changed are in `visits_ns` as mixed. `signs` are of all points, by state and launch.
+    `sampled` are the points with samples, in whatever state of the machine, each with its number of launches.
+    Measurements during which the state changed are in `measurements_ns` as mixed. `signs` are of all points, by state
+    and launch.
     """
 
     run: StoredRun
     points: Mapping[Point, StoredPoint]
     sampled: Mapping[Point, int]
-    visits_ns: Mapping[Point, Mapping[_Condition, _Launches]]
-    signs: Mapping[str, Mapping[int, Sequence[Signs]]]
+    measurements_ns: Mapping[Point, Mapping[_Condition, _Launches]]
+    signs: Mapping[str, Mapping[int, Sequence[MachineProbe]]]
 
     def steady(self, point: Point) -> dict[_Condition, _Launches]:
         """What is in one state of the machine."""
-        return {key: launches for key, launches in self.visits_ns.get(point, {}).items() if key[0] != MIXED.name}
+        return {key: launches for key, launches in self.measurements_ns.get(point, {}).items() if key[0] != MIXED.name}
 
 
 def compare_runs(
@@ -75,13 +78,13 @@ def compare_runs(
     with store.snapshot():
         base, new, names = _read(store, base_id, new_id, first_launch)
         in_turns = names_of_pair(base.run.info, new.run.info) is not None
-        visits = [store.summaries(one) if in_turns else [] for one in (base_id, new_id)]
+        measurements = [store.summaries(one) if in_turns else [] for one in (base_id, new_id)]
     common = [point for point in new.points if point in base.points and not _left_out(point, base, new)]
     if not common or not (base.sampled or new.sampled):
         raise UsageError(_nothing_in_common(base, new))
     changed = (*other_transports(names, in_turns), *differences(base.run, new.run, names))
     if in_turns:
-        series = quadruples_of((base.run, new.run), (base.points, new.points), visits, common)
+        series = quadruples_of((base.run, new.run), (base.points, new.points), measurements, common)
         changes = tuple(judged_in_turns(series, _not_measured(common, base, new), margin, confidence))
     else:
         pairs = [_compared(point, base, new) for point in common]
@@ -122,19 +125,19 @@ def _read(store: Store, base_id: int, new_id: int, first_launch: int) -> tuple[_
         names_of_pair(runs[0].info, runs[1].info)
         or renamed(*({stored.point.transport for stored in listed} for listed in points))
     )
-    visits = store.summaries(base_id), store.summaries(new_id)
-    states = _states(runs, visits)
+    measurements = store.summaries(base_id), store.summaries(new_id)
+    states = _states(runs, measurements)
     return (
-        _side(runs[0], points[0], visits[0], states[0], names, 0),
-        _side(runs[1], points[1], visits[1], states[1], {}, first_launch),
+        _side(runs[0], points[0], measurements[0], states[0], names, 0),
+        _side(runs[1], points[1], measurements[1], states[1], {}, first_launch),
         names,
     )
 
 
 def _states(
-    runs: tuple[StoredRun, StoredRun], visits: tuple[list[VisitSummary], list[VisitSummary]]
+    runs: tuple[StoredRun, StoredRun], measurements: tuple[list[MeasurementSummary], list[MeasurementSummary]]
 ) -> tuple[list[State], list[State]]:
-    signs = [[visit.signs for visit in of_run] for of_run in visits]
+    signs = [[measurement.signs for measurement in of_run] for of_run in measurements]
     models = [(run.info.facts.get("cpu") or {}).get("model") for run in runs]
     if models[0] != models[1]:
         return classify(signs[0]), classify(signs[1])
@@ -144,31 +147,33 @@ def _states(
 def _side(
     run: StoredRun,
     points: Iterable[StoredPoint],
-    summaries: Sequence[VisitSummary],
+    summaries: Sequence[MeasurementSummary],
     states: Sequence[State],
     names: Mapping[str, str],
     first_launch: int,
 ) -> _Side:
     named = {_named(stored.point, names): stored for stored in points}
     numbers = {launch_id: launch.index for launch_id, launch in run.launches.items()}
-    visits: dict[int, dict[_Condition, dict[int, list[float]]]] = {}
-    signs: dict[str, dict[int, list[Signs]]] = {}
-    # Of a hundred thousand visits: a set made at once takes less than a look-up for each.
+    measurements: dict[int, dict[_Condition, dict[int, list[float]]]] = {}
+    signs: dict[str, dict[int, list[MachineProbe]]] = {}
+    # Of a hundred thousand measurements: a set made at once takes less than a look-up for each.
     launches = {(v.point_id, numbers[v.launch_id]) for v in summaries if v.samples}
     sampled = Counter(id_ for id_, number in launches if number >= first_launch)
-    conditions_of = ((state, visit.definition) for visit, state in zip(summaries, states, strict=True))
+    conditions_of = ((state, measurement.definition) for measurement, state in zip(summaries, states, strict=True))
     of_batch = of_one_batch([v.point_id for v in summaries], [v.batch for v in summaries], conditions_of)
-    for visit, state, is_counted in zip(summaries, states, of_batch, strict=True):
-        number = numbers[visit.launch_id]
-        if visit.median_ns and is_counted and number >= first_launch:
-            conditions = visits.setdefault(visit.point_id, {})
-            conditions.setdefault((state.name, visit.definition), {}).setdefault(number, []).append(visit.median_ns)
-            signs.setdefault(state.name, {}).setdefault(number, []).append(visit.signs)
+    for measurement, state, is_counted in zip(summaries, states, of_batch, strict=True):
+        number = numbers[measurement.launch_id]
+        if measurement.median_ns and is_counted and number >= first_launch:
+            conditions = measurements.setdefault(measurement.point_id, {})
+            conditions.setdefault((state.name, measurement.definition), {}).setdefault(number, []).append(
+                measurement.median_ns
+            )
+            signs.setdefault(state.name, {}).setdefault(number, []).append(measurement.signs)
     return _Side(
         run,
         named,
         {point: sampled[stored.id] for point, stored in named.items() if stored.id in sampled},
-        {point: visits[stored.id] for point, stored in named.items() if stored.id in visits},
+        {point: measurements[stored.id] for point, stored in named.items() if stored.id in measurements},
         signs,
     )
 
@@ -248,13 +253,19 @@ def _compared(point: Point, base: _Side, new: _Side) -> _Pair:
 def _most_telling(
     shared: Iterable[_Condition], before: Mapping[_Condition, _Launches], after: Mapping[_Condition, _Launches]
 ) -> _Condition:
-    """Of those that can decide, the uncontended one of most launches, then visits. Times have no say in it."""
+    """Of those that can decide, the uncontended one of most launches, then measurements. Times have no say in it."""
 
     def weight(condition: _Condition) -> tuple[bool, bool, int, int, int]:
         sides = before[condition], after[condition]
         launches = [len(side) for side in sides]
-        visits = min(sum(map(len, side.values())) for side in sides)
-        return can_decide(*launches), not State(condition[0], None).slowed, min(launches), sum(launches), visits
+        measurements = min(sum(map(len, side.values())) for side in sides)
+        return (
+            can_decide(*launches),
+            not State(condition[0], None).contended,
+            min(launches),
+            sum(launches),
+            measurements,
+        )
 
     return max(sorted(shared, key=lambda one: place(one[0])), key=weight)
 
@@ -275,7 +286,7 @@ def _apart(point: Point, base: _Side, new: _Side) -> float | None:
     In whatever state of the machine, also while that changed: a fact, not a verdict, for a state may do so, too. None
     where that is too little to tell, or where the times are defined otherwise.
     """
-    conditions = [side.visits_ns[point] for side in (base, new)]
+    conditions = [side.measurements_ns[point] for side in (base, new)]
     if len({definition for of_side in conditions for _, definition in of_side}) > 1:
         return None
     single = any(len({number for launches in of_side.values() for number in launches}) < 2 for of_side in conditions)
@@ -345,7 +356,7 @@ def _judged(
         shift, chance = found.get(pair.point, (None, None))
         if shift is None or shift.low is None or shift.high is None or chance is None or pair.state is None:
             yield SeriesChange(
-                *(pair.point, Verdict.UNDECIDED, pair.reason, states, shift),
+                *(pair.point, Verdict.INCONCLUSIVE, pair.reason, states, shift),
                 is_open=pair.is_open,
                 wanted=pair.wanted,
                 apart=pair.apart,
@@ -358,7 +369,7 @@ def _judged(
             moved = Moved(pair.point, pair.state, math.log(shift.ratio))
             drift = None if drifts is None else drifts.explains(moved, near, margin)
             if drift is not None:
-                verdict, reason = Verdict.UNDECIDED, drift.reason
+                verdict, reason = Verdict.INCONCLUSIVE, drift.reason
         is_beyond = shift.low > margin or shift.high < 1 / margin
         yield SeriesChange(*(pair.point, verdict, reason, states, shift, chance), is_open=True, is_beyond=is_beyond)
 
@@ -385,7 +396,7 @@ def _protocols(changes: Iterable[SeriesChange], base: _Side, new: _Side) -> dict
 def _switches(curves: Collection[CurveKey], side: _Side) -> dict[CurveKey, tuple[KnownSwitch, ...]]:
     """Those of a run's curves, each in the state that most of its launches saw."""
     listed: dict[CurveKey, list[Point]] = {}
-    for point in side.visits_ns:
+    for point in side.measurements_ns:
         if curve_of(point) in curves and side.steady(point):
             listed.setdefault(curve_of(point), []).append(point)
     libraries = {launch.transport: launch.library for launch in side.run.launches.values()}
@@ -404,5 +415,5 @@ def _switches(curves: Collection[CurveKey], side: _Side) -> dict[CurveKey, tuple
 
 
 def _values(launches: _Launches) -> list[float]:
-    # A call for each of a hundred thousand launches with one visit would take longer than all else here.
+    # A call for each of a hundred thousand launches with one measurement would take longer than all else here.
     return [ns[0] if len(ns) == 1 else statistics.median(ns) for ns in launches.values()]

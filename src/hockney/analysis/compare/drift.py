@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from hockney.model import Point
 from hockney.stats.shift import shifts
-from hockney.stats.states import Signs
+from hockney.stats.states import MachineProbe
 
 SEEN_MIN = 0.01  # less is no drift but the scatter of what shows it
 SEEN_MAX = 0.3  # more is a change of all series: floors half as large again are another state of the machine
@@ -24,7 +24,7 @@ MOVED_AT_MOST = 2.0  # how many times as far a series may move as what shows the
 
 DRIFTED = "the machine drifted by"  # how the reason of what a drift may explain begins
 
-SignsOf = Mapping[str, Mapping[int, Sequence[Signs]]]  # by state, then launch
+SignsOf = Mapping[str, Mapping[int, Sequence[MachineProbe]]]  # by state, then launch
 
 
 @dataclass(frozen=True)
@@ -96,13 +96,13 @@ class Drifts:
         return Drift(statistics.median(own), "the median of the other series") if own and not is_steady else None
 
 
-def _floors(launches: Mapping[int, Sequence[Signs]]) -> list[float]:
+def _floors(launches: Mapping[int, Sequence[MachineProbe]]) -> list[float]:
     """The floor of each launch, of cache lines: a transport's own round trip is what is compared."""
     each = ([sum(s.floor_ns) / 2 for s in seen if s.floor_ns and s.reference is None] for seen in launches.values())
     return [value for value in map(statistics.median, filter(None, each)) if 0 < value < math.inf]
 
 
-def _paces(launches: Mapping[int, Sequence[Signs]]) -> list[float]:
+def _paces(launches: Mapping[int, Sequence[MachineProbe]]) -> list[float]:
     """The mean pace of all ranks of each launch."""
     each = ([statistics.fmean((*s.pace_ns[0], *s.pace_ns[1])) for s in seen if s.pace_ns] for seen in launches.values())
     return [value for value in map(statistics.median, filter(None, each)) if 0 < value < math.inf]

@@ -1,9 +1,9 @@
 """What is expected of a machine: thresholds in a TOML file, and whether a run's figures keep them.
 
 A threshold is kept if the whole 95 % interval of a figure keeps it, missed if the whole interval misses it, and else
-undecided: a value that lies beside its limit by less than it is known is no answer. All visits of a run count, in a
-run that was measured for it as in a stored one: what `show` says of it is what is judged. With a pair class only those
-of the launches count in which the ranks were of that class; `show` does not divide them.
+inconclusive: a value that lies beside its limit by less than it is known is no answer. All measurements of a run
+count, in a run that was measured for it as in a stored one: what `show` says of it is what is judged. With a pair
+class only those of the launches count in which the ranks were of that class; `show` does not divide them.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ class Outcome(enum.Enum):
 
     MET = "met"
     MISSED = "missed"
-    UNDECIDED = "undecided"
+    INCONCLUSIVE = "inconclusive"
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ def judge(run: Run, expectations: Expectations, catalogue: Catalogue) -> list[Ju
                     for what, limit in _limits(one):
                         judged += [
                             _judged(asked, what, limit, series, own[series], is_one=len(found) == 1) for series in found
-                        ] or [Judged(place, asked.subject, what, limit, Outcome.UNDECIDED, reason=lack)]
+                        ] or [Judged(place, asked.subject, what, limit, Outcome.INCONCLUSIVE, reason=lack)]
     return judged
 
 
@@ -232,14 +232,14 @@ def _by_class(run: Run, one: Expectation, catalogue: Catalogue) -> dict[str | No
     wanted = as_pairs(catalogue.pattern(one.pattern), one.options)
     class_of = classes_of(run)
     found: dict[str | None, dict[Series, set[int]]] = {}
-    for series, visits in run.summaries():
+    for series, measurements in run.summaries():
         point = series.point
         options = point.options
         if one.pair_class is not None:
             options = tuple(option for option in options if option[0] not in ("source", "target"))
         if (point.pattern, options) != (one.pattern, wanted):
             continue
-        ids = {visit.launch_id for visit, _ in visits}
+        ids = {measurement.launch_id for measurement, _ in measurements}
         if not ids or series.status in NOT_MEASURED:  # then it is of each class that it might have been measured in
             ids |= _launches_like(point, run)
         for id_ in ids or {-1}:
@@ -271,7 +271,7 @@ def _judged(
     subject = asked.subject if is_one else asked.subject_of(series.point)
     if series.status in NOT_MEASURED:
         reason = f"{series.status.value}: {series.reason or 'no reason is known'}"
-        return Judged(place, subject, what, limit, Outcome.UNDECIDED, series.point, reason=reason)
+        return Judged(place, subject, what, limit, Outcome.INCONCLUSIVE, series.point, reason=reason)
     seen = [
         figure
         for figure in _figures(series, launches)
@@ -281,26 +281,26 @@ def _judged(
     if not figures:
         where = "any one state" if one.state is None else f"the state {one.state.name}"
         of = "" if one.pair_class is None else f" between ranks of the class '{one.pair_class}'"
-        reason = f"there were too few visits{of} in {where} of the machine for an interval"
-        return Judged(place, subject, what, limit, Outcome.UNDECIDED, series.point, reason=reason)
+        reason = f"there were too few measurements{of} in {where} of the machine for an interval"
+        return Judged(place, subject, what, limit, Outcome.INCONCLUSIVE, series.point, reason=reason)
     outcomes = [(_outcome(what, limit, figure), figure) for figure in figures]
-    order = (Outcome.MISSED, Outcome.UNDECIDED, Outcome.MET)
+    order = (Outcome.MISSED, Outcome.INCONCLUSIVE, Outcome.MET)
     outcome, figure = min(outcomes, key=lambda pair: order.index(pair[0]))
-    unsure = _UNSURE if outcome is Outcome.UNDECIDED else None
+    unsure = _UNSURE if outcome is Outcome.INCONCLUSIVE else None
     over = next((thin for thin in seen if thin.low_ns is None and not _keeps(what, limit, thin)), None)
     if outcome is Outcome.MET and over is not None:
-        outcome, figure, unsure = Outcome.UNDECIDED, over, _THIN
+        outcome, figure, unsure = Outcome.INCONCLUSIVE, over, _THIN
     return Judged(place, subject, what, limit, outcome, series.point, figure, unsure)
 
 
 def _figures(series: Series, launches: Collection[int]) -> list[Figure]:
-    pairs = zip(series.visits, series.states, strict=True)
-    counted = [(visit, state) for visit, state in pairs if visit.launch_id in launches]
-    return figures_of([visit for visit, _ in counted], [state for _, state in counted])
+    pairs = zip(series.measurements, series.states, strict=True)
+    counted = [(measurement, state) for measurement, state in pairs if measurement.launch_id in launches]
+    return figures_of([measurement for measurement, _ in counted], [state for _, state in counted])
 
 
 _UNSURE = "its interval holds the limit; one measured longer (`--time`) is narrower"
-_THIN = "the limit is kept in other states of the machine, and this one had too few visits for an interval"
+_THIN = "the limit is kept in other states of the machine, and this one had too few measurements for an interval"
 
 
 def _keeps(what: str, limit: float, figure: Figure) -> bool:
@@ -315,7 +315,7 @@ def _outcome(what: str, limit: float, figure: Figure) -> Outcome:
     else:
         low, high = figure.rate_low_bytes_per_s, figure.rate_high_bytes_per_s
         kept, missed = low is not None and low >= limit, high is not None and high < limit
-    return Outcome.MET if kept else Outcome.MISSED if missed else Outcome.UNDECIDED
+    return Outcome.MET if kept else Outcome.MISSED if missed else Outcome.INCONCLUSIVE
 
 
 def points_of(judged: Iterable[Judged], outcomes: Sequence[Outcome]) -> list[Point]:

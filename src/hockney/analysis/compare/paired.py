@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from hockney.analysis.compare.values import Difference, SeriesChange, Verdict
 from hockney.model import Point, RunInfo
-from hockney.results.store import StoredPoint, StoredRun, VisitSummary
+from hockney.results.store import MeasurementSummary, StoredPoint, StoredRun
 from hockney.stats.pairs import PAIRS_MIN, chances, log_ratio, shift_of_pairs
 from hockney.units import counted
 
@@ -35,17 +35,17 @@ _Quadruples = Mapping[int, Mapping[int, tuple[list[float], list[float]]]]  # by 
 def quadruples_of(
     runs: tuple[StoredRun, StoredRun],
     points: tuple[Mapping[Point, StoredPoint], Mapping[Point, StoredPoint]],
-    visits: Sequence[Sequence[VisitSummary]],
+    measurements: Sequence[Sequence[MeasurementSummary]],
     common: Sequence[Point],
 ) -> dict[Point, _Quadruples]:
     """The measurements of each series that both runs have, put together again. `points` by the name they share."""
     found: dict[Point, dict[int, dict[int, tuple[list[float], list[float]]]]] = {point: {} for point in common}
-    for side, (run, of_run, listed) in enumerate(zip(runs, points, visits, strict=True)):
+    for side, (run, of_run, listed) in enumerate(zip(runs, points, measurements, strict=True)):
         series = {of_run[point].id: found[point] for point in common}
-        for visit in listed:
-            if visit.median_ns and visit.point_id in series:
-                of_launch = series[visit.point_id].setdefault(run.launches[visit.launch_id].index, {})
-                of_launch.setdefault(visit.round, ([], []))[side].append(visit.median_ns)
+        for measurement in listed:
+            if measurement.median_ns and measurement.point_id in series:
+                of_launch = series[measurement.point_id].setdefault(run.launches[measurement.launch_id].index, {})
+                of_launch.setdefault(measurement.round, ([], []))[side].append(measurement.median_ns)
     return dict(found)
 
 
@@ -66,7 +66,7 @@ def judged_in_turns(
         chance = chance_of.get(point)
         if chance is None or shift is None or shift.low is None or shift.high is None:
             pairs = f"{counted(len(values), 'launch pair')} measured it, and it takes {PAIRS_MIN}"
-            yield SeriesChange(point, Verdict.UNDECIDED, absent.get(point, pairs), (), shift, is_open=True)
+            yield SeriesChange(point, Verdict.INCONCLUSIVE, absent.get(point, pairs), (), shift, is_open=True)
             continue
         is_slower, is_faster = shift.low > margin, shift.high < 1 / margin
         verdict = Verdict.SAME

@@ -21,7 +21,7 @@ class Verdict(enum.Enum):
     SLOWER = "slower"
     FASTER = "faster"
     SAME = "no difference seen"
-    UNDECIDED = "undecided"
+    INCONCLUSIVE = "inconclusive"
 
 
 _RESTORED = ("variable ", "usable CPUs", "CPUs of ranks")  # by the command that is advised
@@ -51,11 +51,11 @@ class SeriesChange:
 
     `shift` is the ratio of new times to base times, None where they have no state in common. `chance` is how often
     chance alone makes any of the series compared differ as much as this one; None where it can't be decided. `reason`
-    is a sentence that says why a series is undecided. `is_open`: whether more launches of new may change the verdict,
-    be it decided or not; they can't where it failed, base has no samples, or the times are defined otherwise.
+    is a sentence that says why a series is inconclusive. `is_open`: whether more launches of new may change the
+    verdict, be it decided or not; they can't where it failed, base has no samples, or the times are defined otherwise.
     `is_beyond`: its own interval lies beyond the margin, whatever became of it among the others. `wanted`: how many
     launches a new run in place of base and of new should have, 0 where the run has enough. `apart`: of one that is
-    undecided for lack of launches or of a state in common, the ratio of the times by which every launch of new was
+    inconclusive for lack of launches or of a state in common, the ratio of the times by which every launch of new was
     longer (above 1) or shorter (below 1) than any of base, in whatever state; None where that is nothing to tell.
     `point` is named as in the new run.
     """
@@ -177,11 +177,11 @@ class Comparison:
 
     @property
     def remedies(self) -> list[str]:
-        """What to measure again, for the series that are undecided for lack of launches."""
-        undecided = [change for change in self.changes if change.verdict is Verdict.UNDECIDED]
+        """What to measure again, for the series that are inconclusive for lack of launches."""
+        inconclusive = [change for change in self.changes if change.verdict is Verdict.INCONCLUSIVE]
         found = []
         for side, (run, info) in enumerate(zip((self.base, self.new), self.infos, strict=False)):
-            lacking = [change for change in undecided if change.wanted[side]]
+            lacking = [change for change in inconclusive if change.wanted[side]]
             if lacking:
                 launches = max(change.wanted[side] for change in lacking)
                 found.append(more_launches(run, info, launches, but=self._but(side, lacking)))

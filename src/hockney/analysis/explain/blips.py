@@ -114,7 +114,7 @@ def _is_borne_out(curve: Curve, fit: SegmentFit, at: int, beside: int) -> bool:
     Of printed figures there are none.
     """
     neighbour, mark = curve.marks[beside], curve.marks[at]
-    if not (neighbour.visits and mark.visits):
+    if not (neighbour.measurements and mark.measurements):
         return True
     over, _ = ratio_in_rounds(neighbour, mark)
     return over is not None and over.low * fit.lines_ns[beside].value > fit.lines_ns[at].value

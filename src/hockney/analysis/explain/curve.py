@@ -1,8 +1,8 @@
 """What detectors look at: the curves of a run, or of a machine of the archive, and what is known beside them.
 
-A run is read once and without its samples: the medians of its visits are stored. Of each transport (at each number of
-ranks) only the state of the machine in which most points have an interval is looked at, because figures of different
-states can't be set beside each other. A point without an interval in that state is not part of any curve.
+A run is read once and without its samples: the medians of its measurements are stored. Of each transport (at each
+number of ranks) only the state of the machine in which most points have an interval is looked at, because figures of
+different states can't be set beside each other. A point without an interval in that state is not part of any curve.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from hockney.archive import Published
 from hockney.cli.rerun import LAUNCHES, going_on, more_launches
 from hockney.errors import HockneyError
 from hockney.measure.refine import sizes_to_add
-from hockney.model import Point, PointStatus, RunStatus, Visit, Warning_
+from hockney.model import Measurement, Point, PointStatus, RunStatus, Warning_
 from hockney.results.runs import Run, Series
-from hockney.results.store import VisitSummary
+from hockney.results.store import MeasurementSummary
 from hockney.stats import MIXED, UNKNOWN, Interval, State, median, time_of
 from hockney.stats.fit import Estimate
 from hockney.units import counted
@@ -31,23 +31,23 @@ from hockney.units import counted
 Options = tuple[tuple[str, str], ...]
 Key = tuple[str, str, int, Options]  # transport, pattern, ranks and options: a curve in any state
 Place = tuple[str, int]  # a transport and a number of ranks
-Summarized = list[tuple[VisitSummary, State]]
+Summarized = list[tuple[MeasurementSummary, State]]
 _CUT_SHORT = {RunStatus.KILLED: "killed before its end", RunStatus.INTERRUPTED: "stopped before its end"}
-_INTERVAL_MIN = 6  # visits; fewer give no 95 % interval of a median
+_INTERVAL_MIN = 6  # measurements; fewer give no 95 % interval of a median
 
 
 @dataclass(frozen=True)
 class Mark:
     """A figure of a curve: the pattern's time, by its definition, at one message size.
 
-    The time stands for so many payload bytes; None where the pattern counts none. `visits` are those that it is of:
-    none of a figure that was printed, or that is of several pairs of ranks.
+    The time stands for so many payload bytes; None where the pattern counts none. `measurements` are those that it is
+    of: none of a figure that was printed, or that is of several pairs of ranks.
     """
 
     bytes: int
     time_ns: Estimate
     payload_bytes: float | None = None
-    visits: Sequence[VisitSummary] = field(default=(), compare=False, repr=False)
+    measurements: Sequence[MeasurementSummary] = field(default=(), compare=False, repr=False)
 
     @property
     def rate_bytes_per_s(self) -> Estimate | None:
@@ -62,8 +62,8 @@ class Mark:
 class Curve:
     """All sizes of a pattern over a transport in one state; `marks` ascend.
 
-    `peak_bytes_per_s` is a best rate that was published without its size. `counters` are sums over all visits, one
-    number a rank. `algorithm` says whose a collective is, as the pattern's definition has it.
+    `peak_bytes_per_s` is a best rate that was published without its size. `counters` are sums over all measurements,
+    one number a rank. `algorithm` says whose a collective is, as the pattern's definition has it.
     """
 
     transport: str
@@ -104,24 +104,24 @@ class Curve:
 
 @dataclass(frozen=True)
 class ClassCurve:
-    """A curve of all pairs of ranks that share as much (`pair_class`), in a state that so many visits saw."""
+    """A curve of all pairs of ranks that share as much (`pair_class`), in a state that so many measurements saw."""
 
     curve: Curve
     pair_class: str
-    visits: int
+    measurements: int
 
 
 class Samples(Protocol):
-    """What brings back visits with their samples; see Reading."""
+    """What brings back measurements with their samples; see Reading."""
 
-    def __call__(self, most: int, patterns: Sequence[str] = ()) -> Sequence[tuple[Visit, State]]: ...
+    def __call__(self, most: int, patterns: Sequence[str] = ()) -> Sequence[tuple[Measurement, State]]: ...
 
 
 def _one_class(pair: tuple[int, int], launch_id: int) -> str:
     return ""
 
 
-def _no_samples(most: int, patterns: Sequence[str] = ()) -> Sequence[tuple[Visit, State]]:
+def _no_samples(most: int, patterns: Sequence[str] = ()) -> Sequence[tuple[Measurement, State]]:
     return ()
 
 
@@ -131,7 +131,7 @@ class Reading:
 
     `by_class` are the curves between two ranks by what these share and by state, of every state; `curves` know one.
     `floors` are the floors beside the latency of each place, `launchers` what started the jobs of each transport.
-    `samples(most, patterns)` brings back about so many visits with their samples, of these patterns or of all,
+    `samples(most, patterns)` brings back about so many measurements with their samples, of these patterns or of all,
     evenly chosen from each transport. `class_of` tells what a pair of ranks shares in a launch. `published` are the
     archive's figures as they were printed. `matrices` are the times between all pairs of ranks, `loggp` what prtt
     gives for each of its places and states. `grains` are what sizes of a pattern are multiples of, where not 1.
@@ -222,8 +222,10 @@ def is_like(one: Curve, other: Curve) -> bool:
 def read_run(run: Run) -> Reading:
     """Raises HockneyError where there is no figure at all, or none with an interval."""
     # Samples of a point that failed are not known to be right.
-    summarized = [(series, visits) for series, visits in run.summaries() if series.status is not PointStatus.FAILED]
-    if not any(visits for _, visits in summarized):
+    summarized = [
+        (series, measurements) for series, measurements in run.summaries() if series.status is not PointStatus.FAILED
+    ]
+    if not any(measurements for _, measurements in summarized):
         raise HockneyError(f"{_subject(run)} has no figures, so there is nothing to explain: {_why_empty(run)}")
     states = _states(summarized)
     crowded = {(launch.transport, launch.ranks) for launch in run.launches.values() if launch.oversubscribed}
@@ -249,7 +251,7 @@ def read_run(run: Run) -> Reading:
         refined_s=run.info.plan["time_s"] if run.info.plan.get("exact") else None,
         precise=_precise(run),
         samples=functools.partial(
-            _samples, [(series, visits) for series, visits in summarized if _place(series) not in crowded]
+            _samples, [(series, measurements) for series, measurements in summarized if _place(series) not in crowded]
         ),
         class_of=classes_of(run),
         matrices=tuple(pair_matrices(run)),
@@ -277,19 +279,23 @@ def _subject(run: Run) -> str:
 def _why_empty(run: Run) -> str:
     reasons = Counter(series.reason for series in run.series if series.reason)
     return (
-        reasons.most_common(1)[0][0] if reasons else f"it has no visit; {going_on(run.id, run.facts)} goes on with it"
+        reasons.most_common(1)[0][0]
+        if reasons
+        else f"it has no measurement; {going_on(run.id, run.facts)} goes on with it"
     )
 
 
 def _states(summarized: Iterable[tuple[Series, Summarized]]) -> dict[Place, State]:
-    """The state of each place in which most points have an interval, of several such the one that most visits saw.
+    """The state of each place in which most points have an interval.
+
+    Of several such the one that most measurements saw.
 
     Unknown only where there is no other, and mixed is no state.
     """
     count: dict[Place, Counter[State]] = {}
     known: dict[Place, Counter[State]] = {}
-    for series, visits in summarized:
-        place, seen = _place(series), Counter(state for _, state in visits if state != MIXED)
+    for series, measurements in summarized:
+        place, seen = _place(series), Counter(state for _, state in measurements if state != MIXED)
         count.setdefault(place, Counter()).update(seen)
         known.setdefault(place, Counter()).update(state for state in seen if seen[state] >= _INTERVAL_MIN)
     return {
@@ -307,14 +313,14 @@ def _curves(
     counters: dict[Key, dict[str, tuple[float, ...]]] = {}
     algorithms: dict[Key, str | None] = {}
     unsure: list[Point] = []
-    for series, visits in summarized:
+    for series, measurements in summarized:
         point = series.point
-        if not visits or point.transport == "null":
+        if not measurements or point.transport == "null":
             continue
         state = states.get(_place(series))
-        # Definitions change only when a run is resumed by a later version; the later one's visits are looked at.
-        own = [visit for visit, at in visits if at == state and visit.median_ns is not None]
-        own = [visit for visit in own if visit.definition == own[-1].definition]
+        # Definitions change only when a run is resumed by a later version; the later one's measurements are looked at.
+        own = [measurement for measurement, at in measurements if at == state and measurement.median_ns is not None]
+        own = [measurement for measurement in own if measurement.definition == own[-1].definition]
         mark = _mark(point.bytes, own)
         if mark is None:
             unsure.append(point)
@@ -341,16 +347,25 @@ def _by_class(run: Run, summarized: Iterable[tuple[Series, Summarized]], crowded
     """Of the patterns that measure a pair of ranks. Where several pairs share as much, their median is the class's."""
     class_of = classes_of(run)
     found: dict[tuple[str, str, int, Options, str, State], dict[int, list[_PairMark]]] = {}
-    for series, visits in summarized:
+    for series, measurements in summarized:
         point = series.point
-        if point.pattern not in PAIR_PATTERNS or point.transport == "null" or _place(series) in crowded or not visits:
+        if (
+            point.pattern not in PAIR_PATTERNS
+            or point.transport == "null"
+            or _place(series) in crowded
+            or not measurements
+        ):
             continue
         options = tuple(option for option in point.options if option[0] not in ("source", "target"))
         pair = pair_of(point)
-        by_class: dict[tuple[str, State], list[VisitSummary]] = {}
-        for visit, state in visits:
-            if state != MIXED and visit.median_ns is not None and visit.definition == visits[-1][0].definition:
-                by_class.setdefault((class_of(pair, visit.launch_id), state), []).append(visit)
+        by_class: dict[tuple[str, State], list[MeasurementSummary]] = {}
+        for measurement, state in measurements:
+            if (
+                state != MIXED
+                and measurement.median_ns is not None
+                and measurement.definition == measurements[-1][0].definition
+            ):
+                by_class.setdefault((class_of(pair, measurement.launch_id), state), []).append(measurement)
         for (pair_class, state), own in by_class.items():
             mark = _mark(point.bytes, own)
             if mark is not None:
@@ -362,32 +377,32 @@ def _by_class(run: Run, summarized: Iterable[tuple[Series, Summarized]], crowded
         yield ClassCurve(Curve(transport, pattern, ranks, options, state.name, marks), pair_class, count)
 
 
-_PairMark = tuple[Mark, int]  # with how many visits
+_PairMark = tuple[Mark, int]  # with how many measurements
 
 
 def _of_class(members: Sequence[_PairMark]) -> Mark:
-    """The median of the pairs; the interval encloses those of all of them. No visits are of several."""
+    """The median of the pairs; the interval encloses those of all of them. No measurements are of several."""
     marks = [mark for mark, _ in members]
     if len(marks) == 1:
         return marks[0]
-    return replace(marks[0], time_ns=of_all([mark.time_ns for mark in marks]), visits=())
+    return replace(marks[0], time_ns=of_all([mark.time_ns for mark in marks]), measurements=())
 
 
-def _mark(size_bytes: int, visits: Sequence[VisitSummary]) -> Mark | None:
-    """None where the visits are too few for an interval."""
-    if not visits:
+def _mark(size_bytes: int, measurements: Sequence[MeasurementSummary]) -> Mark | None:
+    """None where the measurements are too few for an interval."""
+    if not measurements:
         return None
-    medians_ns = [visit.median_ns for visit in visits if visit.median_ns is not None]
-    time = _estimate(time_of(medians_ns, [visit.launch_id for visit in visits])[0])
-    definition = visits[0].definition
+    medians_ns = [measurement.median_ns for measurement in measurements if measurement.median_ns is not None]
+    time = _estimate(time_of(medians_ns, [measurement.launch_id for measurement in measurements])[0])
+    definition = measurements[0].definition
     payload_bytes = definition.bytes_per_rep / definition.divisor or None
-    return None if time is None else Mark(size_bytes, time, payload_bytes, visits)
+    return None if time is None else Mark(size_bytes, time, payload_bytes, measurements)
 
 
-def _count(sums: dict[str, tuple[float, ...]], visits: Iterable[VisitSummary]) -> None:
-    """Add what these visits counted."""
-    for visit in visits:
-        for name, values in visit.counters.items():
+def _count(sums: dict[str, tuple[float, ...]], measurements: Iterable[MeasurementSummary]) -> None:
+    """Add what these measurements counted."""
+    for measurement in measurements:
+        for name, values in measurement.counters.items():
             before = sums.get(name, (0.0,) * len(values))
             sums[name] = tuple(one + other for one, other in zip(before, values, strict=True))
 
@@ -400,18 +415,25 @@ def _estimate(interval: Interval) -> Estimate | None:
 
 
 def _floors(summarized: Iterable[tuple[Series, Summarized]], states: Mapping[Place, State]) -> dict[Place, Estimate]:
-    """The floor beside each place's shortest messages with its interval: the very visits that it is the floor of."""
+    """The floor beside each place's shortest messages with its interval.
+
+    The very measurements that it is the floor of.
+    """
     short = [
-        (-series.point.bytes, not series.point.options, _place(series), visits)
-        for series, visits in summarized
+        (-series.point.bytes, not series.point.options, _place(series), measurements)
+        for series, measurements in summarized
         if series.point.pattern == "pingpong" and 0 < series.point.bytes <= 64
     ]
     floors = {}
-    for _, _, place, visits in sorted(short, key=lambda one: one[:2]):  # the shortest plain one comes last, and stays
+    for _, _, place, measurements in sorted(
+        short, key=lambda one: one[:2]
+    ):  # the shortest plain one comes last, and stays
         values_ns = [
-            sum(visit.signs.floor_ns) / 2
-            for visit, state in visits
-            if visit.signs.floor_ns is not None and visit.signs.reference is None and state == states.get(place)
+            sum(measurement.signs.floor_ns) / 2
+            for measurement, state in measurements
+            if measurement.signs.floor_ns is not None
+            and measurement.signs.reference is None
+            and state == states.get(place)
         ]
         floor = _estimate(median(values_ns)) if values_ns else None
         if floor is not None:
@@ -421,22 +443,25 @@ def _floors(summarized: Iterable[tuple[Series, Summarized]], states: Mapping[Pla
 
 def _samples(
     summarized: Iterable[tuple[Series, Summarized]], most: int, patterns: Sequence[str] = ()
-) -> list[tuple[Visit, State]]:
-    """Whole series, evenly chosen from each transport, until they have about so many visits; none of mixed state."""
+) -> list[tuple[Measurement, State]]:
+    """Whole series, evenly chosen from each transport, until they have about so many measurements.
+
+    None of mixed state.
+    """
     by_transport: dict[str, list[tuple[Series, int]]] = {}
-    for series, visits in summarized:
+    for series, measurements in summarized:
         point = series.point
-        if visits and point.transport != "null" and (not patterns or point.pattern in patterns):
-            by_transport.setdefault(point.transport, []).append((series, len(visits)))
+        if measurements and point.transport != "null" and (not patterns or point.pattern in patterns):
+            by_transport.setdefault(point.transport, []).append((series, len(measurements)))
     chosen: list[Series] = []
     for own in by_transport.values():
-        step = -(-sum(visits for _, visits in own) * len(by_transport) // most)
+        step = -(-sum(measurements for _, measurements in own) * len(by_transport) // most)
         chosen += [series for series, _ in own[::step]]
     return [
-        (visit, state)
+        (measurement, state)
         for series in chosen
-        for visit, state in zip(series.visits, series.states, strict=True)
-        if state != MIXED and visit.elapsed_ns.size
+        for measurement, state in zip(series.measurements, series.states, strict=True)
+        if state != MIXED and measurement.elapsed_ns.size
     ]
 
 
@@ -473,7 +498,8 @@ def _notes(run: Run, unsure: Sequence[Point], curves: Sequence[Curve]) -> Iterab
     )
     if unsure:
         yield (
-            f"{_points(len(unsure))} left out, for want of visits in one state: measure longer ({unsure[0]}, for one)."
+            f"{_points(len(unsure))} left out, for want of measurements in one state: measure longer ({unsure[0]}, "
+            f"for one)."
         )
     failed = [series for series in run.series if series.status is PointStatus.FAILED]
     if failed:

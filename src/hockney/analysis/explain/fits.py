@@ -91,7 +91,10 @@ def lines_of(reading: Reading) -> tuple[tuple[Line, ...], dict[str, str]]:
 
 
 def _curves(reading: Reading) -> list[ClassCurve]:
-    """Of each place the curves of the first pattern that it has, the state that most visits saw first; then others."""
+    """Of each place the curves of the first pattern that it has, the state that most measurements saw first.
+
+    Then others.
+    """
     shapes = curves_of_shapes(reading)
     first = {curve.place: curve.pattern for curve in shapes}
     beside = [curve for curve in reading.of(*_BESIDE) if curve.pattern != first.get(curve.place)]
@@ -101,7 +104,7 @@ def _curves(reading: Reading) -> list[ClassCurve]:
     def order(one: ClassCurve) -> tuple[int, int, int]:
         pattern = one.curve.pattern
         is_first = pattern == first.get(one.curve.place)
-        return places.index(one.curve.place), -1 if is_first else _BESIDE.index(pattern), -one.visits
+        return places.index(one.curve.place), -1 if is_first else _BESIDE.index(pattern), -one.measurements
 
     def is_fitted(curve: Curve) -> bool:
         if curve.pattern == first.get(curve.place):
@@ -173,7 +176,7 @@ def parameters_of(reading: Reading) -> tuple[tuple[Parameters, ...], dict[str, s
     if not reading.loggp and not reading.published:
         is_there = any(curve.pattern == "prtt" for curve in reading.curves)
         without[LOGGP] = (
-            "needs visits of prtt in one state of the machine, with no more ranks than CPUs"
+            "needs measurements of prtt in one state of the machine, with no more ranks than CPUs"
             if is_there
             else "needs the pattern prtt, with delays and without"
         )

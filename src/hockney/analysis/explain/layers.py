@@ -29,7 +29,7 @@ _BYTES_MAX = 1 << 16  # longer messages cost what their bytes do, and layers the
 class Layer:
     """What a transport adds to the half round trip of the one below it (or to the floor), in one state.
 
-    `floor_ns` is the floor in the very visits of the upper one, where that is what it stands on. It holds for the
+    `floor_ns` is the floor in the very measurements of the upper one, where that is what it stands on. It holds for the
     sizes from `first_bytes` to `last_bytes`, whose intervals its own encloses. Those of `unsure_bytes`, among or beside
     them, are too uncertain to tell what is added from nothing. `is_seen` says whether there is a difference.
     """
@@ -95,7 +95,7 @@ def layer_at(size_bytes: int, upper: str, lower: str, state: str, own: Bounded, 
 
 
 def over_floor(size_bytes: int, state: str, own: Bounded, floor: Bounded) -> Layer:
-    """What shm adds to the floor of the same visits."""
+    """What shm adds to the floor of the same measurements."""
     return replace(layer_at(size_bytes, "shm", "the floor", state, own, floor), floor_ns=floor.value)
 
 

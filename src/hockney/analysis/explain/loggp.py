@@ -1,7 +1,7 @@
 """LogGP's parameters of a run that has measured the pattern prtt, per state of the machine; as the suite loggp does.
 
-A time is the median over visits in one state, as everywhere, and needs an interval. The four times that belong together
-are of one transport, one number of ranks, and the same options but for messages and delay_ns.
+A time is the median over measurements in one state, as everywhere, and needs an interval. The four times that belong
+together are of one transport, one number of ranks, and the same options but for messages and delay_ns.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from hockney.analysis.explain.pairs import classes_of, pair_of
 from hockney.model import Point, PointStatus
 from hockney.results.runs import Run
-from hockney.results.store import VisitSummary
+from hockney.results.store import MeasurementSummary
 from hockney.stats import MIXED, Interval, State, time_of
 from hockney.stats.fit import LogGP, NoFit, RoundTrips, fit_loggp
 
@@ -20,7 +20,7 @@ _SIZES_MIN = 3
 _Options = tuple[tuple[str, str], ...]
 _Place = tuple[str, int, _Options]  # transport, ranks, and options beside messages and delay_ns
 _Call = tuple[int, int, int]  # bytes, messages, and the delay that was asked for
-_Visits = dict[_Call, list[VisitSummary]]
+_Measurements = dict[_Call, list[MeasurementSummary]]
 
 
 @dataclass(frozen=True)
@@ -43,18 +43,18 @@ def loggp_of(run: Run) -> Iterator[Fitted]:
     """Every place's, but for those of more ranks than CPUs, over the sizes that have all four times in one state."""
     crowded = {(launch.transport, launch.ranks) for launch in run.launches.values() if launch.oversubscribed}
     class_of = classes_of(run)
-    places: dict[_Place, dict[tuple[State, str], _Visits]] = {}  # by state and pair class
-    for series, visits in run.summaries():
+    places: dict[_Place, dict[tuple[State, str], _Measurements]] = {}  # by state and pair class
+    for series, measurements in run.summaries():
         point = series.point
         is_crowded = (point.transport, point.ranks) in crowded
         if point.pattern != "prtt" or is_crowded or point.transport == "null" or series.status is PointStatus.FAILED:
             continue
         place, call = _place_of(point)
         pair = pair_of(point)
-        for visit, state in visits:
-            if visit.median_ns is not None and state != MIXED:
-                where = (state, class_of(pair, visit.launch_id))
-                places.setdefault(place, {}).setdefault(where, {}).setdefault(call, []).append(visit)
+        for measurement, state in measurements:
+            if measurement.median_ns is not None and state != MIXED:
+                where = (state, class_of(pair, measurement.launch_id))
+                places.setdefault(place, {}).setdefault(where, {}).setdefault(call, []).append(measurement)
     for place, seen in places.items():
         for (state, pair_class), own in sorted(seen.items(), key=lambda one: -sum(map(len, one[1].values()))):
             found, short_bytes = _fit(own)
@@ -67,9 +67,9 @@ def _place_of(point: Point) -> tuple[_Place, _Call]:
     return (point.transport, point.ranks, tuple(given.items())), call
 
 
-def _fit(visits: _Visits) -> tuple[tuple[LogGP, ...] | NoFit, tuple[int, ...]]:
-    times = {call: time for call, own in visits.items() if (time := _time(own)).low is not None}
-    delays = {call: delay_ns for call, own in visits.items() if (delay_ns := _delay_ns(own)) is not None}
+def _fit(measurements: _Measurements) -> tuple[tuple[LogGP, ...] | NoFit, tuple[int, ...]]:
+    times = {call: time for call, own in measurements.items() if (time := _time(own)).low is not None}
+    delays = {call: delay_ns for call, own in measurements.items() if (delay_ns := _delay_ns(own)) is not None}
     trips = list(_trips(times, delays))
     if not trips:
         return NoFit(
@@ -94,13 +94,13 @@ def _trips(times: Mapping[_Call, Interval], delays: Mapping[_Call, float]) -> It
             yield RoundTrips(size, messages, one_ns, burst_ns, one_delayed_ns, spaced_ns, delays[calls[-1]], errors_ns)
 
 
-def _time(visits: Sequence[VisitSummary]) -> Interval:
-    medians_ns = [visit.median_ns for visit in visits if visit.median_ns is not None]
-    return time_of(medians_ns, [visit.launch_id for visit in visits])[0]
+def _time(measurements: Sequence[MeasurementSummary]) -> Interval:
+    medians_ns = [measurement.median_ns for measurement in measurements if measurement.median_ns is not None]
+    return time_of(medians_ns, [measurement.launch_id for measurement in measurements])[0]
 
 
-def _delay_ns(visits: Iterable[VisitSummary]) -> float | None:
+def _delay_ns(measurements: Iterable[MeasurementSummary]) -> float | None:
     """What a delay really took: the source alone counts them."""
-    counted = [visit.counters for visit in visits if visit.counters]
+    counted = [measurement.counters for measurement in measurements if measurement.counters]
     delays = sum(sum(counters["delays"]) for counters in counted)
     return sum(sum(counters["delay_ns"]) for counters in counted) / delays if delays else None

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from hockney.analysis.explain.curve import Reading
 from hockney.analysis.explain.finding import Evidence, Finding, Found, Lacking, time_text
-from hockney.model import Visit
+from hockney.model import Measurement
 from hockney.stats import median
 from hockney.stats.fit import Estimate
 from hockney.units import format_ns
@@ -22,8 +22,8 @@ from hockney.units import format_ns
 if TYPE_CHECKING:
     from hockney.model import FloatArray
 
-_VISITS_MAX = 6000
-_SLOW = 2.0  # times the median of its visit
+_MEASUREMENTS_MAX = 6000
+_SLOW = 2.0  # times the median of its measurement
 _SHARE = 1e-3
 _COUNT_MIN = 6
 _ALIKE_MIN = 3  # transports: two are alike by chance too easily
@@ -56,11 +56,11 @@ _OTHERS = " What the others come from is not known."
 
 @dataclass(frozen=True)
 class _Seen:
-    """What the visits of a transport show; times are those of whole batches.
+    """What the measurements of a transport show; times are those of whole batches.
 
-    Of each visit its median and the sum of its samples; of each outlier how much longer it is, and than what. Of each
-    disturbance, neighbours being one, when it began by the kernel's clock, and how much longer its first sample is; and
-    when each sample began: as far as that was stored.
+    Of each measurement its median and the sum of its samples; of each outlier how much longer it is, and than what. Of
+    each disturbance, neighbours being one, when it began by the kernel's clock, and how much longer its first sample
+    is; and when each sample began: as far as that was stored.
     """
 
     transport: str
@@ -78,7 +78,7 @@ class _Seen:
         return outliers >= max(_COUNT_MIN, _SHARE * self.samples)
 
     def above(self, length_ns: float) -> _Above:
-        """Of the visits whose samples are no longer than that, and so show all that is."""
+        """Of the measurements whose samples are no longer than that, and so show all that is."""
         shown = self.excess_ns[(self.than_ns <= length_ns) & (self.excess_ns > length_ns)] - length_ns
         return _Above(self, length_ns, 1e-9 * float(self.total_ns[self.middle_ns <= length_ns].sum()), shown)
 
@@ -144,19 +144,19 @@ class _Tick:
 
 
 def outliers(reading: Reading) -> Found:
-    """Samples of more than twice their visit's median, with the tick that they come with, where there is one.
+    """Samples of more than twice their measurement's median, with the tick that they come with, where there is one.
 
     Where the machine makes them, those of several transports are one finding.
     """
     import numpy as np
 
-    by_transport: dict[str, list[Visit]] = {}
-    for visit, _ in reading.samples(_VISITS_MAX):
-        if np.median(visit.times_ns()) > 0:  # else the clock can't tell
-            by_transport.setdefault(visit.point.transport, []).append(visit)
+    by_transport: dict[str, list[Measurement]] = {}
+    for measurement, _ in reading.samples(_MEASUREMENTS_MAX):
+        if np.median(measurement.times_ns()) > 0:  # else the clock can't tell
+            by_transport.setdefault(measurement.point.transport, []).append(measurement)
     if not by_transport:
         return Lacking("needs samples")
-    seen = [_seen(transport, visits) for transport, visits in by_transport.items()]
+    seen = [_seen(transport, measurements) for transport, measurements in by_transport.items()]
     hz = (reading.facts.get("os") or {}).get("tick_hz")
     # A machine has one tick: the one that some transport shows the most surely.
     ticks = [
@@ -181,20 +181,20 @@ def outliers(reading: Reading) -> Found:
     return found if load is None else [replace(one, remedy=f"{load.cause} {load.remedy}") for one in found]
 
 
-def _seen(transport: str, visits: Sequence[Visit]) -> _Seen:
+def _seen(transport: str, measurements: Sequence[Measurement]) -> _Seen:
     import numpy as np
 
     samples, middles_ns, totals_ns = 0, [], []
     none = np.empty(0)
     excess_ns, than_ns, slow_at_ns, slow_excess_ns, sampled_at_ns = [none], [none], [none], [none], [none]
-    for visit in visits:
-        times_ns = visit.times_ns() * (visit.batch * visit.definition.divisor)
+    for measurement in measurements:
+        times_ns = measurement.times_ns() * (measurement.batch * measurement.definition.divisor)
         middle_ns = float(np.median(times_ns))
         where = np.flatnonzero(times_ns > _SLOW * middle_ns)
         samples += len(times_ns)
         middles_ns.append(middle_ns)
         totals_ns.append(float(times_ns.sum()))
-        at_ns = none if visit.started_ns is None else visit.started_ns + _begins_ns(visit)
+        at_ns = none if measurement.started_ns is None else measurement.started_ns + _begins_ns(measurement)
         sampled_at_ns.append(at_ns)
         if len(where):
             excess_ns.append(times_ns[where] - middle_ns)
@@ -207,12 +207,12 @@ def _seen(transport: str, visits: Sequence[Visit]) -> _Seen:
     return _Seen(transport, samples, np.array(middles_ns), np.array(totals_ns), *map(np.concatenate, lists))
 
 
-def _begins_ns(visit: Visit) -> FloatArray:
+def _begins_ns(measurement: Measurement) -> FloatArray:
     """When each sample began, since the first meeting of the ranks; each meeting takes what a mean one does."""
     import numpy as np
 
-    own_ns = visit.elapsed_ns[0]
-    meeting_ns = (visit.wall_ns[0] - own_ns.sum()) / len(own_ns)
+    own_ns = measurement.elapsed_ns[0]
+    meeting_ns = (measurement.wall_ns[0] - own_ns.sum()) / len(own_ns)
     begins_ns: FloatArray = np.cumsum(own_ns) - own_ns + meeting_ns * np.arange(1, len(own_ns) + 1)
     return begins_ns
 
@@ -255,7 +255,8 @@ def _of_transport(seen: _Seen, up_to_ns: float, ticks_ns: Sequence[float], hz: i
     excess = _typical(excess_ns)
     besides = f", but no more than {format_ns(up_to_ns)} longer" if math.isfinite(up_to_ns) else ""
     return _finding(
-        f"{_share(len(excess_ns), seen.samples)} take more than twice their visit's median{besides}. Such a sample is "
+        f"{_share(len(excess_ns), seen.samples)} take more than twice their measurement's median{besides}. Such a "
+        f"sample is "
         f"{time_text(excess)} longer.",
         seen.transport,
         float(excess_ns.sum() / seen.total_ns.sum()),
@@ -276,7 +277,8 @@ def _of_machine(alike: Sequence[_Above], ticks_ns: Sequence[float], hz: int | No
     length, count = format_ns(length_ns), sum(len(one.beyond_ns) for one in alike)
     longer_ns = math.fsum(float(one.beyond_ns.sum()) + length_ns * len(one.beyond_ns) for one in alike)
     return _finding(
-        f"{_share(count, sum(one.seen.samples for one in alike))} are more than {length} longer than their visit's "
+        f"{_share(count, sum(one.seen.samples for one in alike))} are more than {length} longer than their "
+        f"measurement's "
         f"median, which shows on each transport. They come about as often on {names} "
         f"({_range(rates, '{:,.0f}'.format)} in a second of samples), there they are about as much longer than that "
         f"({_range(beyond, format_ns)}){'' if everywhere else ', and nowhere do they come more seldom'}: that points "

@@ -1,10 +1,10 @@
 """Whether two sizes differ where they were measured together: what the machine does in between is no jump.
 
-A round visits a size beside all others that are unfinished, but a size that is known well enough is left out of later
-rounds, and one that refining adds comes into the later ones only. What slows a machine down for seconds is then in the
-median of one size and not in that of its neighbour, and looks like a switch with a narrow interval: no interval of a
-median holds a drift between two. So how far the time jumps from one size to the next is taken from the rounds that
-visited both, whose visits lie a fraction of a second apart: the median of their ratios, by pairs as in any
+A round measurements a size beside all others that are unfinished, but a size that is known well enough is left out of
+later rounds, and one that refining adds comes into the later ones only. What slows a machine down for seconds is then
+in the median of one size and not in that of its neighbour, and looks like a switch with a narrow interval: no interval
+of a median holds a drift between two. So how far the time jumps from one size to the next is taken from the rounds that
+measured both, whose measurements lie a fraction of a second apart: the median of their ratios, by pairs as in any
 comparison of two things that a third one disturbs (R. A. Fisher, The Design of Experiments, 1935, chapter III).
 """
 
@@ -33,14 +33,14 @@ class Judgement:
 
 
 def judge(curve: Curve, fit: SegmentFit, number: int) -> Judgement | None:
-    """A switch of a fit, judged anew; None where no visits are known, as of printed figures.
+    """A switch of a fit, judged anew; None where no measurements are known, as of printed figures.
 
     Sizes that no segment explains may lie within it: then it is between the neighbours that differ most.
     """
     fitted = fit.switches[number]
     first, last = (fit.sizes_bytes.index(size) for size in (fitted.below_bytes, fitted.above_bytes))
     marks = curve.marks[first : last + 1]
-    if not all(mark.visits for mark in marks):
+    if not all(mark.measurements for mark in marks):
         return None
     sides = fit.segments[number], fit.segments[number + 1]
     judged = [_judged(*sides, lower, upper) for lower, upper in pairwise(marks)]
@@ -122,7 +122,7 @@ def in_all(run: Sequence[Switch]) -> Switch:
 def leaping_states(reading: Reading, curve: Curve, switch: Switch) -> list[str]:
     """The other states of the machine in which a curve leaps the same way between the two sizes of a switch.
 
-    The machine's drift between two sizes is no leap of any state: each compares what the same rounds visited. Ranks
+    The machine's drift between two sizes is no leap of any state: each compares what the same rounds measured. Ranks
     that share more or less may go another way, so it is of the pairs whose figures the switch is of, or of none.
     """
     sizes_bytes = (switch.below_bytes, switch.above_bytes)
@@ -167,7 +167,7 @@ def _judged(before: Segment, after: Segment, lower: Mark, upper: Mark) -> Judgem
 
 
 def ratio_in_rounds(lower: Mark, upper: Mark) -> tuple[Estimate | None, int]:
-    """The upper size's time over the lower one's in the rounds that visited both, and how many these are."""
+    """The upper size's time over the lower one's in the rounds that measured both, and how many these are."""
     ratios, launch_ids = _ratios(lower, upper)
     ratio = time_of(ratios, launch_ids)[0] if ratios else None
     if ratio is None or ratio.low is None or ratio.high is None:
@@ -176,14 +176,14 @@ def ratio_in_rounds(lower: Mark, upper: Mark) -> tuple[Estimate | None, int]:
 
 
 def _ratios(lower: Mark, upper: Mark) -> tuple[list[float], list[int]]:
-    """The upper size's time over the lower one's in each round that visited both, and the launch that this was in."""
-    below_ns = {visit.round: visit.median_ns for visit in lower.visits}
+    """The upper size's time over the lower one's in each round that measured both, and the launch that this was in."""
+    below_ns = {measurement.round: measurement.median_ns for measurement in lower.measurements}
     ratios, launch_ids = [], []
-    for visit in upper.visits:
-        before_ns = below_ns.get(visit.round)
-        if visit.median_ns and before_ns:
-            ratios.append(visit.median_ns / before_ns)
-            launch_ids.append(visit.launch_id)
+    for measurement in upper.measurements:
+        before_ns = below_ns.get(measurement.round)
+        if measurement.median_ns and before_ns:
+            ratios.append(measurement.median_ns / before_ns)
+            launch_ids.append(measurement.launch_id)
     return ratios, launch_ids
 
 

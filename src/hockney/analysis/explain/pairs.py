@@ -7,8 +7,8 @@ cache, a package, the host; what lies between hosts, where nothing is known of t
 A pair stands out from its class where its interval lies above 1.1 times the class's median, and its value further from
 it than four of the class's spreads (1.48 median absolute deviations; P. J. Rousseeuw, C. Croux, Alternatives to the
 Median Absolute Deviation, JASA 88, 1993). One whose value does, but whose interval does not lie there or could not be
-told from so few visits, is undecided. A class of fewer than four pairs has no outliers: nobody can say which one is
-odd.
+told from so few measurements, is inconclusive. A class of fewer than four pairs has no outliers: nobody can say which
+one is odd.
 
 All launches of a run make one matrix. Ranks may lie elsewhere in each: a pair is of the farthest class that it had in
 the launches that saw it in the matrix's state, and for classes and outliers its times in launches of that class count.
@@ -27,7 +27,7 @@ from hockney.analysis.explain.finding import of_all
 from hockney.machine.topology import Topology
 from hockney.model import Point, PointStatus
 from hockney.results.runs import Run, Series
-from hockney.results.store import VisitSummary
+from hockney.results.store import MeasurementSummary
 from hockney.stats import time_of
 from hockney.stats.fit import Estimate
 from hockney.stats.interval import Interval
@@ -83,7 +83,7 @@ class Outlier:
 
 
 @dataclass(frozen=True)
-class Undecided:
+class Inconclusive:
     """A pair whose value stands out from its class as an outlier's does, without an interval that bears it out."""
 
     ranks: Pair
@@ -115,7 +115,7 @@ class PairMatrix:
     missing: int
     classes: tuple[PairClass, ...]
     outliers: tuple[Outlier, ...]
-    undecided: tuple[Undecided, ...]
+    inconclusive: tuple[Inconclusive, ...]
 
     def time(self, a: int, b: int) -> Interval | None:
         """That of a pair, whichever way it was measured."""
@@ -137,16 +137,17 @@ def outlier_text(outlier: Outlier, hosts: Sequence[str]) -> str:
     )
 
 
-def undecided_text(pair: Undecided, hosts: Sequence[str]) -> str:
-    """`whether ranks 1 and 3 are slow is undecided: 1.30 us, where their class (one host) takes 1.00 us, but …`."""
+def inconclusive_text(pair: Inconclusive, hosts: Sequence[str]) -> str:
+    """`whether ranks 1 and 3 are slow is inconclusive: 1.30 us, where their class (one host) takes 1.00 us, but …`."""
     low_ns, high_ns, n = pair.time.low, pair.time.high, pair.time.n
     but = (
-        f"{n} of its visits in this state are too few for an interval"
+        f"{n} of its measurements in this state are too few for an interval"
         if low_ns is None or high_ns is None
         else f"its interval is {format_ns(low_ns)} to {format_ns(high_ns)}"
     )
     return (
-        f"whether ranks {' and '.join(_names(pair.ranks, hosts))} are slow is undecided: {format_ns(pair.time.value)}, "
+        f"whether ranks {' and '.join(_names(pair.ranks, hosts))} are slow is inconclusive: "
+        f"{format_ns(pair.time.value)}, "
         f"where their class ({pair.class_name}) takes {format_ns(pair.class_ns)}, but {but}; more time (--time) tells"
     )
 
@@ -180,16 +181,16 @@ def pair_matrices(run: Run) -> list[PairMatrix]:
 # ---- reading ---------------------------------------------------------------------------------------------------------
 
 _Key = tuple[str, int, int, str, Options]  # transport, ranks, bytes, pattern
-_Summaries = Sequence[tuple[VisitSummary, State]]
+_Summaries = Sequence[tuple[MeasurementSummary, State]]
 _Measured = list[tuple[Series, _Summaries, list[Pair]]]
-_OfVisits = list[tuple[float, int]]  # a median for each, with its launch
-_Medians = dict[State, _OfVisits]
+_OfMeasurements = list[tuple[float, int]]  # a median for each, with its launch
+_Medians = dict[State, _OfMeasurements]
 
 
 def _of_pairs(run: Run) -> dict[_Key, _Measured]:
     """The series of one matrix together, each with the pairs that it measures; not where they are all of one pair."""
     found: dict[_Key, _Measured] = {}
-    for series, visits in run.summaries():
+    for series, measurements in run.summaries():
         point = series.point
         if series.status is PointStatus.FAILED:
             continue
@@ -202,7 +203,7 @@ def _of_pairs(run: Run) -> dict[_Key, _Measured]:
             continue
         others = tuple(option for option in point.options if option[0] not in ("source", "target", "round"))
         key = (point.transport, point.ranks, point.bytes, point.pattern, others)
-        found.setdefault(key, []).append((series, visits, pairs))
+        found.setdefault(key, []).append((series, measurements, pairs))
     return {
         key: measured
         for key, measured in found.items()
@@ -215,8 +216,8 @@ def _matrix(run: Run, key: _Key, measured: _Measured, share_of: _ShareOf) -> Pai
     transport, ranks, size, pattern, others = key
     idle = pattern == "pingpong"
     cells = [
-        (pair, _medians(visits) if idle else _medians_of_ranks(series, pair))
-        for series, visits, own in measured
+        (pair, _medians(measurements) if idle else _medians_of_ranks(series, pair))
+        for series, measurements, own in measured
         for pair in own
     ]
     in_state: dict[State, dict[Pair, Interval]] = {}
@@ -226,13 +227,13 @@ def _matrix(run: Run, key: _Key, measured: _Measured, share_of: _ShareOf) -> Pai
     if not in_state:
         return None
     state, times = max(in_state.items(), key=lambda own: (sum(t.low is not None for t in own[1].values()), len(own[1])))
-    both: dict[Pair, _OfVisits] = {}
+    both: dict[Pair, _OfMeasurements] = {}
     for (a, b), by_state in cells:
         both.setdefault((min(a, b), max(a, b)), []).extend(by_state.get(state, ()))
     launches = [run.launches[number] for number in sorted({number for own in both.values() for _, number in own})]
     farthest = {pair: _farthest(pair, medians, share_of) for pair, medians in both.items() if medians}
     once = {pair: _time(medians) for pair, (share, medians) in farthest.items() if share.name}
-    classes, outliers, undecided = told_apart(once, {pair: share for pair, (share, _) in farthest.items()})
+    classes, outliers, inconclusive = told_apart(once, {pair: share for pair, (share, _) in farthest.items()})
     return PairMatrix(
         transport=transport,
         pattern=pattern,
@@ -249,7 +250,7 @@ def _matrix(run: Run, key: _Key, measured: _Measured, share_of: _ShareOf) -> Pai
         missing=len(cells) - len(times),
         classes=classes,
         outliers=outliers,
-        undecided=undecided,
+        inconclusive=inconclusive,
     )
 
 
@@ -262,12 +263,12 @@ def partners(ranks: int, round_: int) -> list[Pair]:
     return sorted(met)
 
 
-def _medians(visits: _Summaries) -> _Medians:
-    """The pattern's time of each visit, which is the source's, by state of the machine."""
+def _medians(measurements: _Summaries) -> _Medians:
+    """The pattern's time of each measurement, which is the source's, by state of the machine."""
     medians: _Medians = {}
-    for visit, state in visits:
-        if visit.median_ns is not None and state != MIXED:
-            medians.setdefault(state, []).append((visit.median_ns, visit.launch_id))
+    for measurement, state in measurements:
+        if measurement.median_ns is not None and state != MIXED:
+            medians.setdefault(state, []).append((measurement.median_ns, measurement.launch_id))
     return medians
 
 
@@ -281,11 +282,11 @@ def _medians_of_ranks(series: Series, ranks: Sequence[int]) -> _Medians:
     import numpy as np
 
     medians: _Medians = {}
-    for visit, state in zip(series.visits, series.states, strict=True):
-        if visit.elapsed_ns.size and state != MIXED:
-            slower = visit.elapsed_ns[list(ranks)].max(axis=0)
-            time_ns = float(np.median(slower)) / (visit.batch * visit.definition.divisor)
-            medians.setdefault(state, []).append((time_ns, visit.launch_id))
+    for measurement, state in zip(series.measurements, series.states, strict=True):
+        if measurement.elapsed_ns.size and state != MIXED:
+            slower = measurement.elapsed_ns[list(ranks)].max(axis=0)
+            time_ns = float(np.median(slower)) / (measurement.batch * measurement.definition.divisor)
+            medians.setdefault(state, []).append((time_ns, measurement.launch_id))
     return medians
 
 
@@ -314,7 +315,7 @@ class Share:
 _ShareOf = Callable[[Pair, int], Share]
 
 
-def _farthest(pair: Pair, medians: _OfVisits, share_of: _ShareOf) -> tuple[Share, _OfVisits]:
+def _farthest(pair: Pair, medians: _OfMeasurements, share_of: _ShareOf) -> tuple[Share, _OfMeasurements]:
     """What a pair shared in those of its launches in which its ranks lay farthest apart, and its medians of these."""
     shares = {launch_id: share_of(pair, launch_id) for _, launch_id in medians}
     known = [share.name for share in shares.values() if share.name]
@@ -326,10 +327,13 @@ def _farthest(pair: Pair, medians: _OfVisits, share_of: _ShareOf) -> tuple[Share
 
 def told_apart(
     times: Mapping[Pair, Interval], shares: Mapping[Pair, Share]
-) -> tuple[tuple[PairClass, ...], tuple[Outlier, ...], tuple[Undecided, ...]]:
-    """The classes of pairs, the lower rank of each first; who stands out from them; and of whom that is undecided."""
+) -> tuple[tuple[PairClass, ...], tuple[Outlier, ...], tuple[Inconclusive, ...]]:
+    """The classes of pairs, the lower rank of each first; who stands out from them.
+
+    And of whom that is inconclusive.
+    """
     classes, places = _classes(times, shares)
-    return classes, (*places, *_outliers(times, classes)), tuple(_undecided(times, classes))
+    return classes, (*places, *_outliers(times, classes)), tuple(_inconclusive(times, classes))
 
 
 def _classes(
@@ -369,7 +373,8 @@ def pair_of(point: Point) -> Pair:
 def classes_of(run: Run) -> ClassOf:
     """What tells of a pair of ranks in a launch (by its id) which of PAIR_CLASSES it is of.
 
-    Ranks lie elsewhere in each launch, so it is a visit that has a class. "" where it is not known where they were.
+    Ranks lie elsewhere in each launch, so it is a measurement that has a class. "" where it is not known where they
+    were.
     """
     share_of = _shares_of(run)
     return lambda pair, launch_id: share_of(pair, launch_id).name
@@ -435,13 +440,13 @@ def _estimate(time: Interval) -> Estimate:
     return Estimate(time.value, time.low, time.high)
 
 
-def _undecided(times: Mapping[Pair, Interval], classes: Iterable[PairClass]) -> Iterable[Undecided]:
+def _inconclusive(times: Mapping[Pair, Interval], classes: Iterable[PairClass]) -> Iterable[Inconclusive]:
     for one in classes:
         if len(one.pairs) >= _CLASS_MIN:
             slow = _slow_pairs(one, times)
             for pair in _far_off(one, times):
                 if pair not in slow:
-                    yield Undecided(pair, times[pair], one.name, one.median_ns)
+                    yield Inconclusive(pair, times[pair], one.name, one.median_ns)
 
 
 def _slow_pairs(one: PairClass, times: Mapping[Pair, Interval]) -> list[Pair]:

@@ -21,7 +21,7 @@ from hockney.worker.mpi_transport import another_way
 _OF_HALVES = ("pairs", "bisection")  # rank r of the first half with rank r of the second
 _OF_RING = "putring"  # each rank to the one `distance` further on
 _SLOW = 1.10
-_VISITS_MAX = 1500
+_MEASUREMENTS_MAX = 1500
 # Of fewer repetitions in a short sample, who happens to start first waits longer, whatever his pace: sockets on which a
 # rank sleeps took 8 us on one side and 25 us on the other.
 _BATCH_MIN = 8
@@ -39,16 +39,20 @@ def slow_links(reading: Reading) -> Found:
     import numpy as np
 
     ratios: dict[tuple[Place, str, Options], dict[Pair, list[float]]] = {}
-    for visit, _ in reading.samples(_VISITS_MAX, (*_OF_HALVES, _OF_RING)):
-        links = _links(visit.point)
-        by_rank: list[float] = np.median(visit.elapsed_ns, axis=1).tolist()
-        if visit.batch < _BATCH_MIN and max(by_rank) < _SAMPLE_MIN_NS:
+    for measurement, _ in reading.samples(_MEASUREMENTS_MAX, (*_OF_HALVES, _OF_RING)):
+        links = _links(measurement.point)
+        by_rank: list[float] = np.median(measurement.elapsed_ns, axis=1).tolist()
+        if measurement.batch < _BATCH_MIN and max(by_rank) < _SAMPLE_MIN_NS:
             continue
-        classes = {link: reading.class_of((min(link), max(link)), visit.launch_id) for link in links}
+        classes = {link: reading.class_of((min(link), max(link)), measurement.launch_id) for link in links}
         for link in links:
             others_ns = [by_rank[one[0]] for one in links if one != link and classes[one] == classes[link]]
             if others_ns and (middle_ns := statistics.median(others_ns)) > 0:
-                key = (visit.point.transport, visit.point.ranks), visit.point.pattern, visit.point.options
+                key = (
+                    (measurement.point.transport, measurement.point.ranks),
+                    measurement.point.pattern,
+                    measurement.point.options,
+                )
                 ratios.setdefault(key, {}).setdefault(link, []).append(by_rank[link[0]] / middle_ns)
     if not ratios:
         return Lacking(
@@ -176,7 +180,7 @@ def above_floor(reading: Reading) -> Found:
                     sentence=(
                         f"Half a round trip of {format_bytes(short[0].bytes)} takes "
                         f"{format_ns(short[0].time_ns.value)}, {ratio_text(times)} times the floor of "
-                        f"its visits ({format_ns(floor.value)}); up to {usual:.0f} times is usual through memory"
+                        f"its measurements ({format_ns(floor.value)}); up to {usual:.0f} times is usual through memory"
                         f"{f', but {other} (docs/transports.md)' if other else ''}."
                         f"{_YIELDS if curve.transport in yielding else ''}"
                     ),

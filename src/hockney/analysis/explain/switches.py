@@ -68,7 +68,7 @@ def _of_curve(curve: Curve, reading: Reading) -> Iterator[Finding]:
 
 
 def _found(curve: Curve, fit: SegmentFit, number: int, reading: Reading) -> Finding | None:
-    """What the rounds that measured both sizes show stands, whatever the lines through all visits say."""
+    """What the rounds that measured both sizes show stands, whatever the lines through all measurements say."""
     fitted = fit.switches[number]
     judgement = judge(curve, fit, number)
     if judgement is None:
@@ -96,7 +96,10 @@ def _may_be_drift(switch: Switch) -> bool:
 
 
 def _is_borne_out(judged: Switch, fitted: Switch) -> bool:
-    """A jump of JUMP for sure; or one for sure, of about JUMP, where all visits together say that it is one of JUMP."""
+    """A jump of JUMP for sure; or one for sure, of about JUMP.
+
+    Where all measurements together say that it is one of JUMP.
+    """
     same_way = judged.relative.value * fitted.relative.value > 0
     return judged.is_jump or (fitted.is_jump and same_way and not judged.bend and abs(judged.relative.value) >= JUMP)
 
@@ -153,7 +156,7 @@ def _switch(
 
 
 def _doubtful(curve: Curve, fit: SegmentFit, number: int, judgement: Judgement, reading: Reading) -> Finding:
-    """What two sizes differ by may be what the machine changed by between the visits to one and to the other."""
+    """What two sizes differ by may be what the machine changed by between the measurements to one and to the other."""
     fitted = fit.switches[number]
     known = _known(curve, fit, fitted, reading)
     return finding_about(
@@ -165,7 +168,7 @@ def _doubtful(curve: Curve, fit: SegmentFit, number: int, judgement: Judgement, 
         ),
         effect=_least(judgement.switch or fitted),
         sizes_bytes=(fitted.below_bytes, fitted.above_bytes),
-        evidence=(Evidence("jump of the line through all visits", fitted.jump_ns, "ns"),),
+        evidence=(Evidence("jump of the line through all measurements", fitted.jump_ns, "ns"),),
         remedy=None if _is_settled(judgement) else _together(curve, fitted, reading),
         sources=sources_of(known),
     )

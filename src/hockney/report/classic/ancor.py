@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from hockney.model import Visit
+from hockney.model import Measurement
 from hockney.report.classic.layout import contents
 from hockney.report.classic.reading import QUANTITIES, Reading, blank, options_text
 from hockney.report.classic.values import Cell, Column, Measured, Table
@@ -73,8 +73,8 @@ def _cells(series: Series, sender: int, reading: Reading) -> tuple[Measured, ...
 
 
 def _per_write(series: Series, name: str, rank: int, reading: Reading) -> Measured:
-    def per_write(visit: Visit) -> float | None:
-        writes = visit.elapsed_ns.shape[1] * visit.batch * visit.definition.messages_per_rep
-        return visit.counters[name][rank] / writes if name in visit.counters and writes else None
+    def per_write(measurement: Measurement) -> float | None:
+        writes = measurement.elapsed_ns.shape[1] * measurement.batch * measurement.definition.messages_per_rep
+        return measurement.counters[name][rank] / writes if name in measurement.counters and writes else None
 
     return reading.median(series, "", per_write)

@@ -18,7 +18,7 @@ and of its own:
     keys       columns of the archive that make a row's place, with their titles
     derived    for rows that the report has not: a key as the first of these minus the others
     qualifiers options that make a column of their own wherever they differ
-    counters   [title, sum, count]: a column with the quotient of two counters, in us, of the same visits
+    counters   [title, sum, count]: a column with the quotient of two counters, in us, of the same measurements
     fastest    a second column with the fastest sample, which is what the report's program takes
     headed     rows with the same keys stand together, below their keys
     sorted     rows by their keys, wherever they come from; else those that the report has not come last
@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any
 
 from hockney.archive import Coordinate, Published, published
-from hockney.model import Visit
+from hockney.model import Measurement
 from hockney.report.classic.reading import (
     NOT_PLANNED,
     QUANTITIES,
@@ -246,8 +246,8 @@ def _literals_match(part: Part, given: Mapping[str, str]) -> bool:
 
 
 def _in_scope(part: Part, series: Series) -> bool:
-    if part.scope is None or not series.visits:
-        return part.scope != _INTER or bool(series.visits)
+    if part.scope is None or not series.measurements:
+        return part.scope != _INTER or bool(series.measurements)
     return Reading.between_hosts(series) == (part.scope == _INTER)
 
 
@@ -341,10 +341,10 @@ def _quotient(series: Series | None, total: str, count: str, beside: Measured, r
     if series is None or beside.value is None:
         return blank("us", beside.reason or NOT_PLANNED)
 
-    def quotient_us(visit: Visit) -> float | None:
-        if total not in visit.counters:
+    def quotient_us(measurement: Measurement) -> float | None:
+        if total not in measurement.counters:
             return None
-        return sum(visit.counters[total]) / max(1.0, sum(visit.counters[count])) / 1e3
+        return sum(measurement.counters[total]) / max(1.0, sum(measurement.counters[count])) / 1e3
 
     return reading.median(series, "us", quotient_us, beside.state)
 

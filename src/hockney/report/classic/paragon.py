@@ -150,7 +150,7 @@ def _ratio(cell: Measured, base: Measured) -> Measured:
     if cell.value is None or not base.value:
         return blank("", cell.reason or base.reason or NOT_PLANNED)
     if "mixed" in (cell.state, base.state):
-        return blank("", "the state of the machine changed during every visit")
+        return blank("", "the state of the machine changed during every measurement")
     if cell.state != base.state:
         return blank("", "measured in another state of the machine than the native library")
     known = None not in (cell.low, cell.high, base.low, base.high)

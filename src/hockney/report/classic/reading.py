@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from hockney import stats
 from hockney.errors import unnamed
-from hockney.model import Point, PointStatus, Visit
+from hockney.model import Measurement, Point, PointStatus
 from hockney.report.classic.values import Measured
 from hockney.results.runs import Run, Series
 from hockney.stats import Figure
@@ -26,29 +26,29 @@ _LOCAL = ("memload",)  # they send nothing, so the null transport is as good as 
 class Quantity:
     """What a report prints of a point: a unit, and how it follows from the pattern's time in ns.
 
-    `of_visit`: from all that a visit holds instead.
+    `of_measurement`: from all that a measurement holds instead.
     """
 
     unit: str
     of: Callable[[Point, Figure, float], float] = lambda point, figure, ns: ns
     larger_is_better: bool = False
-    of_visit: Callable[[Point, Visit], float | None] | None = None
+    of_measurement: Callable[[Point, Measurement], float | None] | None = None
 
 
 def _rate_mb_s(figure: Figure, time_ns: float) -> float:
     return figure.definition.bytes_per_rep / (time_ns * figure.definition.divisor) * 1e3
 
 
-def _mean_us(point: Point, visit: Visit) -> float:
+def _mean_us(point: Point, measurement: Measurement) -> float:
     """The wall time of many events over their number."""
-    return float(visit.times_ns().mean()) / 1e3
+    return float(measurement.times_ns().mean()) / 1e3
 
 
-def _cpu_percent(point: Point, visit: Visit, *, of_sender: bool) -> float | None:
+def _cpu_percent(point: Point, measurement: Measurement, *, of_sender: bool) -> float | None:
     source = int(dict(point.options).get("source", 0))
     rank = source if of_sender else 1 - source
-    used = visit.cpu_user_ns[rank] + visit.cpu_system_ns[rank]
-    return 100 * used / visit.wall_ns[rank] if visit.wall_ns[rank] else None
+    used = measurement.cpu_user_ns[rank] + measurement.cpu_system_ns[rank]
+    return 100 * used / measurement.wall_ns[rank] if measurement.wall_ns[rank] else None
 
 
 def _ft_mops(point: Point, figure: Figure, time_ns: float) -> float:
@@ -68,9 +68,9 @@ QUANTITIES: Mapping[str, Quantity] = {
         True,
     ),
     "speed per rank": Quantity("Mop/s", _ft_mops, True),
-    "mean time": Quantity("us", of_visit=_mean_us),
-    "CPU of the sender": Quantity("%", of_visit=functools.partial(_cpu_percent, of_sender=True)),
-    "CPU of the receiver": Quantity("%", of_visit=functools.partial(_cpu_percent, of_sender=False)),
+    "mean time": Quantity("us", of_measurement=_mean_us),
+    "CPU of the sender": Quantity("%", of_measurement=functools.partial(_cpu_percent, of_sender=True)),
+    "CPU of the receiver": Quantity("%", of_measurement=functools.partial(_cpu_percent, of_sender=False)),
 }
 
 
@@ -107,7 +107,7 @@ class Reading:
 
     def _ordered(self, series: Series) -> list[Figure]:
         def place(figure: Figure) -> tuple[bool, bool, int, int]:
-            return (figure.low_ns is None, figure.state == "mixed", self._rank(figure.state), -figure.n_visits)
+            return (figure.low_ns is None, figure.state == "mixed", self._rank(figure.state), -figure.n_measurements)
 
         if series not in self._figures:
             self._figures[series] = sorted(series.figures(), key=place)
@@ -134,25 +134,25 @@ class Reading:
         cells = [(series, self.cell(series, quantity, state=state)) for series in found]
         return [(series, cell) for series, cell in cells if cell.value is not None]
 
-    def visits(self, series: Series, state: str | None = None) -> list[Visit]:
+    def measurements(self, series: Series, state: str | None = None) -> list[Measurement]:
         """Those that the figure is made of."""
         figure = self.figure(series, state)
         if figure is None:
             return []
         return [
-            visit
-            for visit, one in zip(series.visits, series.states, strict=True)
+            measurement
+            for measurement, one in zip(series.measurements, series.states, strict=True)
             if one.name == figure.state
-            and (visit.definition, visit.batch) == (figure.definition, figure.batch)
-            and visit.elapsed_ns.size
+            and (measurement.definition, measurement.batch) == (figure.definition, figure.batch)
+            and measurement.elapsed_ns.size
         ]
 
     def median(
-        self, series: Series, unit: str, of: Callable[[Visit], float | None], state: str | None = None
+        self, series: Series, unit: str, of: Callable[[Measurement], float | None], state: str | None = None
     ) -> Measured:
-        """What the figure's visits say typically, as a time is put together; None: a visit says nothing."""
+        """What the figure's measurements say typically, as a time is put together; None: a measurement says nothing."""
         figure = self.figure(series, state)
-        each = [(of(visit), visit.launch_id) for visit in self.visits(series, state)]
+        each = [(of(measurement), measurement.launch_id) for measurement in self.measurements(series, state)]
         said = [value for value, _ in each if value is not None]
         launch_ids = [launch_id for value, launch_id in each if value is not None]
         if figure is None or not said:
@@ -165,10 +165,14 @@ class Reading:
     def of_rank(self, series: Series, rank: int, state: str | None = None) -> Measured:
         """What the pattern took on one rank, in us."""
 
-        def time_us(visit: Visit) -> float:
+        def time_us(measurement: Measurement) -> float:
             import numpy as np
 
-            return float(np.median(visit.elapsed_ns[rank])) / (visit.batch * visit.definition.divisor) / 1e3
+            return (
+                float(np.median(measurement.elapsed_ns[rank]))
+                / (measurement.batch * measurement.definition.divisor)
+                / 1e3
+            )
 
         return self.median(series, "us", time_us, state)
 
@@ -182,13 +186,15 @@ class Reading:
     ) -> Measured:
         """A series as a cell of a table; with a state, as `figure`."""
         figure = self.figure(series, state)
-        if figure is None or (quantity.of_visit is None and figure.value_ns <= 0):
+        if figure is None or (quantity.of_measurement is None and figure.value_ns <= 0):
             return blank(quantity.unit, self.reason(series), published)
         return replace(self._cell(series, figure, quantity), published=published, is_short=figure.is_short)
 
     def _cell(self, series: Series, figure: Figure, quantity: Quantity) -> Measured:
-        if quantity.of_visit is not None:
-            return self.median(series, quantity.unit, functools.partial(quantity.of_visit, series.point), figure.state)
+        if quantity.of_measurement is not None:
+            return self.median(
+                series, quantity.unit, functools.partial(quantity.of_measurement, series.point), figure.state
+            )
 
         def of(time_ns: float | None) -> float | None:
             return None if time_ns is None else quantity.of(series.point, figure, time_ns)

@@ -18,8 +18,8 @@ class Measured:
     `published` is the figure that it is set beside, in the same unit. `at_bytes` is the size at which a best figure was
     found. `oversubscribed`: there were more ranks than CPUs, so that it is a scheduling time. `pairs`: for a statistic
     over pairs of ranks, how many it is over and how many were asked for. `computed`: it follows from other figures and
-    has no interval of its own; any other figure without one had too few visits. `is_short`: of a stream in which fewer
-    than 8 events follow each other. `interval_over`: launches, or one alone; None: no interval, or that of a fit.
+    has no interval of its own; any other figure without one had too few measurements. `is_short`: of a stream in which
+    fewer than 8 events follow each other. `interval_over`: launches, or one alone; None: no interval, or that of a fit.
     """
 
     unit: str
@@ -47,8 +47,8 @@ class Measured:
         return self.low is not None and self.high is not None
 
     @property
-    def lacks_visits(self) -> bool:
-        """Whether it would have an interval if there were more visits; 0 needs none."""
+    def lacks_measurements(self) -> bool:
+        """Whether it would have an interval if there were more measurements; 0 needs none."""
         return bool(self.value) and not self.has_interval and not self.computed
 
     @property

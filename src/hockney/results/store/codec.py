@@ -1,4 +1,4 @@
-"""Samples of one visit <-> one compressed blob, loss-free for every int64.
+"""Samples of one measurement <-> one compressed blob, loss-free for every int64.
 
 A blob is one version byte and a zlib stream. Version 1 holds, inside the stream (whose checksum so covers all of it):
 width of a number in bytes (4 or 8), ranks and samples as little-endian unsigned integers, then the numbers: per rank

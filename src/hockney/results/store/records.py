@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from hockney.model import Definition, Launch, Point, PointStatus, RunInfo, RunStatus, Warning_
-from hockney.stats.states import Signs
+from hockney.stats.states import MachineProbe
 
 
 @dataclass(frozen=True)
 class RunSummary:
     """One line of the list of runs. `points` counts them by status; statuses without a point are absent.
 
-    `planned` counts them without those that were skipped, `visited` those of these that were measured once at least.
+    `planned` counts them without those that were skipped, `measured` those of these that were measured once at least.
     `seen_unix_s` is when it ended or, of one without an end, when it was last heard of; `idle_s` is how long it lay
     between its end and its going on; None in a run stored before that was noted.
     """
@@ -31,7 +31,7 @@ class RunSummary:
     rounds: int
     transports: tuple[str, ...]
     points: Mapping[PointStatus, int]
-    visited: int
+    measured: int
 
     @property
     def planned(self) -> int:
@@ -50,7 +50,10 @@ class RunSummary:
 
 @dataclass(frozen=True)
 class StoredRun:
-    """All of a run but its points and visits; with those a killed run can go on. `launches` are keyed by launch id."""
+    """All of a run but its points and measurements; with those a killed run can go on.
+
+    `launches` are keyed by launch id.
+    """
 
     id: int
     info: RunInfo
@@ -71,8 +74,10 @@ class StoredPoint:
     reason: str | None
 
 
-class VisitSummary(NamedTuple):
-    """A visit without its samples. Times are by the pattern's definition, None where the visit has no samples.
+class MeasurementSummary(NamedTuple):
+    """A measurement without its samples.
+
+    Times are by the pattern's definition, None where the measurement has no samples.
 
     `signs` tell the state of the machine then, with all others of the run.
     """
@@ -87,5 +92,5 @@ class VisitSummary(NamedTuple):
     min_ns: float | None
     max_ns: float | None
     steal: float | None
-    signs: Signs
+    signs: MachineProbe
     counters: Mapping[str, tuple[float, ...]]

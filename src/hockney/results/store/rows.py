@@ -11,17 +11,17 @@ from typing import Any
 from hockney.model import (
     Definition,
     Launch,
+    Measurement,
     Point,
     PointStatus,
     RunInfo,
     RunStatus,
-    Visit,
     Warning_,
 )
 from hockney.results.store import checks, codec
 from hockney.results.store.checks import Checks, DamagedRow, refuse_damaged, sound
-from hockney.results.store.records import RunSummary, StoredPoint, StoredRun, VisitSummary
-from hockney.stats.states import Signs
+from hockney.results.store.records import MeasurementSummary, RunSummary, StoredPoint, StoredRun
+from hockney.stats.states import MachineProbe
 
 Row = tuple[Any, ...]
 
@@ -64,7 +64,7 @@ _DEFINITION: Checks = {
     "algorithm": checks.TEXT_OR_NONE,
 }
 _SUMMARY: Checks = {
-    "visit.point_id": checks.COUNT,
+    "measurement.point_id": checks.COUNT,
     "launch_id": checks.COUNT,
     "round": checks.COUNT,
     "samples": checks.COUNT,
@@ -77,7 +77,7 @@ _SUMMARY: Checks = {
     "pace_ns": checks.TEXT_OR_NONE,
     "counters": checks.TEXT_OR_NONE,
 }
-_VISIT: Checks = {
+_MEASUREMENT: Checks = {
     "point_id": checks.COUNT,
     "launch_id": checks.COUNT,
     "round": checks.COUNT,
@@ -96,8 +96,10 @@ _VISIT: Checks = {
     "solo_after_ns": checks.FLOOR_OR_NONE,
     "started_ns": checks.COUNT_OR_NONE,
 }
-RUN, LAUNCH, POINT, WARNING, SUMMARY, VISIT = map(", ".join, (_RUN, _LAUNCH, _POINT, _WARNING, _SUMMARY, _VISIT))
-VISIT_FIGURES = "samples, median_ns, min_ns, max_ns"  # beside VISIT when written, made from the samples
+RUN, LAUNCH, POINT, WARNING, SUMMARY, MEASUREMENT = map(
+    ", ".join, (_RUN, _LAUNCH, _POINT, _WARNING, _SUMMARY, _MEASUREMENT)
+)
+MEASUREMENT_FIGURES = "samples, median_ns, min_ns, max_ns"  # beside MEASUREMENT when written, made from the samples
 _RUN_STATUS = checks.words(status.value for status in RunStatus)
 _POINT_STATUS = checks.words(status.value for status in PointStatus)
 _RUN_SUMMARY: Checks = {
@@ -180,7 +182,7 @@ def warning_of(row: Row) -> Warning_:
 
 
 def summary_of_run(
-    row: Row, status: RunStatus, transports: tuple[str, ...], points: Mapping[PointStatus, int], visited: int
+    row: Row, status: RunStatus, transports: tuple[str, ...], points: Mapping[PointStatus, int], measured: int
 ) -> RunSummary:
     """Row: id, label, command, suite, started, finished (unix_s), the stored status, rounds, idle_s, seen_unix_s.
 
@@ -190,7 +192,7 @@ def summary_of_run(
     run_id, label, command, suite, started_s, finished_s, _, rounds, idle_s, seen_s = row
     return RunSummary(
         *(run_id, label, command, suite, started_s, finished_s, seen_s, idle_s, status, rounds),
-        *(transports, points, visited),
+        *(transports, points, measured),
     )
 
 
@@ -244,43 +246,43 @@ def point_of(row: Row) -> StoredPoint:
     return StoredPoint(point_id, point, PointStatus(status), reason)
 
 
-def visit_row(visit: Visit, point_id: int) -> Row:
-    """For VISIT and VISIT_FIGURES."""
+def measurement_row(measurement: Measurement, point_id: int) -> Row:
+    """For MEASUREMENT and MEASUREMENT_FIGURES."""
     import numpy as np
 
-    times_ns = visit.times_ns()
+    times_ns = measurement.times_ns()
     figures: Row = (0, None, None, None)
     if len(times_ns):
         figures = (len(times_ns), float(np.median(times_ns)), float(times_ns.min()), float(times_ns.max()))
     return (
         point_id,
-        visit.launch_id,
-        visit.round,
-        visit.started_unix_s,
-        visit.batch,
-        visit.definition.timed,
-        visit.definition.divisor,
-        visit.definition.bytes_per_rep,
-        visit.definition.messages_per_rep,
-        visit.definition.algorithm,
-        *(visit.floor_ns or (None, None)),
-        visit.steal,
-        visit.verified,
-        pack(visit.cpu_user_ns),
-        pack(visit.cpu_system_ns),
-        pack(visit.wall_ns),
-        pack(dict(visit.counters)) if visit.counters else None,
-        visit.floor_kind,
-        None if visit.pace_ns is None else pack(visit.pace_ns),
-        *(visit.solo_ns or (None, None)),
-        visit.started_ns,
+        measurement.launch_id,
+        measurement.round,
+        measurement.started_unix_s,
+        measurement.batch,
+        measurement.definition.timed,
+        measurement.definition.divisor,
+        measurement.definition.bytes_per_rep,
+        measurement.definition.messages_per_rep,
+        measurement.definition.algorithm,
+        *(measurement.floor_ns or (None, None)),
+        measurement.steal,
+        measurement.verified,
+        pack(measurement.cpu_user_ns),
+        pack(measurement.cpu_system_ns),
+        pack(measurement.wall_ns),
+        pack(dict(measurement.counters)) if measurement.counters else None,
+        measurement.floor_kind,
+        None if measurement.pace_ns is None else pack(measurement.pace_ns),
+        *(measurement.solo_ns or (None, None)),
+        measurement.started_ns,
         *figures,
     )
 
 
-def visit_of(row: Row, point: Point, launches: Mapping[int, Launch]) -> Visit:
-    """Row: VISIT, then the blob. Raises DamagedRow."""
-    refuse_damaged(row[:-1], _VISIT)
+def measurement_of(row: Row, point: Point, launches: Mapping[int, Launch]) -> Measurement:
+    """Row: MEASUREMENT, then the blob. Raises DamagedRow."""
+    refuse_damaged(row[:-1], _MEASUREMENT)
     _, launch_id, round_, started_unix_s, batch, timed, divisor, per_rep, messages, algorithm = row[:10]
     before_ns, after_ns, steal, verified, cpu_user_ns, cpu_system_ns, wall_ns, counters, *state, blob = row[10:]
     try:
@@ -291,7 +293,7 @@ def visit_of(row: Row, point: Point, launches: Mapping[int, Launch]) -> Visit:
         raise DamagedRow("elapsed_ns")
     if timed.startswith("rank ") and int(timed.removeprefix("rank ")) >= len(elapsed_ns):
         raise DamagedRow("timed")
-    return Visit(
+    return Measurement(
         point=point,
         launch_id=launch_id,
         round=round_,
@@ -314,13 +316,13 @@ def visit_of(row: Row, point: Point, launches: Mapping[int, Launch]) -> Visit:
     )
 
 
-def visit_without_samples(point: Point, launch_id: int) -> Visit:
-    """In the place of a damaged one, so that a visit and its summary keep the same place; no figure counts it."""
+def measurement_without_samples(point: Point, launch_id: int) -> Measurement:
+    """In the place of a damaged one, so that a measurement and its summary keep the same place; no figure counts it."""
     import numpy as np
 
     none = (0,) * point.ranks
     empty = np.zeros((point.ranks, 0), dtype=np.int64)
-    return Visit(point, launch_id, 0, 0.0, 1, _NO_DEFINITION, empty, none, none, none, None, verified=False)
+    return Measurement(point, launch_id, 0, 0.0, 1, _NO_DEFINITION, empty, none, none, none, None, verified=False)
 
 
 def mend_summary(row: Row) -> tuple[Row, str | None]:
@@ -347,7 +349,7 @@ def _has_median(row: Row) -> bool:
     return bool(row[3] > 0) == (row[10] is not None)
 
 
-def summaries_of(found: Sequence[Row], launches: Mapping[int, Launch]) -> list[VisitSummary]:
+def summaries_of(found: Sequence[Row], launches: Mapping[int, Launch]) -> list[MeasurementSummary]:
     """Rows: SUMMARY. All at once, because a large run has hundreds of thousands of them. Raises DamagedRow."""
     paces = checks.loads(f"[{','.join(row[-2] or 'null' for row in found)}]", "pace_ns")
     if len(paces) != len(found) or not _are_paces(paces):
@@ -361,7 +363,7 @@ def summaries_of(found: Sequence[Row], launches: Mapping[int, Launch]) -> list[V
         ]
         words = row[5:10]
         definition = definitions.get(words) or definitions.setdefault(words, Definition(*words))
-        signs = Signs(
+        signs = MachineProbe(
             _pair(floor_ns, floor_too_ns),
             _as_paces(pace),
             _pair(solo_ns, solo_too_ns),
@@ -371,13 +373,13 @@ def summaries_of(found: Sequence[Row], launches: Mapping[int, Launch]) -> list[V
         times = median_ns, min_ns, max_ns
         counts = _counters(counters)
         summaries.append(
-            VisitSummary(point_id, launch_id, round_, samples, batch, definition, *times, steal, signs, counts)
+            MeasurementSummary(point_id, launch_id, round_, samples, batch, definition, *times, steal, signs, counts)
         )
     return summaries
 
 
 def _counters(text: str | None) -> Mapping[str, tuple[float, ...]]:
-    """Of a visit without any the same for all, because a large run has hundreds of thousands of them."""
+    """Of a measurement without any the same for all, because a large run has hundreds of thousands of them."""
     if not text:
         return _NO_COUNTERS
     found = checks.loads(text, "counters")

@@ -2,7 +2,7 @@
 
 `application_id` in the file's head says that a database is a hockney store, `user_version` how many steps it has had.
 Unknown is NULL, everywhere. Lists within a row (one number per rank, a command line) are JSON text. The SQL keeps to
-what SQLite 3.24 knows, for the Pythons of older clusters link what their system has.
+what SQLite 3.25 knows, for the Pythons of older clusters link what their system has.
 """
 
 from __future__ import annotations
@@ -193,3 +193,11 @@ def m0005_resumed(db: sqlite3.Connection) -> None:
 def m0006_started(db: sqlite3.Connection) -> None:
     """When the samples of a visit began by the kernel's clock, to see its ticks across visits."""
     db.execute("ALTER TABLE visit ADD COLUMN started_ns INTEGER")  # NULL: virtual time, or written before this
+
+
+@migration
+def m0007_measurements(db: sqlite3.Connection) -> None:
+    """What was called a visit is a measurement."""
+    db.execute("ALTER TABLE visit RENAME TO measurement")
+    db.execute("ALTER TABLE visit_samples RENAME TO measurement_samples")
+    db.execute("ALTER TABLE measurement_samples RENAME COLUMN visit_id TO measurement_id")

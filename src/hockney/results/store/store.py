@@ -13,19 +13,20 @@ from types import TracebackType
 from typing import TypeVar
 
 from hockney.errors import DamagedRowWarning, StoreError, UsageError, WrongStoreError, unknown
-from hockney.model import Launch, Point, PointStatus, RunInfo, RunStatus, Visit, Warning_
+from hockney.model import Launch, Measurement, Point, PointStatus, RunInfo, RunStatus, Warning_
 from hockney.results.store import codec, opening, rows
 from hockney.results.store.checks import DamagedRow
 from hockney.results.store.lock import alone, is_measured_now
-from hockney.results.store.records import RunSummary, StoredPoint, StoredRun, VisitSummary
+from hockney.results.store.records import MeasurementSummary, RunSummary, StoredPoint, StoredRun
 from hockney.stats.states import State, classify
 from hockney.units import counted, parse_count
 
 Value = TypeVar("Value")
 
-# When a run that has no end was last heard of: it began or went on, or a visit of it was stored.
+# When a run that has no end was last heard of: it began or went on, or a measurement of it was stored.
 _SEEN = (
-    "max(started_unix_s, coalesce(resumed_unix_s, 0), coalesce((SELECT max(visit.started_unix_s) FROM visit JOIN point "
+    "max(started_unix_s, coalesce(resumed_unix_s, 0), coalesce((SELECT max(measurement.started_unix_s) FROM "
+    "measurement JOIN point "
     "ON point.id = point_id WHERE run_id = run.id), 0))"
 )
 _REFERENCE = re.compile(r"(?P<name>.+?)(?:~(?P<back>\d{1,18}))?")
@@ -138,15 +139,15 @@ class Store:
             with self._transaction():
                 for run_id in run_ids:
                     for table, where in (
-                        ("visit_samples", f"visit_id IN (SELECT id FROM visit WHERE {of_run})"),
-                        ("visit", of_run),
+                        ("measurement_samples", f"measurement_id IN (SELECT id FROM measurement WHERE {of_run})"),
+                        ("measurement", of_run),
                         *((table, "run_id = ?") for table in ("point", "launch", "warning")),
                         ("run", "id = ?"),
                     ):
                         self._db.execute(f"DELETE FROM {table} WHERE {where}", (run_id,))
 
     def add_launch(self, run_id: int, launch: Launch) -> int:
-        """Store one start of a job; gives the `launch_id` of its visits."""
+        """Store one start of a job; gives the `launch_id` of its measurements."""
         with self._transaction(run_id):
             return self._insert("launch", f"run_id, {rows.LAUNCH}", (run_id, *rows.launch_row(launch)))
 
@@ -157,21 +158,21 @@ class Store:
         ids = self._point_ids[run_id] = {stored.point: stored.id for stored in self.points(run_id)}
         return {point: ids[point] for point in points}
 
-    def write_round(self, run_id: int, visits: Sequence[Visit]) -> None:
-        """Store all visits of a round, or none: one transaction.
+    def write_round(self, run_id: int, measurements: Sequence[Measurement]) -> None:
+        """Store all measurements of a round, or none: one transaction.
 
         On a full disk nothing is half-written and the StoreError says how many rounds are stored. Raises ValueError
-        for a visit to a point that was not added.
+        for a measurement to a point that was not added.
         """
-        ids = [self._point_id(run_id, visit.point) for visit in visits]
+        ids = [self._point_id(run_id, measurement.point) for measurement in measurements]
         packed = [
-            (rows.visit_row(visit, point_id), codec.encode(visit.elapsed_ns))
-            for visit, point_id in zip(visits, ids, strict=True)
+            (rows.measurement_row(measurement, point_id), codec.encode(measurement.elapsed_ns))
+            for measurement, point_id in zip(measurements, ids, strict=True)
         ]
         with self._transaction(run_id):
             for row, blob in packed:
-                visit_id = self._insert("visit", f"{rows.VISIT}, {rows.VISIT_FIGURES}", row)
-                self._insert("visit_samples", "visit_id, elapsed_ns", (visit_id, blob))
+                measurement_id = self._insert("measurement", f"{rows.MEASUREMENT}, {rows.MEASUREMENT_FIGURES}", row)
+                self._insert("measurement_samples", "measurement_id, elapsed_ns", (measurement_id, blob))
             self._db.execute("UPDATE run SET rounds = rounds + 1 WHERE id = ?", (run_id,))
 
     def set_status(self, run_id: int, point: Point, status: PointStatus, reason: str | None = None) -> None:
@@ -205,12 +206,13 @@ class Store:
                 of_run = points.setdefault(run_id, {})
                 of_run[status] = of_run.get(status, 0) + count
                 transports.setdefault(run_id, set()).add(transport)
-        visited = self._all(
-            "SELECT run_id, count(*) FROM point WHERE status != ? AND EXISTS (SELECT 1 FROM visit WHERE point_id = "
+        measured = self._all(
+            "SELECT run_id, count(*) FROM point WHERE status != ? AND EXISTS (SELECT 1 FROM measurement WHERE "
+            "point_id = "
             "point.id) GROUP BY run_id",
             PointStatus.SKIPPED.value,
         )
-        visited_of = {int(run_id): int(count) for run_id, count in visited}
+        measured_of = {int(run_id): int(count) for run_id, count in measured}
         found = self._all(
             "SELECT id, label, command, suite, started_unix_s, finished_unix_s, status, rounds, idle_s, "
             f"coalesce(finished_unix_s, {_SEEN}) FROM run ORDER BY id"
@@ -219,7 +221,7 @@ class Store:
         def summary(row: rows.Row) -> RunSummary:
             names = tuple(sorted(transports.get(row[0], ())))
             return rows.summary_of_run(
-                row, self._status(row[0], row[6]), names, points.get(row[0], {}), visited_of.get(row[0], 0)
+                row, self._status(row[0], row[6]), names, points.get(row[0], {}), measured_of.get(row[0], 0)
             )
 
         summaries = (self._sound(f"run {row[0]}", summary, row) for row in found)
@@ -300,11 +302,12 @@ class Store:
         points = (self._sound(f"a point of run {run_id}", rows.point_of, row) for row in found)
         return [point for point in points if point is not None]
 
-    def summaries(self, run_id: int) -> list[VisitSummary]:
-        """All visits of a run without their samples, by point, then in the order of writing."""
+    def summaries(self, run_id: int) -> list[MeasurementSummary]:
+        """All measurements of a run without their samples, by point, then in the order of writing."""
         found = self._all(
-            f"SELECT {rows.SUMMARY} FROM point JOIN visit ON visit.point_id = point.id WHERE point.run_id = ? "
-            "ORDER BY visit.point_id, visit.id",
+            f"SELECT {rows.SUMMARY} FROM point JOIN measurement ON measurement.point_id = point.id WHERE "
+            f"point.run_id = ? "
+            "ORDER BY measurement.point_id, measurement.id",
             run_id,
         )
         launches = self._launches(run_id)
@@ -318,7 +321,7 @@ class Store:
         return rows.summaries_of([row for row, _ in mended], launches)
 
     def _with_launch(self, found: Sequence[rows.Row], launches: Mapping[int, Launch], whose: str) -> list[rows.Row]:
-        """Those of visits (SUMMARY or VISIT) whose launch is known; the others are left out."""
+        """Those of measurements (SUMMARY or MEASUREMENT) whose launch is known; the others are left out."""
         known = [row for row in found if row[1] in launches]
         if len(known) < len(found):
             self._leave_out(f"a measurement of {whose}", "launch_id")
@@ -337,25 +340,27 @@ class Store:
         warnings.warn(DamagedRowWarning(text), stacklevel=3)
 
     def states(self, run_id: int) -> dict[int, list[State]]:
-        """By point id, the state of the machine at each of its visits in the order of writing.
+        """By point id, the state of the machine at each of its measurements in the order of writing.
 
-        Levels of floor and pace are looked for among all visits of the run. Points without visits are absent.
+        Levels of floor and pace are looked for among all measurements of the run. Points without measurements are
+        absent.
         """
         by_point: dict[int, list[State]] = {}
         for summary, state in self.summaries_with_states(run_id):
             by_point.setdefault(summary.point_id, []).append(state)
         return by_point
 
-    def summaries_with_states(self, run_id: int) -> list[tuple[VisitSummary, State]]:
+    def summaries_with_states(self, run_id: int) -> list[tuple[MeasurementSummary, State]]:
         """As `summaries`, each with the state of the machine then."""
         summaries = self.summaries(run_id)
         return list(zip(summaries, classify([each.signs for each in summaries]), strict=True))
 
-    def visits(self, stored: StoredPoint) -> list[Visit]:
-        """A point's visits with their samples, in the order of writing."""
+    def measurements(self, stored: StoredPoint) -> list[Measurement]:
+        """A point's measurements with their samples, in the order of writing."""
         found = self._all(
-            f"SELECT {rows.VISIT}, elapsed_ns FROM visit LEFT JOIN visit_samples ON visit_id = visit.id "
-            "WHERE point_id = ? ORDER BY visit.id",
+            f"SELECT {rows.MEASUREMENT}, elapsed_ns FROM measurement LEFT JOIN measurement_samples ON measurement_id = "
+            f"measurement.id "
+            "WHERE point_id = ? ORDER BY measurement.id",
             stored.id,
         )
         if not found:
@@ -363,14 +368,14 @@ class Store:
         (run_id,) = self._all("SELECT run_id FROM point WHERE id = ?", stored.id)[0]
         launches = self._launches(run_id)
 
-        def visit(row: rows.Row) -> Visit:
+        def measurement(row: rows.Row) -> Measurement:
             whole = self._sound(
-                f"a measurement of {stored.point}", lambda r: rows.visit_of(r, stored.point, launches), row
+                f"a measurement of {stored.point}", lambda r: rows.measurement_of(r, stored.point, launches), row
             )
-            return rows.visit_without_samples(stored.point, row[1]) if whole is None else whole
+            return rows.measurement_without_samples(stored.point, row[1]) if whole is None else whole
 
         try:
-            return [visit(row) for row in self._with_launch(found, launches, str(stored.point))]
+            return [measurement(row) for row in self._with_launch(found, launches, str(stored.point))]
         except StoreError as error:
             kind = StoreError if self._has_written else WrongStoreError
             raise kind(f"results file {self.path}: {stored.point}: {error}") from error

@@ -34,5 +34,5 @@ def run_id(store: Store) -> int:
 @pytest.fixture
 def child_environment() -> dict[str, str]:
     """For Python programs that import hockney and tests.builders."""
-    root = Path(__file__).resolve().parents[3]
+    root = Path(__file__).resolve().parents[2]
     return {**os.environ, "PYTHONPATH": os.pathsep.join([str(root / "src"), str(root)])}
