@@ -24,15 +24,12 @@ _STREAM_OPTIONS = (("window", "16"),)
 
 
 @dataclass(frozen=True)
-class Value:
-    """One figure of the sheet: `low` and `high` enclose it at 95 %. In ns, bytes/s or bytes, as the column says.
+class Value(Estimate):
+    """One figure of the sheet, in ns, bytes/s or bytes, as the column says.
 
     `over` is what the interval is over: "launches", or "within one launch" where one alone saw that state.
     """
 
-    value: float
-    low: float
-    high: float
     over: str
     at_bytes: int | None = None  # the message size at which a best rate was found
 

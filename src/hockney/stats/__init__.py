@@ -13,7 +13,7 @@ from hockney.stats.figures import (
     signs_of,
     time_of,
 )
-from hockney.stats.interval import CONFIDENCE, Interval, median, order_ranks, quantile
+from hockney.stats.interval import CONFIDENCE, Estimate, Interval, median, order_ranks, quantile
 from hockney.stats.states import MIXED, UNKNOWN, MachineProbe, State, classify, classify_all, classify_both, place
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "MIXED",
     "ONE_LAUNCH",
     "UNKNOWN",
+    "Estimate",
     "Figure",
     "Interval",
     "MachineProbe",

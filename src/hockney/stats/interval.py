@@ -30,6 +30,15 @@ _MANY = 10_000  # launches: from there on t is the normal distribution
 
 
 @dataclass(frozen=True)
+class Estimate:
+    """A value with its 95 % confidence interval, where both bounds are known."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
 class Interval:
     """A quantile or mean of `n` values; `low`, `high` and their `coverage` are None where n is too small for them."""
 
@@ -38,6 +47,11 @@ class Interval:
     high: float | None
     n: int
     coverage: float | None
+
+    @property
+    def estimate(self) -> Estimate | None:
+        """The value with its bounds; None where there are none."""
+        return None if self.low is None or self.high is None else Estimate(self.value, self.low, self.high)
 
     @property
     def precision(self) -> float | None:

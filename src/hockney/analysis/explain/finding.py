@@ -9,23 +9,11 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from hockney.stats.fit import Estimate
 from hockney.units import format_bytes, format_ns
 
 _BOUND = 0.1  # a value with one arm so much shorter than the other stands at the end of its interval
-
-
-class Bounded(Protocol):
-    """A value with the interval that encloses it."""
-
-    @property
-    def value(self) -> float: ...
-    @property
-    def low(self) -> float: ...
-    @property
-    def high(self) -> float: ...
 
 
 @dataclass(frozen=True)
@@ -101,7 +89,7 @@ def negative(value: Estimate) -> Estimate:
     return Estimate(-value.value, -value.high, -value.low)
 
 
-def of_all(values: Sequence[Bounded]) -> Estimate:
+def of_all(values: Sequence[Estimate]) -> Estimate:
     """Their median, with the interval that encloses all of theirs."""
     middle = statistics.median(one.value for one in values)
     return Estimate(middle, min(one.low for one in values), max(one.high for one in values))
@@ -112,7 +100,7 @@ def is_above(upper: Estimate, lower: Estimate) -> bool:
     return upper.low > lower.high
 
 
-def relative(value: Bounded) -> float:
+def relative(value: Estimate) -> float:
     """The longer arm of the interval as a fraction of the value."""
     return max(value.high - value.value, value.value - value.low) / abs(value.value) if value.value else float("inf")
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from hockney.analysis.explain.curve import Curve, Reading
-from hockney.analysis.explain.finding import Bounded, difference, of_all
+from hockney.analysis.explain.finding import difference, of_all
 from hockney.analysis.explain.pairs import PAIR_CLASSES
 from hockney.stats.fit import Estimate
 from hockney.units import format_bytes, format_ns
@@ -88,13 +88,12 @@ def layers_below(transport: str, layers: Sequence[tuple[str, str]] = _LAYERS) ->
     return [lower for lower, upper in layers if upper == kind]
 
 
-def layer_at(size_bytes: int, upper: str, lower: str, state: str, own: Bounded, under: Bounded) -> Layer:
+def layer_at(size_bytes: int, upper: str, lower: str, state: str, own: Estimate, under: Estimate) -> Layer:
     """From the times of both at one size, in ns."""
-    times = [Estimate(time.value, time.low, time.high) for time in (own, under)]
-    return _layer(upper, lower, state, [_added(size_bytes, *times)])
+    return _layer(upper, lower, state, [_added(size_bytes, own, under)])
 
 
-def over_floor(size_bytes: int, state: str, own: Bounded, floor: Bounded) -> Layer:
+def over_floor(size_bytes: int, state: str, own: Estimate, floor: Estimate) -> Layer:
     """What shm adds to the floor of the same measurements."""
     return replace(layer_at(size_bytes, "shm", "the floor", state, own, floor), floor_ns=floor.value)
 

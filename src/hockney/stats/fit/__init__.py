@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from hockney.stats.fit.distance import DistanceFit, fit_distance
-from hockney.stats.fit.lines import Estimate, NoFit
+from hockney.stats.fit.lines import NoFit
 from hockney.stats.fit.loggp import LogGP, RoundTrips, fit_loggp
 from hockney.stats.fit.segments import JUMP, Segment, SegmentFit, Switch, fit_line, fit_segments
+from hockney.stats.interval import Estimate
 
 __all__ = [
     "JUMP",

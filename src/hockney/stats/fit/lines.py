@@ -18,6 +18,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+from hockney.stats.interval import Estimate
 from hockney.stats.student import t_quantile
 
 if TYPE_CHECKING:
@@ -27,15 +28,6 @@ _KNOWN = 3  # as so many sizes more count the values' own errors where the scatt
 _BENT = 2.0  # a line's parameters: each makes the correlation of n independent neighbours 1 / n less
 _STEPS = 100  # of Newton's, at most: on random curves it took 20 or fewer
 _ENOUGH = 1e-3  # by so little the sum may be off: far less than what its own scatter is
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A value with its 95 % interval."""
-
-    value: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)

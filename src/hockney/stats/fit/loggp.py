@@ -27,8 +27,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hockney.stats.fit.lines import Estimate, Lines, NoFit, fit_lines, missed_by, weights_of
+from hockney.stats.fit.lines import Lines, NoFit, fit_lines, missed_by, weights_of
 from hockney.stats.fit.segments import SegmentFit, fit_segments
+from hockney.stats.interval import Estimate
 from hockney.stats.student import t_quantile
 from hockney.units import format_bytes
 

@@ -20,8 +20,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hockney.stats.fit.lines import Estimate, Lines, NoFit, fit_lines, missed_by, weights_of
+from hockney.stats.fit.lines import Lines, NoFit, fit_lines, missed_by, weights_of
 from hockney.stats.fit.partition import SIZES_MIN, partition
+from hockney.stats.interval import Estimate
 from hockney.stats.student import t_quantile
 
 if TYPE_CHECKING:
