@@ -16,6 +16,7 @@ from tests.builders import make_info, make_launch, make_measurement, make_point,
 import hockney
 from hockney.errors import StoreError, UsageError
 from hockney.model import Measurement, PointStatus, RunStatus, Warning_
+from hockney.results.runs import main_state
 from hockney.results.store import Store
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -220,6 +221,24 @@ def test_curve_has_the_intervals_of_the_uncontended_state_with_most_of_them(tmp_
         low, high = (next(iter(results.run().series[0].figures())).__dict__[name] for name in ("low_ns", "high_ns"))
     assert curve.sizes.tolist() == [8, 64]
     assert (curve.low.tolist(), curve.times.tolist(), curve.high.tolist()) == ([low] * 2, [100.0] * 2, [high] * 2)
+
+
+@pytest.mark.parametrize(
+    ("points", "chosen"),
+    [
+        ([{"near": 20, "near, one contended": 60, "far": 10}], "near"),
+        ([{"near": 10, "far": 12, "near, one contended": 60}], "far"),
+        ([{"near": 5, "near, one contended": 60}], "near, one contended"),  # too few for an interval
+        ([{"near": 10, "far, both contended": 9}, *[{"near": 1, "far, both contended": 9}] * 2], "far, both contended"),
+        ([{"mixed": 90, "far, both contended": 2}], "far, both contended"),
+        ([{"mixed": 3}], "mixed"),
+        ([{}], None),
+    ],
+)
+def test_main_state_is_the_uncontended_one_with_most_measurements(
+    points: list[dict[str, int]], chosen: str | None
+) -> None:
+    assert main_state(points) == chosen
 
 
 @pytest.mark.parametrize(

@@ -36,9 +36,9 @@ from hockney.machine import (
 from hockney.measure.estimate import MIN_MEASUREMENTS
 from hockney.measure.plan import Plan, Skipped, refuse_empty
 from hockney.measure.pool import Failures, WorkerPool
-from hockney.measure.sampler import Progress, Sampler, main_state, reached_text
+from hockney.measure.sampler import Progress, Sampler, reached_text
 from hockney.model import Definition, Launch, Measurement, Point, PointStatus, RunInfo, RunStatus, Warning_
-from hockney.results.runs import Run
+from hockney.results.runs import Run, main_state
 from hockney.results.store import MeasurementSummary, Store
 from hockney.results.store.lock import alone
 from hockney.stats import LAUNCHES, MIXED, ONE_LAUNCH, State, needed_for, time_of
@@ -563,12 +563,13 @@ def _end_over_launches(
     measurements: Sequence[tuple[MeasurementSummary, State]], precision: float
 ) -> tuple[PointStatus, str | None]:
     """As a launch judges its own: by the figure of the state that counts, if its measurements are enough."""
-    figures: dict[State, dict[Definition, list[MeasurementSummary]]] = {}
+    figures: dict[str, dict[Definition, list[MeasurementSummary]]] = {}
     for measurement, state in measurements:
         if state != MIXED and measurement.samples:
-            figures.setdefault(state, {}).setdefault(measurement.definition, []).append(measurement)
+            figures.setdefault(state.name, {}).setdefault(measurement.definition, []).append(measurement)
     by_state = {state: max(of_state.values(), key=len) for state, of_state in figures.items()}
-    most = by_state[main_state(by_state)] if by_state else []
+    chosen = main_state([{state: len(of_state) for state, of_state in by_state.items()}])
+    most = [] if chosen is None else by_state[chosen]
     medians_ns = [measurement.median_ns for measurement in most if measurement.median_ns is not None]
     launch_ids = [measurement.launch_id for measurement in most]
     time, over = time_of(medians_ns, launch_ids) if most else (None, ONE_LAUNCH)

@@ -25,6 +25,7 @@ from hockney.measure.estimate import MIN_MEASUREMENTS, SAMPLES_MIN, SPAN_S, long
 from hockney.measure.plan import Plan
 from hockney.measure.refine import sizes_to_add
 from hockney.model import CurveKey, Measurement, Point, PointStatus, curve_of
+from hockney.results.runs import main_state
 from hockney.stats.figures import of_one_batch, signs_of
 from hockney.stats.interval import Interval, median
 from hockney.stats.states import MIXED, MachineProbe, State, classify
@@ -41,7 +42,6 @@ _STREAM_EVENTS = 64  # of a stream, in a batch; a window of 16 messages is 16 ev
 _FILL = 4  # a measurement begins with a part of a batch, untimed: one of so many
 _CALIBRATIONS_MAX = 5
 _GROWTH_MAX = 100  # of a batch, at once: the first repetitions may have been quick
-_STATE_MEASUREMENTS = 6  # fewer give no interval
 _REFINED_MAX = 12  # sizes added to one curve
 _EXACT_MAX = 48  # where the exact place of each switch is asked for
 _LOOK_AGAIN = 1.25  # a curve is looked at again when it has so many times the measurements
@@ -566,39 +566,26 @@ def _repetition_ns(measurement: Measurement) -> float:
     return _batch_ns(measurement) / measurement.batch
 
 
-def _by_state(work: Work) -> dict[State, list[float]]:
-    """The medians of a point's measurements, of those that a figure is made of."""
-    found: dict[State, list[float]] = {}
+def _by_state(work: Work) -> dict[str, list[float]]:
+    """The medians of a point's measurements by state, of those that a figure is made of."""
+    found: dict[str, list[float]] = {}
     counts = of_one_batch([0] * len(work.batches), work.batches, work.states)
     for median_ns, state, is_counted in zip(work.medians_ns, work.states, counts, strict=True):
         if state != MIXED and is_counted:
-            found.setdefault(state, []).append(median_ns)
+            found.setdefault(state.name, []).append(median_ns)
     return found
 
 
 def _time_in_main_state(work: Work) -> Interval | None:
     """The median over measurements in the state that counts; None without measurements."""
     by_state = _by_state(work)
-    return median(by_state[main_state(by_state)]) if by_state else None
-
-
-def main_state(measurements: Mapping[State, Sequence[object]]) -> State:
-    """The state whose figure is that of a point: of the uncontended ones that with most measurements, else of all.
-
-    Contended measurements are set aside only where enough others are left.
-    """
-    return max(
-        measurements,
-        key=lambda state: (
-            not state.contended and len(measurements[state]) >= _STATE_MEASUREMENTS,
-            len(measurements[state]),
-        ),
-    )
+    chosen = main_state([{state: len(medians_ns) for state, medians_ns in by_state.items()}])
+    return None if chosen is None else median(by_state[chosen])
 
 
 def _curve_in_one_state(works: Sequence[Work]) -> list[tuple[Point, Interval]]:
     """The points that have an interval in the state in which most of them have one: states make lines of their own."""
-    curves: dict[State, list[tuple[Point, Interval]]] = {}
+    curves: dict[str, list[tuple[Point, Interval]]] = {}
     for work in works:
         for state, medians_ns in _by_state(work).items():
             time = median(medians_ns)

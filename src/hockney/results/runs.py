@@ -9,6 +9,7 @@ UsageError.
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -21,6 +22,8 @@ from hockney.results.store import MeasurementSummary, RunSummary, Store, StoredP
 
 if TYPE_CHECKING:
     from hockney.model import FloatArray, Int64Array
+
+INTERVAL_MEASUREMENTS = 6  # of a point in a state: fewer give no 95 % interval of a median
 
 
 def open_results(path: Path | str | None = None) -> Results:
@@ -252,27 +255,51 @@ class Curve(NamedTuple):
     high: FloatArray
 
 
-def curve_figures(series: Iterable[Series], state: str | None = None) -> tuple[str | None, dict[Series, stats.Figure]]:
-    """One figure for each series of a curve, all in one state of the machine; series without one are left out.
+def main_state(points: Iterable[Mapping[str, int]]) -> str | None:
+    """The one state of the machine that a table shows, from each point's measurements by the name of their state.
 
-    Unless `state` is given: of the uncontended states the one that has most figures with an interval, then most
-    measurements; where no uncontended state has an interval, of all states.
+    Of the uncontended states with enough measurements, the one with most; where none has enough, the most frequent.
+    Enough is an interval for at least half of the points that have one in any state. "mixed" is shown only where
+    there is nothing else. None without measurements.
     """
-    figures: dict[str, dict[Series, stats.Figure]] = {}
+    total: Counter[str] = Counter()
+    precise: Counter[str] = Counter()
+    precise_points = 0
+    for point in points:
+        total.update(point)
+        precise.update(name for name, count in point.items() if count >= INTERVAL_MEASUREMENTS)
+        precise_points += any(count >= INTERVAL_MEASUREMENTS for count in point.values())
+
+    def rank(name: str) -> tuple[bool, bool, int]:
+        has_enough = 0 < precise[name] >= precise_points / 2
+        return name != stats.MIXED.name, has_enough and not is_contended(name), total[name]
+
+    return max(total, key=rank, default=None)
+
+
+def is_contended(state: str) -> bool:
+    """Whether a state, by its name, is one in which a core is contended."""
+    return stats.State(state, None).contended != ""
+
+
+def table_state(series: Iterable[Series]) -> str | None:
+    """The name of the one state that a table of these series shows; see main_state."""
+    return main_state(one.measurements_by_state for one in series)
+
+
+def curve_figures(series: Iterable[Series], state: str | None = None) -> tuple[str | None, dict[Series, stats.Figure]]:
+    """One figure for each series, all in one state of the machine; series without a figure in it are left out.
+
+    That state is `state`, or the one that `table_state` chooses.
+    """
+    series = list(series)
+    chosen = table_state(series) if state is None else state
+    figures: dict[Series, stats.Figure] = {}
     for one in series:
-        for figure in one.figures():
-            in_state = figures.setdefault(figure.state, {})
-            if one not in in_state or in_state[one].n_measurements < figure.n_measurements:  # of another definition
-                in_state[one] = figure
-
-    def worth(name: str) -> tuple[bool, bool, int, int, int]:
-        precise = sum(figure.low_ns is not None for figure in figures[name].values())
-        measurements = sum(figure.n_measurements for figure in figures[name].values())
-        is_one = name != stats.MIXED.name
-        return precise > 0 and is_one and "slowed" not in name, is_one, precise, len(figures[name]), measurements
-
-    chosen = max(figures, key=worth, default=None) if state is None else state
-    return chosen, figures.get(chosen or "", {})
+        in_state = [figure for figure in one.figures() if figure.state == chosen]
+        if in_state:
+            figures[one] = max(in_state, key=lambda figure: figure.n_measurements)  # definitions may differ
+    return chosen, figures
 
 
 class Series:
@@ -311,6 +338,11 @@ class Series:
         known = [state for _, state in self._run._summaries.get(self._stored.id, [])]
         # A run that is being measured may have gained measurements since: their state is not known yet.
         return tuple(known[: len(self.measurements)]) + (stats.UNKNOWN,) * (len(self.measurements) - len(known))
+
+    @property
+    def measurements_by_state(self) -> Counter[str]:
+        """How many measurements were made in each state of the machine, by its name; reads no samples."""
+        return Counter(state.name for _, state in self._run._summaries.get(self._stored.id, ()))
 
     @property
     def launches(self) -> tuple[Launch, ...]:
