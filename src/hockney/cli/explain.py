@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,17 +49,29 @@ def explain(
     """
     if reference is not None and machine is not None:
         raise UsageError("explain takes a run or a machine of the archive (--machine NAME): give one of them, not both")
-    found = _of_machine(machine) if machine is not None else _of_run(reference, store)
+    found = _with_sentences(_of_machine(machine) if machine is not None else _of_run(reference, store))
     if as_json:
         render.print_json("explain", explanation_json(found))
     else:
         _print(found, everything=everything, lacking=lacking)
 
 
+def _with_sentences(found: Explanation) -> Explanation:
+    """Until every detector returns typed findings."""
+    from hockney.report.findings import evidence_of, title_of
+
+    findings = tuple(
+        one if one.typed is None else replace(one, sentence=f"{title_of(one.typed)}. {evidence_of(one.typed)}")
+        for one in found.findings
+    )
+    return replace(found, findings=findings)
+
+
 def explanation_json(found: Explanation) -> dict[str, Any]:
     """All that is said; what advises in words has its commands beside it."""
     document = asdict(found)
     for finding in document["findings"]:
+        finding.pop("typed", None)
         finding["commands"] = commands_in(finding["remedy"])
     for lacking in document["lacking"]:
         lacking["commands"] = commands_in(lacking["got_by"])

@@ -19,6 +19,7 @@ from hockney.analysis.explain import DETECTORS
 from hockney.analysis.explain.curve import Curve, Mark, Reading
 from hockney.analysis.explain.finding import Lacking
 from hockney.analysis.explain.layers import layers_of
+from hockney.analysis.finding import NotChecked
 from hockney.stats import median
 from hockney.stats.fit import Estimate
 
@@ -134,7 +135,7 @@ def floor(made: Made, least: float) -> Reading:
 def _told(detector: str) -> Callable[[Reading], bool]:
     def told(of: Reading) -> bool:
         found = DETECTORS[detector](of)
-        return not isinstance(found, Lacking) and bool(found)
+        return not isinstance(found, (Lacking, NotChecked)) and bool(found)
 
     return told
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from hockney.analysis.explain import DETECTORS, Explanation
 from hockney.analysis.explain.curve import Curve, Mark, Reading
-from hockney.analysis.explain.finding import Finding, Lacking
+from hockney.analysis.explain.finding import Lacking, as_lacking
+from hockney.analysis.finding import NotChecked
 from hockney.stats.fit import Estimate
 
 SIZES = (8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536)
@@ -56,11 +57,11 @@ def reading(*curves: Curve, **more: Any) -> Reading:
     return Reading("a test", curves, facts=more.pop("facts", FACTS), **more)
 
 
-def found(name: str, of: Reading) -> list[Finding]:
+def found(name: str, of: Reading) -> list[Any]:
     """What one detector finds; it must have had what it needs."""
     result = DETECTORS[name](of)
-    assert not isinstance(result, Lacking), result.reason
-    return result
+    assert not isinstance(result, (Lacking, NotChecked)), result.reason
+    return list(result)
 
 
 def lacking_of(of: Explanation) -> dict[str, str]:
@@ -70,5 +71,6 @@ def lacking_of(of: Explanation) -> dict[str, str]:
 
 def lacking(name: str, of: Reading) -> str:
     result = DETECTORS[name](of)
+    result = as_lacking(result) if isinstance(result, NotChecked) else result
     assert isinstance(result, Lacking), result
     return f"{result.reason} ({result.got_by})" if result.got_by else result.reason

@@ -237,7 +237,7 @@ def test_pairs_are_of_the_class_that_each_launch_put_them_in(tmp_path: Path) -> 
 def test_a_run_with_one_size(tmp_path: Path) -> None:
     of = explained(tmp_path / "r.db", pingpongs(sizes=(8,)))
     assert "six sizes" in lacking_of(of)["protocol switches"]
-    assert not [each for each in of.findings if each.kind in ("protocol switch", "bend", "latency independent of size")]
+    assert not [each for each in of.findings if each.kind in ("protocol switch", "bend", "flat latency")]
 
 
 def test_a_run_with_a_failed_point(tmp_path: Path) -> None:

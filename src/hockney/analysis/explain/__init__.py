@@ -24,7 +24,7 @@ from hockney.analysis.explain import (
 from hockney.analysis.explain import pattern_pairs as beside
 from hockney.analysis.explain.curve import Reading, read_run
 from hockney.analysis.explain.data import rows_of
-from hockney.analysis.explain.finding import Evidence, Finding, Found, Lacking
+from hockney.analysis.explain.finding import Evidence, Finding, Found, Lacking, as_lacking, as_old
 from hockney.analysis.explain.fits import (
     LOGGP,
     Line,
@@ -37,6 +37,7 @@ from hockney.analysis.explain.fits import (
 )
 from hockney.analysis.explain.layers import Layer, layers_of
 from hockney.analysis.explain.published import read_machine
+from hockney.analysis.finding import NotChecked
 from hockney.archive import Machine
 from hockney.results.runs import Run
 
@@ -161,10 +162,10 @@ def explain(reading: Reading) -> Explanation:
     lacking: list[Lacking] = []
     for name, detector in (DETECTORS | (PRINTED_DETECTORS if reading.published else {})).items():
         found = detector(reading)
-        if isinstance(found, Lacking):
-            lacking.append(replace(found, what=name))
+        if isinstance(found, (Lacking, NotChecked)):
+            lacking.append(replace(as_lacking(found), what=name))
         else:
-            findings.extend(found)
+            findings.extend(map(as_old, found))
     lacking.extend(caches.unreached(reading))
     lines, unfitted = lines_of(reading)
     parameters, without = parameters_of(reading)

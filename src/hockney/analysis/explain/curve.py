@@ -17,6 +17,7 @@ from hockney.analysis.explain.finding import Evidence, Finding, of_all
 from hockney.analysis.explain.loggp import Fitted, loggp_of
 from hockney.analysis.explain.pairs import PAIR_PATTERNS, ClassOf, PairMatrix, classes_of, pair_matrices, pair_of
 from hockney.analysis.explain.thresholds import unreadable
+from hockney.analysis.finding import Subject
 from hockney.archive import Published
 from hockney.cli.rerun import LAUNCHES, going_on, more_launches
 from hockney.errors import HockneyError
@@ -209,6 +210,11 @@ def finding_about(
         remedy=remedy,
         sources=sources,
     )
+
+
+def subject_of(curve: Curve, sizes_bytes: tuple[int, ...] = ()) -> Subject:
+    """The curve as the subject of a finding."""
+    return Subject(curve.transport, curve.name, curve.ranks, curve.state, sizes_bytes)
 
 
 def is_like(one: Curve, other: Curve) -> bool:

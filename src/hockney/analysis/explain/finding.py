@@ -10,6 +10,8 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from hockney.analysis.finding import Finding as NewFinding
+from hockney.analysis.finding import NotChecked
 from hockney.stats.fit import Estimate
 from hockney.units import format_bytes, format_ns
 
@@ -47,6 +49,7 @@ class Finding:
     remedy: str | None = None
     sources: tuple[str, ...] = ()
     more_alike: int = 0
+    typed: NewFinding | None = None
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,34 @@ class Lacking:
         return f"{self.reason} ({self.got_by})" if self.got_by else self.reason
 
 
-Found = list[Finding] | Lacking
+Found = list[Finding] | list[NewFinding] | list[Finding | NewFinding] | Lacking | NotChecked
+
+
+def as_old(finding: Finding | NewFinding) -> Finding:
+    """Until every detector returns the typed ones."""
+    if isinstance(finding, Finding):
+        return finding
+    about = finding.subject
+    return Finding(
+        finding.code,
+        about.transport,
+        "",
+        finding.effect,
+        pattern=about.pattern,
+        ranks=about.ranks,
+        state=about.state,
+        sizes_bytes=about.sizes_bytes,
+        remedy=finding.fix.text if finding.fix else None,
+        sources=finding.sources,
+        typed=finding,
+    )
+
+
+def as_lacking(gap: Lacking | NotChecked) -> Lacking:
+    """Until every detector returns the typed ones."""
+    if isinstance(gap, Lacking):
+        return gap
+    return Lacking(gap.detail, "" if gap.how is None else gap.how.text)
 
 
 def difference(upper: Estimate, lower: Estimate) -> Estimate:

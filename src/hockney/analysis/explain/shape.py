@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from hockney.analysis.explain.curve import Curve, Mark, Place, Reading, finding_about
-from hockney.analysis.explain.finding import (
-    Evidence,
-    Finding,
-    Found,
-    Lacking,
-    difference,
-    ratio,
-    relative,
-    sizes_text,
-    time_text,
-)
+from hockney.analysis.explain.curve import Curve, Mark, Place, Reading, finding_about, subject_of
+from hockney.analysis.explain.finding import Evidence, Found, Lacking, difference, ratio, relative, time_text
+from hockney.analysis.explain.finding import Finding as OldFinding
+from hockney.analysis.finding import Absence, Finding, NotChecked
 from hockney.stats.fit import Estimate, NoFit, Segment, SegmentFit, fit_line, fit_segments
 from hockney.units import format_bytes, format_ns, format_rate
 
@@ -44,7 +36,7 @@ def steps(reading: Reading) -> Found:
     ]
 
 
-def _step(curve: Curve, lower: Mark, upper: Mark) -> Finding | None:
+def _step(curve: Curve, lower: Mark, upper: Mark) -> OldFinding | None:
     peak = curve.peak_bytes_per_s
     assert peak is not None
     more = (upper.bytes - lower.bytes) * 1e9
@@ -68,44 +60,34 @@ def _step(curve: Curve, lower: Mark, upper: Mark) -> Finding | None:
     )
 
 
-def flat(reading: Reading) -> Found:
-    """Sizes up to which a message takes as long as the shortest."""
+def flat(reading: Reading) -> list[Finding] | NotChecked:
+    """Sizes up to which a message takes as long as the shortest; of several numbers of ranks the first's."""
     curves = [curve for curve in curves_of_shapes(reading) if len(curve.marks) >= 3]
     if not curves:
-        return lacking_shape(reading, "of three sizes or more")
+        return no_shape(reading, "three sizes or more")
     found: dict[tuple[str, str], Finding] = {}
     for curve in curves:
         finding = _level(curve) or _plateau(curve)
         if finding is not None:
-            found.setdefault((curve.transport, curve.name), finding)  # of several numbers of ranks the first
+            found.setdefault((curve.transport, curve.name), finding)
     return list(found.values())
 
 
 def _level(curve: Curve) -> Finding | None:
-    """The sizes at the beginning whose times can't be told from the first, though each is known well enough for it."""
+    """The first sizes whose times are equal within 3 %, in ratios known to 10 %."""
     first = curve.marks[0].time_ns
     same = [curve.marks[0]]
     for mark in curve.marks[1:]:
-        time = mark.time_ns
-        over = ratio(time, first)
-        alike = over.low <= 1 <= over.high and abs(over.value - 1) <= _ALIKE
-        if not alike:
+        over = ratio(mark.time_ns, first)
+        if not over.low <= 1 <= over.high or abs(over.value - 1) > _ALIKE:
             break
         if relative(over) <= _KNOWN:
             same.append(mark)
-    if len(same) < 2 or same[-1].bytes < _WIDE * max(4, same[0].bytes):
+    last = same[-1]
+    if len(same) < 2 or last.bytes < _WIDE * max(4, same[0].bytes):
         return None
-    return finding_about(
-        curve,
-        "latency independent of size",
-        sentence=(
-            f"Up to {format_bytes(same[-1].bytes)} the size costs nothing that could be seen: {curve.name} takes "
-            f"{time_text(first)} at {format_bytes(same[0].bytes)} and {time_text(same[-1].time_ns)} there."
-        ),
-        effect=0.0,
-        sizes_bytes=tuple(mark.bytes for mark in same),
-        evidence=(Evidence("shortest", first, "ns"), Evidence("longest that is alike", same[-1].time_ns, "ns")),
-    )
+    facts = {"first_ns": first, "first_bytes": same[0].bytes, "last_ns": last.time_ns, "flat_bytes": last.bytes}
+    return Finding("flat latency", subject_of(curve, tuple(mark.bytes for mark in same)), facts)
 
 
 def _plateau(curve: Curve) -> Finding | None:
@@ -116,30 +98,14 @@ def _plateau(curve: Curve) -> Finding | None:
     fit = fit_line([mark.bytes for mark in rest], [mark.time_ns.value for mark in rest])
     if not isinstance(fit, Segment) or fit.relative_rms > _STRAIGHT or fit.ns_per_byte.value <= 0:
         return None
-    line_ns = fit.time_ns(first.bytes)
-    if first.time_ns.low < (1 + _FALL) * line_ns:
+    if first.time_ns.low < (1 + _FALL) * fit.time_ns(first.bytes):
         return None
-    reached = [
-        (time_ns - fit.t0_ns.value) / fit.ns_per_byte.value
-        for time_ns in (first.time_ns.value, first.time_ns.low, first.time_ns.high)
-    ]
-    if min(reached) < _WIDE * max(4, first.bytes):
+    time = first.time_ns
+    reached = Estimate(*((ns - fit.t0_ns.value) / fit.ns_per_byte.value for ns in (time.value, time.low, time.high)))
+    if reached.low < _WIDE * max(4, first.bytes):
         return None
-    return finding_about(
-        curve,
-        "latency independent of size",
-        sentence=(
-            f"{curve.name} of {format_bytes(first.bytes)} among {curve.ranks} takes {format_ns(first.time_ns.value)}, "
-            f"as long as the line through the sizes {sizes_text(tuple(mark.bytes for mark in rest))} gives for "
-            f"{format_bytes(round(reached[0]))}. No size between the two was measured."
-        ),
-        effect=0.0,
-        sizes_bytes=(first.bytes,),
-        evidence=(
-            Evidence("shortest", first.time_ns, "ns"),
-            Evidence("size that the line gives", Estimate(*reached), "B"),
-        ),
-    )
+    facts = {"plateau_ns": time, "first_bytes": first.bytes, "flat_bytes": reached}
+    return Finding("flat latency", subject_of(curve, (first.bytes,)), facts)
 
 
 def curves_of_shapes(reading: Reading) -> list[Curve]:
@@ -148,6 +114,13 @@ def curves_of_shapes(reading: Reading) -> list[Curve]:
     for curve in reading.of(*SHAPES):
         places.setdefault(curve.place, []).append(curve)
     return [curve for found in places.values() for curve in _first_pattern(found)]
+
+
+def no_shape(reading: Reading, needed: str) -> NotChecked:
+    """There is no curve of a shape, or none with what is `needed`."""
+    if curves_of_shapes(reading):
+        return NotChecked(Absence.INSUFFICIENT_DATA, detail=f"needs {needed}")
+    return NotChecked(Absence.NOT_MEASURED, detail=f"needs a curve of {_either(SHAPES)}")
 
 
 def lacking_shape(reading: Reading, what: str) -> Lacking:

@@ -1,0 +1,89 @@
+"""Findings, fixes and gaps as data: analysis returns these; report/findings.py makes the sentences."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+Facts = Mapping[str, Any]
+"""Figures and names: Estimate, number, text, or a sequence of them. The end of a key is its unit: `_ns`, `_bytes`,
+`_bytes_per_s`, `_ns_per_byte`, `_ratio`, `_share` (of 1); any other key is a count or a text."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The curves that a finding is about.
+
+    `transport` is "" where there are several, `pattern` includes the options (`oneway window=16`), `ranks` is None
+    where there are several numbers. `state` is the machine state, or the scope of a published figure.
+    """
+
+    transport: str = ""
+    pattern: str = ""
+    ranks: int | None = None
+    state: str = ""
+    sizes_bytes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Fix:
+    """What to do: one imperative sentence without figures, and the command that does it, if there is one.
+
+    `argv` begins with the program. cli/rerun.py adds the environment and the CPUs of the run, and quotes.
+    """
+
+    text: str
+    argv: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One result of a detector. `cause` is a code, "" where none is known.
+
+    `effect` orders findings: the fraction of a time or rate that is at stake (1: it doubles).
+    """
+
+    code: str
+    subject: Subject
+    facts: Facts = field(default_factory=dict)
+    cause: str = ""
+    fix: Fix | None = None
+    effect: float = 0.0
+    sources: tuple[str, ...] = ()
+
+
+class Absence(str, enum.Enum):
+    """Why there is no result."""
+
+    NOT_MEASURED = "not measured"
+    INSUFFICIENT_DATA = "insufficient data"
+    NOT_APPLICABLE = "not applicable"
+
+
+@dataclass(frozen=True)
+class NotChecked:
+    """Why something was not checked: `what` was not, `detail` is a short phrase, `how` measures it."""
+
+    reason: Absence
+    what: str = ""
+    detail: str = ""
+    how: Fix | None = None
+
+
+InputT = TypeVar("InputT")
+
+
+@dataclass(frozen=True)
+class Detector(Generic[InputT]):
+    """All that a kind of finding needs; the table of detectors lists it once.
+
+    `code` is that of its findings, `what` names the check in "Not checked", `find` returns the findings or why there
+    can be none. `suite` measures what it needs.
+    """
+
+    code: str
+    what: str
+    find: Callable[[InputT], list[Finding] | NotChecked]
+    suite: str = ""
