@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from hockney.cli import render
-from hockney.cli import wrapped_table as fold
 from hockney.cli.curves import definition_text, format_interval
-from hockney.cli.render import Column
+from hockney.cli.render import Column, split_columns
 from hockney.cli.streams import print_line
 from hockney.model import Definition, Warning_
 
@@ -41,25 +40,24 @@ def test_a_table_without_titles_has_no_line_for_them(capsys: pytest.CaptureFixtu
     [
         (44, [[0, 1, 2, 3]]),
         (43, [[0, 1, 3]]),  # without the optional one, where that is enough
-        (35, [[0, 1, 2], [0, 3]]),  # in two parts, each with the key: all of it
-        (10, [[0, 1], [0, 2], [0, 3]]),  # narrower than anything: what can't fit is not cut
+        (35, [[0, 1, 2], [0, 3]]),  # in two tables, each with the key
+        (10, [[0, 1], [0, 2], [0, 3]]),  # narrower than any: no figure is cut
     ],
 )
-def test_what_a_narrow_terminal_gets(width: int, tables: list[list[int]]) -> None:
-    rows = [["transport", "12.5 us", "a note", "a reason that is long enough to be broken into lines"]]
-    assert render.places_of_tables(COLUMNS, render.least_widths(COLUMNS, rows), width) == tables
+def test_columns_of_a_narrow_screen(width: int, tables: list[list[int]]) -> None:
+    assert split_columns(COLUMNS, [9, 7, 6, 16], width) == tables
 
 
 def test_a_ratio_stays_with_its_figure() -> None:
-    columns = [Column("size"), Column("a"), Column("ratio", beside=True), Column("b"), Column("ratio", beside=True)]
-    rows = [["8 B", "12345678", "0.5", "12345678", "0.5"]]
-    assert render.places_of_tables(columns, render.least_widths(columns, rows), 25) == [[0, 1, 2], [0, 3, 4]]
+    columns = [Column("size"), Column("a"), Column("ratio", joined=True), Column("b"), Column("ratio", joined=True)]
+    assert split_columns(columns, [4, 8, 5, 8, 5], 25) == [[0, 1, 2], [0, 3, 4]]
 
 
 @pytest.mark.parametrize(
     ("width", "lines"),
     [
-        (40, ["                     time", "what ranks   ratio  there", "2, 4", "  long name    0.5   12.5"]),
+        (40, ["what ranks   ratio  time there", "2, 4", "  long name    0.5        12.5"]),
+        (28, ["                     time", "what ranks   ratio  there", "2, 4", "  long name    0.5   12.5"]),
         (
             20,
             [
@@ -69,12 +67,12 @@ def test_a_ratio_stays_with_its_figure() -> None:
         ),
     ],
 )
-def test_a_folded_table(
+def test_titles_wrap_and_tables_split_to_fit(
     width: int, lines: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
     columns = [Column("what ranks", key=True), Column("ratio", right=True), Column("time there", right=True)]
-    fold.table(columns, [fold.Group([["  long name", "0.5", "12.5"]], "2, 4")])
+    render.table(columns, ["2, 4", ["  long name", "0.5", "12.5"]], fits=True)
     assert capsys.readouterr().out.splitlines() == lines
 
 
@@ -84,7 +82,7 @@ def test_in_a_pipe_a_row_is_a_line_however_long(
 ) -> None:
     if columns is not None:
         monkeypatch.setenv("COLUMNS", columns)
-    assert render.table(COLUMNS, [["shm", "1", "2", "word " * 40 + "end"]]) == []
+    render.table(COLUMNS, [["shm", "1", "2", "word " * 40 + "end"]])
     head, row = capsys.readouterr().out.splitlines()
     assert head.split() == ["name", "a", "b", "why"]
     assert row.split() == ["shm", "1", "2", *["word"] * 40, "end"]
@@ -96,16 +94,15 @@ def test_in_a_pipe_a_table_is_as_wide_as_columns_says(
     """Without the optional column that makes it fit, and with a line that says so; without a line for no titles."""
     rows = [["transport", "12.5 us", "a note", "a reason that is long"]]
     monkeypatch.setenv("COLUMNS", "43")
-    assert render.table(COLUMNS, rows) == ["b"]
+    render.table(COLUMNS, rows)
     assert capsys.readouterr().out.splitlines() == [
         "name             a  why",
         "transport  12.5 us  a reason that is long",
-        "Left out for want of width: b; a larger",
-        "  COLUMNS or --json shows it.",
+        "(columns hidden, screen too narrow: b)",
     ]
-    assert render.table(COLUMNS[:3], [rows[0][:3]]) == []
-    assert "Left out" not in capsys.readouterr().out
-    assert render.table(["", Column("", wrap=True)], [["CPU", "fast " * 10]]) == []
+    render.table(COLUMNS[:3], [rows[0][:3]])
+    assert "hidden" not in capsys.readouterr().out
+    render.table(["", Column("", wrap=True)], [["CPU", "fast " * 10]])
     assert capsys.readouterr().out.splitlines()[0].startswith("CPU  fast fast")
 
 

@@ -148,11 +148,11 @@ def test_a_narrow_table_says_what_it_leaves_out_or_is_divided(
     arguments = ("--store", str(path), "show", "last")
     whole = narrow(capsys, monkeypatch, 200, *arguments)
     assert "minimum" in whole
-    assert "Left out" not in whole
+    assert "hidden" not in whole
     few = narrow(capsys, monkeypatch, 65, *arguments)
-    assert "Left out for want of width: minimum, measurements; a larger COLUMNS or\n  --json shows them." in few
-    divided = narrow(capsys, monkeypatch, 50, *arguments)
-    assert "Left out" not in divided
+    assert "(columns hidden, screen too narrow: minimum, measurements)" in few
+    divided = narrow(capsys, monkeypatch, 54, *arguments)
+    assert "hidden" not in divided
     assert re.findall(r"^ *8 B +(\w+)", divided, re.MULTILINE) == ["near", "far"] * 2
 
 

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterable
 
 from hockney.cli import render
-from hockney.cli import wrapped_table as fold
 from hockney.cli.curves import has_window, size_text
 from hockney.cli.render import Column
 from hockney.model import Point
@@ -85,7 +84,7 @@ def _print(columns: dict[str, dict[int, _Shown]], rows: Iterable[Point], text: C
         [size_text(point), *(_cell(*own.get(point.bytes, (None, "")), text) for own in columns.values())]
         for point in rows
     ]
-    fold.table(titles, [fold.Group(cells)])
+    render.table(titles, cells, fits=True)
 
 
 def _cell(figure: Figure | None, mark: str, text: Callable[[Figure], str]) -> str:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from hockney.archive import Published
 from hockney.cli import render
-from hockney.cli import wrapped_table as fold
 from hockney.cli.curves import SHORT_MARK, SHORT_NOTE, say_one_launch, why_no_intervals
 from hockney.machine.advice import OVERSUBSCRIBED
 from hockney.report.classic.conclusions import ClassicReport, Conclusion, Judgement, Named
@@ -86,11 +85,12 @@ def _print_table(table: Table, view: View, said: set[str]) -> None:
     if view.rows:
         compared = {place for row in view.rows for place, cell in enumerate(row) if _ratio(cell)}
         columns = _columns(view.columns[view.heading :], {place - view.heading for place in compared})
-        groups = [
-            fold.Group([_texts(row, view, compared, common, reasons) for row in rows], heading)
-            for heading, rows in _by_heading(view)
-        ]
-        fold.table(columns, groups)
+        shown: list[list[str] | str] = []
+        for heading, rows in _by_heading(view):
+            if heading:
+                shown.append(heading)
+            shown += [_texts(row, view, compared, common, reasons) for row in rows]
+        render.table(columns, shown, fits=True)
     for text in view.left_out:
         render.note(text, style="yellow")
     for reason, number in reasons.items():
@@ -107,13 +107,13 @@ def _print_conclusions(found: Sequence[Conclusion]) -> None:
         return
     render.title("What the report concludes, and whether it holds here")
     columns = [render.Column("", wrap=False), render.Column("", wrap=False), render.Column("", wrap=True)]
-    groups = []
+    shown: list[list[str] | str] = []
     for one in found:
         there = one.published or _figures(one.figures)
-        rows = [["  published", "", there]] if there else []
-        rows += [[f"  {each.on or 'here'}", *_judged(each)] for each in one.judgements]
-        groups.append(fold.Group(rows, f"{one.text}{f' [{one.holds}]' if one.holds else ''}"))
-    fold.table(columns, groups)
+        shown.append(f"{one.text}{f' [{one.holds}]' if one.holds else ''}")
+        shown += [["  published", "", there]] if there else []
+        shown += [[f"  {each.on or 'here'}", *_judged(each)] for each in one.judgements]
+    render.table(columns, shown, fits=True)
 
 
 def _judged(one: Judgement) -> tuple[str, str]:
@@ -143,7 +143,7 @@ def _columns(columns: Sequence[Column], compared: Collection[int]) -> list[rende
         text = column.kind == "key" or not any(one.kind == "measured" for one in columns)
         shown.append(render.Column(column.title, right=not text, wrap=not is_figure, key=not is_figure))
         if place in compared:
-            shown.append(render.Column("ratio", right=True, beside=True))
+            shown.append(render.Column("ratio", right=True, joined=True))
     return shown
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from hockney.cli import render
-from hockney.cli import wrapped_table as fold
 from hockney.cli.by_size import name_of
 from hockney.cli.changes import point_json
 from hockney.cli.curves import size_text, sizes_text
@@ -35,7 +34,7 @@ def _print(plan: Plan) -> None:
     transports = counted(len({point.transport for point in plan.points}), "transport")
     render.title(f"{plan.suite}: {counted(len(plan.points), 'point')} on {transports}", first=True)
     columns: list[Column | str] = [Column("what", wrap=True), "transport", Column("sizes", wrap=True)]
-    fold.table(columns, [fold.Group([_row(curve, plan) for curve in _curves(plan.points)])])
+    render.table(columns, [_row(curve, plan) for curve in _curves(plan.points)], fits=True)
     skipped: dict[str, list[Point]] = {}
     for one in plan.skipped:
         skipped.setdefault(one.reason, []).append(one.point)
@@ -46,7 +45,7 @@ def _print(plan: Plan) -> None:
             for reason, points in skipped.items()
             for curve in _curves(points)
         ]
-        fold.table([*columns, Column("why", wrap=True)], [fold.Group(rows)])
+        render.table([*columns, Column("why", wrap=True)], rows, fits=True)
     render.say()
     render.note(
         f"Ends when every point is known to {percent_digits(plan.precision)} %, after about "

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hockney.cli import render
-from hockney.cli import wrapped_table as fold
 from hockney.cli.common import command
 from hockney.cli.render import Column
 from hockney.errors import UsageError, unknown, unnamed
@@ -156,7 +155,7 @@ def _print_matrix(matrix: Matrix) -> None:
         rows.append([transport, *cells])
     if not rows:
         return
-    fold.table([Column("transport", key=True), *matrix.patterns], [fold.Group(rows)])
+    render.table([Column("transport", key=True), *matrix.patterns], rows, fits=True)
     render.say()
     for reason, mark in marks.items():
         render.note(f"{mark}: {reason}")

@@ -1,12 +1,12 @@
 """How results look: tables and colours on a terminal, aligned plain text in a pipe, one JSON document with --json.
 
-Plain text has no box characters and no escape codes. One record is one line, so that grep and awk can read it, unless
-COLUMNS asks for a width; what would be too wide for that is folded (fold.py), and notes, warnings and findings are
-wrapped as on a terminal.
+Plain text has no box characters and no escape codes. In a pipe a table row is one line, so that grep and awk can read
+it, unless COLUMNS sets a width.
 """
 
 from __future__ import annotations
 
+import operator
 import os
 import re
 import shutil
@@ -14,7 +14,7 @@ import sys
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from hockney.cli.copying import copyable
 from hockney.cli.streams import holds_document, print_line
@@ -29,21 +29,17 @@ JSON_VERSION = 1
 _COMMAND = re.compile("`[^`]*`")
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:[num]?s|min|h|[KMG]iB|[kMG]?B|%)(?!\w))")
 _HARD_BLANK = "\N{NO-BREAK SPACE}"
-GAP = 2  # blanks between columns
-_WIDTH = 100  # of a line, where neither a terminal nor COLUMNS says it
-_WIDTH_LEAST, _WIDTH_MOST = 20, 1000  # whatever they say
-_WRAP_MIN = 16  # a column that wraps may become as narrow as this,
-_WORD_MAX = 24  # or as its longest word, up to this: longer ones are broken
+_GAP = 2  # blanks between columns
+_WRAP_MIN = 16  # a column of sentences is at least this wide
 
 
 @dataclass(frozen=True)
 class Column:
     """A column of a table; `style` as rich writes it.
 
-    What is done where a line is too narrow: the cells of `wrap` columns are broken into lines; `optional` columns are
-    left out, from the left, where that is enough, and named below; else several tables are made of one, each beginning
-    with the `key` columns (the first, if none is), which tell its rows apart. A figure is never cut, though a line be
-    too long, and a column that stands `beside` the one before it is not parted from it.
+    On a narrow screen, the cells of `wrap` columns are broken into lines and `optional` columns are hidden. If that is
+    not enough, several tables are printed, each with the `key` columns (by default the first). A column that is
+    `joined` stays with the one before it. No figure is cut.
     """
 
     title: str
@@ -51,12 +47,12 @@ class Column:
     wrap: bool = False
     optional: bool = False
     key: bool = False
-    beside: bool = False
+    joined: bool = False
     style: str | None = None
 
 
 def is_terminal() -> bool:
-    """Whether somebody looks at standard output, on something that can do more than a typewriter."""
+    """Whether standard output is a terminal that understands escape codes."""
     try:
         return sys.stdout.isatty() and os.environ.get("TERM", "") not in ("", "dumb")
     except ValueError:
@@ -64,7 +60,7 @@ def is_terminal() -> bool:
 
 
 def print_json(command: str, data: Mapping[str, Any]) -> None:
-    """One JSON document that says what it is; numbers that are none (NaN, infinity) must be None."""
+    """Print one JSON document with its format and version. NaN and infinity are refused; use None."""
     import json
 
     document = {"format": f"hockney-{command}", "version": JSON_VERSION, **data}
@@ -82,40 +78,22 @@ def _as_json(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
-def title(text: str, *, first: bool = False) -> None:
-    """A heading, with a blank line above it unless it is the first thing on the screen."""
-    if not first:
-        print_line("")
-    for line in wrapped(text):
-        bold(line)
-
-
-def bold(text: str) -> None:
-    """A line that stands out on a terminal."""
-    if is_terminal():
-        _console().print(f"[bold]{_escaped(printable(text))}[/bold]")
-    else:
-        print_line(text)
-
-
 def line_width() -> int:
-    """How wide a line may be, on a terminal and in a pipe."""
-    return min(max(shutil.get_terminal_size((_WIDTH, 24)).columns, _WIDTH_LEAST), _WIDTH_MOST)
+    """The width of a line, from 20 to 1000: of the terminal or COLUMNS, else 100."""
+    return min(max(shutil.get_terminal_size((100, 24)).columns, 20), 1000)
 
 
-def _is_width_asked() -> bool:
-    """Whether COLUMNS says how wide a line may be; a shell keeps its own to itself unless it is exported."""
-    return os.environ.get("COLUMNS", "").lstrip("0").isdecimal()
+# ---- sentences ------------------------------------------------------------------------------------------------------
 
 
 def wrapped(text: str, width: int | None = None, *, first: str = "", rest: str = "") -> list[str]:
-    """The lines of a paragraph; `first` and `rest` stand before them.
+    """The lines of a paragraph, `first` and `rest` being their indents.
 
-    No word is broken, no command in `…`, and no number is parted from its unit.
+    Words, commands in `…`, and numbers with their units stay whole.
     """
     joined = _COMMAND.sub(lambda match: match[0].replace(" ", _HARD_BLANK), printable(copyable(text)))
     lines = textwrap.wrap(
-        keep_units(joined),
+        _keep_units(joined),
         max(1, line_width() if width is None else width),
         initial_indent=first,
         subsequent_indent=rest,
@@ -125,99 +103,36 @@ def wrapped(text: str, width: int | None = None, *, first: str = "", rest: str =
     return [line.replace(_HARD_BLANK, " ") for line in lines] or [""]
 
 
-def keep_units(text: str) -> str:
-    """With a blank at which no line ends between each number and its unit."""
+def _keep_units(text: str) -> str:
     return _BEFORE_UNIT.sub(_HARD_BLANK, text)
 
 
+def title(text: str, *, first: bool = False) -> None:
+    """A heading, below a blank line unless it is the `first` of the screen."""
+    if not first:
+        print_line("")
+    _print_lines(wrapped(text), "bold")
+
+
 def say(text: str = "", *, style: str | None = None) -> None:
-    """A sentence that somebody may search a log for: one line in a pipe."""
+    """A sentence that may be searched for in a log: one line in a pipe."""
     _print_lines(wrapped(text) if is_terminal() else [copyable(text)], style)
 
 
 def note(text: str, *, style: str | None = None) -> None:
-    """A sentence that only people read: wrapped, and set in but for its first line, which tells it from the next."""
+    """A sentence for people: wrapped, with a hanging indent."""
     _print_lines(wrapped(text, rest="  "), style)
 
 
 def item(text: str, *, head: str = "", style: str | None = None) -> None:
-    """A paragraph set in by two blanks; `head`: its first words, set off."""
+    """An indented paragraph; `head`: its first words, in bold."""
     before = f"  {head}: " if head else "  "
     lines = wrapped(before.lstrip() + text, first="  ", rest="    ")
     _print_lines(lines, style, head_to=len(before) - 2 if head and lines[0].startswith(before) else 0)
 
 
-def _print_lines(lines: Sequence[str], style: str | None, *, head_to: int = 0, head_style: str = "bold") -> None:
-    """On a terminal in a style; up to `head_to` the first line has another."""
-    if not is_terminal():
-        for line in lines:
-            print_line(line)
-        return
-    from rich.text import Text
-
-    text = Text(printable("\n".join(lines)))
-    text.stylize(head_style, 0, head_to)
-    _console().print(text, style=style, soft_wrap=True)
-
-
-def table(columns: Sequence[Column | str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Cells are text as it shall be read; a row may be shorter than the list of columns. Gives the titles left out."""
-    described = described_columns(columns)
-    filled = [[*cells(row), *[""] * (len(described) - len(row))] for row in rows]
-    if is_terminal():
-        return _print_rich(described, filled)
-    if _is_width_asked():
-        from hockney.cli import wrapped_table as fold  # which prints by means of this module
-
-        return fold.table(described, [fold.Group(filled)])
-    for line in plain_lines(described, filled):
-        print_line(line)
-    return []
-
-
-def cells(row: Iterable[str]) -> list[str]:
-    """What is in a row, each in one line, so that it can neither steer a terminal nor look like another row."""
-    return [printable(text, keep="") for text in row]
-
-
-def left_out(columns: Sequence[Column], tables: Iterable[Sequence[int]]) -> list[str]:
-    """The titles of the columns that are in none of these tables, which is said, and how to see them."""
-    shown = {place for places in tables for place in places}
-    titles = [column.title for place, column in enumerate(columns) if place not in shown]
-    if titles:
-        wider = "a larger COLUMNS" if _is_width_asked() else "a wider terminal, a pipe"
-        them = "them" if len(titles) > 1 else "it"
-        note(f"Left out for want of width: {', '.join(titles)}; {wider} or --json shows {them}.", style="dim")
-    return titles
-
-
-def described_columns(columns: Iterable[Column | str]) -> list[Column]:
-    """A title alone stands for a column without anything special."""
-    whole = [Column(column) if isinstance(column, str) else column for column in columns]
-    return [replace(column, title=printable(column.title, keep="")) for column in whole]
-
-
-def plain_lines(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Columns aligned with blanks, two between them, none at the ends of lines."""
-    titles = _titles(columns)
-    everything = [titles, *rows] if any(titles) else list(rows)
-    if not everything:
-        return []
-    widths = [max(len(row[place]) for row in everything) for place in range(len(columns))]
-    return [aligned(row, columns, widths) for row in everything]
-
-
-def aligned(row: Sequence[str], columns: Sequence[Column], widths: Sequence[int]) -> str:
-    """A line of a table."""
-    cells = [
-        cell.rjust(width) if column.right else cell.ljust(width)
-        for cell, width, column in zip(row, widths, columns, strict=True)
-    ]
-    return (" " * GAP).join(cells).rstrip()
-
-
 def limits(found: Sequence[Warning_], *, none: str = "") -> None:
-    """The warnings under the one heading that they have everywhere; without any `none`, or nothing at all."""
+    """The warnings below their heading; without any, the sentence `none`."""
     if found or none:
         title("What limits precision")
     if found:
@@ -227,7 +142,7 @@ def limits(found: Sequence[Warning_], *, none: str = "") -> None:
 
 
 def warnings(found: Iterable[Warning_]) -> None:
-    """Each warning with its remedy."""
+    """Each warning with its fix."""
     for warning in found:
         _print_lines(wrapped(f"! {warning}", rest="  "), None, head_to=1, head_style="yellow")
 
@@ -242,105 +157,160 @@ def warning_json(warning: Warning_) -> dict[str, str]:
     }
 
 
-# ---- rich -----------------------------------------------------------------------------------------------------------
+def _print_lines(lines: Sequence[str], style: str | None, *, head_to: int = 0, head_style: str = "bold") -> None:
+    """On a terminal in a style, which the first `head_to` characters add `head_style` to."""
+    if not is_terminal():
+        for line in lines:
+            print_line(line)
+        return
+    from rich.text import Text
+
+    text = Text(printable("\n".join(lines)))
+    text.stylize(head_style, 0, head_to)
+    _console().print(text, style=style, soft_wrap=True)
 
 
 def _console(width: int | None = None) -> Console:
-    """One for each use: it holds nothing, and standard output may be another one in a test.
-
-    With NO_COLOR rich would still write bold and dim.
-    """
+    """A console on the present standard output; without colours where NO_COLOR is set."""
     from rich.console import Console
 
-    is_plain = bool(os.environ.get("NO_COLOR"))
-    columns = width or line_width()
+    is_plain = bool(os.environ.get("NO_COLOR")) or not is_terminal()
     # Without a height rich would read COLUMNS itself.
-    return Console(highlight=False, width=columns, height=24, color_system=None if is_plain else "auto")
+    return Console(highlight=False, width=width or line_width(), height=24, color_system=None if is_plain else "auto")
 
 
-def _escaped(text: str) -> str:
-    from rich.markup import escape
-
-    return escape(text)
+# ---- tables ---------------------------------------------------------------------------------------------------------
 
 
-def _print_rich(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> list[str]:
-    from rich import box
-    from rich.table import Table
+def table(columns: Sequence[Column | str], rows: Iterable[Sequence[str] | str], *, fits: bool = False) -> None:
+    """Print a table; a row that is a text is a heading of the rows that follow.
 
-    console = _console()
-    widths = least_widths(columns, rows)
-    tables = places_of_tables(columns, widths, console.width)
+    It `fits` the screen on a terminal, where COLUMNS is set, or where asked for; else each row is one line.
+    """
+    described = [Column(column) if isinstance(column, str) else column for column in columns]
+    described = [replace(column, title=printable(column.title, keep="")) for column in described]
+    blocks: list[tuple[str, list[list[str]]]] = [("", [])]
+    for row in rows:
+        if isinstance(row, str):
+            blocks.append((row, []))
+        else:
+            cells = [printable(text, keep="") for text in row]
+            blocks[-1][1].append([*cells, *[""] * (len(described) - len(cells))])
+    texts = [[row[place] for _, block in blocks for row in block] for place in range(len(described))]
+    natural = [max(map(len, [column.title, *cells])) for column, cells in zip(described, texts, strict=True)]
+    tables, widths = [list(range(len(described)))], natural
+    fits = fits or is_terminal() or os.environ.get("COLUMNS", "").lstrip("0").isdecimal()
+    if fits:
+        widths = [_least_width(column, cells) for column, cells in zip(described, texts, strict=True)]
+        tables = split_columns(described, widths, line_width())
     for part, places in enumerate(tables):
         if part:
-            console.print()
-        shown = Table(
-            box=box.SIMPLE_HEAD,
-            show_header=any(columns[place].title for place in places),
-            header_style="bold",
-            pad_edge=False,
-            show_edge=False,
-            collapse_padding=True,
-        )
-        for place in places:
-            column = columns[place]
-            shown.add_column(
-                _escaped(column.title),
-                justify="right" if column.right else "left",
-                no_wrap=not column.wrap,
-                overflow="fold",
-                style=column.style,
-            )
-        for row in rows:
-            shown.add_row(*(_escaped(row[place]) for place in places))
-        _console(max(console.width, total_width(places, widths))).print(shown)
-    return left_out(columns, tables)
+            print_line("")
+        shown = [described[place] for place in places]
+        room = line_width() - _total(places, widths) if fits else 0
+        grown = _grown(shown, [widths[place] for place in places], [natural[place] for place in places], room)
+        _print_table(shown, blocks, places, grown)
+    hidden = [column.title for place, column in enumerate(described) if not any(place in places for places in tables)]
+    if hidden:
+        note(f"(columns hidden, screen too narrow: {', '.join(hidden)})", style="dim")
 
 
-def least_widths(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> list[int]:
-    """As narrow as each column may become."""
-    texts = [[column.title, *(row[place] for row in rows)] for place, column in enumerate(columns)]
-    natural = [max(map(len, own)) for own in texts]
-    words = [max(len(word) for text in own for word in text.split(" ")) for own in texts]
-    return [
-        min(one, max(_WRAP_MIN, min(word, _WORD_MAX))) if column.wrap else one
-        for one, word, column in zip(natural, words, columns, strict=True)
-    ]
+def _least_width(column: Column, cells: Sequence[str]) -> int:
+    """As narrow as a column can be: titles are broken between words, and cells where they may be."""
+    texts = [column.title, *cells] if column.wrap else [column.title]
+    longest_word = max(len(word) for text in texts for word in _keep_units(text).split(" "))
+    longest = max(map(len, cells), default=0)
+    return max(longest_word, min(_WRAP_MIN, longest) if column.wrap else longest)
 
 
-def places_of_tables(columns: Sequence[Column], widths: Sequence[int], width: int) -> list[list[int]]:
-    """The places of the columns of each table that is to be shown, so that none is wider than `width` if it can."""
-    places = list(range(len(columns)))
-    needed = places[:]
-    for place in places:
-        if total_width(needed, widths) > width and columns[place].optional:
-            needed.remove(place)
-    if total_width(needed, widths) <= width:
-        return [needed]
-    keys = [place for place in places if columns[place].key] or places[:1]
+def split_columns(columns: Sequence[Column], widths: Sequence[int], width: int) -> list[list[int]]:
+    """The places of the columns of each table to print, so that none is wider than `width` if possible."""
+    everything = list(range(len(columns)))
+    shown = everything[:]
+    for place in everything:
+        if columns[place].optional and _total(shown, widths) > width:
+            shown.remove(place)
+    if _total(shown, widths) <= width:
+        return [shown]
+    keys = [place for place in everything if columns[place].key] or everything[:1]
     tables = [keys[:]]
-    for unit in _units(columns, [place for place in places if place not in keys]):
-        if total_width([*tables[-1], *unit], widths) > width and len(tables[-1]) > len(keys):
+    for place in everything:
+        if place in keys:
+            continue
+        with_next = [place, place + 1] if place + 1 < len(columns) and columns[place + 1].joined else [place]
+        may_part = len(tables[-1]) > len(keys) and not columns[place].joined
+        if may_part and _total([*tables[-1], *with_next], widths) > width:
             tables.append(keys[:])
-        tables[-1] += unit
+        tables[-1].append(place)
     return tables
 
 
-def total_width(places: Sequence[int], widths: Sequence[int]) -> int:
-    """Of a table of these columns."""
-    return sum(widths[place] for place in places) + GAP * (len(places) - 1)
+def _total(places: Sequence[int], widths: Sequence[int]) -> int:
+    return sum(widths[place] for place in places) + _GAP * (len(places) - 1)
 
 
-def _units(columns: Sequence[Column], places: Iterable[int]) -> list[list[int]]:
-    """Columns that stay together."""
-    units: list[list[int]] = []
-    for place in places:
-        if units and columns[place].beside:
-            units[-1].append(place)
-        else:
-            units.append([place])
-    return units
+def _grown(columns: Sequence[Column], least: Sequence[int], natural: Sequence[int], room: int) -> list[int]:
+    """The widths of a table's columns. The room goes to the narrowest wrapped column, then to titles that fit whole."""
+    widths = list(least)
+    while room and (growing := [i for i, column in enumerate(columns) if column.wrap and widths[i] < natural[i]]):
+        widths[min(growing, key=widths.__getitem__)] += 1
+        room -= 1
+    for place, lacking in enumerate(map(operator.sub, natural, widths)):
+        if lacking <= room:
+            widths[place] += lacking
+            room -= lacking
+    return widths
 
 
-def _titles(columns: Sequence[Column]) -> list[str]:
-    return [column.title for column in columns]
+def _print_table(
+    columns: Sequence[Column],
+    blocks: Iterable[tuple[str, list[list[str]]]],
+    places: Sequence[int],
+    widths: Sequence[int],
+) -> None:
+    """The titles, then each heading with its rows."""
+    if any(column.title for column in columns):
+        titles = [wrapped(column.title, width) for column, width in zip(columns, widths, strict=True)]
+        height = max(map(len, titles))
+        _print_grid(columns, widths, [[[""] * (height - len(lines)) + lines for lines in titles]], style="bold")
+    for heading, block in blocks:
+        if heading:
+            note(heading)
+        cells = [
+            [
+                wrapped(row[place], width) if column.wrap else [row[place]]
+                for place, column, width in zip(places, columns, widths, strict=True)
+            ]
+            for row in block
+        ]
+        _print_grid(columns, widths, cells)
+
+
+def _print_grid(
+    columns: Sequence[Column],
+    widths: Sequence[int],
+    rows: Sequence[Sequence[Sequence[str]]],
+    *,
+    style: str | None = None,
+) -> None:
+    """Rows of cells, each a list of lines. Lines that are longer than their column, as commands are, widen it."""
+    from rich.table import Table
+    from rich.text import Text
+
+    if not rows:
+        return
+    grid = Table.grid(padding=(0, _GAP, 0, 0))
+    lengths = [max(width, *(len(line) for row in rows for line in row[i])) for i, width in enumerate(widths)]
+    for column, length in zip(columns, lengths, strict=True):
+        justify: Literal["left", "right"] = "right" if column.right else "left"
+        grid.add_column(width=length, no_wrap=True, justify=justify, style=style or column.style)
+    for row in rows:
+        grid.add_row(*(Text("\n".join(lines)) for lines in row))
+    console = _console(sum(lengths) + _GAP * len(lengths))
+    if is_terminal():
+        console.print(grid)
+        return
+    with console.capture() as capture:
+        console.print(grid)
+    for line in capture.get().removesuffix("\n").split("\n"):
+        print_line(line.rstrip())

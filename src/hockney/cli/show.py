@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hockney.cli import complete, render
-from hockney.cli import wrapped_table as fold
 from hockney.cli.common import command, names, run_argument
 from hockney.cli.curves import (
     SHORT_NOTE,
@@ -159,7 +158,7 @@ def _print_endings(run: Run, shown: Sequence[Series]) -> None:
     endings = endings_of(shown, stopped=run.status is RunStatus.INTERRUPTED)
     if endings:
         render.title("Failed, skipped, not reached")
-        fold.table([Column("what", wrap=True), "status", Column("why", wrap=True)], [fold.Group(endings)])
+        render.table([Column("what", wrap=True), "status", Column("why", wrap=True)], endings, fits=True)
     render.limits(run.warnings)
 
 
