@@ -32,7 +32,7 @@ WORDING: dict[str, Wording] = {
         "latency does not depend on the size up to {flat_bytes}",
         (
             "{pattern} takes {first_ns} at {first_bytes} and {last_ns} at {flat_bytes}.",
-            "{pattern} takes {plateau_ns} at {first_bytes}; the line through longer messages gives that for {flat_bytes}.",
+            "{pattern} takes {plateau_ns} at {first_bytes}, as the line through longer sizes gives for {flat_bytes}.",
         ),
     ),
 }
