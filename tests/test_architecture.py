@@ -36,7 +36,7 @@ REMAINING = {
     "analysis/compare/expect.py": {"measure"},
     "analysis/compare/values.py": {"cli"},
     "analysis/explain/caches.py": {"cli"},
-    "analysis/explain/curve.py": {"cli", "measure"},
+    "analysis/explain/curve.py": {"cli"},
     "analysis/explain/switches.py": {"cli"},
     "machine/facts.py": {"worker"},
     "measure/check.py": {"cli"},

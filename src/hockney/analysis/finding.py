@@ -29,13 +29,15 @@ class Subject:
 
 @dataclass(frozen=True)
 class Fix:
-    """What to do: one imperative sentence without figures, and the command that does it, if there is one.
+    """What to do: one imperative sentence without its full stop, and the command that does it, if there is one.
 
-    `argv` begins with the program. cli/rerun.py adds the environment and the CPUs of the run, and quotes.
+    `argv` begins with the program. `run_facts` are those of the run that the command repeats: cli/rerun.py puts its
+    environment and its CPUs before the command.
     """
 
     text: str
     argv: tuple[str, ...] = ()
+    run_facts: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
 
 @dataclass(frozen=True)

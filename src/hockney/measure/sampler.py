@@ -23,10 +23,10 @@ from typing import Protocol
 from hockney.errors import HockneyError
 from hockney.measure.estimate import MIN_MEASUREMENTS, SAMPLES_MIN, SPAN_S, long_ns, stream_ns
 from hockney.measure.plan import Plan
-from hockney.measure.refine import sizes_to_add
 from hockney.model import CurveKey, Measurement, Point, PointStatus, curve_of
 from hockney.results.runs import main_state
 from hockney.stats.figures import of_one_batch, signs_of
+from hockney.stats.fit.refine import sizes_to_add
 from hockney.stats.interval import Interval, median
 from hockney.stats.states import MIXED, MachineProbe, State, classify
 

@@ -149,7 +149,7 @@ def test_a_remedy_leaves_out_what_fails_and_names_what_to_restore(tmp_path: Path
             new = add_run(store, {**curve(), **tcp}, launches=1, failed=failed, command="hockney run ring", seed=2)
             return compare_runs(store, base, new).remedies
 
-    wanted = "measure run 1 anew: `hockney run ring --launches 6`"
+    wanted = "measure run 1 again with 6 launches: `hockney run ring --launches 6`"
     assert remedies(curve("tcp", (64,)))[0] == wanted
     assert remedies({})[0] == f"{wanted}, without tcp, of which points failed"
     facts = make_info().facts

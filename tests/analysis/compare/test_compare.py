@@ -478,8 +478,8 @@ def test_command_says_the_verdict_before_the_series_and_gathers_what_is_inconclu
         "  pingpong on tcp, 2 ranks: from 64 B to 64 KiB",
         "  pingpong on unix, 2 ranks: from 8 B to 64 KiB",
         "pingpong on tcp, 2 ranks: inconclusive at 8 B, because failed in run 2: rank 1 hung",
-        "remedy: measure run 1 anew: `hockney run quick --launches 6`",
-        "remedy: measure run 2 anew: `hockney run quick --launches 6`",
+        "remedy: measure run 1 again with 6 launches: `hockney run quick --launches 6`",
+        "remedy: measure run 2 again with 6 launches: `hockney run quick --launches 6`",
     ]
     each = call(tmp_path, "compare", "1", "2", "--all").stdout
     assert f"pingpong on unix, 2 ranks: inconclusive from 8 B to 64 KiB, because {few}" in each

@@ -96,12 +96,12 @@ def test_a_switch_is_found_in_a_stored_run(tmp_path: Path) -> None:
 )
 def test_a_run_that_was_cut_short_says_so_and_how_it_goes_on(tmp_path: Path, status: str, said: str) -> None:
     path = tmp_path / "r.db"
-    assert any("anew" in note for note in explained(path, pingpongs()).notes)
+    assert any("again" in note for note in explained(path, pingpongs()).notes)
     with Store.open(path) as store:
         store._db.execute("UPDATE run SET status = ?", (status,))
         notes = explain_run(stored(store)).notes
     assert notes[0] == said
-    assert not any("anew" in note for note in notes)
+    assert not any("again" in note for note in notes)
 
 
 def test_a_run_under_way_says_so(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_a_run_under_way_says_so(tmp_path: Path) -> None:
         with alone(path, 1):
             notes = explain_run(stored(store)).notes
     assert notes[0] == "It is being measured still: what it says may change."
-    assert not any("--resume" in note or "anew" in note for note in notes)
+    assert not any("--resume" in note or "again" in note for note in notes)
 
 
 def test_layers_are_ranges_of_sizes() -> None:
@@ -258,7 +258,7 @@ def test_intervals_of_one_launch_are_said_to_hold_within_it(tmp_path: Path, laun
         tmp_path / "r.db", pingpongs(measurements=12), launches=[{"index": number} for number in range(launches)]
     )
     said = [note for note in of.notes if note.startswith("Intervals hold within one launch.")]
-    assert [", measure run 1 anew" in note for note in said] == [True] * (launches == 1)
+    assert [", measure run 1 again" in note for note in said] == [True] * (launches == 1)
 
 
 def test_points_with_too_few_measurements_are_left_out_and_counted(tmp_path: Path) -> None:

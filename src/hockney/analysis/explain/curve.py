@@ -21,12 +21,12 @@ from hockney.analysis.finding import Subject
 from hockney.archive import Published
 from hockney.cli.rerun import LAUNCHES, going_on, more_launches
 from hockney.errors import HockneyError
-from hockney.measure.refine import sizes_to_add
 from hockney.model import Measurement, Point, PointStatus, RunStatus, Warning_
 from hockney.results.runs import Run, Series
 from hockney.results.store import MeasurementSummary
 from hockney.stats import MIXED, UNKNOWN, Interval, State, median, time_of
 from hockney.stats.fit import Estimate
+from hockney.stats.fit.refine import sizes_to_add
 from hockney.units import counted
 
 Options = tuple[tuple[str, str], ...]

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from hockney.measure.refine import sizes_to_add
 from hockney.stats.fit import SegmentFit, fit_segments
+from hockney.stats.fit.refine import sizes_to_add
 from hockney.stats.interval import Interval
 
 Truth = Callable[[int], float]
