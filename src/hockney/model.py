@@ -99,6 +99,14 @@ class Definition:
     messages_per_rep: int
     algorithm: str | None = None
 
+    @property
+    def timed_rank(self) -> int | None:
+        """The one rank whose samples count; None where those of several do."""
+        if self.timed == "root":
+            return 0
+        word, _, number = self.timed.partition(" ")
+        return int(number) if word == "rank" else None
+
 
 Place = tuple[str, int]
 """Where a rank runs: its host and CPU, or its host and a negative number of its own where the CPU is not known."""
@@ -153,11 +161,9 @@ class Measurement:
 
     def times_ns(self) -> FloatArray:
         """The pattern's time of each sample, by its definition: shape (samples,), ns per repetition / divisor."""
-        ranks = self.elapsed_ns
-        if self.definition.timed == "root":
-            batch_ns = ranks[0].astype(float)
-        elif self.definition.timed.startswith("rank "):
-            batch_ns = ranks[int(self.definition.timed.removeprefix("rank "))].astype(float)
+        ranks, timed_rank = self.elapsed_ns, self.definition.timed_rank
+        if timed_rank is not None:
+            batch_ns = ranks[timed_rank].astype(float)
         elif self.definition.timed == "mean":
             batch_ns = ranks.mean(axis=0)
         elif self.definition.timed == "sources":

@@ -178,7 +178,7 @@ def test_a_store_that_can_be_nowhere_is_said_where_nothing_is_made(cli: Cli) -> 
         assert "--store names no file" in ended.stderr
     for ended in (cli("runs", HOCKNEY_STORE="/proc/x"), cli("runs", "--store", "/proc/x")):
         assert (ended.returncode, ended.stdout) == (2, "")
-        assert "/proc/x: there is none, and its folder can't hold one" in ended.stderr
+        assert "/proc/x: its folder cannot hold one" in ended.stderr
     assert "/proc/x: there is none" in cli(HOCKNEY_STORE="/proc/x").stdout
 
 

@@ -92,7 +92,7 @@ def test_only_the_users_own_folder_is_made(tmp_path: Path, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("how", [{"readonly": True}, {"create": False}, {}])
 def test_a_folder_that_can_hold_no_file(how: dict[str, bool]) -> None:
-    assert "there is none, and its folder can't hold one" in refused(Path("/proc/results.db"), **how)
+    assert "its folder cannot hold one" in refused(Path("/proc/results.db"), **how)
 
 
 @pytest.mark.parametrize("how", [{"readonly": True}, {"create": False}, {}])
@@ -172,7 +172,7 @@ def test_store_of_a_newer_version(path: Path, readonly: bool) -> None:
     text = refused(path, readonly=readonly)
     assert text == (
         f"results file {path}: written by a newer hockney (its tables are version 99, this one knows up to "
-        f"{len(schema.MIGRATIONS)}); update hockney, or name another file with --store"
+        f"{len(schema.MIGRATIONS)}); update hockney, or name another file with --store or HOCKNEY_STORE"
     )
     assert path.read_bytes() == before
 
@@ -259,7 +259,7 @@ def test_failed_migration_changes_nothing(path: Path, monkeypatch: pytest.Monkey
 
 
 def test_folder_in_place_of_the_file(tmp_path: Path) -> None:
-    assert "it is a folder; name a file" in refused(tmp_path)
+    assert "it is a folder; name another file" in refused(tmp_path)
 
 
 def test_file_in_place_of_the_folder(tmp_path: Path) -> None:
@@ -303,8 +303,8 @@ def test_folder_that_may_not_be_made(shared: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("XDG_DATA_HOME", str(shared))
     shared.chmod(0o555)
     with without_root():
-        assert "its folder can't be made (Permission denied)" in refused(default_path())
-        assert "its folder can't hold one (Permission denied)" in refused(shared / "results.db")
+        assert "cannot make its folder (Permission denied)" in refused(default_path())
+        assert "its folder cannot hold one (Permission denied)" in refused(shared / "results.db")
 
 
 def test_store_opened_to_read_can_not_be_written(path: Path) -> None:

@@ -26,22 +26,20 @@ _DAMAGED, _NOT_TEXT = "malformed", "Could not decode to UTF-8"
 _DATABASE_BYTES_MIN = 512  # one page of the smallest size
 # SQLite's file format, "The Database Header".
 _MAGIC, _HEAD_BYTES, _APPLICATION_ID = b"SQLite format 3\0", 100, slice(68, 72)
-_COMPANION = re.compile(r"-(?:wal|shm|journal|run\d+)$")  # of SQLite's, and lock.py's
-
-_MENDED = "it is damaged; restore it from a copy, or name another file with --store"
-# Part of SQLite's message -> what the user reads after "results file PATH: ", remedy included.
+_COMPANION = re.compile(r"-(?:wal|shm|journal|run\d+)$")  # files of SQLite's, and of lock.py
+_ANOTHER = "name another file with --store or HOCKNEY_STORE"
+# Part of SQLite's message -> what the user reads after "results file PATH: ".
 _SENTENCES = {
     _FULL: "the disk is full; make room",
     # What a reached quota or size limit looks like through SQLite.
-    "disk I/O error": "reading or writing it failed; look whether the disk is full or a quota is reached",
-    _READONLY: "it may not be written; name another file with --store or HOCKNEY_STORE",
+    "disk I/O error": "reading or writing it failed; check whether the disk is full or a quota is reached",
+    _READONLY: f"it may not be written; {_ANOTHER}",
     "is locked": f"another program has kept it locked for {BUSY_S:.0f} s; wait for it, or name another with --store",
-    _NOT_A_DATABASE: "not a results file of hockney; name another file with --store or HOCKNEY_STORE",
-    _DAMAGED: _MENDED,
-    _NOT_TEXT: _MENDED,
-    _CANT_OPEN: "it can't be opened; look at its permissions and its folder's, or name another file with --store",
+    _NOT_A_DATABASE: f"not a results file of hockney; {_ANOTHER}",
+    **dict.fromkeys((_DAMAGED, _NOT_TEXT), f"it is damaged; restore it from a copy, or {_ANOTHER}"),
+    _CANT_OPEN: f"it cannot be opened; check the permissions of the file and its folder, or {_ANOTHER}",
 }
-# While it is opened, or only read: another file was meant, or this one can't be used before somebody mends it.
+# Errors that say the wrong file was named, unless this program has written to it.
 _WRONG_FILE = (_READONLY, _NOT_A_DATABASE, _CANT_OPEN, _DAMAGED, _NOT_TEXT)
 
 
@@ -53,7 +51,7 @@ def default_path() -> Path:
     try:
         return Path(named).expanduser()
     except RuntimeError as error:
-        raise UsageError(f"HOCKNEY_STORE={named} begins with a home folder that is not known here") from error
+        raise UsageError(f"HOCKNEY_STORE={named} begins with an unknown home folder; name a file") from error
 
 
 def _users_path() -> Path:
@@ -62,18 +60,11 @@ def _users_path() -> Path:
     return user_folder("data") / "results.db"
 
 
-def _is_users_own(path: Path) -> bool:
-    try:
-        return path == _users_path()
-    except HockneyError:
-        return False
-
-
 @contextlib.contextmanager
 def border(path: Path, saved: Callable[[], str] | None = None) -> Iterator[None]:
     """Turn SQLite's errors into StoreError; `saved`, of a store that was written to, says what is stored anyhow.
 
-    Without it nothing is being measured, and a file that can't be used is a WrongStoreError.
+    Without `saved` nothing is being measured, and a file that cannot be used is a WrongStoreError.
     """
     try:
         yield
@@ -84,29 +75,33 @@ def border(path: Path, saved: Callable[[], str] | None = None) -> Iterator[None]
         kind = WrongStoreError if saved is None and part in _WRONG_FILE else StoreError
         raise kind(f"results file {path}: {sentence}{saved() if saved else ''}") from error
     except schema.NotAStore as error:
-        raise WrongStoreError(
-            f"results file {path}: a database, but not one of hockney; name another file with --store"
-        ) from error
+        raise _wrong(path, "a database, but not one of hockney") from error
     except schema.NewerStore as error:
         raise WrongStoreError(
             f"results file {path}: written by a newer hockney (its tables are version {error.version}, this one knows "
-            f"up to {len(schema.MIGRATIONS)}); update hockney, or name another file with --store"
+            f"up to {len(schema.MIGRATIONS)}); update hockney, or {_ANOTHER}"
         ) from error
 
 
+def _wrong(path: Path, why: str) -> WrongStoreError:
+    return WrongStoreError(f"results file {path}: {why}; {_ANOTHER}")
+
+
 def connect_to_write(path: Path, *, create: bool) -> sqlite3.Connection:
-    """A connection to an up-to-date store, made where there is none and `create` says so."""
+    """A connection to an up-to-date store, which `create` makes where there is none."""
     if create:
         _need_folder(path)
     else:
         _require(path)
     with border(path):
-        _refuse_readonly(path)
+        # SQLite would refuse the first write only, after an hour of measuring.
+        if path.exists() and not os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+            raise WrongStoreError(f"results file {path}: {_SENTENCES[_READONLY]}")
         db = _connect(path, "rwc" if create else "rw")
         with _closed_on_error(db):
             schema.migrate(db)
             _use_write_ahead_log(db)
-            # A killed program loses nothing that was committed; a power cut may cost the last rounds, never the file.
+            # A kill loses nothing that was committed; a power cut may cost the last rounds, never the file.
             # FULL would wait for the disk in every round: tens of ms on a network home.
             db.execute("PRAGMA synchronous = NORMAL")
             db.execute("PRAGMA foreign_keys = ON")
@@ -114,7 +109,7 @@ def connect_to_write(path: Path, *, create: bool) -> sqlite3.Connection:
 
 
 def connect_to_read(path: Path) -> sqlite3.Connection:
-    """A connection that can't write. A store of an earlier version is brought up to date first."""
+    """A connection that cannot write. A store of an earlier version is brought up to date first."""
     _require(path)
     with border(path):
         db = _connect_to_read(path)
@@ -128,7 +123,7 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
 
 
 def _connect_to_read(path: Path) -> sqlite3.Connection:
-    """Where the folder may not be written SQLite can't make its lock file, and reads only what is called immutable."""
+    """In a folder that may not be written SQLite cannot make its lock file, and reads only with `immutable`."""
     db = _connect(path, "ro")
     with _closed_on_error(db):
         try:
@@ -143,16 +138,19 @@ def _connect_to_read(path: Path) -> sqlite3.Connection:
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
-    _refuse_short(path)
+    # SQLite takes a file shorter than its own head for an empty one, and would write over it. Only its size is asked:
+    # to open and close it here would drop the locks of this program's other connections (POSIX).
+    with contextlib.suppress(OSError):  # SQLite reports what cannot be read
+        if path.is_file() and 0 < path.stat().st_size < _DATABASE_BYTES_MIN:
+            raise WrongStoreError(f"results file {path}: {_SENTENCES[_NOT_A_DATABASE]}")
     # Autocommit (None): transactions are begun and ended by name, in one place.
     return sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True, timeout=BUSY_S, isolation_level=None)
 
 
 def _use_write_ahead_log(db: sqlite3.Connection) -> None:
-    """Readers and the writer then don't wait for each other.
+    """Let readers and the writer not wait for each other; some network file systems do without.
 
-    Where it can't be had (some network file systems) the store works without. SQLite does not wait for the lock that
-    this switch needs, so that is done here.
+    SQLite does not wait for the lock that this switch needs, so that is done here.
     """
     deadline_s = time.monotonic() + BUSY_S
     while True:
@@ -177,102 +175,68 @@ def _closed_on_error(db: sqlite3.Connection) -> Iterator[None]:
 
 
 def refuse_mistyped(path: Path) -> None:
-    """Raises WrongStoreError where no such file can be: only the user's data folder will be made."""
+    """Raises WrongStoreError where no such file can be: of folders only the user's data folder will be made."""
     # Those of Path raise where the folder may not be searched.
     if not os.path.isdir(path.parent):  # noqa: PTH112
-        if not _is_users_own(path):
-            raise WrongStoreError(
-                f"results file {path}: there is no folder {path.parent}; make it first, or name another file with "
-                "--store"
-            )
-    elif os.path.isdir(path):  # noqa: PTH112
-        raise WrongStoreError(f"results file {path}: it is a folder; name a file with --store or HOCKNEY_STORE")
-    elif not os.path.exists(path):  # noqa: PTH110
-        _refuse_folder(path)
+        with contextlib.suppress(HockneyError):
+            if path == _users_path():
+                return
+        raise WrongStoreError(f"results file {path}: there is no folder {path.parent}; make it first, or {_ANOTHER}")
+    if os.path.isdir(path):  # noqa: PTH112
+        raise _wrong(path, "it is a folder")
+    if not os.path.exists(path):  # noqa: PTH110
+        try:  # permissions are no proof: nobody can make a file in /proc, where root has all of them
+            with tempfile.TemporaryFile(dir=path.parent):
+                pass
+        except OSError as error:
+            raise _wrong(path, f"its folder cannot hold one ({error.strerror})") from error
     elif not os.path.isfile(path):  # noqa: PTH113
-        raise WrongStoreError(
-            f"results file {path}: it is a device, a pipe or a socket, which keeps nothing; name a file with "
-            "--store or HOCKNEY_STORE"
-        )
-
-
-def _refuse_folder(path: Path) -> None:
-    """Permissions alone don't tell: nobody can make a file in /proc, where root has all of them."""
-    try:
-        with tempfile.TemporaryFile(dir=path.parent):
-            pass
-    except OSError as error:
-        raise WrongStoreError(
-            f"results file {path}: there is none, and its folder can't hold one ({error.strerror}); name another file "
-            "with --store or HOCKNEY_STORE"
-        ) from error
+        raise _wrong(path, "it is a device, a pipe or a socket, which keeps nothing")
 
 
 def identity(path: Path) -> tuple[int, int] | None:
     """Device and inode of a file, which stay where it is given another name; None where there is none."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def results_file_of(path: Path) -> Path | None:
     """The results file that a file is, or that it belongs to as its log or as the lock of a run; None of any other.
 
-    It must not be open here: see _refuse_short.
+    It must not be open here: see _connect.
     """
     for name in dict.fromkeys((path, Path(os.path.realpath(path)))):
-        for one in (name, name.with_name(_COMPANION.sub("", name.name) or name.name)):
+        for candidate in (name, name.with_name(_COMPANION.sub("", name.name) or name.name)):
             head = b""
             with contextlib.suppress(OSError):
-                if one.is_file():  # to open a pipe is to wait for who writes
-                    with one.open("rb") as file:
+                if candidate.is_file():  # opening a pipe would wait for a writer
+                    with candidate.open("rb") as file:
                         head = file.read(_HEAD_BYTES)
             if head.startswith(_MAGIC) and head[_APPLICATION_ID] == schema.APPLICATION_ID.to_bytes(4, "big"):
-                return one
+                return candidate
     return None
 
 
 def _need_folder(path: Path) -> None:
-    """Only the user's data folder is made."""
+    """Make the user's data folder where it is needed."""
     refuse_mistyped(path)
-    if path.parent.is_dir():
-        return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise StoreError(
-            f"results file {path}: its folder can't be made ({error.strerror}); name another file with --store"
-        ) from error
-
-
-def _refuse_short(path: Path) -> None:
-    """SQLite takes a file shorter than its own head for an empty one, and would write over it.
-
-    Told by its size: to open and close it here would drop the locks of this program's other connections (POSIX), and
-    a second program could then take the log away under them.
-    """
-    with contextlib.suppress(OSError):  # what can't be looked at SQLite will say
-        if path.is_file() and 0 < path.stat().st_size < _DATABASE_BYTES_MIN:
-            raise WrongStoreError(f"results file {path}: {_SENTENCES[_NOT_A_DATABASE]}")
-
-
-def _refuse_readonly(path: Path) -> None:
-    """SQLite would say it at the first write only, which is an hour of measuring later."""
-    effective = os.access in os.supports_effective_ids
-    if path.exists() and not os.access(path, os.W_OK, effective_ids=effective):
-        raise WrongStoreError(f"results file {path}: {_SENTENCES[_READONLY]}")
+        raise StoreError(f"results file {path}: cannot make its folder ({error.strerror}); {_ANOTHER}") from error
 
 
 def _require(path: Path) -> None:
-    """A file that must be there already. An empty one is what a program leaves that was killed while it made it."""
+    """Raises WrongStoreError without a file. A program that is killed while it makes the file leaves an empty one."""
     refuse_mistyped(path)
     try:
-        empty = path.stat().st_size == 0
+        is_empty = path.stat().st_size == 0
     except FileNotFoundError:
-        empty = True
+        is_empty = True
     except OSError as error:
-        raise WrongStoreError(f"results file {path}: {error.strerror}; name another file with --store") from error
-    if empty:
+        raise _wrong(path, str(error.strerror)) from error
+    if is_empty:
         raise WrongStoreError(f"there are no results in {path} yet; `hockney quick` makes some")

@@ -7,6 +7,7 @@ import re
 import sqlite3
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -23,12 +24,9 @@ from hockney.units import counted, parse_count
 
 Value = TypeVar("Value")
 
-# When a run that has no end was last heard of: it began or went on, or a measurement of it was stored.
-_SEEN = (
-    "max(started_unix_s, coalesce(resumed_unix_s, 0), coalesce((SELECT max(measurement.started_unix_s) FROM "
-    "measurement JOIN point "
-    "ON point.id = point_id WHERE run_id = run.id), 0))"
-)
+# When a run without an end was last heard of: it began or went on, or a measurement of it was stored.
+_SEEN = """max(started_unix_s, coalesce(resumed_unix_s, 0), coalesce((SELECT max(measurement.started_unix_s)
+    FROM measurement JOIN point ON point.id = point_id WHERE run_id = run.id), 0))"""
 _REFERENCE = re.compile(r"(?P<name>.+?)(?:~(?P<back>\d{1,18}))?")
 
 
@@ -51,8 +49,8 @@ class Store:
     def open(cls, path: Path | str | None = None, *, create: bool = True, readonly: bool = False) -> Store:
         """Open `path`, else what HOCKNEY_STORE names, else `results.db` in the user's data folder.
 
-        Where there is no file, or an empty one: makes it, or raises StoreError if `create` is false or `readonly` is
-        true. Of folders only the user's data folder is made. `readonly` also opens files that may not be written.
+        A missing or empty file is made, or is a StoreError if `create` is false or `readonly` is true. Of folders only
+        the user's data folder is made. `readonly` also opens files that may not be written.
         """
         where = opening.default_path() if path is None else Path(path)
         db = opening.connect_to_read(where) if readonly else opening.connect_to_write(where, create=create)
@@ -61,24 +59,21 @@ class Store:
     def close(self) -> None:
         with self._border():
             if self._has_written and not self.is_in_place():
-                # SQLite leaves the log of a file that was moved where it is: the end of its runs would be lost there,
-                # and come into whatever file has that name next.
+                # SQLite leaves the log of a file that was moved where it is: its runs would lose their end, and the
+                # next file of that name would get it.
                 with contextlib.suppress(sqlite3.Error):
                     self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             self._db.close()
 
     def is_in_place(self) -> bool:
-        """Whether the path still leads to the file that was opened: what is written to another one nobody finds."""
+        """Whether the path still leads to the file that was opened."""
         return opening.identity(self.path) == self._opened
 
     def __enter__(self) -> Store:
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
 
@@ -92,10 +87,10 @@ class Store:
         *,
         lock: Callable[[int], object] | None = None,
     ) -> int:
-        """Store a run that starts now (status "running") with its points, or nothing; gives its number.
+        """Store a run that starts now, with its points, or nothing; returns its number.
 
-        `skipped` are points that can't be measured, and why. `lock` is called with the number before anyone else can
-        see the run: who measures it takes its lock there, or others could take it for killed and go on with it.
+        `skipped` are points that cannot be measured, and why. `lock` is called with the number before anyone else can
+        see the run: without its lock, others would take it for killed.
         """
         row = rows.run_row(info)
         with self._transaction():
@@ -106,10 +101,7 @@ class Store:
         return run_id
 
     def resume_run(self, run_id: int) -> None:
-        """Say that a run goes on: its status is "running" again. The time since it ended was not measured.
-
-        One that was killed ended when it was last heard of, as far as is known.
-        """
+        """Set a run's status to "running" again; the time since its end, or since it was last seen, was idle."""
         now_s = time.time()
         with self._transaction():
             self._db.execute(
@@ -119,7 +111,7 @@ class Store:
             )
 
     def finish_run(self, run_id: int, status: RunStatus) -> None:
-        """Say how a run ended, and that it ended now."""
+        """Store how a run ended, and that it ended now."""
         with self._transaction(run_id):
             self._db.execute(
                 "UPDATE run SET status = ?, finished_unix_s = ? WHERE id = ?", (status.value, time.time(), run_id)
@@ -152,7 +144,7 @@ class Store:
             return self._insert("launch", f"run_id, {rows.LAUNCH}", (run_id, *rows.launch_row(launch)))
 
     def add_points(self, run_id: int, points: Sequence[Point]) -> dict[Point, int]:
-        """Store points as "pending"; gives their ids. Points that the run has already keep their status and role."""
+        """Store points as "pending"; returns their ids. Points that the run has already keep their status and role."""
         with self._transaction(run_id):
             self._insert_points(run_id, points)
         ids = self._point_ids[run_id] = {stored.point: stored.id for stored in self.points(run_id)}
@@ -176,7 +168,7 @@ class Store:
             self._db.execute("UPDATE run SET rounds = rounds + 1 WHERE id = ?", (run_id,))
 
     def set_status(self, run_id: int, point: Point, status: PointStatus, reason: str | None = None) -> None:
-        """Say how far a point got, and why. Raises ValueError for a point that was not added."""
+        """Store how far a point got, and why. Raises ValueError for a point that was not added."""
         point_id = self._point_id(run_id, point)
         with self._transaction(run_id):
             self._db.execute(
@@ -196,48 +188,47 @@ class Store:
 
     def runs(self) -> list[RunSummary]:
         """All runs, oldest first."""
-        points: dict[int, dict[PointStatus, int]] = {}
+        points: dict[int, Counter[PointStatus]] = {}
         transports: dict[int, set[str]] = {}
         counts = self._all("SELECT run_id, transport, status, count(*) FROM point GROUP BY run_id, transport, status")
         for run_id, *row, count in counts:
-            found_status = self._sound(f"{counted(count, 'point')} of run {run_id}", rows.point_status_of, row)
-            if found_status is not None:
-                transport, status = found_status
-                of_run = points.setdefault(run_id, {})
-                of_run[status] = of_run.get(status, 0) + count
+            known = self._sound(f"{counted(count, 'point')} of run {run_id}", rows.point_status_of, row)
+            if known is not None:
+                transport, status = known
+                points.setdefault(run_id, Counter())[status] += count
                 transports.setdefault(run_id, set()).add(transport)
-        measured = self._all(
-            "SELECT run_id, count(*) FROM point WHERE status != ? AND EXISTS (SELECT 1 FROM measurement WHERE "
-            "point_id = "
-            "point.id) GROUP BY run_id",
-            PointStatus.SKIPPED.value,
-        )
-        measured_of = {int(run_id): int(count) for run_id, count in measured}
-        found = self._all(
-            "SELECT id, label, command, suite, started_unix_s, finished_unix_s, status, rounds, idle_s, "
-            f"coalesce(finished_unix_s, {_SEEN}) FROM run ORDER BY id"
+        measured = dict(
+            self._all(
+                """SELECT run_id, count(*) FROM point WHERE status != ?
+                AND EXISTS (SELECT 1 FROM measurement WHERE point_id = point.id) GROUP BY run_id""",
+                PointStatus.SKIPPED.value,
+            )
         )
 
         def summary(row: rows.Row) -> RunSummary:
-            names = tuple(sorted(transports.get(row[0], ())))
-            return rows.summary_of_run(
-                row, self._status(row[0], row[6]), names, points.get(row[0], {}), measured_of.get(row[0], 0)
-            )
+            run_id = row[0]
+            names = tuple(sorted(transports.get(run_id, ())))
+            status = self._status(run_id, row[6])
+            return rows.summary_of_run(row, status, names, points.get(run_id, {}), measured.get(run_id, 0))
 
+        found = self._all(
+            f"""SELECT id, label, command, suite, started_unix_s, finished_unix_s, status, rounds, idle_s,
+            coalesce(finished_unix_s, {_SEEN}) FROM run ORDER BY id"""
+        )
         summaries = (self._sound(f"run {row[0]}", summary, row) for row in found)
-        return [one for one in summaries if one is not None]
+        return [each for each in summaries if each is not None]
 
     def _status(self, run_id: int, stored: object) -> RunStatus:
-        """A killed program can't say that its run has ended; its lock does. Raises DamagedRow."""
+        """A killed program cannot store the end of its run, but its lock is gone. Raises DamagedRow."""
         status = rows.status_of(stored)
         is_left = status is RunStatus.RUNNING and not is_measured_now(self.path, run_id)
         return RunStatus.KILLED if is_left else status
 
     def find_run(self, reference: str) -> int:
-        """What a user calls a run -> its number.
+        """The number of a run, from its number, its label (the newest run that has it), or `last`.
 
-        That is its number, its label (the newest run that has it), or `last`; `last~2` is the second before the last,
-        `LABEL~1` the one before with this label. Raises UsageError, which names the nearest that there is.
+        `last~2` is the second before the last, `LABEL~1` the one before with this label. Raises UsageError, which
+        names the nearest that there is.
         """
         found = self._all("SELECT id, label FROM run ORDER BY id DESC")
         known = [(int(run_id), label if isinstance(label, str) else None) for run_id, label in found]
@@ -270,17 +261,16 @@ class Store:
         return named[back]
 
     def run(self, run_id: int) -> StoredRun:
-        """What is stored of a run beside its points. Raises UsageError for a number that there is not."""
+        """All of a run but its points. Raises UsageError for an unknown number."""
         found = self._all(f"SELECT id, status, finished_unix_s, rounds, {rows.RUN} FROM run WHERE id = ?", run_id)
         if not found:
             raise UsageError(f"there is no run {run_id} in {self.path}")
         stored = self._all(f"SELECT {rows.WARNING} FROM warning WHERE run_id = ? ORDER BY id", run_id)
-        told = (self._sound(f"a warning of run {run_id}", rows.warning_of, row) for row in stored)
+        known = (self._sound(f"a warning of run {run_id}", rows.warning_of, row) for row in stored)
         try:
             status = self._status(run_id, found[0][1])
-            return rows.run_of(
-                found[0], status, dict(self._launches(run_id)), tuple(one for one in told if one is not None)
-            )
+            limits = tuple(warning for warning in known if warning is not None)
+            return rows.run_of(found[0], status, dict(self._launches(run_id)), limits)
         except DamagedRow as damage:
             raise WrongStoreError(
                 f"results file {self.path}: run {run_id} is damaged (its {damage.column}); look at another run, or "
@@ -305,23 +295,19 @@ class Store:
     def summaries(self, run_id: int) -> list[MeasurementSummary]:
         """All measurements of a run without their samples, by point, then in the order of writing."""
         found = self._all(
-            f"SELECT {rows.SUMMARY} FROM point JOIN measurement ON measurement.point_id = point.id WHERE "
-            f"point.run_id = ? "
-            "ORDER BY measurement.point_id, measurement.id",
+            f"""SELECT {rows.SUMMARY} FROM point JOIN measurement ON measurement.point_id = point.id
+            WHERE point.run_id = ? ORDER BY measurement.point_id, measurement.id""",
             run_id,
         )
         launches = self._launches(run_id)
         found = self._with_launch(found, launches, f"run {run_id}")
-        with contextlib.suppress(DamagedRow):
-            if rows.are_sound(found):
-                return rows.summaries_of(found, launches)
-        mended = [rows.mend_summary(row) for row in found]
-        for column in dict.fromkeys(column for _, column in mended if column is not None):
+        summaries, damaged = rows.summaries_of(found, launches)
+        for column in damaged:
             self._leave_out(f"a measurement of run {run_id}", column)
-        return rows.summaries_of([row for row, _ in mended], launches)
+        return summaries
 
     def _with_launch(self, found: Sequence[rows.Row], launches: Mapping[int, Launch], whose: str) -> list[rows.Row]:
-        """Those of measurements (SUMMARY or MEASUREMENT) whose launch is known; the others are left out."""
+        """The rows (SUMMARY or MEASUREMENT) whose launch is known; the others are left out."""
         known = [row for row in found if row[1] in launches]
         if len(known) < len(found):
             self._leave_out(f"a measurement of {whose}", "launch_id")
@@ -340,27 +326,23 @@ class Store:
         warnings.warn(DamagedRowWarning(text), stacklevel=3)
 
     def states(self, run_id: int) -> dict[int, list[State]]:
-        """By point id, the state of the machine at each of its measurements in the order of writing.
-
-        Levels of floor and pace are looked for among all measurements of the run. Points without measurements are
-        absent.
-        """
+        """The states of the machine at each measurement by point id, in the order of writing."""
         by_point: dict[int, list[State]] = {}
         for summary, state in self.summaries_with_states(run_id):
             by_point.setdefault(summary.point_id, []).append(state)
         return by_point
 
     def summaries_with_states(self, run_id: int) -> list[tuple[MeasurementSummary, State]]:
-        """As `summaries`, each with the state of the machine then."""
+        """As `summaries`, each with the state of the machine then, classified over the whole run."""
         summaries = self.summaries(run_id)
         return list(zip(summaries, classify([each.signs for each in summaries]), strict=True))
 
     def measurements(self, stored: StoredPoint) -> list[Measurement]:
         """A point's measurements with their samples, in the order of writing."""
         found = self._all(
-            f"SELECT {rows.MEASUREMENT}, elapsed_ns FROM measurement LEFT JOIN measurement_samples ON measurement_id = "
-            f"measurement.id "
-            "WHERE point_id = ? ORDER BY measurement.id",
+            f"""SELECT {rows.MEASUREMENT}, elapsed_ns FROM measurement
+            LEFT JOIN measurement_samples ON measurement_id = measurement.id
+            WHERE point_id = ? ORDER BY measurement.id""",
             stored.id,
         )
         if not found:
@@ -382,7 +364,7 @@ class Store:
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:
-        """What is read inside shows the file at one moment, whatever others write meanwhile. Nothing may be written."""
+        """Inside, all reads see the file at one moment, whatever others write. Nothing may be written."""
         with self._border():
             self._db.execute("BEGIN")
         try:
@@ -428,7 +410,7 @@ class Store:
 
     @contextlib.contextmanager
     def _transaction(self, run_id: int | None = None) -> Iterator[None]:
-        """All of the body or nothing; the write lock is taken at once, so that waiting for it happens in one place."""
+        """All of the body or nothing; the write lock is taken at its begin."""
         with self._border(run_id):
             self._db.execute("BEGIN IMMEDIATE")
             try:
@@ -441,13 +423,13 @@ class Store:
                 raise
 
     def _border(self, run_id: int | None = None) -> contextlib.AbstractContextManager[None]:
-        """What is found wrong before anything is written is the file's fault; later, something may be measured."""
+        """An error before anything is written means that the wrong file was named; later, data may be lost."""
         if not self._has_written and run_id is None:
             return opening.border(self.path)
         return opening.border(self.path, lambda: "" if run_id is None else self._saved(run_id))
 
     def _saved(self, run_id: int) -> str:
-        """What an error while writing adds; nothing where even reading fails."""
+        """What the error adds that ends a run: how much of it is stored; "" where even reading fails."""
         try:
             (rounds,) = self._db.execute("SELECT rounds FROM run WHERE id = ?", (run_id,)).fetchone()
         except (sqlite3.Error, TypeError):
