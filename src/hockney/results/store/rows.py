@@ -278,7 +278,8 @@ def summaries_of(found: Sequence[Row], launches: Mapping[int, Launch]) -> tuple[
         definition = definitions.get(words) or definitions.setdefault(words, Definition(*words))
         floor_ns, solo_ns, reference = _pair(*row[14:16]), _pair(*row[16:18]), row[18]
         probe = MachineProbe(floor_ns, pace, solo_ns, reference, launches[row[1]].places)
-        summaries.append(MeasurementSummary(*row[:5], definition, *row[10:14], probe, counts))
+        fields = (*row[:5], definition, *row[10:14], probe, counts)
+        summaries.append(MeasurementSummary._make(fields))
     return summaries, list(damaged)
 
 

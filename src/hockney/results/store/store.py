@@ -197,7 +197,7 @@ class Store:
                 transport, status = known
                 points.setdefault(run_id, Counter())[status] += count
                 transports.setdefault(run_id, set()).add(transport)
-        measured = dict(
+        measured: dict[int, int] = dict(
             self._all(
                 """SELECT run_id, count(*) FROM point WHERE status != ?
                 AND EXISTS (SELECT 1 FROM measurement WHERE point_id = point.id) GROUP BY run_id""",
