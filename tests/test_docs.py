@@ -83,13 +83,13 @@ def test_the_matrix_on_the_page_is_that_of_the_code() -> None:
         by_name.setdefault(f"{base}:{variant}" if variant else base, []).append(cells)
     if not all(name in by_name for names in COLUMNS.values() for name in names):
         pytest.skip("not every family of transports is here")
-    lines = [f"| pattern | {' | '.join(COLUMNS)} |", "| --- |" + " --- |" * len(COLUMNS)]
+    rows: dict[str, list[str]] = {}
     for pattern in matrix.patterns:
-        row = []
-        for names in COLUMNS.values():
-            (cell,) = {cells[pattern] or "–" for name in names for cells in by_name[name]}  # all of a column are alike
-            row.append(cell)
-        lines.append(f"| {pattern} | {' | '.join(row)} |")
+        cells_of = ((cells[pattern] or "–" for name in names for cells in by_name[name]) for names in COLUMNS.values())
+        row = " | ".join(cell for cells in cells_of for cell in {*cells})  # all transports of a column are alike
+        rows.setdefault(row, []).append(pattern)
+    lines = [f"| pattern | {' | '.join(COLUMNS)} |", "| --- |" + " --- |" * len(COLUMNS)]
+    lines += [f"| {', '.join(patterns)} | {row} |" for row, patterns in rows.items()]
     table = "\n".join(lines)
     assert table in PAGES["transports.md"], f"docs/transports.md should hold:\n{table}"
 
