@@ -10,8 +10,9 @@ from typing import Any
 from hockney.cli.common import names
 from hockney.errors import UsageError, unknown
 from hockney.machine import refuse_unusable
-from hockney.measure.plan import RunOptions, check_words, pattern_suite, words_of
+from hockney.measure.plan import RunOptions, pattern_suite
 from hockney.suites import LAUNCHES_MAX, Suite, builtin_names, load_suite
+from hockney.suites.words import check_words, words_of
 from hockney.units import RANKS_MAX, parse_count, parse_duration_s, parse_fraction, parse_sizes
 from hockney.worker.catalogue import load, matches, native_patterns
 

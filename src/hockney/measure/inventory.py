@@ -17,8 +17,9 @@ from typing import Any
 from hockney.archive import Machine, machines, reports
 from hockney.errors import UsageError
 from hockney.machine.topology import read_topology
-from hockney.measure.plan import RunOptions, check_words, make_plan
+from hockney.measure.plan import RunOptions, make_plan
 from hockney.suites import builtin_names, load_suite
+from hockney.suites.words import check_words
 from hockney.units import counted
 from hockney.worker.catalogue import Catalogue, PatternInfo, TransportInfo, load
 from hockney.worker.errors import WorkerError

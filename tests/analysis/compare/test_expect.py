@@ -17,10 +17,10 @@ from hockney.analysis.compare.expect import Judged, Outcome, judge, load_expecta
 from hockney.cli.expectations import _sentence
 from hockney.errors import UsageError
 from hockney.machine.topology import Topology
-from hockney.measure.plan import as_pairs
 from hockney.results.runs import Run
 from hockney.results.store import Store
 from hockney.stats.states import is_state, parse_state
+from hockney.suites.words import as_pairs
 from hockney.worker.catalogue import Catalogue, load
 
 

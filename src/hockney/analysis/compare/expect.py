@@ -18,7 +18,6 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from hockney.analysis.explain.pairs import PAIR_CLASSES, classes_of, pair_of
 from hockney.errors import UsageError, unknown
-from hockney.measure.plan import as_pairs, check_words, filled
 from hockney.model import NOT_MEASURED, Point
 from hockney.results.runs import Run, Series
 from hockney.stats import MIXED, Figure, State, figures_of
@@ -26,6 +25,7 @@ from hockney.stats.states import is_state, parse_state
 from hockney.suites import Fraction, Launches, Names, Options, Ranks, Seconds, Sizes, Suite, read_sizes
 from hockney.suites import Series as SuiteSeries
 from hockney.suites.toml_models import read_model, said, some, well_formed
+from hockney.suites.words import as_pairs, check_words, filled
 from hockney.units import counted, format_bytes, ordinal, parse_rate_bytes_per_s, parse_time_ns
 from hockney.worker.catalogue import Catalogue, matches
 
