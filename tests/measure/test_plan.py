@@ -238,8 +238,8 @@ def test_a_pattern_without_a_size_has_one_point() -> None:
 
 def test_a_pattern_alone_is_started_as_often_as_an_interval_over_launches_needs_where_there_is_time() -> None:
     def launches(sizes: tuple[int, ...], time_s: float, asked: int | None = None) -> int:
-        asked = RunOptions(transports=("shm",), sizes=sizes, time_s=time_s, launches=asked)
-        return make_plan(pattern_suite("pingpong"), asked, CATALOGUE, cpus=2).launches
+        options = RunOptions(transports=("shm",), sizes=sizes, time_s=time_s, launches=asked)
+        return make_plan(pattern_suite("pingpong"), options, CATALOGUE, cpus=2).launches
 
     assert launches((8,), 3.0) == 6
     assert launches((8,), 1.0) == 1
