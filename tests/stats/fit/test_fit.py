@@ -112,7 +112,7 @@ def test_times_that_grow_faster_than_the_size_have_no_n_half() -> None:
         ([], [], "a fit needs three sizes, there are 0"),
         ([8], [1.0], "a fit needs three sizes, there is 1"),
         ([8, 8, 64, 64], [1.0, 1.0, 2.0, 2.0], "a fit needs three sizes, there are 2"),
-        ([8, 8, 64, 65], [1.0, 1.0, 2.0, 2.0], "a curve has each size once, here one stands twice"),
+        ([8, 8, 64, 65], [1.0, 1.0, 2.0, 2.0], "a size occurs twice in the curve"),
         ([1, 2, 3], [1.0, 0.0, 3.0], "a fit needs positive times"),
         ([1, 2, 3], [1.0, math.nan, 3.0], "a fit needs positive times"),
     ],

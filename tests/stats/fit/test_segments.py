@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 from collections.abc import Callable
 
 import numpy as np
@@ -85,6 +86,49 @@ def test_single_sizes_off_the_line_are_outliers_and_leave_the_line_alone(blips: 
         assert found.residuals[index] == pytest.approx(blips[found.sizes_bytes[index]] - 1)
 
 
+@pytest.mark.parametrize("noise", [0.003, 0.03])
+@pytest.mark.parametrize("sizes", [24, 36, 60])
+@pytest.mark.parametrize(
+    "curve", [lambda size: 300 + 20 * size**0.5, lambda size: 300 + 0.2 * size * (1 + 0.1 * math.log2(1 + size / 1024))]
+)
+def test_a_smooth_curve_is_curved(curve: Callable[[float], float], sizes: int, noise: float) -> None:
+    rng = np.random.default_rng(6)
+    fits = [fitted(lambda size: curve(size) * rng.normal(1, noise), sizes_of(sizes)) for _ in range(20)]
+    assert sum(fit.curved for fit in fits) >= 19
+    assert not any(switch.is_jump for fit in fits for switch in fit.switches)
+    assert not fitted(eager_then_rendezvous).curved
+
+
+@pytest.mark.parametrize("noise", [0.003, 0.01])
+@pytest.mark.parametrize("octaves", [2, 3, 4])
+def test_a_smooth_knee_is_no_jump(octaves: float, noise: float) -> None:
+    """The rate falls by half around 64 KiB: from 90 to 10 % of the way over so many powers of two."""
+    rng = np.random.default_rng(6)
+
+    def knee(size: float) -> float:
+        way: float = 1 / (1 + (65536 / max(size, 1e-9)) ** (4.394 / math.log(2) / octaves))
+        return (300 + size * 0.1 * (1 + way)) * rng.normal(1, noise)
+
+    assert not any(switch.is_jump for _ in range(50) for switch in fitted(knee).switches)
+
+
+def peak_bytes(count: int) -> int:
+    """The most memory in use while a curve of this many sizes is fitted, as a stand-in for its time."""
+    sizes = [0, *range(64, 64 * count, 64)]
+    tracemalloc.start()
+    found = fitted(eager_then_rendezvous, sizes, {6400: 1.5})
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert [(switch.below_bytes, switch.above_bytes) for switch in found.switches] == [(4096, 4160)]
+    assert [sizes[at] for at in found.outliers] == [6400]
+    return peak
+
+
+def test_cost_grows_with_the_number_of_sizes() -> None:
+    fitted(straight)  # numpy is loaded
+    assert peak_bytes(1600) < 6 * peak_bytes(400)
+
+
 def test_a_slope_that_cannot_be_told_from_none_gives_no_rate() -> None:
     found = fitted(lambda size: 500 + 5 * (-1) ** len(str(int(size))))
     assert found.segments[0].ns_per_byte.low <= 0
@@ -122,7 +166,7 @@ def test_one_time_that_is_hardly_known_hides_no_switch() -> None:
         ([], [], "a fit needs three sizes, there are 0"),
         ([8], [1.0], "a fit needs three sizes, there is 1"),
         ([8, 8, 64], [1.0, 1.0, 2.0], "a fit needs three sizes, there are 2"),
-        ([8, 8, 64, 65], [1.0, 1.0, 2.0, 3.0], "a curve has each size once, here one stands twice"),
+        ([8, 8, 64, 65], [1.0, 1.0, 2.0, 3.0], "a size occurs twice in the curve"),
         ([1, 2, 3], [1.0, 0.0, 3.0], "a fit needs positive times"),
         ([1, 2, 3], [1.0, math.nan, 3.0], "a fit needs positive times"),
         ([1, 2, 3], [1.0, math.inf, 3.0], "a fit needs positive times"),

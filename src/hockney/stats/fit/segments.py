@@ -1,22 +1,15 @@
 """Straight segments of a curve of times over sizes: Hockney's line for each protocol, and the switches between them.
 
-Model: within a segment t(m) = t_0 + m / r_inf. r_inf is the rate that ever longer messages approach, n_1/2 = t_0 *
-r_inf the length at which half of it is reached (R. W. Hockney, The communication challenge for MPP: Intel Paragon and
-Meiko CS-2, Parallel Computing 20 (1994) 389-398). From one segment to the next t_0 and r_inf change, because a library
-goes over to another protocol or the data leave a cache. Where the segments begin, how many there are, and which sizes
-none of them explains (blips) is told by `partition`. `fit_line` takes all sizes for one segment, whatever it misses.
-
-Errors are weighed relative to the fitted time: sizes span six decades, and else the longest message alone would decide
-t_0. Scatter is taken as the same fraction of the time at every size, or in proportion to `errors` where those are given
-and are not small beside what the lines miss. Intervals carry what the lines miss (fit/lines.py), given that the
-segments are right; the interval of n_1/2, a ratio, is Fieller's (E. C. Fieller, Some problems in interval estimation,
-J. Royal Statistical Society B 16 (1954) 175-185).
+Within a segment t(m) = t_0 + m / r_inf; n_1/2 = t_0 * r_inf is the size that reaches half of r_inf (R. W. Hockney,
+Parallel Computing 20 (1994) 389-398). `partition` finds where segments begin and which sizes are outliers. Errors are
+relative to the fitted time, since sizes span six decades. Intervals hold given that the segments are right; that of
+n_1/2, a ratio, is Fieller's (J. Royal Statistical Society B 16 (1954) 175-185).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -28,21 +21,27 @@ from hockney.stats.student import t_quantile
 if TYPE_CHECKING:
     from hockney.model import BoolArray, FloatArray, Int64Array
 
-JUMP = 0.05  # of the time: a smaller switch may be the fit's own, and nobody looks closer at it
+JUMP = 0.05  # of the time: a smaller step may come from the fit itself
+_BETWEEN = 0.1  # of a switch's jump: a time this far from both of its lines lies between them
+_LEAST_LEVEL = 1e-3  # of the measured time: a line that goes below zero is no level
 _REWEIGHTED = 3  # times: weights come from the fit that they decide
 
 
 @dataclass(frozen=True)
 class Segment:
-    """One straight piece: from `first_bytes` to `last_bytes`, over `sizes` of the measured sizes."""
+    """A straight piece from `first_bytes` to `last_bytes`, over `sizes` measured sizes.
+
+    `t0_ns` is the line at size 0; it is negative where times grow faster than the size. `n_half_bytes` is None without
+    an r_inf or a positive t_0.
+    """
 
     first_bytes: int
     last_bytes: int
     sizes: int
-    t0_ns: Estimate  # where the line meets size 0; below zero where times grow faster than the size
+    t0_ns: Estimate
     ns_per_byte: Estimate
-    relative_rms: float  # of (measured - fitted) / fitted, each size as much as it weighs
-    n_half_bytes: Estimate | None  # None where there is no r_inf, or t_0 isn't above zero
+    relative_rms: float  # of (measured - fitted) / fitted, weighted
+    n_half_bytes: Estimate | None
 
     def time_ns(self, size_bytes: float) -> float:
         """The time on this segment's line."""
@@ -50,19 +49,18 @@ class Segment:
 
     @property
     def r_inf_bytes_per_s(self) -> Estimate | None:
-        """The rate that longer messages approach; None where the slope can't be told from none."""
+        """The asymptotic rate; None where the slope's interval includes zero."""
         slope = self.ns_per_byte
         return Estimate(1e9 / slope.value, 1e9 / slope.high, 1e9 / slope.low) if slope.low > 0 else None
 
 
 @dataclass(frozen=True)
 class Switch:
-    """Between the last size of one segment and the first of the next: somewhere between lies the change.
+    """A change of line between the last size of one segment and the first size of the next.
 
-    `jump_ns` is how far the next line lies above the lower segment's, half way between the two sizes; as the change may
-    lie anywhere between them, its interval encloses those at both. `relative` is the same as a fraction of the lower
-    segment's line. `bend` says that the lines meet between the two sizes, as far as their intervals tell: then only the
-    slope need have changed.
+    `jump_ns` is the distance between the lines half way between the two sizes, with an interval that includes those at
+    both sizes; `relative` is the same as a fraction of the lower segment's line. `bend`: the lines meet between the two
+    sizes. `gradual`: a time in between lies on neither line, so the change takes several sizes.
     """
 
     below_bytes: int
@@ -70,19 +68,22 @@ class Switch:
     jump_ns: Estimate
     relative: Estimate
     bend: bool
+    gradual: bool = False
 
     @property
     def is_jump(self) -> bool:
-        """Whether the time surely steps by JUMP or more, wherever between the two sizes that is."""
-        return not self.bend and (self.relative.low >= JUMP or self.relative.high <= -JUMP)
+        """Whether the time jumps by at least JUMP, with 95 % confidence."""
+        is_large = self.relative.low >= JUMP or self.relative.high <= -JUMP
+        return is_large and not (self.bend or self.gradual)
 
 
 @dataclass(frozen=True)
 class SegmentFit:
-    """A curve as straight segments. Sizes ascend; `residuals` are (measured - fitted) / fitted, one a size.
+    """A curve as straight segments. Sizes ascend; each size has a residual (measured - fitted) / fitted.
 
-    `outliers` are indices of sizes that no segment explains; their residuals are against the segment they lie in.
-    `lines_ns` are what the segments' lines give at each size.
+    `outliers` are indices of sizes that no segment explains; their residuals refer to the segment around them.
+    `lines_ns` are the lines' values at each size. `curved`: a smooth curve describes the times better than the
+    segments, which then only approximate it, and its switches are none.
     """
 
     segments: tuple[Segment, ...]
@@ -92,6 +93,7 @@ class SegmentFit:
     residuals: tuple[float, ...]
     outliers: tuple[int, ...]
     lines_ns: tuple[Estimate, ...]
+    curved: bool = False
 
     def on_line(self, segment: Segment) -> list[int]:
         """The indices of the sizes that a segment explains."""
@@ -99,22 +101,21 @@ class SegmentFit:
         return [at for at in within if at not in self.outliers]
 
     def left_out_of(self, segment: Segment) -> tuple[int, ...]:
-        """The sizes between a segment's own that it does not explain."""
+        """The outliers between a segment's first and last size."""
         off = (self.sizes_bytes[at] for at in self.outliers)
         return tuple(size for size in off if segment.first_bytes < size < segment.last_bytes)
 
     def is_ambiguous(self, segment: Segment) -> bool:
-        """Whether it has three sizes and leaves out one between them: another three may as well be on one line."""
+        """Whether it has three sizes and leaves out one between them: another three may lie on a line just as well."""
         return segment.sizes == SIZES_MIN and bool(self.left_out_of(segment))
 
     def steps_at(self, switch: Switch) -> list[tuple[int, int]]:
-        """The measured neighbours around a switch between which the time jumps, largest step in its direction first.
+        """The neighbouring sizes around a switch between which the time jumps, largest step in its direction first.
 
-        Sizes that no segment explains may lie within a switch. Where the time rises little by little over many of them,
-        each step is less than what makes a jump: then there is no place to be found.
+        Empty where the time rises in many small steps: then the switch has no exact place.
         """
         first, last = (self.sizes_bytes.index(size) for size in (switch.below_bytes, switch.above_bytes))
-        if last == first + 1:  # what the lines say is surer than two times
+        if last == first + 1:  # the lines are more precise than two times
             return [(switch.below_bytes, switch.above_bytes)] if abs(switch.relative.value) >= JUMP else []
         sign = math.copysign(1.0, switch.relative.value)
         steps = [(self.times_ns[at + 1] / self.times_ns[at] - 1, at) for at in range(first, last)]
@@ -125,9 +126,9 @@ class SegmentFit:
 def fit_segments(
     sizes_bytes: Sequence[int], times_ns: Sequence[float], errors: Sequence[float] | None = None
 ) -> SegmentFit | NoFit:
-    """Fit a curve of (size, time) pairs, in any order, each size once.
+    """Fit segments to (size, time) pairs, in any order, each size once.
 
-    `errors` are the relative half widths of the times' 95 % intervals, where they are known.
+    `errors` are the relative half-widths of the times' 95 % intervals. Raises ValueError for unequal lengths.
     """
     import numpy as np
 
@@ -136,39 +137,40 @@ def fit_segments(
         return curve
     sizes, times, standard = curve
     found = partition(sizes, times, standard)
+    count = len(found.starts)
     group = np.searchsorted(found.starts, np.arange(len(sizes)), side="right") - 1
     kept = np.ones(len(sizes), dtype=bool)
     kept[list(found.outliers)] = False
     lines, residuals, weights = _lines(curve, kept, group)
-    count = len(found.starts)
-    mine = [kept & (group == which) for which in range(count)]
+    members = [np.flatnonzero(kept & (group == which)) for which in range(count)]
     segments = tuple(
-        _segment(lines, which, sizes[mine[which]], residuals[mine[which]], weights[mine[which]])
-        for which in range(count)
+        _segment(lines, which, sizes[own], residuals[own], weights[own]) for which, own in enumerate(members)
     )
+    off = list(zip(sizes[~kept].tolist(), times[~kept].tolist(), strict=True))
     return SegmentFit(
         segments=segments,
-        switches=tuple(_switch(lines, which, segments) for which in range(count - 1)),
+        switches=tuple(_switch(lines, which, segments, off) for which in range(count - 1)),
         sizes_bytes=tuple(int(size) for size in sizes),
         times_ns=tuple(times.tolist()),
         residuals=tuple(residuals.tolist()),
         outliers=found.outliers,
-        lines_ns=tuple(lines.value(int(which), float(size)) for which, size in zip(group, sizes, strict=True)),
+        lines_ns=tuple(lines.value(which, size) for which, size in zip(group.tolist(), sizes.tolist(), strict=True)),
+        curved=found.curved,
     )
 
 
 def fit_line(
     sizes_bytes: Sequence[int], times_ns: Sequence[float], errors: Sequence[float] | None = None
 ) -> Segment | NoFit:
-    """One straight line through all sizes, as `fit_segments` fits each of its own."""
+    """One straight line through all sizes, however far they are from it."""
     import numpy as np
 
     curve = _curve(sizes_bytes, times_ns, errors)
     if isinstance(curve, NoFit):
         return curve
-    sizes = curve[0]
-    lines, *missed = _lines(curve, np.ones(len(sizes), dtype=bool), np.zeros(len(sizes), dtype=np.int64))
-    return _segment(lines, 0, sizes, *missed)
+    count = len(curve[0])
+    lines, residuals, weights = _lines(curve, np.ones(count, dtype=bool), np.zeros(count, dtype=np.int64))
+    return _segment(lines, 0, curve[0], residuals, weights)
 
 
 _Curve = tuple["FloatArray", "FloatArray", "FloatArray | None"]  # ascending sizes, times, relative standard errors
@@ -177,23 +179,22 @@ _Curve = tuple["FloatArray", "FloatArray", "FloatArray | None"]  # ascending siz
 def _curve(sizes_bytes: Sequence[int], times_ns: Sequence[float], errors: Sequence[float] | None) -> _Curve | NoFit:
     import numpy as np
 
-    order = sorted(range(len(sizes_bytes)), key=lambda i: sizes_bytes[i])
-    if len(times_ns) != len(order) or (errors is not None and len(errors) != len(order)):
+    if len(times_ns) != len(sizes_bytes) or (errors is not None and len(errors) != len(sizes_bytes)):
         raise ValueError("sizes, times and errors differ in number")
     distinct = len(set(sizes_bytes))
     if distinct < SIZES_MIN:
         return NoFit(f"a fit needs three sizes, there {'is' if distinct == 1 else 'are'} {distinct}")
-    if distinct < len(order):
-        return NoFit("a curve has each size once, here one stands twice")
-    sizes = np.array([sizes_bytes[i] for i in order], dtype=float)
-    times = np.array([times_ns[i] for i in order], dtype=float)
-    if not (np.isfinite(sizes).all() and np.isfinite(times).all() and sizes[0] >= 0 and times.min() > 0):
+    if distinct < len(sizes_bytes):
+        return NoFit("a size occurs twice in the curve")
+    sizes, times = np.array(sizes_bytes, dtype=float), np.array(times_ns, dtype=float)
+    order = np.argsort(sizes)
+    if not (np.isfinite(sizes).all() and np.isfinite(times).all() and sizes.min() >= 0 and times.min() > 0):
         return NoFit("a fit needs positive times")
-    return sizes, times, None if errors is None else np.array([errors[i] for i in order]) / t_quantile(1000)
+    return sizes[order], times[order], None if errors is None else np.array(errors)[order] / t_quantile(1000)
 
 
 def _lines(curve: _Curve, kept: BoolArray, group: Int64Array) -> tuple[Lines, FloatArray, FloatArray]:
-    """The line of each group; and of each size what its line misses, as a fraction of the line, and what it weighs."""
+    """The line of each group, and each size's relative residual and weight."""
     import numpy as np
 
     sizes, times, standard = curve
@@ -202,7 +203,7 @@ def _lines(curve: _Curve, kept: BoolArray, group: Int64Array) -> tuple[Lines, Fl
     for _ in range(_REWEIGHTED):
         weights = kept * weights_of(standard, len(sizes), missed)
         lines, fitted = fit_lines(sizes, times, fitted, weights, group, known)
-        fitted = np.maximum(fitted, 1e-3 * times)  # a line that goes below zero is no level
+        fitted = np.maximum(fitted, _LEAST_LEVEL * times)
         residuals = (times - fitted) / fitted
         missed = 0.0 if standard is None else missed_by(residuals[kept], standard[kept], lines.freedom)
     return lines, residuals, weights
@@ -222,22 +223,26 @@ def _segment(lines: Lines, which: int, sizes: FloatArray, residuals: FloatArray,
     )
 
 
-def _switch(lines: Lines, which: int, segments: Sequence[Segment]) -> Switch:
+def _switch(lines: Lines, which: int, segments: Sequence[Segment], off: Iterable[tuple[float, float]]) -> Switch:
+    """The switch after a segment; `off` are the outliers of the curve as (size, time)."""
     below, above = segments[which].last_bytes, segments[which + 1].first_bytes
     places = [(below + above) / 2, below, above]
     jumps = [_gap(lines, which, size) for size in places]
-    # A line that goes below zero is no level.
-    levels = [max(lines.at(which, size)[0], 1e-3 * abs(lines.at(which + 1, size)[0])) for size in places]
+    levels = [max(lines.at(which, size)[0], _LEAST_LEVEL * abs(lines.at(which + 1, size)[0])) for size in places]
     jump = _enclosed(jumps)
-    relative = _enclosed(
-        [Estimate(one.value / ns, one.low / ns, one.high / ns) for one, ns in zip(jumps, levels, strict=True)]
-    )
-    return Switch(below, above, jump, relative, jump.low <= 0 <= jump.high)
+    relative = _enclosed([Estimate(j.value / ns, j.low / ns, j.high / ns) for j, ns in zip(jumps, levels, strict=True)])
+    is_gradual = False
+    for size, ns in off:
+        if below < size < above:
+            least_ns, most_ns = sorted(lines.at(line, size)[0] for line in (which, which + 1))
+            margin_ns = _BETWEEN * (most_ns - least_ns)
+            is_gradual |= least_ns + margin_ns < ns < most_ns - margin_ns
+    return Switch(below, above, jump, relative, jump.low <= 0 <= jump.high, is_gradual)
 
 
 def _enclosed(estimates: Sequence[Estimate]) -> Estimate:
-    """The first value, in an interval that holds those of all."""
-    return Estimate(estimates[0].value, min(one.low for one in estimates), max(one.high for one in estimates))
+    """The first value, with an interval that encloses all intervals."""
+    return Estimate(estimates[0].value, min(each.low for each in estimates), max(each.high for each in estimates))
 
 
 def _gap(lines: Lines, which: int, size: float) -> Estimate:
@@ -247,7 +252,7 @@ def _gap(lines: Lines, which: int, size: float) -> Estimate:
 
 
 def _n_half(lines: Lines, which: int) -> Estimate | None:
-    """The sizes x at which t_0 - x * slope can't be told from zero."""
+    """The sizes x for which zero lies within the interval of t_0 - x * slope."""
     t0_ns, t0_var = lines.at(which, 0.0)
     slope, slope_var = float(lines.slope[which]), float(lines.slope_var[which])
     square = t_quantile(lines.freedom) ** 2
@@ -255,7 +260,6 @@ def _n_half(lines: Lines, which: int) -> Estimate | None:
     if a <= 0 or slope <= 0 or t0_ns <= 0:
         return None
     b = t0_ns * slope + square * float(lines.mean_bytes[which]) * slope_var
-    c = t0_ns**2 - square * t0_var
-    root = math.sqrt(max(0.0, b * b - a * c))
+    root = math.sqrt(max(0.0, b * b - a * (t0_ns**2 - square * t0_var)))
     value = t0_ns / slope
-    return Estimate(value, min(value, (b - root) / a), max(value, (b + root) / a))  # rounding, where all is exact
+    return Estimate(value, min(value, (b - root) / a), max(value, (b + root) / a))  # exact values: only rounding
