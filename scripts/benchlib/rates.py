@@ -23,8 +23,7 @@ from tests.analysis.compare.slowed import SIZES, SLOWED, check_again, load_catal
 from hockney.analysis.compare import Verdict
 from hockney.cli.changes import range_sentence
 from hockney.cli.check import exit_code
-from hockney.cli.common import FINE, INCONCLUSIVE
-from hockney.errors import UsageError
+from hockney.errors import ExitCode, UsageError
 from hockney.machine import facts, usable_cpus
 from hockney.measure.check import PATIENCE_S, Checked
 from hockney.measure.plan import Plan
@@ -66,7 +65,10 @@ def rates(count: int, transports: Sequence[str] = ()) -> int:
 
     print()
     _tell("unchanged, false alarms (exit 1)", [checked.is_worse for checked in found["unchanged"]])
-    _tell("unchanged, inconclusive (exit 3)", [exit_code(checked) == INCONCLUSIVE for checked in found["unchanged"]])
+    _tell(
+        "unchanged, inconclusive (exit 3)",
+        [exit_code(checked) == ExitCode.INCOMPLETE for checked in found["unchanged"]],
+    )
     if "slowed" in found:
         _tell_slowed(found["slowed"])
     _tell_reasons([checked for checks in found.values() for checked in checks])
@@ -87,8 +89,8 @@ def _tell_slowed(checks: Sequence[Checked]) -> None:
     of_slowed = [_worse_sizes(checked) for checked in checks]
     _tell("slowed, found (exit 1, at a slowed size)", [any(map(_is_slowed, sizes)) for sizes in of_slowed])
     _tell("slowed, found at every slowed size", [slowed_sizes <= set(sizes) for sizes in of_slowed])
-    _tell("slowed, inconclusive (exit 3)", [exit_code(checked) == INCONCLUSIVE for checked in checks])
-    _tell("slowed, called well (exit 0)", [exit_code(checked) == FINE for checked in checks])
+    _tell("slowed, inconclusive (exit 3)", [exit_code(checked) == ExitCode.INCOMPLETE for checked in checks])
+    _tell("slowed, called well (exit 0)", [exit_code(checked) == ExitCode.DONE for checked in checks])
     _tell("slowed, false alarms (at other sizes)", [not all(map(_is_slowed, sizes)) for sizes in of_slowed])
 
 

@@ -12,22 +12,32 @@ Only `cli/` prints or exits.
 from __future__ import annotations
 
 import difflib
+import enum
 import re
 from collections.abc import Iterable
 
 _SHOWN_MAX = 6  # names
 
 
+class ExitCode(enum.IntEnum):
+    """What a command ends with."""
+
+    DONE = 0
+    WORSE = 1  # a check found something slower, or a limit that was missed
+    USAGE = 2  # the command line or a file cannot be used; nothing was measured
+    INCOMPLETE = 3  # measured in part or not at all, or inconclusive
+
+
 class HockneyError(Exception):
     """Base of all errors raised on purpose. `exit_code` is what the command ends with."""
 
-    exit_code = 3
+    exit_code = ExitCode.INCOMPLETE
 
 
 class UsageError(HockneyError):
     """The user asked for something impossible; the text says what would be possible."""
 
-    exit_code = 2
+    exit_code = ExitCode.USAGE
 
 
 class StoreError(HockneyError):
@@ -40,7 +50,7 @@ class WrongStoreError(StoreError):
     Found as it was opened, or by who only reads it: nothing was measured.
     """
 
-    exit_code = 2
+    exit_code = ExitCode.USAGE
 
 
 class DamagedRowWarning(UserWarning):

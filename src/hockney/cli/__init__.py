@@ -30,19 +30,20 @@ def main() -> NoReturn:
 
 def run(arguments: Sequence[str]) -> int:
     """Carry out one command line; gives the exit code. Prints every error; raises nothing."""
-    from hockney.cli import exit_codes as ending
+    from hockney.cli import exit_codes
+    from hockney.errors import ExitCode
 
     streams.holds_document.set(False)
 
     try:
         with streams.damage_told() as damaged:
             code = _carry_out(arguments)
-        code = code or (3 if damaged else 0)
+        code = code or (ExitCode.INCOMPLETE if damaged else ExitCode.DONE)
     except BaseException as error:  # noqa: BLE001 - this is where all of them end
-        code = ending.explain(error, arguments)
+        code = exit_codes.explain(error, arguments)
     finally:
         copying.named_store.set(None)
-    return ending.flush(code)
+    return int(exit_codes.flush(code))
 
 
 def _prepare_for_memory_limit() -> None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hockney.cli import complete, render
-from hockney.cli.common import FINE, INCONCLUSIVE, WORSE, command
-from hockney.errors import UsageError
+from hockney.cli.common import command
+from hockney.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from hockney.analysis.compare import Comparison, Range, SeriesChange
@@ -149,7 +149,7 @@ def _check_baseline(
 def exit_code(checked: Checked) -> int:
     """What a check against a baseline ends with."""
     is_fine = checked.is_whole and checked.comparison.other_cpu is None
-    return WORSE if checked.is_worse else FINE if is_fine else INCONCLUSIVE
+    return ExitCode.WORSE if checked.is_worse else ExitCode.DONE if is_fine else ExitCode.INCOMPLETE
 
 
 def _print(checked: Checked, slowdown: float) -> None:

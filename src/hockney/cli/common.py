@@ -17,8 +17,6 @@ from hockney.errors import UsageError
 
 Function = Callable[..., Any]
 
-FINE, WORSE, INCONCLUSIVE = 0, 1, 3  # the exit codes of a verdict
-
 
 class _Command(click.Command):
     """A command whose help ends with an example."""

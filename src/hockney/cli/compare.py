@@ -18,10 +18,10 @@ from hockney.cli.changes import (
     surroundings_lines,
     verdict_sentence,
 )
-from hockney.cli.common import FINE, INCONCLUSIVE, command
+from hockney.cli.common import command
 from hockney.cli.interleaved import interleave_options, measure_in_turns, refuse_idle, refuse_second
 from hockney.cli.labels import find_run
-from hockney.errors import UsageError
+from hockney.errors import ExitCode, UsageError
 from hockney.units import counted
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def compare(
         render.print_json("compare", {**comparison_json(found), "caution": caution_sentence(found)})
     else:
         _print(found, everything=everything)
-    return INCONCLUSIVE if found.counts[Verdict.INCONCLUSIVE] == len(found.changes) else FINE
+    return ExitCode.INCOMPLETE if found.counts[Verdict.INCONCLUSIVE] == len(found.changes) else ExitCode.DONE
 
 
 def _print(found: Comparison, *, everything: bool) -> None:

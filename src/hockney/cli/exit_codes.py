@@ -16,10 +16,9 @@ import click
 
 from hockney.cli.copying import copyable
 from hockney.cli.streams import holds_document, is_reader_gone, silence
-from hockney.errors import HockneyError
+from hockney.errors import ExitCode, HockneyError
 from hockney.units import printable
 
-_DONE, _NOT_MEASURED = 0, 3
 _OF_OUTPUT = (errno.ENOSPC, errno.EIO, errno.EPIPE, errno.EBADF)
 
 
@@ -30,12 +29,12 @@ def explain(error: BaseException, arguments: Sequence[str]) -> int:
     if os.environ.get("HOCKNEY_DEBUG") == "1":
         traceback.print_exception(error)
     if isinstance(error, BrokenPipeError) and is_reader_gone():
-        return _DONE  # the reader has seen enough, as in `hockney list | head -1`
+        return ExitCode.DONE  # the reader has seen enough, as in `hockney list | head -1`
     if isinstance(error, (KeyboardInterrupt, click.Abort)):
         # An interrupt that passed through an exec (dataclasses are made by one) marks the interpreter to end by the
         # signal, whatever exit code it is given; the next exec takes the mark away.
         exec("")
-    code = error.exit_code if isinstance(error, (HockneyError, click.ClickException)) else _NOT_MEASURED
+    code = error.exit_code if isinstance(error, (HockneyError, click.ClickException)) else ExitCode.INCOMPLETE
     sentence = _sentence(error, arguments)
     _say_in_json(sentence, code, arguments)
     return _say(sentence, code)
@@ -81,7 +80,7 @@ def flush(code: int) -> int:
             silence(stream.fileno())
         except OSError as error:
             silence(stream.fileno())
-            code = _say(_system_sentence(error), _NOT_MEASURED)
+            code = _say(_system_sentence(error), ExitCode.INCOMPLETE)
         except ValueError:
             continue  # it is closed
     return code

@@ -11,11 +11,10 @@ from typing import Any
 from hockney.analysis.compare.expect import Judged, Outcome, judge, load_expectations
 from hockney.cli import render
 from hockney.cli.changes import point_json
-from hockney.cli.common import FINE, INCONCLUSIVE, WORSE
 from hockney.cli.curves import format_interval, say_one_launch
 from hockney.cli.junit import Case, write_junit
 from hockney.cli.measuring import command_line, measuring
-from hockney.errors import UsageError
+from hockney.errors import ExitCode, UsageError
 from hockney.measure.check import check_expectations as measure_expectations
 from hockney.results.runs import open_results
 from hockney.units import counted, format_ns, format_rate
@@ -41,7 +40,11 @@ def check_expectations(
                 expectations, catalogue, opened, display, command=command_line("check"), time_s=time_s
             )
     outcomes = [one.outcome for one in judged]
-    code = WORSE if Outcome.MISSED in outcomes else INCONCLUSIVE if Outcome.INCONCLUSIVE in outcomes else FINE
+    code: int = ExitCode.DONE
+    if Outcome.MISSED in outcomes:
+        code = ExitCode.WORSE
+    elif Outcome.INCONCLUSIVE in outcomes:
+        code = ExitCode.INCOMPLETE
     if as_json:
         limits = [{**_judged_json(one), "sentence": _sentence(one)} for one in judged]
         render.print_json("check", {"run": run_id, "exit_code": code, "limits": limits})

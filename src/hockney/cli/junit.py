@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
-from hockney.cli.common import INCONCLUSIVE, refuse_loss, refuse_unwritable
+from hockney.cli.common import refuse_loss, refuse_unwritable
 from hockney.cli.streams import remark
-from hockney.errors import HockneyError, UsageError
+from hockney.errors import ExitCode, HockneyError, UsageError
 from hockney.units import printable
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # 1.0, section 2.2
@@ -79,7 +79,7 @@ def write_junit(
         _write(path, title, cases, properties)
     except OSError as error:
         remark(f"hockney: cannot write {path}: {_why(error)}")
-        return code or INCONCLUSIVE
+        return code or ExitCode.INCOMPLETE
     return code
 
 

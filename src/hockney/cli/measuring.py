@@ -20,6 +20,7 @@ from hockney.cli.progress import Display
 from hockney.cli.show import print_run, print_run_by_size, run_as_json
 from hockney.cli.streams import remark
 from hockney.cli.tables import print_tables, tables_as_json, tables_of
+from hockney.errors import ExitCode
 from hockney.machine import usable_cpus
 from hockney.machine.topology import read_topology
 from hockney.measure import run as running
@@ -35,8 +36,6 @@ from hockney.suites import Suite
 from hockney.units import counted, format_duration_s, percent_digits
 from hockney.worker import leftovers
 from hockney.worker.catalogue import Catalogue, load
-
-_DONE, _IN_PART = 0, 3
 
 
 @dataclass(frozen=True)
@@ -125,7 +124,7 @@ def _carry_out(
         if output.csv is not None:
             with written(output.csv) as stream:
                 write_csv(results, outcome.run_id, stream)
-    return _DONE if is_done else _IN_PART
+    return ExitCode.DONE if is_done else ExitCode.INCOMPLETE
 
 
 @contextlib.contextmanager
