@@ -34,6 +34,7 @@ from hockney.stats.fit import Estimate, LogGP
 from hockney.worker.catalogue import Missing
 
 PAGE = (Path(__file__).parents[1] / "docs" / "json.md").read_text(encoding="utf-8")
+WORDS = " ".join(PAGE.split())  # a word may be broken over two lines
 
 Documents = list[dict[str, Any]]
 Read = Callable[..., dict[str, Any]]
@@ -43,11 +44,11 @@ Read = Callable[..., dict[str, Any]]
 
 @dataclass(frozen=True)
 class Row:
-    """A key of the page: its path without brackets, its type, and all that is said of it."""
+    """A key of the page: its path, its type, and what it means."""
 
     key: str
     type: str
-    says: str
+    meaning: str
 
 
 def anchor(title: str) -> str:
@@ -55,47 +56,47 @@ def anchor(title: str) -> str:
 
 
 def read_page() -> dict[str, list[Row]]:
-    """The rows of tables of keys, by the anchor of the heading above them."""
+    """The keys in the blocks of the page, by the anchor of the heading above them; indentation nests them."""
     sections: dict[str, list[Row]] = {}
-    name, is_keys = "", False
+    name, is_block, parents = "", False, [""]
     for line in PAGE.splitlines():
-        if line.startswith("#"):
+        if line.startswith("```"):
+            is_block = not is_block
+        elif line.startswith("#") and not is_block:
             name = anchor(line.lstrip("# "))
-        if not line.startswith("|"):
-            is_keys = False
-            continue
-        cells = [cell.strip() for cell in line.strip("|").split(" | ")]
-        if cells[0].startswith("key"):
-            is_keys = True
-        elif is_keys and not cells[0].startswith("---"):
-            keys = re.findall(r"`([^`]+)`", cells[0])
-            sections.setdefault(name, []).extend(Row(key.replace("[]", ""), *cells[1:]) for key in keys)
+        elif is_block:
+            match = re.fullmatch(r"( *)(\w+(?:, \w+)*) {2,}(\S+)(?: {2,}(.*))?", line)
+            assert match, f"docs/json.md: {line!r} is not a key, its type and its meaning"
+            del parents[len(match[1]) // 2 + 1 :]
+            keys = [f"{parents[-1]}{key}" for key in match[2].split(", ")]
+            sections.setdefault(name, []).extend(Row(key, match[3], match[4] or "") for key in keys)
+            parents.append(f"{keys[0]}.")
     return sections
 
 
 SECTIONS = read_page()
-EVERY = anchor("What `--json` prints")
+EVERY = "json"  # the keys of every document stand below the title
 
 
 def rows_of(*sections: str) -> dict[str, Row]:
-    """What stands in these sections and, where they link to a part, in that, by whole path."""
-    found: dict[str, Row] = {}
+    """The keys of these sections and, where a type is a part of several documents, that part's, by whole path."""
+    rows: dict[str, Row] = {}
     for row in itertools.chain.from_iterable(SECTIONS[section] for section in sections):
-        found[row.key] = row
-        part = re.search(r"\[\w+\]\(#([\w-]+)\)", row.type)
-        if part and not row.type.startswith("map"):
-            found.update({f"{row.key}.{key}": below for key, below in rows_of(part[1]).items()})
-    return found
+        rows[row.key] = row
+        part = re.search(r"[A-Z]\w+", row.type)
+        if part:
+            rows.update({f"{row.key}.{key}": below for key, below in rows_of(part[0].lower()).items()})
+    return rows
 
 
-# Each kind of value with the words that its type begins with.
-TYPES: dict[type, tuple[str, ...]] = {
-    str: ("text",),
-    bool: ("true or false",),
-    int: ("integer", "number"),
-    float: ("number",),
-    dict: ("object", "map", "["),
-    list: ("list",),
+# Each kind of value with the beginning of its type.
+TYPES: dict[type, str] = {
+    str: "text",
+    bool: "bool",
+    int: "int|num",
+    float: "num",
+    dict: r"object|\{|[A-Z]",
+    list: r"\[",
 }
 
 
@@ -106,7 +107,7 @@ def walked(value: Any, rows: dict[str, Row], path: str = "") -> Iterator[tuple[s
             whole = f"{path}.{key}" if path else key
             yield whole, below
             row = rows.get(whole)
-            if row is None or not row.type.startswith("map"):
+            if row is None or not row.type.startswith("{"):
                 yield from walked(below, rows, whole)
     elif isinstance(value, list):
         for below in value:
@@ -116,9 +117,9 @@ def walked(value: Any, rows: dict[str, Row], path: str = "") -> Iterator[tuple[s
 
 
 def check_page(documents: Documents, *sections: str, lacking: tuple[str, ...] = ()) -> None:
-    """All keys of the documents stand in these sections with their types, and no other does, but for those named.
+    """All keys of the documents stand in these sections with their types, and no other does.
 
-    What the page calls absent may lack; so may what stands below a list that is empty here.
+    A key that the page calls absent may be missing, and so may those that begin with a text in `lacking`.
     """
     rows = rows_of(EVERY, *sections)
     seen: dict[str, list[Any]] = {}
@@ -127,11 +128,10 @@ def check_page(documents: Documents, *sections: str, lacking: tuple[str, ...] = 
     assert [path for path in seen if path not in rows] == [], f"keys that {sections} of docs/json.md lack"
     for path, values in seen.items():
         row = rows[path]
-        is_nullable = "null" in row.says
-        assert is_nullable or None not in values, f"docs/json.md does not say what null means in {path}"
+        assert row.type.endswith("?") or None not in values, f"docs/json.md: {path} may be null"
         for value in values:
-            assert value is None or row.type.startswith(TYPES[type(value)]), f"{path}: {row.type} is {value!r}"
-    unseen = [path for path, row in rows.items() if path not in seen and "absent" not in row.says]
+            assert value is None or re.match(TYPES[type(value)], row.type), f"{path}: {row.type} is {value!r}"
+    unseen = [path for path, row in rows.items() if path not in seen and "absent" not in row.meaning]
     assert [path for path in unseen if not path.startswith(lacking or ("\0",))] == [], "no document has these"
 
 
@@ -236,11 +236,11 @@ def test_explain(tmp_path: Path, read: Read, monkeypatch: pytest.MonkeyPatch) ->
     real = [read("explain", "--machine", name) for name in ("gpmimd", "scali", "t3d", "ancor")]
     real.append(read("explain", "last", "--store", path))
     check_page([document, *real], "explain")
-    kinds = set(re.findall(r"`([^`]+)`", PAGE.partition("### Kinds of findings")[2].partition("\n## ")[0]))
+    kinds = set(re.findall(r"`([^`]+)`", WORDS.partition("### Kinds of findings")[2].partition(" ## ")[0]))
     assert {one["kind"] for document in real for one in document["findings"]} <= kinds
-    units = next(row.says for row in SECTIONS["explain"] if row.key == "findings.evidence.unit")
+    units = next(row.meaning for row in SECTIONS["explain"] if row.key == "findings.evidence.unit")
     found = {figure["unit"] for one in real for finding in one["findings"] for figure in finding["evidence"]}
-    assert all(f"`{unit}`" in units for unit in found if unit)
+    assert all(re.search(rf"(^|\W){unit}\W", units) for unit in found if unit)
 
 
 def test_show(tmp_path: Path, read: Read) -> None:
@@ -255,7 +255,7 @@ def test_run_says_more_than_show(tmp_path: Path, read: Read) -> None:
     assert set(found) - set(shown) == {"run", "store", "failed_points", "missing"}
     check_page([found], "show-run-and-quick", lacking=("missing.", "warnings."))
     assert all(
-        "absent in `show`" in row.says
+        "absent in show" in row.meaning
         for row in SECTIONS["show-run-and-quick"]
         if row.key.partition(".")[0] in set(found) - set(shown)
     )
@@ -346,7 +346,7 @@ def test_errors(tmp_path: Path, read: Read) -> None:
 
 @pytest.mark.parametrize("words", [Verdict, Outcome, PointStatus, RunStatus])
 def test_every_word_of_an_answer_is_on_the_page(words: Any) -> None:
-    assert [one.value for one in words if f"`{one.value}`" not in PAGE] == []
+    assert [one.value for one in words if not re.search(rf"\b{one.value}\b", WORDS)] == []
 
 
 def test_every_kind_of_finding_and_of_warning_is_on_the_page() -> None:
@@ -360,4 +360,4 @@ def test_every_kind_of_finding_and_of_warning_is_on_the_page() -> None:
         code = "".join(path.read_text(encoding="utf-8") for path in (package / folder).rglob("*.py"))
         kinds = set(re.findall(beginning, code))
         assert len(kinds) > 10
-        assert [kind for kind in kinds if f"`{kind}`" not in PAGE] == []
+        assert [kind for kind in kinds if not re.search(rf"\b{kind}\b", WORDS)] == []
