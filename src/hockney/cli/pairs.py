@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from typing import Any
 
-from hockney.analysis.explain.pairs import PairClass, PairMatrix, inconclusive_text, outlier_text
+from hockney.analysis.explain.pairs import PairClass, PairMatrix
 from hockney.cli import render
 from hockney.cli.render import Column
+from hockney.report.findings_pairs import inconclusive_text, outlier_text
 from hockney.stats import Interval
 from hockney.units import counted, format_bytes, format_ns
 

@@ -7,27 +7,22 @@ subject. A template that names a fact that the finding does not have is left out
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from string import Formatter
 from typing import Any
 
 from hockney.analysis.finding import Finding
+from hockney.report.findings_archive import ARCHIVE
+from hockney.report.findings_pairs import PAIRS
+from hockney.report.wording import Wording
 from hockney.stats.fit import Estimate
 from hockney.units import format_bytes, format_ns, format_rate
 
 _LIST_MAX = 5
 
 
-@dataclass(frozen=True)
-class Wording:
-    """Templates: `evidence` are alternatives and parts in order, `causes` are by the finding's cause."""
-
-    title: str
-    evidence: tuple[str, ...] = ()
-    causes: dict[str, str] = field(default_factory=dict)
-
-
 WORDING: dict[str, Wording] = {
+    **PAIRS,
+    **ARCHIVE,
     "flat latency": Wording(
         "latency does not depend on the size up to {flat_bytes}",
         (

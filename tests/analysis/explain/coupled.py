@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from tests.analysis.explain.readings import reading
 from tests.builders import make_measurement, make_point
 
-from hockney.analysis.explain import DETECTORS, Lacking
-from hockney.analysis.finding import NotChecked
+from hockney.analysis.explain.ranks import slow_links
+from hockney.analysis.finding import Finding, NotChecked
 from hockney.model import Measurement
 from hockney.stats import State
 
@@ -161,22 +160,18 @@ def measurements(pattern: str, of: Machine) -> list[tuple[Measurement, State]]:
     return made
 
 
-def told(pattern: str, made: list[tuple[Measurement, State]]) -> list[Any] | None:
-    """None: it is said that nothing can be told."""
-    found = DETECTORS["a slow rank or pair"](
+def told(pattern: str, made: list[tuple[Measurement, State]]) -> list[Finding] | None:
+    """The findings; None where nothing can be said."""
+    found = slow_links(
         reading(samples=lambda most, patterns=(): [one for one in made if not patterns or pattern in patterns])
     )
-    return None if isinstance(found, (Lacking, NotChecked)) else list(found)
+    return None if isinstance(found, NotChecked) else found
 
 
-def named(findings: list[Any]) -> set[tuple[int, int]]:
+def named(findings: list[Finding]) -> set[tuple[int, int]]:
     """The links that are said to be slow."""
-    return {
-        (int(a), int(b))
-        for finding in findings
-        for one in finding.evidence
-        for a, b in [one.what.removeprefix("ranks ").split(", ")]
-    }
+    links = [link.split("-") for finding in findings for link in finding.facts["links"]]
+    return {(int(a), int(b)) for a, b in links}
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from hockney.analysis.explain.pairs import Outlier, PairClass, Share, told_apart
 from hockney.stats.interval import median
 
 NOISES = (0.01, 0.02, 0.05)
-UNKNOWN = Share("one host", is_told=False)
+UNKNOWN = Share("one host", is_certain=False)
 _MEASUREMENTS = 9
 
 

@@ -9,17 +9,18 @@ least that its detector tells; where nothing is to be found, it is up to half of
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from tests.analysis.explain.readings import SIZES, reading
 
-from hockney.analysis.explain import DETECTORS
+from hockney.analysis.explain import pattern_pairs, shape
 from hockney.analysis.explain.curve import Curve, Mark, Reading
-from hockney.analysis.explain.finding import Lacking
+from hockney.analysis.explain.guidelines import slower_than_parts
 from hockney.analysis.explain.layers import layers_of
-from hockney.analysis.finding import NotChecked
+from hockney.analysis.explain.ranks import above_floor
+from hockney.analysis.finding import Finding, NotChecked
 from hockney.stats import median
 from hockney.stats.fit import Estimate
 
@@ -80,18 +81,6 @@ def duplex(made: Made, least: float) -> Reading:
     return made.lines(("twoway", 0.5 + 0.05 * least * made.rng.choice([-1, 1]), 2), ("oneway", 1.0, 2))
 
 
-def oneway_faster(made: Made, least: float) -> Reading:
-    return made.lines(("oneway", 1 - 0.1 * least, 2), ("pingpong", 1.0, 2))
-
-
-def oneway_slower(made: Made, least: float) -> Reading:
-    return made.lines(("oneway", 1 + 0.02 * least, 2), ("pingpong", 1.0, 2))
-
-
-def loaded(made: Made, least: float) -> Reading:
-    return made.lines(("pairs", 1 - 0.03 * least, 4), ("oneway", 1.0, 2))
-
-
 def multicast(made: Made, least: float) -> Reading:
     by_hand = made.curve("multicast", made.line, ranks=4, algorithm="portable", options=(("algorithm", "portable"),))
     return reading(made.curve("multicast", lambda size: made.line(size) * (1 + 0.05 * least), ranks=4), by_hand)
@@ -114,15 +103,6 @@ def flat(made: Made, least: float) -> Reading:
     return reading(made.curve("pingpong", lambda size: made.line(max(size - 64, 0) if least > 1 else size - 8)))
 
 
-def identical(made: Made, least: float) -> Reading:
-    """A row that is a copy of another has the same figures; else it has those of twice as many messages."""
-    short, long = (
-        made.curve("funnel", lambda size, ranks=ranks: (ranks - 1) * made.line(size), ranks=ranks)  # type: ignore[misc]
-        for ranks in (5, 9)
-    )
-    return reading(short, replace(long, marks=short.marks) if least > 1 else long)
-
-
 def floor(made: Made, least: float) -> Reading:
     """A library is usual up to 10 floors."""
     curve = made.curve("pingpong", made.line)
@@ -132,12 +112,8 @@ def floor(made: Made, least: float) -> Reading:
 # ---- how often it is told --------------------------------------------------------------------------------------------
 
 
-def _told(detector: str) -> Callable[[Reading], bool]:
-    def told(of: Reading) -> bool:
-        found = DETECTORS[detector](of)
-        return not isinstance(found, (Lacking, NotChecked)) and bool(found)
-
-    return told
+def _told(find: Callable[[Reading], list[Finding] | NotChecked]) -> Callable[[Reading], bool]:
+    return lambda of: not isinstance(found := find(of), NotChecked) and bool(found)
 
 
 @dataclass(frozen=True)
@@ -160,19 +136,13 @@ class Case:
 
 
 CASES = (
-    Case("duplex ratio of 0.65 or 0.35", duplex, _told("the duplex ratio")),
-    Case("one-way 30 % faster than half the round trip", oneway_faster,
-         _told("one-way messages beside half the round trip")),
-    Case("one-way 6 % slower", oneway_slower, _told("one-way messages beside half the round trip"), 0.01),
-    Case("9 % faster loaded than idle", loaded, _told("loaded faster than idle"), 0.03),
-    Case("multicast 15 % slower than its parts", multicast, _told("operations slower than their parts"), 0.03),
-    Case("allreduce 15 % slower than its parts", allreduce, _told("allreduce slower than reduce and broadcast"),
-         0.03),
+    Case("duplex ratio of 0.65 or 0.35", duplex, _told(pattern_pairs.duplex)),
+    Case("multicast 15 % slower than its parts", multicast, _told(slower_than_parts), 0.03),
+    Case("allreduce 15 % slower than its parts", allreduce, _told(slower_than_parts), 0.03),
     Case("a layer that adds 9 %", layer, lambda of: any(one.is_seen for one in layers_of(of)), 0.03),
-    Case("latency independent of size", flat, _told("latency independent of size"), 0.01),
-    Case("two rows of a grid identical", identical, _told("two rows of a grid identical"), 0.03),
-    Case("30 times the floor", floor, _told("figures far above the floor")),
-)  # fmt: skip
+    Case("latency independent of size", flat, _told(shape.flat), 0.01),
+    Case("30 times the floor", floor, _told(above_floor)),
+)
 
 
 def main() -> None:

@@ -15,10 +15,13 @@ from tests.analysis.explain.readings import lacking_of
 from hockney.analysis.explain import DETECTORS, PRINTED_DETECTORS, Explanation, explain, explain_machine
 from hockney.analysis.explain.curve import Curve, Mark
 from hockney.analysis.explain.data import rows_of
-from hockney.analysis.explain.finding import Finding, scaled
+from hockney.analysis.explain.finding import Finding as OldFinding
+from hockney.analysis.explain.finding import scaled
 from hockney.analysis.explain.published import estimate_of, read_machine
+from hockney.analysis.finding import Finding
 from hockney.archive import machines, published
 from hockney.cli import run
+from hockney.report.findings import cause_of, evidence_of, title_of
 
 
 @functools.cache
@@ -26,7 +29,7 @@ def explained(machine: str) -> Explanation:
     return explain_machine(machines()[machine])
 
 
-def one(machine: str, kind: str, *words: str) -> Finding:
+def one(machine: str, kind: str, *words: str) -> OldFinding:
     """The one finding of a kind that has these words."""
     own = [each for each in explained(machine).findings if each.kind == kind]
     matching = [each for each in own if all(word in each.sentence for word in words)]
@@ -34,13 +37,20 @@ def one(machine: str, kind: str, *words: str) -> Finding:
     return matching[0]
 
 
-def test_sizes_have_units_in_sentences_and_evidence() -> None:
-    texts = [
-        text
-        for machine in machines()
-        for finding in explained(machine).findings
-        for text in (finding.sentence, *(each.what for each in finding.evidence))
+def typed(machine: str, code: str, pattern: str = "", cause: str = "") -> Finding:
+    """The one finding with this code, of this pattern and cause where they are given."""
+    findings = [each.typed for each in explained(machine).findings if each.typed and each.typed.code == code]
+    matching = [
+        finding for finding in findings if pattern in ("", finding.subject.pattern) and cause in ("", finding.cause)
     ]
+    assert len(matching) == 1, findings
+    return matching[0]
+
+
+def test_sizes_have_units_in_sentences() -> None:
+    findings = [each.typed for machine in machines() for each in explained(machine).findings if each.typed]
+    texts = [text for finding in findings for text in (title_of(finding), evidence_of(finding), cause_of(finding))]
+    assert all(evidence_of(finding) for finding in findings)
     assert any("KiB" in text for text in texts)
     assert not [text for text in texts if re.search(r"\b\d{4,} B\b", text)]
 
@@ -51,50 +61,59 @@ def test_no_interval_without_width_and_no_bound_as_a_value_within() -> None:
     spans = [span for text in sentences for span in re.findall(r"([\d.,]+(?: [num]?s)?) \((.+?) to (.+?)\)", text)]
     assert spans
     assert not [span for span in spans if span[1] == span[2]]
-    assert "can't save 192 ns, so" in one("t3d", "loaded faster than idle", "874 ns").sentence
     assert "237 ns to 364 ns is a step" in one("t3d", "protocol switch", "176 B").sentence
 
 
 def test_1_the_funnel_of_4_senders_is_that_of_8() -> None:
-    same = one("gpmimd", "two rows of a grid identical", "funnel among 5", "among 9")
-    assert same.sizes_bytes == (4, 64, 256, 1024)
-    law = one("gpmimd", "a scaling law broken", "funnel with 4 messages", "more")
-    assert 0.9 < law.effect < 1.1
+    same = typed("gpmimd", "identical rows")
+    assert (same.subject.pattern, same.subject.ranks, same.facts["same_as_ranks"]) == ("funnel", 5, 9)
+    assert same.subject.sizes_bytes == (4, 64, 256, 1024)
+    law = typed("gpmimd", "broken scaling law", "funnel")
+    assert (law.facts["at"], law.facts["at_ranks"]) == (4, [5])
+    assert 0.9 < law.facts["least_over_share"] < law.effect < 1.1
 
 
 def test_2_push_with_26_receivers_is_faster_and_pull_is_not() -> None:
-    law = one("gpmimd", "a scaling law broken", "pushfarm with 26 receivers", "less")
-    assert len(law.evidence) == 6  # at every number of senders
-    assert 0.07 < law.effect < 0.11
-    # Pull falls by 1.5 % at most: less than such a finding asks for, and unseen.toml says so.
-    assert not [each for each in explained("gpmimd").findings if "pullfarm with 26 receivers" in each.sentence]
+    law = typed("gpmimd", "broken scaling law", "pushfarm")
+    assert (law.facts["axis"], law.facts["at"]) == ("receivers", 26)
+    assert len(law.facts["over_law_ratio"]) == 6  # at every number of senders
+    assert -0.11 < law.facts["least_over_share"] < law.facts["most_over_share"] < -0.07
+    # Pull falls by 1.5 % at most, less than such a finding takes; unseen.toml says so.
+    broken = [each for each in explained("gpmimd").findings if each.kind == "broken scaling law"]
+    assert not [each for each in broken if each.pattern == "pullfarm"]
 
 
 def test_3_the_farm_of_3_has_the_speed_of_3_switches_the_one_of_5_that_of_1() -> None:
-    speeds = one("gpmimd", "two speeds in one grid", "robpush")
-    assert "among 3 takes 319 ns per byte of a message, the rate of pairs" in speeds.sentence
-    assert "among 5 only 209 ns, the rate of oneway" in speeds.sentence
-    assert "Not so in robpull delay_us=0: there a message takes 235 us among 3 and 235 us among 5" in speeds.sentence
+    speeds = typed("gpmimd", "two speeds")
+    assert (speeds.subject.pattern, speeds.subject.ranks) == ("robpush delay_us=0", 3)
+    assert speeds.facts["slow_ns_per_byte"].value == pytest.approx(319, abs=1)
+    assert speeds.facts["fast_ns_per_byte"].value == pytest.approx(209, abs=1)
+    facts = [speeds.facts[name] for name in ("slow_like", "fast_like", "fast_ranks", "same_in")]
+    assert facts == ["pairs", "oneway", 5, "robpull delay_us=0"]
+    assert speeds.facts["few_message_ns"] == pytest.approx(speeds.facts["many_message_ns"], rel=0.005)
 
 
-def test_4_times_of_the_farms_that_compute_are_locked_to_slices() -> None:
-    locked = one("gpmimd", "values locked to a period", "128 us")
-    assert locked.pattern == "robpull, robpush"
+def test_4_times_of_the_farms_that_compute_are_multiples_of_a_slice() -> None:
+    slices = typed("gpmimd", "time slices")
+    assert (slices.subject.pattern, slices.facts["period_ns"]) == ("robpull, robpush", 128e3)
 
 
-def test_5_different_data_are_dearer_from_the_cache_of_8_kib_on() -> None:
-    knee = one("gpmimd", "bandwidth falls beyond a cache", "Different data")
-    assert knee.sizes_bytes == (8192, 13568)
+def test_5_different_data_cost_more_beyond_the_cache_of_8_kib() -> None:
+    assert typed("gpmimd", "data beyond a cache").subject.sizes_bytes == (8192, 13568)
 
 
 def test_6_all_to_all_among_62_lacks_bandwidth_not_time_per_message() -> None:
-    law = one("gpmimd", "a scaling law broken", "alltoall with 61 messages", "bandwidth is what lacks")
-    assert law.sizes_bytes == (64, 256, 1024)
+    law = typed("gpmimd", "broken scaling law", "alltoall", "bandwidth")
+    assert law.facts["at"] == 61
+    assert law.subject.sizes_bytes == (64, 256, 1024)
 
 
 def test_7_two_ways_at_once_are_no_full_duplex() -> None:
-    ratio = one("gpmimd", "duplex ratio", "0.742 (0.729 to 0.756) at 4 B", "0.586 (0.586 to 0.587) at 1 KiB")
-    assert "slow each other down" in ratio.sentence
+    limit = typed("gpmimd", "duplex limit", cause="directions slow each other down")
+    facts = [limit.facts[name] for name in ("first_bytes", "last_bytes")]
+    assert facts == [4, 1024]
+    assert limit.facts["first_ratio"].value == pytest.approx(0.742, abs=0.001)
+    assert limit.facts["last_ratio"].value == pytest.approx(0.586, abs=0.001)
 
 
 def test_8_through_3_switches_4_bytes_take_as_long_as_a_packet_of_32() -> None:
@@ -111,20 +130,23 @@ def test_a_plateau_of_less_than_a_factor_of_4_in_size_is_no_finding() -> None:
 
 
 def test_9_a_delay_is_not_timed_by_a_clock() -> None:
-    delay = one("gpmimd", "delays longer than asked for", "robpush")
-    assert [each.value.value for each in delay.evidence] == pytest.approx([1.05, 1.15], abs=0.01)
+    delay = typed("gpmimd", "long delays", "robpush")
+    ratios = [delay.facts[name].value for name in ("least_ratio", "most_ratio")]
+    assert ratios == pytest.approx([1.05, 1.15], abs=0.01)
 
 
 def test_10_pull_is_not_linear_in_its_senders_and_push_is() -> None:
-    law = one("gpmimd", "a scaling law broken", "not linear in its senders")
-    assert law.pattern == "pullfarm"
-    # The kinks: the others, with 2, 4, 6 and 16 senders, lie on one line.
-    assert "with 8, 26 senders it is up to 11.1 us (6.1%) off it" in law.sentence
+    law = typed("gpmimd", "kinked scaling law")
+    assert (law.subject.pattern, law.facts["senders"]) == ("pullfarm", [8, 26])  # 2, 4, 6 and 16 lie on one line
+    assert law.facts["most_off_ns"] == pytest.approx(11_100, abs=50)
+    assert law.effect == pytest.approx(0.061, abs=0.001)
 
 
 def test_11_contended_puts_are_faster_than_uncontended_ones() -> None:
-    faster = one("t3d", "loaded faster than idle", "8 B")
+    (faster,) = [each for each in explained("t3d").findings if each.kind == "faster under load"]
     assert faster.more_alike == 1  # the least and the mean
+    assert faster.typed is not None
+    assert faster.typed.facts["gain_ns"].value == pytest.approx(192, abs=1)
 
 
 def test_12_one_word_goes_a_faster_way_than_several() -> None:
@@ -144,20 +166,28 @@ def test_13_derived_rates_that_do_not_follow() -> None:
 
 
 def test_14_two_elements_share_one_interface() -> None:
-    assert "0.487" in one("t3d", "a path shared by several", "as if 2 shared one path").sentence
+    path = typed("t3d", "shared path")
+    assert path.facts["sharing"] == 2
+    assert path.facts["of_alone_ratio"] == pytest.approx(0.487, abs=0.001)
 
 
 def test_15_latencies_out_of_order_and_a_step_below_32_bytes() -> None:
-    one("scali", "one-way slower than half the round trip", "6.50 us", "6.30 us")
-    one("scali", "two-way faster than half the round trip", "5.40 us")
-    one("scali", "one-way faster than half the round trip", "1.50 us", "3.20 us")
+    orders = [each.typed for each in explained("scali").findings if each.kind == "streaming against round trip"]
+    seen = {(order.subject.pattern, order.cause, order.facts["time_ns"].value) for order in orders if order}
+    assert seen == {
+        ("oneway", "the sender waits", 6500),
+        ("oneway", "messages overlap", 1500),
+        ("twoway", "messages overlap", 5400),
+    }
     step = one("scali", "protocol switch", "4.20 us")
     assert step.state == "inter-node"
     assert step.sizes_bytes == (0, 32)
 
 
 def test_16_the_own_block_slows_the_all_to_all_of_2() -> None:
-    one("scali", "a scaling law broken", "own block", "67.7 MB/s", "69.9 MB/s")
+    block = typed("scali", "broken scaling law", cause="own block")
+    rates = [block.facts[name].value for name in ("among_2_bytes_per_s", "among_4_bytes_per_s")]
+    assert rates == [67.7e6, 69.9e6]
 
 
 def test_17_around_1_millisecond_does_not_show_that_a_blocking_write_costs_per_byte_too() -> None:
@@ -167,8 +197,8 @@ def test_17_around_1_millisecond_does_not_show_that_a_blocking_write_costs_per_b
 
 
 def test_scali_does_not_say_whether_two_way_counts_one_direction_so_no_duplex_ratio_follows() -> None:
-    assert not [each for each in explained("scali").findings if each.kind == "duplex ratio"]
-    one("gpmimd", "duplex ratio")  # Com-1.2 says what it divides by
+    assert not [each for each in explained("scali").findings if each.kind == "duplex limit"]
+    typed("gpmimd", "duplex limit")  # Com-1.2 says what it divides by
 
 
 def test_what_the_figures_can_not_tell_has_a_reason() -> None:

@@ -7,19 +7,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.analysis.explain.coupled import KINDS, named, score
-from tests.analysis.explain.readings import found, lacking, reading
+from tests.analysis.explain.readings import reading
 from tests.builders import make_measurement, make_point
 from tests.report.runs import Made, store_run
 from tests.worker.test_session import faulty
 
 from hockney.analysis.explain.curve import Reading, read_run
+from hockney.analysis.explain.ranks import slow_links
+from hockney.analysis.finding import Finding, NotChecked
 from hockney.machine.topology import Cache, Topology
 from hockney.model import Point
 from hockney.results.runs import open_results
 from hockney.stats import State
 from hockney.worker.session import WorkerSession
 
-SLOW = "a slow rank or pair"
+
+def found(of: Reading) -> list[Finding]:
+    result = slow_links(of)
+    assert isinstance(result, list)
+    return result
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -46,20 +52,21 @@ def measurements(by_rank: list[int], pattern: str = "putring", batch: int = 8) -
 
 
 def test_several_slow_links_are_one_finding_and_a_rank_in_all_of_them_is_named() -> None:
-    (slow,) = found(SLOW, measurements([1000, 1500, 1500, 1000, 1000, 1000]))
+    (slow,) = found(measurements([1000, 1500, 1500, 1000, 1000, 1000]))
     assert named([slow]) == {(1, 2), (2, 3)}
-    assert slow.sentence.endswith("Rank 2 is in each of them.")
+    assert slow.facts["common_ranks"] == [2]
 
 
 def test_one_slow_link_names_both_of_its_ranks() -> None:
-    (slow,) = found(SLOW, measurements([1000, 1300, 1000, 1000], "pairs"))
-    assert "1 link (ranks 1 and 3) takes 1.30 times" in slow.sentence
+    (slow,) = found(measurements([1000, 1300, 1000, 1000], "pairs"))
+    assert named([slow]) == {(1, 3)}
+    assert slow.facts["slower_ratio"].value == pytest.approx(1.3)
 
 
 def test_who_starts_first_waits_longer_and_is_not_slow_for_that() -> None:
     """One repetition a sample: 8 us on one side, 25 us on the other, as sockets have it; in 25 ms it counts."""
-    assert "eight repetitions" in lacking(SLOW, measurements([8_000, 25_000], batch=1))
-    assert found(SLOW, measurements([8_000_000, 25_000_000], batch=1))
+    assert isinstance(slow_links(measurements([8_000, 25_000], batch=1)), NotChecked)
+    assert found(measurements([8_000_000, 25_000_000], batch=1))
 
 
 @pytest.mark.parametrize("pattern", ["putring", "pairs", "ring", "alltoall", "barrier"])
@@ -77,10 +84,10 @@ def test_a_slow_rank_of_a_real_job(pattern: str) -> None:
     of = reading(samples=lambda most, patterns=(): [one for one in made if pattern in patterns])
     by_rank = [np.median(measurement.elapsed_ns, axis=1) for measurement, _ in made]
     if pattern in ("putring", "pairs"):
-        (slow,) = found(SLOW, of)
+        (slow,) = found(of)
         assert named([slow]) == {(1, 2) if pattern == "putring" else (1, 3)}
     else:
-        lacking(SLOW, of)
+        assert isinstance(slow_links(of), NotChecked)
         assert min(map(min, by_rank)) > 0.5 * max(map(max, by_rank))  # all of them wait
 
 
@@ -98,4 +105,4 @@ def test_links_are_compared_with_those_whose_ranks_share_as_much(tmp_path: Path)
         path = tmp_path / f"{number}.db"
         store_run(path, "mine", made, pinned=pinned, facts=facts)
         with open_results(path) as results:
-            assert bool(found(SLOW, read_run(results.run()))) != pinned
+            assert bool(found(read_run(results.run()))) != pinned

@@ -9,19 +9,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from hockney.analysis.explain import (
+    archive_grids,
+    archive_pairs,
     blips,
     caches,
     derived,
     documented,
-    grid,
     guidelines,
+    laws,
     outliers,
-    periods,
+    pattern_pairs,
     ranks,
     shape,
     switches,
 )
-from hockney.analysis.explain import pattern_pairs as beside
 from hockney.analysis.explain.curve import Reading, read_run
 from hockney.analysis.explain.data import rows_of
 from hockney.analysis.explain.finding import Evidence, Finding, Found, Lacking, as_lacking, as_old
@@ -64,30 +65,27 @@ DETECTORS: dict[str, Callable[[Reading], Found]] = {
     "a blip at the page size": blips.page_blip,
     "a bandwidth that falls beyond a cache": caches.cache_falls,
     "latency independent of size": shape.flat,
-    "one-way messages beside half the round trip": beside.oneway_and_half_round_trip,
-    "two-way messages beside half the round trip": beside.twoway_and_half_round_trip,
-    "the duplex ratio": beside.duplex,
-    "loaded faster than idle": beside.loaded_and_idle,
-    "a path shared by several": beside.shared_path,
-    "different data beside the same data": beside.same_data,
-    "what a mode of writing costs": beside.stream_modes,
-    "two rows of a grid identical": grid.identical_rows,
-    "a scaling law broken": grid.broken_laws,
-    "a law that is not straight": grid.bent_laws,
-    "two speeds in one grid": grid.two_speeds,
-    "delays longer than asked for": grid.delays,
-    "the share of the own block": grid.own_block,
-    "values locked to a period": periods.locked_values,
-    "outliers and their period": outliers.outliers,
+    "the duplex ratio": pattern_pairs.duplex,
+    "a path shared by several": pattern_pairs.shared_path,
+    "a scaling law broken": laws.broken_laws,
+    "outliers": outliers.outliers,
     "a slow rank or pair": ranks.slow_links,
     "pairs that stand out": ranks.slow_pairs,
     "a library that yields": ranks.yields,
     "figures far above the floor": ranks.above_floor,
     "operations slower than their parts": guidelines.slower_than_parts,
-    "allreduce slower than reduce and broadcast": guidelines.allreduce,
 }
 # What only a printed report can show.
 PRINTED_DETECTORS: dict[str, Callable[[Reading], Found]] = {
+    "one-way and two-way messages against half the round trip": archive_pairs.half_round_trips,
+    "loaded faster than idle": archive_pairs.faster_under_load,
+    "different data against the same data": archive_pairs.same_data,
+    "two rows of a grid identical": archive_grids.identical_rows,
+    "a law that is not straight": archive_grids.kinked_laws,
+    "two speeds in one grid": archive_grids.two_speeds,
+    "delays longer than asked for": archive_grids.delays,
+    "the share of the own block": archive_grids.own_block,
+    "times that are multiples of a time slice": archive_grids.time_slices,
     "steps that a best rate does not explain": shape.steps,
     "derived figures that do not follow": derived.derived_columns,
     "parts longer than the whole": derived.long_latencies,
@@ -99,7 +97,6 @@ GOT_BY = {
     "a bandwidth that falls beyond a cache": ("quick", ""),
     "the duplex ratio": ("quick", ""),
     "operations slower than their parts": ("guidelines", ""),
-    "allreduce slower than reduce and broadcast": ("guidelines", ""),
     "pairs that stand out": ("allpairs", " on three CPUs or more"),
     LOGGP: ("loggp", ""),
 }
@@ -111,7 +108,7 @@ _FOUND_ELSEWHERE = {
 }
 
 # What is looked at though ranks are more than CPUs, and why nothing else is.
-_OF_CROWDED = ("values locked to a period", "a library that yields")
+_OF_CROWDED = ("a library that yields",)
 _CROWDED = "not looked at, for there were more ranks than CPUs"
 
 

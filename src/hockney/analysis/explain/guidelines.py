@@ -1,150 +1,125 @@
-"""Operations of a library that are slower than what they can be made of, by figures of the same run.
+"""Collectives of a library that are slower than the same made of its other operations, in the same run.
 
-What a library offers as one operation should not be slower than the same done by hand with its other operations (J. L.
-Traeff, W. Gropp, R. Thakur, Self-consistent MPI performance guidelines, IEEE Transactions on Parallel and Distributed
-Systems 21 (2010) 698-709). A finding needs intervals that are apart. Where a transport has no such operation, hockney
-makes it of the parts itself, and there is nothing to judge.
+J. L. Traeff, W. Gropp, R. Thakur, Self-consistent MPI performance guidelines, IEEE TPDS 21 (2010) 698-709. Collectives
+that hockney makes of messages itself ("portable") are not judged.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from hockney.analysis.explain.curve import Curve, Reading, finding_about, is_like
-from hockney.analysis.explain.finding import (
-    Evidence,
-    Finding,
-    Found,
-    Lacking,
-    difference,
-    ratio,
-    ratio_text,
-    scaled,
-)
+from hockney.analysis.explain.curve import Curve, Reading, is_like, subject_of
+from hockney.analysis.explain.finding import difference, ratio, scaled
 from hockney.analysis.explain.thresholds import own_command
+from hockney.analysis.finding import Absence, Finding, Fix, NotChecked
 from hockney.stats.fit import Estimate
-from hockney.units import format_bytes, format_ns
 
 _SLOWER = 0.05
-_SHORT_BYTES = 64  # what bytes cost is no part of so short a message
-# How a library tells which other algorithms it has.
-_CHOICES = {"mpi@openmpi": "{folder}ompi_info --param coll tuned --level 9", "mpi@mpich": "{folder}mpivars"}
-# How each is made of messages where a program, or hockney, does it by hand.
+_SHORT_BYTES = 64
+# The command that lists the algorithms of a library.
+_ALGORITHMS = {"mpi@openmpi": "{folder}ompi_info --param coll tuned --level 9", "mpi@mpich": "{folder}mpivars"}
 _BY_MESSAGES = {
-    "alltoall": "all messages sent at once, with a share for the own block",
+    "alltoall": "all messages at once, with a share for the own block",
     "multicast": "a message to each",
     "allreduce": "recursive doubling over messages",
     "barrier": "dissemination over messages",
 }
-Made = tuple[Curve, int, Estimate, Estimate, str]  # operation, size, its time, that of its parts, what these are
 
 
-def slower_than_parts(reading: Reading) -> Found:
-    """Every operation at every size beside what it can be made of; of each operation the worst is said."""
-    made = [*_by_messages(reading), *_barriers(reading)]
+@dataclass(frozen=True)
+class _Made:
+    """A collective's time and that of the same made of `parts`, at one size."""
+
+    curve: Curve
+    bytes: int
+    time_ns: Estimate
+    parts_ns: Estimate
+    parts: str
+
+    @property
+    def ratio(self) -> Estimate:
+        return ratio(self.time_ns, self.parts_ns)
+
+
+def slower_than_parts(reading: Reading) -> list[Finding] | NotChecked:
+    """For each collective the size at which it is slowest compared with its parts."""
+    made = [
+        *_barriers(reading),
+        *_compared(reading, "allreduce", "native parts", "a reduction and a broadcast"),
+        *(made for pattern, parts in _BY_MESSAGES.items() for made in _compared(reading, pattern, "portable", parts)),
+    ]
     if not made:
-        return Lacking(
-            "needs barrier beside pingpong, or an operation of the library's own beside the same by messages"
+        return NotChecked(
+            Absence.NOT_MEASURED, detail="needs a collective of the library and the same with another algorithm"
         )
-    return _slower(made, reading)
-
-
-def allreduce(reading: Reading) -> Found:
-    """An allreduce beside the library's own reduction and broadcast, which do the same."""
-    made = list(_beside(reading, "allreduce", "native parts", "a reduction and a broadcast"))
-    if not made:
-        return Lacking("needs the library's own allreduce as it is and with algorithm=parts")
-    return _slower(made, reading)
-
-
-def _slower(made: list[Made], reading: Reading) -> list[Finding]:
-    slower: dict[tuple[str, str], list[Made]] = {}
+    slower: dict[tuple[str, str, str], list[_Made]] = {}
     for one in made:
-        curve, _, own, parts, _ = one
-        if curve.algorithm != "portable" and own.low > (1 + _SLOWER) * parts.high:
-            slower.setdefault((curve.transport, curve.name), []).append(one)
-    return [_finding(found, reading) for found in slower.values()]
+        if one.curve.algorithm != "portable" and one.ratio.low > 1 + _SLOWER:
+            slower.setdefault((one.curve.transport, one.curve.name, one.parts), []).append(one)
+    return [_finding(points, reading) for points in slower.values()]
 
 
-def _finding(found: list[Made], reading: Reading) -> Finding:
-    curve, size, own, parts, what = max(found, key=lambda one: one[2].value / one[3].value)
-    operation = curve.name if curve.pattern == "barrier" else f"{curve.name} of {format_bytes(size)}"
-    asked = next((how for begins, how in _CHOICES.items() if curve.transport.startswith(begins)), None)
-    # A point that is slower than several of its parts is one point.
-    others = {(one[0].ranks, one[0].state, one[1]) for one in found} - {(curve.ranks, curve.state, size)}
-    more = f"; so it is at {len(others)} more of its points" if others else ""
-    return finding_about(
-        curve,
-        "slower than its parts",
-        sentence=(
-            f"{operation} among {curve.ranks} takes {format_ns(own.value)}, "
-            f"{ratio_text(ratio(own, parts))} times {what} ({format_ns(parts.value)}){more}."
-        ),
-        effect=own.value / parts.value - 1,
-        sizes_bytes=tuple(sorted({one[1] for one in found})),
-        evidence=(Evidence(curve.name, own, "ns"), Evidence(what, parts, "ns")),
-        remedy=None if asked is None else _choices(asked, reading.launchers.get(curve.transport, "")),
-    )
+def _finding(points: list[_Made], reading: Reading) -> Finding:
+    worst = max(points, key=lambda one: one.ratio.value)
+    transport = worst.curve.transport
+    command = next((text for begins, text in _ALGORITHMS.items() if transport.startswith(begins)), None)
+    fix = None
+    if command is not None:
+        argv = own_command(command, reading.launchers.get(transport, "")).split()
+        fix = Fix("Choose another algorithm of the library; this command lists them.", tuple(argv))
+    facts = {
+        "size_bytes": worst.bytes,
+        "time_ns": worst.time_ns,
+        "parts": worst.parts,
+        "parts_ns": worst.parts_ns,
+        "slower_ratio": worst.ratio,
+        "points": len({(one.curve.ranks, one.curve.state, one.bytes) for one in points}),
+    }
+    subject = subject_of(worst.curve, tuple(sorted({one.bytes for one in points})))
+    return Finding("slower than its parts", subject, facts, fix=fix, effect=worst.ratio.value - 1)
 
 
-def _choices(asked: str, launcher: str) -> str:
-    return f"`{own_command(asked, launcher)}` lists the algorithms that the library has to choose from."
-
-
-def _by_messages(reading: Reading) -> Iterator[Made]:
-    for pattern, what in _BY_MESSAGES.items():
-        yield from _beside(reading, pattern, "portable", what)
-
-
-def _beside(reading: Reading, pattern: str, algorithm: str, what: str) -> Iterator[Made]:
-    """The library's own operation and the same by another algorithm.
-
-    Both are timed alike, which other patterns are not: a stream of messages hides what an exchange has to wait for.
-    """
+def _compared(reading: Reading, pattern: str, algorithm: str, parts: str) -> Iterator[_Made]:
+    """The library's own collective and the same by another algorithm: both are timed alike."""
     curves = reading.of(pattern)
     for whole in (curve for curve in curves if curve.algorithm == "native"):
         for other in (curve for curve in curves if curve.algorithm == algorithm):
-            if is_like(whole, other) and _but_for_algorithm(whole) == _but_for_algorithm(other):
+            if is_like(whole, other) and _other_options(whole) == _other_options(other):
                 for mark in whole.marks:
-                    part = other.at(mark.bytes)
-                    if part is not None:
+                    time = other.at(mark.bytes)
+                    if time is not None:
                         if pattern == "alltoall":
-                            part = _with_own_block(other, part)
-                        yield whole, mark.bytes, mark.time_ns, part, what
+                            time = _with_own_block(other, time)
+                        yield _Made(whole, mark.bytes, mark.time_ns, time, parts)
 
 
-def _with_own_block(flat: Curve, time: Estimate) -> Estimate:
-    """What the messages to all others would take with the own block, which the library's operation copies too.
-
-    It costs no more than each of them, but for what a message costs without bytes, where that was measured.
-    """
-    shortest = flat.marks[0]
-    of_bytes = difference(time, shortest.time_ns) if shortest.bytes <= _SHORT_BYTES else time
-    own = scaled(of_bytes, 1 / (flat.ranks - 1))
-    return Estimate(time.value + max(own.value, 0.0), time.low + max(own.low, 0.0), time.high + max(own.high, 0.0))
-
-
-def _but_for_algorithm(curve: Curve) -> list[tuple[str, str]]:
+def _other_options(curve: Curve) -> list[tuple[str, str]]:
     return [(name, value) for name, value in curve.options if name != "algorithm"]
 
 
-def _barriers(reading: Reading) -> Iterator[Made]:
-    """Dissemination: log2 P rounds of one message each way at once, rounded up.
+def _with_own_block(flat: Curve, time: Estimate) -> Estimate:
+    """The time of the messages to all others and of the own block, which the library's alltoall copies too.
 
-    A pingpong is timed otherwise, on one rank, so it stands in only where the barrier by messages was not measured.
+    It is taken to cost as much as the bytes of one message.
     """
+    shortest = flat.marks[0]
+    of_bytes = difference(time, shortest.time_ns) if shortest.bytes <= _SHORT_BYTES else time
+    block = scaled(of_bytes, 1 / (flat.ranks - 1))
+    return Estimate(*(getattr(time, bound) + max(getattr(block, bound), 0.0) for bound in ("value", "low", "high")))
+
+
+def _barriers(reading: Reading) -> Iterator[_Made]:
+    """Dissemination takes log2 P rounds, of half a round trip each; only where no barrier by messages was measured."""
     barriers = reading.of("barrier")
     for whole in barriers:
         if any(other is not whole and is_like(whole, other) and other.algorithm == "portable" for other in barriers):
             continue
         for pingpong in reading.of("pingpong"):
-            # One of many pairs may be nearer than those that a barrier brings together.
-            plain = not (pingpong.option("source") or pingpong.option("target"))
-            if plain and whole.transport == pingpong.transport and whole.state == pingpong.state and whole.marks:
+            # With a source or target it is one of many pairs, which may be closer than those of a barrier.
+            is_plain = not (pingpong.option("source") or pingpong.option("target"))
+            if is_plain and (whole.transport, whole.state) == (pingpong.transport, pingpong.state) and whole.marks:
                 rounds = math.ceil(math.log2(whole.ranks))
-                shortest = pingpong.marks[0]
-                count = "half a round trip" if rounds == 1 else f"{rounds} half round trips"
-                trips = f"{count} of {format_bytes(shortest.bytes)}"
-                what = f"{trips} timed on one rank"
-                yield whole, 0, whole.marks[0].time_ns, scaled(shortest.time_ns, rounds), what
+                time = scaled(pingpong.marks[0].time_ns, rounds)
+                yield _Made(whole, 0, whole.marks[0].time_ns, time, "a half round trip for each round")

@@ -1,0 +1,233 @@
+"""What is odd in the published grids of the archive: copied rows, kinks, two speeds, delays and time slices.
+
+A detector here has bounds that fit printed figures; no run is judged by it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from hockney.analysis.explain.curve import Curve, Mark, Reading, is_like, subject_of
+from hockney.analysis.explain.finding import difference, is_above, ratio, scaled
+from hockney.analysis.explain.laws import BY_MESSAGES, BY_SENDERS, LAWS, Odd, Row, is_off, rows, without
+from hockney.analysis.finding import Absence, Finding, NotChecked, Subject
+from hockney.stats.fit import Estimate
+
+_SAME = 0.005
+_FASTER = 1.25
+_MATCH = 0.03
+_ONE_BY_ONE = ("robpush", "robpull")  # farms whose messages come one after another
+_PERIODS_NS = (64e3, 128e3, 256e3, 512e3, 1024e3)  # slices of a transputer's scheduler
+_NEAR_PERIOD = 0.005
+
+
+def identical_rows(reading: Reading) -> list[Finding] | NotChecked:
+    """Two rows with the same times, though one is of half as many messages again or more."""
+    growing = [pattern for pattern, laws in LAWS.items() if laws == (BY_MESSAGES,)]
+    pairs = [
+        (fewer, more)
+        for fewer, more in itertools.permutations(reading.of(*growing), 2)
+        if _is_same_row(fewer, more) and 2 * (more.ranks - 1) >= 3 * (fewer.ranks - 1)
+    ]
+    if not pairs:
+        return NotChecked(Absence.NOT_MEASURED, detail="needs a pattern of many messages at two numbers of ranks")
+    found = []
+    for fewer, more in pairs:
+        ratios = [
+            ratio(of_fewer.time_ns, of_more.time_ns) for of_fewer, of_more in zip(fewer.marks, more.marks, strict=True)
+        ]
+        if all(abs(over.value - 1) <= _SAME for over in ratios):
+            facts = {"same_as_ranks": more.ranks, "time_ratio": ratios}
+            effect = (more.ranks - 1) / (fewer.ranks - 1) - 1
+            found.append(Finding("identical rows", subject_of(fewer, fewer.sizes), facts, effect=effect))
+    return found
+
+
+def _is_same_row(first: Curve, second: Curve) -> bool:
+    same = [(curve.pattern, curve.transport, curve.options, curve.state, curve.sizes) for curve in (first, second)]
+    return same[0] == same[1] and first.ranks != second.ranks and len(first.marks) >= 3
+
+
+def kinked_laws(reading: Reading) -> list[Finding] | NotChecked:
+    """Farms in which the same one or two numbers of senders are off the line of the others, in most rows."""
+    members: dict[tuple[str, str, str], list[Row]] = {}
+    for pattern in LAWS:
+        for row in rows(reading, pattern):
+            if row.law is BY_SENDERS:
+                members.setdefault((row.transport, pattern, row.state), []).append(row)
+    if not members:
+        return NotChecked(Absence.NOT_MEASURED, detail="needs a farm with four numbers of senders")
+    found = []
+    for (transport, pattern, state), own in members.items():
+        kinks = [kinks for row in own if (kinks := _kinks(row))]
+        places = Counter(tuple(odd.item.x for odd in row) for row in kinks)
+        where, count = places.most_common(1)[0] if places else ((), 0)
+        if 2 * count >= len(own):
+            odd = [odd for row in kinks if tuple(odd.item.x for odd in row) == where for odd in row]
+            most = max(odd, key=lambda figure: abs(figure.relative))
+            time_ns = most.item.time_ns.value
+            facts = {
+                "senders": [round(x) for x in where],
+                "kinked_rows": count,
+                "rows": len(own),
+                "most_off_ns": abs(time_ns - time_ns / most.over_ratio.value),
+                "most_off_share": abs(most.relative),
+            }
+            subject = Subject(transport, pattern, None, state)
+            found.append(Finding("kinked scaling law", subject, facts, effect=abs(most.relative)))
+    return found
+
+
+def _kinks(row: Row) -> list[Odd]:
+    """The one or two figures, of three times as many, without which the others lie on a line that these are off."""
+    for count in range(1, min(2, len(row.items) // 3) + 1):
+        tries = [without(row, left_out) for left_out in itertools.combinations(row.items, count)]
+        straight = [odd for odd, off in tries if off <= _SAME and all(is_off(figure, off) for figure in odd)]
+        if straight:
+            return straight[0] if len(straight) == 1 else []
+    return []
+
+
+def two_speeds(reading: Reading) -> list[Finding] | NotChecked:
+    """A farm whose messages are faster per byte among more ranks: the messages of the fewer took another path."""
+    slopes = [
+        (curve, slope)
+        for curve in reading.of(*_ONE_BY_ONE)
+        if not float(curve.option("delay_us") or 0) and (slope := _slope(curve, curve.ranks - 1)) is not None
+    ]
+    pairs = [
+        (fewer, more)
+        for fewer, more in itertools.permutations(slopes, 2)
+        if _is_same_row(fewer[0], more[0]) and fewer[0].ranks < more[0].ranks
+    ]
+    if not pairs:
+        return NotChecked(Absence.NOT_MEASURED, detail="needs the rate of one farm at two numbers of ranks")
+    found = []
+    for (fewer, slow), (more, fast) in pairs:
+        if is_above(slow, fast) and slow.value > _FASTER * fast.value:
+            facts = {
+                "slow_ns_per_byte": slow,
+                "slow_like": _like(slow, reading),
+                "fast_ns_per_byte": fast,
+                "fast_like": _like(fast, reading),
+                "fast_ranks": more.ranks,
+                **_same_elsewhere(fewer, more, reading),
+            }
+            effect = slow.value / fast.value - 1
+            found.append(Finding("two speeds", subject_of(fewer, fewer.sizes[-2:]), facts, effect=effect))
+    return found
+
+
+def _slope(curve: Curve, messages: int) -> Estimate | None:
+    """The time per byte of one of several messages in a row, from the two longest."""
+    if len(curve.marks) < 3:
+        return None
+    before, last = curve.marks[-2:]
+    return scaled(difference(last.time_ns, before.time_ns), 1 / messages / (last.bytes - before.bytes))
+
+
+def _like(slope: Estimate, reading: Reading) -> str:
+    """The pattern of two ranks with the same time per byte, "" if there is none."""
+    for curve in reading.of("oneway", "pairs"):
+        known = _slope(curve, 1)
+        if known is not None and known.low > 0 and abs(slope.value / known.value - 1) <= _MATCH:
+            return curve.pattern
+    return ""
+
+
+def _same_elsewhere(fewer: Curve, more: Curve, reading: Reading) -> dict[str, object]:
+    """The other farm, if a message takes as long there among both numbers of ranks."""
+    others = [
+        [other for other in reading.of(*_ONE_BY_ONE) if is_like(other, curve) and other.options == curve.options]
+        for curve in (fewer, more)
+    ]
+    for first, second in itertools.product(*others):
+        if first.pattern == second.pattern != fewer.pattern and first.sizes == second.sizes:
+            of_first, of_second = (curve.marks[-1].time_ns.value / (curve.ranks - 1) for curve in (first, second))
+            if abs(of_first / of_second - 1) <= _MATCH:
+                return {"same_in": first.name, "few_message_ns": of_first, "many_message_ns": of_second}
+    return {}
+
+
+def delays(reading: Reading) -> list[Finding] | NotChecked:
+    """Farms in which a microsecond of delay adds more than that, between the two longest delays of each row."""
+    curves_of: dict[tuple[object, ...], list[Curve]] = {}
+    for curve in reading.curves:
+        if float(curve.option("delay_us") or 0):
+            options = tuple(option for option in curve.options if option[0] != "delay_us")
+            row = curve.transport, curve.pattern, curve.ranks, options, curve.state
+            curves_of.setdefault(row, []).append(curve)
+    slopes: dict[tuple[str, str], list[Estimate]] = {}
+    for curves in curves_of.values():
+        if len(curves) >= 2:
+            shorter, longer = sorted(curves, key=_delay_us)[-2:]
+            asked_ns = 1e3 * (_delay_us(longer) - _delay_us(shorter))
+            added = difference(longer.marks[0].time_ns, shorter.marks[0].time_ns)
+            slopes.setdefault((longer.transport, longer.pattern), []).append(scaled(added, 1 / asked_ns))
+    if not slopes:
+        return NotChecked(Absence.NOT_MEASURED, detail="needs a farm with two delays")
+    found = []
+    for (transport, pattern), own in slopes.items():
+        low, high = (chosen(own, key=lambda slope: slope.value) for chosen in (min, max))
+        if high.low > 1 + _MATCH and low.low > 0:
+            facts = {"least_ratio": low, "most_ratio": high}
+            found.append(Finding("long delays", Subject(transport, pattern), facts, effect=high.value - 1))
+    return found
+
+
+def _delay_us(curve: Curve) -> float:
+    return float(curve.option("delay_us") or 0)
+
+
+def own_block(reading: Reading) -> list[Finding] | NotChecked:
+    """An all-to-all that moves less for each rank among two than among four: the own block takes its share."""
+    rates = {
+        (curve.transport, curve.state, curve.ranks): (curve, curve.peak_bytes_per_s)
+        for curve in reading.of("alltoall")
+        if curve.peak_bytes_per_s is not None
+    }
+    pairs = [
+        (two, rates[transport, state, 4])
+        for (transport, state, ranks), two in rates.items()
+        if ranks == 2 and (transport, state, 4) in rates
+    ]
+    if not pairs:
+        return NotChecked(Absence.NOT_MEASURED, detail="needs best rates of an all-to-all among 2 and among 4 ranks")
+    return [
+        Finding(
+            "broken scaling law",
+            subject_of(curve),
+            {"among_2_bytes_per_s": two, "among_4_bytes_per_s": four, "gain_ratio": ratio(four, two)},
+            "own block",
+            effect=four.value / two.value - 1,
+        )
+        for (curve, two), (_, four) in pairs
+        if is_above(four, two)
+    ]
+
+
+def time_slices(reading: Reading) -> list[Finding] | NotChecked:
+    """Times of ranks that compute, most of which are multiples of one time slice."""
+    figures_of: dict[str, list[tuple[Curve, Mark]]] = {}
+    for curve in reading.curves:
+        if _delay_us(curve):
+            figures_of.setdefault(curve.transport, []).extend((curve, mark) for mark in curve.marks)
+    if not figures_of:
+        return NotChecked(Absence.NOT_MEASURED, detail="needs times of ranks that compute")
+    return [finding for transport, figures in figures_of.items() for finding in _slices(transport, figures)]
+
+
+def _slices(transport: str, figures: Sequence[tuple[Curve, Mark]]) -> Iterator[Finding]:
+    """The slice of which most figures are multiples, if they are a tenth: by chance 1 % are."""
+    multiples: list[tuple[int, float, list[str]]] = []
+    for period_ns in _PERIODS_NS:
+        cycles = [(curve.pattern, mark.time_ns.value / period_ns) for curve, mark in figures]
+        on = [pattern for pattern, count in cycles if round(count) > 0 and abs(count - round(count)) <= _NEAR_PERIOD]
+        multiples.append((len(on), period_ns, on))
+    count, period_ns, patterns = max(multiples)
+    if count >= max(5, len(figures) / 10):
+        facts = {"period_ns": period_ns, "multiples": count, "figures": len(figures)}
+        subject = Subject(transport, ", ".join(sorted(set(patterns))))
+        yield Finding("time slices", subject, facts, effect=count / len(figures))

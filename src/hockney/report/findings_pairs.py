@@ -1,0 +1,118 @@
+"""The wording of findings about patterns, ranks and samples, and sentences on pairs of ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from hockney.analysis.explain.pairs import Inconclusive, Outlier
+from hockney.report.wording import Wording
+from hockney.units import format_ns
+
+PAIRS: dict[str, Wording] = {
+    "duplex limit": Wording(
+        "limited duplex",
+        (
+            "{pattern} costs {first_ratio} of {one_way} per message at {first_bytes} (0.5: full duplex, 1: half).",
+            "At {last_bytes} it costs {last_ratio}.",
+        ),
+        {
+            "directions slow each other down": "The two directions slow each other down.",
+            "directions take turns": "The two directions take turns most of the time.",
+            "one direction waits": "In one direction alone the sender or the receiver waits.",
+        },
+    ),
+    "shared path": Wording(
+        "{sharing} share one path",
+        ("In {pattern} each gets {of_alone_ratio} of the best rate alone ({alone}, {alone_bytes_per_s}).",),
+    ),
+    "slower than its parts": Wording(
+        "slower than its parts",
+        (
+            "{pattern} of {size_bytes} among {ranks} takes {time_ns}, {slower_ratio} times its parts ({parts_ns}).",
+            "Parts: {parts}.",
+        ),
+    ),
+    "broken scaling law": Wording(
+        "scaling law broken",
+        (
+            "{pattern} with {at} {axis}: {least_over_share} to {most_over_share} over the law at {sizes_bytes}.",
+            "It follows the law at {following_bytes}.",
+            "{pattern} moves {among_2_bytes_per_s} for each rank among 2, {among_4_bytes_per_s} among 4.",
+        ),
+        {
+            "bandwidth": "Bandwidth is missing, not time per message.",
+            "own block": "The own block, half of what is copied among 2, takes its share.",
+        },
+    ),
+    "slow rank or pair": Wording(
+        "slow rank or pair",
+        (
+            "Links {links} take {slower_ratio} times as long as the others ({timed} timed side by side).",
+            "Rank {common_ranks} is in each of them.",
+            "Ranks {slow_ranks} take {time_ns}, {slower_ratio} times their class ({class}, {class_ns}, {load}).",
+            "Slow pairs with this rank: {pairs}.",
+            "Also slow: {others}.",
+        ),
+        {"slow or farther off": "These ranks are slow, or farther apart than the others (topology unknown)."},
+    ),
+    "slow group": Wording(
+        "slow group of ranks",
+        (
+            "Ranks {slow_ranks} with {reach}: {time_ns}, {slower_ratio} times {class} ({class_ns}, {load}).",
+            "Also slow: {others}.",
+        ),
+        {"slow or farther off": "A switch or group is slow, or these ranks are farther apart (topology unknown)."},
+    ),
+    "outliers": Wording(
+        "outliers",
+        (
+            "{slow_share} of samples ({outliers} of {samples}) take over twice the median: {excess_ns} longer,",
+            "{rate_per_s} in a second of samples.",
+        ),
+        dict.fromkeys(("others", "load"), "Other programs used the CPUs during the run."),
+    ),
+    "yielding library": Wording("yields the CPU while it waits", ("{seen}",)),
+    "far above the floor": Wording(
+        "{floors_ratio} times the floor",
+        (
+            "Half a round trip of {size_bytes} takes {latency_ns}; the floor is {floor_ns}.",
+            "Up to {usual_ratio} times is usual through memory.",
+        ),
+        {
+            "yields": "The library yields the CPU while it waits, so this is the time of system calls.",
+            "another path": "{path}: messages do not go through memory (docs/transports.md).",
+        },
+    ),
+}
+
+
+def outlier_text(outlier: Outlier, hosts: Sequence[str]) -> str:
+    """`ranks 1 and 3: 1.30 us, 1.30x the 1.00 us of their class (one host)`."""
+    names = _names(outlier.ranks, hosts)
+    if len(names) == 1:
+        who = f"rank {names[0]} with {outlier.of_pairs} others"
+    else:
+        who = f"ranks {' and '.join(names)}" + (f" with {outlier.reach}" if outlier.reach else "")
+    doubt = "; they may lie farther apart (topology unknown)" if outlier.may_be_farther else ""
+    return (
+        f"{who}: {format_ns(outlier.time.value)}, {outlier.factor:.2f}x the {format_ns(outlier.class_ns)} of "
+        f"{outlier.class_name}{doubt}"
+    )
+
+
+def inconclusive_text(pair: Inconclusive, hosts: Sequence[str]) -> str:
+    """`ranks 1 and 3 may be slow: 1.30 us, while … takes 1.00 us; its interval is 0.98 us to 1.31 us`."""
+    time = pair.time.estimate
+    why = (
+        f"only {pair.time.n} measurements, too few for an interval"
+        if time is None
+        else f"the interval is {format_ns(time.low)} to {format_ns(time.high)}"
+    )
+    return (
+        f"ranks {' and '.join(_names(pair.ranks, hosts))} may be slow (inconclusive): {format_ns(pair.time.value)}, "
+        f"{pair.class_name} takes {format_ns(pair.class_ns)}; {why}. Use --time to measure longer."
+    )
+
+
+def _names(ranks: Iterable[int], hosts: Sequence[str]) -> list[str]:
+    return [f"{rank} ({hosts[rank]})" if len(set(hosts)) > 1 else str(rank) for rank in ranks]

@@ -1,0 +1,101 @@
+"""Scaling laws on figures of known truth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from tests.analysis.explain.readings import curve, reading
+
+from hockney.analysis.explain.archive_grids import kinked_laws
+from hockney.analysis.explain.curve import Curve, Reading
+from hockney.analysis.explain.laws import broken_laws
+from hockney.analysis.finding import Absence, NotChecked
+
+SIZES = (4, 64, 256, 1024)
+ATLAS = (2, 4, 6, 8, 16, 26)  # the numbers of senders of the report's farms
+
+
+def funnels(time_ns: Callable[[int, int], float], ranks: tuple[int, ...] = (5, 9, 17, 54)) -> Reading:
+    return reading(
+        *(
+            curve(lambda size, n=n: time_ns(n - 1, size), "funnel", ranks=n, sizes=SIZES)  # type: ignore[misc]
+            for n in ranks
+        )
+    )
+
+
+def lawful(messages: int, size: int) -> float:
+    return 50 + (100 + 0.5 * size) * messages
+
+
+def farm(time_ns: Callable[[int, int], float], counts: tuple[int, ...] = (2, 4, 8, 16)) -> Reading:
+    """A push farm of these numbers of senders and receivers, with messages of 16 B."""
+    made: list[Curve] = []
+    for senders in counts:
+        for receivers in counts:
+            time = time_ns(senders, receivers)
+            made.append(
+                curve(
+                    lambda size, time=time: time,  # type: ignore[misc]
+                    "pushfarm", ranks=senders + receivers + 1, sizes=[16], options={"senders": senders},
+                    precision=0.0005,
+                )
+            )  # fmt: skip
+    return reading(*made)
+
+
+@pytest.mark.parametrize(
+    ("from_bytes", "cause"), [(4, ""), (64, "bandwidth")], ids=["all sizes", "long messages only: bandwidth"]
+)
+def test_a_number_of_ranks_that_breaks_the_law(from_bytes: int, cause: str) -> None:
+    found = broken_laws(funnels(lambda n, size: lawful(n, size) * (2 if n == 16 and size >= from_bytes else 1)))
+    assert isinstance(found, list)
+    (broken,) = found
+    assert (broken.code, broken.subject.pattern) == ("broken scaling law", "funnel")
+    assert (broken.facts["at"], broken.facts["at_ranks"]) == (16, [17])
+    assert broken.subject.sizes_bytes == tuple(size for size in SIZES if size >= from_bytes)
+    assert broken.cause == cause
+    assert 0.9 < broken.effect < 1.2
+
+
+def test_a_number_of_receivers_at_which_a_farm_is_faster() -> None:
+    found = broken_laws(farm(lambda senders, receivers: (30000 + 5000 * senders) * (0.92 if receivers == 16 else 1)))
+    assert isinstance(found, list)
+    (broken,) = found
+    assert (broken.facts["axis"], broken.facts["at"]) == ("receivers", 16)
+    assert broken.facts["most_over_share"] < 0
+
+
+def test_laws_that_hold_are_no_finding() -> None:
+    straight = farm(lambda senders, receivers: 30000 + 5000 * senders, ATLAS)
+    assert broken_laws(straight) == kinked_laws(straight) == []
+    assert broken_laws(funnels(lawful)) == []
+
+
+def test_three_numbers_of_ranks_make_no_law() -> None:
+    missing = broken_laws(funnels(lawful, (3, 5, 9)))
+    assert isinstance(missing, NotChecked)
+    assert missing.reason is Absence.NOT_MEASURED
+
+
+@pytest.mark.parametrize("kinks", [{8: 1.05}, {8: 1.03, 26: 1.06}, {4: 0.96, 16: 1.04}])
+def test_kinks_are_named(kinks: dict[int, float]) -> None:
+    found = kinked_laws(farm(lambda senders, receivers: (30000 + 5000 * senders) * kinks.get(senders, 1.0), ATLAS))
+    assert isinstance(found, list)
+    assert [finding.facts["senders"] for finding in found] == [list(kinks)]
+
+
+@pytest.mark.parametrize("count", [8, 10, 16])
+def test_a_smooth_bend_has_no_kinks(count: int) -> None:
+    bends = farm(lambda senders, receivers: 10000 + 1000 * senders + 60 * senders**2, tuple(range(1, count + 1)))
+    assert kinked_laws(bends) == []
+
+
+def test_noise_has_no_kinks() -> None:
+    """Even where intervals are 40 times too narrow: rows that scatter do not agree on one place."""
+    random = np.random.default_rng(5)
+    for _ in range(50):
+        noisy = {(n, m): (30000 + 5000 * n) * (1 + 0.02 * random.standard_normal()) for n in ATLAS for m in ATLAS}
+        assert kinked_laws(farm(lambda n, m, noisy=noisy: noisy[n, m], ATLAS)) == []  # type: ignore[misc]
