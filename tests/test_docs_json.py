@@ -353,7 +353,7 @@ def test_every_kind_of_finding_and_of_warning_is_on_the_page() -> None:
     """As the code has them, where what is made begins with its kind."""
     package = Path(hockney.__file__).parent
     begins = {
-        "analysis/explain": r'(?:finding_about\(\s*\w+,\s*|\bkind=)"([^"]+)"',
+        "analysis/explain": r'(?:finding_about\(\s*\w+,\s*|\bkind=|\bFinding\(\s*)"([^"]+)"',
         "": r'(?:Warning_|_load_warning)\(\s*"(\w+)"',
     }
     for folder, beginning in begins.items():

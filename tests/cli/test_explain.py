@@ -186,7 +186,6 @@ def test_each_part_of_a_table_of_lines_says_of_which_sizes_and_state_it_is(
     ("machine", "kind", "detector"),
     [
         ("t3d", "protocol switch", "protocol switches"),
-        ("gpmimd", "bandwidth falls beyond a cache", "a bandwidth that falls beyond a cache"),
     ],
 )
 def test_what_was_found_is_not_said_to_lack(

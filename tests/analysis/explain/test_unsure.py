@@ -11,6 +11,7 @@ from tests.analysis.explain.readings import SIZES, curve, found, line, reading
 from hockney.analysis.explain import explain, explain_machine
 from hockney.analysis.explain.curve import Curve, Reading
 from hockney.analysis.explain.fits import lines_of
+from hockney.analysis.explain.pattern_pairs import duplex
 from hockney.analysis.explain.published import read_machine
 from hockney.archive import machines
 from hockney.stats.fit import Estimate
@@ -40,31 +41,26 @@ def test_what_a_machine_of_the_archive_shows_is_gone_where_nothing_is_sure(name:
     assert kinds <= {"a derived figure that does not follow", "a part longer than the whole"}
 
 
-def test_of_a_ratio_only_the_sizes_that_say_something_are_told() -> None:
+def test_of_a_ratio_only_the_sizes_that_say_something_count() -> None:
     one = curve(line(500, 0.1), "oneway")
     two = curve(line(400, 0.06), "twoway")
-    sure = replace(two, marks=(*(replace(mark, time_ns=unsure(mark.time_ns)) for mark in two.marks[1:]),))
-    (some,) = found("the duplex ratio", reading(replace(two, marks=(two.marks[0], *sure.marks)), one))
-    assert some.sizes_bytes == (SIZES[0],)
-    assert "64 KiB" not in some.sentence
-    assert found("the duplex ratio", reading(sure, one)) == []
+    unsure_marks = tuple(replace(mark, time_ns=unsure(mark.time_ns)) for mark in two.marks[1:])
+    found = duplex(reading(replace(two, marks=(two.marks[0], *unsure_marks)), one))
+    assert isinstance(found, list)
+    assert [finding.subject.sizes_bytes for finding in found] == [(SIZES[0],)]
+    assert duplex(reading(replace(two, marks=unsure_marks), one)) == []
 
 
 @pytest.mark.parametrize(
-    ("value", "low", "high", "words"),
-    [
-        (1.07, 0.583, 1.18, "costs at least 0.583 at"),
-        (0.129, 0.119, 0.277, "costs at most 0.277 at"),
-        (0.627, 0.571, 0.688, "costs 0.627 (0.571 to 0.688) at"),
-    ],
+    ("value", "low", "high", "nearest"),
+    [(1.07, 0.583, 1.18, 0.583), (0.129, 0.119, 0.277, 0.277), (0.627, 0.571, 0.688, 0.571)],
 )
-def test_a_duplex_ratio_that_is_hardly_known_is_a_bound(value: float, low: float, high: float, words: str) -> None:
+def test_the_effect_of_a_ratio_is_that_of_its_bound(value: float, low: float, high: float, nearest: float) -> None:
     one, two = curve(line(1000, 0), "oneway", sizes=[8], precision=0), curve(line(1000, 0), "twoway", sizes=[8])
     time = Estimate(1000 * value, 1000 * low, 1000 * high)
-    (told,) = found("the duplex ratio", reading(one, replace(two, marks=(replace(two.marks[0], time_ns=time),))))
-    assert words in told.sentence
-    bound = {"at least": low, "at most": high}
-    assert told.effect == pytest.approx(abs(2 * next((bound[at] for at in bound if at in words), value) - 1))
+    found = duplex(reading(one, replace(two, marks=(replace(two.marks[0], time_ns=time),))))
+    assert isinstance(found, list)
+    assert [finding.effect for finding in found] == pytest.approx([abs(2 * nearest - 1)])
 
 
 def test_the_height_of_a_jump_between_sizes_far_apart_is_a_range() -> None:

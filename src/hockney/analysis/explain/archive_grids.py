@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from hockney.analysis.explain.curve import Curve, Mark, Reading, is_like, subject_of
-from hockney.analysis.explain.finding import difference, is_above, ratio, scaled
+from hockney.analysis.explain.finding import difference, is_above, ratio, relative, scaled
 from hockney.analysis.explain.laws import BY_MESSAGES, BY_SENDERS, LAWS, Odd, Row, is_off, rows, without
 from hockney.analysis.finding import Absence, Finding, NotChecked, Subject
 from hockney.stats.fit import Estimate
@@ -38,7 +38,7 @@ def identical_rows(reading: Reading) -> list[Finding] | NotChecked:
         ratios = [
             ratio(of_fewer.time_ns, of_more.time_ns) for of_fewer, of_more in zip(fewer.marks, more.marks, strict=True)
         ]
-        if all(abs(over.value - 1) <= _SAME for over in ratios):
+        if all(abs(over.value - 1) <= _SAME and relative(over) <= 10 * _SAME for over in ratios):
             facts = {"same_as_ranks": more.ranks, "time_ratio": ratios}
             effect = (more.ranks - 1) / (fewer.ranks - 1) - 1
             found.append(Finding("identical rows", subject_of(fewer, fewer.sizes), facts, effect=effect))
@@ -212,8 +212,9 @@ def time_slices(reading: Reading) -> list[Finding] | NotChecked:
     """Times of ranks that compute, most of which are multiples of one time slice."""
     figures_of: dict[str, list[tuple[Curve, Mark]]] = {}
     for curve in reading.curves:
-        if _delay_us(curve):
-            figures_of.setdefault(curve.transport, []).extend((curve, mark) for mark in curve.marks)
+        known = [(curve, mark) for mark in curve.marks if relative(mark.time_ns) <= _NEAR_PERIOD]
+        if _delay_us(curve) and known:
+            figures_of.setdefault(curve.transport, []).extend(known)
     if not figures_of:
         return NotChecked(Absence.NOT_MEASURED, detail="needs times of ranks that compute")
     return [finding for transport, figures in figures_of.items() for finding in _slices(transport, figures)]

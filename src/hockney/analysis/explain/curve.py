@@ -513,8 +513,8 @@ def _notes(run: Run, unsure: Sequence[Point], curves: Sequence[Curve]) -> Iterab
     crowded = {f"{curve.transport}, {curve.ranks} ranks" for curve in curves if curve.oversubscribed}
     if crowded:
         yield (
-            "More ranks than CPUs, whose times are the scheduler's: looked at only for time slices and for a library "
-            f"that yields: {'; '.join(sorted(crowded))}."
+            "More ranks than CPUs, whose times are the scheduler's: looked at only for a library that yields: "
+            f"{'; '.join(sorted(crowded))}."
         )
 
 

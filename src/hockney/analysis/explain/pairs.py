@@ -247,7 +247,10 @@ def classes_of(run: Run) -> ClassOf:
 
 
 def _shares_of(run: Run) -> _ShareOf:
-    topology = Topology.from_json(run.facts["topology"]) if run.facts.get("topology") else None
+    try:
+        topology = Topology.from_json(run.facts["topology"])
+    except (KeyError, TypeError):
+        topology = None  # not known, or stored by a version that knew less
 
     @functools.cache
     def share_of(pair: Pair, launch_id: int) -> Share:
