@@ -11,7 +11,7 @@ import pytest
 from tests.stats.levels import ONE, of_one, of_two
 
 from hockney.stats import MIXED, UNKNOWN, MachineProbe, State, classify, classify_all, classify_both, place
-from hockney.stats.states import Floor
+from hockney.stats.floors import Floor
 
 
 def names(floors: Sequence[Floor]) -> list[str]:
@@ -165,12 +165,12 @@ def test_two_paces_17_percent_apart_are_told_apart(slow: int) -> None:
     assert found.count("mixed") < 10  # a reading 4 spreads too long is one of 30,000
 
 
-def test_slowed_paces_scatter_and_the_others_are_still_one_level() -> None:
+@pytest.mark.parametrize(("alone", "noise"), [(200, 0.005), (130, 0.005), (130, 0.02)])
+def test_contended_paces_scatter_and_the_others_are_still_one_level(alone: int, noise: float) -> None:
     rng = np.random.default_rng(8)
     shared = rng.uniform(0.75, 1.25, (200, 2, 1))
-    alone = np.full((200, 2, 1), ALONE) * rng.lognormal(0, 0.005, (200, 2, 1))
-    found = of_paces(np.concatenate([alone, shared]))
-    assert found == ["near"] * 200 + ["near, all contended"] * 200
+    quick = np.full((alone, 2, 1), ALONE) * rng.lognormal(0, noise, (alone, 2, 1))
+    assert of_paces(np.concatenate([quick, shared])) == ["near"] * alone + ["near, all contended"] * 200
 
 
 @pytest.mark.parametrize("slow", [20, 60, 100])

@@ -170,7 +170,7 @@ def test_a_file_is_refused_with_every_mistake_and_its_place(catalogue: Catalogue
     [
         ('state = "naer"', "state of the 1st [[expect]]: unknown state 'naer': did you mean 'near'?"),
         ('state = "near, one contend"', "unknown addition to a state 'one contend': did you mean 'one contended'?"),
-        ('state = "mixed"', "figures are made of no measurement of the state mixed"),
+        ('state = "mixed"', "the state mixed has no figures"),
         ("state = 3", "'3' is not a state of the machine"),
         ('pair_class = "one hots"', "unknown pair class 'one hots': did you mean 'one host'?"),
         (

@@ -1,0 +1,164 @@
+"""Which ranks had less than a whole core, from the paces of their CPUs.
+
+The paces of a CPU in a run are divided into two classes by least squares (W. D. Fisher, JASA 53, 1958). They are two
+levels if the medians differ by 12 % (30 % of fewer than 40 paces) and by six standard deviations of the quick class,
+each class has 1 % of the paces, or eight, and values are missing between the medians: a drifting clock has no such
+hole. A pace is contended if it is 6 % and four standard deviations above the quick median, or half way to the slow one.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import operator
+import statistics
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from hockney.model import Place
+
+if TYPE_CHECKING:
+    from hockney.stats.states import MachineProbe
+
+CONTENDED = ("", "one contended", "some contended", "all contended", "same core")
+_SAME_CORE = 1.25  # rank 0's loop takes this much longer beside rank 1's than alone
+_PACES_MAX = 2000  # as many decide; more only cost time
+_DIFFERENT, _DIFFERENT_OF_FEW, _FEW = math.log(1.12), math.log(1.3), 40
+_LEAST, _ENOUGH = 0.01, 8  # of all paces, or a number: fewer are outliers
+_CONTENDED_FROM = math.log(1.06)
+_BAND = math.log(1.03)
+_CHANCE_MAX = 0.1  # of the measurements with the same ranks contended may be so by chance
+
+_Look = tuple[bool, ...] | str  # for each rank whether its CPU was contended, or "same core"
+Ranks = tuple[tuple[Place, ...], int]  # the places of a measurement's ranks, and how many ranks there are
+
+
+class Looks:
+    """The measurements of a run in one level with one number of ranks, by which of their ranks were contended."""
+
+    def __init__(self) -> None:
+        self._steady: dict[_Look, list[int]] = {}
+        self._changed: Counter[_Look] = Counter()  # seen on one side of a measurement only
+
+    def add(self, number: int, before: _Look, after: _Look) -> None:
+        """Add a measurement with what was seen before and after it."""
+        if before == after:
+            self._steady.setdefault(before, []).append(number)
+        else:
+            self._changed.update((before, after))
+
+    def by_name(self) -> dict[str, list[int]]:
+        """The measurements of each name in CONTENDED; the others are mixed.
+
+        Contention shorter than a measurement is no state: seen with the probability p at any time, it is on both sides
+        of p^2 of the measurements and on one side of 2 p (1 - p). What most measurements saw always is a state.
+        """
+        count = sum(map(len, self._steady.values())) + self._changed.total() // 2
+        most = max(map(len, self._steady.values()), default=0)
+        by_name: dict[str, list[int]] = {}
+        for look, numbers in self._steady.items():
+            p = (1 - math.sqrt(max(0.0, 1 - 2 * self._changed[look] / count))) / 2
+            if count * p**2 <= _CHANCE_MAX * len(numbers) or len(numbers) == most:
+                by_name.setdefault(_name(look), []).extend(numbers)
+        return by_name
+
+
+def _name(look: _Look) -> str:
+    if isinstance(look, str):
+        return look
+    count = sum(look)
+    return CONTENDED[0 if count == 0 else 3 if count == len(look) else 1 if count == 1 else 2]
+
+
+def looks_of(probe: MachineProbe, limits_ns: Mapping[Ranks, Sequence[float]]) -> tuple[_Look, _Look]:
+    """Which ranks were contended just before and just after a measurement."""
+    if probe.pace_ns is None:
+        return (), ()
+    limits = limits_ns[probe.places, len(probe.pace_ns[0])]
+    before, after = (
+        CONTENDED[-1] if _shares_core(probe, when) else tuple(map(operator.gt, paces, limits))
+        for when, paces in enumerate(probe.pace_ns)
+    )
+    return before, after
+
+
+def _shares_core(probe: MachineProbe, when: int) -> bool:
+    """Whether the ranks 0 and 1 were threads of one core, before (0) or after (1) a measurement."""
+    if probe.solo_ns is None or probe.pace_ns is None:
+        return False
+    return probe.pace_ns[when][0] >= _SAME_CORE * probe.solo_ns[when]
+
+
+def pace_limits(probes: Iterable[MachineProbe]) -> dict[Ranks, list[float]]:
+    """For each rank's CPU the pace above which it is contended."""
+    paces_ns: dict[Place, list[float]] = {}
+    lists: dict[Ranks, list[list[float]]] = {}
+    for probe in probes:
+        if probe.pace_ns is None:
+            continue
+        ranks = probe.places, len(probe.pace_ns[0])
+        if ranks not in lists:
+            lists[ranks] = [paces_ns.setdefault(cpu, []) for cpu in _cpus(*ranks)]
+        for when, paces in enumerate(probe.pace_ns):
+            if not _shares_core(probe, when):
+                for pace_ns, of_cpu in zip(paces, lists[ranks], strict=True):
+                    of_cpu.append(pace_ns)
+    limits_ns = {cpu: pace_limit(of_cpu) for cpu, of_cpu in paces_ns.items()}
+    return {ranks: [limits_ns[cpu] for cpu in _cpus(*ranks)] for ranks in lists}
+
+
+def _cpus(places: tuple[Place, ...], ranks: int) -> tuple[Place, ...]:
+    return places if len(places) == ranks else tuple(("", -1 - rank) for rank in range(ranks))
+
+
+def pace_limit(paces_ns: Sequence[float]) -> float:
+    """The pace above which a CPU is contended; infinite where its paces have one level."""
+    # Sorted before some are left out: the result must not depend on which run came first.
+    known = sorted(pace_ns for pace_ns in paces_ns if 0 < pace_ns < math.inf)
+    logs = [math.log(pace_ns) for pace_ns in known[:: 1 + len(known) // _PACES_MAX]]
+    n = len(logs)
+    cut = _best_cut(logs)
+    if min(cut, n - cut) < min(max(2, _LEAST * n), _ENOUGH):
+        return math.inf
+    quick, slow = statistics.median(logs[:cut]), statistics.median(logs[cut:])
+    # The quick class may hold contended paces, or steps of a coarse clock: the smaller of two estimates counts.
+    deviation = statistics.median(abs(log - quick) for log in logs[:cut])
+    sigma = min(1.483 * deviation, (logs[cut - 1 - cut // 10] - logs[cut // 10]) / 2.563)
+    different = max(_DIFFERENT if n >= _FEW else _DIFFERENT_OF_FEW, 6 * sigma)
+    if slow - quick < different or not _is_hollow(logs, cut, quick, slow):
+        return math.inf
+    return math.exp(quick + min(max(_CONTENDED_FROM, 4 * sigma), (slow - quick) / 2))
+
+
+def _best_cut(ordered: Sequence[float]) -> int:
+    """How many values the lower of two classes has, where the squares within both are least."""
+    n, total, lower = len(ordered), math.fsum(ordered), 0.0
+    best, cut = -math.inf, 0
+    for i in range(1, n):
+        lower += ordered[i - 1]
+        between = (lower / i - (total - lower) / (n - i)) ** 2 * i * (n - i)
+        if between > best:
+            best, cut = between, i
+    return cut
+
+
+def _is_hollow(ordered: Sequence[float], cut: int, quick: float, slow: float) -> bool:
+    """Whether values are missing between the medians of the two classes.
+
+    Either half of the way is empty, or some band of it holds half as many values as usual bands of the slow class, or
+    fewer, and significantly so.
+    """
+    way = [quick, *ordered[bisect_right(ordered, quick) : bisect_left(ordered, slow)], slow]
+    if max(above - below for below, above in itertools.pairwise(way)) >= (slow - quick) / 2:
+        return True
+    slow_part = ordered[cut:]
+    span = slow_part[9 * (len(slow_part) - 1) // 10] - slow_part[0]
+    for width in (_BAND, 2 * _BAND, 4 * _BAND):
+        usual = len(slow_part) * width / max(span, width)
+        lows = [quick + _BAND * step for step in range(1, int((slow - quick - width) / _BAND) + 1)]
+        counts = [bisect_right(ordered, low + width) - bisect_right(ordered, low) for low in lows]
+        if min(counts, default=math.inf) <= min(usual / 2, usual - 2.5 * math.sqrt(usual)):
+            return True
+    return False
