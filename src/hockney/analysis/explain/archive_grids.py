@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from hockney.analysis.explain.curve import Curve, Mark, Reading, is_like, subject_of
 from hockney.analysis.explain.finding import difference, is_above, ratio, relative, scaled
 from hockney.analysis.explain.laws import BY_MESSAGES, BY_SENDERS, LAWS, Odd, Row, is_off, rows, without
-from hockney.analysis.finding import Absence, Finding, NotChecked, Subject
+from hockney.analysis.finding import Finding, Subject
 from hockney.stats.fit import Estimate
 
 _SAME = 0.005
@@ -23,42 +23,35 @@ _PERIODS_NS = (64e3, 128e3, 256e3, 512e3, 1024e3)  # slices of a transputer's sc
 _NEAR_PERIOD = 0.005
 
 
-def identical_rows(reading: Reading) -> list[Finding] | NotChecked:
+def identical_rows(reading: Reading) -> list[Finding]:
     """Two rows with the same times, though one is of half as many messages again or more."""
-    growing = [pattern for pattern, laws in LAWS.items() if laws == (BY_MESSAGES,)]
-    pairs = [
-        (fewer, more)
-        for fewer, more in itertools.permutations(reading.of(*growing), 2)
-        if _is_same_row(fewer, more) and 2 * (more.ranks - 1) >= 3 * (fewer.ranks - 1)
-    ]
-    if not pairs:
-        return NotChecked(Absence.NOT_MEASURED, detail="needs a pattern of many messages at two numbers of ranks")
     found = []
-    for fewer, more in pairs:
-        ratios = [
-            ratio(of_fewer.time_ns, of_more.time_ns) for of_fewer, of_more in zip(fewer.marks, more.marks, strict=True)
-        ]
-        if all(abs(over.value - 1) <= _SAME and relative(over) <= 10 * _SAME for over in ratios):
+    for fewer, more in _row_pairs(reading, [pattern for pattern, laws in LAWS.items() if laws == (BY_MESSAGES,)]):
+        ratios = [ratio(one.time_ns, other.time_ns) for one, other in zip(fewer.marks, more.marks, strict=True)]
+        factor = (more.ranks - 1) / (fewer.ranks - 1)
+        if factor >= 1.5 and all(abs(over.value - 1) <= _SAME and relative(over) <= 10 * _SAME for over in ratios):
             facts = {"same_as_ranks": more.ranks, "time_ratio": ratios}
-            effect = (more.ranks - 1) / (fewer.ranks - 1) - 1
-            found.append(Finding("identical rows", subject_of(fewer, fewer.sizes), facts, effect=effect))
+            found.append(Finding("identical rows", subject_of(fewer, fewer.sizes), facts, effect=factor - 1))
     return found
 
 
-def _is_same_row(first: Curve, second: Curve) -> bool:
-    same = [(curve.pattern, curve.transport, curve.options, curve.state, curve.sizes) for curve in (first, second)]
-    return same[0] == same[1] and first.ranks != second.ranks and len(first.marks) >= 3
+def _row_pairs(reading: Reading, patterns: Sequence[str]) -> Iterator[tuple[Curve, Curve]]:
+    """Rows of three sizes or more that differ in the number of ranks only, the one of fewer ranks first."""
+    for fewer, more in itertools.permutations(reading.of(*patterns), 2):
+        same = (fewer.pattern, fewer.transport, fewer.options, fewer.state, fewer.sizes) == (
+            more.pattern, more.transport, more.options, more.state, more.sizes,
+        )  # fmt: skip
+        if same and fewer.ranks < more.ranks and len(fewer.marks) >= 3:
+            yield fewer, more
 
 
-def kinked_laws(reading: Reading) -> list[Finding] | NotChecked:
+def kinked_laws(reading: Reading) -> list[Finding]:
     """Farms in which the same one or two numbers of senders are off the line of the others, in most rows."""
     members: dict[tuple[str, str, str], list[Row]] = {}
     for pattern in LAWS:
         for row in rows(reading, pattern):
             if row.law is BY_SENDERS:
                 members.setdefault((row.transport, pattern, row.state), []).append(row)
-    if not members:
-        return NotChecked(Absence.NOT_MEASURED, detail="needs a farm with four numbers of senders")
     found = []
     for (transport, pattern, state), own in members.items():
         kinks = [kinks for row in own if (kinks := _kinks(row))]
@@ -90,23 +83,12 @@ def _kinks(row: Row) -> list[Odd]:
     return []
 
 
-def two_speeds(reading: Reading) -> list[Finding] | NotChecked:
+def two_speeds(reading: Reading) -> list[Finding]:
     """A farm whose messages are faster per byte among more ranks: the messages of the fewer took another path."""
-    slopes = [
-        (curve, slope)
-        for curve in reading.of(*_ONE_BY_ONE)
-        if not float(curve.option("delay_us") or 0) and (slope := _slope(curve, curve.ranks - 1)) is not None
-    ]
-    pairs = [
-        (fewer, more)
-        for fewer, more in itertools.permutations(slopes, 2)
-        if _is_same_row(fewer[0], more[0]) and fewer[0].ranks < more[0].ranks
-    ]
-    if not pairs:
-        return NotChecked(Absence.NOT_MEASURED, detail="needs the rate of one farm at two numbers of ranks")
     found = []
-    for (fewer, slow), (more, fast) in pairs:
-        if is_above(slow, fast) and slow.value > _FASTER * fast.value:
+    for fewer, more in _row_pairs(reading, _ONE_BY_ONE):
+        slow, fast = (_slope(curve, curve.ranks - 1) for curve in (fewer, more))
+        if not _delay_us(fewer) and is_above(slow, fast) and slow.value > _FASTER * fast.value:
             facts = {
                 "slow_ns_per_byte": slow,
                 "slow_like": _like(slow, reading),
@@ -120,38 +102,33 @@ def two_speeds(reading: Reading) -> list[Finding] | NotChecked:
     return found
 
 
-def _slope(curve: Curve, messages: int) -> Estimate | None:
+def _slope(curve: Curve, messages: int) -> Estimate:
     """The time per byte of one of several messages in a row, from the two longest."""
-    if len(curve.marks) < 3:
-        return None
     before, last = curve.marks[-2:]
     return scaled(difference(last.time_ns, before.time_ns), 1 / messages / (last.bytes - before.bytes))
 
 
 def _like(slope: Estimate, reading: Reading) -> str:
     """The pattern of two ranks with the same time per byte, "" if there is none."""
-    for curve in reading.of("oneway", "pairs"):
-        known = _slope(curve, 1)
-        if known is not None and known.low > 0 and abs(slope.value / known.value - 1) <= _MATCH:
-            return curve.pattern
-    return ""
+    known = [(curve.pattern, _slope(curve, 1)) for curve in reading.of("oneway", "pairs")]
+    return next((name for name, own in known if own.low > 0 and abs(slope.value / own.value - 1) <= _MATCH), "")
 
 
 def _same_elsewhere(fewer: Curve, more: Curve, reading: Reading) -> dict[str, object]:
     """The other farm, if a message takes as long there among both numbers of ranks."""
-    others = [
-        [other for other in reading.of(*_ONE_BY_ONE) if is_like(other, curve) and other.options == curve.options]
-        for curve in (fewer, more)
+    farms = [curve for curve in reading.of(*_ONE_BY_ONE) if curve.pattern != fewer.pattern]
+    like = [
+        next((farm for farm in farms if is_like(farm, one) and farm.options == one.options), None)
+        for one in (fewer, more)
     ]
-    for first, second in itertools.product(*others):
-        if first.pattern == second.pattern != fewer.pattern and first.sizes == second.sizes:
-            of_first, of_second = (curve.marks[-1].time_ns.value / (curve.ranks - 1) for curve in (first, second))
-            if abs(of_first / of_second - 1) <= _MATCH:
-                return {"same_in": first.name, "few_message_ns": of_first, "many_message_ns": of_second}
-    return {}
+    if like[0] is None or like[1] is None:
+        return {}
+    few, many = (farm.marks[-1].time_ns.value / (farm.ranks - 1) for farm in like if farm is not None)
+    is_same = abs(few / many - 1) <= _MATCH
+    return {"same_in": like[0].name, "few_message_ns": few, "many_message_ns": many} if is_same else {}
 
 
-def delays(reading: Reading) -> list[Finding] | NotChecked:
+def delays(reading: Reading) -> list[Finding]:
     """Farms in which a microsecond of delay adds more than that, between the two longest delays of each row."""
     curves_of: dict[tuple[object, ...], list[Curve]] = {}
     for curve in reading.curves:
@@ -166,8 +143,6 @@ def delays(reading: Reading) -> list[Finding] | NotChecked:
             asked_ns = 1e3 * (_delay_us(longer) - _delay_us(shorter))
             added = difference(longer.marks[0].time_ns, shorter.marks[0].time_ns)
             slopes.setdefault((longer.transport, longer.pattern), []).append(scaled(added, 1 / asked_ns))
-    if not slopes:
-        return NotChecked(Absence.NOT_MEASURED, detail="needs a farm with two delays")
     found = []
     for (transport, pattern), own in slopes.items():
         low, high = (chosen(own, key=lambda slope: slope.value) for chosen in (min, max))
@@ -181,42 +156,26 @@ def _delay_us(curve: Curve) -> float:
     return float(curve.option("delay_us") or 0)
 
 
-def own_block(reading: Reading) -> list[Finding] | NotChecked:
+def own_block(reading: Reading) -> list[Finding]:
     """An all-to-all that moves less for each rank among two than among four: the own block takes its share."""
-    rates = {
-        (curve.transport, curve.state, curve.ranks): (curve, curve.peak_bytes_per_s)
-        for curve in reading.of("alltoall")
-        if curve.peak_bytes_per_s is not None
-    }
-    pairs = [
-        (two, rates[transport, state, 4])
-        for (transport, state, ranks), two in rates.items()
-        if ranks == 2 and (transport, state, 4) in rates
-    ]
-    if not pairs:
-        return NotChecked(Absence.NOT_MEASURED, detail="needs best rates of an all-to-all among 2 and among 4 ranks")
-    return [
-        Finding(
-            "broken scaling law",
-            subject_of(curve),
-            {"among_2_bytes_per_s": two, "among_4_bytes_per_s": four, "gain_ratio": ratio(four, two)},
-            "own block",
-            effect=four.value / two.value - 1,
-        )
-        for (curve, two), (_, four) in pairs
-        if is_above(four, two)
-    ]
+    found = []
+    for two, four in itertools.permutations(reading.of("alltoall"), 2):
+        rates = two.peak_bytes_per_s, four.peak_bytes_per_s
+        if (two.ranks, four.ranks) == (2, 4) and two.state == four.state and rates[0] and rates[1]:
+            gain = ratio(rates[1], rates[0])
+            facts = {"among_2_bytes_per_s": rates[0], "among_4_bytes_per_s": rates[1], "gain_ratio": gain}
+            if gain.low > 1:
+                found.append(Finding("broken scaling law", subject_of(two), facts, "own block", effect=gain.value - 1))
+    return found
 
 
-def time_slices(reading: Reading) -> list[Finding] | NotChecked:
+def time_slices(reading: Reading) -> list[Finding]:
     """Times of ranks that compute, most of which are multiples of one time slice."""
     figures_of: dict[str, list[tuple[Curve, Mark]]] = {}
     for curve in reading.curves:
         known = [(curve, mark) for mark in curve.marks if relative(mark.time_ns) <= _NEAR_PERIOD]
         if _delay_us(curve) and known:
             figures_of.setdefault(curve.transport, []).extend(known)
-    if not figures_of:
-        return NotChecked(Absence.NOT_MEASURED, detail="needs times of ranks that compute")
     return [finding for transport, figures in figures_of.items() for finding in _slices(transport, figures)]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hockney.analysis.explain.curve import Curve, Options, Reading, subject_of
 from hockney.analysis.explain.finding import difference, is_above, ratio
 from hockney.analysis.explain.pattern_pairs import alike, common_sizes, loaded_and_idle
-from hockney.analysis.finding import Absence, Finding, NotChecked, Subject
+from hockney.analysis.finding import Finding, Subject
 from hockney.stats.fit import Estimate
 
 _FASTER, _SLOWER = 0.90, 1.02
@@ -13,16 +13,12 @@ _GAIN = 0.03
 _STEP = 0.05
 
 
-def half_round_trips(reading: Reading) -> list[Finding] | NotChecked:
+def half_round_trips(reading: Reading) -> list[Finding]:
     """One-way and two-way messages compared with half the round trip of the shortest common size.
 
     Streaming hides latency: it may be faster, and should not be slower.
     """
-    pairs = [
-        (curve, pingpong) for pattern in ("oneway", "twoway") for curve, pingpong in alike(reading, pattern, "pingpong")
-    ]
-    if not pairs:
-        return NotChecked(Absence.NOT_MEASURED, detail="needs oneway or twoway, and pingpong on one transport")
+    pairs = [pair for pattern in ("oneway", "twoway") for pair in alike(reading, pattern, "pingpong")]
     return [finding for curve, pingpong in pairs if (finding := _order(curve, pingpong)) is not None]
 
 
@@ -41,13 +37,10 @@ def _order(curve: Curve, pingpong: Curve) -> Finding | None:
     return Finding("streaming against round trip", subject_of(curve, (size,)), facts, cause, effect=effect)
 
 
-def faster_under_load(reading: Reading) -> list[Finding] | NotChecked:
+def faster_under_load(reading: Reading) -> list[Finding]:
     """Messages that are faster with others under way than alone: something else differs between the two."""
-    pairs = list(loaded_and_idle(reading))
-    if not pairs:
-        return NotChecked(Absence.NOT_MEASURED, detail="needs one message alone and under load")
     found = []
-    for loaded, idle in pairs:
+    for loaded, idle in loaded_and_idle(reading):
         faster = [sizes for sizes in common_sizes(loaded, idle) if sizes[1].high < (1 - _GAIN) * sizes[2].low]
         if faster:
             size, loaded_ns, idle_ns = faster[0]
@@ -64,7 +57,7 @@ def faster_under_load(reading: Reading) -> list[Finding] | NotChecked:
     return found
 
 
-def same_data(reading: Reading) -> list[Finding] | NotChecked:
+def same_data(reading: Reading) -> list[Finding]:
     """Different data for each receiver compared with the same for all: where the gap begins, a cache ends."""
     groups: dict[tuple[str, Options, str], list[tuple[int, Estimate]]] = {}
     for out, multi in alike(reading, "outfarm", "multicast"):
@@ -72,8 +65,6 @@ def same_data(reading: Reading) -> list[Finding] | NotChecked:
         for size, out_ns, multi_ns in common_sizes(out, multi)[1:]:
             group = groups.setdefault((out.transport, out.options, out.state), [])
             group.append(((out.ranks - 1) * size, ratio(out_ns, multi_ns)))
-    if not groups:
-        return NotChecked(Absence.NOT_MEASURED, detail="needs outfarm and multicast")
     return [
         finding
         for (transport, _, state), totals in groups.items()
