@@ -274,7 +274,11 @@ def test_tables(tmp_path: Path, read: Read) -> None:
     ]
     failed = replace(pingpong("tcp", 8, 0), failed="rank 1 hung")
     harness = pingpong("null", 8, 2.0)
-    store_run(sheet, "quick", [*times, *best, Made(Point("shm", "barrier", 2, 0), 90), harness, failed])
+    store_run(
+        sheet,
+        "quick",
+        [*times, pingpong("threads", 8, 130), *best, Made(Point("shm", "barrier", 2, 0), 90), harness, failed],
+    )
     store_run(classic, "atlas", [Made(Point("shm", "oneway", 2, 4), 660)])
     store_run(classic, "ancor", [stream(size, read="blocking", write="nonblocking") for size in (1, 65500)])
     every = [

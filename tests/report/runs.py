@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from tests.builders import make_info, make_launch
 
-from hockney.model import Definition, Measurement, Point, PointStatus, RunStatus
+from hockney.model import Definition, Measurement, Point, PointStatus, RunStatus, Warning_
 from hockney.results.runs import Run
 from hockney.results.store import Store
 
@@ -56,10 +58,13 @@ class Made:
     counters: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     cpu_share: Sequence[float] | None = None  # CPU time over wall time, by rank
     late_ns: float = 0.0  # what one sample of each measurement took more, another one on each rank
+    batch: int = 1000
     measurements: int = 9
     floor_ns: float = 30.0
     floor_after_ns: float | None = None  # where it changed during each measurement
-    then: Made | None = None  # what its later measurements saw: another state of the machine
+    pace_ns: tuple[float, ...] | None = None  # of each rank, before and after each measurement
+    scatter: float = 0.0  # of the times of its measurements: about the arm of their interval over the time
+    then: Made | None = None  # its later measurements, in another machine state
     skipped: str | None = None
     failed: str | None = None
 
@@ -83,6 +88,8 @@ def store_run(
     pinned: bool = False,
     hosts: Sequence[str] = (),
     launches: Sequence[Mapping[str, Any]] = ({},),
+    libraries: Mapping[str, str] = MappingProxyType({}),
+    warnings: Sequence[Warning_] = (),
     **info: Any,
 ) -> None:
     """Store a run of these points. Each measurement's three samples are one apart, so medians are exact.
@@ -97,7 +104,7 @@ def store_run(
             key = (one.point.transport, one.point.ranks)
             if key not in started:
                 of_all: dict[str, Any] = {
-                    "library": f"the library of {one.point.transport}",
+                    "library": libraries.get(one.point.transport, f"the library of {one.point.transport}"),
                     "ranks": one.point.ranks,
                     "cpus": tuple(range(one.point.ranks)) if pinned else (0,) * one.point.ranks,
                     "hosts": tuple(hosts) or ("here",) * one.point.ranks,
@@ -106,7 +113,7 @@ def store_run(
                 started[key] = [
                     store.add_launch(run, make_launch(one.point.transport, **{**of_all, **own})) for own in launches
                 ]
-        rounds = max(one.measurements + (one.then.measurements if one.then else 0) for one in made)
+        rounds = max(map(_rounds, made))
         for round_ in range(rounds):
             launch = round_ * len(launches) // rounds
             measurements = [
@@ -122,7 +129,13 @@ def store_run(
                 store.set_status(run, one.point, PointStatus.FAILED, one.failed)
             else:
                 store.set_status(run, one.point, PointStatus.PRECISE)
+        for warning in warnings:
+            store.add_warning(run, warning)
         store.finish_run(run, RunStatus.DONE)
+
+
+def _rounds(one: Made) -> int:
+    return one.measurements + (_rounds(one.then) if one.then else 0)
 
 
 def _in_round(one: Made, round_: int) -> Made | None:
@@ -133,8 +146,9 @@ def _in_round(one: Made, round_: int) -> Made | None:
 
 def measurement_of(one: Made, launch_id: int, round_: int) -> Measurement:
     """A measurement of a point by one launch; its samples differ a little from round to round."""
-    batch = 1000
-    times = one.by_rank or [one.time_ns] * one.point.ranks
+    batch = one.batch
+    scattered = 1 + one.scatter * (7 * round_ % one.measurements - (one.measurements - 1) / 2) * 4 / one.measurements
+    times = [scattered * time for time in one.by_rank or [one.time_ns] * one.point.ranks]
     middle = np.array([[round(time * batch * one.divisor)] for time in times], dtype=np.int64)
     samples = middle + np.array([[-1, 0, 1]], dtype=np.int64) + round_ % 3
     for rank in range(len(samples)):
@@ -155,7 +169,50 @@ def measurement_of(one: Made, launch_id: int, round_: int) -> Measurement:
         floor_ns=(one.floor_ns, one.floor_ns if one.floor_after_ns is None else one.floor_after_ns),
         verified=True,
         counters=dict(one.counters),
+        pace_ns=None if one.pace_ns is None else (one.pace_ns, one.pace_ns),
+        solo_ns=None if one.pace_ns is None else (one.pace_ns[0], one.pace_ns[0]),
     )
+
+
+LIBRARIES = {
+    "mpi@openmpi-4.1.4": "Open MPI 4.1.4 (ob1:vader:cma tcp)",
+    "mpi@mpich-5.0.2": "MPICH 5.0.2 (ch4:ucx ofi)",
+    "mpi@mpich-4.0.2": "MPICH 4.0.2 (ch4:ucx)",
+}
+
+
+def recorded_quick() -> list[Made]:
+    """The points of a real run of `quick` on a virtual machine: 10 transports, some of it with a contended core."""
+    made: dict[Point, Made] = {}
+    with (Path(__file__).parent / "quick.csv").open(encoding="utf-8") as lines:
+        for row in csv.DictReader(lines):
+            pattern, size = row["pattern"], int(row["bytes"])
+            window = {"window": 16} if pattern in ("oneway", "twoway") else {}
+            point = Point(row["transport"], pattern, 2, size, options(**window))
+            directions = 1 if pattern == "oneway" else 2
+            divisor = {"pingpong": 2, "barrier": 1}.get(pattern, 16 * directions)
+            one = Made(
+                point,
+                float(row["time_ns"]),
+                divisor,
+                bytes_per_rep=size * (2 if pattern == "pingpong" else 16 * directions),
+                timed="slowest" if pattern == "barrier" else "root",
+                measurements=int(row["measurements"]),
+                floor_ns=float(row["floor_ns"]),
+                pace_ns=(0.5, 0.7) if "contended" in row["state"] else (0.5, 0.5),
+                scatter=min(0.5, float(row["spread"])),
+            )
+            made[point] = replace(made[point], then=one) if point in made else one
+    return list(made.values())
+
+
+def store_quick(path: Path, **info: Any) -> None:
+    """Store the recorded run."""
+    warnings = (
+        Warning_("clock", "machine", "The clock is slow.", "Choose another one."),
+        Warning_("surroundings", "machine", "This is a virtual machine (KVM): its CPUs may move between cores.", ""),
+    )
+    store_run(path, "quick", recorded_quick(), pinned=True, libraries=LIBRARIES, warnings=warnings, **info)
 
 
 def stored(store: Store) -> Run:

@@ -1,4 +1,4 @@
-"""The data sheet's figures have fixed definitions, whatever else a run has measured."""
+"""The data sheet: a row per transport in one machine state, with figures of fixed definitions."""
 
 from __future__ import annotations
 
@@ -7,202 +7,216 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.report.runs import FACTS, Made, options, store_run
+from syrupy.assertion import SnapshotAssertion
+from tests.report.runs import FACTS, Made, options, store_quick, store_run
 
-from hockney.analysis.explain.curve import started_once
-from hockney.cli.sheet import print_sheet
-from hockney.model import Point, Warning_
-from hockney.report.sheet import Row, Sheet, make_sheet
+from hockney.analysis.finding import Finding, Fix, Subject
+from hockney.cli import run as call
+from hockney.cli.sheet import print_sheet, sheet_as_json
+from hockney.model import Point
+from hockney.report.names import readable_name
+from hockney.report.sheet import COLUMNS, Row, Sheet, make_sheet
 from hockney.results.runs import open_results
+from hockney.worker.catalogue import Missing
+
+DOCS = Path(__file__).parents[2] / "docs"
+SIZES = (8, 64, 512, 1024, 2048, 4096, 8192, 16384, 65536, 1 << 18, 1 << 20)
+LATENCY = Made(Point("shm", "pingpong", 2, 8, ()), 50.0, divisor=2, bytes_per_rep=16)
+THREADS = replace(LATENCY, point=Point("threads", "pingpong", 2, 8, ()))
+
+
+def sheet_of(path: Path, *made: Made, every_state: bool = False, **more: object) -> Sheet:
+    store_run(path / "r.db", "quick", made, **more)  # type: ignore[arg-type]
+    with open_results(path / "r.db") as results:
+        return make_sheet(results.run(), every_state=every_state)
 
 
 def row(path: Path, *made: Made) -> Row:
-    store_run(path / "r.db", "quick", made)
-    with open_results(path / "r.db") as results:
-        (found,) = make_sheet(results.run()).rows
+    (found,) = sheet_of(path, *made).rows
     return found
 
 
-def oneway(size: int, window: int) -> Made:
+def shown(path: Path, capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert call(["--store", str(path / "r.db"), "show", "--tables", *words]) == 0
+    return capsys.readouterr().out
+
+
+def oneway(size: int, window: int = 16, **more: object) -> Made:
     point = Point("shm", "oneway", 2, size, options(window=window))
-    return Made(point, 1000.0, divisor=window, bytes_per_rep=window * size)
+    return Made(point, 1000.0, divisor=window, bytes_per_rep=window * size, **more)  # type: ignore[arg-type]
 
 
-LATENCY = Made(Point("shm", "pingpong", 2, 8, ()), 50.0, divisor=2, bytes_per_rep=16)
+def pingpong(size: int, time_ns: float, **more: object) -> Made:
+    return Made(Point("shm", "pingpong", 2, size, ()), time_ns, divisor=2, bytes_per_rep=2 * size, **more)  # type: ignore[arg-type]
 
 
-def test_with_more_ranks_than_cpus_every_figure_is_marked_and_no_layer_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("width", [100, 60])
+def test_screen(
+    width: int,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    snapshot: SnapshotAssertion,
 ) -> None:
-    threads = replace(LATENCY, point=Point("threads", "pingpong", 2, 8, ()))
-    for crowded, stars, layers in ((False, [], True), (True, ["latency", "stream"], False)):
-        path = tmp_path / f"{crowded}.db"
-        store_run(path, "quick", [LATENCY, threads, oneway(1 << 16, 16)], oversubscribed=crowded)
-        with open_results(path) as results:
-            sheet = make_sheet(results.run())
-        print_sheet(sheet)
-        said = capsys.readouterr().out
-        shm = next(line for line in said.splitlines() if line.startswith("shm "))
-        assert shm.count("*") == len(stars)
-        assert ("* more ranks than CPUs" in said) is crowded
-        assert bool(sheet.layers) is layers
-
-
-def test_stream_is_of_long_messages_sixteen_under_way(tmp_path: Path) -> None:
-    found = row(tmp_path, LATENCY, oneway(1 << 16, 16), oneway(1 << 16, 3), oneway(1 << 22, 16))
-    assert found.stream_bytes_per_s is not None
-    assert found.stream_bytes_per_s.value == pytest.approx(65536 / 1e-6, rel=0.01)
-    assert found.stream_bytes_per_s.at_bytes == 1 << 16
-
-
-def test_the_best_rate_is_of_all_lengths_or_none(tmp_path: Path) -> None:
-    """While the CPUs were near, messages of 1 MiB were seen too seldom to say that those of 64 KiB are best."""
-    longer = replace(oneway(1 << 20, 16), measurements=3, then=replace(oneway(1 << 20, 16), floor_ns=160.0))
-    shorter = replace(oneway(1 << 16, 16), then=replace(oneway(1 << 16, 16), floor_ns=160.0))
-    store_run(tmp_path / "r.db", "quick", [LATENCY, shorter, longer])
+    monkeypatch.setenv("COLUMNS", str(width))
+    store_quick(tmp_path / "r.db", label="monday")
+    findings = [
+        Finding("made-up thing", Subject("mpi@mpich-5.0.2"), {"times_ratio": 20.5}, "bad luck", Fix("Try again")),
+        Finding("other thing", Subject("shm", "pingpong"), {"first_ns": 50.0}),
+    ]
     with open_results(tmp_path / "r.db") as results:
-        near, far = make_sheet(results.run()).rows
-    assert (near.state, near.stream_bytes_per_s) == ("near", None)
-    assert far.stream_bytes_per_s is not None
-    assert far.stream_bytes_per_s.at_bytes == 1 << 20
+        run = results.run()
+        print_sheet(make_sheet(run), run, [Missing("pvm", "no PVM here", "install it")], findings)
+    output = capsys.readouterr().out
+    assert output == snapshot
+    assert max(map(len, output.splitlines())) <= width
+    assert width < 100 or len(output.splitlines()) <= 40
 
 
-def test_there_is_no_best_rate_where_a_length_failed(tmp_path: Path) -> None:
-    longer = replace(oneway(1 << 20, 16), failed="rank 1 hung")
-    assert row(tmp_path, LATENCY, oneway(1 << 16, 16), longer).stream_bytes_per_s is None
+def test_screen_with_every_state_and_definition(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store_quick(tmp_path / "r.db")
+    text = shown(tmp_path, capsys, "--states", "-v")
+    assert re.search(r"^Open MPI 4.1.4 +near, one contended +46.8 ns ", text, re.MULTILINE)
+    for column in COLUMNS:
+        assert column.title in text
+        assert column.definition in " ".join(text.split())
 
 
-def test_in_a_run_of_several_launches_the_sheet_names_figures_of_one(
+def test_columns_are_documented() -> None:
+    page = (DOCS / "json.md").read_text(encoding="utf-8")
+    for column in COLUMNS:
+        line = f"  {column.key:<28}  Value?    {column.title}: {column.definition}\n"
+        assert line in page, f"docs/json.md should have: {line}"
+
+
+def test_rows_are_of_the_uncontended_state_with_most_measurements(tmp_path: Path) -> None:
+    """Contended cores are more frequent, far ones less; threads has measurements in that state alone."""
+    near = replace(LATENCY, measurements=20, pace_ns=(0.5, 0.5))
+    far = replace(near, measurements=7, floor_ns=160.0)
+    contended = replace(near, measurements=40, pace_ns=(0.5, 0.9), then=far)
+    only_far = replace(far, point=THREADS.point)
+    made = (replace(near, then=contended), only_far)
+    sheet = sheet_of(tmp_path, *made)
+    assert [(row.transport, row.state) for row in sheet.rows] == [("shm", "near"), ("threads", "far")]
+    assert sheet.state is None
+    (tmp_path / "all").mkdir()
+    rows = sheet_of(tmp_path / "all", *made, every_state=True).rows
+    assert [row.state for row in rows] == ["near", "near, one contended", "far", "far"]
+
+
+def test_oversubscribed_figures_are_marked_and_have_no_layers(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Six launches: the first five saw the CPUs near, the last far; of threads, all six saw them near."""
-    often = replace(LATENCY, measurements=18)
-    threads = replace(often, point=Point("threads", "pingpong", 2, 8, ()))
+    assert sheet_of(tmp_path, LATENCY, THREADS).layers
+    (tmp_path / "crowded").mkdir()
+    assert not sheet_of(tmp_path / "crowded", LATENCY, THREADS, oversubscribed=True).layers
+    text = shown(tmp_path / "crowded", capsys)
+    assert re.search(r"^shm .*\*", text, re.MULTILINE)
+    assert "scheduling times" in text
+
+
+def test_bandwidth_is_the_better_of_two_sizes(tmp_path: Path) -> None:
+    found = row(tmp_path, LATENCY, oneway(1 << 16), oneway(1 << 16, 3), oneway(1 << 22)).values
+    best = found["bandwidth_bytes_per_s"]
+    assert best is not None
+    assert best.value == pytest.approx(65536 / 1e-6, rel=0.01)
+    assert best.at_bytes == 1 << 16
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        (oneway(1 << 16), oneway(1 << 20, failed="rank 1 hung")),
+        (oneway(1 << 16), oneway(1 << 20, measurements=3)),
+        (oneway(7),),
+        (oneway(1 << 16, 3),),
+    ],
+)
+def test_no_bandwidth_without_both_sizes(tmp_path: Path, other: tuple[Made, ...]) -> None:
+    assert row(tmp_path, LATENCY, *other).values["bandwidth_bytes_per_s"] is None
+
+
+def test_short_streams_are_marked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A sample of a barrier is one repetition."""
+    barrier = Made(Point("shm", "barrier", 2, 0, ()), 5000.0, timed="slowest", batch=1)
+    value = row(tmp_path, LATENCY, barrier).values["barrier_ns"]
+    assert value is not None
+    assert value.is_short
+    assert "†: fewer than 8 events" in shown(tmp_path, capsys)
+
+
+def test_values_within_one_launch_are_mentioned(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of six launches five saw the CPUs near, the last far."""
+    often = replace(THREADS, measurements=18)
     shm = replace(LATENCY, measurements=40, then=replace(LATENCY, measurements=8, floor_ns=160.0))
-    store_run(tmp_path / "r.db", "quick", [shm, threads], launches=[{"index": index} for index in range(6)])
-    with open_results(tmp_path / "r.db") as results:
-        sheet = make_sheet(results.run())
-    overs = {(row.transport, row.state): row.latency_ns.over for row in sheet.rows if row.latency_ns is not None}
+    sheet = sheet_of(tmp_path, shm, often, every_state=True, launches=[{"index": index} for index in range(6)])
+    overs = {(row.transport, row.state): value.over for row in sheet.rows if (value := row.values["latency_ns"])}
     assert overs == {("shm", "near"): "launches", ("shm", "far"): "within one launch", ("threads", "near"): "launches"}
-    print_sheet(sheet)
-    said = capsys.readouterr().out
-    assert re.search(r"^threads .* 50\.0 ns ±\d", said, re.MULTILINE)
-    assert "The ± of some figures hold within one launch, the only one in that state: shm (far)." in said
-
-
-@pytest.mark.parametrize("other", [oneway(7, 16), oneway(1 << 16, 3)])
-def test_what_is_no_stream_is_not_shown_as_one(tmp_path: Path, other: Made) -> None:
-    assert row(tmp_path, LATENCY, other).stream_bytes_per_s is None
+    assert "6 launches; ± of one launch in places" in shown(tmp_path, capsys, "--states")
 
 
 def test_r_inf_and_n_half_are_of_the_longest_messages(tmp_path: Path) -> None:
     """Eager up to 4 KiB, 10 GB/s; then 2 us more to begin with, and 20 GB/s."""
-    made = [
-        Made(
-            Point("shm", "pingpong", 2, size, ()),
-            500 + 0.1 * size if size <= 4096 else 2500 + 0.05 * size,
-            divisor=2,
-            bytes_per_rep=2 * size,
-        )
-        for size in (8, 64, 512, 1024, 2048, 4096, 8192, 16384, 65536, 1 << 18, 1 << 20)
-    ]
-    found = row(tmp_path, *made)
-    assert found.r_inf_bytes_per_s is not None
-    assert found.n_half_bytes is not None
-    assert found.r_inf_bytes_per_s.value == pytest.approx(2e10, rel=0.01)
-    assert found.n_half_bytes.value == pytest.approx(50000, rel=0.01)
+    found = row(tmp_path, *(pingpong(n, 500 + 0.1 * n if n <= 4096 else 2500 + 0.05 * n) for n in SIZES))
+    r_inf, n_half = found.values["r_inf_bytes_per_s"], found.values["n_half_bytes"]
+    assert r_inf is not None
+    assert n_half is not None
+    assert r_inf.value == pytest.approx(2e10, rel=0.01)
+    assert n_half.value == pytest.approx(50000, rel=0.01)
     assert found.fit_from_bytes == 8192
 
 
-def test_the_sheet_says_from_which_size_to_which_its_lines_go(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The longest message, three times as slow as the others' line says, is an outlier and no part of it."""
-    made = [
-        Made(
-            Point("shm", "pingpong", 2, size, ()),
-            (500 + 0.1 * size) * (3 if size == 1 << 20 else 1),
-            divisor=2,
-            bytes_per_rep=2 * size,
-        )
-        for size in (8, 64, 512, 1024, 2048, 4096, 8192, 16384, 65536, 1 << 18, 1 << 20)
-    ]
-    store_run(tmp_path / "r.db", "quick", made)
-    with open_results(tmp_path / "r.db") as results:
-        sheet = make_sheet(results.run())
-    assert (sheet.rows[0].fit_from_bytes, sheet.rows[0].fit_to_bytes) == (8, 1 << 18)
-    print_sheet(sheet, ())
-    said = " ".join(capsys.readouterr().out.split())
-    assert "of the last straight line through the ping-pong's times, from 8 B to 256 KiB on shm." in said
-
-
-def test_the_sheet_says_that_its_intervals_are_of_one_start_and_which_floor_shm_adds_to(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    store_run(tmp_path / "r.db", "quick", [LATENCY])
-    with open_results(tmp_path / "r.db") as results:
-        once = started_once(results.run())
-        sheet = make_sheet(results.run())
-
-    def said(of: Sheet) -> str:
-        print_sheet(of, ())
-        return " ".join(capsys.readouterr().out.split())
-
-    text = said(sheet)
-    assert "Intervals hold within one launch." in once
-    assert once in text
-    assert "what shm adds to it, below, is to that beside its own 8 B alone" in text
-    several = said(replace(sheet, started_once="", layers=()))
-    assert "Intervals hold" not in several
-    assert "what shm adds" not in several
-
-
-def test_the_sheet_names_what_was_ready_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """As words that `-t` takes: a star only where it names nothing that is on the sheet."""
-    both = ("mpi@a-1", "mpi@b-2")
-    ready = ["null", "shm", "tcp", "tcp:spin", "tcp:poll", "pipe:spin", "pipe:poll", "udp:spin", *both]
-    ready += [f"{name}:{variant}" for name in both for variant in ("sync", "rma")]
-    made = [LATENCY, replace(LATENCY, point=Point("tcp:spin", "pingpong", 2, 8, ()))]
-    store_run(tmp_path / "r.db", "quick", made, facts=FACTS | {"transports": ready})
-    with open_results(tmp_path / "r.db") as results:
-        sheet = make_sheet(results.run())
-    assert set(sheet.also_ready) == set(ready) - {"null", "shm", "tcp:spin"}
-    print_sheet(sheet)
-    said = " ".join(capsys.readouterr().out.split())
-    assert "also ready, and not in this run: tcp, tcp:poll, pipe:*, udp:spin, mpi, mpi:*; `hockney run quick -t" in said
-    print_sheet(replace(sheet, also_ready=()))
-    assert "also ready" not in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("crowded", [False, True])
-def test_where_nothing_has_an_interval_fewer_cpus_than_ranks_are_named_as_the_cause(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], crowded: bool
-) -> None:
-    store_run(tmp_path / "r.db", "quick", [LATENCY])
-    with open_results(tmp_path / "r.db") as results:
-        sheet = make_sheet(results.run())
-    shared = Warning_("oversubscription", "machine", "2 ranks share 1 CPU.", "Use at most 1 rank.")
-    print_sheet(replace(sheet, rows=(), warnings=(shared,) if crowded else ()))
-    said = " ".join(capsys.readouterr().out.split())
-    assert "No point was measured often enough for an interval" in said
-    assert ("each message waits for the scheduler: give this process more CPUs" in said) == crowded
-    assert "measure longer (--time)" in said
+def test_an_outlier_at_the_longest_message_is_not_on_the_line(tmp_path: Path) -> None:
+    found = row(tmp_path, *(pingpong(n, (500 + 0.1 * n) * (3 if n == 1 << 20 else 1)) for n in SIZES))
+    assert (found.fit_from_bytes, found.fit_to_bytes) == (8, 1 << 18)
 
 
 @pytest.mark.parametrize(
-    ("missed", "told"), [((), True), ((8192,), False), ((1 << 20,), False), ((4096, 65536), False)]
+    ("missed", "is_known"), [((), True), ((8192,), False), ((1 << 20,), False), ((4096, 65536), False)]
 )
-def test_a_line_over_sizes_that_a_state_has_not_seen_is_not_shown(
-    tmp_path: Path, missed: tuple[int, ...], told: bool
+def test_no_line_over_sizes_that_were_measured_in_another_state(
+    tmp_path: Path, missed: tuple[int, ...], is_known: bool
 ) -> None:
-    """Some sizes were measured while the machine was in another state."""
-    made = []
-    for size in (8, 64, 512, 1024, 2048, 4096, 8192, 16384, 65536, 1 << 18, 1 << 20):
-        floor_ns = 160.0 if size in missed else 30.0
-        point = Point("shm", "pingpong", 2, size, ())
-        made.append(Made(point, 500 + 0.1 * size, divisor=2, bytes_per_rep=2 * size, floor_ns=floor_ns))
-    store_run(tmp_path / "r.db", "quick", made)
-    with open_results(tmp_path / "r.db") as results:
-        near = next(one for one in make_sheet(results.run()).rows if one.state == "near")
-    assert (near.r_inf_bytes_per_s is not None) == told
-    assert (near.n_half_bytes is not None) == told
+    made = [pingpong(n, 500 + 0.1 * n, floor_ns=160.0 if n in missed else 30.0) for n in SIZES]
+    values = row(tmp_path, *made).values
+    assert (values["r_inf_bytes_per_s"] is not None) == is_known
+    assert (values["n_half_bytes"] is not None) == is_known
+
+
+def test_ready_transports_that_were_not_measured_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As `-t` takes them: a star only where it names nothing on the sheet."""
+    libraries = ("mpi@a-1", "mpi@b-2")
+    ready = ["null", "shm", "tcp", "tcp:spin", "tcp:poll", "pipe:spin", "pipe:poll", "udp:spin", *libraries]
+    ready += [f"{name}:{variant}" for name in libraries for variant in ("sync", "rma")]
+    spin = replace(LATENCY, point=Point("tcp:spin", "pingpong", 2, 8, ()))
+    sheet = sheet_of(tmp_path, LATENCY, spin, facts=FACTS | {"transports": ready})
+    assert set(sheet.also_ready) == set(ready) - {"null", "shm", "tcp:spin"}
+    assert "also ready: tcp, tcp:poll, pipe:*, udp:spin, mpi, mpi:*;" in " ".join(shown(tmp_path, capsys, "-v").split())
+
+
+def test_a_sheet_without_intervals_says_how_to_get_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sheet = sheet_of(tmp_path, replace(LATENCY, measurements=2))
+    assert [(failure.transport, failure.points) for failure in sheet.failures] == [("shm", 1)]
+    assert "hockney run --resume 1" in shown(tmp_path, capsys)
+
+
+def test_json_has_the_values_in_their_row(tmp_path: Path) -> None:
+    found = sheet_as_json(sheet_of(tmp_path, LATENCY))["rows"][0]
+    assert found["latency_ns"]["value"] == pytest.approx(50, rel=0.01)
+    assert found["barrier_ns"] is None
+    assert "values" not in found
+
+
+@pytest.mark.parametrize(
+    ("transport", "library", "name"),
+    [
+        ("shm", "shared mapping, 16-byte SSE stores", "shm"),
+        ("tcp:spin", "TCP over loopback", "tcp:spin"),
+        ("mpi@openmpi-4.1.4", "Open MPI 4.1.4 (ob1:vader)", "Open MPI 4.1.4"),
+        ("mpi@openmpi-4.1.4:rma", "Open MPI 4.1.4 (ob1:vader)", "Open MPI 4.1.4 rma"),
+        ("shmem@openmpi-4.1.4", "Open MPI 4.1.4 (ob1)", "Open MPI 4.1.4 OpenSHMEM"),
+        ("pvm@3.4.6", "", "pvm@3.4.6"),
+    ],
+)
+def test_readable_name(transport: str, library: str, name: str) -> None:
+    assert readable_name(transport, library) == name

@@ -1,24 +1,24 @@
-"""Curves next to each other: one row for each size, one column for each transport."""
+"""Curves next to each other: one row per size, one column per transport."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from hockney.cli import render
-from hockney.cli.curves import has_window, size_text
+from hockney.cli.curves import SHORT_MARK, SHORT_NOTE, figures_in, figures_in_or_most, has_window, size_text
 from hockney.cli.render import Column
 from hockney.model import Point
-from hockney.results.runs import Series, curve_figures
+from hockney.report.names import readable_names
+from hockney.results.runs import Run, Series
 from hockney.stats import LAUNCHES, Figure
 from hockney.units import counted, format_ns, format_rate
 
 _Group = dict[str, list[Series]]  # by transport
-_Shown = tuple[Figure | None, str]  # and a mark
 
 
 def groups_of(series: Iterable[Series]) -> list[_Group]:
-    """The series of each pattern, number of ranks and options, by transport; null, the harness's own, is left out."""
+    """The series of each pattern, number of ranks and options, by transport; without null, the harness itself."""
     groups: dict[tuple[object, ...], _Group] = {}
     for one in series:
         point = one.point
@@ -28,48 +28,44 @@ def groups_of(series: Iterable[Series]) -> list[_Group]:
     return list(groups.values())
 
 
-def print_by_size(series: Iterable[Series], state: str | None = None) -> None:
-    """Times of each group; where a window keeps several messages under way, rates below them.
+def print_by_size(run: Run, series: Iterable[Series], state: str, *, is_asked: bool = False) -> None:
+    """Print the times of each group in one state; of streams the rates, too.
 
-    Each column is of one state of the machine, `state` or the one that `curve_figures` chooses; unless a state is asked
-    for, sizes that were not measured in it are marked.
+    Sizes that were not measured in it are marked, unless the state is asked for; then they are left out.
     """
+    names = readable_names(run.launches.values())
+    cells_of_all: list[str] = []
     overs: set[str] = set()
     for group in groups_of(series):
-        chosen = {transport: curve_figures(own, state) for transport, own in group.items()}
-        if not any(figures for _, figures in chosen.values()):
+        figures: dict[str, dict[int, Figure]] = {transport: {} for transport in group}
+        for transport, members in group.items():
+            for one in members:
+                found = figures_in(one, state) if is_asked else figures_in_or_most(one, state)
+                if found:
+                    figures[transport][one.point.bytes] = max(found, key=lambda figure: figure.n_measurements)
+        if not any(figures.values()):
             continue
-        first = next(iter(group.values()))[0].point
+        points = {one.point.bytes: one.point for members in group.values() for one in members}
+        asked = [points[size] for size in sorted(points) if points[size].role == "asked"]
+        first = next(iter(points.values()))
         render.title(name_of(first))
-        states = {in_state for in_state, figures in chosen.values() if figures}
-        columns = {
-            transport if len(states) == 1 else f"{transport} ({in_state})": {
-                **({} if state else {one.point.bytes: (_most_seen(one), "*") for one in group[transport]}),
-                **{one.point.bytes: (figure, "") for one, figure in figures.items()},
-            }
-            for transport, (in_state, figures) in chosen.items()
-        }
-        overs |= {figure.interval_over for own in columns.values() for figure, _ in own.values() if figure is not None}
-        points = {one.point.bytes: one.point for own in group.values() for one in own}
-        asked = {one.point.bytes for own in group.values() for one in own if one.point.role == "asked"}
-        rows = [points[size] for size in sorted(asked)]
-        _print(columns, rows, lambda figure: format_ns(figure.value_ns))
+        titles = [names.get(transport, transport) for transport in figures]
+        texts: list[Callable[[Figure], str]] = [lambda figure: format_ns(figure.value_ns)]
         if has_window(first) and any(points):
-            render.say()
-            _print(columns, rows, lambda figure: format_rate(figure.rate_bytes_per_s or 0.0))
-        if len(states) == 1:
-            render.note(f"Machine state: {states.pop()}.", style="dim")
-        if len(points) > len(rows):
-            render.note(f"{counted(len(points) - len(rows), 'added size')} not shown.", style="dim")
-    over = " or ".join(sorted("over launches" if one == LAUNCHES else one for one in overs))
-    if overs:
-        note = "" if state else "*: of another machine state; "
-        render.note(f"±: how far the 95 % interval reaches, {over}; {note}-: not measured.", style="dim")
-
-
-def _most_seen(series: Series) -> Figure | None:
-    """Its figure in whatever state it was measured in most."""
-    return max(series.figures(), key=lambda figure: figure.n_measurements, default=None)
+            texts.append(lambda figure: format_rate(figure.rate_bytes_per_s or 0.0))
+        for number, text in enumerate(texts):
+            if number:
+                render.say()
+            rows = [
+                [size_text(point), *(_cell(own.get(point.bytes), state, text) for own in figures.values())]
+                for point in asked
+            ]
+            render.table(_columns(titles), rows, fits=True)
+            cells_of_all += [cell for row in rows for cell in row]
+        overs |= {figure.interval_over for own in figures.values() for figure in own.values()}
+        if len(points) > len(asked):
+            render.note(f"{counted(len(points) - len(asked), 'added size')} not shown.", style="dim")
+    _print_legend("".join(cells_of_all), overs)
 
 
 def name_of(point: Point) -> str:
@@ -78,18 +74,25 @@ def name_of(point: Point) -> str:
     return f"{point.pattern}{options}, {point.ranks_text}"
 
 
-def _print(columns: dict[str, dict[int, _Shown]], rows: Iterable[Point], text: Callable[[Figure], str]) -> None:
-    titles = [Column("size", right=True, key=True, style="bold"), *(Column(name, right=True) for name in columns)]
-    cells = [
-        [size_text(point), *(_cell(*own.get(point.bytes, (None, "")), text) for own in columns.values())]
-        for point in rows
-    ]
-    render.table(titles, cells, fits=True)
+def _columns(titles: Sequence[str]) -> list[Column]:
+    return [Column("size", right=True, key=True, style="bold"), *(Column(title, right=True) for title in titles)]
 
 
-def _cell(figure: Figure | None, mark: str, text: Callable[[Figure], str]) -> str:
-    """`41.9 ns ±2%`, rounded up; as wide without an interval, so that figures stand below each other."""
+def _print_legend(cells: str, overs: set[str]) -> None:
+    """What the marks mean that are in the cells."""
+    over = " or ".join(sorted("over launches" if one == LAUNCHES else one for one in overs))
+    marks = {"±": f"95 % interval, {over}", "*": "in another machine state", "–": "not measured"}
+    shown = [f"{mark}: {meaning}" for mark, meaning in marks.items() if mark in cells]
+    if shown:
+        render.note(f"{'; '.join(shown)}.", style="dim")
+    if SHORT_MARK in cells:
+        render.note(SHORT_NOTE)
+
+
+def _cell(figure: Figure | None, state: str, text: Callable[[Figure], str]) -> str:
+    """`41.9 ns ±2%`, rounded up; padded, so that figures with and without an interval are aligned."""
     if figure is None:
-        return "-"
+        return "–"
     precision = "" if figure.precision is None else f"±{min(math.ceil(100 * figure.precision), 999)}%"
-    return f"{text(figure)} {precision:<4}{mark:<1}".rstrip() if mark else f"{text(figure)} {precision:<5}"
+    mark = SHORT_MARK * figure.is_short + "*" * (figure.state != state)
+    return f"{text(figure)} {precision:<4}{mark:<1}"

@@ -1,10 +1,10 @@
-"""Series grouped and worded for people: one curve is all sizes of a pattern over a transport."""
+"""Series grouped into curves and put into words: one curve is all sizes of a pattern over a transport."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,79 +12,85 @@ from hockney.cli import render
 from hockney.cli.rerun import going_on
 from hockney.machine.files import format_cpus, named_cpus
 from hockney.measure.estimate import MIN_MEASUREMENTS, enough_text, first_rounds_s
-from hockney.model import Definition, Launch, Point, PointStatus, RunStatus
+from hockney.model import Definition, Point, PointStatus, RunStatus, curve_of
+from hockney.report.names import readable_names
 from hockney.stats.figures import LAUNCHES, ONE_LAUNCH
 from hockney.stats.npb import ft_class
-from hockney.stats.states import MIXED, UNKNOWN
-from hockney.units import counted, format_bytes, format_duration_s, format_messages, format_ns, format_rate
+from hockney.stats.states import MIXED
+from hockney.units import counted, format_bytes, format_ns
 
 if TYPE_CHECKING:
     from hockney.results.runs import Run, Series
     from hockney.stats import Figure
 
 SHORT_MARK = "†"
-SHORT_NOTE = (
-    "†: fewer than 8 events in a row, so their start and end weigh in the time. Try: a longer --limit or --time."
-)
+SHORT_NOTE = "†: fewer than 8 events in a row, so start and end weigh in the time. Try: a longer --limit or --time."
 _WHOSE = {
     "root": "rank 0's time",
     "sources": "the mean time of the sending ranks",
     "mean": "the mean time of all ranks",
     "slowest": "the slowest rank's time",
 }
-
-
-_CPUS_NAMED_MAX = 8  # of more, those in ascending order are said as ranges
+_CPUS_NAMED_MAX = 8  # more are printed as ranges
 
 
 @dataclass(frozen=True)
 class Curve:
-    """One curve: its name, and the figures of its series by size, then state."""
+    """The figures of one curve by size, then state; `launches` of its job in the run."""
 
     name: str
     figures: tuple[tuple[Series, Figure], ...]
-    launches: int  # of its job in the run
+    launches: int
     oversubscribed: bool
-    hidden: int  # figures of states with too few measurements, where another state of the same point has enough
 
 
-def curves_of(
-    series: Iterable[Series], launches: Iterable[Launch], *, every_state: bool = False, state: str | None = None
-) -> list[Curve]:
-    """The curves that have figures, in the order of the plan; sizes ascend, whenever they were added.
-
-    A point's figures without an interval stand back behind one that has it, unless `every_state` is asked for. Where
-    one `state` is, its figures alone.
-    """
-    started = [((launch.transport, launch.ranks), launch.oversubscribed) for launch in launches]
-    starts = Counter(job for job, _ in started)
-    crowded = {job for job, oversubscribed in started if oversubscribed}
-    groups: dict[tuple[object, ...], list[Series]] = {}
+def curves_of(run: Run, series: Iterable[Series], figures: Mapping[Series, Sequence[Figure]]) -> list[Curve]:
+    """The curves that have figures, in the order of the plan, sizes ascending."""
+    launches = Counter((launch.transport, launch.ranks) for launch in run.launches.values())
+    crowded = {(launch.transport, launch.ranks) for launch in run.launches.values() if launch.oversubscribed}
+    transports = readable_names(run.launches.values())
+    groups: dict[object, list[Series]] = {}
     for one in series:
-        point = one.point
-        groups.setdefault((point.transport, point.pattern, point.ranks, point.options), []).append(one)
+        groups.setdefault(curve_of(one.point), []).append(one)
     curves = []
     for members in groups.values():
-        members.sort(key=lambda one: one.point.bytes)
-        figures = [(one, figure) for one in members for figure in figures_in(one, state)]
-        known = {one for one, figure in figures if figure.low_ns is not None}
-        shown = [pair for pair in figures if every_state or pair[1].low_ns is not None or pair[0] not in known]
-        if figures:
-            job = (members[0].point.transport, members[0].point.ranks)
-            hidden = len(figures) - len(shown)
-            curves.append(Curve(_name(members[0]), tuple(shown), starts[job], job in crowded, hidden))
+        shown = [(one, figure) for one in sorted(members, key=lambda one: one.point.bytes) for figure in figures[one]]
+        if shown:
+            point = members[0].point
+            job = (point.transport, point.ranks)
+            name = _name(point, transports.get(point.transport))
+            curves.append(Curve(name, tuple(shown), launches[job], job in crowded))
     return curves
 
 
 def figures_in(series: Series, state: str | None) -> list[Figure]:
-    """A series' figures in one state of the machine, or in each (None)."""
+    """Those of one state of the machine; of every one where that is None."""
     return [figure for figure in series.figures() if state in (None, figure.state)]
 
 
-def _name(series: Series) -> str:
-    point = series.point
+def figures_in_or_most(series: Series, state: str) -> list[Figure]:
+    """Those in one state; where the point has none, those in the state with most of its measurements."""
+    figures = series.figures()
+    most = max(figures, key=lambda figure: figure.n_measurements, default=None)
+    in_state = [figure for figure in figures if figure.state == state]
+    return in_state or [figure for figure in figures if most and figure.state == most.state]
+
+
+def state_text(counts: Mapping[str, int], state: str, *, option: str = "--states") -> str:
+    """A sentence: `Machine state: near (94% of measurements); --states lists the others (4% far).`."""
+    from hockney.results.runs import is_contended
+
+    total = sum(counts.values())
+    meaning = "; contended: another program shares a core" if is_contended(state) else ""
+    text = f"Machine state: {state} ({counts[state] / total:.0%} of measurements{meaning})"
+    others = [f"{count / total:.0%} {name}" for name, count in Counter(counts).most_common() if name != state]
+    more = f"; {len(others) - 2} more" if len(others) > 2 else ""
+    return f"{text}; {option} lists the others ({'; '.join(others[:2])}{more})." if others else f"{text}."
+
+
+def _name(point: Point, transport: str | None = None) -> str:
     options = "".join(f" {name}={value}" for name, value in point.options)
-    return f"{point.pattern}{options} on {point.transport}, {point.ranks_text}"
+    return f"{point.pattern}{options} on {transport or point.transport}, {point.ranks_text}"
 
 
 def size_text(point: Point) -> str:
@@ -95,36 +101,19 @@ def size_text(point: Point) -> str:
     return format_bytes(point.bytes) if point.is_sized else ""
 
 
+def sizes_text(points: Iterable[Point]) -> str:
+    """The sizes of one curve, four at most."""
+    ordered = sorted(points, key=lambda point: point.bytes)
+    return ", ".join(size_text(point) for point in ordered[:4]) + ("…" if len(ordered) > 4 else "")
+
+
 def has_window(point: Point) -> bool:
-    """Whether several messages are under way at once, so that their rate says more than a time."""
+    """Whether several messages are in flight at once, so that a rate says more than a time."""
     return "window" in dict(point.options)
 
 
-def figure_row(series: Series, figure: Figure, launches: int, asked_precision: float | None) -> list[str]:
-    """Size, time, interval, rate, messages/s (with a window only), minimum, state, floor, measurements, status.
-
-    Measurements say in how many launches they were made where the job had several. A rank alone has no floor, so
-    nothing is unknown of its state.
-    """
-    return [
-        size_text(series.point),
-        format_ns(figure.value_ns) + (SHORT_MARK if figure.is_short else ""),
-        format_interval(figure.low_ns, figure.high_ns),
-        format_rate(figure.rate_bytes_per_s) if figure.rate_bytes_per_s else "",
-        *([format_messages(figure.messages_per_s or 0.0)] if has_window(series.point) else []),
-        format_ns(figure.minimum_ns),
-        "-" if series.point.ranks == 1 and figure.state == UNKNOWN.name else figure.state,
-        format_ns(figure.floor_ns) if figure.floor_ns is not None else "",
-        f"{figure.n_measurements} in {figure.n_launches}" if launches > 1 else str(figure.n_measurements),
-        _status_text(series.status, figure, asked_precision),
-    ]
-
-
-def _status_text(status: PointStatus, figure: Figure, asked_precision: float | None) -> str:
-    """A point is precise as soon as its figure in one state is; of a figure that is not so, how precise it is itself.
-
-    Rounded up, so that it never reads as what was asked. What is of no state has no part in that.
-    """
+def status_text(status: PointStatus, figure: Figure, asked_precision: float | None) -> str:
+    """How the point ended. One that is precise in another state gets the precision of this figure, rounded up."""
     precision = figure.precision
     if status is not PointStatus.PRECISE or asked_precision is None:
         return status.value
@@ -134,7 +123,7 @@ def _status_text(status: PointStatus, figure: Figure, asked_precision: float | N
 
 
 def format_interval(low_ns: float | None, high_ns: float | None) -> str:
-    """`26.9 - 27.3 ns`; there are too few measurements for one where both are None."""
+    """`26.9 - 27.3 ns`; both are None where there are too few measurements."""
     if low_ns is None or high_ns is None:
         return "too few measurements"
     low, high = format_ns(low_ns), format_ns(high_ns)
@@ -143,41 +132,36 @@ def format_interval(low_ns: float | None, high_ns: float | None) -> str:
 
 
 def say_one_launch(overs: Iterable[str | None]) -> None:
-    """That intervals do not cover the variation between launches; None: there is no interval."""
+    """Note that intervals do not cover the variation between launches; None: there is no interval."""
     found = set(overs) - {None}
     if ONE_LAUNCH in found:
         render.note("Intervals are within one launch." if len(found) == 1 else "Some intervals are within one launch.")
 
 
 def why_no_intervals(run: Run) -> str | None:
-    """Where most points were measured too seldom for an interval: how often, and the remedy. Else None."""
+    """Where most points have no interval: how often they were measured, and the fix. Else None."""
     from hockney.stats.interval import CONFIDENCE, order_ranks
 
-    measured = run.summaries()
-    made = [len(measurements) for _, measurements in measured if measurements]
-    few = [measurements for measurements in made if order_ranks(measurements, 0.5, CONFIDENCE) is None]
-    if 2 * len(few) <= len(made):
+    measured = [(series, found) for series, found in run.summaries() if found]
+    few = []
+    for _, found in measured:
+        states = {state.name for _, state in found}
+        in_states = [[summary.launch_id for summary, state in found if state.name == name] for name in states]
+        if all(len(set(ids)) < 2 and order_ranks(len(ids), 0.5, CONFIDENCE) is None for ids in in_states):
+            few.append(len(found))
+    if 2 * len(few) <= len(measured):
         return None
-    points = "Each point was" if len(few) == len(made) else f"{len(few)} of {len(made)} points were"
-    left = sum(series.status is PointStatus.PENDING and not measurements for series, measurements in measured)
-    if left:
-        not_reached = f"{left} of {left + len(made)} points {'was' if left == 1 else 'were'} not reached"
-        points = f"{not_reached}, and {len(few)} {'was' if len(few) == 1 else 'were'}"
-    most = max(few)
-    often = "once" if most == 1 else f"{most} times" + (" at most" if min(few) < most else "")
+    left = sum(series.status is PointStatus.PENDING and not found for series, found in run.summaries())
+    were = "Each point was" if len(few) == len(measured) else f"{len(few)} of {len(measured)} points were"
+    not_reached = f"{left} of {left + len(measured)} points were not reached. " if left else ""
+    often = "once" if max(few) == 1 else f"{max(few)} times" + (" at most" if min(few) < max(few) else "")
+    text = f"{not_reached}{were} measured {often}: too few measurements for an interval. "
+    text += f"Fix: {going_on(run.id, run.facts)}"
     time_s = run.info.plan.get("time_s")
-    until = longer = ""
-    if run.status in (RunStatus.DONE, RunStatus.PARTIAL):
-        longer = "; a new run needs a longer --time"
-        if time_s:
-            until = f" within --time {format_duration_s(time_s)}"
-            seen = [series.point for series, measurements in measured if measurements]
-            first_s = first_rounds_s(seen, run.info.plan.get("launches", 1), time_s)
-            longer += f", for example --time {enough_text(first_s, time_s * MIN_MEASUREMENTS / most)}"
-    return (
-        f"{points} measured only {often}{until}: too few measurements for an interval. "
-        f"{going_on(run.id, run.facts)} goes on with it{longer}."
-    )
+    if run.status not in (RunStatus.DONE, RunStatus.PARTIAL) or not time_s:
+        return f"{text}."
+    first_s = first_rounds_s([series.point for series, _ in measured], run.info.plan.get("launches", 1), time_s)
+    return f"{text}, or a new run with --time {enough_text(first_s, time_s * MIN_MEASUREMENTS / max(few))}."
 
 
 def placement_text(run: Run) -> str | None:
@@ -205,22 +189,22 @@ def _cpus_text(cpus: Sequence[int]) -> str:
 
 
 def definition_text(definition: Definition, over: Collection[str] = (ONE_LAUNCH,)) -> str:
-    """How the samples became the time and the rate, as a sentence; intervals are `over` launches, one, or both."""
+    """How samples become the time and the rate, as a sentence; intervals are `over` launches, one, or both."""
     several = "geometric mean of launch medians, interval over launches"
     one = "median and interval within one launch"
     value = ", or ".join([several] * (LAUNCHES in over) + [one] * (ONE_LAUNCH in over))
     divided = f", divided by {definition.divisor}" if definition.divisor > 1 else ""
     whose = _WHOSE.get(definition.timed, f"{definition.timed}'s time")
-    text = f"Time: {whose} for one repetition{divided}; {value}."
+    text = f"{whose} for one repetition{divided}; {value}."
     if definition.algorithm:
         text += f" Algorithm: {definition.algorithm}."
     return f"{text} Rate: payload bytes of one repetition over its whole time." if definition.bytes_per_rep else text
 
 
 def precision_text(figures: Iterable[Figure], asked: float | None) -> str | None:
-    """How launches and measurements vary where the precision was not reached, and how many launches would.
+    """How launches and measurements vary where the precision was not reached, and how many launches would reach it.
 
-    Else None.
+    None where all reached it, or there were too few launches.
     """
     missed = [figure for figure in figures if figure.state != MIXED.name and (figure.precision or 0) > (asked or 1)]
     between = max((one.between_launches for one in missed if one.between_launches is not None), default=None)
@@ -235,23 +219,17 @@ def precision_text(figures: Iterable[Figure], asked: float | None) -> str | None
 
 
 def endings_of(series: Iterable[Series], *, stopped: bool) -> list[list[str]]:
-    """What failed, was skipped, or was not reached: name, end and reason, with sizes of one reason together.
+    """Curve, status and reason of points that failed, were skipped or not reached, alike ones together.
 
-    `stopped`: the run was, so that nothing else is the reason why a point was not reached.
+    `stopped`: the run was, which is why points were not reached.
     """
     not_reached = "the run was stopped before it was reached" if stopped else "not reached"
     found: dict[tuple[str, str, str], list[Point]] = {}
     for one in series:
         if one.status is PointStatus.PENDING and one.measurements:
-            continue  # the run was killed; what it has is among the figures
+            continue  # the run was killed; the point is among the figures
         if one.status in (PointStatus.FAILED, PointStatus.SKIPPED, PointStatus.PENDING):
             reason = one.reason or (not_reached if one.status is PointStatus.PENDING else "no reason was stored")
-            found.setdefault((_name(one), one.status.value, reason), []).append(one.point)
+            found.setdefault((_name(one.point), one.status.value, reason), []).append(one.point)
     named = ((name, sizes_text(points), rest) for (name, *rest), points in found.items())
     return [[f"{name}: {sizes}" if sizes else name, *rest] for name, sizes, rest in named]
-
-
-def sizes_text(points: Iterable[Point]) -> str:
-    """Those of one curve: the least four."""
-    ordered = sorted(points, key=lambda point: point.bytes)
-    return ", ".join(size_text(point) for point in ordered[:4]) + ("…" if len(ordered) > 4 else "")

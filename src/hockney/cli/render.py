@@ -59,6 +59,11 @@ def is_terminal() -> bool:
         return False
 
 
+def is_colored() -> bool:
+    """Whether output may have colours: on a terminal, unless NO_COLOR is set."""
+    return is_terminal() and not os.environ.get("NO_COLOR")
+
+
 def print_json(command: str, data: Mapping[str, Any]) -> None:
     """Print one JSON document with its format and version. NaN and infinity are refused; use None."""
     import json
@@ -144,7 +149,12 @@ def limits(found: Sequence[Warning_], *, none: str = "") -> None:
 def warnings(found: Iterable[Warning_]) -> None:
     """Each warning with its fix."""
     for warning in found:
-        _print_lines(wrapped(f"! {warning}", rest="  "), None, head_to=1, head_style="yellow")
+        bullet("!", str(warning))
+
+
+def bullet(mark: str, text: str) -> None:
+    """A paragraph after a mark, which is yellow if it is an exclamation mark."""
+    _print_lines(wrapped(f"{mark} {text}", rest="  "), None, head_to=1, head_style="yellow" if mark == "!" else "bold")
 
 
 def warning_json(warning: Warning_) -> dict[str, str]:
@@ -174,9 +184,9 @@ def _console(width: int | None = None) -> Console:
     """A console on the present standard output; without colours where NO_COLOR is set."""
     from rich.console import Console
 
-    is_plain = bool(os.environ.get("NO_COLOR")) or not is_terminal()
+    colors: Literal["auto"] | None = "auto" if is_colored() else None
     # Without a height rich would read COLUMNS itself.
-    return Console(highlight=False, width=width or line_width(), height=24, color_system=None if is_plain else "auto")
+    return Console(highlight=False, width=width or line_width(), height=24, color_system=colors)
 
 
 # ---- tables ---------------------------------------------------------------------------------------------------------

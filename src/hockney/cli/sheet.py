@@ -2,182 +2,179 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from hockney.analysis.explain.finding import relative
+from hockney.analysis.finding import Finding
 from hockney.cli import render
+from hockney.cli.curves import SHORT_MARK, SHORT_NOTE, placement_text, state_text
 from hockney.cli.render import Column
 from hockney.model import PointStatus
-from hockney.report.sheet import Failure, Row, Sheet, Value
+from hockney.report.findings import cause_of, evidence_of, title_of
+from hockney.report.sheet import COLUMNS, Row, Sheet, Value
+from hockney.results.runs import Run
 from hockney.stats import ONE_LAUNCH
 from hockney.units import counted, format_bytes, format_ns, format_rate
 from hockney.worker.catalogue import Missing, matches, split_name
 
-_VAGUE = 10.0  # an interval ten times as wide as its value says nothing more
+_FINDINGS_MAX = 4
+_FINDING_CHARACTERS = 190  # two lines of a screen of 100 columns
+_CAVEATS_MAX = 5
+_VAGUE = 0.25  # of a fitted value: with a wider interval it is marked
+_NOTHING = "–"
+_FORMATS: dict[str, Callable[[float], str]] = {
+    "ns": format_ns,
+    "bytes/s": format_rate,
+    "bytes": lambda value: format_rate(value).removesuffix("/s"),
+}
 
 
-def print_sheet(sheet: Sheet, missing: Sequence[Missing] = ()) -> None:
-    """The whole sheet: figures, layers, what limits them, what is not there."""
-    columns: list[Column | str] = [
-        Column("transport", style="bold", key=True),
-        Column("state", key=True),
-        Column("floor", right=True),
-        Column("latency 8 B", right=True),
-        Column("stream", right=True),
-        Column("two-way", right=True),
-        Column("barrier", right=True),
-        Column("r_inf", right=True),
-        Column("n_1/2", right=True),
-    ]
+def print_sheet(
+    sheet: Sheet,
+    run: Run,
+    missing: Sequence[Missing] = (),
+    findings: Sequence[Finding] = (),
+    *,
+    verbose: bool = False,
+) -> None:
+    """Print the figures, the strongest findings and at most five caveats; all of both if `verbose`."""
+    _print_head(run)
     if sheet.rows:
-        render.title(
-            "Two ranks; typical time or rate, and the longer arm of its 95 % interval; per state of the machine"
-        )
-        rows = [_cells(row) for row in sheet.rows]
-        render.table(columns, rows)
-        if any(row.oversubscribed for row in sheet.rows):
-            render.note("* more ranks than CPUs: scheduling times and what follows from them, not the transport's own")
-        for words in _legend(sheet):
-            render.note(words)
-        if sheet.started_once:
-            render.note(sheet.started_once)
-        elif names := _names_within_one_launch(sheet.rows):
-            render.note(f"The ± of some figures hold within one launch, the only one in that state: {names}.")
-    elif sheet.states:
-        crowded = any(warning.kind == "oversubscription" for warning in sheet.warnings)
-        cause = ", for with fewer CPUs than ranks each message waits for the scheduler" if crowded else ""
-        more = "give this process more CPUs, measure longer" if crowded else "measure longer"
-        render.note(
-            f"No point was measured often enough for an interval{cause}: {more} (--time), or go on with "
-            f"`hockney run --resume {sheet.run_id}`; `hockney show {sheet.run_id}` has the medians so far.",
-            style="yellow",
-        )
+        _print_rows(sheet, run)
     else:
-        render.note("Nothing was measured.", style="yellow")
-    if sheet.layers:
-        render.title("What each layer adds to the half round trip of 8 B")
-        for layer in sheet.layers:
-            render.item(f"{layer.text} ({layer.state}){layer.remark}")
-    render.limits(sheet.warnings)
-    notes = [
-        *_failure_lines(sheet.failures),
-        *_also_ready(sheet),
-        *(f"{one.name}: {one.why}; {one.how}" for one in missing),
-    ]
-    if notes:
-        render.title("What is not shown")
-        for note in notes:
-            render.item(note)
+        more = f"`hockney run --resume {sheet.run_id}` measures longer" if sheet.states else "nothing was measured"
+        render.note(f"No point has enough measurements for a confidence interval: {more}.", style="yellow")
+    if verbose:
+        _print_definitions(sheet)
+    _print_findings(sheet, findings, len(findings) if verbose else _FINDINGS_MAX)
+    _print_caveats(sheet, missing, verbose=verbose)
 
 
 def sheet_as_json(sheet: Sheet) -> dict[str, Any]:
-    """For --json: the same values, with units in their names."""
+    """For --json: the same values; those of a row stand next to its other keys."""
 
-    def plain(value: Any) -> Any:
-        return value.value if isinstance(value, PointStatus) else value
+    def plain(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        return {name: value.value if isinstance(value, PointStatus) else value for name, value in pairs}
 
-    document = asdict(sheet, dict_factory=lambda pairs: {name: plain(value) for name, value in pairs})
-    document["states"] = [dict(zip(("name", "floor_ns", "measurements"), state, strict=True)) for state in sheet.states]
+    document = asdict(sheet, dict_factory=plain)
+    for row in document["rows"]:
+        row |= row.pop("values")
     return document
 
 
-def _names_within_one_launch(rows: Iterable[Row]) -> str:
-    """`tcp (far), shm (near)`."""
-    one = (row for row in rows if any(value is not None and value.over == ONE_LAUNCH for value in row.values))
-    return ", ".join(f"{row.transport} ({row.state})" for row in one)
+def _print_head(run: Run) -> None:
+    """`AMD EPYC, 2 cores, 24 GiB · Debian 12, Linux 6.18, KVM          run 1`."""
+    label = f" ({run.label})" if run.label else ""
+    number = f"run {run.id}{label}"
+    machine = _machine_text(run.facts)
+    room = min(render.line_width(), 100) - len(machine) - len(number)
+    render.title(f"{machine}{' ' * room}{number}" if room > 1 else f"{machine} · {number}", first=True)
+
+
+def _machine_text(facts: dict[str, Any]) -> str:
+    cpu, system, around = (facts.get(part) or {} for part in ("cpu", "os", "surroundings"))
+    memory = (facts.get("memory") or {}).get("total_bytes")
+    hardware = [
+        re.sub(r"\((R|TM)\)| @.*", "", cpu.get("model") or "unknown CPU"),
+        counted(cpu["cores"], "core") if cpu.get("cores") else "",
+        f"{memory / 2**30:.0f} GiB" if memory else "",
+    ]
+    software = [
+        re.sub(r" GNU/Linux| \(.*\)", "", system.get("name") or ""),
+        (system.get("kernel") or "").partition("-")[0],
+        around.get("hypervisor") or "",
+        around.get("container") or "",
+    ]
+    return " · ".join(", ".join(filter(None, words)) for words in (hardware, software) if any(words))
+
+
+def _print_rows(sheet: Sheet, run: Run) -> None:
+    floors = {row.floor_ns for row in sheet.rows}
+    is_one = sheet.state is not None and len(floors) == 1
+    columns = [Column("", style="bold", key=True)]
+    if not is_one:
+        columns += [Column("state", key=True), Column("floor", right=True, key=True)]
+    columns += [Column(column.title, right=True) for column in COLUMNS]
+    rows = []
+    for row in sheet.rows:
+        state = [] if is_one else [row.state, format_ns(row.floor_ns) if row.floor_ns else _NOTHING]
+        rows.append([row.name, *state, *_cells(row)])
+    floor_ns = floors.pop()
+    if is_one and floor_ns:
+        rows.insert(0, ["floor", format_ns(floor_ns)])
+    render.say()
+    render.table(columns, rows, fits=True)
+    render.say()
+    for text in _legend(sheet, run, "".join(cell for row in rows for cell in row)):
+        render.note(text)
 
 
 def _cells(row: Row) -> list[str]:
-    def cell(value: Value | None, form: Callable[[float], str]) -> str:
-        mark = "*" if row.oversubscribed and value is not None else ""
-        return _cell(value, form) + mark
+    mark = "*" if row.oversubscribed else ""
+    cells = []
+    for column in COLUMNS:
+        value = row.values[column.key]
+        if value is None:
+            cells.append(_NOTHING)
+            continue
+        text = _FORMATS[column.unit](value.value)
+        if column.key in ("r_inf_bytes_per_s", "n_half_bytes"):
+            cells.append(f"{'~' if relative(value) > _VAGUE else ''}{text}{mark}")
+        else:
+            cells.append(f"{text} {_spread(value):<4}{mark}{SHORT_MARK if value.is_short else ''}")
+    return cells
 
-    return [
-        row.transport,
-        row.state,
-        format_ns(row.floor_ns) if row.floor_ns is not None else "-",
-        cell(row.latency_ns, format_ns),
-        cell(row.stream_bytes_per_s, format_rate),
-        cell(row.twoway_bytes_per_s, format_rate),
-        cell(row.barrier_ns, format_ns),
-        cell(row.r_inf_bytes_per_s, format_rate),
-        cell(row.n_half_bytes, lambda size: format_bytes(round(size))),
+
+def _spread(value: Value) -> str:
+    """`±2%`, the longer arm of the interval, rounded up."""
+    percent = 100 * relative(value)
+    return f"±{min(int(percent) + 1, 999)}%"
+
+
+def _legend(sheet: Sheet, run: Run, cells: str) -> Iterable[str]:
+    """What the table shows; of marks only those that are in its `cells`."""
+    placement = placement_text(run)
+    ranks = f"Two ranks on {placement.removeprefix('Ranks on ')}" if placement else "Two ranks."
+    launches = counted(sheet.launches_per_job, "launch", "launches")
+    overs = {value.over for row in sheet.rows for value in row.values.values() if value is not None}
+    within = "; ± of one launch in places" if len(overs) > 1 and ONE_LAUNCH in overs else ""
+    yield f"{ranks} Median with 95 % confidence interval, {launches}{within}. -v explains the columns."
+    counts: Counter[str] = Counter()
+    for state in sheet.states:
+        counts[state.name] += state.measurements
+    if sheet.state is not None:
+        yield state_text(counts, sheet.state)
+    marks = [
+        (_NOTHING, "not enough data"),
+        ("~", "known to worse than ±25 %"),
+        ("*", "more ranks than CPUs, so these are scheduling times"),
     ]
+    shown = [f"{mark}: {meaning}" for mark, meaning in marks if mark in cells]
+    if shown:
+        yield "; ".join(shown) + "."
+    if SHORT_MARK in cells:
+        yield SHORT_NOTE
 
 
-def _cell(value: Value | None, form: Callable[[float], str]) -> str:
-    """`47.9 ns ±0.9%`."""
-    if value is None:
-        return "-"
-    arm = relative(value)
-    # Never "±0.0%": nothing is known that well.
-    spread = f"{max(0.001, arm):.1%}" if arm < 0.0995 else f"{arm:.0%}"
-    return f"{form(value.value)} ±{spread if arm < _VAGUE else '>1000%'}"
-
-
-def _legend(sheet: Sheet) -> Iterable[str]:
-    yield from _floor_words(sheet)
-    yield "stream, two-way: best of 64 KiB and 1 MiB, 16 messages under way; two-way counts both directions."
-    yield f"r_inf, n_1/2: of the last straight line through the ping-pong's times{_line_sizes(sheet.rows)}."
-    yield (
-        "-: too few measurements in that state for an interval, of either length for stream and two-way, or a line "
-        "that does "
-        "not tell it."
-    )
-    seen = ", ".join(
-        f"{name}{f' ({format_ns(floor_ns)})' if floor_ns else ''} {measurements}"
-        for name, floor_ns, measurements in sheet.states
-    )
-    yield f"Measurements by state: {seen}."
+def _print_definitions(sheet: Sheet) -> None:
+    render.title("Columns")
+    render.item("half a round trip of one cache line between the two CPUs", head="floor")
+    for column in COLUMNS:
+        render.item(column.definition, head=column.title)
+    for row in sheet.rows:
+        if row.fit_from_bytes is not None and row.fit_to_bytes is not None:
+            sizes = f"{format_bytes(row.fit_from_bytes)} to {format_bytes(row.fit_to_bytes)}"
+            render.item(f"r_inf and n_1/2 are of {sizes}; {row.library}", head=f"{row.name} ({row.state})")
     if sheet.harness_ns is not None:
-        yield f"The harness itself costs {_cell(sheet.harness_ns, format_ns)} per repetition."
-
-
-def _line_sizes(rows: Sequence[Row]) -> str:
-    """From which size to which the lines go: a line may leave the longest message out that it does not explain."""
-    states = Counter(row.transport for row in rows)
-    lines: dict[tuple[int, int], list[str]] = {}
-    for row in rows:
-        if row.fit_from_bytes is not None and row.fit_to_bytes is not None and row.r_inf_bytes_per_s is not None:
-            lines.setdefault((row.fit_from_bytes, row.fit_to_bytes), []).append(
-                row.transport + (f" ({row.state})" if states[row.transport] > 1 else "")
-            )
-    texts = [
-        f"from {format_bytes(first)} to {format_bytes(last)} on {', '.join(names)}"
-        for (first, last), names in lines.items()
-    ]
-    return f", {'; '.join(texts)}" if texts else ""
-
-
-def _floor_words(sheet: Sheet) -> list[str]:
-    """What the floor is, and what the names of the states mean that were seen."""
-    names = [name for name, _, _ in sheet.states]
-    words = []
-    if not all(name.startswith("reference") for name in names):
-        paired = any(layer.floor_ns is not None for layer in sheet.layers)
-        below = "; what shm adds to it, below, is to that beside its own 8 B alone" if paired else ""
-        words.append(f"floor: one cache line between the two CPUs, half a round trip, of all measurements{below}.")
-    if any(name.startswith("reference") for name in names):
-        words.append("reference: no line between hosts; the floor is the transport's own 8 B, half a round trip.")
-    if any(name.endswith(" slowed") for name in names):
-        words.append("slowed: something else shares a core that a rank runs on.")
-    if any(name.endswith(", same core") for name in names):
-        words.append("same core: both ranks ran on hardware threads of one core.")
-    return words
-
-
-def _failure_lines(failures: Iterable[Failure]) -> Iterable[str]:
-    """Transports of which the same is to be said are named together."""
-    alike: dict[tuple[int, PointStatus, str], list[str]] = {}
-    for failure in failures:
-        alike.setdefault((failure.points, failure.status, failure.reason), []).append(failure.transport)
-    for (count, status, reason), transports in alike.items():
-        points = f"{counted(count, 'point')}{' each' if len(transports) > 1 else ''}"
-        end = "not shown" if status is PointStatus.BUDGET else status.value
-        yield f"{', '.join(transports)}: {points} {end}, because {reason}"
+        render.item(f"{format_ns(sheet.harness_ns.value)} {_spread(sheet.harness_ns)} per repetition", head="harness")
+    ready = list(_also_ready(sheet))
+    if ready:
+        render.item(f"{', '.join(ready)}; `hockney run quick -t NAME,…` measures them", head="also ready")
 
 
 def _also_ready(sheet: Sheet) -> Iterable[str]:
@@ -187,8 +184,57 @@ def _also_ready(sheet: Sheet) -> Iterable[str]:
         base, _, variant = split_name(name)
         kinds.setdefault(f"{base}:*" if variant else base, []).append(name)
     asked = {row.transport for row in sheet.rows} | {failure.transport for failure in sheet.failures}
-    words: list[str] = []
     for kind, names in kinds.items():
-        words += names if len(names) == 1 or any(matches(kind, name) for name in asked) else [kind]
-    if words:
-        yield f"also ready, and not in this run: {', '.join(words)}; `hockney run quick -t 'NAME,…'` measures them"
+        yield from names if len(names) == 1 or any(matches(kind, name) for name in asked) else [kind]
+
+
+def _print_findings(sheet: Sheet, findings: Sequence[Finding], most: int) -> None:
+    names = {row.transport: row.name for row in sheet.rows}
+    layers = [
+        f"{names[layer.upper]} adds {format_ns(layer.added_ns)} to {names[layer.lower]}"
+        for layer in sheet.layers
+        if layer.is_seen and layer.added_ns > 0 and layer.state == (sheet.state or layer.state)
+    ]
+    if findings or layers:
+        render.title("Findings")
+    for finding in findings[:most]:
+        render.bullet("!" if finding.fix else "·", _finding_text(finding, names))
+    if layers:
+        render.bullet("·", f"{'; '.join(layers)}.")
+
+
+def _finding_text(finding: Finding, names: dict[str, str]) -> str:
+    """As many sentences as fit in two lines: what, how much, why, and what to do."""
+    transport = names.get(finding.subject.transport, finding.subject.transport)
+    fix = f"Fix: {finding.fix.text}" if finding.fix else ""
+    text = f"{transport}: {title_of(finding)}." if transport else f"{title_of(finding)}."
+    for part in (cause_of(finding), evidence_of(finding), fix):
+        if part and len(text) + len(part) < _FINDING_CHARACTERS:
+            text += f" {part}"
+    return text
+
+
+def _print_caveats(sheet: Sheet, missing: Sequence[Missing], *, verbose: bool) -> None:
+    """One line each; in full if `verbose`."""
+    caveats = []
+    alike: dict[tuple[int, PointStatus, str], list[str]] = {}
+    for failure in sheet.failures:
+        alike.setdefault((failure.points, failure.status, failure.reason), []).append(failure.transport)
+    for (count, status, reason), transports in alike.items():
+        end = "have no figure" if status is PointStatus.BUDGET else status.value
+        caveats.append(f"{', '.join(transports)}: {counted(count, 'point')} {end}: {reason}")
+    if missing and not verbose:
+        caveats.append(
+            f"Not available: {', '.join(one.name for one in missing)} (`hockney list` shows how to get them)"
+        )
+    caveats += [str(warning) if verbose else warning.cause for warning in sheet.warnings]
+    caveats += [f"{one.name}: {one.why}; {one.how}" for one in missing if verbose]
+    if not caveats:
+        return
+    render.title("Caveats")
+    shown = caveats if verbose else caveats[:_CAVEATS_MAX]
+    for text in shown:
+        width = render.line_width() - 3
+        render.bullet("!", text if verbose else textwrap.shorten(text, max(width, 40), placeholder=" …"))
+    if not verbose:
+        render.note(f"In full, with fixes: `hockney show {sheet.run_id} --tables -v`", style="dim")

@@ -2,49 +2,91 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from hockney.analysis.repeat import LAUNCHES, more_launches
 from hockney.cli import complete, render
 from hockney.cli.common import command, names, run_argument
 from hockney.cli.curves import (
+    SHORT_MARK,
     SHORT_NOTE,
     Curve,
     curves_of,
     definition_text,
     endings_of,
-    figure_row,
     figures_in,
+    figures_in_or_most,
+    format_interval,
     has_window,
     placement_text,
     precision_text,
+    size_text,
+    state_text,
+    status_text,
     why_no_intervals,
 )
 from hockney.cli.render import Column
-from hockney.cli.rerun import going_on
+from hockney.cli.rerun import fix_text, going_on
 from hockney.cli.times import local_time
 from hockney.errors import UsageError, unknown
 from hockney.model import RunStatus
-from hockney.units import counted
+from hockney.units import counted, format_messages, format_ns, format_rate
 
 if TYPE_CHECKING:
     from hockney.results.runs import Run, Series
+    from hockney.stats import Figure
 
-_COLUMNS: list[Column | str] = [
-    Column("size", right=True, key=True, style="bold"), Column("time", right=True), Column("95 % interval", right=True),
-    Column("rate", right=True), Column("minimum", right=True, optional=True), Column("state", key=True),
-    Column("floor", right=True), Column("measurements", right=True, optional=True), "status",
-]  # fmt: skip
+
+class _Row(NamedTuple):
+    series: Series
+    figure: Figure
+    launches: int
+    precision: float | None
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column, its text, and in which tables it is: all, or only those of a stream or of several states."""
+
+    column: Column
+    text: Callable[[_Row], str]
+    only: str = ""
+
+
+_COLUMNS = (
+    _Column(Column("size", right=True, key=True, style="bold"), lambda row: size_text(row.series.point)),
+    _Column(Column("time", right=True), lambda row: format_ns(row.figure.value_ns) + SHORT_MARK * row.figure.is_short),
+    _Column(Column("95 % interval", right=True), lambda row: format_interval(row.figure.low_ns, row.figure.high_ns)),
+    _Column(Column("rate", right=True), lambda row: _known(row.figure.rate_bytes_per_s, format_rate)),
+    _Column(
+        Column("messages", right=True), lambda row: _known(row.figure.messages_per_s, format_messages), only="stream"
+    ),
+    _Column(Column("minimum", right=True, optional=True), lambda row: format_ns(row.figure.minimum_ns)),
+    _Column(Column("state", key=True), lambda row: row.figure.state, only="states"),
+    _Column(Column("floor", right=True), lambda row: _known(row.figure.floor_ns, format_ns), only="states"),
+    _Column(
+        Column("measurements", right=True, optional=True),
+        lambda row: str(row.figure.n_measurements) + f" in {row.figure.n_launches}" * (row.launches > 1),
+    ),
+    _Column(Column("status"), lambda row: status_text(row.series.status, row.figure, row.precision)),
+)
+
+
+def _known(value: float | None, text: Callable[[float], str]) -> str:
+    return "" if value is None else text(value)
 
 
 @command(
     "show",
     example="""hockney show last
     hockney show last --tables
-    hockney show 12 --pattern pingpong --transport mpi""",
+    hockney show 12 --pattern pingpong --transport mpi --plot""",
 )
 @run_argument
 @click.option(
@@ -58,99 +100,153 @@ _COLUMNS: list[Column | str] = [
     help="Only these transports, named as for `hockney run`: tcp, 'tcp*', mpi, mpi@openmpi …",
     shell_complete=complete.transports,
 )
-@click.option("--state", metavar="STATE", help="Only figures of this state.", shell_complete=complete.states)
-@click.option(
-    "--by-size", is_flag=True, help="One row for each size and one column for each transport, in one machine state."
-)
-@click.option("--states", is_flag=True, help="Also figures with too few measurements in their state.")
-@click.option(
-    "--tables",
-    is_flag=True,
-    help="The data sheet of quick, the tables of the classic report that the suite is of, or the matrix of all pairs.",
-)
+@click.option("--state", metavar="STATE", help="Only figures of this machine state.", shell_complete=complete.states)
+@click.option("--states", is_flag=True, help="Figures of every machine state, one per row.")
+@click.option("--by-size", is_flag=True, help="One row per size and one column per transport.")
+@click.option("--plot", is_flag=True, help="Plot times and rates against the size.")
+@click.option("--tables", is_flag=True, help="The data sheet of quick, the tables of a classic report, or all pairs.")
+@click.option("-v", "--verbose", is_flag=True, help="With --tables: also definitions, and every finding and caveat.")
 def show(
     reference: str,
     pattern: tuple[str, ...],
     transport: tuple[str, ...],
     state: str | None,
-    by_size: bool,
-    states: bool,
-    tables: bool,
     *,
+    states: bool,
+    by_size: bool,
+    plot: bool,
+    tables: bool,
+    verbose: bool,
     as_json: bool,
     store: Path | None,
 ) -> None:
     """Show the figures of a run.
 
-    Each with its interval, the state of the machine it holds for, and the floor then; below them what failed or was
-    skipped, with the reason. With --tables, a run of quick is shown as its data sheet, one of atlas, scabench, t3d,
-    ancor or paragon as the tables of that report, beside the published figures, and one of allpairs as the matrix of
-    its pairs. RUN is a number, a label, `last` (if none is named), or `last~1` for the one before.
+    Figures are of one machine state: the uncontended one with most measurements. RUN is a number, a label, `last`
+    (the default), or `last~1` for the run before.
     """
     from hockney.results.runs import open_results
 
+    forms = {"--by-size": by_size, "--plot": plot, "--tables": tables}
+    given = [name for name, is_given in forms.items() if is_given] + ["--json"] * (as_json and not tables)
+    if len(given) > 1:
+        raise UsageError(f"{given[0]} and {given[1]} are two forms of output: give one")
     with open_results(store) as results:
         run = results.run(reference)
         series = _select(run, pattern, transport)
-        if by_size and (tables or as_json):
-            raise UsageError(f"--by-size and {'--tables' if tables else '--json'} are two forms of output: give one")
         if state is not None:
             _refuse_unseen(state, series)
         if tables:
             if state is not None or len(series) < len(run.series):
                 raise UsageError("tables are of a whole run: leave out --pattern, --transport and --state")
-            _show_tables(run, as_json=as_json)
+            _show_tables(run, every_state=states, as_json=as_json, verbose=verbose)
         elif as_json:
             render.print_json("show", run_as_json(run, series, state=state))
         elif by_size:
             print_run_by_size(run, series, state=state)
+        elif plot:
+            print_plots(run, series, state)
         else:
             print_run(run, series, every_state=states, state=state)
 
 
-def _show_tables(run: Run, *, as_json: bool) -> None:
+def _show_tables(run: Run, *, every_state: bool, as_json: bool, verbose: bool) -> None:
     from hockney.cli.tables import print_tables, tables_as_json, tables_of
     from hockney.report.classic import classic_names
 
-    tables = tables_of(run)
+    tables = tables_of(run, every_state=every_state)
     if not tables:
-        names = ", ".join(classic_names())
+        reports = ", ".join(classic_names())
         raise UsageError(
-            f"run {run.id} is of {run.info.suite}, which has no data sheet, no report's tables and no matrix of pairs; "
-            f"these have: quick, {names}, and allpairs on three ranks or more"
+            f"run {run.id} is of {run.info.suite}, which has no tables; "
+            f"these have: quick, {reports}, and allpairs on three ranks or more"
         )
     if as_json:
         render.print_json("show", {**run_as_json(run), **tables_as_json(tables)})
     else:
-        print_tables(tables, run)
+        print_tables(tables, run, verbose=verbose)
 
 
 def print_run(
     run: Run, series: Sequence[Series] | None = None, *, every_state: bool = False, state: str | None = None
 ) -> None:
-    """The figures of these series (None: of all) in a state (None: in each), what has none and why, and warnings."""
+    """Print the figures of these series (None: of all), in one state unless in `every_state`, and what has none."""
     from hockney.analysis.explain.pairs import why_no_matrix
 
     shown = run.series if series is None else series
-    curves = curves_of(shown, run.launches.values(), every_state=every_state, state=state)
-    _print_head(run, has_figures=bool(curves))
+    main = state or _main_state(run)
+    if every_state or state is not None:
+        figures = {one: figures_in(one, state) for one in shown}
+    else:
+        figures = {one: figures_in_or_most(one, main) for one in shown}
+    curves = curves_of(run, shown, figures)
+    _print_head(run, shown)
+    if state is None and not every_state:
+        _print_state(shown, main)
+    asked = run.info.plan.get("precision")
     for curve in curves:
-        _print_curve(curve, run.info.plan.get("precision"))
+        _print_curve(curve, main if not every_state else "", asked)
+    _print_notes(run, curves, asked)
     no_matrix = why_no_matrix((one.point.pattern, one.point.ranks) for one in shown)
     if no_matrix is not None:
-        render.say()
         render.note(no_matrix)
     _print_endings(run, shown)
 
 
 def print_run_by_size(run: Run, series: Sequence[Series] | None = None, *, state: str | None = None) -> None:
-    """The times of these series (None: of all) with a row for each size and a column for each transport."""
+    """Print the times of these series (None: of all), a row per size and a column per transport."""
     from hockney.cli.by_size import print_by_size
 
     shown = run.series if series is None else series
-    _print_head(run, has_figures=any(one.measurements for one in shown))
-    print_by_size(shown, state)
+    main = state or _main_state(run)
+    _print_head(run, shown)
+    if state is None:
+        _print_state(shown, main)
+    print_by_size(run, shown, main, is_asked=state is not None)
     _print_endings(run, shown)
+
+
+def print_plots(run: Run, series: Sequence[Series], state: str | None = None) -> None:
+    """Plot times and rates of curves with three sizes or more, the transports of a pattern in one plot."""
+    from hockney.cli.by_size import groups_of, name_of
+    from hockney.cli.plot import PlotCurve, print_plot
+    from hockney.report.names import readable_names
+
+    main = state or _main_state(run)
+    transports = readable_names(run.launches.values())
+    _print_head(run, series)
+    _print_state(series, main)
+    for group in groups_of(series):
+        figures = {
+            transport: {
+                one.point.bytes: f for one in sorted(own, key=lambda s: s.point.bytes) for f in figures_in(one, main)
+            }
+            for transport, own in group.items()
+        }
+        curves = {transports[transport]: of_curve for transport, of_curve in figures.items() if len(of_curve) >= 3}
+        name = name_of(next(iter(group.values()))[0].point)
+        times = [PlotCurve(label, [*own], [f.value_ns for f in own.values()]) for label, own in curves.items()]
+        rates = [
+            PlotCurve(label, [*own], [f.rate_bytes_per_s or 0 for f in own.values()]) for label, own in curves.items()
+        ]
+        print_plot(f"Time of {name}", times, "ns")
+        print_plot(f"Rate of {name}", rates, "bytes/s")
+
+
+def _main_state(run: Run) -> str:
+    from hockney.results.runs import table_state
+
+    measured = [one for one in run.series if one.point.transport != "null"]
+    return table_state(measured) or table_state(run.series) or ""
+
+
+def _print_state(series: Iterable[Series], state: str) -> None:
+    counts: Counter[str] = Counter()
+    for one in series:
+        if one.point.transport != "null":
+            counts += one.measurements_by_state
+    if counts:
+        render.note(state_text(counts, state))
 
 
 def _print_endings(run: Run, shown: Sequence[Series]) -> None:
@@ -182,7 +278,7 @@ def _select(run: Run, pattern: Sequence[str], transport: Sequence[str]) -> Seque
 
 
 def _names_transport(word: str, name: str) -> bool:
-    from hockney.worker.catalogue import matches  # 25 ms, and only who names one waits for it
+    from hockney.worker.catalogue import matches  # 25 ms
 
     return matches(word, name)
 
@@ -203,57 +299,70 @@ def _refuse_unseen(state: str, series: Sequence[Series]) -> None:
         raise UsageError(f"no figure of state '{state}': there are {'; '.join(sorted(seen)) or 'none of any state'}")
 
 
-def _print_head(run: Run, *, has_figures: bool) -> None:
-    from hockney.analysis.explain.curve import started_once
-
+def _print_head(run: Run, shown: Iterable[Series]) -> None:
     info, facts = run.info, run.facts
     name = f"Run {run.id}" + (f" ({run.label})" if run.label else "")
     render.title(f"{name}: {info.suite}, {local_time(info.started_unix_s)}, {run.status.value}", first=True)
     model = facts.get("cpu", {}).get("model") or "unknown CPU"
     render.note(f"{facts.get('hostname') or 'unknown host'}: {model}; hockney {info.version}; {info.command}")
+    transports = {one.point.transport for one in shown}
     libraries = {launch.transport: launch.library for launch in run.launches.values()}
     for transport, library in libraries.items():
-        render.note(f"{transport}: {library}")
+        if transport in transports:
+            render.note(f"{transport}: {library}")
     placement = placement_text(run)
     if placement:
         render.note(placement)
     if not run.series:  # of an earlier version: now a run is stored with its points
         render.note("It was stopped before its points were stored: begin a new one.", style="yellow")
     elif run.status is RunStatus.KILLED:
-        render.note(
-            f"It was killed after {counted(run.rounds, 'round')}; {going_on(run.id, run.facts)} goes on with it.",
-            style="yellow",
-        )
+        resume = going_on(run.id, run.facts)
+        render.note(f"It was killed after {counted(run.rounds, 'round')}; {resume} continues it.", style="yellow")
     why = why_no_intervals(run)
-    once = started_once(run)
     if why:
         render.note(why, style="yellow")
-    elif once and has_figures:
-        render.note(once, style="dim")
 
 
-def _print_curve(curve: Curve, asked_precision: float | None) -> None:
+def _print_curve(curve: Curve, state: str, asked_precision: float | None) -> None:
+    """One table; with states where they are not all the one `state`."""
+    kinds = {"", "stream" if has_window(curve.figures[0][0].point) else ""}
+    # A rank alone has no floor, and so no state.
+    kinds |= {"states"} if any(f.state != state and one.point.ranks > 1 for one, f in curve.figures) else set()
+    columns = [column for column in _COLUMNS if column.only in kinds]
+    rows = [_Row(series, figure, curve.launches, asked_precision) for series, figure in curve.figures]
     render.title(curve.name)
-    rows = [figure_row(series, figure, curve.launches, asked_precision) for series, figure in curve.figures]
-    with_messages = [*_COLUMNS[:4], Column("messages", right=True), *_COLUMNS[4:]]
-    render.table(with_messages if has_window(curve.figures[0][0].point) else _COLUMNS, rows)
-    over = {figure.interval_over for _, figure in curve.figures}
-    texts = {definition_text(figure.definition, over) for _, figure in curve.figures}
-    for text in sorted(texts):
-        # A size of 0 B has no rate: what is said of its time is said with the others'.
-        if not any(other.startswith(text) and other != text for other in texts):
-            render.note(text, style="dim")
-    missed = precision_text((figure for _, figure in curve.figures), asked_precision)
+    render.table([column.column for column in columns], [[column.text(row) for column in columns] for row in rows])
+
+
+def _print_notes(run: Run, curves: Sequence[Curve], asked_precision: float | None) -> None:
+    """What holds for the tables above, each once: definitions, precision, and the meaning of marks."""
+    pairs = [pair for curve in curves for pair in curve.figures]
+    definitions: dict[str, dict[str, None]] = {}
+    for series, figure in pairs:
+        over = {other.interval_over for one, other in pairs if one.point.pattern == series.point.pattern}
+        text = definition_text(figure.definition, over)
+        definitions.setdefault(text, {})[series.point.pattern] = None
+    if definitions:
+        render.title("Times and rates")
+    for text, patterns in sorted(definitions.items()):
+        # 0 B has no rate: the definition with one says all that is to be said.
+        if not any(
+            other != text and other.startswith(text) and patterns.keys() <= definitions[other].keys()
+            for other in definitions
+        ):
+            render.note(f"{', '.join(patterns)}: {text}", style="dim")
+    missed = precision_text((figure for _, figure in pairs), asked_precision)
     if missed:
         render.note(missed, style="dim")
-    if curve.hidden:
-        render.note(
-            f"Left out: {curve.hidden} with too few measurements in their state; --states shows them.", style="dim"
-        )
-    if any(figure.is_short for _, figure in curve.figures):
+    if any(figure.is_short for _, figure in pairs):
         render.note(SHORT_NOTE, style="yellow")
-    if curve.oversubscribed:
-        render.note("There were more ranks than CPUs: these are scheduling times.", style="yellow")
+    if pairs and len({launch.index for launch in run.launches.values()}) == 1:
+        fix = fix_text(more_launches(run.id, run.info, LAUNCHES))
+        render.note(f"Intervals cover one launch only, not the variation between launches. {fix}.", style="dim")
+    crowded = [curve.name for curve in curves if curve.oversubscribed]
+    if crowded:
+        more = f" and {len(crowded) - 1} more" if len(crowded) > 1 else ""
+        render.note(f"More ranks than CPUs, so these are scheduling times: {crowded[0]}{more}.", style="yellow")
 
 
 def _run_json(run: Run) -> dict[str, Any]:

@@ -20,16 +20,22 @@ from hockney.worker.catalogue import Missing
 Tables = Sheet | ClassicReport | list[PairMatrix]
 
 
-def tables_of(run: Run) -> Tables:
+def tables_of(run: Run, *, every_state: bool = False) -> Tables:
     """What the run's suite has; an empty list of matrices where that is nothing."""
-    return make_sheet(run) if run.info.suite == "quick" else make_report(run) or pair_matrices(run)
+    if run.info.suite == "quick":
+        return make_sheet(run, every_state=every_state)
+    return make_report(run) or pair_matrices(run)
 
 
-def print_tables(tables: Tables, run: Run, missing: Sequence[Missing] = ()) -> None:
+def print_tables(tables: Tables, run: Run, missing: Sequence[Missing] = (), *, verbose: bool = False) -> None:
     """`missing` is what the machine lacks that measured, where that is known."""
     match tables:
         case Sheet():
-            print_sheet(tables, missing)
+            from hockney.analysis.explain import explain_run
+
+            found = [one.typed for one in explain_run(run).findings if one.typed] if tables.rows else []
+            print_sheet(tables, run, missing, found, verbose=verbose)
+            return
         case ClassicReport():
             print_report(tables, run, missing)
         case _:

@@ -1,72 +1,189 @@
-"""The data sheet: what a machine's transports do, each figure with its state and floor, and what each layer adds.
+"""The data sheet: one row per transport in one machine state. Values only; cli/sheet.py prints them.
 
-Values only; cli/sheet.py shows them. A figure without an interval is not shown as a figure: the cell says why.
+`COLUMNS` is the list of its columns: a record there is all that a column needs, but for its row in docs/metrics.md.
 """
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from hockney.analysis.explain.curve import started_once
 from hockney.analysis.explain.finding import relative
-from hockney.analysis.explain.layers import Layer, layer_at, layers_below, over_floor
-from hockney.model import NOT_MEASURED, Launch, Point, PointStatus, Warning_
-from hockney.results.runs import Run, Series
-from hockney.stats import LAUNCHES, ONE_LAUNCH, Figure, place, time_of
-from hockney.stats.fit import Estimate, Segment, SegmentFit, fit_segments
+from hockney.analysis.explain.layers import Layer, layer_at, layers_below
+from hockney.model import NOT_MEASURED, PointStatus, Warning_
+from hockney.report.names import readable_names
+from hockney.results.runs import Run, Series, table_state
+from hockney.stats import LAUNCHES, ONE_LAUNCH, Figure, place
+from hockney.stats.fit import Segment, SegmentFit, fit_segments
+from hockney.stats.interval import Estimate
 
-LATENCY_BYTES = 8
-# What stream and two-way are figures of; a run may have been asked for other sizes and options.
+_HARNESS = "null"
+_LATENCY_BYTES = 8
 _STREAM_BYTES = (1 << 16, 1 << 20)
 _STREAM_OPTIONS = (("window", "16"),)
 
 
 @dataclass(frozen=True)
 class Value(Estimate):
-    """One figure of the sheet, in ns, bytes/s or bytes, as the column says.
+    """A value with its 95 % interval, in the unit of its column.
 
-    `over` is what the interval is over: "launches", or "within one launch" where one alone saw that state.
+    `over` is what the interval covers: "launches" or "within one launch". `at_bytes` is the size of a best rate.
+    `is_short`: fewer than 8 events follow each other in a sample of a stream.
     """
 
     over: str
-    at_bytes: int | None = None  # the message size at which a best rate was found
+    at_bytes: int | None = None
+    is_short: bool = False
+
+
+class TransportFigures:
+    """The figures with intervals of one transport in one machine state."""
+
+    def __init__(self, series: Iterable[Series], state: str) -> None:
+        self._figures: dict[Series, Figure | None] = {}
+        for one in series:
+            figures = (f for f in one.figures() if f.state == state and f.low_ns is not None)
+            self._figures[one] = next(figures, None)
+
+    def time_ns(self, pattern: str, size: int = 0) -> Value | None:
+        """The time of a pattern without options."""
+        return self._times(pattern).get(size)
+
+    def best_rate_bytes_per_s(self, pattern: str) -> Value | None:
+        """The better of two sizes with 16 messages in flight; None where either is lacking, as it may be the best."""
+        rates: list[Value] = []
+        for series, figure in self._figures.items():
+            point = series.point
+            if (point.pattern, point.options) != (pattern, _STREAM_OPTIONS) or point.bytes not in _STREAM_BYTES:
+                continue
+            rate = _rate(figure, point.bytes) if figure else None
+            if rate is None:
+                return None
+            rates.append(rate)
+        return max(rates, key=lambda rate: rate.value, default=None)
+
+    def fitted(self, pick: Callable[[Segment], Estimate | None]) -> Value | None:
+        """A parameter of `line`; None where its interval includes zero."""
+        estimate = pick(self.line) if self.line else None
+        if self.line is None or estimate is None or estimate.low <= 0:
+            return None
+        sizes = range(self.line.first_bytes, self.line.last_bytes + 1)
+        overs = {time.over for size, time in self._times("pingpong").items() if size in sizes}
+        return Value(estimate.value, estimate.low, estimate.high, LAUNCHES if overs == {LAUNCHES} else ONE_LAUNCH)
+
+    @functools.cached_property
+    def line(self) -> Segment | None:
+        """The straight segment of the ping-pong's longest messages.
+
+        None where a size on it was not measured in this state: the line might bridge a protocol switch.
+        """
+        curve = self._times("pingpong")
+        fit = fit_segments([*curve], [time.value for time in curve.values()], [relative(t) for t in curve.values()])
+        if not isinstance(fit, SegmentFit):
+            return None
+        line = fit.segments[-1]
+        measured = (one for one in self._figures if one.status not in NOT_MEASURED)
+        sizes = {one.point.bytes for one in measured if one.point.pattern == "pingpong"}
+        is_whole = all(size in curve for size in sizes if size >= line.first_bytes)
+        return line if is_whole and not fit.is_ambiguous(line) else None
+
+    def _times(self, pattern: str) -> dict[int, Value]:
+        """By size."""
+        times: dict[int, Value] = {}
+        for series, figure in self._figures.items():
+            point = series.point
+            if figure is not None and (point.pattern, point.options) == (pattern, ()):
+                times.setdefault(point.bytes, _time(figure))
+        return dict(sorted(times.items()))
+
+
+def _time(figure: Figure) -> Value:
+    low, high = figure.low_ns or 0.0, figure.high_ns or 0.0  # it has an interval
+    return Value(figure.value_ns, low, high, figure.interval_over, None, figure.is_short)
+
+
+def _rate(figure: Figure, size: int) -> Value | None:
+    rate, low, high = figure.rate_bytes_per_s, figure.rate_low_bytes_per_s, figure.rate_high_bytes_per_s
+    if rate is None or low is None or high is None:
+        return None
+    return Value(rate, low, high, figure.interval_over, size, figure.is_short)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: `key` is its name in JSON, `unit` is "ns", "bytes/s" or "bytes", `pick` finds its value."""
+
+    title: str
+    key: str
+    unit: str
+    definition: str
+    pick: Callable[[TransportFigures], Value | None]
+
+
+COLUMNS = (
+    Column(
+        "latency (8 B)",
+        "latency_ns",
+        "ns",
+        "half a round trip of 8 B (pingpong)",
+        lambda of: of.time_ns("pingpong", _LATENCY_BYTES),
+    ),
+    Column(
+        "bandwidth",
+        "bandwidth_bytes_per_s",
+        "bytes/s",
+        "the better rate of 64 KiB and 1 MiB with 16 messages in flight (oneway)",
+        lambda of: of.best_rate_bytes_per_s("oneway"),
+    ),
+    Column(
+        "bidirectional",
+        "bidirectional_bytes_per_s",
+        "bytes/s",
+        "the same with both ranks sending at once, the bytes of both counted (twoway)",
+        lambda of: of.best_rate_bytes_per_s("twoway"),
+    ),
+    Column("barrier", "barrier_ns", "ns", "a barrier of two ranks (barrier)", lambda of: of.time_ns("barrier")),
+    Column(
+        "r_inf",
+        "r_inf_bytes_per_s",
+        "bytes/s",
+        "the asymptotic rate of the last straight segment of pingpong's time over size",
+        lambda of: of.fitted(lambda line: line.r_inf_bytes_per_s),
+    ),
+    Column(
+        "n_1/2",
+        "n_half_bytes",
+        "bytes",
+        "the size at which that segment reaches half of r_inf",
+        lambda of: of.fitted(lambda line: line.n_half_bytes),
+    ),
+)
 
 
 @dataclass(frozen=True)
 class Row:
-    """One transport in one state of the machine. None: not measured, or too few measurements for an interval.
+    """One transport in one machine state: `values` by the key of their column, None where there is not enough data.
 
-    r_inf and n_1/2 are of the last straight segment of the ping-pong's curve, from `fit_from_bytes` to
-    `fit_to_bytes`; None where it does not tell them. `fit_rms` is what it misses.
+    `fit_from_bytes`, `fit_to_bytes` and `fit_rms` describe the segment that r_inf and n_1/2 come from.
     """
 
     transport: str
+    name: str
     library: str
     state: str
     floor_ns: float | None
-    latency_ns: Value | None
-    stream_bytes_per_s: Value | None
-    twoway_bytes_per_s: Value | None
-    barrier_ns: Value | None
-    r_inf_bytes_per_s: Value | None
-    n_half_bytes: Value | None
+    values: dict[str, Value | None]
     fit_from_bytes: int | None
     fit_to_bytes: int | None
     fit_rms: float | None
     oversubscribed: bool
 
-    @property
-    def values(self) -> tuple[Value | None, ...]:
-        """Its figures, as the columns stand."""
-        rates = self.stream_bytes_per_s, self.twoway_bytes_per_s
-        return self.latency_ns, *rates, self.barrier_ns, self.r_inf_bytes_per_s, self.n_half_bytes
-
 
 @dataclass(frozen=True)
 class Failure:
-    """Points of one transport that were not measured, for one reason."""
+    """Points of one transport that have no figure, for one reason."""
 
     transport: str
     status: PointStatus
@@ -75,213 +192,110 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Sheet:
-    """All of it. `harness_ns` is what the loop itself costs per repetition. `states` are in order of their floor.
+class StateCount:
+    """A machine state of the run: its floor, and how many measurements saw it."""
 
-    `started_once` says what the intervals do not hold where every job was started once; else it is empty, and
-    `starts` is how often they were. `also_ready` are transports that were ready too, and are not in the run.
+    name: str
+    floor_ns: float | None
+    measurements: int
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """The whole sheet. `state` is the one machine state of its rows, where they have one.
+
+    `harness_ns` is what the measuring loop costs per repetition. `also_ready` are transports that could run, too.
     """
 
     run_id: int
+    state: str | None
     rows: tuple[Row, ...]
     layers: tuple[Layer, ...]
     harness_ns: Value | None
     clock_ns: float | None
-    started_once: str
-    starts: int
-    states: tuple[tuple[str, float | None, int], ...]  # name, floor, measurements
+    launches_per_job: int
+    states: tuple[StateCount, ...]
     warnings: tuple[Warning_, ...]
     failures: tuple[Failure, ...]
     also_ready: tuple[str, ...]
 
 
-def make_sheet(run: Run) -> Sheet:
-    """The data sheet of a run that holds the patterns of the suite `quick`, or some of them."""
-    figures = {series: [figure for figure in series.figures() if figure.state != "mixed"] for series in run.series}
-    transports = list(dict.fromkeys(series.point.transport for series in run.series))
-    libraries = {launch.transport: launch for launch in run.launches.values()}
+def make_sheet(run: Run, *, every_state: bool = False) -> Sheet:
+    """The data sheet of a run of the suite `quick`, in the machine state that tables show or in every one."""
+    by_transport: dict[str, list[Series]] = {}
+    for series in run.series:
+        by_transport.setdefault(series.point.transport, []).append(series)
+    harness = by_transport.pop(_HARNESS, [])
+    measured = [series for members in by_transport.values() for series in members]
+    state = table_state(measured)
+    states = _states(run.series)
     rows: list[Row] = []
-    for transport in transports:
-        if transport == "null":
-            continue
-        own = {series: found for series, found in figures.items() if series.point.transport == transport}
-        launch = libraries.get(transport)
-        for state, floor_ns in _states_of(own.values()):
-            row = _row(transport, launch, state, floor_ns, own)
-            if any((row.latency_ns, row.stream_bytes_per_s, row.twoway_bytes_per_s, row.barrier_ns)):
-                rows.append(row)
-    harness = [_value(f) for s, found in figures.items() if s.point.transport == "null" for f in found]
-    clocks = [launch.clock_ns for launch in run.launches.values()]
+    for transport, members in by_transport.items():
+        wanted = [one.name for one in states if one.name != "mixed"] if every_state else [state, table_state(members)]
+        found = [row for name in dict.fromkeys(wanted) if name and (row := _row(run, transport, members, name, states))]
+        rows += found if every_state else found[:1]
+    names = {row.state for row in rows}
     return Sheet(
         run_id=run.id,
+        state=names.pop() if len(names) == 1 else None,
         rows=tuple(rows),
-        layers=tuple(_layers(rows, _floors(run.series))),
-        harness_ns=_harness(harness),
-        clock_ns=min(clocks, default=None),
-        started_once=started_once(run),
-        starts=len({launch.index for launch in run.launches.values()}),
-        states=tuple(_measurements_by_state(run.series)),
+        layers=tuple(_layers(rows)),
+        harness_ns=_harness_ns(harness),
+        clock_ns=min((launch.clock_ns for launch in run.launches.values()), default=None),
+        launches_per_job=len({launch.index for launch in run.launches.values()}),
+        states=states,
         warnings=run.warnings,
-        failures=(*_failures(run.series), *_too_short(run.series, rows)),
-        also_ready=tuple(name for name in run.info.facts.get("transports", ()) if name not in ("null", *transports)),
+        failures=(*_failures(run.series), *_too_short(by_transport, rows)),
+        also_ready=tuple(
+            name for name in run.facts.get("transports", ()) if name != _HARNESS and name not in by_transport
+        ),
     )
 
 
-def _harness(found: Sequence[Value | None]) -> Value | None:
-    """A whole repetition: the ping-pong's figure is half of one. The harness waits for nobody, so any state will do."""
-    half = next((value for value in found if value is not None), None)
-    return None if half is None else Value(2 * half.value, 2 * half.low, 2 * half.high, half.over)
-
-
-def _states_of(found: Iterable[Sequence[Figure]]) -> list[tuple[str, float | None]]:
-    """States in which something has an interval, by floor."""
-    states: dict[str, list[float]] = {}
-    for figures in found:
-        for figure in figures:
-            if figure.low_ns is not None:
-                states.setdefault(figure.state, []).append(figure.floor_ns or 0.0)
-    ordered = sorted(states.items(), key=lambda item: place(item[0], item[1][0]))
-    return [(name, floors[0] or None) for name, floors in ordered]
-
-
-def _measurements_by_state(series: Iterable[Series]) -> list[tuple[str, float | None, int]]:
+def _states(series: Iterable[Series]) -> tuple[StateCount, ...]:
+    """From the nearest on."""
     count = Counter((state.name, state.floor_ns) for one in series for state in one.states)
     ordered = sorted(count.items(), key=lambda item: place(*item[0]))
-    return [(name, floor_ns, measurements) for (name, floor_ns), measurements in ordered]
+    return tuple(StateCount(name, floor_ns, measurements) for (name, floor_ns), measurements in ordered)
 
 
-def _row(
-    transport: str,
-    launch: Launch | None,
-    state: str,
-    floor_ns: float | None,
-    own: Mapping[Series, Sequence[Figure]],
-) -> Row:
-    curve: dict[int, Value] = {}
-    rates: dict[str, dict[int, Value]] = {}
-    latency: Value | None = None
-    barrier: Value | None = None
-    for series, figures in own.items():
-        figure = next((f for f in figures if f.state == state and f.low_ns is not None), None)
-        if figure is None:
-            continue
-        time = _value(figure)
-        if series.point.pattern == "pingpong" and time is not None:
-            curve.setdefault(series.point.bytes, time)
-            latency = time if series.point.bytes == LATENCY_BYTES else latency
-        elif series.point.pattern == "barrier":
-            barrier = time
-        elif _is_stream(series.point) and (rate := _rate(figure, series.point.bytes)) is not None:
-            rates.setdefault(series.point.pattern, {})[series.point.bytes] = rate
-    measured = [series.point for series in own if series.status not in NOT_MEASURED]
-    line = _last_line(curve, {point.bytes for point in measured if point.pattern == "pingpong"})
-    streams = [series.point for series in own if _is_stream(series.point)]
+def _row(run: Run, transport: str, series: Sequence[Series], state: str, states: Iterable[StateCount]) -> Row | None:
+    """None where no point was measured or has enough measurements in that state."""
+    figures = TransportFigures(series, state)
+    values = {column.key: column.pick(figures) for column in COLUMNS}
+    if not any(values.values()):
+        return None
+    launch = next(launch for launch in run.launches.values() if launch.transport == transport)
+    line = figures.line
     return Row(
         transport=transport,
-        library=launch.library if launch else "",
+        name=readable_names(run.launches.values())[transport],
+        library=launch.library,
         state=state,
-        floor_ns=floor_ns,
-        latency_ns=latency,
-        stream_bytes_per_s=_best(rates.get("oneway", {}), "oneway", streams),
-        twoway_bytes_per_s=_best(rates.get("twoway", {}), "twoway", streams),
-        barrier_ns=barrier,
-        r_inf_bytes_per_s=_fitted(line.r_inf_bytes_per_s, line, curve) if line else None,
-        n_half_bytes=_fitted(line.n_half_bytes, line, curve) if line else None,
+        floor_ns=next((one.floor_ns for one in states if one.name == state), None),
+        values=values,
         fit_from_bytes=line.first_bytes if line else None,
         fit_to_bytes=line.last_bytes if line else None,
         fit_rms=line.relative_rms if line else None,
-        oversubscribed=launch is not None and launch.oversubscribed,
+        oversubscribed=launch.oversubscribed,
     )
 
 
-def _is_stream(point: Point) -> bool:
-    return point.bytes in _STREAM_BYTES and point.options == _STREAM_OPTIONS
+def _harness_ns(series: Sequence[Series]) -> Value | None:
+    """A whole repetition: the ping-pong's figure is half of one. The harness waits for nobody, so any state will do."""
+    state = table_state(series)
+    half = TransportFigures(series, state).time_ns("pingpong", _LATENCY_BYTES) if state else None
+    return Value(2 * half.value, 2 * half.low, 2 * half.high, half.over) if half else None
 
 
-def _best(rates: Mapping[int, Value], pattern: str, streams: Iterable[Point]) -> Value | None:
-    """The best of the sizes asked for; None where this state lacks one of them, which may be the best."""
-    sizes = {point.bytes for point in streams if point.pattern == pattern}
-    return max(rates.values(), key=lambda rate: rate.value) if sizes and sizes == rates.keys() else None
-
-
-def _last_line(curve: Mapping[int, Value], measured_bytes: Collection[int]) -> Segment | None:
-    """The straight segment of the longest messages; None where this state lacks one of them, or a size in between.
-
-    A line that bridges sizes whose times are not known in this state, or lie off it, may bridge a switch, too.
-    """
-    fit = fit_segments([*curve], [time.value for time in curve.values()], [relative(time) for time in curve.values()])
-    if not isinstance(fit, SegmentFit):
-        return None
-    line = fit.segments[-1]
-    is_whole = all(size in curve for size in measured_bytes if size >= line.first_bytes)
-    return line if is_whole and not fit.is_ambiguous(line) else None
-
-
-def _value(figure: Figure) -> Value | None:
-    if figure.low_ns is None or figure.high_ns is None:
-        return None
-    return Value(figure.value_ns, figure.low_ns, figure.high_ns, figure.interval_over)
-
-
-def _rate(figure: Figure, at_bytes: int) -> Value | None:
-    rate, low, high = figure.rate_bytes_per_s, figure.rate_low_bytes_per_s, figure.rate_high_bytes_per_s
-    if rate is None or low is None or high is None:
-        return None
-    return Value(rate, low, high, figure.interval_over, at_bytes)
-
-
-def _fitted(estimate: Estimate | None, line: Segment, curve: Mapping[int, Value]) -> Value | None:
-    """Of a line through times of these sizes; None where the interval holds zero: it tells nothing."""
-    if estimate is None or estimate.low <= 0:
-        return None
-    overs = {time.over for size, time in curve.items() if line.first_bytes <= size <= line.last_bytes}
-    return Value(estimate.value, estimate.low, estimate.high, LAUNCHES if overs == {LAUNCHES} else ONE_LAUNCH)
-
-
-def _floors(series: Iterable[Series]) -> dict[str, Value]:
-    """By state, the floor beside the latency of shm with its interval.
-
-    The very measurements that it is the floor of.
-    """
-    found: dict[str, list[tuple[float, int]]] = {}
-    for one in series:
-        if (one.point.transport, one.point.pattern, one.point.bytes) == ("shm", "pingpong", LATENCY_BYTES):
-            for measurement, state in zip(one.measurements, one.states, strict=True):
-                if measurement.floor_ns is not None:
-                    found.setdefault(state.name, []).append((sum(measurement.floor_ns) / 2, measurement.launch_id))
-    floors = {}
-    for name, of_measurements in found.items():
-        floor, over = time_of(
-            [floor_ns for floor_ns, _ in of_measurements], [launch_id for _, launch_id in of_measurements]
-        )
-        if floor.low is not None and floor.high is not None:
-            floors[name] = Value(floor.value, floor.low, floor.high, over)
-    return floors
-
-
-def _layers(rows: Sequence[Row], floors: Mapping[str, Value]) -> Iterable[Layer]:
-    """Within a state only, and of no scheduling times."""
-    able = [row for row in rows if row.latency_ns is not None and not row.oversubscribed]
-    latency = {(row.transport, row.state): row for row in able}
-    for (transport, state), row in latency.items():
-        own = row.latency_ns
-        assert own is not None
-        floor = floors.get(state)
-        if transport == "shm" and floor is not None:
-            yield over_floor(LATENCY_BYTES, state, own, floor)
+def _layers(rows: Sequence[Row]) -> Iterable[Layer]:
+    """What the latency of each transport adds to that of the one below it, in one state and not oversubscribed."""
+    latency = {(row.transport, row.state): row.values["latency_ns"] for row in rows if not row.oversubscribed}
+    for (transport, state), upper in latency.items():
         for lower in layers_below(transport):
-            base = latency.get((lower, state))
-            if base is not None and base.latency_ns is not None:
-                yield layer_at(LATENCY_BYTES, transport, lower, state, own, base.latency_ns)
-
-
-def _too_short(series: Iterable[Series], rows: Iterable[Row]) -> Iterable[Failure]:
-    """Transports that were measured, and whose measurements are too few in each state for any interval."""
-    shown = {row.transport for row in rows} | {"null"}
-    for transport, points in Counter(one.point.transport for one in series if one.measurements).items():
-        if transport not in shown:
-            reason = "there were too few measurements in any one state for an interval; more time helps (--time)"
-            yield Failure(transport, PointStatus.BUDGET, points, reason)
+            below = latency.get((lower, state))
+            if upper is not None and below is not None:
+                yield layer_at(_LATENCY_BYTES, transport, lower, state, upper, below)
 
 
 def _failures(series: Iterable[Series]) -> Iterable[Failure]:
@@ -291,3 +305,12 @@ def _failures(series: Iterable[Series]) -> Iterable[Failure]:
             count[one.point.transport, one.status, one.reason or "no reason is known"] += 1
     for (transport, status, reason), points in count.items():
         yield Failure(transport, status, points, reason)
+
+
+def _too_short(by_transport: dict[str, list[Series]], rows: Iterable[Row]) -> Iterable[Failure]:
+    """Transports that were measured, but not often enough in any one state for an interval."""
+    shown = {row.transport for row in rows}
+    for transport, members in by_transport.items():
+        points = sum(bool(one.measurements) for one in members)
+        if points and transport not in shown:
+            yield Failure(transport, PointStatus.BUDGET, points, "too few measurements in any one machine state")
