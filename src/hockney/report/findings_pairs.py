@@ -35,7 +35,7 @@ PAIRS: dict[str, Wording] = {
     "broken scaling law": Wording(
         "scaling law broken",
         (
-            "{pattern} with {at} {axis}: {least_over_share} to {most_over_share} over the law at {sizes_bytes}.",
+            "{pattern} with {at} {axis} takes {least_ratio} to {most_ratio} of the others' law at {broken_bytes}.",
             "It follows the law at {following_bytes}.",
             "{pattern} moves {among_2_bytes_per_s} for each rank among 2, {among_4_bytes_per_s} among 4.",
         ),
@@ -49,8 +49,9 @@ PAIRS: dict[str, Wording] = {
         (
             "Links {links} take {slower_ratio} times as long as the others ({timed} timed side by side).",
             "Rank {common_ranks} is in each of them.",
-            "Ranks {slow_ranks} take {time_ns}, {slower_ratio} times their class ({class}, {class_ns}, {load}).",
-            "Slow pairs with this rank: {pairs}.",
+            "Ranks {slow_pair} take {time_ns}, {slower_ratio} times their class ({class}, {class_ns}, {load}).",
+            "Rank {slow_rank} takes {time_ns} with {pairs} others, {slower_ratio} times its class ({class}, {load}).",
+            "Hosts: {hosts}.",
             "Also slow: {others}.",
         ),
         {"slow or farther off": "These ranks are slow, or farther apart than the others (topology unknown)."},
@@ -58,7 +59,8 @@ PAIRS: dict[str, Wording] = {
     "slow group": Wording(
         "slow group of ranks",
         (
-            "Ranks {slow_ranks} with {reach}: {time_ns}, {slower_ratio} times {class} ({class_ns}, {load}).",
+            "Ranks {slow_group} with {reach}: {time_ns}, {slower_ratio} times {class} ({class_ns}, {load}).",
+            "Hosts: {hosts}.",
             "Also slow: {others}.",
         ),
         {"slow or farther off": "A switch or group is slow, or these ranks are farther apart (topology unknown)."},
@@ -87,30 +89,29 @@ PAIRS: dict[str, Wording] = {
 
 
 def outlier_text(outlier: Outlier, hosts: Sequence[str]) -> str:
-    """`ranks 1 and 3: 1.30 us, 1.30x the 1.00 us of their class (one host)`."""
+    """`ranks 1 and 3: 1.30 us, 1.30x their class (one host, 1.00 us)`."""
     names = _names(outlier.ranks, hosts)
     if len(names) == 1:
-        who = f"rank {names[0]} with {outlier.of_pairs} others"
+        who, whose = f"rank {names[0]} with {outlier.of_pairs} others", "its"
     else:
-        who = f"ranks {' and '.join(names)}" + (f" with {outlier.reach}" if outlier.reach else "")
+        who, whose = f"ranks {' and '.join(names)}" + (f" with {outlier.reach}" if outlier.reach else ""), "their"
     doubt = "; they may lie farther apart (topology unknown)" if outlier.may_be_farther else ""
-    return (
-        f"{who}: {format_ns(outlier.time.value)}, {outlier.factor:.2f}x the {format_ns(outlier.class_ns)} of "
-        f"{outlier.class_name}{doubt}"
-    )
+    than = f"{whose} class ({outlier.class_name}, {format_ns(outlier.class_ns)})"
+    return f"{who}: {format_ns(outlier.time.value)}, {outlier.factor:.2f}x {than}{doubt}"
 
 
 def inconclusive_text(pair: Inconclusive, hosts: Sequence[str]) -> str:
-    """`ranks 1 and 3 may be slow: 1.30 us, while … takes 1.00 us; its interval is 0.98 us to 1.31 us`."""
+    """`ranks 1 and 3 may be slow (inconclusive): 1.30 us, 1.30x their class (one host, 1.00 us); why. Fix.`."""
     time = pair.time.estimate
     why = (
-        f"only {pair.time.n} measurements, too few for an interval"
+        f"{pair.time.n} measurements are too few for an interval"
         if time is None
         else f"the interval is {format_ns(time.low)} to {format_ns(time.high)}"
     )
+    than = f"{pair.time.value / pair.class_ns:.2f}x their class ({pair.class_name}, {format_ns(pair.class_ns)})"
     return (
         f"ranks {' and '.join(_names(pair.ranks, hosts))} may be slow (inconclusive): {format_ns(pair.time.value)}, "
-        f"{pair.class_name} takes {format_ns(pair.class_ns)}; {why}. Use --time to measure longer."
+        f"{than}; {why}. Measure longer with --time."
     )
 
 

@@ -65,7 +65,7 @@ def test_a_number_of_receivers_at_which_a_farm_is_faster() -> None:
     assert isinstance(found, list)
     (broken,) = found
     assert (broken.facts["axis"], broken.facts["at"]) == ("receivers", 16)
-    assert broken.facts["most_over_share"] < 0
+    assert broken.facts["most_ratio"] < 1
 
 
 def test_laws_that_hold_are_no_finding() -> None:

@@ -113,7 +113,7 @@ def _broken(members: Sequence[Row]) -> Iterator[Finding]:
         curve, law = at_x[0].item.curve, at_x[0].row.law
         sizes = {figure.row.size_bytes for figure in at_x}
         follow = sorted({row.size_bytes for row in members} - sizes)
-        relative = sorted(figure.relative for figure in at_x)
+        ratios = sorted(figure.over_ratio.value for figure in at_x)
         yield Finding(
             "broken scaling law",
             Subject(curve.transport, curve.pattern, None, curve.state, tuple(sorted(sizes))),
@@ -121,15 +121,15 @@ def _broken(members: Sequence[Row]) -> Iterator[Finding]:
                 "axis": law.axis,
                 "at": x,
                 "at_ranks": sorted({figure.item.curve.ranks for figure in at_x}),
-                "least_over_share": relative[0],
-                "most_over_share": relative[-1],
+                "least_ratio": ratios[0],
+                "most_ratio": ratios[-1],
                 "over_law_ratio": [figure.over_ratio for figure in at_x],
-                "sizes_bytes": sorted(sizes),
+                "broken_bytes": sorted(sizes),
                 **({"following_bytes": follow} if follow else {}),
             },
             # What only long messages break is no time per message.
             cause="bandwidth" if follow and follow[-1] < min(sizes) else "",
-            effect=max(map(abs, relative)),
+            effect=max(abs(figure.relative) for figure in at_x),
         )
 
 

@@ -53,7 +53,6 @@ def slow_links(reading: Reading) -> list[Finding] | NotChecked:
         over = {link: median(values).estimate for link, values in of_links.items()}
         slow = {link: times for link, times in over.items() if times is not None and times.low > _SLOW}
         if slow:
-            name = " ".join([pattern, *(f"{option}={value}" for option, value in options)])
             common = set.intersection(*(set(link) for link in slow)) if len(slow) > 1 else set()
             times = of_all(list(slow.values()))
             facts = {
@@ -62,11 +61,14 @@ def slow_links(reading: Reading) -> list[Finding] | NotChecked:
                 "timed": len(of_links),
                 **({"common_ranks": sorted(common)} if common else {}),
             }
-            fix = Fix(
-                "Measure all pairs, to see whether a rank, a link or a switch is slow.", ("hockney", "run", "allpairs")
-            )
-            found.append(Finding("slow rank or pair", Subject(transport, name, ranks), facts, "", fix, times.value - 1))
+            fix = Fix("Measure all pairs, to tell a rank from a link or a switch.", ("hockney", "run", "allpairs"))
+            subject = Subject(transport, _name(pattern, options), ranks)
+            found.append(Finding("slow rank or pair", subject, facts, "", fix, times.value - 1))
     return found
+
+
+def _name(pattern: str, options: Options) -> str:
+    return " ".join([pattern, *(f"{option}={value}" for option, value in options)])
 
 
 def _links(point: Point) -> list[Pair]:
@@ -81,30 +83,33 @@ def _links(point: Point) -> list[Pair]:
 def slow_pairs(reading: Reading) -> list[Finding] | NotChecked:
     """Of each matrix of pairs the slowest outlier, and how many more there are."""
     if not reading.matrices:
-        one_pair = why_no_matrix((curve.pattern, curve.ranks) for curve in reading.curves)
-        if one_pair is not None:
-            return NotChecked(Absence.NOT_APPLICABLE, detail=one_pair[0].lower() + one_pair[1:].rstrip("."))
+        if why_no_matrix((curve.pattern, curve.ranks) for curve in reading.curves):
+            return NotChecked(Absence.NOT_APPLICABLE, detail="two ranks are one pair, and a matrix needs three ranks")
         return NotChecked(Absence.NOT_MEASURED, detail="needs the times between all pairs of ranks")
     return [_slowest(matrix) for matrix in reading.matrices if matrix.outliers and not matrix.oversubscribed]
 
 
 def _slowest(matrix: PairMatrix) -> Finding:
     worst, *others = sorted(matrix.outliers, key=lambda outlier: -outlier.factor)
-    name = " ".join([matrix.pattern, *(f"{option}={value}" for option, value in matrix.options)])
+    who: dict[str, object] = {"slow_pair": list(worst.ranks)}
+    if worst.reach:
+        who = {"slow_group": list(worst.ranks), "reach": worst.reach}
+    elif len(worst.ranks) == 1:
+        who = {"slow_rank": worst.ranks[0], "pairs": worst.of_pairs}
+    if len(set(matrix.hosts)) > 1:
+        who["hosts"] = [matrix.hosts[rank] for rank in worst.ranks]
     facts = {
         "load": matrix.load,
-        "slow_ranks": list(worst.ranks),
         "time_ns": worst.time,
         "slower_ratio": worst.factor,
         "class": worst.class_name,
         "class_ns": worst.class_ns,
-        **({"reach": worst.reach} if worst.reach else {}),
-        **({"pairs": worst.of_pairs} if len(worst.ranks) == 1 else {}),
+        **who,
         **({"others": ["-".join(map(str, outlier.ranks)) for outlier in others]} if others else {}),
     }
     return Finding(
         "slow group" if worst.reach else "slow rank or pair",
-        Subject(matrix.transport, name, matrix.ranks, matrix.state, (matrix.bytes,)),
+        Subject(matrix.transport, _name(matrix.pattern, matrix.options), matrix.ranks, matrix.state, (matrix.bytes,)),
         facts,
         "slow or farther off" if worst.may_be_farther else "",
         Fix("Look at the whole matrix.", ("hockney", "show", "--tables")),
