@@ -17,6 +17,7 @@ import pytest
 from hockney.analysis.compare.expect import load_expectations
 from hockney.cli.commands import COMMANDS, hockney
 from hockney.cli.rerun import LAUNCHES
+from hockney.errors import ExitCode
 from hockney.measure.inventory import take_inventory
 from hockney.stats.shift import LAUNCHES_MIN
 from hockney.worker.build import build_worker
@@ -123,19 +124,81 @@ def test_links_to_headings_lead_to_one() -> None:
             assert heading in _anchors(PAGES[Path(target).name or name]), f"{name} links to {target}#{heading}"
 
 
-def test_command_lines_in_the_documents_are_understood() -> None:
-    """Every `./hockney run …` of the pages is parsed as far as its words; sizes are those that units.py reads."""
-    from hockney.cli.run import run
-    from hockney.cli.run_options import find_suite, read_wishes
+def _command_lines() -> list[str]:
+    """The lines of hockney in the blocks of all pages, without comments."""
+    blocks = re.findall(r"^```(?:console)?\n(.*?)^```", EVERYTHING, re.MULTILINE | re.DOTALL)
+    lines = re.findall(r"^(?:\$ )?(?:\./)?hockney ([a-z].*?)(?:  +.*|\s+#.*)?$", "".join(blocks), re.MULTILINE)
+    return sorted(set(lines))
 
-    lines = re.findall(r"^(?:\$ )?(?:\./)?hockney run ([^#\n`|]*)", EVERYTHING, re.MULTILINE)
-    assert lines
-    for line in lines:
-        context = run.make_context("run", shlex.split(line))
-        words = dict(context.params)
-        if words["what"] and not words["what"].endswith(".toml"):
-            find_suite(words["what"])
-        assert bool(read_wishes(words).sizes) == bool(words["sizes"])
+
+@pytest.mark.parametrize("line", _command_lines())
+def test_command_line_in_the_documents_is_understood(line: str) -> None:
+    name, *words = shlex.split(line)
+    command = hockney.get_command(click.Context(hockney), name)
+    assert command is not None
+    command.make_context(name, words)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_option_is_on_the_page_of_commands(command: str) -> None:
+    found = hockney.get_command(click.Context(hockney), command)
+    assert found is not None
+    names = [name for option in found.params if isinstance(option, click.Option) for name in option.opts]
+    page = PAGES["commands.md"]
+    assert [name for name in names if name.startswith("--") and not re.search(rf"`{name}\b", page)] == []
+
+
+def test_every_environment_variable_is_on_the_page_of_commands() -> None:
+    """Those of hockney, and those of others that it reads by name, but for what it sets or hands on itself."""
+    package = ROOT / "src" / "hockney"
+    code = "".join(path.read_text(encoding="utf-8") for end in ("py", "c") for path in package.rglob(f"*.{end}"))
+    names = set(re.findall(r'(?:environ\.get|environ\[|getenv|environment\.get)\(?"([A-Z_]{2,})"', code))
+    names |= set(re.findall(r"\bHOCKNEY_[A-Z]+\b", code)) - {"HOCKNEY_JOB"}
+    own = {"PVM_DPATH", "PVM_VMID", "UCX_TLS"}
+    assert len(names) > 8
+    assert [name for name in names - own if f"`{name}`" not in PAGES["commands.md"]] == []
+
+
+def test_every_exit_code_is_on_the_page_of_commands() -> None:
+    header = next(line for line in PAGES["commands.md"].splitlines() if line.startswith("| command | 0"))
+    assert [cell.strip() for cell in header.strip("|").split("|")[1:]] == [str(code.value) for code in ExitCode]
+
+
+def test_every_command_in_backquotes_that_prints_rates_exists() -> None:
+    """Those of docs/validation.md; they take too long to be run here."""
+    modules = re.findall(r"`python -m ([\w.]+)", EVERYTHING)
+    assert modules
+    for module in modules:
+        path = ROOT / f"{module.replace('.', '/')}.py"
+        assert '__name__ == "__main__"' in path.read_text(encoding="utf-8"), module
+    for script in re.findall(r"`(scripts/[\w-]+)", EVERYTHING):
+        assert (ROOT / script).exists(), script
+
+
+# ---- short enough to be read ----------------------------------------------------------------------------------------
+
+
+def _words(text: str) -> int:
+    """How many words there are; rules and bars of tables are none."""
+    return len(re.findall(r"\S*\w\S*", text))
+
+
+def test_the_documents_can_be_read() -> None:
+    counts = {name: _words(text) for name, text in PAGES.items()}
+    assert counts.pop("CHANGELOG.md") <= 2_000
+    assert sum(counts.values()) <= 23_500, counts
+    assert PAGES["README.md"].count("\n") <= 120
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_cell_of_a_table_is_an_essay(page: str) -> None:
+    cells = [cell for line in PAGES[page].splitlines() if line.startswith("|") for cell in line.split("|")]
+    assert [cell for cell in cells if _words(cell) > 40] == []
+
+
+@pytest.mark.parametrize("page", [name for name in PAGES if (ROOT / "docs" / name).exists()])
+def test_page_opens_with_what_it_is_for(page: str) -> None:
+    assert re.match(r"# .+\n\nThis page [^.]+[.:]", PAGES[page])
 
 
 def test_no_page_names_a_place_of_somebodys_machine() -> None:
@@ -144,20 +207,15 @@ def test_no_page_names_a_place_of_somebodys_machine() -> None:
 
 
 def test_the_page_on_checking_holds_what_is_understood(tmp_path: Path) -> None:
-    """Its file of thresholds is read, its command lines are parsed, and its table is what the statistics say."""
+    """Its file of limits is read, and its numbers of launches are those of the code."""
     page = PAGES["checking.md"]
     path = tmp_path / "expect.toml"
     path.write_text(re.findall(r"^```toml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)[0])
     assert len(load_expectations(path, load()).expect) == 2
-    for name in ("compare", "check"):
-        lines = re.findall(rf"^\./hockney {name} (.*)", page, re.MULTILINE)
-        assert lines
-        for line in lines:
-            hockney.get_command(click.Context(hockney), name).make_context(name, shlex.split(line))  # type: ignore[union-attr]
     # How many launches a check takes: the page, the help and what is done say one number.
     check = hockney.get_command(click.Context(hockney), "check")
     assert check is not None
-    assert re.search(rf"{LAUNCHES} at the least", page)
+    assert f"in {LAUNCHES} launches or more" in " ".join(page.split())
     assert f"in {LAUNCHES} launches or more" in " ".join((check.help or "").split())
     assert f"at least {LAUNCHES_MIN} launches of each run" in " ".join(page.split())
 
