@@ -27,7 +27,7 @@
 
 #include <unistd.h>
 
-#include "transport.h"
+#include "transports/channel.h"
 
 extern const hk_transport_t hk_transport_shm;
 
@@ -48,16 +48,6 @@ typedef struct fault_ctx {
 static fault_ctx_t *mine(hk_ctx_t *ctx)
 {
     return (fault_ctx_t *)(void *)ctx;
-}
-
-static hk_status_t fault_prepare(int size, void **shared_p)
-{
-    return hk_transport_shm.prepare(size, shared_p);
-}
-
-static void fault_release(void *shared)
-{
-    hk_transport_shm.release(shared);
 }
 
 static void fault_close(hk_ctx_t *ctx)
@@ -247,8 +237,7 @@ static void fault_compute(hk_ctx_t *ctx, uint64_t duration_ns)
     hk_real_compute(ctx, duration_ns);
 }
 
-static hk_status_t fault_open(const hk_job_t *job, hk_ctx_t **ctx_p);
-static hk_status_t lossy_open(const hk_job_t *job, hk_ctx_t **ctx_p);
+static hk_status_t fault_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx_t **ctx_p);
 
 #if defined(HK_FAULT_CLOCK_NS)
 static uint64_t fault_now_ns(hk_ctx_t *ctx)
@@ -260,19 +249,13 @@ static uint64_t fault_now_ns(hk_ctx_t *ctx)
 #endif
 
 #define HOOKS                                                                                                          \
-    .abi = HK_TRANSPORT_ABI, .summary = "shm, broken on purpose", .prepare = fault_prepare, .release = fault_release,  \
-    .close = fault_close, .library = fault_library, .alloc = fault_alloc, .free = fault_free, .send = fault_send,      \
-    .recv = fault_recv, .isend = fault_isend, .irecv = fault_irecv, .wait_all = fault_wait_all, .put = fault_put,      \
-    .get = fault_get, .quiet = fault_quiet, .wait_word = fault_wait_word, .now_ns = fault_now_ns,                      \
-    .compute = fault_compute
+    .abi = HK_TRANSPORT_ABI, .summary = "shm, broken on purpose", .open = fault_open, .prepare = hk_channel_prepare,   \
+    .release = hk_channel_release, .close = fault_close, .library = fault_library, .alloc = fault_alloc,               \
+    .free = fault_free, .send = fault_send, .recv = fault_recv, .isend = fault_isend, .irecv = fault_irecv,            \
+    .wait_all = fault_wait_all, .put = fault_put, .get = fault_get, .quiet = fault_quiet,                              \
+    .wait_word = fault_wait_word, .now_ns = fault_now_ns, .compute = fault_compute
 
 enum { CAPS = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_ONE_SIDED | HK_CAP_PAYLOAD | HK_CAP_SPINS };
-
-const hk_transport_t hk_transport_fault = {HOOKS, .name = "fault", .caps = CAPS, .open = fault_open};
-
-const hk_transport_t hk_transport_lossy = {
-    HOOKS, .name = "lossy", .caps = CAPS | HK_CAP_LOSSY, .open = lossy_open, .counter = lossy_counter,
-};
 
 static uint64_t clock_twice_ns(hk_ctx_t *ctx)
 {
@@ -301,7 +284,7 @@ static bool understand(const char *wish, fault_ctx_t *ctx)
     return *end == '\0';
 }
 
-static hk_status_t open_as(const hk_job_t *job, const hk_transport_t *tp, hk_ctx_t **ctx_p)
+static hk_status_t fault_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx_t **ctx_p)
 {
     fault_ctx_t *ctx = calloc(1, sizeof *ctx);
     if (ctx == NULL) {
@@ -315,7 +298,7 @@ static hk_status_t open_as(const hk_job_t *job, const hk_transport_t *tp, hk_ctx
         return HK_ERR_ARGUMENT;
     }
     ctx->clock_ns = clock_twice_ns(&ctx->base);
-    const hk_status_t status = hk_transport_shm.open(job, &ctx->shm);
+    const hk_status_t status = hk_transport_shm.open(&hk_transport_shm, job, &ctx->shm);
     if (status != HK_OK) {
         free(ctx);
         return status;
@@ -324,12 +307,7 @@ static hk_status_t open_as(const hk_job_t *job, const hk_transport_t *tp, hk_ctx
     return HK_OK;
 }
 
-static hk_status_t fault_open(const hk_job_t *job, hk_ctx_t **ctx_p)
-{
-    return open_as(job, &hk_transport_fault, ctx_p);
-}
+const hk_transport_t hk_transport_fault = {HOOKS, .name = "fault", .caps = CAPS};
 
-static hk_status_t lossy_open(const hk_job_t *job, hk_ctx_t **ctx_p)
-{
-    return open_as(job, &hk_transport_lossy, ctx_p);
-}
+const hk_transport_t hk_transport_lossy = {HOOKS, .name = "lossy", .caps = CAPS | HK_CAP_LOSSY,
+                                           .counter = lossy_counter};

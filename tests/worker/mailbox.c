@@ -8,7 +8,7 @@
 
 #include "transport.h"
 
-extern const hk_transport_t HK_MAILBOX_OVER, hk_transport_mailbox;
+extern const hk_transport_t HK_MAILBOX_OVER;
 
 #if !defined(HK_MAILBOX_BYTES)
 #define HK_MAILBOX_BYTES (1 << 17)
@@ -35,15 +35,15 @@ static hk_ctx_t *under(hk_ctx_t *ctx)
     return ((mailbox_t *)ctx)->under;
 }
 
-static hk_status_t mailbox_open(const hk_job_t *job, hk_ctx_t **ctx_p)
+static hk_status_t mailbox_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx_t **ctx_p)
 {
     mailbox_t *mine = calloc(1, sizeof *mine);
     const size_t len_bytes = (size_t)job->size * sizeof *mine->box;
-    if (mine == NULL || HK_MAILBOX_OVER.open(job, &mine->under) != HK_OK) {
+    if (mine == NULL || HK_MAILBOX_OVER.open(&HK_MAILBOX_OVER, job, &mine->under) != HK_OK) {
         free(mine);
         return HK_ERR_SYSTEM;
     }
-    mine->base = (hk_ctx_t){.tp = &hk_transport_mailbox, .rank = job->rank, .size = job->size};
+    mine->base = (hk_ctx_t){.tp = tp, .rank = job->rank, .size = job->size};
     mine->box = HK_MAILBOX_OVER.alloc(mine->under, len_bytes);
     if (mine->box == NULL) {
         free(mine);

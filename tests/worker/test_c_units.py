@@ -42,7 +42,7 @@ def test_c_units(program: Path, compiler: str, tmp_path: Path) -> None:
 )
 def test_lanes_of_machines_without_16_byte_stores(checks: tuple[str, ...], tmp_path: Path) -> None:
     """The thread sanitizer knows no others."""
-    names = ("channel", "channel_message", "channel_shared", "shm", "threads", "../status", "../machine")
+    names = ("channel", "channel_message", "channel_shared", "shm", "../status", "../machine")
     run_unit(HERE / "test_channel.c", "gcc", tmp_path, checks, [SOURCES / f"transports/{name}.c" for name in names])
 
 

@@ -51,7 +51,7 @@ static void be_rank(const job_t *test)
     const hk_job_t job = {
         .rank = test->rank, .size = test->size, .shared = test->shared, .oversubscribed = test->oversubscribed};
     rank_t rank = {.tp = test->tp, .me = test->rank, .size = test->size, .random = (uint64_t)test->rank + 1};
-    CHECK(test->tp->open(&job, &rank.ctx) == HK_OK);
+    CHECK(test->tp->open(test->tp, &job, &rank.ctx) == HK_OK);
     CHECK(rank.ctx->tp == test->tp && rank.ctx->rank == test->rank && rank.ctx->size == test->size);
     rank.out = test->tp->alloc(rank.ctx, ROOM_BYTES);
     rank.in = test->tp->alloc(rank.ctx, ROOM_BYTES);
@@ -75,7 +75,7 @@ static void run_job(const hk_transport_t *tp, int size, int oversubscribed, body
     pthread_t thread[RANKS_MAX] = {0};
     pid_t pid[RANKS_MAX] = {0};
     void *shared = NULL;
-    CHECK(tp->prepare(size, &shared) == HK_OK);
+    CHECK(tp->prepare(tp, size, &shared) == HK_OK);
     for (int r = 0; r < size; r++) {
         job[r] = (job_t){tp, shared, size, r, oversubscribed, body};
         if ((tp->caps & HK_CAP_THREADS) != 0) {

@@ -15,6 +15,9 @@
 #include "control.h"
 #include "transports/stream.h"
 
+#define TABLES(id) hk_transport_##id, hk_transport_##id##_nonblock, hk_transport_##id##_spin
+extern const hk_transport_t TABLES(pipe), TABLES(unix), TABLES(tcp);
+
 enum { RANKS_MAX = 4, LARGE_BYTES = (4 << 20) + 3, WINDOW = 64, STEPS_MS = 5 };
 
 /* 4 KiB is PIPE_BUF, 64 KiB a pipe's capacity, 208 KiB the usual socket buffer. */
@@ -48,7 +51,7 @@ static void be_rank(const hk_transport_t *tp, int rank, int size, int oversubscr
     const hk_job_t job = {
         .rank = rank, .size = size, .control = &control, .shared = shared, .oversubscribed = oversubscribed};
     hk_ctx_t *ctx = NULL;
-    CHECK(tp->open(&job, &ctx) == HK_OK);
+    CHECK(tp->open(tp, &job, &ctx) == HK_OK);
     CHECK(ctx->tp == tp && ctx->rank == rank && ctx->size == size);
     CHECK(strlen(tp->library(ctx)) > 0);
     body(ctx);
@@ -67,7 +70,7 @@ static void run(const hk_transport_t *tp, int size, int oversubscribed, body_t *
     pid_t pids[RANKS_MAX];
     void *shared = NULL;
     if (tp->prepare != NULL) {
-        CHECK(tp->prepare(size, &shared) == HK_OK);
+        CHECK(tp->prepare(tp, size, &shared) == HK_OK);
     }
     for (int rank = 1; rank < size; rank++) {
         CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, fds[rank]) == 0);
@@ -388,13 +391,13 @@ static void limits_of_descriptors(const hk_transport_t *tp)
         hk_job_t job = {.rank = 0, .size = 8};
         hk_ctx_t *ctx = NULL;
         CHECK(setrlimit(RLIMIT_NOFILE, &enough) == 0);
-        CHECK(tp->prepare(job.size, &job.shared) == HK_OK); /* raises the soft limit */
-        CHECK(tp->open(&job, &ctx) == HK_OK);
+        CHECK(tp->prepare(tp, job.size, &job.shared) == HK_OK); /* raises the soft limit */
+        CHECK(tp->open(tp, &job, &ctx) == HK_OK);
         tp->close(ctx);
 
         CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0);
         job.shared = NULL;
-        CHECK(tp->prepare(16, &job.shared) == HK_ERR_UNSUPPORTED);
+        CHECK(tp->prepare(tp, 16, &job.shared) == HK_ERR_UNSUPPORTED);
         CHECK(job.shared == NULL);
         exit(0);
     }

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "transport.h"
+#include "transports/channel.h"
 
 extern const hk_transport_t hk_transport_threads;
 
@@ -120,16 +120,6 @@ static void virtual_compute(hk_ctx_t *ctx, uint64_t duration_ns)
     virtual_of(ctx)->clock_ns += duration_ns;
 }
 
-static hk_status_t virtual_prepare(int size, void **shared_p)
-{
-    return hk_transport_threads.prepare(size, shared_p);
-}
-
-static void virtual_release(void *shared)
-{
-    hk_transport_threads.release(shared);
-}
-
 static void virtual_close(hk_ctx_t *ctx)
 {
     hk_transport_threads.close(virtual_of(ctx)->threads);
@@ -152,15 +142,36 @@ static void virtual_free(hk_ctx_t *ctx, void *memory, size_t len_bytes)
     hk_transport_threads.free(virtual_of(ctx)->threads, memory, len_bytes);
 }
 
-static hk_status_t virtual_open(const hk_job_t *job, hk_ctx_t **ctx_p);
+static hk_status_t virtual_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx_t **ctx_p)
+{
+    virtual_ctx_t *ctx = calloc(1, sizeof *ctx);
+    if (ctx == NULL) {
+        return HK_ERR_MEMORY;
+    }
+    ctx->base = (hk_ctx_t){tp, job->rank, job->size};
+    uint64_t *const costs[] = {&ctx->send_ns, &ctx->recv_ns, &ctx->way_ns, &ctx->byte_ns};
+    const char *at = getenv("HOCKNEY_VIRTUAL");
+    for (size_t i = 0; at != NULL && i < sizeof costs / sizeof costs[0]; i++) {
+        char *end = NULL;
+        *costs[i] = strtoull(at, &end, 10);
+        at = end;
+    }
+    const hk_status_t status = hk_transport_threads.open(&hk_transport_threads, job, &ctx->threads);
+    if (status != HK_OK) {
+        free(ctx);
+        return status;
+    }
+    *ctx_p = &ctx->base;
+    return HK_OK;
+}
 
 const hk_transport_t hk_transport_virtual = {
     .abi = HK_TRANSPORT_ABI,
     .caps = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_CAP_THREADS,
     .name = "virtual",
     .summary = "threads on a virtual clock",
-    .prepare = virtual_prepare,
-    .release = virtual_release,
+    .prepare = hk_channel_prepare,
+    .release = hk_channel_release,
     .open = virtual_open,
     .close = virtual_close,
     .library = virtual_library,
@@ -176,26 +187,3 @@ const hk_transport_t hk_transport_virtual = {
     .spin = virtual_compute,
     .sleep = virtual_compute,
 };
-
-static hk_status_t virtual_open(const hk_job_t *job, hk_ctx_t **ctx_p)
-{
-    virtual_ctx_t *ctx = calloc(1, sizeof *ctx);
-    if (ctx == NULL) {
-        return HK_ERR_MEMORY;
-    }
-    ctx->base = (hk_ctx_t){&hk_transport_virtual, job->rank, job->size};
-    uint64_t *const costs[] = {&ctx->send_ns, &ctx->recv_ns, &ctx->way_ns, &ctx->byte_ns};
-    const char *at = getenv("HOCKNEY_VIRTUAL");
-    for (size_t i = 0; at != NULL && i < sizeof costs / sizeof costs[0]; i++) {
-        char *end = NULL;
-        *costs[i] = strtoull(at, &end, 10);
-        at = end;
-    }
-    const hk_status_t status = hk_transport_threads.open(job, &ctx->threads);
-    if (status != HK_OK) {
-        free(ctx);
-        return status;
-    }
-    *ctx_p = &ctx->base;
-    return HK_OK;
-}

@@ -10,14 +10,11 @@ static void put_pair(hk_answer_t *answer, const char *key, const char *value)
 
 static void put_caps(hk_answer_t *answer, const char *key, uint32_t caps)
 {
-    static const char *const names[] = {"send",  "nonblocking", "one_sided", "payload", "threads",
-                                        "spins", "syscalls",    "stream",    "lossy",   "synchronous",
-                                        "hosts", "keeps",       "probe"};
     hk_answer_key(answer, key);
     hk_answer_open(answer, '[');
-    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
+    for (unsigned i = 0; i < HK_CAPS_COUNT; i++) {
         if ((caps & (1u << i)) != 0) {
-            hk_answer_string(answer, names[i]);
+            hk_answer_string(answer, hk_capabilities[i].name);
         }
     }
     hk_answer_close(answer, ']');
@@ -47,6 +44,8 @@ static void put_options(hk_answer_t *answer, const hk_pattern_t *pattern)
 static void put_pattern(hk_answer_t *answer, const hk_pattern_t *pattern)
 {
     static const char *const timed[] = {"root", "sources", "slowest", "mean"};
+    static const char *const laws[] = {NULL, "messages", "rounds", "senders", "constant"};
+    static const char *const links[] = {NULL, "ends", "halves", "ring", "round"};
     hk_answer_open(answer, '{');
     put_pair(answer, "name", pattern->name);
     put_pair(answer, "summary", pattern->summary);
@@ -61,6 +60,11 @@ static void put_pattern(hk_answer_t *answer, const hk_pattern_t *pattern)
     put_pair(answer, "timed", timed[pattern->timed]);
     hk_answer_key(answer, "sized");
     hk_answer_bool(answer, pattern->sized);
+    hk_answer_key(answer, "payload");
+    hk_answer_bool(answer, pattern->expected != NULL || pattern->verdict != NULL);
+    put_pair(answer, "law", laws[pattern->law]);
+    put_pair(answer, "links", links[pattern->links]);
+    put_pair(answer, "alone", pattern->alone);
     hk_answer_key(answer, "grain_bytes");
     hk_answer_unsigned(answer, pattern->grain_bytes);
     put_pair(answer, "senders", pattern->senders);
@@ -69,13 +73,36 @@ static void put_pattern(hk_answer_t *answer, const hk_pattern_t *pattern)
     hk_answer_close(answer, '}');
 }
 
+static void put_limits(hk_answer_t *answer, const hk_limit_t *limit)
+{
+    hk_answer_key(answer, "limits");
+    hk_answer_open(answer, '[');
+    for (; limit != NULL && limit->name != NULL; limit++) {
+        hk_answer_open(answer, '{');
+        put_pair(answer, "name", limit->name);
+        hk_answer_key(answer, "bytes");
+        hk_answer_unsigned(answer, limit->bytes);
+        put_pair(answer, "fact", limit->fact);
+        put_pair(answer, "meaning", limit->meaning);
+        put_pair(answer, "see", limit->see);
+        put_pair(answer, "source", limit->source);
+        hk_answer_close(answer, '}');
+    }
+    hk_answer_close(answer, ']');
+}
+
 static void put_transport(hk_answer_t *answer, const hk_transport_t *tp)
 {
+    static const char *const carriers[] = {"nothing", "memory", "kernel", "library"};
     static const char *const collectives[] = {"barrier", "broadcast", "alltoall", "allreduce"};
     hk_answer_open(answer, '{');
     put_pair(answer, "name", tp->name);
     put_pair(answer, "summary", tp->summary);
     put_caps(answer, "caps", tp->caps);
+    put_pair(answer, "carrier", carriers[tp->carrier]);
+    put_pair(answer, "below", tp->below);
+    put_pair(answer, "below_remote", tp->below_remote);
+    put_limits(answer, tp->limits);
     hk_answer_key(answer, "max_bytes");
     hk_answer_unsigned(answer, tp->max_bytes);
     hk_answer_key(answer, "grain_bytes");

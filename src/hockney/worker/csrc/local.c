@@ -266,7 +266,7 @@ static int start_local(const hk_args_t *args)
     star_t star = {0};
     void *shared = NULL;
     hk_die_with_parent(getppid());
-    if (args->tp->prepare != NULL && args->tp->prepare(size, &shared) != HK_OK) {
+    if (args->tp->prepare != NULL && args->tp->prepare(args->tp, size, &shared) != HK_OK) {
         return HK_EXIT_FAILED;
     }
     if (open_star(size, &star) != HK_OK) {

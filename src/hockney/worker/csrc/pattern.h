@@ -17,6 +17,24 @@ typedef enum hk_timed {
     HK_TIMED_MEAN,    /* the mean over all ranks */
 } hk_timed_t;
 
+/* What its time follows as ranks are added, if nothing is shared or slow. */
+typedef enum hk_law {
+    HK_LAW_NONE,
+    HK_LAW_MESSAGES, /* a line over ranks - 1, the messages that one rank sends or receives */
+    HK_LAW_ROUNDS,   /* a line over log2 of the ranks, rounded up */
+    HK_LAW_SENDERS,  /* a line over the senders of its option, the same with any number of receivers */
+    HK_LAW_CONSTANT, /* the same with any number of ranks */
+} hk_law_t;
+
+/* Which two ranks a rank's own time is of. */
+typedef enum hk_links {
+    HK_LINKS_NONE,   /* of more than two: one serves many, or all wait for the slowest */
+    HK_LINKS_ENDS,   /* one pair alone: ranks 0 and 1, or those of its options source and target */
+    HK_LINKS_HALVES, /* rank r of the first half and rank r of the second, all at once */
+    HK_LINKS_RING,   /* each rank and the one `distance` further on, all at once */
+    HK_LINKS_ROUND,  /* the pairs of a round of a tournament, all at once */
+} hk_links_t;
+
 /* An integer, or a choice out of words separated by '|' (its value is the word's place). */
 typedef struct hk_option {
     const char *name;
@@ -70,10 +88,13 @@ typedef struct hk_pattern {
      * measurement are then parts of one stream, with no meeting between them. Otherwise each repetition stands alone,
      * and ranks come together before every sample. */
     bool stream;
-    bool sized;                         /* false: has no message length and counts no bytes (barrier) */
-    size_t grain_bytes;                 /* a length is a multiple of it, and not 0; 0: any length will do */
-    const char *senders;                /* NULL, or the option that says how many ranks beside rank 0 only send: at
-                                           least one more must be left to receive */
+    hk_law_t law;
+    hk_links_t links;
+    const char *alone;   /* the pattern in which one pair does the same with nobody else under way; NULL: none */
+    bool sized;          /* false: has no message length and counts no bytes (barrier) */
+    size_t grain_bytes;  /* a length is a multiple of it, and not 0; 0: any length will do */
+    const char *senders; /* NULL, or the option that says how many ranks beside rank 0 only send: at
+                            least one more must be left to receive */
     hk_option_t option[HK_OPTIONS_MAX]; /* ends with a NULL name, or is full */
 
     /* "barrier", "broadcast", "alltoall" or "allreduce": what the option "algorithm" may leave to the transport, by its

@@ -142,19 +142,15 @@ const hk_transport_t *hk_transport_find(const char *name)
     return NULL;
 }
 
+#define CAPABILITY(id, word, words) {word, words},
+
+const hk_capability_t hk_capabilities[HK_CAPS_COUNT] = {HK_CAPABILITIES(CAPABILITY)};
+
 const char *hk_missing_cap(uint32_t needs, uint32_t caps)
 {
-    static const struct {
-        uint32_t cap;
-        const char *words;
-    } names[] = {
-        {HK_CAP_SEND, "send and receive"}, {HK_CAP_NONBLOCKING, "several messages under way at once"},
-        {HK_CAP_ONE_SIDED, "put and get"}, {HK_CAP_PAYLOAD, "messages that really arrive"},
-        {HK_CAP_STREAM, "a byte stream"},
-    };
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if ((needs & names[i].cap) != 0 && (caps & names[i].cap) == 0) {
-            return names[i].words;
+    for (unsigned i = 0; i < HK_CAPS_COUNT; i++) {
+        if ((needs & ~caps & (1u << i)) != 0) {
+            return hk_capabilities[i].words;
         }
     }
     return NULL;

@@ -10,6 +10,12 @@
 extern const hk_pattern_t *const hk_patterns[];
 extern const hk_transport_t *const hk_transports[];
 
+/* The capabilities, in the order of their flags. */
+typedef struct hk_capability {
+    const char *name, *words;
+} hk_capability_t;
+extern const hk_capability_t hk_capabilities[HK_CAPS_COUNT];
+
 const hk_pattern_t *hk_pattern_find(const char *name);
 const hk_transport_t *hk_transport_find(const char *name);
 

@@ -494,7 +494,7 @@ __attribute__((noinline)) static int run_rank(const hk_transport_t *tp, const hk
 
     hk_status_t status = tp->abi == HK_TRANSPORT_ABI ? HK_OK : HK_ERR_UNSUPPORTED;
     if (status == HK_OK) {
-        status = tp->open(job, &session.bench.ctx);
+        status = tp->open(tp, job, &session.bench.ctx);
     }
     if (hk_control_agree(job->control, status) != HK_OK) {
         return HK_EXIT_FAILED;

@@ -1,8 +1,9 @@
 /* The contract between patterns and transports. A pattern includes this header and nothing of any transport;
  * a transport includes it and nothing of any pattern.
  *
- * A transport is a const table of functions plus capability flags and an ABI number. A variant (blocking, spinning,
- * synchronous, …) is a table of its own, so that no timed call ever tests an option.
+ * A transport is a const table of functions plus capability flags and an ABI number. Variants (blocking, spinning,
+ * synchronous, …) are tables that may share their functions: `open` reads tp->variant and chooses, so that no timed
+ * call ever tests an option.
  *
  * A rank is a context: no transport keeps global state, because ranks may be processes, threads or coroutines.
  * Every hook's comment ends in "Required." or "Optional: what its absence means." */
@@ -15,25 +16,59 @@
 
 #include "status.h"
 
-#define HK_TRANSPORT_ABI 3u /* counts up when hk_transport_t changes */
+#define HK_TRANSPORT_ABI 4u /* counts up when hk_transport_t changes */
 
-/* What a transport promises. A pattern names what it needs; a mismatch is found before the run. */
-enum {
-    HK_CAP_SEND = 1u << 0,        /* send, recv: ordered between two ranks, lengths agreed by both */
-    HK_CAP_NONBLOCKING = 1u << 1, /* isend, irecv, wait_all, and progress on all of them while waiting */
-    HK_CAP_ONE_SIDED = 1u << 2,   /* put, get, quiet, wait_word on memory from alloc */
-    HK_CAP_PAYLOAD = 1u << 3,     /* bytes really arrive, so they are verified (null carries nothing) */
-    HK_CAP_THREADS = 1u << 4,     /* ranks are threads of one process */
-    HK_CAP_SPINS = 1u << 5,       /* waits burn CPU; with more ranks than CPUs a figure is a scheduling time */
-    HK_CAP_SYSCALLS = 1u << 6,    /* every message enters the kernel by design, so system time is no surprise */
-    HK_CAP_STREAM = 1u << 7,      /* write_some, read_some and their _now: bytes without messages, in order */
-    HK_CAP_LOSSY = 1u << 8,       /* a message may be lost: its receive ends with HK_OK and zeros in the buffer, and
-                                     the counter "lost" grows */
-    HK_CAP_SYNCHRONOUS = 1u << 9, /* send may wait for its receive: ranks that all send first would wait for ever */
-    HK_CAP_HOSTS = 1u << 10,      /* ranks may live on several hosts; else they are started together on one */
-    HK_CAP_KEEPS = 1u << 11,      /* what a message needs is made at its first use and kept: never measured cold */
-    HK_CAP_PROBE = 1u << 12,      /* probe: a look for the next message that takes nothing */
-};
+/* What a transport promises: HK_CAP_<first column>, its name in `--describe`, and the words for what a pattern that
+ * needs it needs. A pattern names what it needs; a mismatch is found before the run.
+ *
+ * SEND: ordered between two ranks, lengths agreed by both. NONBLOCKING: progress on all requests while waiting.
+ * ONE_SIDED: on memory from alloc. PAYLOAD: bytes really arrive, so they are verified. SPINS: waits burn CPU; with more
+ * ranks than CPUs a figure is a scheduling time. SYSCALLS: every message enters the kernel by design, so system time is
+ * no surprise. STREAM: bytes without messages, in order. LOSSY: the receive of a lost message ends with HK_OK and zeros
+ * in the buffer, and the counter "lost" grows. SYNCHRONOUS: send may wait for its receive, so ranks that all send first
+ * would wait for ever. HOSTS: else the ranks are started together on one host. KEEPS: what a message needs is made at
+ * its first use and kept, so it is never measured cold. PROBE: a look for the next message that takes nothing. */
+// clang-format off
+#define HK_CAPABILITIES(X)                                          \
+    X(SEND,        "send",        "send and receive")               \
+    X(NONBLOCKING, "nonblocking", "several messages under way at once") \
+    X(ONE_SIDED,   "one_sided",   "put and get")                    \
+    X(PAYLOAD,     "payload",     "messages that really arrive")    \
+    X(THREADS,     "threads",     "ranks that are threads of one process") \
+    X(SPINS,       "spins",       "waits that use the CPU")         \
+    X(SYSCALLS,    "syscalls",    "messages that enter the kernel") \
+    X(STREAM,      "stream",      "a byte stream")                  \
+    X(LOSSY,       "lossy",       "messages that may be lost")      \
+    X(SYNCHRONOUS, "synchronous", "sends that wait for their receive") \
+    X(HOSTS,       "hosts",       "ranks on several hosts")         \
+    X(KEEPS,       "keeps",       "requests that are kept")         \
+    X(PROBE,       "probe",       "a probe for the next message")
+// clang-format on
+
+#define HK_CAP_PLACE(name, word, words) HK_CAP_PLACE_##name,
+#define HK_CAP_FLAG(name, word, words) HK_CAP_##name = 1u << HK_CAP_PLACE_##name,
+enum { HK_CAPABILITIES(HK_CAP_PLACE) HK_CAPS_COUNT };
+enum { HK_CAPABILITIES(HK_CAP_FLAG) HK_CAP_NONE = 0 };
+#undef HK_CAP_PLACE
+#undef HK_CAP_FLAG
+
+/* What carries the bytes between ranks of one host. */
+typedef enum hk_carrier {
+    HK_CARRIER_NOTHING, /* they are not carried */
+    HK_CARRIER_MEMORY,  /* shared memory, copied in user space */
+    HK_CARRIER_KERNEL,  /* a system call copies each message in, and one out */
+    HK_CARRIER_LIBRARY, /* what the library chooses; `library` may say it */
+} hk_carrier_t;
+
+/* A message size above which a transport does something else, for those who explain its curves. */
+typedef struct hk_limit {
+    const char *name;    /* NULL: the end of a list */
+    uint64_t bytes;      /* the longest message of the first kind; 0: `fact` says where it stands */
+    const char *fact;    /* the key among the machine's network facts, or NULL */
+    const char *meaning; /* what happens to longer messages, as a sentence without its full stop */
+    const char *see;     /* where to look it up, or a command */
+    const char *source;  /* the document that says so */
+} hk_limit_t;
 
 struct hk_transport;
 struct hk_control;
@@ -79,17 +114,28 @@ typedef struct hk_transport {
     const char *summary; /* one line for `hockney list` */
     uint64_t max_bytes;  /* the longest single message; 0: no limit but memory */
     size_t grain_bytes;  /* broadcast and alltoall take multiples of it, and not 0; 0: any length */
+    int variant;         /* for open: which of the tables that share its functions this one is */
+    const void *own;     /* what these functions share besides, such as the calls of a family; only they read it */
+    hk_carrier_t carrier;
+
+    /* Whose cost it adds its own to, within a host and between hosts: "unix" of tcp. Optional, each: absent means that
+     * no such transport is known. */
+    const char *below, *below_remote;
+
+    /* Ends with a NULL name. Optional: absent means that no such size is documented. */
+    const hk_limit_t *limits;
 
     /* Make what ranks on one host must share before they are forked or started: a mapping, pipes.
      * Optional: absent means that open is enough. */
-    hk_status_t (*prepare)(int size, void **shared_p);
+    hk_status_t (*prepare)(const struct hk_transport *tp, int size, void **shared_p);
 
     /* In the process that called prepare: give all of it back. Called when the ranks have been forked, each with its
      * own copy, or when those that are threads have ended. Required with prepare. */
     void (*release)(void *shared);
 
-    /* Join the job. On error nothing is left open and *ctx_p is unchanged. Required. */
-    hk_status_t (*open)(const hk_job_t *job, hk_ctx_t **ctx_p);
+    /* Join the job as tp says, which the context keeps. On error nothing is left open and *ctx_p is unchanged.
+     * Required. */
+    hk_status_t (*open)(const struct hk_transport *tp, const hk_job_t *job, hk_ctx_t **ctx_p);
 
     /* Leave the job. Every rank calls it. Required. */
     void (*close)(hk_ctx_t *ctx);

@@ -60,6 +60,7 @@ const hk_pattern_t hk_pattern_alltoall = {
     .ranks_min = 2,
     .ranks_step = 1,
     .timed = HK_TIMED_SLOWEST,
+    .law = HK_LAW_MESSAGES,
     .stream = true,
     .sized = true,
     .collective = "alltoall",

@@ -36,6 +36,7 @@ const hk_pattern_t hk_pattern_barrier = {
     .ranks_min = 2,
     .ranks_step = 1,
     .timed = HK_TIMED_SLOWEST,
+    .law = HK_LAW_ROUNDS,
     .stream = true,
     .sized = false,
     .collective = "barrier",

@@ -130,7 +130,7 @@ hk_status_t hk_flow_acknowledge_root(hk_run_t *run)
         return HK_OK;
     }
     if ((ctx->tp->caps & HK_CAP_SEND) == 0) {
-        return hk_sync(ctx); /* who has come to a barrier has received */
+        return run->reps_to_come == 0 ? hk_sync(ctx) : HK_OK; /* who has come to a barrier has received */
     }
     if (ctx->rank > 0) {
         return ctx->tp->send(ctx, 0, run->out, 0);

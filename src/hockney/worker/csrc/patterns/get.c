@@ -39,6 +39,7 @@ const hk_pattern_t hk_pattern_get = {
     .ranks_min = 2,
     .ranks_step = 1,
     .timed = HK_TIMED_ROOT,
+    .links = HK_LINKS_ENDS,
     .sized = true,
     .option = {HK_ROLES_OPTIONS},
     .fits = hk_roles_fit,

@@ -79,6 +79,7 @@ const hk_pattern_t hk_pattern_multicast = {
     .ranks_min = 2,
     .ranks_step = 1,
     .timed = HK_TIMED_ROOT,
+    .law = HK_LAW_MESSAGES,
     .stream = true,
     .sized = true,
     .collective = "broadcast",

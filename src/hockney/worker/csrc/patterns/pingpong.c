@@ -283,6 +283,7 @@ const hk_pattern_t hk_pattern_pingpong = {
     .ranks_min = 2,
     .ranks_step = 1,
     .timed = HK_TIMED_ROOT,
+    .links = HK_LINKS_ENDS,
     .sized = true,
     .option = {HK_ROLES_OPTIONS,
                {"receive", "blocking|posted|late|probe", RECEIVE_BLOCKING, 0, 0,

@@ -163,6 +163,7 @@ const hk_pattern_t hk_pattern_prtt = {
     .ranks_min = 2,
     .ranks_step = 1,
     .timed = HK_TIMED_ROOT,
+    .links = HK_LINKS_ENDS,
     .sized = true,
     .option = {HK_ROLES_OPTIONS,
                {"messages", NULL, 1, 1, 1024, "messages before the answer"},

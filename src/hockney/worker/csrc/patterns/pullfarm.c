@@ -85,6 +85,7 @@ const hk_pattern_t hk_pattern_pullfarm = {
     .ranks_min = 3,
     .ranks_step = 1,
     .timed = HK_TIMED_ROOT,
+    .law = HK_LAW_SENDERS,
     .stream = true,
     .sized = true,
     .senders = "senders",

@@ -34,6 +34,7 @@ const hk_pattern_t hk_pattern_put = {
     .ranks_min = 2,
     .ranks_step = 1,
     .timed = HK_TIMED_ROOT,
+    .links = HK_LINKS_ENDS,
     .stream = true,
     .sized = true,
     .option = {HK_ROLES_OPTIONS, HK_PUTS_OPTION_QUIET},

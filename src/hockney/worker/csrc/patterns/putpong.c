@@ -100,6 +100,7 @@ const hk_pattern_t hk_pattern_putpong = {
     .ranks_min = 2,
     .ranks_step = 1,
     .timed = HK_TIMED_ROOT,
+    .links = HK_LINKS_ENDS,
     .sized = true,
     .grain_bytes = WORD_BYTES,
     .option = {HK_ROLES_OPTIONS},

@@ -39,6 +39,7 @@ const hk_pattern_t hk_pattern_robpush = {
     .ranks_min = 2,
     .ranks_step = 1,
     .timed = HK_TIMED_ROOT,
+    .law = HK_LAW_MESSAGES,
     .stream = true,
     .sized = true,
     .option = {HK_ROB_OPTIONS},

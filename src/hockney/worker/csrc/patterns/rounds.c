@@ -75,6 +75,7 @@ const hk_pattern_t hk_pattern_rounds = {
     .ranks_min = 2,
     .ranks_step = 1,
     .timed = HK_TIMED_SLOWEST,
+    .links = HK_LINKS_ROUND,
     .sized = true,
     .option = {{"round", NULL, 1, 1, 4095, "which of the rounds"}},
     .fits = rounds_fits,

@@ -171,6 +171,7 @@ const hk_pattern_t hk_pattern_stream = {
     .ranks_min = 2,
     .ranks_step = 1,
     .timed = HK_TIMED_SLOWEST,
+    .links = HK_LINKS_ENDS,
     .stream = true,
     .sized = true,
     .option =

@@ -56,6 +56,7 @@ const hk_pattern_t hk_pattern_twoway = {
     .ranks_min = 2,
     .ranks_step = 1,
     .timed = HK_TIMED_ROOT,
+    .links = HK_LINKS_ENDS,
     .stream = true,
     .sized = true,
     .option = {{"window", NULL, 1, 1, 1024, "messages under way at once in each direction"}},

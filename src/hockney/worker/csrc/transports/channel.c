@@ -20,6 +20,17 @@ enum {
     YIELD_AFTER = 1 << 21,        /* ~50 ms: nobody waits so long for a message alone */
 };
 
+#define SEE "docs/transports.md, section Shared memory", "docs/transports.md#shared-memory"
+const hk_limit_t hk_channel_limits[] = {
+    {"hockney's inline word", sizeof(uint64_t), NULL,
+     "up to there a message goes in one word next to its number; a longer one is copied to the ring first", SEE},
+    {"hockney's first cache line", HK_INLINE_BYTES, NULL,
+     "up to there a message fits into the cache line of its number; a longer one lies in the lines after it", SEE},
+    {"hockney's single-copy threshold", HK_EAGER_BYTES, NULL,
+     "longer messages are copied once, from the sender's buffer, which waits for it", SEE},
+    {0},
+};
+
 static size_t round_up(size_t value, size_t grain)
 {
     return (value + grain - 1) / grain * grain;
@@ -52,8 +63,9 @@ static int rounds_for(int size)
     return rounds;
 }
 
-hk_status_t hk_channel_prepare(int size, void **shared_p)
+hk_status_t hk_channel_prepare(const hk_transport_t *tp, int size, void **shared_p)
 {
+    (void)tp;
     const size_t ranks = (size_t)size, page = page_bytes();
     const int rounds = rounds_for(size);
     const size_t flags_at = page;
@@ -118,7 +130,7 @@ static void *zeroed_apart(size_t len_bytes)
     return memory;
 }
 
-hk_status_t hk_channel_open(const hk_job_t *job, const hk_transport_t *tp, hk_ctx_t **ctx_p)
+hk_status_t hk_channel_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx_t **ctx_p)
 {
     if (!hk_lane_usable()) {
         hk_log(job->rank, "%s: this CPU promises no 16-byte stores; build with -DHK_LANE_PORTABLE", tp->name);

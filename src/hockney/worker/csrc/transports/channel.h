@@ -104,8 +104,8 @@ static inline hk_channel_t *hk_channel_of(hk_ctx_t *ctx)
 
 /* The hooks of transport.h. With HK_CAP_SYNCHRONOUS in tp's capabilities every send waits until its message is taken.
  */
-hk_status_t hk_channel_prepare(int size, void **shared_p);
-hk_status_t hk_channel_open(const hk_job_t *job, const hk_transport_t *tp, hk_ctx_t **ctx_p);
+hk_status_t hk_channel_prepare(const hk_transport_t *tp, int size, void **shared_p);
+hk_status_t hk_channel_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx_t **ctx_p);
 void hk_channel_close(hk_ctx_t *ctx);
 const char *hk_channel_library(const hk_ctx_t *ctx);
 void *hk_channel_alloc(hk_ctx_t *ctx, size_t len_bytes);
@@ -124,14 +124,16 @@ hk_status_t hk_channel_barrier(hk_ctx_t *ctx);
 
 void hk_channel_release(void *shared);
 
+extern const hk_limit_t hk_channel_limits[];
+
 /* What all tables over these functions promise, and the hooks that they share. */
 #define HK_CHANNEL_CAPS (HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_CAP_SPINS | HK_CAP_PROBE)
 #define HK_CHANNEL_HOOKS                                                                                               \
-    .abi = HK_TRANSPORT_ABI, .prepare = hk_channel_prepare, .release = hk_channel_release, .close = hk_channel_close,  \
-    .library = hk_channel_library, .alloc = hk_channel_alloc, .free = hk_channel_free, .send = hk_channel_send,        \
-    .recv = hk_channel_recv, .probe = hk_channel_probe, .isend = hk_channel_isend, .irecv = hk_channel_irecv,          \
-    .wait_all = hk_channel_wait_all, .barrier = hk_channel_barrier, .now_ns = hk_real_now_ns,                          \
-    .compute = hk_real_compute
+    .abi = HK_TRANSPORT_ABI, .carrier = HK_CARRIER_MEMORY, .limits = hk_channel_limits, .prepare = hk_channel_prepare, \
+    .release = hk_channel_release, .open = hk_channel_open, .close = hk_channel_close, .library = hk_channel_library,  \
+    .alloc = hk_channel_alloc, .free = hk_channel_free, .send = hk_channel_send, .recv = hk_channel_recv,              \
+    .probe = hk_channel_probe, .isend = hk_channel_isend, .irecv = hk_channel_irecv, .wait_all = hk_channel_wait_all,  \
+    .barrier = hk_channel_barrier, .now_ns = hk_real_now_ns, .compute = hk_real_compute
 
 /* What shared memory adds where a put may be a plain copy. */
 #define HK_CHANNEL_ONE_SIDED                                                                                           \

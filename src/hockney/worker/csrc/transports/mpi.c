@@ -123,7 +123,7 @@ hk_status_t hk_mpi_reduce(hk_ctx_t *ctx, int root, const void *out, void *in, si
 
 /* ---- open and close --------------------------------------------------------------------------------------------- */
 
-hk_status_t hk_mpi_open(const hk_job_t *job, const hk_transport_t *tp, size_t ctx_bytes, hk_ctx_t **ctx_p)
+hk_status_t hk_mpi_create(const hk_transport_t *tp, const hk_job_t *job, size_t ctx_bytes, hk_ctx_t **ctx_p)
 {
     hk_mpi_t *ctx = calloc(1, ctx_bytes);
     if (ctx == NULL) {
@@ -144,6 +144,11 @@ hk_status_t hk_mpi_open(const hk_job_t *job, const hk_transport_t *tp, size_t ct
     return HK_OK;
 }
 
+hk_status_t hk_mpi_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx_t **ctx_p)
+{
+    return hk_mpi_create(tp, job, sizeof(hk_mpi_t), ctx_p);
+}
+
 void hk_mpi_close(hk_ctx_t *base)
 {
     hk_mpi_t *ctx = (hk_mpi_t *)base;
@@ -158,20 +163,15 @@ const char *hk_mpi_library(const hk_ctx_t *ctx)
 
 /* ---- the plain transport ---------------------------------------------------------------------------------------- */
 
-extern const hk_transport_t hk_transport_mpi;
-
-static hk_status_t mpi_open(const hk_job_t *job, hk_ctx_t **ctx_p)
-{
-    return hk_mpi_open(job, &hk_transport_mpi, sizeof(hk_mpi_t), ctx_p);
-}
-
 const hk_transport_t hk_transport_mpi = {
     HK_MPI_SHARED,
     .caps = HK_MPI_CAPS,
     .name = "mpi",
     .summary = "the MPI library that this worker was built with",
+    .below = "shm",
+    .below_remote = "tcp",
     .max_bytes = INT_MAX,
-    .open = mpi_open,
+    .open = hk_mpi_open,
     .close = hk_mpi_close,
     .alloc = hk_private_alloc,
     .free = hk_private_free,

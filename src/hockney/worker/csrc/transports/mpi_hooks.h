@@ -32,8 +32,9 @@ hk_status_t hk_mpi_failed(int rank, const char *call, int code);
 #define HK_MPI_CHECKED(ctx, call, code)                                                                                \
     (__builtin_expect((code) == MPI_SUCCESS, 1) ? HK_OK : hk_mpi_failed((ctx)->rank, call, code))
 
-/* A context of ctx_bytes, zero behind the common part. */
-hk_status_t hk_mpi_open(const hk_job_t *job, const hk_transport_t *tp, size_t ctx_bytes, hk_ctx_t **ctx_p);
+/* For variants: a context of ctx_bytes, zero behind the common part. */
+hk_status_t hk_mpi_create(const hk_transport_t *tp, const hk_job_t *job, size_t ctx_bytes, hk_ctx_t **ctx_p);
+hk_status_t hk_mpi_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx_t **ctx_p);
 void hk_mpi_close(hk_ctx_t *ctx);
 const char *hk_mpi_library(const hk_ctx_t *ctx);
 
@@ -55,8 +56,8 @@ hk_status_t hk_mpi_reduce(hk_ctx_t *ctx, int root, const void *out, void *in, si
 /* The same in every table. */
 #define HK_MPI_CAPS (HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_CAP_SPINS | HK_CAP_HOSTS | HK_CAP_PROBE)
 #define HK_MPI_SHARED                                                                                                  \
-    .abi = HK_TRANSPORT_ABI, .library = hk_mpi_library, .probe = hk_mpi_probe, .broadcast = hk_mpi_broadcast,          \
-    .alltoall = hk_mpi_alltoall, .allreduce = hk_mpi_allreduce, .reduce = hk_mpi_reduce, .now_ns = hk_real_now_ns,     \
-    .compute = hk_real_compute
+    .abi = HK_TRANSPORT_ABI, .carrier = HK_CARRIER_LIBRARY, .library = hk_mpi_library, .probe = hk_mpi_probe,          \
+    .broadcast = hk_mpi_broadcast, .alltoall = hk_mpi_alltoall, .allreduce = hk_mpi_allreduce,                         \
+    .reduce = hk_mpi_reduce, .now_ns = hk_real_now_ns, .compute = hk_real_compute
 
 #endif

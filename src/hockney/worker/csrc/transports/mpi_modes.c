@@ -4,14 +4,7 @@
 
 #include "mpi_hooks.h"
 
-extern const hk_transport_t hk_transport_mpi_sync, hk_transport_mpi_ready, hk_transport_mpi_buffered;
-
 /* ---- synchronous: a send returns when the receive has begun ----------------------------------------------------- */
-
-static hk_status_t sync_open(const hk_job_t *job, hk_ctx_t **ctx_p)
-{
-    return hk_mpi_open(job, &hk_transport_mpi_sync, sizeof(hk_mpi_t), ctx_p);
-}
 
 static hk_status_t sync_send(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes)
 {
@@ -32,7 +25,7 @@ const hk_transport_t hk_transport_mpi_sync = {
     .name = "mpi:sync",
     .summary = "synchronous sends (MPI_Ssend): each returns when its receive has begun",
     .max_bytes = INT_MAX,
-    .open = sync_open,
+    .open = hk_mpi_open,
     .close = hk_mpi_close,
     .alloc = hk_private_alloc,
     .free = hk_private_free,
@@ -79,10 +72,10 @@ static int next_recv_tag(hk_ctx_t *ctx, int peer)
     return TAG_FIRST + (int)(((ready_ctx_t *)ctx)->started[ctx->size + peer]++ % TAGS);
 }
 
-static hk_status_t ready_open(const hk_job_t *job, hk_ctx_t **ctx_p)
+static hk_status_t ready_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx_t **ctx_p)
 {
     const size_t counts = 2 * (size_t)job->size;
-    return hk_mpi_open(job, &hk_transport_mpi_ready, sizeof(ready_ctx_t) + counts * sizeof(unsigned), ctx_p);
+    return hk_mpi_create(tp, job, sizeof(ready_ctx_t) + counts * sizeof(unsigned), ctx_p);
 }
 
 /* Start each deferred send whose go-ahead has come. */
@@ -230,9 +223,9 @@ typedef struct buffered_ctx {
     size_t used_bytes; /* by all messages since the buffer was last known to be empty */
 } buffered_ctx_t;
 
-static hk_status_t buffered_open(const hk_job_t *job, hk_ctx_t **ctx_p)
+static hk_status_t buffered_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx_t **ctx_p)
 {
-    const hk_status_t status = hk_mpi_open(job, &hk_transport_mpi_buffered, sizeof(buffered_ctx_t), ctx_p);
+    const hk_status_t status = hk_mpi_create(tp, job, sizeof(buffered_ctx_t), ctx_p);
     if (status != HK_OK) {
         return status;
     }

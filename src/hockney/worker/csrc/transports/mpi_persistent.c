@@ -9,8 +9,6 @@
 
 #include "mpi_hooks.h"
 
-extern const hk_transport_t hk_transport_mpi_persistent;
-
 /* Room grows by chunks; from so many on, idle requests are given back before it grows. */
 enum { CHUNK = 1 << 10, CHUNKS_KEPT = 16, BUCKETS = 1 << 12, BUCKET_BITS = 12 };
 
@@ -73,9 +71,9 @@ static void forget_idle(persistent_ctx_t *ctx)
     }
 }
 
-static hk_status_t persistent_open(const hk_job_t *job, hk_ctx_t **ctx_p)
+static hk_status_t persistent_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx_t **ctx_p)
 {
-    return hk_mpi_open(job, &hk_transport_mpi_persistent, sizeof(persistent_ctx_t), ctx_p);
+    return hk_mpi_create(tp, job, sizeof(persistent_ctx_t), ctx_p);
 }
 
 static void persistent_close(hk_ctx_t *base)

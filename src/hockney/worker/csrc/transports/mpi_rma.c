@@ -8,8 +8,6 @@
 
 #include "mpi_hooks.h"
 
-extern const hk_transport_t hk_transport_mpi_rma;
-
 enum {
     WINDOWS_MAX = 16,
     POLLS = 16, /* looks at a word between two calls that let the library work */
@@ -35,9 +33,9 @@ static rma_ctx_t *rma_of(hk_ctx_t *ctx)
     return (rma_ctx_t *)ctx;
 }
 
-static hk_status_t rma_open(const hk_job_t *job, hk_ctx_t **ctx_p)
+static hk_status_t rma_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx_t **ctx_p)
 {
-    const hk_status_t status = hk_mpi_open(job, &hk_transport_mpi_rma, sizeof(rma_ctx_t), ctx_p);
+    const hk_status_t status = hk_mpi_create(tp, job, sizeof(rma_ctx_t), ctx_p);
     if (status == HK_OK) {
         rma_of(*ctx_p)->gives_way = job->oversubscribed != 0;
     }

@@ -3,7 +3,16 @@
 
 #include "../transport.h"
 
-static hk_status_t null_open(const hk_job_t *job, hk_ctx_t **ctx_p);
+static hk_status_t null_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx_t **ctx_p)
+{
+    hk_ctx_t *ctx = calloc(1, sizeof *ctx);
+    if (ctx == NULL) {
+        return HK_ERR_MEMORY;
+    }
+    *ctx = (hk_ctx_t){tp, job->rank, job->size};
+    *ctx_p = ctx;
+    return HK_OK;
+}
 
 static void null_close(hk_ctx_t *ctx)
 {
@@ -118,14 +127,3 @@ const hk_transport_t hk_transport_null = {
     .now_ns = hk_real_now_ns,
     .compute = hk_real_compute,
 };
-
-static hk_status_t null_open(const hk_job_t *job, hk_ctx_t **ctx_p)
-{
-    hk_ctx_t *ctx = calloc(1, sizeof *ctx);
-    if (ctx == NULL) {
-        return HK_ERR_MEMORY;
-    }
-    *ctx = (hk_ctx_t){&hk_transport_null, job->rank, job->size};
-    *ctx_p = ctx;
-    return HK_OK;
-}

@@ -269,8 +269,9 @@ static hk_status_t enrol(pvm_ctx_t *ctx, const hk_job_t *job, int route)
     return status != HK_OK ? status : hk_control_allgather(job->control, &tid, sizeof tid, ctx->tids);
 }
 
-static hk_status_t open_as(const hk_job_t *job, const hk_transport_t *tp, int route, hk_ctx_t **ctx_p)
+static hk_status_t pvm_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx_t **ctx_p)
 {
+    const int route = tp->variant;
     pvm_ctx_t *ctx = calloc(1, sizeof *ctx + (size_t)job->size * sizeof(int));
     if (hk_control_agree(job->control, ctx == NULL ? HK_ERR_MEMORY : HK_OK) != HK_OK || ctx == NULL) {
         hk_log(job->rank, "pvm: no memory for a context");
@@ -308,18 +309,16 @@ static const char *pvm_library(const hk_ctx_t *ctx)
 
 /* No barrier of the library's: that of its group server takes a process of its own and only counts. */
 #define TRANSPORT(id, words, says, way, route)                                                                         \
-    extern const hk_transport_t hk_transport_##id;                                                                     \
-    static hk_status_t open_##id(const hk_job_t *job, hk_ctx_t **ctx_p)                                                \
-    {                                                                                                                  \
-        return open_as(job, &hk_transport_##id, route, ctx_p);                                                         \
-    }                                                                                                                  \
     const hk_transport_t hk_transport_##id = {                                                                         \
         .abi = HK_TRANSPORT_ABI,                                                                                       \
         .caps = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_CAP_SYSCALLS | HK_CAP_PROBE,                    \
         .name = (words),                                                                                               \
         .summary = (says),                                                                                             \
+        .carrier = HK_CARRIER_KERNEL,                                                                                  \
+        .below = (route) == PvmRouteDirect ? "unix" : NULL,                                                            \
+        .variant = (route),                                                                                            \
         .max_bytes = INT_MAX,                                                                                          \
-        .open = open_##id,                                                                                             \
+        .open = pvm_open,                                                                                              \
         .close = pvm_close,                                                                                            \
         .library = pvm_library,                                                                                        \
         .alloc = hk_private_alloc,                                                                                     \

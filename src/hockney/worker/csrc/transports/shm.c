@@ -1,17 +1,6 @@
-/* Ranks are processes; messages go through memory that they share. The embedded default, and the yardstick. */
+/* Memory that ranks share: processes (the embedded default, and the yardstick), and threads of one process over the
+ * same rings, so that the two differ by what a process costs. */
 #include "channel.h"
-
-extern const hk_transport_t hk_transport_shm, hk_transport_shm_sync;
-
-static hk_status_t shm_attach(const hk_job_t *job, hk_ctx_t **ctx_p)
-{
-    return hk_channel_open(job, &hk_transport_shm, ctx_p);
-}
-
-static hk_status_t shm_attach_sync(const hk_job_t *job, hk_ctx_t **ctx_p)
-{
-    return hk_channel_open(job, &hk_transport_shm_sync, ctx_p);
-}
 
 const hk_transport_t hk_transport_shm = {
     HK_CHANNEL_HOOKS,
@@ -19,11 +8,20 @@ const hk_transport_t hk_transport_shm = {
     .caps = HK_CHANNEL_CAPS | HK_CAP_ONE_SIDED,
     .name = "shm",
     .summary = "processes, shared memory",
-    .open = shm_attach,
 };
 
 const hk_transport_t hk_transport_shm_sync = {
-    HK_CHANNEL_HOOKS,        .caps = HK_CHANNEL_CAPS | HK_CAP_SYNCHRONOUS,
-    .name = "shm:sync",      .summary = "shm with synchronous sends: each returns when its message is taken",
-    .open = shm_attach_sync,
+    HK_CHANNEL_HOOKS,
+    .caps = HK_CHANNEL_CAPS | HK_CAP_SYNCHRONOUS,
+    .name = "shm:sync",
+    .summary = "shm with synchronous sends: each returns when its message is taken",
+};
+
+const hk_transport_t hk_transport_threads = {
+    HK_CHANNEL_HOOKS,
+    HK_CHANNEL_ONE_SIDED,
+    .caps = HK_CHANNEL_CAPS | HK_CAP_ONE_SIDED | HK_CAP_THREADS,
+    .name = "threads",
+    .summary = "threads of one process, shared memory",
+    .below = "shm",
 };

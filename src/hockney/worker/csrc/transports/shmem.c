@@ -11,8 +11,6 @@
 
 #include "../transport.h"
 
-extern const hk_transport_t hk_transport_shmem, hk_transport_shmem_static;
-
 enum {
     LIBRARY_MAX = 96,
     STATIC_MAX_BYTES = 1 << 20,
@@ -51,7 +49,7 @@ static _Alignas(STATIC_PAGE_BYTES) unsigned char static_memory[STATIC_BYTES];
 
 /* ---- open and close ---------------------------------------------------------------------------------------------- */
 
-static hk_status_t open_as(const hk_job_t *job, const hk_transport_t *tp, hk_ctx_t **ctx_p)
+static hk_status_t shmem_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx_t **ctx_p)
 {
     int major = 0;
     int minor = 0;
@@ -82,16 +80,6 @@ static hk_status_t open_as(const hk_job_t *job, const hk_transport_t *tp, hk_ctx
     shmem_barrier_all(); /* before anybody's first collective */
     *ctx_p = &ctx->base;
     return HK_OK;
-}
-
-static hk_status_t heap_open(const hk_job_t *job, hk_ctx_t **ctx_p)
-{
-    return open_as(job, &hk_transport_shmem, ctx_p);
-}
-
-static hk_status_t static_open(const hk_job_t *job, hk_ctx_t **ctx_p)
-{
-    return open_as(job, &hk_transport_shmem_static, ctx_p);
 }
 
 static void close_any(hk_ctx_t *ctx)
@@ -230,15 +218,16 @@ static hk_status_t allreduce(hk_ctx_t *ctx, const void *out, void *in, void *wor
 
 #define SHARED                                                                                                         \
     .abi = HK_TRANSPORT_ABI, .caps = HK_CAP_ONE_SIDED | HK_CAP_PAYLOAD | HK_CAP_SPINS, .grain_bytes = WORD_BYTES,      \
-    .close = close_any, .library = library, .put = put, .get = get, .quiet = quiet, .wait_word = wait_word,            \
-    .barrier = barrier, .broadcast = broadcast, .alltoall = alltoall, .allreduce = allreduce,                          \
-    .now_ns = hk_real_now_ns, .compute = hk_real_compute
+    .carrier = HK_CARRIER_LIBRARY, .open = shmem_open, .close = close_any, .library = library, .put = put, .get = get, \
+    .quiet = quiet, .wait_word = wait_word, .barrier = barrier, .broadcast = broadcast, .alltoall = alltoall,          \
+    .allreduce = allreduce, .now_ns = hk_real_now_ns, .compute = hk_real_compute
 
 const hk_transport_t hk_transport_shmem = {
     SHARED,
     .name = "shmem",
     .summary = "put, get and wait on memory from the symmetric heap",
-    .open = heap_open,
+    .below = "shm",
+    .below_remote = "tcp",
     .alloc = heap_alloc,
     .free = heap_free,
 };
@@ -248,7 +237,6 @@ const hk_transport_t hk_transport_shmem_static = {
     .name = "shmem:static",
     .summary = "put, get and wait on static data",
     .max_bytes = STATIC_MAX_BYTES,
-    .open = static_open,
     .alloc = static_alloc,
     .free = static_free,
 };

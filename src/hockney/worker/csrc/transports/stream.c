@@ -348,8 +348,11 @@ hk_status_t hk_stream_write_some(hk_ctx_t *ctx, int peer, const void *buf, size_
     do {
         count = stream->family->put(end->fd, buf, len_bytes);
     } while (count < 0 && errno == EINTR);
+    if (count <= 0) {
+        return lose(stream, peer, count == 0 ? 0 : errno);
+    }
     *moved_p = (size_t)count;
-    return count > 0 ? HK_OK : lose(stream, peer, count == 0 ? 0 : errno);
+    return HK_OK;
 }
 
 hk_status_t hk_stream_read_some(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, size_t *moved_p)
@@ -360,8 +363,11 @@ hk_status_t hk_stream_read_some(hk_ctx_t *ctx, int peer, void *buf, size_t len_b
     do {
         count = stream->family->get(end->fd, buf, len_bytes);
     } while (count < 0 && errno == EINTR);
+    if (count <= 0) {
+        return lose(stream, peer, count == 0 ? 0 : errno);
+    }
     *moved_p = (size_t)count;
-    return count > 0 ? HK_OK : lose(stream, peer, count == 0 ? 0 : errno);
+    return HK_OK;
 }
 
 /* A call that would have waited, or was interrupted before it moved anything, has moved nothing; another is due. */
@@ -405,11 +411,12 @@ hk_status_t hk_stream_mode(hk_ctx_t *ctx, int peer, bool write_now, bool read_no
 
 /* ---- choosing the variant ---------------------------------------------------------------------------------------- */
 
-hk_status_t hk_stream_start(hk_stream_t *stream, hk_stream_wait_t wait, bool oversubscribed)
+hk_status_t hk_stream_start(hk_stream_t *stream, bool oversubscribed)
 {
     const hk_stream_family_t *family = stream->family;
-    const bool blocks = wait == HK_STREAM_BLOCK;
-    stream->rest = wait != HK_STREAM_SPIN ? rest_polling : oversubscribed ? rest_yielding : rest_spinning;
+    const int variant = stream->base.tp->variant;
+    const bool blocks = variant == HK_STREAM_BLOCK;
+    stream->rest = variant != HK_STREAM_SPIN ? rest_polling : oversubscribed ? rest_yielding : rest_spinning;
     stream->switches = blocks && family->put_now == NULL;
     stream->put_now = blocks && family->put_now != NULL ? family->put_now : family->put;
     stream->get_now = blocks && family->get_now != NULL ? family->get_now : family->get;
@@ -428,8 +435,8 @@ hk_status_t hk_stream_start(hk_stream_t *stream, hk_stream_wait_t wait, bool ove
     return HK_OK;
 }
 
-const char *hk_stream_wait_name(hk_stream_wait_t wait)
+const char *hk_stream_wait_name(const hk_transport_t *tp)
 {
     static const char *const names[] = {"blocking", "non-blocking with poll", "non-blocking, spinning"};
-    return names[wait];
+    return names[tp->variant];
 }

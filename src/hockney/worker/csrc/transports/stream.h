@@ -12,12 +12,12 @@
 
 #include "../transport.h"
 
-/* What a rank does while no byte can move. */
-typedef enum hk_stream_wait {
+/* The variants: what a rank does while no byte can move. */
+enum {
     HK_STREAM_BLOCK,    /* descriptors block: the kernel waits inside the call */
     HK_STREAM_NONBLOCK, /* descriptors don't block: poll(2) when a call would */
     HK_STREAM_SPIN,     /* descriptors don't block: the call again at once (after sched_yield if oversubscribed) */
-} hk_stream_wait_t;
+};
 
 typedef struct hk_stream_family {
     const char *carrier; /* "pipes of the kernel", for the record */
@@ -30,6 +30,11 @@ typedef struct hk_stream_family {
      * switches O_NONBLOCK on before a request's first attempt and off before the next plain call. */
     ssize_t (*put_now)(int fd, const void *buf, size_t len_bytes);
     ssize_t (*get_now)(int fd, void *buf, size_t len_bytes);
+
+    /* Fills fds[0] to read from and fds[1] to write to, for one ordered pair of ranks, or (duplex) both of them for
+     * either direction, so that one call serves a pair. NULL: the family opens its descriptors itself. */
+    int (*make)(int fds[2]);
+    bool duplex;
 } hk_stream_family_t;
 
 /* The calls of socket families. */
@@ -73,20 +78,16 @@ typedef struct hk_stream_fds {
     int *out, *in; /* [rank * size + peer]; the same array where one descriptor serves both directions */
 } hk_stream_fds_t;
 
-/* make fills fds[0] to read from and fds[1] to write to: for one ordered pair of ranks, or (duplex) both of them for
- * either direction, so that one call serves a pair. HK_ERR_UNSUPPORTED where the system allows too few. */
-hk_status_t hk_stream_prepare(const char *name, int size, bool duplex, int (*make)(int fds[2]), void **shared_p);
+/* Of families with make, whose descriptors exist before the ranks. prepare: HK_ERR_UNSUPPORTED where the system allows
+ * too few. open: takes this rank's descriptors out of job->shared, and frees that. */
+hk_status_t hk_stream_prepare(const hk_transport_t *tp, int size, void **shared_p);
 void hk_stream_release(void *shared);
-
-/* The open of such families: takes this rank's descriptors out of job->shared, and frees that. */
-hk_status_t hk_stream_open(const hk_job_t *job, const hk_transport_t *tp, const hk_stream_family_t *family,
-                           hk_stream_wait_t wait, hk_ctx_t **ctx_p);
+hk_status_t hk_stream_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx_t **ctx_p);
 
 /* Its parts, for families whose descriptors come from elsewhere: a context without descriptors, and, once it has them,
  * the choice of the variant. After an error of start the caller closes. */
-hk_status_t hk_stream_create(const hk_job_t *job, const hk_transport_t *tp, const hk_stream_family_t *family,
-                             hk_stream_t **stream_p);
-hk_status_t hk_stream_start(hk_stream_t *stream, hk_stream_wait_t wait, bool oversubscribed);
+hk_status_t hk_stream_create(const hk_transport_t *tp, const hk_job_t *job, hk_stream_t **stream_p);
+hk_status_t hk_stream_start(hk_stream_t *stream, bool oversubscribed);
 
 void hk_stream_close(hk_ctx_t *ctx);
 const char *hk_stream_library(const hk_ctx_t *ctx);
@@ -102,26 +103,53 @@ hk_status_t hk_stream_write_now(hk_ctx_t *ctx, int peer, const void *buf, size_t
 hk_status_t hk_stream_read_now(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, size_t *moved_p);
 hk_status_t hk_stream_mode(hk_ctx_t *ctx, int peer, bool write_now, bool read_now);
 
-/* The waits, for the record. */
-const char *hk_stream_wait_name(hk_stream_wait_t wait);
-
-extern const hk_transport_t hk_transport_pipe, hk_transport_pipe_nonblock, hk_transport_pipe_spin;
-extern const hk_transport_t hk_transport_unix, hk_transport_unix_nonblock, hk_transport_unix_spin;
-extern const hk_transport_t hk_transport_tcp, hk_transport_tcp_nonblock, hk_transport_tcp_spin;
+/* How the variant waits, for the record. */
+const char *hk_stream_wait_name(const hk_transport_t *tp);
 
 enum { HK_STREAM_CAPS = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_CAP_SYSCALLS | HK_CAP_PROBE };
 
 /* The hooks that all tables of these families share. */
 #define HK_STREAM_HOOKS                                                                                                \
-    .abi = HK_TRANSPORT_ABI, .close = hk_stream_close, .library = hk_stream_library, .alloc = hk_private_alloc,        \
-    .free = hk_private_free, .send = hk_stream_send, .recv = hk_stream_recv, .probe = hk_stream_probe,                 \
-    .isend = hk_stream_isend, .irecv = hk_stream_irecv, .wait_all = hk_stream_wait_all, .now_ns = hk_real_now_ns,      \
-    .compute = hk_real_compute
+    .abi = HK_TRANSPORT_ABI, .carrier = HK_CARRIER_KERNEL, .close = hk_stream_close, .library = hk_stream_library,     \
+    .alloc = hk_private_alloc, .free = hk_private_free, .send = hk_stream_send, .recv = hk_stream_recv,                \
+    .probe = hk_stream_probe, .isend = hk_stream_isend, .irecv = hk_stream_irecv, .wait_all = hk_stream_wait_all,      \
+    .now_ns = hk_real_now_ns, .compute = hk_real_compute
 
-/* What the plain, blocking tables add: the bytes themselves. The other variants wait in ways of their own, and a byte
- * stream's two ways to wait are chosen by the pattern. */
-#define HK_STREAM_BYTES                                                                                                \
-    .write_some = hk_stream_write_some, .read_some = hk_stream_read_some, .write_now = hk_stream_write_now,            \
-    .read_now = hk_stream_read_now, .stream_mode = hk_stream_mode
+#define HK_STREAM_PREPARED .prepare = hk_stream_prepare, .release = hk_stream_release, .open = hk_stream_open
+
+/* A family's three tables, `id`, `id:nonblock` and `id:spin`. Only the plain one carries bytes without messages: the
+ * others wait in ways of their own, and a byte stream's two ways to wait are chosen by the pattern. `sleeps_in` are the
+ * calls in which a plain rank waits, `stands_on` is its `below`, and what follows is the same in all three. */
+#define HK_STREAM_TABLES(id, what, sleeps_in, stands_on, more_caps, ...)                                               \
+    const hk_transport_t hk_transport_##id = {                                                                         \
+        HK_STREAM_HOOKS,                                                                                               \
+        .name = #id,                                                                                                   \
+        .summary = what " between processes; a rank that waits sleeps in " sleeps_in,                                  \
+        .caps = HK_STREAM_CAPS | HK_CAP_STREAM | (more_caps),                                                          \
+        .variant = HK_STREAM_BLOCK,                                                                                    \
+        .below = (stands_on),                                                                                          \
+        .write_some = hk_stream_write_some,                                                                            \
+        .read_some = hk_stream_read_some,                                                                              \
+        .write_now = hk_stream_write_now,                                                                              \
+        .read_now = hk_stream_read_now,                                                                                \
+        .stream_mode = hk_stream_mode,                                                                                 \
+        __VA_ARGS__,                                                                                                   \
+    };                                                                                                                 \
+    const hk_transport_t hk_transport_##id##_nonblock = {                                                              \
+        HK_STREAM_HOOKS,                                                                                               \
+        .name = #id ":nonblock",                                                                                       \
+        .summary = what " between processes, O_NONBLOCK; a rank that waits sleeps in poll",                            \
+        .caps = HK_STREAM_CAPS | (more_caps),                                                                          \
+        .variant = HK_STREAM_NONBLOCK,                                                                                 \
+        __VA_ARGS__,                                                                                                   \
+    };                                                                                                                 \
+    const hk_transport_t hk_transport_##id##_spin = {                                                                  \
+        HK_STREAM_HOOKS,                                                                                               \
+        .name = #id ":spin",                                                                                           \
+        .summary = what " between processes, O_NONBLOCK; a rank that waits tries again at once",                       \
+        .caps = HK_STREAM_CAPS | HK_CAP_SPINS | (more_caps),                                                           \
+        .variant = HK_STREAM_SPIN,                                                                                     \
+        __VA_ARGS__,                                                                                                   \
+    }
 
 #endif

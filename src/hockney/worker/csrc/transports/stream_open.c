@@ -72,11 +72,13 @@ static hk_status_t make_pairs(const char *name, hk_stream_fds_t *all, bool duple
     return HK_OK;
 }
 
-hk_status_t hk_stream_prepare(const char *name, int size, bool duplex, int (*make)(int fds[2]), void **shared_p)
+hk_status_t hk_stream_prepare(const hk_transport_t *tp, int size, void **shared_p)
 {
+    const hk_stream_family_t *family = tp->own;
+    const bool duplex = family->duplex;
     const size_t cells = (size_t)size * (size_t)size;
     const size_t ends = (cells - (size_t)size) * (duplex ? 1 : 2);
-    hk_status_t status = allow_descriptors(name, size, (rlim_t)ends);
+    hk_status_t status = allow_descriptors(tp->name, size, (rlim_t)ends);
     if (status != HK_OK) {
         return status;
     }
@@ -87,14 +89,14 @@ hk_status_t hk_stream_prepare(const char *name, int size, bool duplex, int (*mak
         all->in = duplex ? all->out : malloc(cells * sizeof *all->in);
     }
     if (all == NULL || all->out == NULL || all->in == NULL) {
-        hk_log(0, "%s: no memory for the connections of %d ranks", name, size);
+        hk_log(0, "%s: no memory for the connections of %d ranks", tp->name, size);
         free_fds(all);
         return HK_ERR_MEMORY;
     }
     for (size_t i = 0; i < cells; i++) {
         all->out[i] = all->in[i] = -1;
     }
-    status = make_pairs(name, all, duplex, make);
+    status = make_pairs(tp->name, all, duplex, family->make);
     if (status != HK_OK) {
         close_all(all->out, cells);
         close_all(duplex ? NULL : all->in, cells);
@@ -116,14 +118,13 @@ void hk_stream_release(void *shared)
 
 /* ---- a rank's context -------------------------------------------------------------------------------------------- */
 
-hk_status_t hk_stream_create(const hk_job_t *job, const hk_transport_t *tp, const hk_stream_family_t *family,
-                             hk_stream_t **stream_p)
+hk_status_t hk_stream_create(const hk_transport_t *tp, const hk_job_t *job, hk_stream_t **stream_p)
 {
     const size_t size = (size_t)job->size;
     hk_stream_t *stream = calloc(1, sizeof *stream);
     if (stream != NULL) {
         stream->base = (hk_ctx_t){.tp = tp, .rank = job->rank, .size = job->size};
-        stream->family = family;
+        stream->family = tp->own;
         stream->out = calloc(size, sizeof *stream->out);
         stream->in = calloc(size, sizeof *stream->in);
         stream->active = calloc(2 * size, sizeof(hk_stream_end_t *));
@@ -177,17 +178,16 @@ static void adopt(hk_stream_t *stream, hk_stream_fds_t *shared)
     hk_stream_release(shared);
 }
 
-hk_status_t hk_stream_open(const hk_job_t *job, const hk_transport_t *tp, const hk_stream_family_t *family,
-                           hk_stream_wait_t wait, hk_ctx_t **ctx_p)
+hk_status_t hk_stream_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx_t **ctx_p)
 {
     hk_stream_t *stream;
-    hk_status_t status = hk_stream_create(job, tp, family, &stream);
+    hk_status_t status = hk_stream_create(tp, job, &stream);
     if (status != HK_OK) {
         return status;
     }
     adopt(stream, job->shared);
-    (void)snprintf(stream->library, sizeof stream->library, "%s, %s", family->carrier, hk_stream_wait_name(wait));
-    status = hk_stream_start(stream, wait, job->oversubscribed != 0);
+    (void)snprintf(stream->library, sizeof stream->library, "%s, %s", stream->family->carrier, hk_stream_wait_name(tp));
+    status = hk_stream_start(stream, job->oversubscribed != 0);
     if (status != HK_OK) {
         hk_stream_close(&stream->base);
         return status;

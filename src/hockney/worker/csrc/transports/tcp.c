@@ -91,7 +91,7 @@ static hk_status_t tcp_connect_all(const hk_job_t *job, hk_stream_t *stream, tcp
 /* For the record, because it matters even on the loopback: bbr paces what it sends by what it has seen of a connection
  * so far, and so long messages take 10-50 % more or less time from one connection to the next; reno and cubic do not.
  */
-static void tcp_describe(const hk_job_t *job, hk_stream_t *stream, const tcp_place_t *mine, hk_stream_wait_t wait)
+static void tcp_describe(const hk_job_t *job, hk_stream_t *stream, const tcp_place_t *mine)
 {
     char control[16] = "";
     socklen_t len = sizeof control - 1;
@@ -101,17 +101,17 @@ static void tcp_describe(const hk_job_t *job, hk_stream_t *stream, const tcp_pla
     }
     (void)snprintf(stream->library, sizeof stream->library, "%s over %s, TCP_NODELAY, congestion control %s, %s",
                    tcp_family.carrier, job->remote != 0 ? mine->address.host : "loopback", control,
-                   hk_stream_wait_name(wait));
+                   hk_stream_wait_name(stream->base.tp));
 }
 
 /* The part after which every rank has memory: on all ranks or on none. */
-static hk_status_t open_room(const hk_job_t *job, const hk_transport_t *tp, hk_stream_t **stream_p,
+static hk_status_t open_room(const hk_transport_t *tp, const hk_job_t *job, hk_stream_t **stream_p,
                              tcp_place_t **places_p, int **fds_p)
 {
     hk_stream_t *stream = NULL;
     int *fds = calloc((size_t)job->size, sizeof *fds);
     tcp_place_t *places = calloc((size_t)job->size, sizeof *places);
-    hk_status_t mine = hk_stream_create(job, tp, &tcp_family, &stream);
+    hk_status_t mine = hk_stream_create(tp, job, &stream);
     if (mine == HK_OK && (fds == NULL || places == NULL)) {
         hk_log(job->rank, "%s: no memory for the addresses of %d ranks", tp->name, job->size);
         mine = HK_ERR_MEMORY;
@@ -131,19 +131,19 @@ static hk_status_t open_room(const hk_job_t *job, const hk_transport_t *tp, hk_s
     return HK_OK;
 }
 
-static hk_status_t open_as(const hk_job_t *job, const hk_transport_t *tp, hk_stream_wait_t wait, hk_ctx_t **ctx_p)
+static hk_status_t tcp_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx_t **ctx_p)
 {
     hk_stream_t *stream;
     tcp_place_t *places;
     int *fds;
-    hk_status_t status = open_room(job, tp, &stream, &places, &fds);
+    hk_status_t status = open_room(tp, job, &stream, &places, &fds);
     if (status != HK_OK) {
         return status;
     }
     status = tcp_connect_all(job, stream, places, fds);
     if (status == HK_OK) {
-        tcp_describe(job, stream, &places[job->rank], wait);
-        status = hk_stream_start(stream, wait, job->oversubscribed != 0);
+        tcp_describe(job, stream, &places[job->rank]);
+        status = hk_stream_start(stream, job->oversubscribed != 0);
     }
     free(places);
     free(fds);
@@ -155,44 +155,11 @@ static hk_status_t open_as(const hk_job_t *job, const hk_transport_t *tp, hk_str
     return HK_OK;
 }
 
-static hk_status_t tcp_open_blocking(const hk_job_t *job, hk_ctx_t **ctx_p)
-{
-    return open_as(job, &hk_transport_tcp, HK_STREAM_BLOCK, ctx_p);
-}
-
-static hk_status_t tcp_open_nonblock(const hk_job_t *job, hk_ctx_t **ctx_p)
-{
-    return open_as(job, &hk_transport_tcp_nonblock, HK_STREAM_NONBLOCK, ctx_p);
-}
-
-static hk_status_t tcp_open_spin(const hk_job_t *job, hk_ctx_t **ctx_p)
-{
-    return open_as(job, &hk_transport_tcp_spin, HK_STREAM_SPIN, ctx_p);
-}
-
-enum { TCP_CAPS = HK_STREAM_CAPS | HK_CAP_HOSTS };
-
-const hk_transport_t hk_transport_tcp = {
-    .name = "tcp",
-    .summary = "TCP connections between processes; a rank that waits sleeps in send or recv",
-    .caps = TCP_CAPS | HK_CAP_STREAM,
-    HK_STREAM_BYTES,
-    .open = tcp_open_blocking,
-    HK_STREAM_HOOKS,
+static const hk_limit_t tcp_limits[] = {
+    {"net.ipv4.tcp_rmem (default)", 0, "tcp_receive_buffer_bytes", "the receive buffer that a connection starts with",
+     "sysctl net.ipv4.tcp_rmem", "https://www.kernel.org/doc/html/latest/networking/ip-sysctl.html"},
+    {0},
 };
 
-const hk_transport_t hk_transport_tcp_nonblock = {
-    .name = "tcp:nonblock",
-    .summary = "TCP connections between processes, O_NONBLOCK; a rank that waits sleeps in poll",
-    .caps = TCP_CAPS,
-    .open = tcp_open_nonblock,
-    HK_STREAM_HOOKS,
-};
-
-const hk_transport_t hk_transport_tcp_spin = {
-    .name = "tcp:spin",
-    .summary = "TCP connections between processes, O_NONBLOCK; a rank that waits tries again at once",
-    .caps = TCP_CAPS | HK_CAP_SPINS,
-    .open = tcp_open_spin,
-    HK_STREAM_HOOKS,
-};
+HK_STREAM_TABLES(tcp, "TCP connections", "send or recv", "unix", HK_CAP_HOSTS, .own = &tcp_family, .limits = tcp_limits,
+                 .open = tcp_open);

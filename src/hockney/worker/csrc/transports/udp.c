@@ -294,31 +294,18 @@ static const char *udp_library(const hk_ctx_t *ctx)
     return ((const hk_udp_t *)ctx)->library;
 }
 
-extern const hk_transport_t hk_transport_udp, hk_transport_udp_spin;
-
-static hk_status_t udp_open_blocking(const hk_job_t *job, hk_ctx_t **ctx_p)
-{
-    return hk_udp_open(job, &hk_transport_udp, HK_UDP_BLOCK, ctx_p);
-}
-
-static hk_status_t udp_open_spin(const hk_job_t *job, hk_ctx_t **ctx_p)
-{
-    return hk_udp_open(job, &hk_transport_udp_spin, HK_UDP_SPIN, ctx_p);
-}
-
 enum { CAPS = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_CAP_SYSCALLS | HK_CAP_LOSSY | HK_CAP_HOSTS };
 
 #define HOOKS                                                                                                          \
-    .abi = HK_TRANSPORT_ABI, .max_bytes = HK_UDP_MAX_BYTES, .close = hk_udp_close, .library = udp_library,             \
-    .counter = udp_counter, .alloc = hk_private_alloc, .free = hk_private_free, .send = udp_send, .recv = udp_recv,    \
-    .isend = udp_isend, .irecv = udp_irecv, .wait_all = udp_wait_all, .now_ns = hk_real_now_ns,                        \
-    .compute = hk_real_compute
+    .abi = HK_TRANSPORT_ABI, .carrier = HK_CARRIER_KERNEL, .max_bytes = HK_UDP_MAX_BYTES, .open = hk_udp_open,         \
+    .close = hk_udp_close, .library = udp_library, .counter = udp_counter, .alloc = hk_private_alloc,                  \
+    .free = hk_private_free, .send = udp_send, .recv = udp_recv, .isend = udp_isend, .irecv = udp_irecv,               \
+    .wait_all = udp_wait_all, .now_ns = hk_real_now_ns, .compute = hk_real_compute
 
 const hk_transport_t hk_transport_udp = {
     .name = "udp",
     .summary = "UDP datagrams between processes, losses counted; a rank that waits sleeps in recvmsg",
     .caps = CAPS,
-    .open = udp_open_blocking,
     HOOKS,
 };
 
@@ -326,6 +313,6 @@ const hk_transport_t hk_transport_udp_spin = {
     .name = "udp:spin",
     .summary = "UDP datagrams between processes, losses counted; a rank that waits tries again at once",
     .caps = CAPS | HK_CAP_SPINS,
-    .open = udp_open_spin,
+    .variant = HK_UDP_SPIN,
     HOOKS,
 };

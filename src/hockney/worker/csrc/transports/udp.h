@@ -62,9 +62,10 @@ typedef struct hk_udp {
     char library[192];
 } hk_udp_t;
 
-typedef enum hk_udp_wait { HK_UDP_BLOCK, HK_UDP_SPIN } hk_udp_wait_t;
+/* The variants. */
+enum { HK_UDP_BLOCK, HK_UDP_SPIN };
 
-hk_status_t hk_udp_open(const hk_job_t *job, const hk_transport_t *tp, hk_udp_wait_t wait, hk_ctx_t **ctx_p);
+hk_status_t hk_udp_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx_t **ctx_p);
 void hk_udp_close(hk_ctx_t *ctx);
 
 /* The three ways to wait for a datagram. */

@@ -219,14 +219,14 @@ static hk_status_t join(const hk_job_t *job, hk_udp_t *udp, const room_t *room)
 }
 
 /* How much a socket takes before its rank reads decides how much is lost. */
-static void describe(const hk_job_t *job, hk_udp_t *udp, const udp_place_t *mine, hk_udp_wait_t wait)
+static void describe(const hk_job_t *job, hk_udp_t *udp, const udp_place_t *mine)
 {
     int buffer_bytes = 0;
     socklen_t len = sizeof buffer_bytes;
     (void)getsockopt(udp->clerk_fd, SOL_SOCKET, SO_RCVBUF, &buffer_bytes, &len);
     (void)snprintf(udp->library, sizeof udp->library, "UDP over %s, receive buffers of %d KiB, %s",
                    job->remote != 0 ? mine->host : "loopback", buffer_bytes / 1024,
-                   wait == HK_UDP_SPIN ? "non-blocking, spinning" : "blocking");
+                   udp->base.tp->variant == HK_UDP_SPIN ? "non-blocking, spinning" : "blocking");
 }
 
 static hk_status_t create(const hk_job_t *job, const hk_transport_t *tp, hk_udp_t **udp_p)
@@ -248,7 +248,7 @@ static hk_status_t create(const hk_job_t *job, const hk_transport_t *tp, hk_udp_
     return has_all ? HK_OK : HK_ERR_MEMORY;
 }
 
-hk_status_t hk_udp_open(const hk_job_t *job, const hk_transport_t *tp, hk_udp_wait_t wait, hk_ctx_t **ctx_p)
+hk_status_t hk_udp_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx_t **ctx_p)
 {
     const size_t size = (size_t)job->size;
     room_t room = {calloc(size, sizeof *room.places), calloc(size, sizeof *room.mine),
@@ -265,11 +265,11 @@ hk_status_t hk_udp_open(const hk_job_t *job, const hk_transport_t *tp, hk_udp_wa
         status = join(job, udp, &room);
     }
     if (has_room && status == HK_OK) {
-        udp->get = wait == HK_UDP_BLOCK ? hk_udp_get_blocking : hk_udp_get_spinning;
-        if (wait == HK_UDP_SPIN && job->oversubscribed != 0) {
+        udp->get = tp->variant == HK_UDP_BLOCK ? hk_udp_get_blocking : hk_udp_get_spinning;
+        if (tp->variant == HK_UDP_SPIN && job->oversubscribed != 0) {
             udp->get = hk_udp_get_yielding;
         }
-        describe(job, udp, &room.places[job->rank], wait);
+        describe(job, udp, &room.places[job->rank]);
         *ctx_p = &udp->base;
     } else if (udp != NULL) {
         hk_udp_close(&udp->base);
