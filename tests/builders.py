@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from hockney.model import Definition, Launch, Measurement, Point, RunInfo
+from hockney.results.traits import pattern_traits
+from hockney.worker.catalogue import OptionInfo, PatternInfo, TransportInfo
 
 HALF_ROUND_TRIP = Definition(timed="root", divisor=2, bytes_per_rep=16, messages_per_rep=2)
 SLOWEST = Definition(timed="slowest", divisor=1, bytes_per_rep=0, messages_per_rep=2, algorithm="portable")
 
 
 def make_point(size_bytes: int = 8, transport: str = "shm", pattern: str = "pingpong", **more: Any) -> Point:
-    return Point(transport, pattern, more.pop("ranks", 2), size_bytes, **more)
+    traits = more.pop("traits", pattern_traits({}, pattern))
+    return Point(transport, pattern, more.pop("ranks", 2), size_bytes, traits=traits, **more)
 
 
 def make_measurement(
@@ -104,3 +108,22 @@ def make_launch(transport: str = "shm", **more: Any) -> Launch:
         "index": 1,
     }
     return Launch(**(known | more))
+
+
+def make_pattern(
+    name: str,
+    needs: Iterable[str] = ("send",),
+    ranks: tuple[int, int, int] = (2, 0, 1),
+    timed: str = "root",
+    options: tuple[OptionInfo, ...] = (),
+    **more: Any,
+) -> PatternInfo:
+    """A pattern as a worker would describe it."""
+    made = {"summary": f"what {name} does", "needs": frozenset(needs), "ranks": ranks, "timed": timed}
+    return PatternInfo(**{"name": name, **made, "options": options, **more})
+
+
+def make_transport(name: str, caps: Iterable[str] = ("send", "nonblocking", "payload"), **more: Any) -> TransportInfo:
+    """A transport as a worker would describe it."""
+    made = {"summary": f"how {name} sends", "native": frozenset(), "max_bytes": 0, "executable": Path("worker")}
+    return TransportInfo(**{"name": name, "worker_name": name, "caps": frozenset(caps), **made, **more})

@@ -22,15 +22,57 @@ if TYPE_CHECKING:
     FloatArray = NDArray[np.float64]
     BoolArray = NDArray[np.bool_]
 
-# Of stored runs too, where no worker can be asked; a test holds both lists to what the worker says.
-_UNSIZED = ("barrier", "ft")  # patterns without message sizes
-STREAMS = frozenset(
-    {
-        *("oneway", "twoway", "pairs", "ring", "funnel", "outfarm", "multicast", "stream", "put", "putring"),
-        *("pushfarm", "pullfarm", "robpush", "robpull", "barrier", "alltoall", "allreduce", "bisection"),
-    }
-)
-"""Patterns whose repetitions follow each other without a pause (docs/metrics.md); in all others each stands alone."""
+
+@dataclass(frozen=True, kw_only=True)
+class PatternTraits:
+    """What a pattern is, as its C file says (`worker --describe`); stored with each run.
+
+    `sized`: has a message size. `stream`: repetitions follow each other without a pause (docs/metrics.md). `payload`:
+    bytes arrive, and the worker verifies them. `law`: what its time is a line over as ranks are added ("messages",
+    "rounds", "senders"), "constant", or None. `links`: which two ranks a rank's own time is of: "ends" (one pair
+    alone), "halves", "ring" or "round" (many pairs at once), None (more than two ranks). `alone`: the pattern in which
+    one pair does the same with no other traffic.
+    """
+
+    sized: bool = True
+    stream: bool = False
+    payload: bool = True
+    law: str | None = None
+    links: str | None = None
+    alone: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limit:
+    """A message size above which a transport works differently: `bytes`, or the network fact named `fact` if 0."""
+
+    name: str
+    bytes: int
+    fact: str | None
+    meaning: str
+    see: str
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransportTraits:
+    """What a transport is, as its C file says (`worker --describe`); stored with each run.
+
+    `caps` are its promises (worker/csrc/transport.h). `carrier` is what carries the bytes within a host: "memory",
+    "kernel", "library" (it chooses) or "nothing". `below` is the transport whose cost it adds to within a host,
+    `below_remote` between hosts. `limits` are documented sizes at which it works differently.
+    """
+
+    caps: frozenset[str] = frozenset(("payload", "spins"))
+    carrier: str = "library"
+    below: str | None = None
+    below_remote: str | None = None
+    limits: tuple[Limit, ...] = ()
+
+    @property
+    def sleeps(self) -> bool:
+        """Whether a rank that waits sleeps in the kernel."""
+        return "syscalls" in self.caps and "spins" not in self.caps
 
 
 @dataclass(frozen=True, order=True)
@@ -39,7 +81,7 @@ class Point:
 
     `transport` is `name[@library][:variant]`: `shm`, `tcp:spin`, `mpi@openmpi-4.1.4`. `options` are the pattern's own,
     as sorted (name, value) pairs without the defaults. `role` says why the point was added: "asked", or "refined"
-    where the sampler looked closer at a bend of the curve.
+    where the sampler looked closer at a bend of the curve. `traits` are the pattern's, on this transport.
     """
 
     transport: str
@@ -48,6 +90,7 @@ class Point:
     bytes: int
     options: tuple[tuple[str, str], ...] = ()
     role: str = field(default="asked", compare=False)
+    traits: PatternTraits = field(default=PatternTraits(), compare=False, repr=False)
 
     def __str__(self) -> str:
         """`pingpong of 64 KiB on shm, 2 ranks`, for messages."""
@@ -62,12 +105,12 @@ class Point:
     @property
     def is_sized(self) -> bool:
         """Whether its pattern has a size at all: 0 B of a barrier are none."""
-        return self.pattern not in _UNSIZED
+        return self.traits.sized
 
     @property
     def is_stream(self) -> bool:
         """Whether its repetitions follow each other without a pause."""
-        return self.pattern in STREAMS
+        return self.traits.stream
 
     @property
     def ranks_text(self) -> str:
@@ -150,9 +193,8 @@ class Measurement:
 
     @property
     def has_payload(self) -> bool:
-        """Whether bytes arrive that can be checked: a barrier has none, memload sends none, null carries none."""
-        carries = self.point.transport != "null" and self.point.pattern != "memload"
-        return carries and self.definition.bytes_per_rep > 0
+        """Whether bytes arrive that can be checked: not of a barrier, nor over the null transport."""
+        return self.point.traits.payload and self.definition.bytes_per_rep > 0
 
     @property
     def reference(self) -> str | None:

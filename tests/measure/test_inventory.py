@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.builders import make_pattern, make_transport
 
 from hockney.cli import run
 from hockney.measure import inventory
@@ -22,13 +23,11 @@ ALGORITHM = OptionInfo("algorithm", ("auto", "native"), "auto", 0, 0, "whose")
 
 def pattern(name: str, *, ranks: tuple[int, int, int] = (2, 2, 1), needs: frozenset[str] = frozenset()) -> PatternInfo:
     own = "barrier" if name == "barrier" else None
-    return PatternInfo(name, f"what {name} does", needs, ranks, "root", not own, (ALGORITHM,), collective=own)
+    return make_pattern(name, needs, ranks, options=(ALGORITHM,), sized=not own, collective=own)
 
 
 def transport(name: str, caps: str = "send nonblocking", native: str = "", library: Mpi | None = None) -> TransportInfo:
-    return TransportInfo(
-        name, f"how {name} sends", frozenset(caps.split()), frozenset(native.split()), 0, Path("worker"), name, library
-    )
+    return make_transport(name, caps.split(), native=frozenset(native.split()), library=library)
 
 
 @pytest.fixture

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from tests.builders import make_pattern, make_transport
 
 from hockney.errors import UsageError
 from hockney.measure.plan import Plan, RunOptions, _launches, make_plan, pattern_suite
 from hockney.model import Point
 from hockney.suites import Suite
 from hockney.suites.words import check_words
-from hockney.worker.catalogue import Catalogue, Missing, OptionInfo, PatternInfo, TransportInfo
+from hockney.worker.catalogue import Catalogue, Missing, OptionInfo, TransportInfo
 
 WINDOW = OptionInfo("window", (), "1", 1, 1024, "")
 UNTIL = OptionInfo("until", ("acked", "sent"), "acked", 0, 0, "")
@@ -26,19 +26,19 @@ BOTH = frozenset({"send", "nonblocking"})
 
 
 def transport(name: str, caps: frozenset[str] = BOTH, max_bytes: int = 0) -> TransportInfo:
-    return TransportInfo(name, "", caps, frozenset(), max_bytes, Path("worker"), name)
+    return make_transport(name, caps, max_bytes=max_bytes)
 
 
 CATALOGUE = Catalogue(
     patterns={
-        "pingpong": PatternInfo("pingpong", "", SEND, (2, 0, 1), "root", True, ()),
-        "oneway": PatternInfo("oneway", "", BOTH, (2, 0, 1), "root", True, (UNTIL, WINDOW)),
-        "pairs": PatternInfo("pairs", "", SEND, (2, 0, 2), "sources", True, ()),
-        "put": PatternInfo("put", "", SEND, (2, 0, 1), "root", True, (SOURCE, TARGET)),
-        "rounds": PatternInfo("rounds", "", SEND, (2, 0, 1), "slowest", True, (ROUND,)),
-        "ring": PatternInfo("ring", "", SEND, (2, 0, 1), "mean", True, (DISTANCE,)),
-        "memload": PatternInfo("memload", "", frozenset(), (1, 1, 1), "root", True, (), grain_bytes=64),
-        "barrier": PatternInfo("barrier", "", SEND, (2, 0, 1), "slowest", False, ()),
+        "pingpong": make_pattern("pingpong", SEND, (2, 0, 1), "root"),
+        "oneway": make_pattern("oneway", BOTH, (2, 0, 1), "root", (UNTIL, WINDOW)),
+        "pairs": make_pattern("pairs", SEND, (2, 0, 2), "sources"),
+        "put": make_pattern("put", SEND, (2, 0, 1), "root", (SOURCE, TARGET)),
+        "rounds": make_pattern("rounds", SEND, (2, 0, 1), "slowest", (ROUND,)),
+        "ring": make_pattern("ring", SEND, (2, 0, 1), "mean", (DISTANCE,)),
+        "memload": make_pattern("memload", (), (1, 1, 1), "root", grain_bytes=64),
+        "barrier": make_pattern("barrier", SEND, (2, 0, 1), "slowest", sized=False),
     },
     transports={
         name: transport(name)
@@ -447,7 +447,7 @@ def test_only_to_a_suite_ranks_may_be_given_later() -> None:
 
 def test_how_many_only_send_may_depend_on_ranks_that_are_asked_for_later() -> None:
     senders = OptionInfo("senders", (), "1", 1, 4095, "")
-    farm = PatternInfo("farm", "", SEND, (3, 0, 1), "root", True, (senders,), senders="senders")
+    farm = make_pattern("farm", SEND, (3, 0, 1), "root", (senders,), senders="senders")
     catalogue = replace(CATALOGUE, patterns={"farm": farm})
     series: dict[str, object] = {"pattern": "farm", "options": {"senders": 3}}
     assert not check_words({"series": [series]}, catalogue)

@@ -12,9 +12,7 @@ from typing import Any
 import pytest
 from tests.worker.test_native import converse, measure
 
-from hockney.model import STREAMS
 from hockney.worker.build import Recipe, build_worker
-from hockney.worker.catalogue import load
 
 VIRTUAL = Recipe(defines=("HK_EXTRA_TRANSPORTS(X)=X(virtual)",), extra_sources=(Path(__file__).parent / "virtual.c",))
 S, R, W, BYTE = 300, 400, 1000, 2
@@ -119,9 +117,3 @@ def test_on_null_every_event_has_its_delay_and_no_other(pattern: str) -> None:
 def test_the_samples_of_a_latency_pattern_stand_alone() -> None:
     source, _ = samples_of("pingpong", 8, 2)
     assert source == [BATCH * 2 * (S + W + 8 * BYTE + R)] * SAMPLES
-
-
-def test_what_is_a_stream_is_known_of_stored_runs_too() -> None:
-    patterns = load(libraries=()).patterns.values()
-    assert {pattern.name for pattern in patterns if pattern.kind == "stream"} == STREAMS
-    assert {pattern.kind for pattern in patterns} == {"stream", "latency"}

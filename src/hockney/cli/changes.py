@@ -276,7 +276,8 @@ def comparison_json(found: Comparison) -> dict[str, Any]:
 
 def point_json(point: Point) -> dict[str, Any]:
     """A point with its options by name."""
-    return {**asdict(point), "options": dict(point.options)}
+    known = {name: value for name, value in asdict(point).items() if name != "traits"}
+    return {**known, "options": dict(point.options)}
 
 
 def range_json(found: Range, confidence: float, margin: float) -> dict[str, Any]:

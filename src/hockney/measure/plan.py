@@ -139,7 +139,10 @@ class _Grid:
         for transport in self.transports:
             for ranks, ends in self.ends:
                 options = as_pairs(self.pattern, {**self.options, **ends})
-                yield from (Point(transport.name, self.pattern.name, ranks, size, options) for size in sizes)
+                point = Point(
+                    transport.name, self.pattern.name, ranks, 0, options, traits=self.pattern.traits_on(transport)
+                )
+                yield from (replace(point, bytes=size) for size in sizes)
 
 
 def make_plan(

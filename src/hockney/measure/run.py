@@ -41,6 +41,7 @@ from hockney.model import Definition, Launch, Measurement, Point, PointStatus, R
 from hockney.results.runs import Run, main_state
 from hockney.results.store import MeasurementSummary, Store
 from hockney.results.store.lock import alone
+from hockney.results.traits import traits_json
 from hockney.stats import LAUNCHES, MIXED, ONE_LAUNCH, State, needed_for, time_of
 from hockney.suites import LAUNCHES_MAX
 from hockney.units import counted
@@ -318,9 +319,13 @@ def describe_run(
     """All that is stored of a run that begins now. Raises UsageError without any point, or for unusable CPUs."""
     refuse_empty(plan)
     refuse_unusable(plan.cpus)
-    sleeping = [
-        name for name, info in catalogue.transports.items() if "syscalls" in info.caps and "spins" not in info.caps
-    ]
+    sleeping = [name for name, info in catalogue.transports.items() if info.sleeps]
+    points = (*plan.points, *(skipped.point for skipped in plan.skipped))
+    traits = traits_json(
+        (info for name, info in catalogue.patterns.items() if any(point.pattern == name for point in points)),
+        (info for name, info in catalogue.transports.items() if any(point.transport == name for point in points)),
+    )
+    known = {"transports": list(catalogue.transports), "sleeping": sleeping, "traits": traits}
     return RunInfo(
         command=command,
         suite=plan.suite,
@@ -328,7 +333,7 @@ def describe_run(
         started_unix_s=time.time(),
         seed=random.SystemRandom().randrange(1 << 32),
         version=__version__,
-        facts={**facts(environment=environment), "transports": list(catalogue.transports), "sleeping": sleeping},
+        facts={**facts(environment=environment), **known},
         plan=plan.as_json(),
     )
 

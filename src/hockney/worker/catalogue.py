@@ -11,11 +11,12 @@ import json
 import os
 import subprocess
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from hockney.errors import UsageError, unknown
+from hockney.model import Limit, PatternTraits, TransportTraits
 from hockney.units import RANKS_MAX, comparable_sizes, counted, format_bytes, parse_count
 from hockney.worker import mpi, pvm, shmem
 from hockney.worker.build import Recipe, build_worker
@@ -44,14 +45,13 @@ class OptionInfo:
         return None if right is not None else f"must be a whole number from {self.min} to {self.max}"
 
 
-@dataclass(frozen=True)
-class PatternInfo:
+@dataclass(frozen=True, kw_only=True)
+class PatternInfo(PatternTraits):
     """A pattern as the worker describes it. `ranks` is (least, most or 0, a multiple of).
 
     Sizes are multiples of `grain_bytes`, and not 0; where it is 0, any size will do.
     `senders`: the option that says how many ranks beside rank 0 only send; at least one more must be left to receive.
     `collective`: what its option `algorithm` may leave to the transport; such a point needs none of `needs`.
-    `kind`: "stream" where repetitions follow each other without a pause, "latency" where each stands alone.
     """
 
     name: str
@@ -59,12 +59,15 @@ class PatternInfo:
     needs: frozenset[str]
     ranks: tuple[int, int, int]
     timed: str
-    sized: bool
     options: tuple[OptionInfo, ...]
     grain_bytes: int = 0
     senders: str | None = None
     collective: str | None = None
-    kind: str = "latency"
+
+    def traits_on(self, transport: TransportTraits) -> PatternTraits:
+        """What is stored of it; nothing arrives over a transport that carries nothing."""
+        known = {field.name: getattr(self, field.name) for field in fields(PatternTraits)}
+        return PatternTraits(**known | {"payload": self.payload and "payload" in transport.caps})
 
     def option(self, name: str) -> OptionInfo:
         """The option of that name. Raises UsageError."""
@@ -126,8 +129,8 @@ class PatternInfo:
         return beyond and f"{beyond} is rank {ends[beyond]}, and the last of {ranks} ranks is {ranks - 1}"
 
 
-@dataclass(frozen=True)
-class TransportInfo:
+@dataclass(frozen=True, kw_only=True)
+class TransportInfo(TransportTraits):
     """A transport that is ready here. `name` is `base[@library][:variant]`; native ones have no `library`.
 
     `native`: the collectives that it has of its own; their lengths are multiples of `grain_bytes`, and not 0;
@@ -136,7 +139,6 @@ class TransportInfo:
 
     name: str
     summary: str
-    caps: frozenset[str]
     native: frozenset[str]
     max_bytes: int
     executable: Path
@@ -460,37 +462,19 @@ def _keep(path: Path, text: str) -> None:
         return
 
 
+# The rows of `--describe` have the names of these classes' fields; one more or less is a TypeError.
 def _pattern(row: dict[str, Any]) -> PatternInfo:
-    least, most, step = row["ranks"]
-    return PatternInfo(
-        name=row["name"],
-        summary=row["summary"],
-        needs=frozenset(row["needs"]),
-        ranks=(least, most, step),
-        timed=row["timed"],
-        sized=row["sized"],
-        grain_bytes=row["grain_bytes"],
-        options=tuple(_option(option) for option in row["options"]),
-        senders=row["senders"],
-        collective=row["collective"],
-        kind=row["kind"],
-    )
+    options = tuple(_option(option) for option in row["options"])
+    return PatternInfo(**{**row, "needs": frozenset(row["needs"]), "ranks": tuple(row["ranks"]), "options": options})
 
 
 def _option(row: dict[str, Any]) -> OptionInfo:
     choices = tuple(row["choices"].split("|")) if row["choices"] else ()
     default = choices[row["default"]] if choices else str(row["default"])
-    return OptionInfo(row["name"], choices, default, row["min"], row["max"], row["help"])
+    return OptionInfo(**{**row, "choices": choices, "default": default})
 
 
 def _transport(row: dict[str, Any], executable: Path) -> TransportInfo:
-    return TransportInfo(
-        name=row["name"],
-        summary=row["summary"],
-        caps=frozenset(row["caps"]),
-        native=frozenset(row["native"]),
-        max_bytes=row["max_bytes"],
-        executable=executable,
-        worker_name=row["name"],
-        grain_bytes=row["grain_bytes"],
-    )
+    sets = {name: frozenset(row[name]) for name in ("caps", "native")}
+    limits = tuple(Limit(**limit) for limit in row["limits"])
+    return TransportInfo(**{**row, **sets, "limits": limits}, executable=executable, worker_name=row["name"])

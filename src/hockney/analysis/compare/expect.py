@@ -184,6 +184,7 @@ def judge(run: Run, expectations: Expectations, catalogue: Catalogue) -> list[Ju
         classes = _by_class(run, one, catalogue)
         own = classes.get(one.pair_class, {})
         wanted = as_pairs(catalogue.pattern(one.pattern), one.options)
+        traits = catalogue.pattern(one.pattern)
         for word in one.transports:
             for ranks in one.ranks or sorted({series.point.ranks for series in own}) or (None,):
                 for size in one.bytes:
@@ -195,7 +196,7 @@ def judge(run: Run, expectations: Expectations, catalogue: Catalogue) -> list[Ju
                         lack += f" between ranks of the class '{one.pair_class}'"
                         seen = ", ".join(sorted(filter(None, classes))) or "none"
                         lack += "" if own else f"; of its classes there are: {seen}"
-                    asked = _Asked(place, one, Point(word, one.pattern, ranks or 0, size, wanted))
+                    asked = _Asked(place, one, Point(word, one.pattern, ranks or 0, size, wanted, traits=traits))
                     for what, limit in _limits(one):
                         judged += [
                             _judged(asked, what, limit, series, own[series], is_one=len(found) == 1) for series in found

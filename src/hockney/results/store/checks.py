@@ -169,6 +169,24 @@ FACTS: Mapping[str, Form] = {
     "environment": {...: str},
     "transports": [str],
     "sleeping": [str],
+    "traits": {
+        "patterns": {
+            ...: {
+                **dict.fromkeys(("sized", "stream", "payload"), bool),
+                **dict.fromkeys(("law", "links", "alone"), _TEXT),
+            }
+        },
+        "transports": {
+            ...: {
+                "caps": [str],
+                "carrier": str,
+                **dict.fromkeys(("below", "below_remote"), _TEXT),
+                "limits": [
+                    {"bytes": int, "fact": _TEXT, **dict.fromkeys(("name", "meaning", "see", "source"), str)},
+                ],
+            }
+        },
+    },
 }
 PLAN: Mapping[str, Form] = {
     "precision": _NUMBER,

@@ -13,6 +13,7 @@ from hockney.model import Definition, Launch, Measurement, Point, PointStatus, R
 from hockney.results.store import checks, codec
 from hockney.results.store.checks import Column, Columns, DamagedRow, read_row
 from hockney.results.store.records import MeasurementSummary, RunSummary, StoredPoint, StoredRun
+from hockney.results.traits import pattern_traits, transport_traits
 from hockney.stats.states import MachineProbe
 
 Row = tuple[Any, ...]
@@ -189,14 +190,25 @@ def point_row(point: Point) -> Row:
     return (point.transport, point.pattern, point.ranks, point.bytes, pack(dict(point.options)), point.role)
 
 
-def point_of(row: Row) -> StoredPoint:
-    """Row: id, status, reason, then POINT. Raises DamagedRow."""
+def facts_of(row: Row = ("{}",)) -> dict[str, Any]:
+    """Row: facts. What of it has its form; nothing where it is damaged."""
+    try:
+        return checks.fitting(checks.loads(row[0], "facts", {}), checks.FACTS)
+    except DamagedRow:
+        return {}
+
+
+def point_of(row: Row, facts: Mapping[str, Any]) -> StoredPoint:
+    """Row: id, status, reason, then POINT. `facts` are those of its run. Raises DamagedRow."""
     known = read_row(row[1:], {"status": _POINT_STATUS, "reason": checks.TEXT_OR_NONE, **_POINT})
     if not checks.fits(known["options"], checks.COUNTED_OPTIONS):
         raise DamagedRow("options")
     known["options"] = tuple(sorted(known["options"].items()))
     status, reason = PointStatus(known.pop("status")), known.pop("reason")
-    return StoredPoint(row[0], Point(**known), status, reason)
+    traits = pattern_traits(facts, known["pattern"])
+    if "payload" not in transport_traits(facts, known["transport"]).caps:
+        traits = dataclasses.replace(traits, payload=False)
+    return StoredPoint(row[0], Point(**known, traits=traits), status, reason)
 
 
 def measurement_row(measurement: Measurement, point_id: int) -> Row:

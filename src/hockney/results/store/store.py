@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from hockney.errors import DamagedRowWarning, StoreError, UsageError, WrongStoreError, unknown
 from hockney.model import Launch, Measurement, Point, PointStatus, RunInfo, RunStatus, Warning_
@@ -147,7 +147,7 @@ class Store:
         """Store points as "pending"; returns their ids. Points that the run has already keep their status and role."""
         with self._transaction(run_id):
             self._insert_points(run_id, points)
-        ids = self._point_ids[run_id] = {stored.point: stored.id for stored in self.points(run_id)}
+        ids = self._point_ids[run_id] = {stored.point: stored.id for stored in self._points_of(run_id, {})}
         return {point: ids[point] for point in points}
 
     def write_round(self, run_id: int, measurements: Sequence[Measurement]) -> None:
@@ -288,8 +288,11 @@ class Store:
 
     def points(self, run_id: int) -> list[StoredPoint]:
         """All points of a run in the order they were added."""
+        return self._points_of(run_id, rows.facts_of(*self._all("SELECT facts FROM run WHERE id = ?", run_id)))
+
+    def _points_of(self, run_id: int, facts: Mapping[str, Any]) -> list[StoredPoint]:
         found = self._all(f"SELECT id, status, reason, {rows.POINT} FROM point WHERE run_id = ? ORDER BY id", run_id)
-        points = (self._sound(f"a point of run {run_id}", rows.point_of, row) for row in found)
+        points = (self._sound(f"a point of run {run_id}", lambda r: rows.point_of(r, facts), row) for row in found)
         return [point for point in points if point is not None]
 
     def summaries(self, run_id: int) -> list[MeasurementSummary]:
@@ -377,7 +380,7 @@ class Store:
 
     def _point_id(self, run_id: int, point: Point) -> int:
         if run_id not in self._point_ids:
-            self._point_ids[run_id] = {stored.point: stored.id for stored in self.points(run_id)}
+            self._point_ids[run_id] = {stored.point: stored.id for stored in self._points_of(run_id, {})}
         point_id = self._point_ids[run_id].get(point)
         if point_id is None:
             raise ValueError(f"{point} was not added to run {run_id}")

@@ -56,7 +56,8 @@ static void put_pattern(hk_answer_t *answer, const hk_pattern_t *pattern)
     hk_answer_signed(answer, pattern->ranks_max);
     hk_answer_signed(answer, pattern->ranks_step);
     hk_answer_close(answer, ']');
-    put_pair(answer, "kind", pattern->stream ? "stream" : "latency");
+    hk_answer_key(answer, "stream");
+    hk_answer_bool(answer, pattern->stream);
     put_pair(answer, "timed", timed[pattern->timed]);
     hk_answer_key(answer, "sized");
     hk_answer_bool(answer, pattern->sized);

@@ -1,0 +1,53 @@
+"""What patterns and transports of a run are: stored with it; of earlier runs, one list."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from hockney.model import PatternTraits
+from hockney.results.traits import pattern_traits, traits_json, transport_traits
+from hockney.worker.catalogue import Catalogue, load
+
+
+@pytest.fixture(scope="module")
+def catalogue() -> Catalogue:
+    return load(libraries=())
+
+
+@pytest.fixture(scope="module")
+def stored(catalogue: Catalogue) -> dict[str, object]:
+    traits = traits_json(catalogue.patterns.values(), catalogue.transports.values())
+    return json.loads(json.dumps({"traits": traits}))  # type: ignore[no-any-return]
+
+
+def test_stored_traits_are_those_of_the_worker(catalogue: Catalogue, stored: dict[str, object]) -> None:
+    transport = catalogue.transports["unix"]
+    for pattern in catalogue.patterns.values():
+        assert pattern_traits(stored, pattern.name) == pattern.traits_on(transport)
+    read = transport_traits(stored, "unix")
+    assert (read.caps, read.carrier, read.limits) == (transport.caps, "kernel", transport.limits)
+    assert read.sleeps
+
+
+@pytest.mark.parametrize("name", ["pingpong", "barrier", "memload", "pairs", "alltoall", "ft", "rounds", "pushfarm"])
+def test_earlier_runs_have_the_traits_of_the_patterns_of_their_time(name: str, stored: dict[str, object]) -> None:
+    assert pattern_traits({}, name) == pattern_traits(stored, name)
+
+
+@pytest.mark.parametrize("name", ["shm", "threads", "null", "pipe", "unix:nonblock", "tcp", "tcp:spin", "udp"])
+def test_earlier_runs_have_the_carriers_of_their_time(name: str, stored: dict[str, object]) -> None:
+    then, now = transport_traits({}, name), transport_traits(stored, name)
+    assert (then.carrier, then.below, then.sleeps) == (now.carrier, now.below, now.sleeps)
+    assert [(limit.bytes, limit.fact) for limit in then.limits] == [(limit.bytes, limit.fact) for limit in now.limits]
+
+
+def test_a_library_carries_the_bytes_of_mpi_in_earlier_runs() -> None:
+    assert transport_traits({}, "mpi@openmpi-4.1.4").below == "shm"
+    assert transport_traits({}, "mpi@openmpi-4.1.4:rma").below is None
+
+
+def test_a_trait_of_a_later_version_is_ignored() -> None:
+    facts = {"traits": {"patterns": {"new": {"sized": False, "colour": "red"}}}}
+    assert pattern_traits(facts, "new") == PatternTraits(sized=False)
