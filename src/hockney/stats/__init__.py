@@ -1,4 +1,4 @@
-"""Figures from samples: intervals of medians, states of the machine, and what is said of one point."""
+"""Statistics: confidence intervals, machine states and the figures of a point."""
 
 from __future__ import annotations
 

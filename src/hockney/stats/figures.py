@@ -1,9 +1,8 @@
-"""From the measurements of one point to the figures that are shown: one per state of the machine.
+"""The figures of a point from its measurements: one per machine state.
 
-The replicate is one launch (the median of its measurements), because placement and addresses change between launches
-only. With one launch the interval holds within that launch: its replicate is then the median of one measurement.
-Samples within a measurement are neighbours in time and share whatever disturbed it, so they are no replicates.
-`interval_over` says which it was. See T. Kalibera, R. Jones, Rigorous Benchmarking in Reasonable Time, ISMM 2013.
+The unit of replication is the launch, because placement and addresses change between launches only (T. Kalibera,
+R. Jones, Rigorous Benchmarking in Reasonable Time, ISMM 2013). With one launch it is the measurement, and the interval
+holds within that launch. Samples within a measurement are not independent.
 """
 
 from __future__ import annotations
@@ -19,27 +18,22 @@ from hockney.stats import interval
 from hockney.stats.interval import CONFIDENCE, Interval
 from hockney.stats.states import MachineProbe, State, classify, place
 
-_LAUNCH_MEASUREMENTS = 3  # of a launch in a state: a median of fewer is one outlier,
-_LAUNCHES_WHOLE = 6  # and is left out where so many launches have more
-STREAM_EVENTS_MIN = 8  # in a sample of a stream: fewer, and its start and its end are what is timed
-P99_SAMPLES_MIN = 100  # fewer, and the 99th percentile is just the maximum
+_LAUNCH_MEASUREMENTS, _LAUNCHES_ENOUGH = 3, 6  # launches with fewer measurements are left out where enough have them
+STREAM_EVENTS_MIN = 8  # in a sample of a stream: with fewer, its start and end are what is timed
+P99_SAMPLES_MIN = 100  # with fewer, the 99th percentile is the maximum
 
 LAUNCHES, ONE_LAUNCH = "launches", "within one launch"  # what an interval is over
 
 
 @dataclass(frozen=True)
 class Figure:
-    """What one point took in one state. Times are ns by `definition`, rates payload bytes/s over all its messages.
+    """The times and rates of a point in one machine state, as they are exported. None: insufficient data.
 
-    `value_ns` is the geometric mean of the launches' medians, of one launch the median of its measurements' medians.
-    `low_ns` and `high_ns` enclose the true value with the probability `coverage`; all three are None where there are
-    too few measurements to say. `between_launches` and `within_launches` are relative standard deviations: of
-    launches, without what their measurements' scatter adds, and of the measurements of one launch. `launches_needed`
-    would reach the precision that the run was asked for, by both. They are None where there are too few launches or
-    measurements. `p99_ns` is None where a sample is not one repetition, or below 100 samples. Rates are None where the
-    pattern counts no bytes, messages/s where it counts no messages. `slowest_rank` is the rank that took longest in
-    most samples and `slowest_share` in what part of them, where the definition takes the slowest (1 / ranks and little
-    more: nobody stands out).
+    `value_ns` is the geometric mean of the launches' medians; with one launch the median of its measurements' medians.
+    `low_ns` and `high_ns` are its confidence interval with the probability `coverage`. `between_launches` and
+    `within_launches` are relative standard deviations, the former without the scatter of measurements;
+    `launches_needed` would reach the precision of the run. Rates count the payload, and are None without one.
+    `slowest_rank` took longest in `slowest_share` of the samples, where the definition takes the slowest rank.
     """
 
     state: str
@@ -65,10 +59,10 @@ class Figure:
     messages_high_per_s: float | None
     slowest_rank: int | None
     slowest_share: float | None
-    verified: bool | None  # whether any measurement's payload was checked, in whatever state; None: no payload
+    verified: bool | None  # whether the payload was checked in any measurement of the point; None: no payload
     batch: int  # repetitions in a sample
     n_left_out: int  # measurements of other batches
-    is_short: bool  # fewer than 8 events follow each other in a sample of a stream
+    is_short: bool  # a stream with fewer than STREAM_EVENTS_MIN events in a sample
     definition: Definition
 
     @property
@@ -83,12 +77,10 @@ def figures_of(
     confidence: float = CONFIDENCE,
     precision: float | None = None,
 ) -> list[Figure]:
-    """The figures of one point: per state from the nearest level on, then "mixed", then "unknown".
+    """The figures of one point by state, in the order of `place`.
 
-    `states` holds the state of each measurement, best classified over the whole run; else the given measurements alone
-    decide. `precision` is what the run was asked for. Measurements without samples are left out; measurements of
-    different definitions (a run resumed by a later version) are never put into one figure, nor are different batches
-    (`of_one_batch`).
+    `states` are those of the measurements, classified over the whole run; by default from these measurements alone.
+    `precision` is that of the run. A figure never mixes definitions or batches (`of_one_batch`).
     """
     of_measurements = classify([signs_of(measurement) for measurement in measurements]) if states is None else states
     groups: dict[tuple[State, Definition], list[Measurement]] = {}
@@ -101,12 +93,9 @@ def figures_of(
 
 
 def of_one_batch(points: Sequence[Hashable], batches: Sequence[int], conditions: Iterable[Hashable]) -> list[bool]:
-    """Whether each of some measurements has the batch that most of its point and condition have.
+    """Whether each measurement has the most frequent batch of its point and condition, the largest of several.
 
-    Of several the largest.
-
-    A figure never mixes batches: what weighs once in each of them would scatter its times. `conditions` is only read
-    where a point has several, because a large run has hundreds of thousands of measurements.
+    `conditions` is read only where a point has several batches: a run has hundreds of thousands of measurements.
     """
     if len(set(zip(points, batches, strict=True))) == len(set(points)):
         return [True] * len(points)
@@ -118,14 +107,14 @@ def of_one_batch(points: Sequence[Hashable], batches: Sequence[int], conditions:
 
 
 def signs_of(measurement: Measurement) -> MachineProbe:
-    """What tells the state of a measurement."""
+    """What was measured of the machine around a measurement."""
     return MachineProbe(
         measurement.floor_ns, measurement.pace_ns, measurement.solo_ns, measurement.reference, measurement.places
     )
 
 
 def _verified(measurements: Sequence[Measurement]) -> bool | None:
-    """Of a whole point: a long payload is checked in its first measurement alone, whatever the state was then."""
+    """Whether a point is verified: a long payload is checked in its first measurement alone."""
     if any(measurement.verified for measurement in measurements):
         return True
     return False if any(measurement.has_payload for measurement in measurements) else None
@@ -181,12 +170,12 @@ def _figure(
 
 
 def rate_bytes_per_s(definition: Definition, time_ns: float | None) -> float | None:
-    """Payload bytes of a repetition over its time; None where either is nothing."""
+    """Payload bytes of a repetition over its time; None if either is zero."""
     return _per_s(definition.bytes_per_rep, definition, time_ns)
 
 
 def messages_per_s(definition: Definition, time_ns: float | None) -> float | None:
-    """Messages of a repetition over its time; None where either is nothing."""
+    """Messages of a repetition over its time; None if either is zero."""
     return _per_s(definition.messages_per_rep, definition, time_ns)
 
 
@@ -199,42 +188,40 @@ def _per_s(count: int, definition: Definition, time_ns: float | None) -> float |
 def time_of(
     medians_ns: Sequence[float], launch_ids: Sequence[int], confidence: float = CONFIDENCE
 ) -> tuple[Interval, str]:
-    """The time of a point from its measurements' medians, and what its interval is over."""
+    """The time of a point from its measurements' medians, and what its interval covers."""
     launches = _by_launch(medians_ns, launch_ids)
     if len(launches) > 1:
-        return interval.geometric_mean([statistics.median(of_one) for of_one in launches], confidence), LAUNCHES
+        return interval.geometric_mean(list(map(statistics.median, launches)), confidence), LAUNCHES
     return interval.median(medians_ns, confidence), ONE_LAUNCH
 
 
 def scatter_of(medians_ns: Sequence[float], launch_ids: Sequence[int]) -> tuple[float | None, float | None]:
-    """The relative standard deviations between launches and of measurements within a launch; None: too few, or no time.
+    """The relative standard deviations between launches and within a launch; None: insufficient data.
 
-    Within: by absolute deviations from the launch's median, which odd measurements hardly move. Between: what is left
-    of the scatter of launch medians when that of a median of so many measurements is taken off: pi / 2 of a mean's
-    variance.
+    Within: from median absolute deviations. Between: the variance of launch medians less that of a median of so many
+    measurements, which is pi / 2 of a mean's.
     """
-    launches = _by_launch(medians_ns, launch_ids)
     if min(medians_ns) <= 0:
         return None, None
-    logs = [[math.log(median_ns) for median_ns in of_one] for of_one in launches]
-    middles = [statistics.median(of_one) for of_one in logs]
+    launches = [[math.log(ns) for ns in launch] for launch in _by_launch(medians_ns, launch_ids)]
+    middles = list(map(statistics.median, launches))
     within = between = None
     if len(medians_ns) > len(launches):
-        deviations = [abs(log - middle) for of_one, middle in zip(logs, middles, strict=True) for log in of_one]
-        free = len(deviations) / (len(deviations) - len(launches))
-        within = 1.4826 * statistics.median(deviations) * math.sqrt(free)
+        deviations = [abs(log - middle) for launch, middle in zip(launches, middles, strict=True) for log in launch]
+        freedom = len(deviations) - len(launches)
+        within = 1.4826 * statistics.median(deviations) * math.sqrt(len(deviations) / freedom)
     if len(launches) > 1:
-        own = (within or 0.0) ** 2 * statistics.fmean((math.pi / 2 if len(one) > 2 else 1) / len(one) for one in logs)
-        between = math.sqrt(max(0.0, statistics.variance(middles) - own))
+        shares = statistics.fmean((math.pi / 2 if len(launch) > 2 else 1) / len(launch) for launch in launches)
+        between = math.sqrt(max(0.0, statistics.variance(middles) - (within or 0.0) ** 2 * shares))
     return between, within
 
 
 def needed_for(medians_ns: Sequence[float], launch_ids: Sequence[int], precision: float) -> int | None:
-    """How many launches such as these reach a precision; None where one launch, or a time of zero, does not say."""
+    """How many launches reach a precision; None with fewer than two launches, or a time of zero."""
     launches = _by_launch(medians_ns, launch_ids)
     if len(launches) < 2 or min(medians_ns) <= 0:
         return None
-    middles = [math.log(statistics.median(of_one)) for of_one in launches]
+    middles = [math.log(statistics.median(launch)) for launch in launches]
     return interval.launches_needed(statistics.stdev(middles), precision)
 
 
@@ -242,8 +229,8 @@ def _by_launch(medians_ns: Sequence[float], launch_ids: Sequence[int]) -> list[l
     launches: dict[int, list[float]] = {}
     for launch_id, median_ns in zip(launch_ids, medians_ns, strict=True):
         launches.setdefault(launch_id, []).append(median_ns)
-    whole = [of_one for of_one in launches.values() if len(of_one) >= _LAUNCH_MEASUREMENTS]
-    return whole if len(whole) >= _LAUNCHES_WHOLE else list(launches.values())
+    whole = [launch for launch in launches.values() if len(launch) >= _LAUNCH_MEASUREMENTS]
+    return whole if len(whole) >= _LAUNCHES_ENOUGH else list(launches.values())
 
 
 def _slowest(measurements: list[Measurement]) -> tuple[int | None, float | None]:

@@ -1,14 +1,8 @@
-"""Medians and other quantiles with intervals that assume nothing about the distribution; means over few launches.
+"""Confidence intervals of quantiles, from order statistics, and of means over few launches, from Student's t.
 
-The interval lies between two order statistics: the number of samples below the true q-quantile is binomial(n, q), so
-the l-th and u-th smallest of n independent samples enclose it with probability P(l <= B <= u - 1), which is exact for
-a continuous distribution and a lower bound where values tie. Nothing is estimated, and below a certain n (6 for a
-median at 95 %) there is no such interval: then it is None, never a narrower guess.
-
-Source: H. A. David, H. N. Nagaraja, Order Statistics, 3rd ed., Wiley 2003, section 7.1; recommended for benchmarks by
-T. Hoefler, R. Belli, Scientific Benchmarking of Parallel Computing Systems, SC'15.
-
-Of launches there are few, often fewer than six. Their interval is Student's t on the logarithms of their times.
+Of n independent values, the number below the true q-quantile is binomial(n, q). So the l-th and u-th smallest enclose
+it with probability P(l <= B <= u - 1), whatever the distribution (H. A. David, H. N. Nagaraja, Order Statistics, 3rd
+ed., Wiley 2003, section 7.1). Below six values a median has no 95 % interval.
 """
 
 from __future__ import annotations
@@ -26,7 +20,7 @@ if TYPE_CHECKING:
     from hockney.model import FloatArray
 
 CONFIDENCE = 0.95
-_MANY = 10_000  # launches: from there on t is the normal distribution
+_MANY = 10_000  # launches: t is then the normal distribution
 
 
 @dataclass(frozen=True)
@@ -55,21 +49,21 @@ class Interval:
 
     @property
     def precision(self) -> float | None:
-        """The larger of the interval's two arms over the value: 0.01 reads "known to 1 %". None where unknown."""
+        """The larger half-width over the value: 0.01 reads "known to 1 %". None without an interval."""
         if self.low is None or self.high is None or self.value <= 0:
             return None
         return max(self.high - self.value, self.value - self.low) / self.value
 
 
 def median(values: Sequence[float] | FloatArray, confidence: float = CONFIDENCE) -> Interval:
-    """The median of independent values with its interval. Raises ValueError where there is no value, or a NaN."""
+    """The median of independent values with its interval. Raises ValueError without values, and for NaN."""
     return quantile(values, 0.5, confidence)
 
 
 def geometric_mean(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
-    """The geometric mean of independent values with its interval, from two values on.
+    """The geometric mean of independent values, with its interval from two values on.
 
-    Raises ValueError where there is no value. Where one is not above zero there is no logarithm: the median, alone.
+    The median without an interval where a value is not positive. Raises ValueError without values.
     """
     if not values or min(values) <= 0:
         return Interval(statistics.median(values), None, None, len(values), None)
@@ -77,12 +71,12 @@ def geometric_mean(values: Sequence[float], confidence: float = CONFIDENCE) -> I
     mean = statistics.fmean(logs)
     if len(logs) == 1:
         return Interval(math.exp(mean), None, None, 1, None)
-    arm = t_quantile(len(logs) - 1, confidence) * statistics.stdev(logs, mean) / math.sqrt(len(logs))
-    return Interval(math.exp(mean), math.exp(mean - arm), math.exp(mean + arm), len(logs), confidence)
+    half = t_quantile(len(logs) - 1, confidence) * statistics.stdev(logs, mean) / math.sqrt(len(logs))
+    return Interval(math.exp(mean), math.exp(mean - half), math.exp(mean + half), len(logs), confidence)
 
 
 def launches_needed(deviation: float, precision: float) -> int:
-    """How many launches, two or more, are known to `precision` where the logarithms of launches deviate by so much."""
+    """How many launches, at least two, reach a precision, if their logarithms have this standard deviation."""
     wanted = math.log1p(precision)
     count = max(2, math.floor((t_quantile(1_000_000) * deviation / wanted) ** 2))
     while count < _MANY and t_quantile(count - 1) * deviation > wanted * math.sqrt(count):
@@ -107,7 +101,7 @@ def quantile(values: Sequence[float] | FloatArray, q: float, confidence: float =
 
 
 def _between(ordered: FloatArray, place: float) -> float:
-    """The value at a place that may lie between two: as numpy.quantile, whose call takes longer than a sort of ten."""
+    """The value at a fractional index, as numpy.quantile, which takes longer than sorting ten values."""
     below = int(place)
     part = place - below
     low, high = float(ordered[below]), float(ordered[min(below + 1, len(ordered) - 1)])
@@ -116,10 +110,9 @@ def _between(ordered: FloatArray, place: float) -> float:
 
 @functools.lru_cache(maxsize=4096)
 def order_ranks(n: int, q: float = 0.5, confidence: float = CONFIDENCE) -> tuple[int, int, float] | None:
-    """The ranks l, u (1 is the smallest of n) that enclose the q-quantile, and the coverage they reach.
+    """The ranks l, u (1 is the smallest of n) that enclose the q-quantile, and their coverage; None: n is too small.
 
-    Each side misses with at most half of 1 - confidence, so neither side is favoured where q is not 1/2.
-    None: no two of n values do that.
+    Each side misses with at most half of 1 - confidence.
     """
     if not (0 < q < 1 and 0 < confidence < 1):
         raise ValueError(f"not between 0 and 1: quantile {q}, confidence {confidence}")
@@ -132,10 +125,9 @@ def order_ranks(n: int, q: float = 0.5, confidence: float = CONFIDENCE) -> tuple
 
 
 def _rank_with_tail(n: int, q: float, tail: float) -> tuple[int, float]:
-    """The largest k with P(binomial(n, q) < k) <= tail, and that probability; k = 0 where there is none.
+    """The largest k with P(binomial(n, q) < k) <= tail, or 0, and that probability.
 
-    Sums upwards from ten standard deviations below the mean: what lies below weighs nothing against any tail in use,
-    and a million values take 5,000 terms.
+    The sum begins ten standard deviations below the mean, so that a million values take 5,000 terms.
     """
     start = max(0, math.floor(n * q - 10 * math.sqrt(n * q * (1 - q))))
     term = math.exp(

@@ -1,7 +1,7 @@
-"""The NAS Parallel Benchmarks' own figures from a time: operations as the NPB count them, whatever is done.
+"""The Mop/s of the NAS Parallel Benchmark FT, with the NPB's own count of operations.
 
-The grids are those of D. Bailey et al., The NAS Parallel Benchmarks, RNR-94-007, 1994; the count of operations is the
-one that the NPB's FT, versions 2 and 3, divides by its time when it prints "Mop/s total".
+Grids: D. Bailey et al., The NAS Parallel Benchmarks, RNR-94-007, 1994. Operations: as FT of NPB 2 and 3 counts them for
+"Mop/s total".
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ import math
 from hockney.model import Point
 
 FT_GRIDS = {"S": (64, 64, 64), "W": (128, 128, 32), "A": (256, 256, 128)}
-_FT_CLASS = "S"  # unless a point names another: that of the worker's `ft`
+_FT_CLASS = "S"  # the default of the worker's `ft`
 FT_ITERATIONS = 6
 
 
 def ft_class(point: Point) -> str | None:
-    """The class, which stands for a size there; None for any other pattern than `ft`."""
+    """The class of a point of the pattern `ft`; None for other patterns."""
     return dict(point.options).get("class", _FT_CLASS) if point.pattern == "ft" else None
 
 
 def ft_obstacle(point: Point) -> str | None:
-    """Why the grid of `ft` can't be divided among so many ranks, in the worker's words; None where it can."""
+    """Why the grid of `ft` cannot be divided among a point's ranks, in the worker's words; None if it can."""
     class_ = ft_class(point)
     if class_ is None:
         return None
@@ -36,7 +36,7 @@ def ft_obstacle(point: Point) -> str | None:
 
 
 def ft_operations(class_: str) -> float:
-    """Floating point operations of FT in this class. Raises KeyError for a class that `ft` has not."""
+    """The floating point operations of FT in a class. Raises KeyError for an unknown class."""
     points = math.prod(FT_GRIDS[class_])
     start = 14.8157 + 7.19641 * math.log(points)
     iteration = 5.23518 + 7.21113 * math.log(points)
@@ -44,5 +44,5 @@ def ft_operations(class_: str) -> float:
 
 
 def ft_mops(class_: str, time_ns: float) -> float:
-    """Mop/s in total from the time of the whole benchmark; Mop/s per rank is this over the number of ranks."""
+    """Mop/s of all ranks together, from the time of the whole benchmark."""
     return ft_operations(class_) / time_ns * 1e3

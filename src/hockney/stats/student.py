@@ -1,4 +1,4 @@
-"""The quantile of Student's t that an interval needs; at 95 % without loading scipy (half a second) for one number."""
+"""The quantile of Student's t; at 95 % without scipy, which takes half a second to load."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def t_quantile(dof: float, confidence: float = 0.95) -> float:
     Cornish-Fisher expansion: M. Abramowitz, I. Stegun, Handbook of Mathematical Functions, 1964, 26.7.5.
     """
     if dof < 1:
-        raise ValueError(f"not a number of degrees of freedom: {dof}")
+        raise ValueError(f"degrees of freedom must be at least 1: {dof}")
     if confidence != 0.95 or dof != int(dof):
         from scipy.special import stdtrit
 

@@ -88,7 +88,7 @@ def test_one_slow_pair_is_named() -> None:
     ("times", "hops", "changes", "why"),
     [
         ({(0, 1): 1.0}, {(0, 1): 1}, {(0, 1): 0}, "needs four pairs, there is 1"),
-        (dict.fromkeys([(0, n) for n in range(1, 6)], 1.0), {(0, n): n for n in range(1, 6)}, None, "apart"),
+        (dict.fromkeys([(0, n) for n in range(1, 6)], 1.0), {(0, n): n for n in range(1, 6)}, None, "separate"),
         (dict.fromkeys([(0, n) for n in range(1, 6)], 0.0), {(0, n): n for n in range(1, 6)}, None, "positive"),
     ],
 )

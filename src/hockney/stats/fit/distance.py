@@ -1,9 +1,7 @@
-"""What distance in a network adds to a latency, from latencies between pairs.
+"""The Cray T3D report's model of latency over distance: t = base + a * hops + b * changes of direction.
 
-Model: t = base + a * hops + b * changes, with the hops between two ranks and how often the way changes its direction;
-where ways have no directions, t = base + a * hops. Every pair weighs the same. What the model can't say (shared links,
-one slow node) shows in `rms_ns` and `worst_pair`. Ordinary least squares and the errors of its parameters: N. R.
-Draper, H. Smith, Applied Regression Analysis, 3rd ed., Wiley 1998, chapter 5. The model is that of the Cray T3D report.
+Ordinary least squares, every pair with the same weight (N. R. Draper, H. Smith, Applied Regression Analysis, 3rd ed.,
+Wiley 1998, chapter 5).
 """
 
 from __future__ import annotations
@@ -19,9 +17,9 @@ Pair = tuple[int, int]  # source and target
 
 @dataclass(frozen=True)
 class DistanceFit:
-    """Parameters, each with its standard error (`_se`, one standard deviation), given that the model holds.
+    """The parameters with their standard errors (`_se`); those of a change are None where routes have no directions.
 
-    Those of a change of direction are None where the model has none.
+    `reach` standard errors are a 95 % interval. `rms_ns` and `worst_pair` show what the model does not explain.
     """
 
     base_ns: float
@@ -30,9 +28,9 @@ class DistanceFit:
     hop_se_ns: float
     change_ns: float | None
     change_se_ns: float | None
-    reach: float  # how many standard errors a parameter's 95 % interval reaches to either side (Student's t)
+    reach: float
     rms_ns: float  # of measured - fitted
-    worst_pair: Pair  # the one that is farthest from the model
+    worst_pair: Pair
     pairs: int
 
     def time_ns(self, hops: int, changes: int) -> float:
@@ -43,9 +41,9 @@ class DistanceFit:
 def fit_distance(
     times_ns: Mapping[Pair, float], hops: Mapping[Pair, int], changes: Mapping[Pair, int] | None = None
 ) -> DistanceFit | NoFit:
-    """Fit the latency of each pair to its way. Raises KeyError for a pair whose way is not given.
+    """Fit the latency of each pair to its route; `changes` is None where routes have no directions.
 
-    `changes` None: ways have no directions that they could change.
+    Raises KeyError for a pair without a route.
     """
     import numpy as np
     from scipy.special import stdtrit
@@ -63,7 +61,7 @@ def fit_distance(
         return NoFit(
             "all pairs are equally far apart"
             if changes is None
-            else "the pairs' ways don't tell hops and changes of direction apart from each other or from the base"
+            else "the pairs' routes do not separate hops, changes of direction and the base"
         )
     values, *_ = np.linalg.lstsq(ways, times, rcond=None)
     residuals = times - ways @ values

@@ -7,11 +7,9 @@ With PRTT(n, d) the time of the pattern `prtt` for messages of one size (n messa
     sender busy         o_s = (PRTT(n, d) - PRTT(1, d)) / (n - 1) - d
     receiver busy       o_r = PRTT(1, d) - d - o_s
 
-provided that d is longer than a round trip: then the answer lies there when it is received. Each is a line over the
-sizes of a segment; the segments are those of the half round trip. L, o_s, o_r and g are the lines' values at 0 B, G the
-slope of the time per message. L is what the busy times leave of the half round trip. Nothing is clipped: below zero,
-both ends work on a message at once, or wake each other up at a price that another of the four times does not pay, and
-LogGP does not describe this transport.
+if d is longer than a round trip, so that the answer has arrived when it is received. Each is a line over the sizes of
+a segment of the half round trip. L, o_s, o_r and g are the lines' values at 0 B, G the slope of the time per message;
+L is the half round trip less the busy times. Negative values stay: LogGP does not describe such a transport.
 
 Sources: A. Alexandrov, M. F. Ionescu, K. E. Schauser, C. Scheiman, LogGP: Incorporating long messages into the LogP
 model, SPAA 1995; T. Hoefler, A. Lichei, W. Rehm, Low-overhead LogGP parameter assessment for modern interconnection
@@ -37,14 +35,14 @@ if TYPE_CHECKING:
     from hockney.model import FloatArray
 
 
-_CLOCK = 0.01  # of the half round trip: delays end when the clock says so, however short the busy times are
+_CLOCK = 0.01  # of the half round trip: the least scatter of a time, because delays end by the clock
 
 
 @dataclass(frozen=True)
 class RoundTrips:
-    """The four times of one size, for the same number of messages n, and what a delay really took.
+    """The four times of one size for n messages, and the real length of a delay.
 
-    `errors_ns` are the half widths of the four times' 95 % intervals, in the order of the times; empty: not known.
+    `errors_ns` are the half-widths of the times' 95 % intervals; empty: unknown.
     """
 
     size_bytes: int
@@ -59,10 +57,10 @@ class RoundTrips:
 
 @dataclass(frozen=True)
 class LogGP:
-    """The parameters of one segment. `busy_ns` is o_s + o_r together, which is better known than each.
+    """The parameters of one segment. `busy_ns` is o_s + o_r, which is known better than each.
 
-    `residuals` are what the lines leave of each size on them, `sizes_bytes`, as fractions of the time that it was taken
-    from: of the half round trip, the time per message, o_s, and o_s + o_r. `relative_rms` is of all of them.
+    `residuals` are relative, by line and size: half round trip, time per message, o_s, o_s + o_r. `relative_rms` is
+    that of all.
     """
 
     first_bytes: int
@@ -79,13 +77,13 @@ class LogGP:
 
     @property
     def rate_bytes_per_s(self) -> Estimate | None:
-        """1 / G; None where G can't be told from zero."""
+        """1 / G; None where G's interval includes zero."""
         gap = self.gap_ns_per_byte
         return Estimate(1e9 / gap.value, 1e9 / gap.high, 1e9 / gap.low) if gap.low > 0 else None
 
     @property
     def holds(self) -> bool | None:
-        """Whether LogGP describes this. False: L, o_s or o_r is below zero. None: one can't be told from zero."""
+        """Whether LogGP applies: not if L, o_s or o_r is negative; None if an interval includes zero."""
         parts = (self.latency_ns, self.send_ns, self.receive_ns)
         if any(part.high < 0 for part in parts):
             return False
@@ -93,7 +91,7 @@ class LogGP:
 
 
 def fit_loggp(trips: Sequence[RoundTrips]) -> tuple[LogGP, ...] | NoFit:
-    """The parameters of each segment of a curve, sizes in any order, each once."""
+    """The parameters of each segment, from sizes in any order, each once."""
     import numpy as np
 
     rows = sorted(trips, key=lambda row: row.size_bytes)
@@ -117,7 +115,7 @@ def fit_loggp(trips: Sequence[RoundTrips]) -> tuple[LogGP, ...] | NoFit:
     one, burst = np.array([(row.one_ns, row.burst_ns) for row in rows]).T
     alone, spaced = np.array([(row.one_delayed_ns, row.spaced_ns) for row in rows]).T - [delays, n * delays]
     none, each, work = 0 * delays, 1 / (n - 1), np.abs(alone) + _CLOCK * one / 2
-    # Each value as a sum of the four times, less their delays, and the time whose scatter it has inherited.
+    # Each value as a sum of the four times without their delays, and the time that its scatter is relative to.
     made = {
         "half_round_trip": ((0.5 + none, none, none, none), one / 2),
         "per_message": ((-each, each, none, none), burst * each),
@@ -164,7 +162,7 @@ def _of_segment(segments: SegmentFit, which: int, fits: _Fits, receiving: Lines)
 def _lines(
     segments: SegmentFit, values: FloatArray, level: FloatArray, errors: FloatArray | None
 ) -> tuple[Lines, FloatArray]:
-    """Over the sizes of each segment, and what they miss, both as fractions of `level`, as the values' errors are."""
+    """The lines over each segment, and the residuals relative to `level`, as `errors` are."""
     import numpy as np
 
     sizes = np.array(segments.sizes_bytes, dtype=float)
@@ -175,7 +173,7 @@ def _lines(
     lines, fitted = fit_lines(sizes, values, level, kept * 1.0, group)
     if errors is not None:
         standard = errors / t_quantile(1000)
-        for _ in range(2):  # weights come from what the fit misses, which they decide
+        for _ in range(2):  # weights depend on residuals, and residuals on weights
             missed = missed_by(((values - fitted) / level)[kept], standard[kept], lines.freedom)
             weights = kept * weights_of(standard, len(sizes), missed)
             lines, fitted = fit_lines(sizes, values, level, weights, group, float(np.median(standard)))
@@ -183,6 +181,6 @@ def _lines(
 
 
 def _left(on_way: Lines, both: Lines, which: int) -> Estimate:
-    """What the busy times leave of a half round trip at 0 B; the two lines come from different measurements."""
+    """The half round trip at 0 B less the busy times; the two lines come from different measurements."""
     (whole_ns, whole_var), (busy_ns, busy_var) = on_way.at(which, 0.0), both.at(which, 0.0)
     return on_way.estimate(whole_ns - busy_ns, whole_var + busy_var)
