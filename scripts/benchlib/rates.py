@@ -21,13 +21,13 @@ from scipy.stats import binomtest
 from tests.analysis.compare.slowed import SIZES, SLOWED, check_again, load_catalogue, measure, plan, slowed
 
 from hockney.analysis.compare import Verdict
-from hockney.cli.changes import range_sentence
 from hockney.cli.check import exit_code
 from hockney.errors import ExitCode, UsageError
 from hockney.machine import facts, usable_cpus
 from hockney.measure.check import PATIENCE_S, Checked
 from hockney.measure.plan import Plan
 from hockney.model import Point
+from hockney.report.changes import range_sentence
 from hockney.results.store import Store
 from hockney.worker.catalogue import Catalogue, load
 
@@ -61,7 +61,7 @@ def rates(count: int, transports: Sequence[str] = ()) -> int:
                 print(f"{number:3d} {kind:9} {took_s[kind][-1]:5.1f} s {_words(checks[-1])}", flush=True)
                 for one in checks[-1].comparison.ranges:
                     if one.verdict is not Verdict.SAME:
-                        print(f"    {range_sentence(one, checks[-1].comparison.confidence)}", flush=True)
+                        print(f"    {range_sentence(one, (base, checks[-1].run_id))}", flush=True)
 
     print()
     _tell("unchanged, false alarms (exit 1)", [checked.is_worse for checked in found["unchanged"]])
@@ -111,9 +111,9 @@ def _load() -> str:
 
 
 def _tell_reasons(checks: Sequence[Checked]) -> None:
-    """How many series ended inconclusive, by the first words of the reason."""
+    """How many series ended inconclusive, by reason."""
     reasons = Counter(
-        (change.reason or "").partition(" (")[0].partition(":")[0]
+        ", ".join(reason.code.value for reason in change.reasons)
         for checked in checks
         for change in checked.comparison.changes
         if change.verdict is Verdict.INCONCLUSIVE

@@ -37,7 +37,7 @@ def test_unknown_command_says_what_was_meant(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["compare", "1"], "name two runs, BASE and NEW, or measure two variants with --interleave"),
+        (["compare", "1"], "name two runs, BASE and NEW"),
         (["runs", "--nonsense"], "no such option '--nonsense' (see: hockney runs --help)"),
         (["runs", "more"], "got unexpected extra argument (more) (see: hockney runs --help)"),
         (["completion", "tcsh"], "'tcsh' is not one of"),

@@ -14,7 +14,7 @@ import pytest
 from tests.builders import make_info, make_point
 from tests.measure.test_run import Silent, command
 
-from hockney.analysis.compare.surroundings import disturbances
+from hockney.analysis.compare.differences import disturbances
 from hockney.measure import run as running
 from hockney.measure.plan import Plan
 from hockney.measure.sampler import Progress

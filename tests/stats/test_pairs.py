@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from tests.measure.contended_machine import ContendedMachine
 
-from hockney.analysis.compare.paired import judged_in_turns
-from hockney.analysis.compare.values import SeriesChange, Verdict
+from hockney.analysis.compare.paired import judge_pairs
+from hockney.analysis.compare.values import Reason, ReasonCode, SeriesChange, Verdict
 from hockney.model import Point
 from hockney.stats.pairs import PAIRS_MIN, chances, log_ratio, shift_of_pairs
 
@@ -18,7 +18,7 @@ def judged(seed: int, ratios: list[float], launches: int = 8) -> list[SeriesChan
     points = [Point("shm", "pingpong", 2, 8 << place) for place in range(len(ratios))]
     machine = ContendedMachine(seed)
     series = machine.quadruples(ratios, launches=launches, step_s=0.08)
-    return list(judged_in_turns(dict(zip(points, series, strict=True)), {}, 1.0, 0.95))
+    return list(judge_pairs(dict(zip(points, series, strict=True)), {}, 1.0))
 
 
 def test_no_false_alarm_on_a_contended_machine() -> None:
@@ -43,7 +43,7 @@ def test_the_machine_is_as_contended_as_it_should_be() -> None:
 def test_too_few_launch_pairs_are_inconclusive() -> None:
     (change,) = judged(1, [2.0], launches=PAIRS_MIN - 1)
     assert change.verdict is Verdict.INCONCLUSIVE
-    assert change.reason == "5 launch pairs measured it, and it takes 6"
+    assert change.reasons == (Reason(ReasonCode.FEW_PAIRS, {"pairs": 5, "needed": 6}),)
     assert judged(1, [2.0], launches=PAIRS_MIN)[0].verdict is Verdict.SLOWER
 
 

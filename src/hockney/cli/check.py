@@ -29,19 +29,23 @@ if TYPE_CHECKING:
 @click.argument("reference", metavar="[RUN]", required=False, shell_complete=complete.runs)
 @click.option("--baseline", metavar="RUN", help="Measure this run's plan again.", shell_complete=complete.runs)
 @click.option(
-    "--max-slowdown", metavar="PERCENT", help="What is surely slower by more than this is worse; 5% if not said."
+    "--max-slowdown",
+    metavar="PERCENT",
+    help="Fail if a series is slower by more than this, with 95 % confidence. [default: 5%]",
 )
 @click.option(
     "--expect",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE.toml",
-    help="Measure what this file has thresholds for, or look at RUN.",
+    help="Check the limits of this file, on RUN or by measuring.",
 )
-@click.option("--time", "time_", metavar="DURATION", help="How long to measure before anything looks suspicious.")
+@click.option(
+    "--time", "time_", metavar="DURATION", help="How long to measure at first. [default: the baseline's time]"
+)
 @click.option(
     "--patience",
     metavar="DURATION",
-    help="How long to go on with what is inconclusive against a baseline; 2m if not said.",
+    help="How long to go on measuring what is inconclusive. [default: 2m]",
 )
 @click.option(
     "--junit", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Also write a JUnit file."
@@ -58,13 +62,13 @@ def check(
     as_json: bool,
     store: Path | None,
 ) -> int:
-    """Measure again, and say whether anything got slower, or misses what is expected.
+    """Check for slowdowns against a baseline, or limits in a file.
 
-    With --baseline, a run's plan is measured again in 6 launches or more. What looks slower is judged by as many new
-    ones, and by more while --patience lasts. A series is worse if it is slower than allowed with 95 % confidence, and
-    no drift of the machine explains it. With --expect the thresholds of a file are looked at. Ends with 0: all is well,
-    1: something is worse or missed, 2: the command line, a file or the baseline is not usable, 3: something could not
-    be decided or measured, or the baseline is of another CPU.
+    With --baseline, measures a run's plan again in 6 launches or more, then judges what looks slower by as many new
+    launches, and by more while --patience lasts. A change that drift of the machine may explain is inconclusive. With
+    --expect, checks the limits of a file. Exit codes: 0 all is well; 1 a series is slower, or a limit is missed; 2 the
+    command line, a file or the baseline is unusable; 3 something is inconclusive or not measured, or the baseline is
+    from a different CPU.
     """
     from hockney.cli.junit import reported
     from hockney.measure.check import PATIENCE_S
@@ -88,15 +92,15 @@ def _refuse_contradictions(
     reference: str | None, baseline: str | None, max_slowdown: str | None, expect: Path | None, patience: str | None
 ) -> None:
     if baseline is not None and expect is not None:
-        raise UsageError("check goes against a baseline or a file of expectations: give one of them, not both")
+        raise UsageError("give --baseline or --expect: give one of them, not both")
     if baseline is None and expect is None:
-        raise UsageError("say what to check against: --baseline RUN, or --expect FILE.toml")
+        raise UsageError("say what to check against: --baseline RUN or --expect FILE.toml")
     if baseline is not None and reference is not None:
-        raise UsageError("--baseline measures anew, so it takes no RUN; to look at two stored runs: `hockney compare`")
+        raise UsageError("--baseline measures, so it takes no RUN; to compare two stored runs: `hockney compare`")
     if expect is not None and max_slowdown is not None:
-        raise UsageError("--max-slowdown goes with --baseline; the limits of --expect stand in its file")
+        raise UsageError("--max-slowdown goes with --baseline; the limits of --expect are in its file")
     if expect is not None and patience is not None:
-        raise UsageError("--patience goes with --baseline; --time says how long to measure for --expect")
+        raise UsageError("--patience goes with --baseline; for --expect use --time")
 
 
 def _check_baseline(
@@ -109,14 +113,15 @@ def _check_baseline(
     as_json: bool,
     store: Path | None,
 ) -> int:
-    from hockney.cli.changes import comparison_json, difference_text
+    from hockney.cli.changes import comparison_json
     from hockney.cli.junit import write_junit
     from hockney.cli.labels import find_run
     from hockney.cli.measuring import command_line, measuring
-    from hockney.measure.check import check as look
+    from hockney.measure.check import check as measure_again
+    from hockney.report.changes import difference_text
 
     with measuring(store, create=False) as (catalogue, results, display):
-        checked = look(
+        checked = measure_again(
             str(find_run(results, reference)),
             catalogue,
             results,
@@ -138,11 +143,11 @@ def _check_baseline(
         }
         render.print_json("check", document)
     else:
-        _print(checked, slowdown)
+        print_check(checked)
     if junit is not None:  # last, so that nothing keeps the verdict back
         properties = [(f"changed: {one.what}", difference_text(one)) for one in found.differences]
         properties += [(f"disturbed: run {one.run}", one.cause) for one in found.disturbances]
-        code = write_junit(junit, f"hockney check against run {found.base}", _cases(found), code, properties)
+        code = write_junit(junit, f"hockney check against run {found.base}", junit_cases(found), code, properties)
     return code
 
 
@@ -152,74 +157,70 @@ def exit_code(checked: Checked) -> int:
     return ExitCode.WORSE if checked.is_worse else ExitCode.DONE if is_fine else ExitCode.INCOMPLETE
 
 
-def _print(checked: Checked, slowdown: float) -> None:
-    """One line for each finding, then one for what is well: what a log is searched for stands at the beginning."""
+def print_check(checked: Checked) -> None:
+    """A line for each range that is slower or inconclusive, what may be the cause, and a summary."""
     from hockney.analysis.compare import Verdict
-    from hockney.cli.changes import alone_sentence, range_sentence, surroundings_lines
-    from hockney.units import percent_digits
+    from hockney.cli.changes import say_environment
+    from hockney.cli.rerun import fix_text
+    from hockney.report import changes
 
     found = checked.comparison
-    words = {Verdict.SLOWER: "worse", Verdict.INCONCLUSIVE: "inconclusive"}
-    for line in surroundings_lines(found):
-        render.say(line)
+    counts = found.counts
     for one in found.ranges:
-        if one.verdict in words:
-            render.say(f"{words[one.verdict]}: {range_sentence(one, found.confidence)}")
+        if one.verdict in (Verdict.SLOWER, Verdict.INCONCLUSIVE):
+            change = changes.change_text(one).replace("(", "(95 % CI ")
+            why = changes.reason_text(one.first.reasons) or changes.protocol_text(one, (found.base, found.new))
+            details = ", ".join(text for text in (change, why) if text and text != "-")
+            render.say(f"{one.verdict.value}: {changes.range_name(one)}: {details}")
     if found.only_base:
-        render.say(f"inconclusive: {alone_sentence(found.base, found.only_base)}")
+        render.say(f"inconclusive: {changes.only_in_sentence(found.base, found.only_base)}")
     if found.other_cpu:
         render.say(f"inconclusive: {_other_cpu_sentence(found)}")
-    for remedy in found.remedies:
-        render.say(f"remedy: {remedy}")
-    fine = len(found.changes) - sum(found.counts[verdict] for verdict in words)
-    hidden = f"; {_hidden_sentence(found.widest)}" if found.widest else ""
-    again = f"; {checked.judged_again} judged again" if checked.judged_again else ""
-    host = f"; run {found.base} was measured on another host, {found.other_host.base}" if found.other_host else ""
-    told = f"none of {len(found.changes)} series can be called ok against run {found.base}"
-    if fine:
-        ok = "" if found.other_cpu else "ok: "
-        limit = f"{percent_digits(slowdown)} % against run {found.base}"
-        told = f"{ok}{fine} of {len(found.changes)} series: no slowdown beyond {limit} seen"
-    render.say(f"{told}{hidden}{again}{host}; the check is run {checked.run_id}")
+    if exit_code(checked) != ExitCode.DONE:
+        say_environment(found, everything=False)
+    for fix in found.fixes:
+        render.say(f"Fix: {fix_text(fix)}")
+    inconclusive = counts[Verdict.INCONCLUSIVE] + len(found.only_base)
+    fine = counts[Verdict.SAME] + counts[Verdict.FASTER]
+    reach = f" (CI up to {changes.percent_text(found.widest.reach)})" if found.widest else ""
+    again = f", {checked.judged_again} judged again" if checked.judged_again else ""
+    limit = changes.percent_text(found.margin).replace(".0", "")
+    render.say(
+        f"{counts[Verdict.SLOWER]} slower, {fine} ok{reach}, {inconclusive} inconclusive{again}: "
+        f"run {checked.run_id} against run {found.base}, limit {limit}"
+    )
 
 
 def _other_cpu_sentence(found: Comparison) -> str:
     cpu = found.other_cpu
     assert cpu is not None
     return (
-        f"run {found.base} was measured on another CPU ({cpu.base}, and this is {cpu.new}), so what differs may be the "
-        "machine, and what does not may be slower than it should be here; take a baseline on this machine"
+        f"run {found.base} was measured on a different CPU ({cpu.base}; this is {cpu.new}), which may hide or explain "
+        "any change: take a baseline on this machine"
     )
 
 
-def _hidden_sentence(change: SeriesChange) -> str:
-    """`an interval reaches as far as +30.2 %: pingpong on tcp, 2 ranks, 1 MiB`: so large a slowdown could hide."""
-    from hockney.cli.changes import change_text, curve_name
+def _hidden_json(found: Comparison) -> dict[str, Any] | None:
+    """The largest slowdown that what is called fine may hide; None where all intervals end within the limit."""
+    from hockney.cli.changes import point_json
+    from hockney.report.changes import curve_name, percent_text
     from hockney.units import format_bytes
 
-    assert change.shift is not None
-    assert change.shift.high is not None
-    where = curve_name(change) + (f", {format_bytes(change.point.bytes)}" if change.point.is_sized else "")
-    return f"an interval reaches as far as {change_text(change.shift.high)}: {where}"
-
-
-def _hidden_json(found: Comparison) -> dict[str, Any] | None:
-    """The largest slowdown that what is called fine may still hide; None where all intervals end within the limit."""
-    from hockney.cli.changes import point_json
-
     hidden = found.widest
-    if hidden is None or hidden.shift is None:
+    if hidden is None:
         return None
-    return {"sentence": _hidden_sentence(hidden), "ratio": hidden.shift.high, "point": point_json(hidden.point)}
+    where = curve_name(hidden.point) + (f", {format_bytes(hidden.point.bytes)}" if hidden.point.is_sized else "")
+    sentence = f"an interval reaches as far as {percent_text(hidden.reach)}: {where}"
+    return {"sentence": sentence, "ratio": hidden.reach, "point": point_json(hidden.point)}
 
 
-def _cases(found: Comparison) -> list[Case]:
-    """One for each series, whatever became of it, so that a CI system can follow it from check to check."""
-    from hockney.cli.changes import alone_sentence
+def junit_cases(found: Comparison) -> list[Case]:
+    """One for each series, so that a CI system can follow it from check to check."""
     from hockney.cli.junit import Case
+    from hockney.report.changes import only_in_sentence
 
     cases = [_case(change, one, found) for one in found.ranges for change in one.changes]
-    cases += [Case(*_case_name(point), inconclusive=alone_sentence(found.base, [point])) for point in found.only_base]
+    cases += [Case(*_case_name(point), inconclusive=only_in_sentence(found.base, [point])) for point in found.only_base]
     if found.other_cpu:
         cases.append(Case("baseline", "CPU", inconclusive=_other_cpu_sentence(found)))
     return cases
@@ -227,16 +228,17 @@ def _cases(found: Comparison) -> list[Case]:
 
 def _case(change: SeriesChange, of: Range, found: Comparison) -> Case:
     from hockney.analysis.compare import Verdict
-    from hockney.cli.changes import range_sentence
     from hockney.cli.junit import Case
+    from hockney.report.changes import range_sentence
 
-    sentence = range_sentence(replace(of, changes=(change,)), found.confidence, found.margin)
+    runs = found.base, found.new
+    sentence = range_sentence(replace(of, changes=(change,)), runs)
     return Case(
         *_case_name(change.point),
         missed=sentence if change.verdict is Verdict.SLOWER else None,
         inconclusive=sentence if change.verdict is Verdict.INCONCLUSIVE else None,
         remark=sentence if found.may_hide(change) else None,
-        details=range_sentence(of, found.confidence, found.margin) if len(of.changes) > 1 else None,
+        details=range_sentence(of, runs) if len(of.changes) > 1 else None,
     )
 
 

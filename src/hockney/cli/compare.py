@@ -8,24 +8,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hockney.cli import complete, render
-from hockney.cli.changes import (
-    alone_sentence,
-    caution_sentence,
-    comparison_json,
-    difference_seen,
-    gathered_sentences,
-    range_sentence,
-    surroundings_lines,
-    verdict_sentence,
-)
 from hockney.cli.common import command
 from hockney.cli.interleaved import interleave_options, measure_in_turns, refuse_idle, refuse_second
 from hockney.cli.labels import find_run
 from hockney.errors import ExitCode, UsageError
-from hockney.units import counted
 
 if TYPE_CHECKING:
     from hockney.analysis.compare import Comparison
+
+_NOTES_MAX = 3  # below the table: with its head and the summary five lines
 
 
 @command(
@@ -35,17 +26,17 @@ if TYPE_CHECKING:
     hockney compare --interleave pingpong --base-transport shm --new-transport threads
     hockney compare --interleave pingpong -t mpi --new-env OMPI_MCA_btl_vader_eager_limit=8192""",
 )
-@click.argument("base", metavar="BASE", shell_complete=complete.runs)
+@click.argument("base", metavar="BASE", required=False, shell_complete=complete.runs)
 @click.argument("new", metavar="[NEW]", required=False, shell_complete=complete.runs)
-@click.option("--all", "everything", is_flag=True, help="Each inconclusive range of sizes in a line of its own.")
+@click.option("--all", "everything", is_flag=True, help="Print every difference, reason and note in full.")
 @click.option(
     "--margin",
     metavar="PERCENT",
-    help="Report only differences larger than this [default: 1% of runs measured in alternation, else 0].",
+    help="Report only differences larger than this [default: 0, of an interleaved pair 1%].",
 )
 @interleave_options
 def compare(
-    base: str,
+    base: str | None,
     new: str | None,
     everything: bool,
     margin: str | None,
@@ -55,15 +46,14 @@ def compare(
     interleave: bool,
     **wishes: Any,
 ) -> int:
-    """Say which series of a run are faster or slower in another one.
+    """Compare two runs: which series became faster or slower.
 
-    Launches are compared, not samples, within one state of the machine. It takes three launches of each run; take six
-    (`hockney run SUITE --launches 6`). Where the machine drifted, what that may explain is inconclusive. Runs are
-    named by number, label (of several runs that have it the newest), `last`, or `last~1` for the one before. Ends with
-    0, or with 3 where nothing could be decided.
+    Compares launch medians within one machine state. Each run needs three launches; take six (`hockney run SUITE
+    --launches 6`). A change that drift of the machine may explain is inconclusive. Name runs by number, label, `last`,
+    or `last~1` for the one before. Exit codes: 0, or 3 if nothing could be decided.
 
-    With --interleave, measures two variants of a pattern or suite in alternation, so that both see the same machine,
-    and compares them: `--base-…` says what one has, `--new-…` what the other has. It takes six launches of each.
+    With --interleave, measures two variants of a pattern or suite in alternation and compares them; both see the same
+    machine. Each needs six launches.
     """
     from hockney.analysis.compare import Verdict, compare_runs
     from hockney.analysis.compare.paired import names_of_pair
@@ -71,19 +61,25 @@ def compare(
     from hockney.units import parse_increase
 
     asked = None if margin is None else 1 + parse_increase(margin)
+    if base is None:
+        what = "the PATTERN or SUITE to measure with --interleave" if interleave else "two runs, BASE and NEW"
+        raise UsageError(f"name {what}")
     if interleave:
         refuse_second(new)
         base, new = measure_in_turns(base, wishes, store)
     if new is None:
-        raise UsageError("name two runs, BASE and NEW, or measure two variants with --interleave")
+        raise UsageError("name two runs, BASE and NEW; to measure two variants, add --interleave")
     if not interleave:
         refuse_idle(wishes)
     with Store.open(store, readonly=True) as results:
         runs = find_run(results, base), find_run(results, new)
         is_pair = names_of_pair(*(results.run(one).info for one in runs)) is not None
-        usual = 1.01 if is_pair else 1.0  # the size of an environment alone moves times by some tenths of a per cent
+        usual = 1.01 if is_pair else 1.0  # the size of the environment alone moves times by some tenths of a per cent
         found = compare_runs(results, *runs, margin=usual if asked is None else asked)
     if as_json:
+        from hockney.cli.changes import comparison_json
+        from hockney.report.changes import caution_sentence
+
         render.print_json("compare", {**comparison_json(found), "caution": caution_sentence(found)})
     else:
         _print(found, everything=everything)
@@ -91,51 +87,46 @@ def compare(
 
 
 def _print(found: Comparison, *, everything: bool) -> None:
-    from hockney.analysis.compare import Verdict
+    from hockney.cli.changes import say_environment
+    from hockney.report import changes
 
-    least = found.launches_least or found.launches
-    launches = " against ".join(map(_launches_text, least, found.launches))
-    render.title(f"Run {found.base} -> run {found.new}: {len(found.changes)} series, {launches}", first=True)
-    if not found.differences:
-        render.say("Surroundings: no difference known.")
-    for line in surroundings_lines(found):
-        render.say(line)
-    render.say(verdict_sentence(found))
-    caution = caution_sentence(found)
-    if caution:
-        render.say(caution)
-    titles = {
-        Verdict.SLOWER: "Slower",
-        Verdict.FASTER: "Faster",
-        Verdict.INCONCLUSIVE: "Inconclusive",
-        Verdict.SAME: f"No {difference_seen(found.margin)}",
-    }
-    ranges = found.ranges
-    for verdict, title in titles.items():
-        own = [one for one in ranges if one.verdict is verdict]
-        if own:
-            render.title(f"{title}: {found.counts[verdict]} series")
-            is_gathered = verdict is Verdict.INCONCLUSIVE and not everything
-            sentences = (range_sentence(one, margin=found.margin) for one in own)
-            for line in gathered_sentences(own) if is_gathered else sentences:
-                render.say(line)
-        if verdict is Verdict.INCONCLUSIVE:
-            for remedy in found.remedies:
-                render.say(f"remedy: {remedy}")
-    if found.by_chance:
-        render.say()
-        each = "would be one by itself, but does" if found.by_chance == 1 else "would be one by themselves, but do"
-        render.say(
-            f"Of those without a {difference_seen(found.margin)} {found.by_chance} {each} not stand out among "
-            f"{len(found.changes)}.",
-            style="dim",
-        )
-    for run, points in ((found.base, found.only_base), (found.new, found.only_new)):
-        if points:
-            render.say()
-            render.say(alone_sentence(run, points))
+    columns: list[render.Column | str] = [
+        render.Column("series", wrap=True, key=True),
+        render.Column("base", right=True, optional=True),
+        render.Column("new", right=True, optional=True),
+        "change (95 % CI)",
+        "verdict",
+    ]
+    render.table(columns, map(changes.row, found.ranges))
+    said = say_environment(found, everything=everything)
+    notes = _notes(found, everything=everything)
+    shown = notes if everything else notes[: max(1, _NOTES_MAX - said)]
+    for note in shown:
+        render.say(note)
+    launches = "{} and {} launches".format(*found.launches)
+    more = f"; {len(notes) - len(shown)} more notes: --all" if len(notes) > len(shown) else ""
+    chance = f" ({found.by_chance} of them within chance)" if found.by_chance else ""
+    render.say(f"run {found.base} -> run {found.new}: {changes.counts_text(found)}{chance}; {launches}{more}")
 
 
-def _launches_text(least: int, most: int) -> str:
-    """`5 launches`; `6 to 72 launches` where some were judged again."""
-    return counted(most, "launch", "launches") if least == most else f"{least} to {most} launches"
+def _notes(found: Comparison, *, everything: bool) -> list[str]:
+    """What a reader must know below the table, the most important first."""
+    from hockney.cli.curves import SHORT_NOTE
+    from hockney.cli.rerun import fix_text
+    from hockney.report import changes
+
+    notes = [changes.caution_sentence(found)]
+    notes += [
+        changes.only_in_sentence(run, points)
+        for run, points in ((found.base, found.only_base), (found.new, found.only_new))
+        if points
+    ]
+    notes += [SHORT_NOTE] if any(change.is_short for change in found.changes) else []
+    notes += [f"Fix: {fix_text(fix)}" for fix in found.fixes]
+    if everything:
+        notes += [
+            changes.range_sentence(one, (found.base, found.new))
+            for one in found.ranges
+            if one.first.reasons or changes.protocol_text(one, (found.base, found.new))
+        ]
+    return [note for note in notes if note]

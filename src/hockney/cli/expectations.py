@@ -27,7 +27,7 @@ def check_expectations(
     """Look at every limit of the file, in a stored run or in one that is measured now; gives the exit code."""
     if reference is not None:
         if time_s is not None:
-            raise UsageError("--time says how long to measure, and a RUN that is named is measured already")
+            raise UsageError("--time is for measuring, and a named RUN is measured already: leave one of them out")
         catalogue = load()
         expectations = load_expectations(path, catalogue)
         with open_results(store) as results:
@@ -61,8 +61,11 @@ def _print(run_id: int, judged: Sequence[Judged]) -> None:
             render.say(f"{one.outcome.value}: {_sentence(one)}")
     figures = [one.figure for one in judged if one.figure is not None and one.outcome is not Outcome.MET]
     say_one_launch(figure.interval_over for figure in figures if figure.low_ns is not None)
-    met = sum(one.outcome is Outcome.MET for one in judged)
-    render.say(f"{'ok: ' if met == len(judged) else ''}{met} of {counted(len(judged), 'limit')} kept by run {run_id}")
+    counts = Counter(one.outcome for one in judged)
+    listed = ", ".join(
+        f"{counts[outcome]} {outcome.value}" for outcome in (Outcome.MISSED, Outcome.MET, Outcome.INCONCLUSIVE)
+    )
+    render.say(f"{listed}: {counted(len(judged), 'limit')}, run {run_id}")
 
 
 def _sentence(one: Judged) -> str:

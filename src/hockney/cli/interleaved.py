@@ -1,7 +1,8 @@
-"""What `hockney compare --interleave` asks for, and measuring it."""
+"""The options of `hockney compare --interleave`, and measuring with them."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -14,29 +15,21 @@ from hockney.cli.run import run
 from hockney.errors import UsageError
 
 # The options of `hockney run` that both variants share.
-_SHARED = (
-    *(
-        "transport",
-        "ranks",
-        "sizes",
-        "options",
-        "precision",
-        "time_",
-        "launches",
-        "hosts",
-        "cpus",
-        "limit",
-        "oversubscribe",
-    ),
-    "label",
-)
+_SHARED = {
+    *("transport", "ranks", "sizes", "options", "precision", "time_", "launches", "hosts", "cpus"),
+    *("limit", "oversubscribe", "label"),
+}
 _LAUNCHES = 8  # pairs: with six the interval is a quarter wider
 _TIME_S = 120.0
+_DEFAULTS = {  # help of options whose default is another than that of `run`
+    "launches": "Number of launches of each variant. [default: 8]",
+    "time_": "How long to measure both variants. [default: 2m]",
+}
 _SIDES = ("base", "new")
 
 
 def interleave_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds --interleave, what each side has of its own, and the options of `run` that both share."""
+    """Adds --interleave, the options of each side, and those of `run` that both share."""
     options = [
         click.option("--interleave", is_flag=True, help="Measure two variants of a PATTERN or SUITE in alternation.")
     ]
@@ -54,22 +47,25 @@ def interleave_options(function: Callable[..., Any]) -> Callable[..., Any]:
         ]
     for option in reversed(options):
         function = option(function)
-    shared = [param for param in run.params if param.name in _SHARED]
+    shared = [copy.copy(param) for param in run.params if param.name in _SHARED]
+    for param in shared:
+        if isinstance(param, click.Option) and param.name in _DEFAULTS:
+            param.help = _DEFAULTS[param.name]
     function.__click_params__ = [*reversed(shared), *function.__click_params__]  # type: ignore[attr-defined]
     return function
 
 
 def refuse_idle(wishes: Mapping[str, Any]) -> None:
-    """Raises UsageError for options that say how to measure, where two stored runs are compared."""
+    """Raises UsageError for options of measuring where two stored runs are compared."""
     given = [name for name, value in wishes.items() if value]
     if given:
         option = next(option for param in click.get_current_context().command.params if param.name == given[0]
                       for option in param.opts if option.startswith("--"))  # fmt: skip
-        raise UsageError(f"{option} belongs to --interleave, which measures; two stored runs are only compared")
+        raise UsageError(f"{option} belongs to --interleave: two stored runs are compared without measuring")
 
 
 def measure_in_turns(what: str, wishes: dict[str, Any], store: Path | None) -> tuple[str, str]:
-    """Measure both variants; gives the numbers of their runs. Raises UsageError, HockneyError where it was stopped."""
+    """Measure both variants; returns the numbers of their runs. Raises UsageError, HockneyError when stopped."""
     from hockney.cli.measuring import command_line, measuring
     from hockney.cli.run_options import find_suite, read_wishes
     from hockney.errors import HockneyError
@@ -90,11 +86,11 @@ def measure_in_turns(what: str, wishes: dict[str, Any], store: Path | None) -> t
     if any(transports) and not all(transports):
         raise UsageError("give both --base-transport and --new-transport")
     if environments[0] == environments[1] and transports[0] == transports[1]:
-        raise UsageError("both variants are the same: say what differs, for example --new-env NAME=VALUE")
+        raise UsageError("both variants are the same: give what differs, for example --new-env NAME=VALUE")
     if common.launches and common.launches < PAIRS_MIN:
         raise UsageError(
-            f"{counted(common.launches, 'launch', 'launches')} of each variant can't decide anything: give --launches "
-            f"{PAIRS_MIN} or more"
+            f"{counted(common.launches, 'launch', 'launches')} of each variant can't decide anything: give "
+            f"--launches {PAIRS_MIN} or more"
         )
     if common.hosts and any(environments):
         raise UsageError("variables of --base-env and --new-env reach jobs of this host only: leave out --hosts")

@@ -1,11 +1,9 @@
-"""The ratio of two variants that were measured in alternation, from one logarithm of a ratio for each launch pair.
+"""The ratio of two variants measured in alternation, from one logarithm of a ratio for each launch pair.
 
-The launch pair is the unit: within one, memory layout and placement favour one side throughout, however often it is
-measured (shared by all its quadruples). The interval is Student's t over launch pairs. Of many series some intervals
-miss, so a change must also stand out among all: `chances` flips the sides of whole launch pairs, which changes nothing
-where there is no difference, and asks how often the largest statistic of any series would be as large by chance
-(P. H. Westfall, S. S. Young, Resampling-Based Multiple Testing, Wiley 1993). With six launch pairs the observed
-assignment is one of 32 distinct ones, the fewest that decide at 95 %.
+The launch pair is the unit: within one, memory layout and placement favour one side throughout. The interval is
+Student's t over launch pairs. `chances` asks how often the largest statistic of any series would be as large by chance,
+by flipping the sides of whole launch pairs (P. H. Westfall, S. S. Young, Resampling-Based Multiple Testing, Wiley
+1993). With six launch pairs the observed assignment is one of 32, the fewest that decide at 95 %.
 """
 
 from __future__ import annotations
@@ -24,13 +22,13 @@ if TYPE_CHECKING:
     from hockney.model import FloatArray
 
 PAIRS_MIN = 6
-_FLIPS_MAX = 12  # pairs of which all assignments are tried; of more, 2,048 are drawn
+_FLIPS_MAX = 12  # launch pairs of which all assignments are tried; of more, 2,048 are drawn
 
 
 def log_ratio(quadruples: Iterable[tuple[Sequence[float], Sequence[float]]]) -> float | None:
     """The value of a launch pair: the median over its quadruples of log(new / base), each of times on both sides.
 
-    A quadruple that was cut short on one side does not count; None where none is left.
+    None where no quadruple has times on both.
     """
     logs = [
         statistics.fmean(map(math.log, new)) - statistics.fmean(map(math.log, base))
@@ -50,20 +48,18 @@ def shift_of_pairs(logs: Sequence[float]) -> Shift:
 
 
 def chances(logs: FloatArray, margin: float = 1.0) -> FloatArray:
-    """For each series the probability that chance alone makes any series differ by as much as this one.
+    """For each series the probability that chance alone makes any series differ beyond `margin` as much as this one.
 
-    `logs` has the shape (series, launch pairs), NaN where a series has no value in a launch pair. Asked is whether the
-    ratio is more than `margin`, or less than its inverse. 1 where a series has fewer than two values.
+    `logs` has the shape (series, launch pairs), NaN where a series has no value in a launch pair. 1 where a series has
+    fewer than two values.
     """
     import numpy as np
 
     known = np.isfinite(logs)
     values = np.where(known, logs, 0.0)
     n = known.sum(axis=1)
-    squares = (values**2).sum(axis=1)
-    signs = _assignments(logs.shape[1])
-    means = signs @ values.T / np.maximum(n, 1)
-    variance = (squares - n * means**2).clip(0) / np.maximum(n - 1, 1)
+    means = _assignments(logs.shape[1]) @ values.T / np.maximum(n, 1)
+    variance = ((values**2).sum(axis=1) - n * means**2).clip(0) / np.maximum(n - 1, 1)
     errors = np.sqrt(variance / np.maximum(n, 1))
     # The scatter of few values is sometimes small by luck: the usual one of all series is added (Tusher et al. 2001).
     enough = n > 1 if (n > 1).any() else n >= 0

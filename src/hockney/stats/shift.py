@@ -1,12 +1,9 @@
-"""How much longer series take than before, from few launches of each, and how sure that is among many series.
+"""How much longer series take than before, from few launches of each, and how certain that is among many series.
 
-The shift of a series is the difference of the trimmed means of the logarithms of its launches: a ratio. From five
-launches on the lowest and the highest fifth are left out, so that one bad launch neither moves the shift nor widens its
-interval much. Interval and p-value are Student's t after Yuen and Welch: both sides may scatter differently.
-
-The variance of a few launches is sometimes small by luck, above all where launches fall on two levels. So where there
-are several series, a variance is no less than is usual among them, which also counts as `_BORROWED` launches more.
-Among many series some differ by chance: Holm's correction keeps the probability that any does at 1 - confidence.
+Student's t after Yuen and Welch on the logarithms of launch medians: from five launches on the lowest and the highest
+fifth are trimmed, so one bad launch neither moves the ratio nor widens its interval much. From three series on no
+variance is less than their usual one (variances of few launches are sometimes small by luck), and Holm's correction
+keeps the probability that any series differs by chance at 5 %.
 
 Sources: K. K. Yuen, The Two-Sample Trimmed t for Unequal Population Variances, Biometrika 61, 1974; G. K. Smyth, Linear
 Models and Empirical Bayes Methods, Stat. Appl. Genet. Mol. Biol. 3, 2004 (variances borrowed among series); S. Holm, A
@@ -27,16 +24,16 @@ if TYPE_CHECKING:
 
 LAUNCHES_MIN = 3  # on each side: with fewer nothing is decided
 _TRIMMED = 0.2  # of the launches, at either end
-_BORROWED = 4
-_SERIES_MIN = 3  # that tell a usual variance
+_BORROWED = 4  # launches that the usual variance counts as
+_SERIES_MIN = 3  # that show a usual variance
 _RESOLUTION = 1e-4  # the least standard error of a ratio: times that are alike to the last digit prove nothing
 
-Pair = tuple[Sequence[float], Sequence[float]]  # the times of a series' launches, of base and of new
+Pair = tuple[Sequence[float], Sequence[float]]  # the times of a series' launches in base and in new
 
 
 @dataclass(frozen=True)
 class Shift:
-    """The ratio of new times to base times: 1.1 is 10 % longer. `low` and `high` are None where there are too few."""
+    """The ratio of new times to base times: 1.1 is 10 % longer. `low` and `high` are None with too few launches."""
 
     ratio: float
     low: float | None
@@ -51,87 +48,71 @@ def can_decide(n_base: int, n_new: int) -> bool:
     return min(n_base, n_new) >= LAUNCHES_MIN
 
 
-def shifts(
-    pairs: Sequence[Pair], margin: float = 1.0, confidence: float = CONFIDENCE
-) -> list[tuple[Shift, float | None]]:
+def shifts(pairs: Sequence[Pair], margin: float = 1.0) -> list[tuple[Shift, float | None]]:
     """The shift of each series between positive times, one or more on each side, and its chance.
 
-    That is how often chance alone makes any of the series differ beyond `margin`, up or down, as much as this one; None
-    where there are too few launches. Each interval has the `confidence` by itself.
+    The chance is the probability that chance alone makes any of the series differ beyond `margin`, up or down, as much
+    as this one; None with too few launches. Each interval has 95 % by itself.
     """
     import numpy as np
     from scipy.special import stdtr, stdtrit
 
-    sides = [_Side.of([pair[number] for pair in pairs]) for number in (0, 1)]
     counts = [(len(base), len(new)) for base, new in pairs]
     decided = np.array([can_decide(*sizes) for sizes in counts], dtype=bool)
-    ratios = sides[1].means - sides[0].means
-    variances = [side.borrowed(decided) for side in sides]
-    variance = np.maximum(variances[0] + variances[1], _RESOLUTION**2)
-    parts = [of_side**2 / side.freedom(decided) for of_side, side in zip(variances, sides, strict=True)]
-    freedom = variance**2 / np.maximum(parts[0] + parts[1], variance**2 / 1e6)
+    base, new = (_Side([pair[number] for pair in pairs], decided) for number in (0, 1))
+    ratios = new.means - base.means
+    variance = np.maximum(base.variances + new.variances, _RESOLUTION**2)
+    parts = base.variances**2 / base.freedom + new.variances**2 / new.freedom
+    freedom = variance**2 / np.maximum(parts, variance**2 / 1e6)
     error = np.sqrt(variance)
-    arms = stdtrit(freedom, (1 + confidence) / 2) * error
+    widths = stdtrit(freedom, (1 + CONFIDENCE) / 2) * error
     beyond = np.maximum(np.abs(ratios) - math.log(margin), 0.0) / error
     chances = np.ones(len(pairs))
     chances[decided] = _holm(2 * stdtr(freedom[decided], -beyond[decided]))
+    ends = (np.exp(values).tolist() for values in (ratios, ratios - widths, ratios + widths))
     return [
-        (Shift(math.exp(ratio), math.exp(ratio - arm), math.exp(ratio + arm), confidence, *sizes), float(chance))
+        (Shift(ratio, low, high, CONFIDENCE, *sizes), chance)
         if can_decide(*sizes)
-        else (Shift(math.exp(ratio), None, None, None, *sizes), None)
-        for ratio, arm, chance, sizes in zip(ratios, arms, chances, counts, strict=True)
+        else (Shift(ratio, None, None, None, *sizes), None)
+        for ratio, low, high, chance, sizes in zip(*ends, chances.tolist(), counts, strict=True)
     ]
 
 
-@dataclass(frozen=True)
 class _Side:
-    """One run: of each series the trimmed mean of logarithms, its variance, and how many launches were kept."""
+    """One run: of each series the trimmed mean of logarithms, its variance and the degrees of freedom of that."""
 
-    means: FloatArray
-    variances: FloatArray
-    kept: FloatArray
-
-    @classmethod
-    def of(cls, launches: Sequence[Sequence[float]]) -> _Side:
+    def __init__(self, launches: Sequence[Sequence[float]], decided: FloatArray) -> None:
         import numpy as np
 
-        rows = [_trimmed(np.sort(np.log(np.asarray(times, dtype=float)))) for times in launches]
-        return cls(*np.array(rows, dtype=float).reshape(-1, 3).T)
-
-    def _has_usual(self, decided: FloatArray) -> bool:
-        return int(decided.sum()) >= _SERIES_MIN
-
-    def borrowed(self, decided: FloatArray) -> FloatArray:
-        """Variances of the means, none below the usual one of a launch over the number of its launches."""
-        import numpy as np
-
-        if not self._has_usual(decided):
-            return self.variances
-        # A median of variances is too small, the more the fewer launches each is of (Wilson and Hilferty 1931).
-        low = (1 - 2 / (9 * np.maximum(self.kept - 1, 1))) ** 3
-        usual = float(np.median((self.variances * self.kept / low)[decided]))
-        result: FloatArray = np.maximum(self.variances, usual / self.kept)
-        return result
-
-    def freedom(self, decided: FloatArray) -> FloatArray:
-        """Degrees of freedom of the variances."""
-        import numpy as np
-
-        result: FloatArray = np.maximum(self.kept - 1, 1) + (_BORROWED if self._has_usual(decided) else 0)
-        return result
+        self.means, self.variances, kept = (np.empty(len(launches)) for _ in range(3))
+        by_count: dict[int, list[int]] = {}
+        for place, times in enumerate(launches):
+            by_count.setdefault(len(times), []).append(place)
+        for places in by_count.values():
+            logs = np.sort(np.log(np.array([launches[place] for place in places], dtype=float)), axis=1)
+            self.means[places], self.variances[places], kept[places] = _trimmed(logs)
+        self.freedom = np.maximum(kept - 1, 1)
+        if int(decided.sum()) >= _SERIES_MIN:
+            # A median of variances is too small, the more the fewer launches each is of (Wilson and Hilferty 1931).
+            low = (1 - 2 / (9 * self.freedom)) ** 3
+            usual = float(np.median((self.variances * kept / low)[decided]))
+            self.variances = np.maximum(self.variances, usual / kept)
+            self.freedom = self.freedom + _BORROWED
 
 
-def _trimmed(ordered: FloatArray) -> tuple[float, float, int]:
-    """The trimmed mean, its variance by the winsorized values, and how many values are in it."""
+def _trimmed(ordered: FloatArray) -> tuple[FloatArray, FloatArray | float, int]:
+    """Of each row the trimmed mean and its variance by the winsorized values, and how many values are in it."""
     import numpy as np
 
-    cut = int(_TRIMMED * len(ordered))
-    kept = len(ordered) - 2 * cut
+    count = ordered.shape[1]
+    cut = int(_TRIMMED * count)
+    kept = count - 2 * cut
+    means = ordered[:, cut : count - cut].mean(axis=1)
     if kept < 2:
-        return float(ordered.mean()), 0.0, kept
-    winsorized = np.clip(ordered, ordered[cut], ordered[-1 - cut])
-    squares = float(((winsorized - winsorized.mean()) ** 2).sum())
-    return float(ordered[cut : len(ordered) - cut].mean()), squares / (kept * (kept - 1)), kept
+        return means, 0.0, kept
+    winsorized = np.clip(ordered, ordered[:, [cut]], ordered[:, [-1 - cut]])
+    squares = ((winsorized - winsorized.mean(axis=1, keepdims=True)) ** 2).sum(axis=1)
+    return means, squares / (kept * (kept - 1)), kept
 
 
 def _holm(chances: FloatArray) -> FloatArray:

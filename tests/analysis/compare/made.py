@@ -42,6 +42,7 @@ def add_run(
     far: Collection[int] = (),
     cpus: tuple[int, ...] = (0, -1),
     cpus_far: tuple[int, ...] | None = None,
+    batch: int = 1,
     **info: Any,
 ) -> int:
     """A run with a measurement for each of `measurements`, a part of the time, in each launch of each point.
@@ -85,6 +86,7 @@ def add_run(
                     replace(definition, bytes_per_rep=2 * point.bytes),  # a real one differs from size to size
                     floor_ns=(before_ns, before_ns * (20 if point in unsteady else 1.01)),
                     pace_ns=((0.63,) * len(used),) * 2,
+                    batch=batch,
                 )
             ]
         if odd_ns is not None and index == 0:

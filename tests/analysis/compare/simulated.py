@@ -14,16 +14,12 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from scipy.stats import binomtest
-from tests.builders import make_info, make_point
+from tests.builders import make_point
 
 from hockney.analysis.compare import SeriesChange, Verdict
-from hockney.analysis.compare.comparison import _judged as judged
-from hockney.analysis.compare.comparison import _Pair as Pair
-from hockney.analysis.compare.comparison import _Side as Side
-from hockney.measure.check import _Suspect as Suspect
-from hockney.measure.check import _suspicious as suspicious
-from hockney.model import RunStatus
-from hockney.results.store import StoredRun
+from hockney.analysis.compare.comparison import MatchedSeries, judge
+from hockney.analysis.compare.drift import Probes
+from hockney.measure.check import may_be_decided, settled, suspicious
 from hockney.stats.shift import shifts
 from hockney.stats.states import MachineProbe
 
@@ -37,7 +33,7 @@ SIGNIFICANT = 0.05
 DRIFTS = ("walk", "day", "step")
 _LAUNCH_S = 4.0
 _GAP_S = 600.0
-_CHECKED_AT_MOST = 3  # looks at new launches, as a check has them
+_CHECKED_PARTS = 4  # new launches, in times those of the baseline, as its patience allows
 
 
 # ---- many series, side by side --------------------------------------------------------------------------------------
@@ -120,25 +116,25 @@ class Machine:
 
 
 def check(machine: Machine, seed: int, gap_s: float = _GAP_S, margin: float = 1.05) -> dict[int, Verdict]:
-    """What a check says of each series, look by look as hockney.measure.check has it."""
-    rng = np.random.default_rng(seed)
-    maker = _Maker(machine, rng)
+    """What a check says of each series, as hockney.measure.check judges."""
+    maker = _Maker(machine, np.random.default_rng(seed))
     base = maker.run("base", 0.0, machine.launches)
-    first = maker.run("new", gap_s, machine.launches)
-    verdicts = _changes(machine, base, first, margin)
-    suspects = {point: Suspect() for point in suspicious(verdicts, margin)}
-    fresh, begin_s = None, gap_s
-    for look in range(_CHECKED_AT_MOST if suspects else 0):
+    verdicts = {
+        change.point: change for change in _changes(machine, base, maker.run("new", gap_s, machine.launches), margin)
+    }
+    left = suspicious(verdicts.values(), margin)
+    fresh, begin_s, made = None, gap_s, 0
+    while left and made < _CHECKED_PARTS:
         begin_s += _LAUNCH_S * machine.launches
-        more = maker.run("new", begin_s, machine.launches * 2 ** max(0, look - 1))
+        more = maker.run("new", begin_s, machine.launches * max(1, made))
         fresh = more if fresh is None else fresh.with_more(more)
-        for change in _changes(machine, base, fresh, margin):
-            if change.point in suspects:
-                suspects[change.point].look(change, margin, machine.series)
-        if not any(one.is_open for one in suspects.values()):
-            break
-    ends = (suspects[one.point].change or one if one.point in suspects else one for one in verdicts)
-    return {number: change.verdict for number, change in enumerate(ends)}
+        made += max(1, made)
+        judged = {
+            change.point: settled(change, margin, machine.series) for change in _changes(machine, base, fresh, margin)
+        }
+        verdicts |= {point: judged[point] for point in left}
+        left = [point for point in left if may_be_decided(verdicts[point], base_id=1)]
+    return {number: change.verdict for number, change in enumerate(verdicts.values())}
 
 
 def compare(machine: Machine, seed: int, gap_s: float = _GAP_S) -> dict[int, Verdict]:
@@ -163,14 +159,14 @@ class _Run:
             np.concatenate([self.paces, other.paces]),
         )
 
-    def side(self, sleeping: list[str]) -> Side:
+    def probes(self) -> Probes:
         pairs = zip(np.exp(self.floors), np.exp(self.paces), strict=True)
-        signs = {
-            launch: [MachineProbe((30 * floor, 30 * floor), ((0.6 * pace,) * 2,) * 2, None, None, ())]
-            for launch, (floor, pace) in enumerate(pairs)
+        return {
+            "near": {
+                launch: [MachineProbe((30 * floor, 30 * floor), ((0.6 * pace,) * 2,) * 2, None, None, ())]
+                for launch, (floor, pace) in enumerate(pairs)
+            }
         }
-        run = StoredRun(1, make_info(facts={"sleeping": sleeping}), RunStatus.DONE, None, 1, {}, ())
-        return Side(run, {}, {}, {}, {"near": signs})
 
 
 class _Maker:
@@ -225,8 +221,8 @@ def _changes(machine: Machine, base: _Run, new: _Run, margin: float) -> list[Ser
     points = [make_point(8 << size, f"t{name}") for name in range(machine.transports) for size in range(machine.sizes)]
     sleeping = [f"t{name}" for name in range(machine.transports)] if machine.sleeping else []
     times = zip(np.exp(base.logs).tolist(), np.exp(new.logs).tolist(), strict=True)
-    pairs = [Pair(point, "near", both) for point, both in zip(points, times, strict=True)]
-    return list(judged(pairs, base.side(sleeping), new.side(sleeping), [], margin, 0.95))
+    series = [MatchedSeries(point, "near", both) for point, both in zip(points, times, strict=True)]
+    return judge(series, (base.probes(), new.probes(), sleeping), margin)
 
 
 # ---- what is printed ------------------------------------------------------------------------------------------------

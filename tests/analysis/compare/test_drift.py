@@ -1,11 +1,9 @@
-"""What changes by itself is no difference between two runs, and which run is called base has no say in it."""
+"""Drift of the machine is no difference between two runs, and the answer does not depend on which run is base."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,22 +11,12 @@ import pytest
 from tests.analysis.compare import simulated
 from tests.analysis.compare.made import add_run, curve, slower
 from tests.builders import make_info, make_launch, make_point, measurements_with_medians
-from tests.cli.support import call
 
-from hockney.analysis.compare import Verdict, compare_runs
-from hockney.cli import run
-from hockney.cli.changes import comparison_json
-from hockney.cli.check import _print as print_check
-from hockney.errors import UsageError
-from hockney.measure.check import Checked
+from hockney.analysis.compare import ReasonCode, Verdict, compare_runs
+from hockney.analysis.compare.values import Disturbance
 from hockney.model import RunStatus
+from hockney.report.changes import caution_sentence
 from hockney.results.store import Store
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(tmp_path / "results.db") as opened:
-        yield opened
 
 
 def add_launches(store: Store, launches: Sequence[float]) -> int:
@@ -56,26 +44,12 @@ def test_a_change_that_the_floor_shares_is_the_machines(store: Store, swapped: b
     found = compare_runs(store, *pair)
     assert set(found.counts) == {Verdict.INCONCLUSIVE}
     for change in found.changes:
-        assert (change.reason or "").startswith("the machine drifted by ")
-        assert any(f"as the {what}" in (change.reason or "") for what in ("floor shows", "median of the other series"))
-        assert (change.reason or "").endswith("`hockney compare --interleave`")
+        (reason,) = change.reasons
+        assert reason.code is ReasonCode.DRIFT
+        assert reason.facts["by"] == pytest.approx(0.08, abs=0.03)
+        assert reason.facts["shown_by"] in ("floor", "other series")
     found = compare_runs(store, base, changed)
     assert [one.point.bytes for one in found.changes if one.verdict is Verdict.SLOWER] == [8, 64]
-
-
-def test_both_commands_call_a_drift_inconclusive(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "results.db"
-    with Store.open(path) as opened:
-        base = add_run(opened, curve())
-        found = compare_runs(opened, base, add_run(opened, slower(curve(), 1.08, 0, 1 << 20), floor_ns=32.4, seed=2))
-    assert run(["compare", "1", "2", "--store", str(path)]) == 3
-    print_check(Checked(2, found, 0), 0.05)
-    said = capsys.readouterr().out
-    # compare: the verdict, then each reason; check: a line for each range
-    reasons = {change.reason for change in found.changes}
-    assert said.count("inconclusive: the machine drifted by ") == 1 + len(reasons) + len(found.ranges)
-    assert "because the machine drifted" not in said
-    assert {one["verdict"] for one in comparison_json(found)["ranges"]} == {"inconclusive"}
 
 
 def test_a_change_that_every_other_transport_shares_is_the_machines(store: Store) -> None:
@@ -160,50 +134,30 @@ def test_runs_in_the_other_order_have_the_other_answer(store: Store) -> None:
     assert (there.verdict, back.verdict) == (Verdict.SLOWER, Verdict.FASTER)
 
 
-def test_runs_that_differ_in_options_alone_are_told_apart(store: Store) -> None:
-    runs = [add_run(store, {make_point(8, pattern="oneway", options=(("window", window),)): 1000.0}) for window in "48"]
-    with pytest.raises(UsageError, match=r"window=4.*window=8"):
-        compare_runs(store, *runs)
-
-
-def said_of(folder: Path, ratio: float, facts: Sequence[dict[str, Any]], status: RunStatus = RunStatus.DONE) -> str:
-    """What `compare` says of two runs with these facts, of which the new one took so many times as long at 8 B."""
-    with Store.open(folder / "results.db") as opened:
-        base = add_run(opened, curve("tcp") | curve("shm"), facts=facts[0])
-        add_run(opened, slower(curve("tcp") | curve("shm"), ratio, 8, 8), seed=2, facts=facts[-1])
-        opened.finish_run(base, status)
-    return " ".join(call(folder, "compare", "1", "2").stdout.split())
-
-
-NO_CAUSE = "No cause of what is slower or faster is known"
-DRIFTED = "the machine may have drifted from one run to the other"
-
-
-def test_command_says_what_drifts_and_what_was_stopped(tmp_path: Path) -> None:
-    said = said_of(tmp_path, 1.25, [{"sleeping": ["tcp"]}], RunStatus.INTERRUPTED)
-    assert "disturbed: run 1: it was stopped before its end" in said
-    assert f"{NO_CAUSE}, but for what disturbed the runs: {DRIFTED}, above all on tcp, where ranks sleep" in said
-
-
-def test_what_sleeps_drifts_whatever_changed(tmp_path: Path) -> None:
-    facts = [{"sleeping": ["tcp"], "os": {"kernel": f"Linux {version}"}} for version in "67"]
-    said = said_of(tmp_path, 1.25, facts)
-    assert NO_CAUSE not in said
-    assert "On tcp ranks sleep while they wait" in said
-
-
 @pytest.mark.parametrize(
-    ("ratio", "path", "is_told"),
-    [(1.25, "commit", True), (0.8, "commit", True), (1.25, "libc", False), (1.0, "commit", False)],
+    ("ratio", "facts", "has_no_cause", "drifting"),
+    [
+        (1.25, [{"software": {"commit": value}} for value in "12"], True, []),  # what is measured is not hockney
+        (0.8, [{"software": {"commit": value}} for value in "12"], True, []),
+        (1.25, [{"software": {"libc": value}} for value in "12"], False, []),
+        (1.0, [{"software": {"commit": value}} for value in "12"], False, []),
+        (1.25, [{"sleeping": ["tcp"]}], True, ["tcp"]),
+        (1.25, [{"sleeping": ["tcp"], "os": {"kernel": value}} for value in "67"], False, ["tcp"]),
+    ],
 )
-def test_what_moved_without_a_known_cause_is_told_to_be_doubtful(
-    tmp_path: Path, ratio: float, path: str, is_told: bool
+def test_a_change_without_a_known_cause_may_be_drift(
+    store: Store, ratio: float, facts: Sequence[dict[str, Any]], has_no_cause: bool, drifting: list[str]
 ) -> None:
-    """The commit of hockney is none: what is measured is not hockney."""
-    said = said_of(tmp_path, ratio, [{"software": {path: value}} for value in ("one", "two")])
-    assert (
-        f"{NO_CAUSE}: {DRIFTED}. To be sure, measure both in alternation: `hockney compare --interleave`." in said
-    ) is is_told
-    document = json.loads(call(tmp_path, "compare", "1", "2", "--json").stdout)
-    assert (document["caution"] or "").startswith(NO_CAUSE) is is_told
-    assert (document["caution"] is None) is not is_told
+    """Where ranks sleep while they wait, whatever else changed."""
+    both = curve("tcp") | curve("shm")
+    base = add_run(store, both, facts=facts[0])
+    found = compare_runs(store, base, add_run(store, slower(both, ratio, 8, 8), seed=2, facts=facts[-1]))
+    assert (found.has_no_cause, found.drifting) == (has_no_cause, drifting)
+    assert (caution_sentence(found) is not None) == (has_no_cause or bool(drifting))
+    assert caution_sentence(replace(found, interleaved=True)) is None
+
+
+def test_a_run_that_was_stopped_is_disturbed(store: Store) -> None:
+    base, new = (add_run(store, curve(), seed=seed) for seed in (1, 2))
+    store.finish_run(base, RunStatus.INTERRUPTED)
+    assert compare_runs(store, base, new).disturbances == (Disturbance(base, "It was stopped before its end"),)

@@ -272,7 +272,7 @@ def test_ranks_and_size_that_are_not_given_are_those_that_are_measured(catalogue
     load, barrier = load_expectations(path, catalogue).expect
     assert (load.ranks, load.bytes, barrier.ranks, barrier.bytes) == ((1,), (64,), (2,), (0,))
     done = call(tmp_path, "check", "--expect", str(path), "--time", "2s")
-    assert (done.returncode, done.stdout) == (0, "ok: 2 of 2 limits kept by run 1\n")
+    assert (done.returncode, done.stdout) == (0, "0 missed, 2 met, 0 inconclusive: 2 limits, run 1\n")
 
 
 @pytest.mark.parametrize(
@@ -399,7 +399,7 @@ def test_command_measures_and_judges(tmp_path: Path) -> None:
     missed, *_, ok = done.stdout.splitlines()
     assert missed.startswith("missed: pingpong of 8 B on shm, 2 ranks: latency ")
     assert missed.endswith("expected <= 1.00 ns (the 2nd [[expect]])")
-    assert ok == "1 of 2 limits kept by run 1"
+    assert ok == "1 missed, 1 met, 0 inconclusive: 2 limits, run 1"
     suite = ET.parse(tmp_path / "j.xml").getroot()
     assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
     stored = call(tmp_path, "check", "--expect", "expect.toml", "last")

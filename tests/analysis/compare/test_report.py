@@ -88,5 +88,5 @@ def test_command_tells_its_verdict_before_the_report_fails(
     if is_json:
         assert json.loads(told.out)["exit_code"] == verdict  # one document
     else:
-        assert told.out.splitlines()[-1].endswith(f"{1 - verdict} of 1 limit kept by run 1")
+        assert told.out.splitlines()[-1].startswith(f"{verdict} missed, {1 - verdict} met")
     assert told.err == "hockney: cannot write j.xml: no space left on device\n"

@@ -1,8 +1,8 @@
-"""Two runs, or a run and thresholds: what differs, how sure that is, and what can't be said."""
+"""Two runs, or a run and thresholds: what differs, and how certain that is."""
 
 from __future__ import annotations
 
 from hockney.analysis.compare.comparison import compare_runs
-from hockney.analysis.compare.values import Comparison, Difference, Range, SeriesChange, Verdict
+from hockney.analysis.compare.values import Comparison, Difference, Range, Reason, ReasonCode, SeriesChange, Verdict
 
-__all__ = ["Comparison", "Difference", "Range", "SeriesChange", "Verdict", "compare_runs"]
+__all__ = ["Comparison", "Difference", "Range", "Reason", "ReasonCode", "SeriesChange", "Verdict", "compare_runs"]

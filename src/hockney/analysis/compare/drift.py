@@ -1,10 +1,8 @@
-"""How far the machine itself drifted between two runs: what moved without being changed says so.
+"""How far the machine itself moved between two runs, shown by what nobody changed.
 
-Three things show it, in the direction of the change that is judged: the floor, the pace of the CPUs, in the same state
-of the machine, and the other transports of the run. Of these transports the one that moved least counts, because a
-drift moves all. A run of one transport has no others. What got slower may then be all of its series, so they count only
-where the machine is not known to be steady: where floor or pace moved or are not known, or where ranks sleep while they
-wait, which neither of them shows.
+The floor and the pace of the CPUs show it, and the other transports of the run: of those the one that moved least,
+because a drift moves all. In a run of one transport the other series show it, unless floor and pace are known to be
+steady and the ranks do not sleep while they wait (waking up drifts without either).
 """
 
 from __future__ import annotations
@@ -18,91 +16,77 @@ from hockney.model import Point
 from hockney.stats.shift import shifts
 from hockney.stats.states import MachineProbe
 
-SEEN_MIN = 0.01  # less is no drift but the scatter of what shows it
-SEEN_MAX = 0.3  # more is a change of all series: floors half as large again are another state of the machine
-MOVED_AT_MOST = 2.0  # how many times as far a series may move as what shows the drift
+_DRIFT_MIN = math.log(1.01)  # less is scatter
+_DRIFT_MAX = math.log(1.3)  # more is no drift but a change of everything
+_TIMES_AS_FAR = 2.0  # a series may move so much farther than what shows the drift
 
-DRIFTED = "the machine drifted by"  # how the reason of what a drift may explain begins
-
-SignsOf = Mapping[str, Mapping[int, Sequence[MachineProbe]]]  # by state, then launch
+Probes = Mapping[str, Mapping[int, Sequence[MachineProbe]]]  # by state, then launch number
 
 
 @dataclass(frozen=True)
 class Moved:
-    """A series that can be judged: the state it is compared in, and the logarithm of its ratio."""
+    """A series: the state it is compared in, and the logarithm of its ratio."""
 
     point: Point
     state: str
     log: float
 
 
-@dataclass(frozen=True)
 class Drift:
-    """By how much the machine drifted, as a logarithm of times above zero, and what shows it."""
+    """The drift between two runs."""
 
-    log: float
-    shown_by: str
-
-    @property
-    def reason(self) -> str:
-        """Why a change decides nothing."""
-        return (
-            f"{DRIFTED} {100 * math.expm1(self.log):.0f} % between the runs, as {self.shown_by} shows, "
-            f"and a series may move {MOVED_AT_MOST:g} times as far: measure both in alternation, "
-            "`hockney compare --interleave`"
-        )
-
-
-class Drifts:
-    """The drift between two runs, for each of their series."""
-
-    def __init__(self, base: SignsOf, new: SignsOf, moved: Iterable[Moved], sleeping: Collection[str]) -> None:
-        self._moved = list(moved)
-        self._sleeping = sleeping
-        states = {one.state for one in self._moved}
+    def __init__(self, base: Probes, new: Probes, series: Sequence[Moved], sleeping: Collection[str]) -> None:
+        self._series, self._sleeping = series, sleeping
         self._machine = {
             state: {
                 what: math.log(shifts([(values(base[state]), values(new[state]))])[0][0].ratio)
-                for what, values in (("the floor", _floors), ("the pace of the CPUs", _paces))
+                for what, values in (("floor", _floors_ns), ("pace", _paces_ns))
                 if values(base[state]) and values(new[state])
             }
-            for state in states
+            for state in {one.state for one in series}
         }
 
-    def explains(self, one: Moved, near: float, margin: float) -> Drift | None:
-        """The drift that may be all there is to a series whose interval ends, on the side of 1, at the ratio `near`."""
-        sign = math.copysign(1.0, one.log)
-        shown = [Drift(sign * log, what) for what, log in self._machine[one.state].items()]
-        is_known = len(shown) == 2 and one.point.transport not in self._sleeping
-        others = self._others(
-            one, sign, is_steady=is_known and all(drift.log < math.log1p(SEEN_MIN) for drift in shown)
-        )
-        if others is not None:
-            shown.append(others)
-        found = max(shown, key=lambda drift: drift.log, default=None)
-        if found is None or not math.log1p(SEEN_MIN) <= found.log <= math.log1p(SEEN_MAX):
-            return None
-        return found if sign * math.log(near) <= math.log(margin) + MOVED_AT_MOST * found.log else None
+    def explaining(self, one: Moved, near: float, margin: float) -> tuple[float, str] | None:
+        """The drift that may be all there is to a change, as a fraction, and what shows it.
 
-    def _others(self, one: Moved, sign: float, *, is_steady: bool) -> Drift | None:
+        `near` is the end of the interval of its ratio next to 1.
+        """
+        sign = math.copysign(1.0, one.log)
+        shown = {what: sign * log for what, log in self._machine[one.state].items()} | self._others(one, sign)
+        by = max(shown, key=lambda what: shown[what], default=None)
+        if by is None or not _DRIFT_MIN <= shown[by] <= _DRIFT_MAX:
+            return None
+        is_within = sign * math.log(near) <= math.log(margin) + _TIMES_AS_FAR * shown[by]
+        return (math.expm1(shown[by]), by) if is_within else None
+
+    def _others(self, one: Moved, sign: float) -> dict[str, float]:
         logs: dict[str, list[float]] = {}
-        for other in self._moved:
-            logs.setdefault(other.point.transport, []).append(sign * other.log)
-        own = [sign * other.log for other in self._moved if other.point != one.point]
-        medians = {name: statistics.median(of) for name, of in logs.items() if name != one.point.transport}
+        for other in self._series:
+            if other.point != one.point:
+                logs.setdefault(other.point.transport, []).append(sign * other.log)
+        of_own = logs.pop(one.point.transport, [])
+        medians = {name: statistics.median(of_transport) for name, of_transport in logs.items()}
         if medians:
             least = min(medians, key=lambda name: medians[name])
-            return Drift(medians[least], least)
-        return Drift(statistics.median(own), "the median of the other series") if own and not is_steady else None
+            return {least: medians[least]}
+        machine = self._machine[one.state].values()
+        is_steady = len(machine) == 2 and all(sign * log < _DRIFT_MIN for log in machine)
+        if not of_own or (is_steady and one.point.transport not in self._sleeping):
+            return {}
+        return {"other series": statistics.median(of_own)}
 
 
-def _floors(launches: Mapping[int, Sequence[MachineProbe]]) -> list[float]:
-    """The floor of each launch, of cache lines: a transport's own round trip is what is compared."""
-    each = ([sum(s.floor_ns) / 2 for s in seen if s.floor_ns and s.reference is None] for seen in launches.values())
-    return [value for value in map(statistics.median, filter(None, each)) if 0 < value < math.inf]
+def _floors_ns(launches: Mapping[int, Iterable[MachineProbe]]) -> list[float]:
+    """The floor of each launch; not of transports whose own round trip is the floor."""
+    return _medians([[sum(one.floor_ns) / 2 for one in seen if one.floor_ns and one.reference is None]
+                     for seen in launches.values()])  # fmt: skip
 
 
-def _paces(launches: Mapping[int, Sequence[MachineProbe]]) -> list[float]:
+def _paces_ns(launches: Mapping[int, Iterable[MachineProbe]]) -> list[float]:
     """The mean pace of all ranks of each launch."""
-    each = ([statistics.fmean((*s.pace_ns[0], *s.pace_ns[1])) for s in seen if s.pace_ns] for seen in launches.values())
-    return [value for value in map(statistics.median, filter(None, each)) if 0 < value < math.inf]
+    return _medians([[statistics.fmean((*one.pace_ns[0], *one.pace_ns[1])) for one in seen if one.pace_ns]
+                     for seen in launches.values()])  # fmt: skip
+
+
+def _medians(launches: Iterable[Sequence[float]]) -> list[float]:
+    return [value for value in map(statistics.median, filter(None, launches)) if 0 < value < math.inf]

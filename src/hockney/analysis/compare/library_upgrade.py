@@ -1,4 +1,4 @@
-"""Which transports of two runs, or of a run and this machine, are one and the same but for a library's version."""
+"""Which transports of two runs, or of a run and this machine, differ in the version of their library only."""
 
 from __future__ import annotations
 
@@ -11,19 +11,15 @@ _VERSION = re.compile(r"-\d.*")
 
 
 def renamed(before: Iterable[str], after: Iterable[str]) -> dict[str, str]:
-    """What is called otherwise now: `mpi@openmpi-4.1.4` -> `mpi@openmpi-5.0.1`.
+    """Old name -> new name: `mpi@openmpi-4.1.4` -> `mpi@openmpi-5.0.1`.
 
-    Only where one library of a kind is gone and one has come: with more, nobody knows which became which.
+    Only where one library of a kind is gone and one has come.
     """
     gone, come = set(before) - set(after), set(after) - set(before)
-    pairs = {}
-    for name in gone:
-        kin = [other for other in come if _plain(other) == _plain(name)]
-        if len(kin) == 1 and sum(_plain(other) == _plain(name) for other in gone) == 1 and "@" in name:
-            pairs[name] = kin[0]
-    return pairs
-
-
-def _plain(name: str) -> tuple[str, str, str]:
-    base, library, variant = split_name(name)
-    return base, _VERSION.sub("", library), variant
+    kinds: dict[tuple[str, str, str], tuple[list[str], list[str]]] = {}
+    for side, names in enumerate((gone, come)):
+        for name in names:
+            base, library, variant = split_name(name)
+            if library:
+                kinds.setdefault((base, _VERSION.sub("", library), variant), ([], []))[side].append(name)
+    return {old[0]: new[0] for old, new in kinds.values() if len(old) == len(new) == 1}

@@ -1,0 +1,131 @@
+"""What differs between the environments of two runs: machine, system, libraries, placement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from hockney.analysis.compare.values import COMMIT, CPU, HOST, Difference, Disturbance
+from hockney.model import Launch, RunStatus
+from hockney.results.store import StoredRun
+from hockney.worker.mpi_transport import split_library
+
+# Name -> where it stands in the facts (machine/facts.py), the most telling first.
+_FACTS = {
+    HOST: "hostname",
+    CPU: "cpu.model",
+    "microcode": "cpu.microcode",
+    "cores": "cpu.cores",
+    "logical CPUs": "cpu.logical",
+    "usable CPUs": "limits.usable_cpus",
+    "CPU quota": "limits.quota_cpus",
+    "pinning possible": "limits.can_pin",
+    "niceness": "limits.nice",
+    "governor": "cpu.governors",
+    "frequency driver": "cpu.driver",
+    "highest frequency (Hz)": "cpu.frequency_max_hz",
+    "boost": "cpu.boost",
+    "deepest idle state ends after (us)": "cpu.idle_exit_max_us",
+    "hypervisor": "surroundings.hypervisor",
+    "container": "surroundings.container",
+    "operating system": "os.name",
+    "kernel": "os.kernel",
+    "huge pages": "memory.huge_pages",
+    "huge pages of shared memory": "memory.huge_pages_shared",
+    "clock source": "clock.source",
+    "TCP congestion control": "network.tcp_congestion_control",
+    "libc": "software.libc",
+    "C compiler": "software.c_compiler",
+    "C options": "software.c_options",
+    COMMIT: "software.commit",
+}
+_DISTURBING = ("load", "steal", "others")  # kinds of warnings
+_STOPPED = (RunStatus.INTERRUPTED, RunStatus.KILLED)
+
+
+def differences(base: StoredRun, new: StoredRun, renamed: Mapping[str, str]) -> tuple[Difference, ...]:
+    """The most telling first. `renamed`: a transport of base -> what new calls it."""
+    facts = base.info.facts, new.info.facts
+    values: list[tuple[str, str | None, str | None]] = [("hockney", base.info.version, new.info.version)]
+    values += [(what, _text(_fact(facts[0], path)), _text(_fact(facts[1], path))) for what, path in _FACTS.items()]
+    environments = facts[0].get("environment"), facts[1].get("environment")
+    for name in sorted({*(environments[0] or {}), *(environments[1] or {})}):
+        values.append((f"variable {name}", _variable(environments[0], name), _variable(environments[1], name)))
+    launches = _of_launches(base, new, renamed)
+    return (*launches, *(Difference(what, before, after) for what, before, after in values if before != after))
+
+
+def is_unchanged(found: Iterable[Difference]) -> bool:
+    """Whether nothing is known to differ that could change a time: then drift may."""
+    return all(one.what in (HOST, COMMIT) for one in found)
+
+
+def disturbances(*runs: StoredRun) -> tuple[Disturbance, ...]:
+    """What disturbed each run, and whether it was stopped.
+
+    Of each kind the last, since a resumed run repeats the check; but each of what other programs did during launches.
+    """
+    last = {
+        (run.id, warning.cause if warning.kind == "others" else warning.kind): warning.cause
+        for run in runs
+        for warning in run.warnings
+        if warning.kind in _DISTURBING
+    }
+    stopped = [Disturbance(run.id, "It was stopped before its end") for run in runs if run.status in _STOPPED]
+    return (*stopped, *(Disturbance(run_id, cause) for (run_id, _), cause in last.items()))
+
+
+def _fact(facts: Mapping[str, Any], path: str) -> Any:
+    value: Any = facts
+    for word in path.split("."):
+        value = value.get(word) if isinstance(value, Mapping) else None
+    return value
+
+
+def _text(value: Any) -> str | None:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or None
+    return None if value is None else str(value)
+
+
+def _variable(environment: Mapping[str, Any] | None, name: str) -> str | None:
+    """None where the run's environment is not known; a variable that is not in it was not set."""
+    if environment is None:
+        return None
+    value = environment.get(name)
+    return "not set" if value is None else _text(value) or "empty"
+
+
+def _of_launches(base: StoredRun, new: StoredRun, renamed: Mapping[str, str]) -> Iterator[Difference]:
+    """Libraries, CPUs and hosts of the transports in both runs; what is the same for several is said once."""
+    for what in ("library", "CPUs of ranks", "hosts of ranks"):
+        before, after = _launch_values(base, what, renamed), _launch_values(new, what, {})
+        groups: dict[tuple[str, str], list[str]] = {}
+        for key, values in after.items():
+            earlier = before.get(key, values)
+            # Earlier versions did not store what carries the bytes of a library.
+            if earlier != values and earlier != _plain(values) and _plain(earlier) != values:
+                groups.setdefault(("; ".join(sorted(earlier)), "; ".join(sorted(values))), []).append(key[0])
+        for (earlier_text, text), transports in groups.items():
+            yield Difference(f"{what}, {', '.join(dict.fromkeys(transports))}", earlier_text, text)
+
+
+def _plain(libraries: Iterable[str]) -> set[str]:
+    return {split_library(library)[0] for library in libraries}
+
+
+def _launch_values(run: StoredRun, what: str, renamed: Mapping[str, str]) -> dict[tuple[str, int], set[str]]:
+    """All values by transport and, but for libraries, number of ranks."""
+
+    def value(launch: Launch) -> str:
+        if what == "library":
+            return launch.library
+        return " ".join(map(str, launch.cpus if what == "CPUs of ranks" else dict.fromkeys(launch.hosts)))
+
+    values: dict[tuple[str, int], set[str]] = {}
+    for launch in run.launches.values():
+        transport = renamed.get(launch.transport, launch.transport)
+        values.setdefault((transport, 0 if what == "library" else launch.ranks), set()).add(value(launch))
+    return values

@@ -1,0 +1,210 @@
+"""What `compare` and `check` say: the cells of a row, and one sentence for each reason."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from hockney.analysis.compare.protocols import KnownSwitch, Side
+from hockney.analysis.compare.values import MOVED, Comparison, Difference, Range, Reason, ReasonCode, Verdict
+from hockney.model import Point
+from hockney.units import counted, format_bytes, format_ns, format_two_sizes, percent_digits
+
+SHORT_MARK = "†"
+_AS_FACTOR = 2.0  # what takes twice as long, or half, is said as a factor
+
+# Why a series is inconclusive: in a table, and as a sentence.
+_REASONS: Mapping[ReasonCode, tuple[str, str]] = {
+    ReasonCode.FAILED: ("failed in run {run}", "failed in run {run}: {message}"),
+    ReasonCode.SKIPPED: ("skipped in run {run}", "skipped in run {run}: {message}"),
+    ReasonCode.NO_SAMPLES: ("no samples in run {run}", "run {run} has no samples of it"),
+    ReasonCode.NO_STEADY_STATE: (
+        "no steady state in run {run}",
+        "the machine state changed during each of its measurements in run {run}",
+    ),
+    ReasonCode.NO_COMMON_STATE: (
+        "no common machine state",
+        "no machine state in common: run {runs[0]} has {base}, run {runs[1]} has {new}",
+    ),
+    ReasonCode.OTHER_DEFINITION: (
+        "times defined differently",
+        "its times are defined differently in the two runs (docs/metrics.md)",
+    ),
+    ReasonCode.FEW_LAUNCHES: (
+        "too few launches",
+        "too few launches in state {state}: {base} in run {runs[0]}, {new} in run {runs[1]}; each needs {needed}",
+    ),
+    ReasonCode.FEW_PAIRS: ("too few launch pairs", "only {pairs} launch pairs measured it; it needs {needed}"),
+    ReasonCode.DRIFT: ("drift of {by:.0%}", "the machine drifted by {by:.0%} between the runs ({shown_by})"),
+    ReasonCode.NOT_SIGNIFICANT: (
+        "not significant",
+        "it looks slower than allowed, but not significantly; a quieter machine or a baseline of more launches helps",
+    ),
+    ReasonCode.MAY_BE_CHANCE: (
+        "may be chance",
+        "it looks slower than allowed, but may be so by chance among {among} series",
+    ),
+}
+
+
+def reason_text(reasons: Sequence[Reason], *, short: bool = False) -> str | None:
+    """The reasons as one sentence, `short` as a few words; None without any."""
+    texts = []
+    for reason in reasons:
+        facts = {name: " / ".join(fact) if isinstance(fact, list) else fact for name, fact in reason.facts.items()}
+        texts.append(_REASONS[reason.code][0 if short else 1].format(**facts))
+    return "; ".join(texts) or None
+
+
+def row(found: Range) -> list[str]:
+    """The cells of a range: series, base, new, change or why there is none, verdict."""
+    change = reason_text(found.first.reasons, short=True) or change_text(found)
+    verdict = "no difference" if found.verdict is Verdict.SAME else found.verdict.value
+    return [range_name(found), times_text(found, 0), times_text(found, 1), change, verdict]
+
+
+def curve_name(point: Point) -> str:
+    """`pingpong window=4 on tcp`, and the ranks where they are not two."""
+    options = "".join(f" {name}={value}" for name, value in point.options)
+    ranks = "" if point.ranks == 2 else f", {point.ranks_text}"
+    return f"{point.pattern}{options} on {point.transport}{ranks}"
+
+
+def range_name(found: Range) -> str:
+    """`pingpong on tcp, 8-32 KiB`."""
+    point = found.first.point
+    if not point.is_sized:
+        return curve_name(point)
+    return f"{curve_name(point)}, {_span(point.bytes, found.changes[-1].point.bytes, format_bytes)}"
+
+
+def times_text(found: Range, side: int) -> str:
+    """Of base (0) or new (1) `1.83 us`, over several sizes `1.83-4.28 us`; † where samples hold few events."""
+    times_ns = [change.new_ns if side else change.base_ns for change in found.changes]
+    known = [time_ns for time_ns in times_ns if time_ns is not None]
+    mark = SHORT_MARK if any(change.is_short for change in found.changes) else ""
+    return _span(min(known), max(known), format_ns) + mark if known else "-"
+
+
+def change_text(found: Range) -> str:
+    """`+8.0 % (+6.1 to +13.5)`, `x16.1 (15.8 to 16.4)`: of several sizes the median, and the outermost ends of CIs."""
+    shifts = [shift for shift in found.shifts if shift.low is not None and shift.high is not None]
+    if not shifts:
+        return "-"
+    ratio = statistics.median(shift.ratio for shift in shifts)
+    low, high = min(shift.low or 0.0 for shift in shifts), max(shift.high or 0.0 for shift in shifts)
+    if low >= _AS_FACTOR or high <= 1 / _AS_FACTOR:
+        return f"x{_factor(ratio)} ({_factor(low)} to {_factor(high)})"
+    return f"{percent_text(ratio)} ({percent_text(low)} to {percent_text(high)})".replace(" % to", " to").replace(
+        " %)", ")"
+    )
+
+
+def percent_text(ratio: float) -> str:
+    """1.081 -> `+8.1 %`."""
+    return f"{100 * (ratio - 1):+.1f} %"
+
+
+def _factor(ratio: float) -> str:
+    return f"{ratio:.0f}" if ratio >= 100 else f"{ratio:.3g}"
+
+
+def _span(low: Any, high: Any, text: Callable[[Any], str]) -> str:
+    """`8-32 KiB`, `8 B-1 KiB`, `8 B`."""
+    first, last = text(low), text(high)
+    if first == last:
+        return first
+    number, _, unit = first.partition(" ")
+    return f"{number if last.endswith(f' {unit}') else first}-{last}"
+
+
+def protocol_text(found: Range, runs: tuple[int, int]) -> str | None:
+    """`rendezvous: above the switch between 4 KiB and 8 KiB (btl_vader_eager_limit)`; None where none is known.
+
+    Said of each of the `runs` where it isn't the same.
+    """
+    if found.protocols is None or found.verdict not in MOVED:
+        return None
+    sides = found.protocols.sides(found.first.point.bytes, found.changes[-1].point.bytes)
+    texts = [_side_text(side) for side in sides]
+    if sides[0].is_same(sides[1]):
+        return texts[0] or None
+    return ", ".join(f"{text} in run {run}" for text, run in zip(texts, runs, strict=True) if text) or None
+
+
+def _side_text(side: Side) -> str:
+    ends = {"above": side.above, "below": side.below}
+    is_eager = side.below is not None and "eager" in (side.below.name or "")
+    is_rendezvous = side.above is not None and "eager" in (side.above.name or "")
+    name = "eager" if is_eager else "rendezvous" if is_rendezvous else None
+    text = " and ".join(f"{where} {_switch_text(switch)}" for where, switch in ends.items() if switch)
+    return f"{name}: {text}" if name else text
+
+
+def _switch_text(switch: KnownSwitch) -> str:
+    documented = f" ({switch.name})" if switch.name else ""
+    return f"the switch between {format_two_sizes(switch.below_bytes, switch.above_bytes)}{documented}"
+
+
+def range_sentence(found: Range, runs: tuple[int, int]) -> str:
+    """All that is known of a range: `pingpong on tcp, 8-32 KiB: slower, 1.83-4.28 us -> …`."""
+    times = f"{times_text(found, 0)} -> {times_text(found, 1)}"
+    change = change_text(found)
+    change = f", {change.replace('(', '(95 % CI ')}" if change != "-" else ""
+    verdict = "no difference seen" if found.verdict is Verdict.SAME else found.verdict.value
+    states = f", {' / '.join(found.states)}" if found.states else ""
+    protocol = protocol_text(found, runs)
+    why = [text for text in (protocol, reason_text(found.first.reasons)) if text]
+    return f"{range_name(found)}: {verdict}, {times}{change}{states}{''.join(f'; {text}' for text in why)}"
+
+
+def counts_text(found: Comparison) -> str:
+    """`3 slower, 12 no difference, 1 inconclusive`."""
+    words = {Verdict.SAME: f"no difference{beyond_text(found.margin)}"}
+    counts = found.counts
+    return ", ".join(f"{counts[verdict]} {words.get(verdict, verdict.value)}" for verdict in Verdict if counts[verdict])
+
+
+def beyond_text(margin: float) -> str:
+    """` beyond 5 %`; empty without a margin."""
+    return f" beyond {percent_digits(margin - 1)} %" if margin > 1 else ""
+
+
+def difference_text(difference: Difference) -> str:
+    """`Linux 6.1 -> Linux 6.6`."""
+    return f"{difference.base or 'not known'} -> {difference.new or 'not known'}"
+
+
+def environment_lines(found: Comparison) -> Iterator[tuple[str, list[str]]]:
+    """What changed around the runs and what disturbed them, each a word and its items."""
+    if found.differences:
+        yield "changed", [f"{one.what}: {difference_text(one)}" for one in found.differences]
+    if found.disturbances:
+        causes = [(one.run, one.cause.rstrip(".")) for one in found.disturbances]
+        yield "disturbed", [f"run {run}: {cause[:1].lower()}{cause[1:]}" for run, cause in causes]
+
+
+def caution_sentence(found: Comparison) -> str | None:
+    """Why what moved may be drift of the machine; None where it is not likely."""
+    if found.interleaved or not (found.has_no_cause or found.drifting):
+        return None
+    cause = (
+        "No cause of the change is known"
+        if found.has_no_cause
+        else f"Ranks sleep while they wait on {', '.join(found.drifting)}"
+    )
+    return f"{cause}: it may be drift. Confirm: `hockney compare --interleave`."
+
+
+def only_in_sentence(run: int, points: Sequence[Point]) -> str:
+    """`only in run 3: 13 series (pingpong on tcp, unix: 6 sizes; barrier on tcp)`."""
+    sizes: dict[tuple[str, str], list[int]] = {}
+    for point in points:
+        sizes.setdefault((point.pattern, point.transport), []).extend([point.bytes] if point.is_sized else [])
+    alike: dict[tuple[str, str], list[str]] = {}
+    for (pattern, transport), found in sizes.items():
+        text = f", {_span(min(found), max(found), format_bytes)}" if found else ""
+        alike.setdefault((pattern, text), []).append(transport)
+    kinds = "; ".join(f"{pattern} on {', '.join(names)}{text}" for (pattern, text), names in alike.items())
+    return f"only in run {run}: {counted(len(points), 'series', 'series')} ({kinds})"

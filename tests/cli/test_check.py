@@ -1,0 +1,274 @@
+"""The screens, documents, reports and errors of `hockney check --baseline`."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+from tests.analysis.compare import slowed
+from tests.analysis.compare.made import add_run, curve
+from tests.builders import make_info, make_point
+from tests.cli.support import call
+
+from hockney.analysis.compare import Comparison, Difference, Reason, ReasonCode, SeriesChange, Verdict
+from hockney.cli.check import _hidden_json, exit_code, junit_cases, print_check
+from hockney.cli.junit import reported, write_junit
+from hockney.measure.check import Checked
+from hockney.results.store import Store
+from hockney.stats.shift import Shift
+
+FEW = {"state": "near", "base": 6, "new": 2, "needed": 3, "runs": (3, 7)}
+
+
+def series(number: int, high: float, verdict: Verdict = Verdict.SAME, *reasons: Reason, **point: Any) -> SeriesChange:
+    """One size of a curve, from 1 KiB on, with an interval up to a ratio."""
+    ratio = 1.2 if verdict is Verdict.SLOWER else 1.0
+    shift = Shift(ratio, ratio - 0.1, high, 0.95, 6, 6)
+    where = make_point(point.pop("size_bytes", 1024 << number), "tcp", **point)
+    return SeriesChange(where, verdict, reasons, "near", shift, 0.5, 1000.0, 1200.0, launches=(6, 2))
+
+
+def checked(*changes: SeriesChange, **more: Any) -> Checked:
+    infos = (make_info(), make_info(command="hockney check --baseline 3"))
+    differences = more.pop("differences", ())
+    return Checked(7, Comparison(3, 7, (6, 6), 1.05, differences, changes, infos=infos, **more), 0)
+
+
+def fine(*highs: float) -> Checked:
+    return checked(*(series(number, high) for number, high in enumerate(highs)))
+
+
+SCREENS = {
+    "fine": fine(1.2, 1.302, 1.04),
+    "within the limit": fine(1.02, 1.05),
+    "nothing decided": checked(series(0, 1.2, Verdict.INCONCLUSIVE, Reason(ReasonCode.FEW_LAUNCHES, FEW))),
+    "everything": checked(
+        *(series(number, 1.3, Verdict.SLOWER) for number in range(2)),
+        series(2, 1.3, Verdict.INCONCLUSIVE, Reason(ReasonCode.DRIFT, {"by": 0.041, "shown_by": "floor"})),
+        series(3, 1.3, Verdict.INCONCLUSIVE, Reason(ReasonCode.FAILED, {"run": 7, "message": "rank 1 hung"})),
+        series(4, 1.3, Verdict.INCONCLUSIVE, Reason(ReasonCode.NOT_SIGNIFICANT)),
+        series(5, 1.3, Verdict.INCONCLUSIVE, Reason(ReasonCode.MAY_BE_CHANCE, {"among": 8})),
+        series(6, 1.02),
+        series(0, 1.302, pattern="barrier", size_bytes=0),
+        only_base=(make_point(8, "shm", options=(("window", "4"),)),),
+        differences=(Difference("host", "there", "here"), Difference("CPU", "Xeon", "EPYC")),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SCREENS)
+def test_screen(name: str, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
+    print_check(SCREENS[name])
+    said = capsys.readouterr().out
+    assert said == snapshot
+    found = SCREENS[name].comparison
+    reported_ranges = [one for one in found.ranges if one.verdict in (Verdict.SLOWER, Verdict.INCONCLUSIVE)]
+    assert len(said.splitlines()) <= len(reported_ranges) + 5
+
+
+@pytest.mark.parametrize(
+    ("check", "code"),
+    [
+        (fine(1.3), 0),
+        (SCREENS["everything"], 1),
+        (SCREENS["nothing decided"], 3),
+        (checked(series(0, 1.02), only_base=(make_point(8),)), 3),
+        (checked(series(0, 1.02), differences=(Difference("CPU", "Xeon", "EPYC"),)), 3),
+        (checked(series(0, 1.02), differences=(Difference("host", "there", "here"),)), 0),  # as in CI
+    ],
+)
+def test_exit_code(check: Checked, code: int) -> None:
+    assert exit_code(check) == code
+
+
+def test_the_largest_slowdown_that_may_hide_is_in_document_and_report(tmp_path: Path) -> None:
+    assert _hidden_json(fine(1.02, 1.05).comparison) is None
+    comparison = fine(1.2, 1.302).comparison
+    hidden = _hidden_json(comparison)
+    assert hidden is not None
+    assert (hidden["ratio"], hidden["point"]["bytes"]) == (1.302, 2048)
+    for made, remarks in ((comparison, 2), (fine(1.02).comparison, 0)):
+        write_junit(tmp_path / "j.xml", "title", junit_cases(made), 0)
+        assert len(list(ET.parse(tmp_path / "j.xml").getroot().iter("system-out"))) == remarks
+
+
+def test_each_series_is_a_test_whose_name_no_verdict_changes(tmp_path: Path) -> None:
+    well = fine(1.02, 1.03, 1.04).comparison
+    slow = tuple(replace(change, verdict=Verdict.SLOWER) for change in well.changes[1:])
+    worse = replace(
+        well, changes=(well.changes[0], *slow), only_base=(make_point(8, "shm", options=(("window", "4"),)),)
+    )
+    names = []
+    for made in (well, worse):
+        write_junit(tmp_path / "j.xml", "title", junit_cases(made), 0, [("changed: kernel", "6.1 -> 6.6")])
+        suite = ET.parse(tmp_path / "j.xml").getroot()
+        names.append([(case.get("classname"), case.get("name")) for case in suite.iter("testcase")])
+        assert [one.attrib for one in suite.iter("property")] == [{"name": "changed: kernel", "value": "6.1 -> 6.6"}]
+        assert datetime.fromisoformat(suite.get("timestamp") or "").tzinfo is not None
+    assert names[0] == [("pingpong on tcp", f"2 ranks, {size} KiB") for size in (1, 2, 4)]
+    assert names[1] == [*names[0], ("pingpong on shm", "2 ranks, window=4, 8 B")]
+    failures = list(suite.iter("failure"))
+    for failure, size in zip(failures, (2, 4), strict=True):
+        assert (failure.get("message") or "").startswith(f"pingpong on tcp, {size} KiB: slower, ")
+    assert all("2-4 KiB: slower" in (one.text or "") for one in failures)
+
+
+# ---- the command ----------------------------------------------------------------------------------------------------
+
+
+def test_command_on_an_unchanged_machine(tmp_path: Path) -> None:
+    """Whatever this machine does meanwhile, nothing here takes a thousand times as long."""
+    measured = call(
+        tmp_path,
+        "run",
+        "pingpong",
+        "-t",
+        "shm",
+        "--bytes",
+        "8,64",
+        "--time",
+        "1s",
+        "--launches",
+        "5",
+        "--label",
+        "base",
+    )
+    assert measured.returncode == 0, measured.stderr
+    done = call(
+        tmp_path,
+        "check",
+        "--baseline",
+        "base",
+        "--max-slowdown",
+        "100000%",
+        "--patience",
+        "5s",
+        "--junit",
+        "j.xml",
+        "--json",
+    )
+    assert done.stderr.count("ranks on CPUs") == 1  # said once, however many launches
+    assert done.stderr.count("until all are known to ") == 1
+    document = json.loads(done.stdout)
+    assert document["format"] == "hockney-check"
+    assert document["exit_code"] == done.returncode
+    assert done.returncode == (3 if "inconclusive" in document["counts"] else 0)
+    suite = ET.parse(tmp_path / "j.xml").getroot()
+    assert suite.get("failures") == "0"
+    assert int(suite.get("tests") or 0) == len(list(suite.iter("testcase"))) == len(document["series"])
+
+
+def test_command_prints_what_the_baseline_could_not_tell(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "results.db") as opened:
+        add_run(opened, curve("shm", (8,)), failed={make_point(64): "rank 1\x07 hung"})
+        opened._db.execute("UPDATE run SET plan = ?", (json.dumps(slowed.plan("shm", time_s=0.3).as_json()),))
+    arguments = ("--baseline", "last", "--max-slowdown", "1000000%", "--patience", "1s", "--junit", "j.xml")
+    done = call(tmp_path, "check", *arguments)
+    assert done.returncode == 3, done.stderr
+    assert "inconclusive: pingpong on shm, 64 B: failed in run 1: rank 1" in done.stdout
+    messages = [one.get("message") or "" for one in ET.parse(tmp_path / "j.xml").getroot().iter("skipped")]
+    assert any("rank 1\\x07 hung" in message for message in messages)
+
+
+def test_command_refuses_what_can_be_no_baseline_in_a_sentence(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "results.db") as opened:
+        add_run(opened, curve(sizes=(8,)), launches=1, label="single")
+        add_run(opened, {}, failed={make_point(8): "rank 1 hung"}, label="failed")
+        add_run(opened, curve(sizes=(8,)), label="old")  # its plan has nothing but a precision
+    for label, said in (
+        ("single", "run 1 can't be a baseline: it has 1 launch"),
+        ("failed", "run 2 can't be a baseline: none of its points has samples"),
+        ("old", "run 3 was stored by another version of hockney and cannot be measured again: take a new baseline"),
+        ("odl", "unknown run 'odl': did you mean 'old'?"),
+    ):
+        done = call(tmp_path, "check", "--baseline", label)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert said in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("content", [None, b"", b"no database", b"SQLite format 3\0" + bytes(5000)])
+def test_command_without_a_usable_results_file_has_measured_nothing(tmp_path: Path, content: bytes | None) -> None:
+    """3 would look like noise to a script."""
+    if content is not None:
+        (tmp_path / "results.db").write_bytes(content)
+    done = call(tmp_path, "check", "--baseline", "base")
+    assert done.returncode == 2, done.stderr
+    assert "results.db" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [(["--baseline", "nope"], "unknown run 'nope'"), (["--baseline", "a", "--expect", "b"], "give one of them")],
+)
+def test_command_leaves_no_report_of_an_earlier_check(tmp_path: Path, arguments: list[str], said: str) -> None:
+    with Store.open(tmp_path / "results.db") as opened:
+        add_run(opened, curve(sizes=(8,)), label="base")
+    (tmp_path / "j.xml").write_text('<testsuite tests="1" errors="0"><testcase name="green"/></testsuite>')
+    assert call(tmp_path, "check", *arguments, "--junit", "j.xml").returncode == 2
+    suite = ET.parse(tmp_path / "j.xml").getroot()
+    assert (suite.get("tests"), suite.get("errors")) == ("1", "1")
+    (error,) = suite.iter("error")
+    assert said in (error.get("message") or "")
+
+
+@pytest.mark.parametrize(
+    "name", ["expect.toml", "sub/../expect.toml", "results.db", "other.db", "linked.db", "none.db"]
+)
+def test_command_writes_its_report_over_nothing_that_it_needs(tmp_path: Path, name: str) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "linked.db").symlink_to("results.db")
+    files = [tmp_path / file for file in ("expect.toml", "results.db", "other.db")]
+    for file in files:
+        file.write_text("is kept")
+    named = ["--store", name] if name in ("other.db", "none.db") else []
+    done = call(tmp_path, "check", "--expect", "expect.toml", "--junit", name, *named)
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"hockney: --junit would write over {name}, which the check itself needs: name another file\n"
+    )
+    assert [file.read_text() for file in files] == ["is kept"] * 3
+    assert not (tmp_path / "none.db").exists()
+
+
+def test_a_check_that_is_killed_leaves_a_report_that_says_so(tmp_path: Path) -> None:
+    def message() -> str:
+        (error,) = ET.parse(tmp_path / "j.xml").getroot().iter("error")
+        return error.get("message") or ""
+
+    with reported(tmp_path / "j.xml"):
+        assert "has not come to its end" in message()
+    with contextlib.suppress(KeyboardInterrupt), reported(tmp_path / "j.xml"):
+        raise KeyboardInterrupt
+    assert "broke off" in message()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "say what to check against"),
+        (["--baseline", "last", "--expect", "e.toml"], "give one of them, not both"),
+        (["--baseline", "last", "last"], "it takes no RUN"),
+        (["--expect", "e.toml", "--max-slowdown", "5%"], "--max-slowdown goes with --baseline"),
+        (["--expect", "e.toml", "--patience", "5s"], "--patience goes with --baseline"),
+        (["--baseline", "last", "--patience", "long"], "write for example 30s"),
+        (["--baseline", "last", "--max-slowdown", "0"], "write for example 1%"),
+        (["--baseline", "last", "--max-slowdown", ""], "write for example 1%"),
+        (["--baseline", "last", "--max-slowdown", "5"], "write 5%, or 500%"),
+        (["--baseline", "last", "--junit", "none/j.xml"], "there is no folder none; make it first"),
+        (["--expect", "none.toml", "--junit", "none/j.xml"], "there is no folder none; make it first"),
+        (["--expect", "none.toml"], "cannot read the file of expectations none.toml"),
+    ],
+)
+def test_command_refuses_in_a_sentence(tmp_path: Path, arguments: list[str], said: str) -> None:
+    done = call(tmp_path, "check", *arguments)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1

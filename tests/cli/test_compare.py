@@ -1,0 +1,149 @@
+"""The screens, documents and errors of `hockney compare`, on made-up runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+from tests.analysis.compare.made import add_run, curve, slower
+from tests.builders import make_point
+from tests.cli.support import call, command_line, environment
+
+from hockney.cli import run
+from hockney.model import Warning_
+from hockney.results.store import Store
+
+OPENMPI = "mpi@openmpi-4.1.4"
+BUDGET = 5  # lines beside one for each range
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """With a store of four runs: base, slow in a changed environment, of few launches, and in another state."""
+    where = tmp_path_factory.mktemp("compare")
+    libraries = {OPENMPI: "Open MPI 4.1.4 (ob1:vader:cma tcp)"}
+    sizes = [2**n for n in range(3, 17)]
+    jump = {point: ns + 2000 * (point.bytes > 2048) for point, ns in curve(OPENMPI, sizes).items()}
+    stream, lost = make_point(8, "tcp", pattern="oneway"), make_point(64, "tcp", pattern="oneway")
+    points = curve("tcp") | jump | {stream: 5000.0, lost: 5100.0, make_point(0, "tcp", pattern="barrier"): 900.0}
+    facts = [{"hostname": "a", "sleeping": ["tcp"], "os": {"kernel": f"Linux {version}"}} for version in ("6.1", "6.6")]
+    with Store.open(where / "results.db") as opened:
+        add_run(opened, points, label="base", libraries=libraries, facts=facts[0])
+        changed = slower(slower(points, 1.25, 8192, 16384), 3.0, 32768, 65536) | curve("pipe", (8, 64))
+        del changed[lost]
+        slow = add_run(
+            opened, changed, label="slow", failed={lost: "rank 1 hung"}, libraries=libraries, seed=2, facts=facts[1]
+        )
+        load = Warning_("load", "machine", "When the run began, other programs kept 1.0 CPUs busy.", "Stop them.")
+        opened.add_warning(slow, load)
+        add_run(opened, points, label="few", launches=2, libraries=libraries, seed=3, facts=facts[0])
+        add_run(opened, points, label="far", floor_ns=180.0, libraries=libraries, seed=4, facts=facts[0])
+    return where
+
+
+def screen(folder: Path, capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
+    assert run(["compare", *arguments, "--store", str(folder / "results.db")]) == code
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    return printed.out.replace(str(folder), "")
+
+
+@pytest.mark.parametrize(
+    ("runs", "code"), [(("base", "slow"), 0), (("base", "few"), 3), (("base", "far"), 3), (("slow", "base"), 0)]
+)
+def test_screen(
+    folder: Path, capsys: pytest.CaptureFixture[str], runs: tuple[str, str], code: int, snapshot: SnapshotAssertion
+) -> None:
+    said = screen(folder, capsys, *runs, code=code)
+    assert said == snapshot
+    ranges = json.loads(screen(folder, capsys, *runs, "--json", code=code))["ranges"]
+    assert len(said.splitlines()) <= len(ranges) + BUDGET
+
+
+@pytest.mark.parametrize("arguments", [("--all",), ("--margin", "12.5 %")], ids=lambda words: words[0])
+def test_screen_with_options(
+    folder: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], snapshot: SnapshotAssertion
+) -> None:
+    assert screen(folder, capsys, "base", "slow", *arguments) == snapshot
+
+
+def test_screen_of_sixty_columns(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    said = screen(folder, capsys, "base", "slow")
+    assert said == snapshot
+    table = said.partition("changed:")[0]
+    assert max(map(len, table.splitlines())) <= 60
+
+
+def test_document(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document = json.loads(screen(folder, capsys, "base", "slow", "--json"))
+    assert document["format"] == "hockney-compare"
+    assert document["counts"]["slower"] == 8
+    ranges = {(one["transport"], *one["bytes"]): one for one in document["ranges"] if one["verdict"] == "slower"}
+    assert next(iter(ranges)) == ("tcp", 8192, 16384)
+    limit = "rendezvous: above the switch between 2 KiB and 4 KiB (btl_vader_eager_limit)"
+    assert ranges[OPENMPI, 8192, 16384]["protocol"].startswith(limit)
+    decided = [one for one in document["series"] if one["verdict"] != "inconclusive"]
+    assert all(one["shift"]["low"] < one["shift"]["ratio"] < one["shift"]["high"] for one in decided)
+    assert all(one["base_ns"] > 0 and one["new_ns"] > 0 for one in decided)
+    assert [one["point"]["pattern"] for one in document["series"] if one["short"]] == ["oneway", "barrier", "oneway"]
+    (lost,) = [one for one in document["series"] if one["reason_codes"]]
+    assert (lost["reason_codes"], lost["reason"]) == (["failed"], "failed in run 2: rank 1 hung")
+    few = json.loads(screen(folder, capsys, "base", "few", "--json", code=3))
+    assert few["commands"] == ["hockney run quick --launches 6 --label few --store /results.db"]
+
+
+def test_a_label_of_several_runs_is_the_newest(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "results.db") as opened:
+        for seed in (1, 2, 3):
+            add_run(opened, curve(), label="twice" if seed < 3 else "new", seed=seed)
+    done = call(tmp_path, "compare", "twice", "new", "--json")
+    assert done.stderr == "'twice' names 2 runs: the newest is taken, run 2; twice~1 is run 1\n"
+    assert json.loads(done.stdout)["base"] == 2
+    assert call(tmp_path, "compare", "twice~1", "new").stderr == ""
+
+
+def test_a_closed_standard_error_does_not_stop_it(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "results.db") as opened:
+        for seed in (1, 2):
+            add_run(opened, curve(), label="twice", seed=seed)
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        command_line("compare", "twice", "1", "--json"),
+        env=environment(tmp_path),
+        stdout=subprocess.PIPE,
+        stderr=writing,
+        timeout=60,
+        check=False,
+    )
+    os.close(writing)
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["base"] == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["base", "base"], "can't be compared with itself"),
+        (["base", "bas"], "did you mean 'base'"),
+        (["base", "slow", "--margin", "much"], "write for example 1%"),
+        (["base", "slow", "--margin", "2"], "write 2%, or 200%"),
+        (["base"], "name two runs, BASE and NEW"),
+        ([], "name two runs, BASE and NEW"),
+        (["--interleave"], "name the PATTERN or SUITE to measure with --interleave"),
+        (["--interleave", "--base-transport", "shm"], "name the PATTERN or SUITE to measure with --interleave"),
+        (["base", "slow", "--time", "3s"], "--time belongs to --interleave"),
+    ],
+)
+def test_errors(folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str) -> None:
+    assert run(["compare", *arguments, "--store", str(folder / "results.db")]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert len(error.splitlines()) == 1
