@@ -83,8 +83,8 @@ def test_a_grid_that_cannot_be_divided_is_known_beforehand_in_the_words_of_the_w
 ) -> None:
     catalogue = load(libraries=())
     point = Point("threads", "ft", ranks, 0, (("class", "W"),))
-    wishes = RunOptions(transports=("threads",), ranks=(ranks,), options=point.options, oversubscribe=True)
-    skipped = make_plan(pattern_suite("ft"), wishes, catalogue, cpus=2).skipped
+    asked = RunOptions(transports=("threads",), ranks=(ranks,), options=point.options, oversubscribe=True)
+    skipped = make_plan(pattern_suite("ft"), asked, catalogue, cpus=2).skipped
     plan = Plan("test", (point,), time_s=0.1, oversubscribe=True)
     with Store.open(tmp_path / "r.db") as store:
         outcome = running.measure(plan, catalogue, store, Silent(), command="test")

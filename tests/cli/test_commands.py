@@ -30,13 +30,15 @@ def command(name: str) -> click.Command:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_command_has_help_with_an_example(name: str) -> None:
-    result = CliRunner().invoke(hockney, [name, "--help"], prog_name="hockney")
+def test_command_has_help_with_examples_and_exit_codes_on_one_screen(name: str) -> None:
+    result = CliRunner().invoke(hockney, [name, "--help"], prog_name="hockney", terminal_width=100)
     assert result.exit_code == 0
     assert f"Usage: hockney {name}" in result.output
-    examples = result.output.partition("Example")[2].splitlines()[1:]
+    *examples, _, codes = result.output.partition("Example")[2].splitlines()[1:]
     assert examples
     assert all(line.startswith(f"  hockney {name}") for line in examples)
+    assert codes.startswith("Exit codes: 0 done, ")
+    assert len(result.output.splitlines()) <= (50 if name == "compare" else 40)
 
 
 def test_the_examples_of_completion_work_in_a_new_home(tmp_path: Path) -> None:
@@ -179,7 +181,7 @@ def test_a_store_that_can_be_nowhere_is_said_where_nothing_is_made(cli: Cli) -> 
     for ended in (cli("runs", HOCKNEY_STORE="/proc/x"), cli("runs", "--store", "/proc/x")):
         assert (ended.returncode, ended.stdout) == (2, "")
         assert "/proc/x: its folder cannot hold one" in ended.stderr
-    assert "/proc/x: there is none" in cli(HOCKNEY_STORE="/proc/x").stdout
+    assert "/proc/x: its folder cannot hold one" in cli(HOCKNEY_STORE="/proc/x").stdout
 
 
 def test_runs_as_json(filled_store: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -198,13 +200,13 @@ def test_common_options_may_stand_before_the_command(filled_store: Path, capsys:
     [
         (["show", "last", "-t", "shm,tpc"], "unknown transport in this run 'tpc': did you mean 'tcp'?"),
         (["show", "last", "-t", "tcp", "--pattern", "barrier"], "run 2 has no barrier on tcp"),
-        (["show", "last", "-t", ","], "--transport names nothing: leave it out, or say what"),
+        (["show", "last", "-t", ","], "--transport names nothing: name something, or leave it out"),
         (["show", "~1"], "unknown run '~1': did you mean 'last~1'?"),
         (
             ["runs", "--label", "1"],
-            "--label takes RUN NAME, which is not all given: for example `hockney runs --label ",
+            "--label needs RUN NAME: for example `hockney runs --label ",
         ),
-        (["export", "-o"], "-o takes FILE, which is not given: for example `hockney export last --csv -o figures.csv"),
+        (["export", "-o"], "-o needs FILE: for example `hockney export last --csv -o figures.csv"),
         (["runs", "--help=x"], "--help"),
         (["run", "pingpong", "--precision", "0.5"], "'0.5' could mean two things: write 0.5%, or 50%"),
         (["run", "pingpong", "--launches", "abc"], "'abc' is not a number of launches: write 1 to 1000, for example "),
@@ -367,7 +369,7 @@ def test_no_file_is_written_over_results(
 def test_export_is_of_one_kind(filled_store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["export", "2", "--csv", "--json", "--store", str(filled_store)]) == 2
     output = capsys.readouterr()
-    assert "not as both at once" in output.err
+    assert "not both: leave one out" in output.err
     assert json.loads(output.out)["exit_code"] == 2
 
 

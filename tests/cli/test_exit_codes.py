@@ -50,7 +50,7 @@ def test_unknown_command_says_what_was_meant(cli: Cli) -> None:
         (["run", "pingpong", "-t", "nosuch"], "…; `hockney list transports` lists all"),
         (["list", "patern"], "unknown kind of list 'patern': did you mean 'patterns'?"),
         (["list", "patterns", "x.toml"], "files can be given to 'list suites' only"),
-        (["export", "last", "--csv", "--samples"], "--samples goes with --json"),
+        (["export", "last", "--csv", "--samples"], "--samples needs --json"),
     ],
 )
 def test_wrong_usage_is_one_line_and_exit_code_2(
@@ -305,4 +305,4 @@ def test_a_user_without_a_home_gets_a_sentence(command: tuple[str, ...]) -> None
 def test_a_store_in_a_home_that_nobody_knows_is_named(cli: Cli) -> None:
     ended = cli("runs", HOCKNEY_STORE="~nobody-of-that-name/r.db")
     assert ended.returncode == 2
-    assert "HOCKNEY_STORE=~nobody-of-that-name/r.db begins with a home folder that is not known here" in ended.stderr
+    assert "HOCKNEY_STORE=~nobody-of-that-name/r.db begins with an unknown home folder; name a file" in ended.stderr

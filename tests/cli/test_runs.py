@@ -99,7 +99,7 @@ def test_a_label_that_could_name_no_run_is_refused(label: str, path: Path, capsy
     assert "label" in said
     if label == " ":
         assert said == (
-            "hockney: the label is empty: '' takes the run's label away, or give a name, for example --label 1 "
+            "hockney: the label is empty: use '' to remove the label, or give a name, for example --label 1 "
             "before-upgrade\n"
         )
     with Store.open(path, readonly=True) as store:

@@ -148,8 +148,8 @@ def test_lists_and_ranges_keep_their_order(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_plan_has_room_for_as_many_ranks_as_cpus_are_named() -> None:
-    wishes = RunOptions(transports=("shm",), sizes=(8,), ranks=(2, 3, 4), cpus=(5, 6, 5, 7))
-    plan = make_plan(pattern_suite("pingpong"), wishes, load(libraries=()), cpus=1)
+    asked = RunOptions(transports=("shm",), sizes=(8,), ranks=(2, 3, 4), cpus=(5, 6, 5, 7))
+    plan = make_plan(pattern_suite("pingpong"), asked, load(libraries=()), cpus=1)
     assert [point.ranks for point in plan.points] == [2]  # three ranks share a CPU, and so do four
     assert Plan.from_json("test", (), plan.as_json()).cpus == (5, 6, 5, 7)
     older = {name: value for name, value in plan.as_json().items() if name != "cpus"}

@@ -63,9 +63,9 @@ class Silent:
 
 
 def measure(
-    catalogue: Catalogue, path: Path, *points: Point, display: Silent | None = None, **wishes: Any
+    catalogue: Catalogue, path: Path, *points: Point, display: Silent | None = None, **asked: Any
 ) -> running.Outcome:
-    plan = Plan("test", points, **{"time_s": 0.3, "timeout_s": 20, **wishes})
+    plan = Plan("test", points, **{"time_s": 0.3, "timeout_s": 20, **asked})
     with Store.open(path) as store:
         return running.measure(plan, catalogue, store, display or Silent(), command="test")
 
@@ -260,8 +260,8 @@ def test_sizes_that_the_first_launch_adds_are_measured_in_all(
         return [1024 + 512 * len(display.launches)]
 
     monkeypatch.setattr("hockney.measure.sampler.sizes_to_add", another_in_each_launch)
-    wishes: dict[str, Any] = {"precision": 1e-6, "time_s": 6, "refine": frozenset(map(curve_of, points))}
-    outcome = measure(catalogue, tmp_path / "r.db", *points, display=display, launches=2, **wishes)
+    asked: dict[str, Any] = {"precision": 1e-6, "time_s": 6, "refine": frozenset(map(curve_of, points))}
+    outcome = measure(catalogue, tmp_path / "r.db", *points, display=display, launches=2, **asked)
     with Store.open(tmp_path / "r.db") as store:
         series = {one.point.bytes: one for one in Run(store, outcome.run_id).series}
         assert sorted(series) == [1024, 1536, 4096]
@@ -285,8 +285,8 @@ def test_ctrl_c_while_launches_are_judged_ends_the_run(
 
 def test_ctrl_c_keeps_every_round_and_resume_goes_on(catalogue: Catalogue, tmp_path: Path) -> None:
     path = tmp_path / "r.db"
-    wishes: dict[str, Any] = {"precision": 1e-6, "time_s": 60}
-    outcome = measure(catalogue, path, SMALL, LARGE, display=Silent(stop_after_rounds=3), **wishes)
+    asked: dict[str, Any] = {"precision": 1e-6, "time_s": 60}
+    outcome = measure(catalogue, path, SMALL, LARGE, display=Silent(stop_after_rounds=3), **asked)
     assert outcome.status is RunStatus.INTERRUPTED
     assert {status for status, _ in statuses(path, outcome.run_id).values()} == {PointStatus.STOPPED}
     assert not children()

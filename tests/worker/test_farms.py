@@ -108,9 +108,9 @@ ROWS = {
 
 
 def planned(catalogue: Catalogue, *, oversubscribe: bool) -> tuple[list[Point], list[tuple[Point, str]]]:
-    wishes = RunOptions(transports=("shm",), oversubscribe=oversubscribe)
+    asked = RunOptions(transports=("shm",), oversubscribe=oversubscribe)
     without_mpi = replace(catalogue, missing=(Missing("mpi", "no MPI is here", "install one"),))
-    plan = make_plan(load_suite("atlas"), wishes, without_mpi, cpus=2)
+    plan = make_plan(load_suite("atlas"), asked, without_mpi, cpus=2)
     plan = replace(plan, points=tuple(point for point in plan.points if point.transport == "shm"))
     return list(plan.points), [(skipped.point, skipped.reason) for skipped in plan.skipped]
 

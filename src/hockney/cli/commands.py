@@ -8,13 +8,13 @@ from typing import Any
 
 import click
 
-from hockney.cli.common import common_options
+from hockney.cli.common import HELP_SETTINGS, common_options
 from hockney.errors import UsageError, unknown
 
 
 @dataclass(frozen=True)
 class Entry:
-    """Where a command is, what it does in one line, and the first thing to try."""
+    """Where a command is, what it does in one line, and an example."""
 
     home: str
     summary: str
@@ -32,7 +32,7 @@ COMMANDS = {
         "run pingpong,oneway -t shm,tcp --precision 1%",
     ),
     "list": Entry(
-        "hockney.cli.listing:list_command", "List what can be measured here, and how to get what can't.", "list"
+        "hockney.cli.listing:list_command", "List what can be measured here, and how to get what is missing.", "list"
     ),
     "runs": Entry("hockney.cli.runs:runs", "List the runs that are stored.", "runs"),
     "show": Entry("hockney.cli.show:show", "Show the figures of a run.", "show last --transport shm"),
@@ -49,7 +49,7 @@ COMMANDS = {
         "check --baseline before --max-slowdown 5%",
     ),
     "export": Entry("hockney.cli.export:export", "Write a run as CSV or JSON.", "export last --csv -o figures.csv"),
-    "doctor": Entry("hockney.cli.doctor:doctor", "Say what limits precision here, and the remedy.", "doctor"),
+    "doctor": Entry("hockney.cli.doctor:doctor", "Show what limits precision here, and how to fix it.", "doctor"),
     "completion": Entry(
         "hockney.cli.completion:completion",
         "Print the script that completes commands in a shell.",
@@ -93,11 +93,11 @@ class Commands(click.Group):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write_paragraph()
-        formatter.write_text("Example: hockney quick. Every command has --help with an example of its own.")
+        formatter.write_text("Example: hockney quick. Every command has --help with examples.")
 
 
 def _patterns() -> list[str]:
-    """None of them where there is no worker to ask: that is no answer to a word that is no command."""
+    """[] where no worker can be built, so that the error is about the unknown command."""
     from hockney.errors import HockneyError
     from hockney.worker.catalogue import native_patterns
 
@@ -115,16 +115,16 @@ def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
         ctx.exit()
 
 
-@click.group(cls=Commands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, invoke_without_command=True, context_settings=HELP_SETTINGS)
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Print the version."
 )
 @common_options
 @click.pass_context
 def hockney(ctx: click.Context, /, **common: Any) -> None:
-    """Measures how fast programs talk to each other, with honest statistics, and says what it found.
+    """Measure how fast programs talk to each other, with confidence intervals, and explain the results.
 
-    Without a command it shows what can be done here.
+    Without a command, hockney shows what it can do on this machine.
     """
     if ctx.invoked_subcommand is None:
         from hockney.cli.welcome import welcome

@@ -13,18 +13,28 @@ import click
 
 from hockney.cli import complete
 from hockney.cli.copying import named_store
-from hockney.errors import UsageError
+from hockney.errors import ExitCode, UsageError
 
 Function = Callable[..., Any]
 
 
+HELP_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+_CODES = {
+    ExitCode.DONE: "done",
+    ExitCode.WORSE: "slower, or a limit was missed",
+    ExitCode.USAGE: "wrong usage or an unusable file",
+    ExitCode.INCOMPLETE: "incomplete or inconclusive",
+}
+
+
 class _Command(click.Command):
-    """A command whose help ends with an example."""
+    """A command whose help ends with examples and its exit codes."""
 
     example = ""
+    codes: tuple[ExitCode, ...] = ()
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As click does; of an option without its value is said what it takes, with an example where there is one."""
+        """As click does; an option without its value is a UsageError that names the value, with an example."""
         try:
             return super().parse_args(ctx, args)
         except click.BadOptionUsage as error:
@@ -32,10 +42,9 @@ class _Command(click.Command):
             option = next((option for option in self.params if name in option.opts), None)
             if option is None or option.metavar is None:
                 raise  # a flag, which takes none, as --help
-            given = "is not given" if option.nargs == 1 else "is not all given"
             line = next((line.strip() for line in self.example.splitlines() if f" {name} " in line), None)
-            more = f"for example `{line}`" if line else f"`{ctx.command_path} --help` says more"
-            raise UsageError(f"{name} takes {option.metavar}, which {given}: {more}") from error
+            more = f"for example `{line}`" if line else f"see `{ctx.command_path} --help`"
+            raise UsageError(f"{name} needs {option.metavar}: {more}") from error
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write_paragraph()
@@ -43,12 +52,15 @@ class _Command(click.Command):
         with formatter.section("Example" if len(lines) == 1 else "Examples"):
             for line in lines:
                 formatter.write(f"  {line.strip()}\n")
+        formatter.write_paragraph()
+        codes = ", ".join(f"{code:d} {_CODES[code]}" for code in self.codes)
+        formatter.write(f"Exit codes: {codes}.\n")
 
 
 def _refuse_empty(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
     """A path without characters would be the folder one is in."""
     if path == Path():
-        raise UsageError("--store names no file: leave it out, or give the name of one")
+        raise UsageError("--store names no file: name one, or leave it out")
     return path
 
 
@@ -64,7 +76,7 @@ def common_options(function: Function) -> Function:
         type=click.Path(dir_okay=False, path_type=Path),
         metavar="FILE",
         callback=_refuse_empty,
-        help="The results file; also HOCKNEY_STORE.",
+        help="The results file. [default: HOCKNEY_STORE]",
     )
     @functools.wraps(function)
     def with_common(*args: Any, as_json: bool, store: Path | None, **rest: Any) -> Any:
@@ -76,39 +88,38 @@ def common_options(function: Function) -> Function:
     return with_common
 
 
-def command(name: str, *, example: str) -> Callable[[Function], _Command]:
+def command(
+    name: str, *, example: str, codes: tuple[ExitCode, ...] = (ExitCode.DONE, ExitCode.USAGE, ExitCode.INCOMPLETE)
+) -> Callable[[Function], _Command]:
     """Makes a command of hockney out of a function with the keywords `as_json` and `store`.
 
-    Its docstring is the help; an int that it returns is the exit code. `example` is a command line, or several, one a
-    line.
+    Its docstring is the help; an int that it returns is the exit code, one of `codes`. `example` has a command line
+    on each line.
     """
 
     def decorate(function: Function) -> _Command:
-        made = click.command(name, cls=_Command)(common_options(function))
-        made.example = example
+        made = click.command(name, cls=_Command, context_settings=HELP_SETTINGS)(common_options(function))
+        made.example, made.codes = example, codes
         return made
 
     return decorate
 
 
 def run_argument(function: Function) -> Function:
-    """The argument RUN: a number, a label, `last` or `last~1`.
-
-    Where none is named it is the last: what is shown has its number.
-    """
+    """The argument RUN: a number, a label, `last` (the default) or `last~1`."""
     return click.argument("reference", metavar="[RUN]", default="last", shell_complete=complete.runs)(function)
 
 
 def names(option: str, texts: Sequence[str]) -> tuple[str, ...]:
-    """Words between commas, of each time that the option was given; none where it was not."""
-    found = tuple(word.strip() for text in texts for word in text.split(",") if word.strip())
-    if texts and not found:
-        raise UsageError(f"{option} names nothing: leave it out, or say what")
-    return found
+    """The words between commas, over all uses of an option. Raises UsageError where it names none."""
+    words = tuple(word.strip() for text in texts for word in text.split(",") if word.strip())
+    if texts and not words:
+        raise UsageError(f"{option} names nothing: name something, or leave it out")
+    return words
 
 
 def refuse_unwritable(path: Path) -> None:
-    """Raises UsageError where a file can't be written, as far as that can be told beforehand."""
+    """Raises UsageError where a file cannot be written, as far as that is known beforehand."""
     if not path.parent.is_dir():
         raise UsageError(f"cannot write {path}: there is no folder {path.parent}; make it first")
     if path.is_dir():
@@ -118,10 +129,10 @@ def refuse_unwritable(path: Path) -> None:
 
 
 def refuse_loss(option: str, path: Path, needed: Collection[Path] = ()) -> None:
-    """Raises UsageError where to write this file would destroy one that the command needs, or results of hockney."""
+    """Raises UsageError where writing this file would destroy one that the command needs, or results of hockney."""
     from hockney.results.store.opening import results_file_of
 
-    if any(_is_same(path, one) for one in needed):
+    if any(_is_same(path, other) for other in needed):
         lost = f"which the {click.get_current_context().info_name} itself needs"
     elif (results := results_file_of(path)) is not None:
         lost = (

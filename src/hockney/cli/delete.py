@@ -1,4 +1,4 @@
-"""`hockney delete`: take runs out of the results file."""
+"""`hockney delete`: remove runs from the results file."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from hockney.cli.times import local_time
 from hockney.units import counted
 
 
-@command("delete", example="hockney delete last\nhockney delete 3 4 trial --yes")
+@command("delete", example="hockney delete last\nhockney delete 3 4 trial --yes\nhockney delete 1 --json")
 @click.argument("references", metavar="RUN...", nargs=-1, required=True, shell_complete=complete.runs)
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="Delete without asking.")
 def delete(references: tuple[str, ...], yes: bool, *, as_json: bool, store: Path | None) -> int:
     """Delete stored runs.
 
-    RUN is a number, a label, `last` or `last~1`. On a terminal it asks before it deletes. A run that is being measured
-    is not deleted. Numbers of deleted runs are not used again; the space is, by later runs.
+    RUN is a number, a label, `last` or `last~1`. On a terminal, hockney asks before it deletes. A run that is being
+    measured is not deleted. The numbers of deleted runs are not used again, but later runs reuse their space.
     """
     from hockney.cli.labels import find_run
     from hockney.results.store import Store

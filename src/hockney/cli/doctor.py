@@ -1,4 +1,4 @@
-"""`hockney doctor`: what limits precision here, and the remedy."""
+"""`hockney doctor`: what limits precision on this machine, and how to fix it."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from hockney.measure.doctor import Checkup, Measured
 
 
-@command("doctor", example="hockney doctor")
+@command("doctor", example="hockney doctor\nhockney doctor --no-facts\nhockney doctor --json")
 @click.option("--no-facts", is_flag=True, help="Leave out the description of the machine.")
 def doctor(no_facts: bool, *, as_json: bool, store: Path | None) -> None:
-    """Say what limits precision here, and the remedy.
+    """Show what limits precision here, and how to fix it.
 
-    Looks at the machine, watches for two seconds how long two CPUs take to exchange a cache line, and says what is
-    missing and how to get it.
+    Describes the machine, measures for two seconds how long two CPUs take to exchange a cache line (the floor) and
+    what other programs and virtual machines take, and lists missing libraries with how to install them.
     """
     from hockney.measure.doctor import check_up
 

@@ -1,4 +1,4 @@
-"""`hockney run --dry-run`: what would be measured, what is skipped and why, and how long it takes."""
+"""`hockney run --dry-run`: what would be measured, what would be skipped and why, and how long it takes."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from hockney.units import counted, format_duration_s, percent_digits
 from hockney.worker.catalogue import load
 
 
-def show_plan(suite: Suite, wishes: RunOptions, *, as_json: bool) -> int:
-    """Print the plan; nothing is started or stored. Gives the exit code. Raises UsageError for an empty plan."""
-    plan = plan_here(suite, wishes, load(transport_words(suite, wishes)))
+def show_plan(suite: Suite, asked: RunOptions, *, as_json: bool) -> int:
+    """Print the plan; nothing is started or stored. Returns the exit code. Raises UsageError for an empty plan."""
+    plan = plan_here(suite, asked, load(transport_words(suite, asked)))
     refuse_empty(plan)
     if as_json:
         render.print_json("run", _as_json(plan))
@@ -36,8 +36,8 @@ def _print(plan: Plan) -> None:
     columns: list[Column | str] = [Column("what", wrap=True), "transport", Column("sizes", wrap=True)]
     render.table(columns, [_row(curve, plan) for curve in _curves(plan.points)], fits=True)
     skipped: dict[str, list[Point]] = {}
-    for one in plan.skipped:
-        skipped.setdefault(one.reason, []).append(one.point)
+    for row in plan.skipped:
+        skipped.setdefault(row.reason, []).append(row.point)
     if skipped:
         render.title("Skipped")
         rows = [
@@ -82,5 +82,5 @@ def _as_json(plan: Plan) -> dict[str, Any]:
         "plan": plan.as_json(),
         "first_rounds_s": _first_s(plan),
         "points": [point_json(point) for point in plan.points],
-        "skipped": [{"point": point_json(one.point), "reason": one.reason} for one in plan.skipped],
+        "skipped": [{"point": point_json(row.point), "reason": row.reason} for row in plan.skipped],
     }

@@ -36,6 +36,9 @@ def explain(error: BaseException, arguments: Sequence[str]) -> int:
         exec("")
     code = error.exit_code if isinstance(error, (HockneyError, click.ClickException)) else ExitCode.INCOMPLETE
     sentence = _sentence(error, arguments)
+    if isinstance(error, OSError) and error.filename is None and error.errno in _OF_OUTPUT:
+        with contextlib.suppress(OSError, ValueError):
+            silence(sys.stdout.fileno())  # what is still buffered would fail again
     _say_in_json(sentence, code, arguments)
     return _say(sentence, code)
 

@@ -18,26 +18,28 @@ from hockney.errors import HockneyError, UsageError
 @command(
     "export",
     example="""hockney export last --csv -o figures.csv
-    hockney export last --json --samples > run.json""",
+    hockney export last --json --samples > run.json
+    hockney export monday > monday.csv""",
 )
 @run_argument
-@click.option("--csv", "as_csv", is_flag=True, help="A row for each series and state of the machine (the default).")
-@click.option("--samples", is_flag=True, help="With --json: every sample of every rank too.")
+@click.option("--csv", "as_csv", is_flag=True, help="One row per series and machine state. [default]")
+@click.option("--samples", is_flag=True, help="With --json: include every sample of every rank.")
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Where to, instead of standard output."
+    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write to FILE instead of standard output."
 )
 def export(
     reference: str, as_csv: bool, samples: bool, output: Path | None, *, as_json: bool, store: Path | None
 ) -> None:
     """Write a run as CSV or JSON.
 
-    RUN is a number, a label, `last` (if none is named), or `last~1` for the one before. The CSV holds the figures, the
-    JSON all that is known of the run; docs/metrics.md says what the columns mean.
+    RUN is a number, a label, `last` (the default), or `last~1` for the one before. The CSV has one row per series and
+    state of the machine, with its confidence interval; an empty field is unknown. The JSON has all that is known of
+    the run: the machine, the launches, the warnings, and every measurement. docs/metrics.md defines the columns.
     """
     if as_csv and as_json:
-        raise UsageError("a run is exported as --csv or as --json, not as both at once")
+        raise UsageError("a run is exported as --csv or as --json, not both: leave one out")
     if samples and not as_json:
-        raise UsageError("--samples goes with --json: a CSV has one row for each figure")
+        raise UsageError("--samples needs --json: a CSV has one row per figure")
     if output is not None:
         refuse_unwritable(output)
         refuse_loss("--output", output)

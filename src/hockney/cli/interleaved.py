@@ -67,7 +67,7 @@ def refuse_idle(wishes: Mapping[str, Any]) -> None:
 def measure_in_turns(what: str, wishes: dict[str, Any], store: Path | None) -> tuple[str, str]:
     """Measure both variants; returns the numbers of their runs. Raises UsageError, HockneyError when stopped."""
     from hockney.cli.measuring import command_line, measuring
-    from hockney.cli.run_options import find_suite, read_wishes
+    from hockney.cli.run_options import find_suite, read_options
     from hockney.errors import HockneyError
     from hockney.machine import usable_cpus
     from hockney.machine.topology import read_topology
@@ -80,7 +80,7 @@ def measure_in_turns(what: str, wishes: dict[str, Any], store: Path | None) -> t
     environments = [_environment(wishes.pop(f"{side}_env")) for side in _SIDES]
     transports = [wishes.pop(f"{side}_transport") for side in _SIDES]
     label = wishes.pop("label")
-    suite, common = find_suite(what), read_wishes({"refine": False, **wishes})
+    suite, common = find_suite(what), read_options({"refine": False, **wishes})
     if common.transports and any(transports):
         raise UsageError("give --transport for both variants, or --base-transport and --new-transport, not all of them")
     if any(transports) and not all(transports):

@@ -1,4 +1,4 @@
-"""`hockney list`: what can be measured here, and how to get what can't."""
+"""`hockney list`: what can be measured here, and how to get what is missing."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _MATRIX = "matrix"
 @click.argument("kind", required=False, type=click.STRING, metavar="[KIND]")
 @click.argument("files", nargs=-1, metavar="[FILE]...")
 def list_command(kind: str | None, files: Sequence[str], *, as_json: bool, store: Path | None) -> int:
-    """List what can be measured here, and how to get what can't.
+    """List what can be measured here, and how to get what is missing.
 
-    KIND is suites, patterns, transports, launchers or machines; without it, all of these. Machines are those of the
-    archive, whose published figures the suites of the classic reports show beside this machine's. `list matrix` shows
-    which pattern runs on which transport. FILEs are suites of your own, to be listed in place of those that come
-    with hockney; it ends with 2 if one of them can't be measured.
+    KIND is suites, patterns, transports, launchers, machines or matrix; without it, all but the matrix, which shows
+    which pattern runs on which transport. Machines are those of the archive: the suites of the classic reports show
+    their published figures next to yours. FILEs are suites of your own, listed in place of hockney's; the exit code
+    is 2 if one of them cannot be measured.
     """
     if kind is not None and kind not in (*_KINDS, _MATRIX):
         raise unknown("kind of list", kind, (*_KINDS, _MATRIX))

@@ -1,4 +1,4 @@
-"""What `quick` and `run` have in common: measure with a display, then show the figures and say how it ended."""
+"""What `quick` and `run` have in common: measure with a display, then show the figures and how the run ended."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hockney.cli.labels import check_label, tell_of_label
 from hockney.cli.progress import Display
 from hockney.cli.show import print_run, print_run_by_size, run_as_json
 from hockney.cli.streams import remark
-from hockney.cli.tables import print_tables, tables_as_json, tables_of
+from hockney.cli.tables import Tables, print_tables, tables_as_json, tables_of
 from hockney.errors import ExitCode
 from hockney.machine import usable_cpus
 from hockney.machine.topology import read_topology
@@ -48,32 +48,31 @@ class Output:
 
 
 def measure_and_show(
-    command: str, suite: Suite, wishes: RunOptions, output: Output, *, store: Path | None, label: str | None
+    command: str, suite: Suite, asked: RunOptions, output: Output, *, store: Path | None, label: str | None
 ) -> int:
-    """Measure a suite and show what came out; gives the exit code.
+    """Measure a suite and show the result; returns the exit code.
 
-    `quick` ends with the data sheet, a suite of a classic report with that report's tables, one of all pairs of ranks
-    with their matrix. Others end with a column for each transport where there are several, else with all series.
-
-    Raises UsageError for words that nothing here knows, before anything is measured; StoreError, BuildError.
+    `quick` prints the data sheet, the suite of a report its tables, all pairs of ranks their matrix. Other suites print
+    a column for each transport, or all series of one transport. Raises UsageError for unknown words before anything is
+    measured; StoreError, BuildError.
     """
 
     def begin(catalogue: Catalogue, results: Store, display: Display) -> Outcome:
-        plan = plan_here(suite, wishes, catalogue)
+        plan = plan_here(suite, asked, catalogue)
         tell_of_label(label, results, display)
         return running.measure(plan, catalogue, results, display, command=command_line(command), label=label)
 
     check_label(label)
-    return _carry_out(command, begin, store, output, create=True, words=transport_words(suite, wishes))
+    return _carry_out(command, begin, store, output, create=True, words=transport_words(suite, asked))
 
 
-def plan_here(suite: Suite, wishes: RunOptions, catalogue: Catalogue) -> Plan:
+def plan_here(suite: Suite, asked: RunOptions, catalogue: Catalogue) -> Plan:
     """What would be measured on this machine."""
-    return make_plan(suite, wishes, catalogue, len(usable_cpus()), lambda: read_topology().cache_sizes())
+    return make_plan(suite, asked, catalogue, len(usable_cpus()), lambda: read_topology().cache_sizes())
 
 
 def resume_and_show(command: str, reference: str, output: Output, *, store: Path | None) -> int:
-    """Go on with a stored run. Raises as measure_and_show."""
+    """Continue a stored run. Raises as measure_and_show."""
 
     def begin(catalogue: Catalogue, results: Store, display: Display) -> Outcome:
         run_id = results.find_run(reference)
@@ -101,37 +100,55 @@ def _carry_out(
         run = Run(results, outcome.run_id)
         is_kept = results.is_in_place()
         tables = tables_of(run)
-        if output.as_json:
-            ending = _ending_json(outcome, results.path if is_kept else None)
-            missing = [asdict(one) for one in catalogue.missing]
-            render.print_json(command, {**ending, **run_as_json(run), **tables_as_json(tables), "missing": missing})
-        elif tables:
-            print_tables(tables, run, catalogue.missing)
-            if not isinstance(tables, Sheet):
-                render.limits(run.warnings)
-                _say_more(run)
-        elif any(len(group) > 1 for group in groups_of(run.series)):
-            print_run_by_size(run)
-            _say_more(run)
-        else:
-            print_run(run)
         is_empty = isinstance(tables, Sheet) and not tables.rows
         is_done = outcome.status is RunStatus.DONE and is_kept and not is_empty
+        if output.as_json:
+            document = {
+                "run": outcome.run_id,
+                "status": outcome.status.value,
+                "failed_points": outcome.failed,
+                "store": str(results.path) if is_kept else None,
+                **run_as_json(run),
+                **tables_as_json(tables),
+                "missing": [asdict(missing) for missing in catalogue.missing],
+            }
+            render.print_json(command, document)
+        else:
+            _print(run, tables, catalogue)
         if not is_kept:
-            _say_lost(outcome, results.path)
+            remark(
+                f"\nhockney: the results file {results.path} was removed, moved or replaced during this run, and run "
+                f"{outcome.run_id} with it; name where it is now with --store, or measure again"
+            )
         elif not (output.quiet and is_done):
-            _say_ending(outcome, results, is_empty=is_empty)
+            for line in _ending(outcome, results, is_empty=is_empty):
+                remark(f"\n{line}")
         if output.csv is not None:
             with written(output.csv) as stream:
                 write_csv(results, outcome.run_id, stream)
     return ExitCode.DONE if is_done else ExitCode.INCOMPLETE
 
 
+def _print(run: Run, tables: Tables, catalogue: Catalogue) -> None:
+    if tables:
+        print_tables(tables, run, catalogue.missing)
+        if isinstance(tables, Sheet):
+            return
+        render.limits(run.warnings)
+    elif any(len(group) > 1 for group in groups_of(run.series)):
+        print_run_by_size(run)
+    else:
+        print_run(run)
+        return
+    render.say()
+    render.say(f"`hockney show {run.id}` has every figure, with what failed or was skipped and why")
+
+
 @contextlib.contextmanager
 def measuring(
     store: Path | None, *, create: bool, quiet: bool = False, words: Sequence[str] | None = None
 ) -> Iterator[tuple[Catalogue, Store, Display]]:
-    """All that measuring needs; a polite kill is taken like Ctrl-C, and the display is closed at the end.
+    """All that measuring needs; SIGTERM acts like Ctrl-C, and the display is closed at the end.
 
     `words` name the transports that are wanted, None all.
     """
@@ -145,49 +162,27 @@ def measuring(
             raise KeyboardInterrupt(display.kept()) from interrupt
 
 
-def _say_more(run: Run) -> None:
-    """Below tables: where all the figures are."""
-    render.say()
-    render.say(f"`hockney show {run.id}` has every figure, with what failed or was skipped and why")
-
-
-def _ending_json(outcome: Outcome, path: Path | None) -> dict[str, object]:
-    return {
-        "run": outcome.run_id,
-        "status": outcome.status.value,
-        "failed_points": outcome.failed,
-        "store": None if path is None else str(path),
-    }
-
-
-def _say_lost(outcome: Outcome, path: Path) -> None:
-    remark(
-        f"\nhockney: the results file {path} is no longer there, and with it run {outcome.run_id}: it was removed, "
-        "moved or replaced while this run was measured; name the one it was moved to with --store, or measure again"
-    )
-
-
-def _say_ending(outcome: Outcome, results: Store, *, is_empty: bool) -> None:
-    """On standard error: what is on standard output is the result alone."""
-    path = results.path
+def _ending(outcome: Outcome, results: Store, *, is_empty: bool) -> Iterator[str]:
+    """The lines on standard error below the result: where the time went, and what to do next."""
     time_line = _time_text(outcome, results)
     if time_line is not None:
-        remark(f"\n{time_line}")
-    words = [f"run {outcome.run_id} is stored in {path}"]
+        yield time_line
+    run_id = outcome.run_id
+    parts = [f"run {run_id} is stored in {results.path}"]
     if outcome.status is RunStatus.INTERRUPTED:
-        words.append(f"it was stopped early: `hockney run --resume {outcome.run_id}` goes on with it")
+        parts.append(f"it was stopped early: `hockney run --resume {run_id}` goes on with it")
     elif outcome.status is RunStatus.PARTIAL and not outcome.failed:
-        words.append(f"nothing could be measured; `hockney show {outcome.run_id}` says why")
+        parts.append(f"nothing could be measured; `hockney show {run_id}` shows why")
     elif outcome.status is RunStatus.PARTIAL:
-        measured = any(measurement.samples for measurement in results.summaries(outcome.run_id))
-        words.append(f"{counted(outcome.failed, 'point')} failed, as `hockney show {outcome.run_id}` says")
+        before = f", {outcome.failed_before} of them before it was resumed" if outcome.failed_before else ""
+        parts.append(f"{counted(outcome.failed, 'point')} failed{before}: `hockney show {run_id}` shows why")
         if outcome.failed_before:
-            before = f"{outcome.failed_before} before it was resumed"
-            words.append(f"{before}, which does not try again what failed: a new run does")
-        words.append(f"{'all else that can be measured here was' if measured else 'nothing was measured'}")
+            parts.append("only a new run tries them again")
+        if not any(measurement.samples for measurement in results.summaries(run_id)):
+            parts.append("nothing was measured")
     elif not is_empty:
-        words.append(f"`hockney explain {outcome.run_id}` says what it shows")
-    remark(f"\n{'; '.join(words)}")
+        parts.append(f"next: `hockney explain {run_id}`")
+    yield "; ".join(parts)
 
 
 def _time_text(outcome: Outcome, results: Store) -> str | None:
@@ -214,12 +209,12 @@ def command_line(command: str) -> str:
 
 @contextlib.contextmanager
 def _stop_on_sigterm() -> Iterator[None]:
-    """A polite kill, or a terminal that goes away, is taken like Ctrl-C: what was measured is stored."""
+    """SIGTERM and SIGHUP act like Ctrl-C: all measurements made are stored."""
 
     def stop(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
-    # Under nohup a hang-up is ignored, and stays so.
+    # nohup lets SIGHUP be ignored, and it stays ignored.
     numbers = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) is not signal.SIG_IGN]
     before = {number: signal.signal(number, stop) for number in numbers}
     try:

@@ -1,11 +1,12 @@
-"""From the words of `hockney run` to what they ask for."""
+"""From the words of `hockney run` to a suite and its options."""
 
 from __future__ import annotations
 
+import functools
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from hockney.cli.common import names
 from hockney.errors import UsageError, unknown
@@ -17,10 +18,11 @@ from hockney.units import RANKS_MAX, parse_count, parse_duration_s, parse_fracti
 from hockney.worker.catalogue import load, matches, native_patterns
 
 _LIMIT_MAX_S = 86400
+Value = TypeVar("Value")
 
 
 def find_suite(what: str) -> Suite:
-    """A suite, patterns with commas between them, or a file. Raises UsageError with the likeliest meant one."""
+    """A suite, patterns with commas between them, or a file. Raises UsageError with the nearest name."""
     if what in builtin_names():
         return load_suite(what)
     if what.endswith(".toml"):
@@ -32,13 +34,12 @@ def find_suite(what: str) -> Suite:
     if len(words) > 1:
         raise _not_a_pattern(next(word for word in words if word not in patterns), patterns)
     if Path(what).exists():
-        raise UsageError(f"{what} is no suite: the name of a suite's file ends in .toml")
+        raise UsageError(f"{what} is not a suite: name a file that ends in .toml")
     _refuse_transport(what)
     raise unknown("suite or pattern", what, [*builtin_names(), *patterns], listed_by="hockney list")
 
 
 def _not_a_pattern(word: str, patterns: Sequence[str]) -> UsageError:
-    """Of one word among several."""
     if word in builtin_names():
         return UsageError(f"'{word}' is a suite: run it by itself; only patterns are run together")
     return unknown("pattern", word, patterns, listed_by="hockney list")
@@ -62,28 +63,43 @@ def _refuse_transport(what: str) -> None:
     raise UsageError(f"{what} is a transport: `hockney run {next(runs)} -t {shlex.quote(what)}`")
 
 
-def read_wishes(words: Mapping[str, Any]) -> RunOptions:
+def read_options(words: Mapping[str, Any]) -> RunOptions:
     """The options of `run`, by their parameters' names. Raises UsageError."""
-    limit_s = None if words["limit"] is None else parse_duration_s(words["limit"])
-    if limit_s is not None and not 1 <= limit_s <= _LIMIT_MAX_S:
-        raise UsageError(f"a time limit is 1s to 24h, not {words['limit']}")
+
+    def read(name: str, parse: Callable[[str], Value]) -> Value | None:
+        return None if words[name] is None else parse(words[name])
+
     hosts, cpus = names("--hosts", words["hosts"]), read_cpus(words["cpus"])
     if hosts and cpus:
         raise UsageError("--cpus places ranks on this host only: leave out --hosts")
     return RunOptions(
         transports=names("--transport", words["transport"]),
-        ranks=tuple(_ranks(word) for word in names("--ranks", words["ranks"])),
+        ranks=tuple(_number("ranks", RANKS_MAX, word) for word in names("--ranks", words["ranks"])),
         sizes=parse_sizes(",".join(words["sizes"])) if words["sizes"] else (),
         options=tuple(_pair(word) for word in words["options"]),
-        precision=None if words["precision"] is None else parse_fraction(words["precision"]),
-        time_s=None if words["time_"] is None else parse_duration_s(words["time_"]),
-        launches=None if words["launches"] is None else _launches(words["launches"]),
+        precision=read("precision", parse_fraction),
+        time_s=read("time_", parse_duration_s),
+        launches=read("launches", functools.partial(_number, "launches", LAUNCHES_MAX)),
         oversubscribe=words["oversubscribe"],
         hosts=hosts,
         cpus=cpus,
-        timeout_s=None if limit_s is None else round(limit_s),
+        timeout_s=read("limit", _limit_s),
         refine=words["refine"],
     )
+
+
+def _limit_s(word: str) -> int:
+    limit_s = parse_duration_s(word)
+    if not 1 <= limit_s <= _LIMIT_MAX_S:
+        raise UsageError(f"'{word}' is not a time limit: write 1s to 24h")
+    return round(limit_s)
+
+
+def _number(what: str, most: int, word: str) -> int:
+    number = parse_count(word, most)
+    if number is None:
+        raise UsageError(f"'{word}' is not a number of {what}: write 1 to {most}, for example --{what} 6")
+    return number
 
 
 def read_cpus(words: Sequence[str]) -> tuple[int, ...]:
@@ -100,20 +116,6 @@ def read_cpus(words: Sequence[str]) -> tuple[int, ...]:
         found += range(first, last + 1)
     refuse_unusable(found)
     return tuple(found)
-
-
-def _ranks(word: str) -> int:
-    ranks = parse_count(word, RANKS_MAX)
-    if ranks is None:
-        raise UsageError(f"'{word}' is not a number of ranks: write 2, or several as 2,4,8 (at most {RANKS_MAX})")
-    return ranks
-
-
-def _launches(word: str) -> int:
-    launches = parse_count(word, LAUNCHES_MAX)
-    if launches is None:
-        raise UsageError(f"'{word}' is not a number of launches: write 1 to {LAUNCHES_MAX}, for example --launches 6")
-    return launches
 
 
 def _pair(word: str) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""`hockney runs`: what is stored."""
+"""`hockney runs`: list the stored runs."""
 
 from __future__ import annotations
 
@@ -20,22 +20,23 @@ if TYPE_CHECKING:
 @command(
     "runs",
     example="""hockney runs
-    hockney runs --label 12 nightly""",
+    hockney runs --label 12 nightly
+    hockney runs --json""",
 )
 @click.option(
     "--label",
     nargs=2,
     metavar="RUN NAME",
-    help="Give a run this label in place of its own; '' takes it away.",
+    help="Set the label of a run; '' removes it.",
     shell_complete=complete.runs,
 )
 def runs(label: tuple[str, str] | None, *, as_json: bool, store: Path | None) -> None:
     """List the runs that are stored.
 
-    A run is named by its number, by its label (the newest that has it; LABEL~1 is the one before), by `last`, or by
-    `last~1` for the one before. `points` counts those that were measured once at least, of all that were not skipped;
-    `show` says how each ended. `measured` is how long each run was, without the time before it was resumed; of one
-    that was killed, until its last measurement that is stored. With --label nothing is listed.
+    A run has a number and may have a label. Commands take either, or `last`; `last~1` is the run before the last. A
+    label names the newest run that has it, LABEL~1 the one before. The column `points` counts the points that were
+    measured, of all that were not skipped. `measured` is the time for measuring, without the pause before a resume;
+    for a killed run, the time until its last stored measurement. With --label nothing is listed.
     """
     from hockney.results.store import Store, default_path
     from hockney.results.store.opening import refuse_mistyped
