@@ -10,10 +10,12 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 import pytest
+from tests.builders import make_info, make_launch, make_measurement
 from tests.cli.support import Cli, command_line, environment
 
 from hockney.cli import commands, render, run
@@ -22,7 +24,9 @@ from hockney.cli.measuring import measuring
 from hockney.cli.progress import Display
 from hockney.errors import StoreError, UsageError
 from hockney.measure.plan import Plan
-from hockney.model import Point
+from hockney.measure.run import Outcome
+from hockney.model import Point, RunStatus
+from hockney.results.store import Store
 
 
 def test_unknown_command_says_what_was_meant(cli: Cli) -> None:
@@ -306,3 +310,43 @@ def test_a_store_in_a_home_that_nobody_knows_is_named(cli: Cli) -> None:
     ended = cli("runs", HOCKNEY_STORE="~nobody-of-that-name/r.db")
     assert ended.returncode == 2
     assert "HOCKNEY_STORE=~nobody-of-that-name/r.db begins with an unknown home folder; name a file" in ended.stderr
+
+
+def _measured(
+    status: RunStatus, *, failed: int = 0, moved: bool = False, damaged: bool = False
+) -> Callable[..., Outcome]:
+    """Stands for hockney.measure.run.measure: a run of one point that ends so."""
+
+    def measure(plan: Plan, catalogue: object, store: Store, display: object, **_: object) -> Outcome:
+        number = store.create_run(make_info(suite=plan.suite), plan.points)
+        launch = store.add_launch(number, make_launch())
+        store.write_round(number, [make_measurement(point, launch_id=launch) for point in plan.points])
+        store.finish_run(number, status)
+        if damaged:
+            store._db.execute("UPDATE measurement SET batch = 0")
+        if moved:
+            store.path.rename(store.path.with_name("moved.db"))
+        return Outcome(number, status, failed)
+
+    return measure
+
+
+@pytest.mark.parametrize(
+    ("what", "outcome", "code"),
+    [
+        ("pingpong", _measured(RunStatus.DONE), 0),
+        ("pingpong", _measured(RunStatus.PARTIAL, failed=1), 3),
+        ("pingpong", _measured(RunStatus.PARTIAL), 3),
+        ("pingpong", _measured(RunStatus.INTERRUPTED), 3),
+        ("pingpong", _measured(RunStatus.DONE, moved=True), 3),
+        ("pingpong", _measured(RunStatus.DONE, damaged=True), 3),
+        ("quick", _measured(RunStatus.DONE), 3),  # no figure has an interval, so the sheet is empty
+    ],
+    ids=["done", "failed", "nothing", "stopped", "moved", "damaged", "empty sheet"],
+)
+def test_each_cause_alone_decides_how_a_run_ends(
+    what: str, outcome: Callable[..., Outcome], code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hockney.cli.measuring.running.measure", outcome)
+    arguments = ["run", what, "-t", "shm", *(["--bytes", "8"] if what != "quick" else []), "--store"]
+    assert run([*arguments, str(tmp_path / "r.db")]) == code
