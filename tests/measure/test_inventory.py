@@ -21,13 +21,29 @@ ALGORITHM = OptionInfo("algorithm", ("auto", "native"), "auto", 0, 0, "whose")
 
 
 def pattern(name: str, *, ranks: tuple[int, int, int] = (2, 2, 1), needs: frozenset[str] = frozenset()) -> PatternInfo:
-    own = "barrier" if name == "barrier" else None
-    return PatternInfo(name, f"what {name} does", needs, ranks, "root", not own, (ALGORITHM,), collective=own)
+    collective = "barrier" if name == "barrier" else None
+    return PatternInfo(
+        name=name,
+        summary=f"what {name} does",
+        needs=needs,
+        ranks=ranks,
+        timed="root",
+        sized=collective is None,
+        options=(ALGORITHM,),
+        collective=collective,
+    )
 
 
 def transport(name: str, caps: str = "send nonblocking", native: str = "", library: Mpi | None = None) -> TransportInfo:
     return TransportInfo(
-        name, f"how {name} sends", frozenset(caps.split()), frozenset(native.split()), 0, Path("worker"), name, library
+        name=name,
+        summary=f"how {name} sends",
+        caps=frozenset(caps.split()),
+        native=frozenset(native.split()),
+        max_bytes=0,
+        executable=Path("worker"),
+        worker_name=name,
+        library=library,
     )
 
 
