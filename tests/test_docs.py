@@ -54,6 +54,11 @@ def test_every_option_of_a_pattern_is_explained(pattern: str, option: dict[str, 
     assert values.split(", ") == choices
 
 
+def test_every_key_of_a_description_is_on_the_page_of_the_protocol() -> None:
+    keys = {key for kind in ("patterns", "transports") for row in DESCRIPTION[kind] for key in row}
+    assert [key for key in keys if f"`{key}`" not in PAGES["protocol.md"]] == []
+
+
 @pytest.mark.parametrize("transport", [row["name"] for row in DESCRIPTION["transports"]])
 def test_every_transport_is_described(transport: str) -> None:
     assert f"`{transport}`" in PAGES["transports.md"]
@@ -173,6 +178,14 @@ def test_every_command_in_backquotes_that_prints_rates_exists() -> None:
         assert '__name__ == "__main__"' in path.read_text(encoding="utf-8"), module
     for script in re.findall(r"`(scripts/[\w-]+)", EVERYTHING):
         assert (ROOT / script).exists(), script
+
+
+def test_screens_in_the_documents_are_printed() -> None:
+    """Each line of a block of kind `screen` is in a snapshot of a screen."""
+    printed = {line.strip() for path in (ROOT / "tests").rglob("*.ambr") for line in path.read_text().splitlines()}
+    blocks = re.findall(r"^```screen\n(.*?)^```", EVERYTHING, re.MULTILINE | re.DOTALL)
+    assert blocks
+    assert [line for block in blocks for line in block.splitlines() if line.strip() not in printed] == []
 
 
 # ---- short enough to be read ----------------------------------------------------------------------------------------
