@@ -35,7 +35,6 @@ REMAINING = {
     "analysis/explain/caches.py": {"cli"},
     "analysis/explain/curve.py": {"cli"},
     "analysis/explain/switches.py": {"cli"},
-    "machine/facts.py": {"worker"},
 }
 
 

@@ -14,7 +14,7 @@ from hockney.errors import HockneyError
 from hockney.machine import choose_cpus, observe
 from hockney.worker import answers
 from hockney.worker.catalogue import Catalogue, TransportInfo
-from hockney.worker.launch import Job, Launch, launch
+from hockney.worker.launch import Job, StartCommand, launch
 from hockney.worker.session import WorkerSession
 
 _LOOK_S = 0.1
@@ -59,7 +59,7 @@ class Place:
             session.hello()
             yield session
 
-    def launch(self, transport: str, ranks: int = 2) -> Launch:
+    def launch(self, transport: str, ranks: int = 2) -> StartCommand:
         """How such a job is started."""
         info = self.catalogue.transports[transport]
         crowded = ranks > len(self.cpus)
@@ -70,12 +70,12 @@ class Place:
         """The CPU of each rank: the two in turn."""
         return tuple(self.cpus[rank % 2] for rank in range(max(2, ranks)))
 
-    def mpiexec(self, transport: str, argv: Sequence[str]) -> Launch:
+    def mpiexec(self, transport: str, argv: Sequence[str]) -> StartCommand:
         """The start of another program in the place of the worker: same mpiexec, same flags, same environment."""
         info = self.catalogue.transports[transport]
         whole = launch(Job(info.executable, info.worker_name, 2, self.cpus), info.library)
         before = whole.argv[: whole.argv.index(str(info.executable))]
-        return Launch(whole.launcher, (*before, *argv), whole.environment)
+        return StartCommand(whole.launcher, (*before, *argv), whole.environment)
 
     def mpis(self, kind: str | None = None) -> list[TransportInfo]:
         """The plain transport of each MPI found, or of those of one kind."""

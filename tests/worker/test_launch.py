@@ -9,7 +9,7 @@ import pytest
 
 from hockney.errors import UsageError
 from hockney.worker.errors import LaunchFailed
-from hockney.worker.launch import JOIN_ADDRESS, LAUNCHERS, Job, Launch, block_counts, launch
+from hockney.worker.launch import JOIN_ADDRESS, LAUNCHERS, Job, StartCommand, block_counts, launch
 from hockney.worker.mpi import Mpi
 from hockney.worker.pvm import Pvm
 
@@ -160,7 +160,7 @@ def test_srun_speaks_to_each_library_in_its_way() -> None:
 
 
 def test_native_jobs() -> None:
-    assert launch(JOB) == Launch("worker", words(WORKER))
+    assert launch(JOB) == StartCommand("worker", words(WORKER))
     launched = launch(SPREAD, environment={"HOCKNEY_RSH": "agent --in 'my net'"})
     assert launched.argv[:4] == ("agent", "--in", "my net", "a")
     assert launched.launcher == "agent"

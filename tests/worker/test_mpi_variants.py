@@ -13,7 +13,7 @@ import pytest
 from hockney.worker.build import Recipe, build_worker
 from hockney.worker.catalogue import load
 from hockney.worker.errors import WorkerDied, WorkerRefused
-from hockney.worker.launch import Job, Launch, launch
+from hockney.worker.launch import Job, StartCommand, launch
 from hockney.worker.libraries import Library
 from hockney.worker.mpi import Mpi, find_mpis
 from hockney.worker.session import WorkerSession
@@ -30,7 +30,7 @@ EVERY_VARIANT = pytest.mark.parametrize("variant", VARIANTS)
 ENDLESS = 10**12
 
 
-def job(library: Library, transport: str, ranks: int = 2, recipe: Recipe | None = None) -> Launch:
+def job(library: Library, transport: str, ranks: int = 2, recipe: Recipe | None = None) -> StartCommand:
     executable = build_worker(recipe or library.recipe)
     return launch(Job(executable, transport, ranks, CPUS, oversubscribed=ranks > len(CPUS)), library)
 

@@ -29,7 +29,7 @@ from hockney.worker.errors import (
     WorkerRefused,
     WorkerTimedOut,
 )
-from hockney.worker.launch import START_LIMIT_S, Job, Launch, launch
+from hockney.worker.launch import START_LIMIT_S, Job, StartCommand, launch
 from hockney.worker.mpi import Mpi, find_mpis
 from hockney.worker.processes import MARK, find_members
 from hockney.worker.session import WorkerSession
@@ -44,15 +44,15 @@ CPUS = tuple(sorted(os.sched_getaffinity(0)))
 ENDLESS = 10**12
 
 
-def job(mpi: Mpi | None = None, transport: str = "shm", ranks: int = 2, recipe: Recipe = NATIVE) -> Launch:
+def job(mpi: Mpi | None = None, transport: str = "shm", ranks: int = 2, recipe: Recipe = NATIVE) -> StartCommand:
     executable = build_worker(mpi.recipe if mpi else recipe)
     crowded = ranks > len(CPUS)
     return launch(Job(executable, "mpi" if mpi else transport, ranks, CPUS, oversubscribed=crowded), mpi)
 
 
-def faulty(wish: str, ranks: int = 2) -> Launch:
+def faulty(wish: str, ranks: int = 2) -> StartCommand:
     plain = job(transport="fault", ranks=ranks, recipe=FAULTY)
-    return Launch(plain.launcher, plain.argv, {"HOCKNEY_FAULT": wish})
+    return StartCommand(plain.launcher, plain.argv, {"HOCKNEY_FAULT": wish})
 
 
 def mark_of(session: WorkerSession) -> str:
@@ -180,7 +180,7 @@ def test_an_open_mpi_tells_what_carries_the_bytes(chosen: dict[str, str], path: 
     if not mpis:
         pytest.skip("Open MPI 4 is not here")
     plain = job(mpis[0])
-    with WorkerSession(Launch(plain.launcher, plain.argv, {**plain.environment, **chosen})) as session:
+    with WorkerSession(StartCommand(plain.launcher, plain.argv, {**plain.environment, **chosen})) as session:
         told = session.hello().library.removeprefix(mpis[0].name)
     assert told.startswith(f" ({path}") if not chosen else told == f" ({path})"
 
@@ -361,9 +361,9 @@ def test_no_rank_outlives_a_killed_control_plane(mpi: Mpi | None, busy: bool, tm
     script.write_text(
         f"""
 import psutil
-from hockney.worker.launch import Launch
+from hockney.worker.launch import StartCommand
 from hockney.worker.session import WorkerSession
-with WorkerSession(Launch("worker", {started.argv!r}, {dict(started.environment)!r})) as session:
+with WorkerSession(StartCommand("worker", {started.argv!r}, {dict(started.environment)!r})) as session:
     session.hello()
     print(psutil.Process(session.pids[0]).environ()["{MARK}"], flush=True)
     if {busy}:
@@ -424,7 +424,7 @@ def agent(tmp_path: Path) -> Path:
     return path
 
 
-def remote_job(agent: Path, hosts: tuple[str, ...], ranks: int, start_limit_s: int = START_LIMIT_S) -> Launch:
+def remote_job(agent: Path, hosts: tuple[str, ...], ranks: int, start_limit_s: int = START_LIMIT_S) -> StartCommand:
     spread = Job(build_worker(), "tcp", ranks, hosts=hosts, oversubscribed=True, start_limit_s=start_limit_s)
     return launch(spread, environment={"HOCKNEY_RSH": str(agent)})
 
@@ -485,7 +485,7 @@ def test_a_port_that_another_program_has_taken_is_named(mpi: Mpi, monkeypatch: p
 @pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="only Linux tells of the end of a process by a descriptor")
 def test_a_launcher_that_has_ended_is_not_waited_for_whoever_keeps_its_pipes_open() -> None:
     left_behind = ("sh", "-c", "sleep 60 & read hello; echo no such host >&2; exit 7")
-    session = WorkerSession(Launch("mpiexec", left_behind), start_limit_s=30)
+    session = WorkerSession(StartCommand("mpiexec", left_behind), start_limit_s=30)
     session.start()
     with (
         nothing_stays(session),
@@ -514,7 +514,7 @@ def test_the_mpiexec_of_another_library_is_recognised(mpi: Mpi) -> None:
     right, wrong = job(mpi), job(strangers[0])
     place = wrong.argv.index(str(build_worker(strangers[0].recipe)))
     argv = (*wrong.argv[:place], str(build_worker(mpi.recipe)), *wrong.argv[place + 1 :])
-    session = WorkerSession(Launch(wrong.launcher, argv, {**wrong.environment, **right.environment}))
+    session = WorkerSession(StartCommand(wrong.launcher, argv, {**wrong.environment, **right.environment}))
     # Some libraries notice by themselves; where each rank thinks it is alone, the worker does.
     with pytest.raises(LaunchFailed, match=r"the library that the worker was built with|MPI_Init"), session:
         session.hello()

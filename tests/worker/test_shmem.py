@@ -16,7 +16,7 @@ from tests.worker.test_mpi_variants import CPUS, ENDLESS, job, mailbox_over
 
 from hockney.worker.catalogue import load
 from hockney.worker.errors import LaunchFailed, WorkerDied, WorkerError, WorkerRefused
-from hockney.worker.launch import Job, Launch, launch, launcher_of
+from hockney.worker.launch import Job, StartCommand, launch, launcher_of
 from hockney.worker.session import WorkerSession
 from hockney.worker.shmem import Shmem, search
 
@@ -225,7 +225,7 @@ def test_a_full_heap_says_how_to_make_it_larger(shmem: Shmem) -> None:
     recipe = mailbox_over(shmem, "shmem")
     recipe = replace(recipe, defines=(*recipe.defines, f"HK_MAILBOX_BYTES={4 << 20}"))
     plain = job(shmem, "mailbox", recipe=recipe)
-    small = Launch(plain.launcher, plain.argv, {**plain.environment, "SHMEM_SYMMETRIC_HEAP_SIZE": "64K"})
+    small = StartCommand(plain.launcher, plain.argv, {**plain.environment, "SHMEM_SYMMETRIC_HEAP_SIZE": "64K"})
     with (
         pytest.raises(WorkerError, match="symmetric heap, which SHMEM_SYMMETRIC_HEAP_SIZE makes larger"),
         WorkerSession(small) as session,

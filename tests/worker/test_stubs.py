@@ -16,7 +16,7 @@ import hockney.worker.channel
 from hockney.worker.channel import Channel, LineSplitter
 from hockney.worker.diagnose import Death, find_cause, reason, summary
 from hockney.worker.errors import LaunchFailed, ProtocolError, WorkerDied, WorkerError, WorkerTimedOut
-from hockney.worker.launch import Launch
+from hockney.worker.launch import StartCommand
 from hockney.worker.processes import find_members
 from hockney.worker.session import WorkerSession
 
@@ -70,7 +70,7 @@ class Stub:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def launch(self, body: str) -> Launch:
+    def launch(self, body: str) -> StartCommand:
         path = self._folder / "stub.py"
         path.write_text(
             "import json, os, signal, subprocess, sys, time\n"
@@ -81,7 +81,7 @@ class Stub:
             "    sys.stdout.buffer.flush()\n"
             "def hear():\n    return sys.stdin.readline()\n" + body
         )
-        return Launch("stub", (sys.executable, str(path)))
+        return StartCommand("stub", (sys.executable, str(path)))
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def stub(tmp_path: Path) -> Stub:
     return Stub(tmp_path)
 
 
-def ask(launched: Launch) -> WorkerSession:
+def ask(launched: StartCommand) -> WorkerSession:
     """A session that has said hello and asked for one point; for stubs that answer wrongly."""
     with WorkerSession(launched, start_limit_s=20) as session:
         session.hello()
@@ -261,7 +261,7 @@ def test_much_on_standard_error_neither_stops_nor_fills(stub: Stub) -> None:
 
 def test_a_launcher_that_is_not_there() -> None:
     with pytest.raises(LaunchFailed, match="No such file"):
-        WorkerSession(Launch("mpiexec", ("/nowhere/mpiexec", "-n", "2"))).start()
+        WorkerSession(StartCommand("mpiexec", ("/nowhere/mpiexec", "-n", "2"))).start()
 
 
 def test_a_launcher_that_fails_is_quoted(stub: Stub) -> None:

@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from hockney.machine.files import ROOT, format_cpus, read_int, read_text
@@ -32,8 +33,15 @@ _VARIABLES = (
 _OF_A_PLACE = ("LD_LIBRARY_PATH", "OMP_NUM_THREADS")  # they say nothing of a measurement
 
 
-def facts(root: Path = ROOT, environment: Mapping[str, str] = os.environ) -> dict[str, Any]:
-    """Everything known about this machine, as JSON can hold it. Takes some 30 ms; another root is for tests."""
+def facts(
+    root: Path = ROOT,
+    environment: Mapping[str, str] = os.environ,
+    compiler: Mapping[str, str | None] = MappingProxyType({}),
+) -> dict[str, Any]:
+    """Everything known about this machine, as JSON can hold it. Takes some 30 ms; another root is for tests.
+
+    `compiler` is worker.build.compiler_facts(), where the worker's compiler matters.
+    """
     topology = read_topology(root)
     return {
         "taken_unix_s": time.time(),
@@ -55,7 +63,7 @@ def facts(root: Path = ROOT, environment: Mapping[str, str] = os.environ) -> dic
         },
         "surroundings": {"hypervisor": read_hypervisor(root), "container": read_container(root, environment)},
         "load": _load(root),
-        "software": _software(),
+        "software": _software(compiler),
         "environment": _environment(environment),
     }
 
@@ -312,35 +320,18 @@ def _load(root: Path) -> dict[str, Any]:
 # ---- software -------------------------------------------------------------------------------------------------------
 
 
-def _software() -> dict[str, Any]:
+def _software(compiler: Mapping[str, str | None]) -> dict[str, Any]:
     from hockney import __version__
 
     return {
         "hockney": __version__,
         "commit": _commit(),
         "python": platform.python_version(),
-        "c_compiler": _c_compiler(),
-        "c_options": _c_options(),
+        "c_compiler": None,
+        "c_options": None,
+        **compiler,
         "libc": " ".join(platform.libc_ver()).strip() or None,
     }
-
-
-def _c_compiler() -> str | None:
-    """The compiler of the native worker, in its own words; what each MPI was built with stands with its launches."""
-    from hockney.worker import cache, compiler
-    from hockney.worker.errors import BuildError
-
-    try:
-        argv = compiler.find_c_compiler()
-        return compiler.identify(argv, cache.Probes(cache.default_folder()), wrapper=False).version
-    except BuildError:
-        return None
-
-
-def _c_options() -> str:
-    from hockney.worker.build import TIMED_OPTIONS
-
-    return TIMED_OPTIONS
 
 
 def _commit() -> str | None:

@@ -13,6 +13,7 @@ from typing import Any
 from hockney.machine import Moment, choose_cpus, facts, observe, usable_cpus, warnings_before
 from hockney.model import Warning_
 from hockney.stats.states import MachineProbe, State, classify
+from hockney.worker.build import compiler_facts
 from hockney.worker.catalogue import Catalogue, Missing, TransportInfo, load
 from hockney.worker.errors import WorkerError
 from hockney.worker.launch import Job, launch
@@ -66,7 +67,7 @@ class Checkup:
 
 def check_up(duration_s: float = 1.5, *, clock: Callable[[], float] = time.monotonic) -> Checkup:
     """Look at this machine and measure for `duration_s` what its floor does. Raises nothing that it can report."""
-    known = facts()
+    known = facts(compiler=compiler_facts())
     moment = observe(0.5, usable_cpus())
     missing: list[Missing] = []
     catalogue: Catalogue | None = None

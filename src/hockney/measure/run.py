@@ -45,6 +45,7 @@ from hockney.results.traits import traits_json
 from hockney.stats import LAUNCHES, MIXED, ONE_LAUNCH, State, needed_for, time_of
 from hockney.suites import LAUNCHES_MAX
 from hockney.units import counted
+from hockney.worker.build import compiler_facts
 from hockney.worker.catalogue import Catalogue
 from hockney.worker.launch import YIELDS
 from hockney.worker.libraries import Library
@@ -333,7 +334,7 @@ def describe_run(
         started_unix_s=time.time(),
         seed=random.SystemRandom().randrange(1 << 32),
         version=__version__,
-        facts={**facts(environment=environment), **known},
+        facts={**facts(environment=environment, compiler=compiler_facts()), **known},
         plan=plan.as_json(),
     )
 

@@ -56,7 +56,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Launch:
+class StartCommand:
     """How a job is started: `argv`, and in a job joined over TCP one of `joins` for each further rank.
 
     `environment` is what differs from our own; None takes a variable away.
@@ -69,7 +69,7 @@ class Launch:
     needs_token: bool = False  # the first line of every rank's standard input is a secret that they share
 
 
-def launch(job: Job, library: Library | None = None, environment: Mapping[str, str] = os.environ) -> Launch:
+def launch(job: Job, library: Library | None = None, environment: Mapping[str, str] = os.environ) -> StartCommand:
     """The launcher that fits: a library's own, ssh for native ranks on several hosts, else none at all.
 
     Raises UsageError where a job can't be started so, LaunchFailed where it had better not be.
@@ -146,12 +146,12 @@ def _library_path(job: Job) -> dict[str, str | None]:
     return {"LD_LIBRARY_PATH": None} if job.is_wheel else {}
 
 
-def local(job: Job) -> Launch:
+def local(job: Job) -> StartCommand:
     """The native worker starts its ranks itself."""
-    return Launch("worker", _worker(job))
+    return StartCommand("worker", _worker(job))
 
 
-def openmpi(job: Job) -> Launch:
+def openmpi(job: Job) -> StartCommand:
     """Open MPI's mpiexec.
 
     It counts cores, not hardware threads, so every job is allowed to oversubscribe, and whether waits yield, which
@@ -166,10 +166,10 @@ def openmpi(job: Job) -> Launch:
         *_worker(job),
     )
     root: dict[str, str | None] = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    return Launch(Path(job.program).name, argv, {**root, **_library_path(job)})
+    return StartCommand(Path(job.program).name, argv, {**root, **_library_path(job)})
 
 
-def oshrun(job: Job) -> Launch:
+def oshrun(job: Job) -> StartCommand:
     """Open MPI's oshrun: its mpiexec by another name, without the window component.
 
     With it (osc rdma) every OpenSHMEM program dies in shmem_finalize.
@@ -178,28 +178,28 @@ def oshrun(job: Job) -> Launch:
     return replace(plain, argv=(plain.argv[0], "--mca", "osc", "^rdma", *plain.argv[1:]))
 
 
-def mpich(job: Job) -> Launch:
+def mpich(job: Job) -> StartCommand:
     """MPICH's mpiexec (Hydra)."""
     hosts = ("-hosts", _host_list(job)) if job.hosts else ()
     argv = (job.program, "-n", str(job.ranks), "-bind-to", "none", *hosts, *_worker(job))
-    return Launch(Path(job.program).name, argv, _library_path(job))
+    return StartCommand(Path(job.program).name, argv, _library_path(job))
 
 
-def intel(job: Job) -> Launch:
+def intel(job: Job) -> StartCommand:
     """Intel MPI's mpiexec: a Hydra that pins by a variable, not by an option."""
     hosts = ("-hosts", _host_list(job)) if job.hosts else ()
     argv = (job.program, "-n", str(job.ranks), *hosts, *_worker(job))
-    return Launch(Path(job.program).name, argv, {"I_MPI_PIN": "0", **_library_path(job)})
+    return StartCommand(Path(job.program).name, argv, {"I_MPI_PIN": "0", **_library_path(job)})
 
 
-def mpiexec(job: Job) -> Launch:
+def mpiexec(job: Job) -> StartCommand:
     """Any other MPI's mpiexec: only what the MPI standard says of it."""
     if job.hosts:
         raise UsageError(f"hosts cannot be given to {job.program}: nobody knows its options for them")
-    return Launch(Path(job.program).name, (job.program, "-n", str(job.ranks), *_worker(job)), _library_path(job))
+    return StartCommand(Path(job.program).name, (job.program, "-n", str(job.ranks), *_worker(job)), _library_path(job))
 
 
-def pvm(job: Job) -> Launch:
+def pvm(job: Job) -> StartCommand:
     """PVM has no launcher: the worker's first process finds or starts the daemon, and starts the ranks.
 
     PVM refuses to run as root without the variable, and containers do.
@@ -208,10 +208,10 @@ def pvm(job: Job) -> Launch:
         raise UsageError("hosts cannot be given to PVM: its ranks are started on this host only")
     program = Path(job.program)
     environment = {"PVM_ROOT": str(program.parent.parent), "PVM_DPATH": job.program, "PVM_ALLOW_ROOT": "1"}
-    return Launch("worker", _worker(job), environment)
+    return StartCommand("worker", _worker(job), environment)
 
 
-def srun(job: Job) -> Launch:
+def srun(job: Job) -> StartCommand:
     """Slurm's srun, in an allocation or making one. Standard input goes to rank 0 alone, output is not held back."""
     hosts: tuple[str, ...] = ()
     if job.hosts:
@@ -225,10 +225,10 @@ def srun(job: Job) -> Launch:
         *(("--overcommit",) if job.oversubscribed else ()),
         *_worker(job),
     )
-    return Launch("srun", argv, _library_path(job))
+    return StartCommand("srun", argv, _library_path(job))
 
 
-def ssh(job: Job) -> Launch:
+def ssh(job: Job) -> StartCommand:
     """Native ranks on several hosts: each is started by a remote shell, and joins rank 0 over TCP."""
     counts = block_counts(job.ranks, len(job.hosts))
     places = [host for host, count in zip(job.hosts, counts, strict=True) for _ in range(count)]
@@ -237,10 +237,10 @@ def ssh(job: Job) -> Launch:
         meeting = ("--listen", host) if rank == 0 else ("--join", JOIN_ADDRESS)
         remote = _worker(job, "--rank", str(rank), *meeting)
         lines.append((*job.remote_shell, host, shlex.join(remote)))
-    return Launch(Path(job.remote_shell[0]).name, lines[0], joins=tuple(lines[1:]), needs_token=True)
+    return StartCommand(Path(job.remote_shell[0]).name, lines[0], joins=tuple(lines[1:]), needs_token=True)
 
 
-LAUNCHERS: dict[str, Callable[[Job], Launch]] = {
+LAUNCHERS: dict[str, Callable[[Job], StartCommand]] = {
     "local": local,
     "openmpi": openmpi,
     "oshrun": oshrun,

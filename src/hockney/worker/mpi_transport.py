@@ -7,7 +7,6 @@ from collections.abc import Mapping
 
 _MPI = re.compile(r"(?P<name>.*(?:MPI|MPICH|MVAPICH2?) \S+) \((?P<carrier>[^()]+)\)")
 _OF_MEMORY = ("ob1:vader", "ob1:sm", "ob1:smcuda")  # of Open MPI
-_OF_KERNEL = ("pipe", "unix", "tcp", "udp", "pvm")  # transports
 _OMPI_CHOICES = ("OMPI_MCA_pml", "OMPI_MCA_btl", "OMPI_MCA_mtl")
 # Of UCX_TLS, whose default is all of them.
 _UCX_OF_MEMORY = {"all", "sm", "shm", "mm", "sysv", "posix", "cma", "knem", "xpmem"}
@@ -46,10 +45,9 @@ def by_sockets(library: str, environment: Mapping[str, str] | None) -> bool | No
     return True if words <= _UCX_OF_SOCKETS and "tcp" in words else None
 
 
-def copied_by_kernel(transport: str, library: str, environment: Mapping[str, str] | None) -> bool:
-    """Whether it is known that a system call copies each message between ranks of one host, out of one and into one."""
-    kind = transport.partition(":")[0].partition("@")[0]
-    return kind in _OF_KERNEL or by_sockets(library, environment) is True
+def copied_by_kernel(carrier: str, library: str, environment: Mapping[str, str] | None) -> bool:
+    """Whether a system call is known to copy each message in and out within a host; `carrier` is the transport's."""
+    return carrier == "kernel" or (carrier == "library" and by_sockets(library, environment) is True)
 
 
 def another_way(library: str, environment: Mapping[str, str] | None) -> str:

@@ -38,7 +38,7 @@ from hockney.worker.errors import (
     WorkerTimedOut,
     how_to_wait_longer,
 )
-from hockney.worker.launch import JOIN_ADDRESS, START_LIMIT_S, Launch
+from hockney.worker.launch import JOIN_ADDRESS, START_LIMIT_S, StartCommand
 
 Answer = TypeVar("Answer")
 
@@ -60,7 +60,7 @@ class WorkerSession:
     ranks, who have a moment more to say which of them didn't come.
     """
 
-    def __init__(self, launch: Launch, *, start_limit_s: float = START_LIMIT_S) -> None:
+    def __init__(self, launch: StartCommand, *, start_limit_s: float = START_LIMIT_S) -> None:
         self._launch = launch
         self._start_limit_s = start_limit_s
         self._started_s = 0.0

@@ -22,6 +22,7 @@ from hockney.analysis.explain.paired_rounds import Judgement, in_all, is_sharp, 
 from hockney.analysis.explain.shape import REACH, curves_of_shapes, lacking_shape, segments_of
 from hockney.analysis.explain.thresholds import Threshold, sources_of, thresholds_of
 from hockney.cli.rerun import as_then
+from hockney.results.traits import transport_traits
 from hockney.stats.fit import JUMP, SegmentFit, Switch
 from hockney.units import BYTES_MAX, bytes_word, counted, format_bytes, format_ns, format_two_sizes
 from hockney.worker.mpi_transport import copied_by_kernel
@@ -222,7 +223,7 @@ def _caches_at(curve: Curve, switch: Switch, reading: Reading) -> list[str]:
     """A kernel's copying goes through the inner caches in any case: nothing that shows ends with those."""
     last = max((level for level, _ in reading.caches), default=0)
     library, variables = reading.libraries.get(curve.transport, ""), reading.facts.get("environment")
-    of_kernel = copied_by_kernel(curve.transport, library, variables)
+    of_kernel = copied_by_kernel(transport_traits(reading.facts, curve.transport).carrier, library, variables)
     return [
         f"the L{level} cache, {format_bytes(size)}"
         for level, size in reading.caches

@@ -1,3 +1,4 @@
+/* cold */
 #include "answer.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* cold */
 #include "command.h"
 
 #include <inttypes.h>

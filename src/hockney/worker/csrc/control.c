@@ -1,3 +1,4 @@
+/* cold */
 #include "control.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* cold */
 /* `--describe`: what this executable holds, for `hockney list` and for checking a plan before a run. */
 #include "answer.h"
 #include "registry.h"

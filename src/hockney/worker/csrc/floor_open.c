@@ -1,3 +1,4 @@
+/* cold */
 /* Whether there is a floor, and its line: everything that isn't timed. */
 #include <errno.h>
 #include <fcntl.h>

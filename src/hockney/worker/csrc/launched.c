@@ -1,3 +1,4 @@
+/* cold */
 #include "launched.h"
 
 #include <arpa/inet.h>

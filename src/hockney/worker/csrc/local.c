@@ -1,3 +1,4 @@
+/* cold */
 /* The native family: ranks are started here, as processes or threads of this host, or join over TCP one by one. */
 #include <ctype.h>
 #include <errno.h>

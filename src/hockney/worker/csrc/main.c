@@ -1,3 +1,4 @@
+/* cold */
 /* The worker's command line. A person may type it:
  *   echo "measure pattern=pingpong bytes=8 batch=1000 samples=20" | worker -t shm -n 2 */
 #include <signal.h>

@@ -1,3 +1,4 @@
+/* cold */
 #include "measure.h"
 
 #include <stdio.h>

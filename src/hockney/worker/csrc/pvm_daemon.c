@@ -1,3 +1,4 @@
+/* cold */
 /* The PVM family: a job's first process keeps the daemon, and the ranks are started as those of the native family.
  *
  * Each job has a daemon of its own, in a folder of its own, so that jobs side by side have nothing to agree on and the

@@ -1,3 +1,4 @@
+/* cold */
 #include "registry.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* cold */
 #include "rendezvous.h"
 
 #include <arpa/inet.h>

@@ -1,3 +1,4 @@
+/* cold */
 /* One rank from open to close: rank 0 reads a command, all ranks carry it out, rank 0 answers. */
 #include <stdint.h>
 #include <stdio.h>

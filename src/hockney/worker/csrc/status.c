@@ -1,3 +1,4 @@
+/* cold */
 #include "status.h"
 
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* cold */
 #include "watch.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* cold */
 #include "distance.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* cold */
 /* The mapping, the ranks' places in it, and the memory for messages. */
 #include "channel.h"
 

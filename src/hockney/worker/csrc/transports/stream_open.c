@@ -1,3 +1,4 @@
+/* cold */
 /* Contexts and descriptors of the stream transports: everything that isn't timed. */
 #include <errno.h>
 #include <stdio.h>

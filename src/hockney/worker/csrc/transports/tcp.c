@@ -1,3 +1,4 @@
+/* cold */
 /* TCP: one connection for each two ranks, on the loopback, or between hosts for a job over several of them. */
 #include <netinet/in.h>
 #include <netinet/tcp.h>

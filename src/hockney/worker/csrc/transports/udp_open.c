@@ -1,3 +1,4 @@
+/* cold */
 /* UDP: joining and leaving a job, and the clerk who answers while the rank does something else. */
 #include <endian.h>
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* cold */
 /* Unix-domain stream sockets: one pair for each two ranks, made before the ranks are forked. */
 #include <sys/socket.h>
 
