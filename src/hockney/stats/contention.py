@@ -76,12 +76,15 @@ def looks_of(probe: MachineProbe, limits_ns: Mapping[Ranks, Sequence[float]]) ->
     """Which ranks were contended just before and just after a measurement."""
     if probe.pace_ns is None:
         return (), ()
-    limits = limits_ns[probe.places, len(probe.pace_ns[0])]
-    before, after = (
-        CONTENDED[-1] if _shares_core(probe, when) else tuple(map(operator.gt, paces, limits))
-        for when, paces in enumerate(probe.pace_ns)
+    before, after = probe.pace_ns
+    limits = limits_ns[probe.places, len(before)]
+    looks = tuple(map(operator.gt, before, limits)), tuple(map(operator.gt, after, limits))
+    if probe.solo_ns is None:  # of most: a large run has hundreds of thousands of measurements
+        return looks
+    return (
+        CONTENDED[-1] if _shares_core(probe, 0) else looks[0],
+        CONTENDED[-1] if _shares_core(probe, 1) else looks[1],
     )
-    return before, after
 
 
 def _shares_core(probe: MachineProbe, when: int) -> bool:
@@ -102,8 +105,8 @@ def pace_limits(probes: Iterable[MachineProbe]) -> dict[Ranks, list[float]]:
         if ranks not in lists:
             lists[ranks] = [paces_ns.setdefault(cpu, []) for cpu in _cpus(*ranks)]
         for when, paces in enumerate(probe.pace_ns):
-            if not _shares_core(probe, when):
-                for pace_ns, of_cpu in zip(paces, lists[ranks], strict=True):
+            if probe.solo_ns is None or not _shares_core(probe, when):
+                for pace_ns, of_cpu in zip(paces, lists[ranks]):  # noqa: B905 - twice as fast
                     of_cpu.append(pace_ns)
     limits_ns = {cpu: pace_limit(of_cpu) for cpu, of_cpu in paces_ns.items()}
     return {ranks: [limits_ns[cpu] for cpu in _cpus(*ranks)] for ranks in lists}

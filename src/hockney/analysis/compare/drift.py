@@ -7,6 +7,7 @@ steady and the ranks do not sleep while they wait (waking up drifts without eith
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -37,14 +38,13 @@ class Drift:
 
     def __init__(self, base: Probes, new: Probes, series: Sequence[Moved], sleeping: Collection[str]) -> None:
         self._series, self._sleeping = series, sleeping
-        self._machine = {
-            state: {
-                what: math.log(shifts([(values(base[state]), values(new[state]))])[0][0].ratio)
-                for what, values in (("floor", _floors_ns), ("pace", _paces_ns))
-                if values(base[state]) and values(new[state])
-            }
-            for state in {one.state for one in series}
-        }
+        self._machine: dict[str, dict[str, float]] = {}
+        for state in {one.state for one in series}:
+            for what, values_of in (("floor", _floors_ns), ("pace", _paces_ns)):
+                values = values_of(base[state]), values_of(new[state])
+                if all(values):
+                    of_state = self._machine.setdefault(state, {})
+                    of_state[what] = math.log(shifts([values])[0][0].ratio)
 
     def explaining(self, one: Moved, near: float, margin: float) -> tuple[float, str] | None:
         """The drift that may be all there is to a change, as a fraction, and what shows it.
@@ -52,7 +52,7 @@ class Drift:
         `near` is the end of the interval of its ratio next to 1.
         """
         sign = math.copysign(1.0, one.log)
-        shown = {what: sign * log for what, log in self._machine[one.state].items()} | self._others(one, sign)
+        shown = {what: sign * log for what, log in self._machine.get(one.state, {}).items()} | self._others(one, sign)
         by = max(shown, key=lambda what: shown[what], default=None)
         if by is None or not _DRIFT_MIN <= shown[by] <= _DRIFT_MAX:
             return None
@@ -69,7 +69,7 @@ class Drift:
         if medians:
             least = min(medians, key=lambda name: medians[name])
             return {least: medians[least]}
-        machine = self._machine[one.state].values()
+        machine = self._machine.get(one.state, {}).values()
         is_steady = len(machine) == 2 and all(sign * log < _DRIFT_MIN for log in machine)
         if not of_own or (is_steady and one.point.transport not in self._sleeping):
             return {}
@@ -77,16 +77,22 @@ class Drift:
 
 
 def _floors_ns(launches: Mapping[int, Iterable[MachineProbe]]) -> list[float]:
-    """The floor of each launch; not of transports whose own round trip is the floor."""
-    return _medians([[sum(one.floor_ns) / 2 for one in seen if one.floor_ns and one.reference is None]
-                     for seen in launches.values()])  # fmt: skip
+    """The median floor of each launch; not of transports whose own round trip is the floor."""
+    floors = (
+        (one.floor_ns for one in probes if one.floor_ns and one.reference is None) for probes in launches.values()
+    )
+    return _medians(map(itertools.chain.from_iterable, floors))
 
 
 def _paces_ns(launches: Mapping[int, Iterable[MachineProbe]]) -> list[float]:
-    """The mean pace of all ranks of each launch."""
-    return _medians([[statistics.fmean((*one.pace_ns[0], *one.pace_ns[1])) for one in seen if one.pace_ns]
-                     for seen in launches.values()])  # fmt: skip
+    """The median pace of all ranks of each launch."""
+    paces = (
+        itertools.chain.from_iterable(one.pace_ns for one in probes if one.pace_ns) for probes in launches.values()
+    )
+    return _medians(map(itertools.chain.from_iterable, paces))
 
 
-def _medians(launches: Iterable[Sequence[float]]) -> list[float]:
-    return [value for value in map(statistics.median, filter(None, launches)) if 0 < value < math.inf]
+def _medians(launches: Iterable[Iterable[float]]) -> list[float]:
+    import numpy as np
+
+    return [float(np.median(values)) for values in map(list, launches) if values]
