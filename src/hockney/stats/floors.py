@@ -6,15 +6,15 @@ after an empty gap of 1.3 with at least 5 % of the floors on either side. All le
 
 from __future__ import annotations
 
-import itertools
 import math
-import statistics
-from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple, TypeGuard
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, TypeGuard
 
 from hockney.units import format_ns
+
+if TYPE_CHECKING:
+    from hockney.model import FloatArray
 
 GAP = 1.5
 _EMPTY_GAP = 1.3
@@ -34,64 +34,65 @@ def level_word(floor_ns: float, reference: str | None) -> str:
     return "near" if floor_ns < _FAR_NS else "far" if floor_ns < _TIME_SLICED_NS else "time-sliced"
 
 
-class _Level(NamedTuple):
-    low_ns: float
-    high_ns: float
-    median_ns: float
-
-
 class FloorLevels:
     """The levels of the floors of one kind: of cache lines, or of a transport's round trips."""
 
     def __init__(self, floors: Iterable[Floor], reference: str | None) -> None:
+        import numpy as np
+
         sliced_ns = _TIME_SLICED_NS if reference is None else math.inf
+        known = np.array([floor for floor in floors if _is_known(floor)], dtype=float).reshape(-1, 2)
+        low, high = known.min(axis=1), known.max(axis=1)
         # A measurement during which the floor changed says nothing about levels.
-        steady = [
-            floor for floor in floors if _is_known(floor) and (max(floor) < GAP * min(floor) or min(floor) >= sliced_ns)
-        ]
-        groups = list(_divided(sorted(itertools.chain.from_iterable(steady))))
-        sliced = [group for group in groups if statistics.median(group) >= sliced_ns]
+        groups = list(_divided(np.sort(known[(high < GAP * low) | (low >= sliced_ns)], axis=None)))
+        sliced = [group for group in groups if np.median(group) >= sliced_ns]
         if sliced:
-            groups[-len(sliced) :] = [list(itertools.chain.from_iterable(sliced))]
-        self._levels = [_Level(group[0], group[-1], statistics.median(group)) for group in groups]
-        words = [level_word(level.median_ns, reference) for level in self._levels]
+            groups[-len(sliced) :] = [np.concatenate(sliced)]
+        medians_ns = [float(np.median(group)) for group in groups]
+        words = [level_word(median_ns, reference) for median_ns in medians_ns]
         count = Counter(words)
         self._names = [
-            word if count[word] == 1 else f"{word} {format_ns(level.median_ns)}"
-            for word, level in zip(words, self._levels, strict=True)
+            word if count[word] == 1 else f"{word} {format_ns(median_ns)}"
+            for word, median_ns in zip(words, medians_ns, strict=True)
         ]
-        self._lows_ns = [level.low_ns for level in self._levels]
+        self._lows_ns = np.array([*(group[0] for group in groups), math.inf])
+        self._highs_ns = np.array([0.0, *(group[-1] for group in groups)])
 
-    def level(self, floor: Floor) -> str | None:
-        """The name of the level before and after a measurement, "mixed" if they differ; None without a floor."""
-        if not _is_known(floor):
-            return None
-        before, after = self._nearest(floor[0]), self._nearest(floor[1])
-        return self._names[before] if before is not None and before == after else "mixed"
+    def levels(self, floors: Iterable[Floor]) -> list[str | None]:
+        """The name of the level before and after each measurement, "mixed" if they differ; None without a floor."""
+        import numpy as np
 
-    def _nearest(self, value_ns: float) -> int | None:
-        """The index of the nearest level, if it is nearer than GAP."""
-        above = bisect_right(self._lows_ns, value_ns)
-        if above and value_ns <= self._levels[above - 1].high_ns:
-            return above - 1
-        below_ratio = value_ns / self._levels[above - 1].high_ns if above else math.inf
-        above_ratio = self._lows_ns[above] / value_ns if above < len(self._levels) else math.inf
-        if min(below_ratio, above_ratio) >= GAP:
-            return None
-        return above - 1 if below_ratio <= above_ratio else above
+        known = [floor if _is_known(floor) else (math.nan, math.nan) for floor in floors]
+        before, after = self._nearest(np.array(known, dtype=float).reshape(-1, 2)).T.tolist()
+        names = [*self._names, "mixed"]
+        return [
+            None if math.isnan(floor[0]) else names[first if first == second else -1]
+            for floor, first, second in zip(known, before, after, strict=True)
+        ]
+
+    def _nearest(self, values_ns: FloatArray) -> FloatArray:
+        """The index of the nearest level of each value, -1 where none is nearer than GAP."""
+        import numpy as np
+
+        above = np.searchsorted(self._lows_ns[:-1], values_ns, side="right")
+        with np.errstate(divide="ignore"):
+            below_ratio, above_ratio = values_ns / self._highs_ns[above], self._lows_ns[above] / values_ns
+        nearest = np.where(below_ratio <= above_ratio, above - 1, above)
+        result: FloatArray = np.where(np.minimum(below_ratio, above_ratio) < GAP, nearest, -1)
+        return result
 
 
 def _is_known(floor: Floor) -> TypeGuard[tuple[float, float]]:
     return floor is not None and 0 < floor[0] < math.inf and 0 < floor[1] < math.inf
 
 
-def _divided(floors_ns: Sequence[float]) -> Iterator[Sequence[float]]:
+def _divided(values: FloatArray) -> Iterator[FloatArray]:
     """The floors of each level, without outliers in gaps. Floors and levels ascend."""
     import numpy as np
 
-    if not floors_ns:
+    n = len(values)
+    if not n:
         return
-    values, n = np.array(floors_ns), len(floors_ns)
     below = np.arange(1, n + 1)  # floors up to each one, after which a gap may begin
     ends = np.searchsorted(values, GAP * values)
     inside = ends - below
@@ -102,7 +103,7 @@ def _divided(floors_ns: Sequence[float]) -> Iterator[Sequence[float]]:
         ends, inside = below, np.zeros(n, dtype=np.int64)
     if is_gap.any():
         best = int(np.argmin(np.where(is_gap, inside, n)))
-        yield from _divided(floors_ns[: below[best]])
-        yield from _divided(floors_ns[ends[best] :])
+        yield from _divided(values[: below[best]])
+        yield from _divided(values[ends[best] :])
     else:
-        yield floors_ns
+        yield values

@@ -108,17 +108,18 @@ def classify(probes: Sequence[MachineProbe]) -> list[State]:
 def classify_all(runs: Sequence[Sequence[MachineProbe]]) -> list[list[State]]:
     """The state of each measurement of several runs, with levels of floor and pace over all of them."""
     probes = list(itertools.chain.from_iterable(runs))
-    levels = {
-        reference: FloorLevels((probe.floor_ns for probe in probes if probe.reference == reference), reference)
-        for reference in {probe.reference for probe in probes}
-    }
+    levels: list[str | None] = [None] * len(probes)
+    for reference in {probe.reference for probe in probes}:
+        numbers = [number for number, probe in enumerate(probes) if probe.reference == reference]
+        floors = [probes[number].floor_ns for number in numbers]
+        for number, level in zip(numbers, FloorLevels(floors, reference).levels(floors), strict=True):
+            levels[number] = level
     limits = pace_limits(probes)
     states = [MIXED] * len(probes)
     # By run, reference, level and number of ranks, because contention by chance is judged within these.
     groups: dict[tuple[int, str | None, str, int], Looks] = {}
     run_of = itertools.chain.from_iterable([run] * len(own) for run, own in enumerate(runs))
-    for number, (run, probe) in enumerate(zip(run_of, probes, strict=True)):
-        level = levels[probe.reference].level(probe.floor_ns)
+    for number, (run, probe, level) in enumerate(zip(run_of, probes, levels, strict=True)):
         if level is None:
             states[number] = UNKNOWN
         elif level != MIXED.name:
