@@ -18,7 +18,7 @@ from hockney.cli.classic import format_figure
 from hockney.model import Point
 from hockney.report.classic import classic_names, make_report
 from hockney.report.classic.layout import contents, layouts
-from hockney.report.classic.paragon import find_jumps
+from hockney.report.classic.paragon import jumps_of
 from hockney.report.classic.values import Measured
 from hockney.report.classic.view import text_of, view_of
 from hockney.results.store import Store
@@ -321,29 +321,27 @@ def test_a_size_added_to_one_curve_only_has_no_row(tmp_path: Path) -> None:
     assert found["bandwidth"].notes[-1].endswith("has them: shm 1.")
 
 
-def test_a_straight_curve_has_no_jump() -> None:
-    sizes = [1 << i for i in range(3, 23)]
-    assert find_jumps(sizes, [300 + size / 10 for size in sizes], [0.0] * 20) == []
+SIZES = [1 << i for i in range(3, 23)]
 
 
-def test_a_step_is_one_jump_and_a_blip_returns() -> None:
-    sizes = [1 << i for i in range(3, 23)]
-    stepped = [300 + size / 10 + (9000 if size >= 65536 else 0) for size in sizes]
-    [jump] = find_jumps(sizes, stepped, [0.0] * 20)
-    assert (jump.size_bytes, jump.kind) == (65536, "jump")
-    assert jump.change == pytest.approx(9000 / (300 + 6553.6), rel=0.01)
-    blipped = [300 + size / 10 + (900 if size == 4096 else 0) for size in sizes]
-    [blip] = find_jumps(sizes, blipped, [0.0] * 20)
-    assert (blip.size_bytes, blip.kind) == (4096, "blip")
-    faster = [300 + size / (10 if size < 1 << 20 else 20) for size in sizes]
-    [up] = find_jumps(sizes, faster, [0.0] * 20)
-    assert (up.size_bytes, up.kind, up.change < 0) == (1 << 20, "jump", True)
-
-
-def test_what_the_intervals_explain_is_no_jump() -> None:
-    sizes, times = [1000, 1010, 4000], [100.0, 103.0, 400.0]
-    assert find_jumps(sizes, times, [0.0, 0.0, 0.0])
-    assert not find_jumps(sizes, times, [1.0, 1.0, 1.0])
+@pytest.mark.parametrize(
+    ("times", "found"),
+    [
+        ([300 + size / 10 for size in SIZES], [("", "none", "20 sizes lie on straight lines")]),
+        ([300 + size**0.5 for size in SIZES], [("", "curved", "20 sizes lie on a smooth curve")]),
+        (
+            [300 + size / 10 + (9000 if size >= 65536 else 0) for size in SIZES],
+            [("64 KiB", "jump", "173% slower than the line before")],
+        ),
+        (
+            [300 + size / 10 + (900 if size == 4096 else 0) for size in SIZES],
+            [("4 KiB", "outlier", "127% slower than the line before")],
+        ),
+        ([300.0, 400.0], [("", "", "fewer than three sizes have figures with an interval")]),
+    ],
+)
+def test_jumps_and_outliers_of_a_curve(times: list[float], found: list[tuple[str, ...]]) -> None:
+    assert jumps_of(SIZES[: len(times)], times, [0.001] * len(times)) == found
 
 
 # ---- what was published ----------------------------------------------------------------------------------------------

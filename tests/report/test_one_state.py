@@ -274,7 +274,7 @@ def test_a_size_without_an_interval_is_no_jump(tmp_path: Path) -> None:
     table = tables(
         tmp_path, "paragon", [*stepped(few=512, far=2048), Made(Point("shm", "pingpong", 2, 8), measurements=0)]
     )["jumps"]
-    assert [one[2:] for one in table.rows[:-2]] == [("none", "6 sizes lie on lines")]
+    assert [one[2:] for one in table.rows[:-2]] == [("none", "6 sizes lie on straight lines")]
     assert table.notes[-1] == (
         "shm: of 9 sizes, left out: 1 without an interval, 1 in another state of the machine, 1 without a figure."
     )

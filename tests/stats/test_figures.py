@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 from tests.builders import HALF_ROUND_TRIP, SLOWEST, make_measurement, make_point, measurements_with_medians
 
-from hockney.model import Definition, Measurement
+from hockney.model import Definition, Measurement, PatternTraits
 from hockney.stats import State, classify, figures_of, signs_of, time_of
 from hockney.stats.interval import launches_needed
 
@@ -246,7 +246,7 @@ def test_a_point_is_verified_if_any_of_its_measurements_was_in_whatever_state() 
 
 def test_where_nothing_arrives_nothing_is_said_of_its_being_verified() -> None:
     barrier = make_measurement(make_point(0, pattern="barrier"), definition=SLOWEST, verified=False)
-    harness = make_measurement(make_point(8, "null"), verified=False)
+    harness = make_measurement(make_point(8, "null", traits=PatternTraits(payload=False)), verified=False)
     loads = make_measurement(make_point(64, pattern="memload"), verified=False)
     assert [figures_of([measurement])[0].verified for measurement in (barrier, harness, loads)] == [None, None, None]
 

@@ -1,40 +1,24 @@
-"""The tables of the Paragon report: what each way of sending costs above the native one, and where curves jump.
-
-A curve is taken to be straight, t = t0 + m / r, between neighbouring sizes. A size lies off the line through the two
-before it if its time differs from that line's by more than JUMP of the line's and by more than the intervals of all
-three times explain. If the next size is back on the line, it is a blip; if not, a jump, and the line begins anew there.
-"""
+"""The tables of the Paragon report: the cost of each way of sending over the native one, and where curves jump."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
 
 from hockney.archive import published
 from hockney.report.classic.layout import contents
 from hockney.report.classic.reading import NOT_PLANNED, QUANTITIES, Reading, blank
 from hockney.report.classic.values import Cell, Column, Measured, Table
 from hockney.results.runs import Series
+from hockney.stats.fit import JUMP, NoFit, fit_segments
 from hockney.units import counted, format_bytes
 
-JUMP = 0.2
 _PVM = "pvm"
 _REFINED = "refined"
 _NATIVE = "NX csend/crecv"
 _RATE, _TIME = QUANTITIES["rate"], QUANTITIES["time"]
 
 Curve = Mapping[int, Series]  # by size
-
-
-@dataclass(frozen=True)
-class Jump:
-    """A size at which a curve leaves its line. `change` is time over the line's time, less one: positive is slower."""
-
-    size_bytes: int
-    kind: Literal["jump", "blip"]
-    change: float
 
 
 def tables(reading: Reading) -> list[Table]:
@@ -168,47 +152,6 @@ def _ratio(cell: Measured, base: Measured) -> Measured:
 # ---- jumps ---------------------------------------------------------------------------------------------------------
 
 
-def find_jumps(sizes_bytes: Sequence[int], times: Sequence[float], arms: Sequence[float]) -> list[Jump]:
-    """Where a curve leaves its line; `arms` are the half-widths of the times' intervals, sizes ascend."""
-    found: list[Jump] = []
-    line = [0, 1]  # the two sizes that the line goes through
-    i = 2
-    while i < len(sizes_bytes):
-        if not _is_off(sizes_bytes, times, arms, line, i):
-            line = [line[1], i]
-            i += 1
-            continue
-        change = times[i] / _on_line(sizes_bytes, times, line, i) - 1
-        following = i + 1
-        if following < len(sizes_bytes) and not _is_off(sizes_bytes, times, arms, line, following):
-            found.append(Jump(sizes_bytes[i], "blip", change))
-            line = [line[1], following]
-            i = following + 1
-        else:
-            found.append(Jump(sizes_bytes[i], "jump", change))
-            line = [i, following]
-            i = following + 1
-    return found
-
-
-def _on_line(sizes_bytes: Sequence[int], times: Sequence[float], line: Sequence[int], at: int) -> float:
-    first, second = line
-    slope = (times[second] - times[first]) / (sizes_bytes[second] - sizes_bytes[first])
-    # Times that fall from one size to the next tell no rate: then nothing is expected to be faster than the last.
-    return times[second] + max(0.0, slope) * (sizes_bytes[at] - sizes_bytes[second])
-
-
-def _is_off(
-    sizes_bytes: Sequence[int], times: Sequence[float], arms: Sequence[float], line: Sequence[int], at: int
-) -> bool:
-    first, second = line
-    expected = _on_line(sizes_bytes, times, line, at)
-    # Two sizes that lie close together say little of one that is far away.
-    reach = (sizes_bytes[at] - sizes_bytes[second]) / (sizes_bytes[second] - sizes_bytes[first])
-    explained = arms[at] + (1 + reach) * arms[second] + reach * arms[first]
-    return abs(times[at] - expected) > max(JUMP * expected, explained)
-
-
 def _jumps(curves: Mapping[str, Curve], reading: Reading) -> Table:
     rows: list[tuple[Cell, ...]] = []
     left_out: list[str] = []
@@ -216,30 +159,41 @@ def _jumps(curves: Mapping[str, Curve], reading: Reading) -> Table:
         ascending = [curve[size] for size in sorted(curve)]
         measured = reading.together(ascending, _TIME)
         known = [
-            (series.point.bytes, cell.value, cell.spread * cell.value)
+            (series.point.bytes, cell.value, cell.spread)
             for series, cell in measured
             if cell.value is not None and cell.spread is not None
         ]
         left_out += _left_out(name, ascending, len(measured), len(known), reading)
-        sizes, times, arms = [one[0] for one in known], [one[1] for one in known], [one[2] for one in known]
-        if len(known) < 3:
-            rows.append((method_of(name), "", "", "fewer than three sizes have figures with an interval"))
-            continue
-        jumps = find_jumps(sizes, times, arms)
-        for jump in jumps:
-            change = f"{abs(jump.change):.0%} {'slower' if jump.change > 0 else 'faster'} than the line"
-            rows.append((method_of(name), format_bytes(jump.size_bytes), jump.kind, change))
-        if not jumps:
-            rows.append((method_of(name), "", "none", f"{len(known)} sizes lie on lines"))
+        sizes, times, spreads = [list(column) for column in zip(*known, strict=True)] or [[], [], []]
+        rows += [(method_of(name), *found) for found in jumps_of([*map(int, sizes)], times, spreads)]
     for row in contents("paragon")["jump"]:
         told = next(one for one in published("paragon") if one.metric == row["metric"])
         rows.append((row["title"], told, row["what"], row["text"]))
     columns = (Column("method"), Column("size"), Column("what"), Column("how much"))
     page = reading.run.facts.get("memory", {}).get("page_bytes")
-    notes = [text.format(jump=f"{JUMP:.0%}") for text in contents("paragon")["notes"]["jumps"]]
+    notes = list(contents("paragon")["notes"]["jumps"])
     if page:
         notes.append(f"A page here: {format_bytes(page)}.{_buffers(reading.run.facts.get('network', {}))}")
     return Table("jumps", "Where curves jump", columns, tuple(rows), (*notes, *left_out))
+
+
+def jumps_of(sizes_bytes: Sequence[int], times: Sequence[float], spreads: Sequence[float]) -> list[tuple[str, ...]]:
+    """Size, kind and extent of each jump and outlier of a curve; `spreads` are relative half-widths of intervals."""
+    fit = fit_segments(sizes_bytes, times, spreads)
+    if isinstance(fit, NoFit):
+        return [("", "", "fewer than three sizes have figures with an interval")]
+    if fit.curved:
+        return [("", "curved", f"{len(times)} sizes lie on a smooth curve")]
+    found = [(switch.above_bytes, "jump", switch.relative.value) for switch in fit.switches if switch.is_jump]
+    found += [
+        (fit.sizes_bytes[at], "outlier", fit.residuals[at]) for at in fit.outliers if abs(fit.residuals[at]) >= JUMP
+    ]
+    if not found:
+        return [("", "none", f"{len(times)} sizes lie on straight lines")]
+    return [
+        (format_bytes(size), kind, f"{abs(change):.0%} {'slower' if change > 0 else 'faster'} than the line before")
+        for size, kind, change in sorted(found)
+    ]
 
 
 def _buffers(network: Mapping[str, int | None]) -> str:
