@@ -187,7 +187,7 @@ def test_what_fails_alike_is_said_once_with_its_sizes_and_that_nothing_was_measu
     assert ended.returncode == 3
     (failed,) = [line for line in sentences(ended.stderr) if line.startswith("failed: ")]
     assert failed.startswith("failed: pingpong of 8 B, 64 B, 1 KiB on tcp, 2 ranks: ")
-    assert ended.stderr.splitlines()[-1].endswith("; 3 points failed, as `hockney show 1` says; nothing was measured")
+    assert ended.stderr.splitlines()[-1].endswith("; 3 points failed: `hockney show 1` shows why; nothing was measured")
 
 
 def test_a_barrier_has_no_size_to_be_said(cli: Cli) -> None:

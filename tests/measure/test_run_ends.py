@@ -79,7 +79,7 @@ def test_results_that_are_gone_when_a_run_ends_are_not_called_stored(tmp_path: P
             path.touch()
         shown, said = process.communicate(timeout=60)
     assert process.returncode == 3
-    assert "is stored in" not in said
+    assert "Saved as" not in said
     assert f"the results file {path} was removed, moved or replaced" in said
     assert json.loads(shown)["store"] is None
     if how != "removed":

@@ -45,6 +45,7 @@ class Output:
     as_json: bool
     quiet: bool = False
     csv: Path | None = None
+    verbose: bool = False
 
 
 def measure_and_show(
@@ -114,7 +115,7 @@ def _carry_out(
             }
             render.print_json(command, document)
         else:
-            _print(run, tables, catalogue)
+            _print(run, tables, catalogue, verbose=output.verbose)
         if not is_kept:
             remark(
                 f"\nhockney: the results file {results.path} was removed, moved or replaced during this run, and run "
@@ -129,9 +130,9 @@ def _carry_out(
     return ExitCode.DONE if is_done else ExitCode.INCOMPLETE
 
 
-def _print(run: Run, tables: Tables, catalogue: Catalogue) -> None:
+def _print(run: Run, tables: Tables, catalogue: Catalogue, *, verbose: bool) -> None:
     if tables:
-        print_tables(tables, run, catalogue.missing)
+        print_tables(tables, run, catalogue.missing, verbose=verbose)
         if isinstance(tables, Sheet):
             return
         render.limits(run.warnings)
@@ -141,7 +142,7 @@ def _print(run: Run, tables: Tables, catalogue: Catalogue) -> None:
         print_run(run)
         return
     render.say()
-    render.say(f"`hockney show {run.id}` has every figure, with what failed or was skipped and why")
+    render.say(f"All figures, and the reasons of failed and skipped points: `hockney show {run.id}`")
 
 
 @contextlib.contextmanager
@@ -168,7 +169,7 @@ def _ending(outcome: Outcome, results: Store, *, is_empty: bool) -> Iterator[str
     if time_line is not None:
         yield time_line
     run_id = outcome.run_id
-    parts = [f"run {run_id} is stored in {results.path}"]
+    parts = [f"Saved as run {run_id} in {results.path}"]
     if outcome.status is RunStatus.INTERRUPTED:
         parts.append(f"it was stopped early: `hockney run --resume {run_id}` goes on with it")
     elif outcome.status is RunStatus.PARTIAL and not outcome.failed:
@@ -181,7 +182,9 @@ def _ending(outcome: Outcome, results: Store, *, is_empty: bool) -> Iterator[str
         if not any(measurement.samples for measurement in results.summaries(run_id)):
             parts.append("nothing was measured")
     elif not is_empty:
-        parts.append(f"next: `hockney explain {run_id}`")
+        parts.append(
+            f"next: `hockney explain {run_id}` · `hockney show {run_id} --plot` · `hockney show {run_id} --states`"
+        )
     yield "; ".join(parts)
 
 

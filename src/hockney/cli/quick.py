@@ -13,7 +13,18 @@ from hockney.cli.common import command
 @click.option("--time", "time_", metavar="DURATION", help="Time for measuring. [default: 50s]")
 @click.option("--cpus", multiple=True, metavar="CPU,…", help="Pin rank 0 to the first CPU and so on: 0,2 or 0-3.")
 @click.option("-l", "--label", metavar="NAME", help="A name for this run: hockney show NAME shows it.")
-def quick(*, as_json: bool, store: Path | None, time_: str | None, cpus: tuple[str, ...], label: str | None) -> int:
+@click.option("-q", "--quiet", is_flag=True, help="Print no progress, only the result.")
+@click.option("-v", "--verbose", is_flag=True, help="Also print definitions, and every finding and caveat in full.")
+def quick(
+    *,
+    as_json: bool,
+    store: Path | None,
+    time_: str | None,
+    cpus: tuple[str, ...],
+    label: str | None,
+    quiet: bool,
+    verbose: bool,
+) -> int:
     """Measure this machine in about a minute, and print its data sheet.
 
     The sheet has the latency, the bandwidth in one and in both directions, and the barrier of two ranks over every
@@ -27,4 +38,5 @@ def quick(*, as_json: bool, store: Path | None, time_: str | None, cpus: tuple[s
     from hockney.units import parse_duration_s
 
     asked = RunOptions(time_s=None if time_ is None else parse_duration_s(time_), cpus=read_cpus(cpus))
-    return measure_and_show("quick", load_suite("quick"), asked, Output(as_json), store=store, label=label)
+    output = Output(as_json, quiet, verbose=verbose)
+    return measure_and_show("quick", load_suite("quick"), asked, output, store=store, label=label)

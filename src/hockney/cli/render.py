@@ -6,6 +6,7 @@ it, unless COLUMNS sets a width.
 
 from __future__ import annotations
 
+import itertools
 import operator
 import os
 import re
@@ -180,13 +181,13 @@ def _print_lines(lines: Sequence[str], style: str | None, *, head_to: int = 0, h
     _console().print(text, style=style, soft_wrap=True)
 
 
-def _console(width: int | None = None) -> Console:
+def _console() -> Console:
     """A console on the present standard output; without colours where NO_COLOR is set."""
     from rich.console import Console
 
     colors: Literal["auto"] | None = "auto" if is_colored() else None
     # Without a height rich would read COLUMNS itself.
-    return Console(highlight=False, width=width or line_width(), height=24, color_system=colors)
+    return Console(highlight=False, width=line_width(), height=24, color_system=colors)
 
 
 # ---- tables ---------------------------------------------------------------------------------------------------------
@@ -299,28 +300,28 @@ def _print_table(
 def _print_grid(
     columns: Sequence[Column],
     widths: Sequence[int],
-    rows: Sequence[Sequence[Sequence[str]]],
+    rows: Iterable[Sequence[Sequence[str]]],
     *,
     style: str | None = None,
 ) -> None:
-    """Rows of cells, each a list of lines. Lines that are longer than their column, as commands are, widen it."""
-    from rich.table import Table
+    """Rows of cells, each a list of lines, in the style of their column or in `style`."""
+    lines = (line for row in rows for line in itertools.zip_longest(*row, fillvalue=""))
+    padded = (
+        [
+            cell.rjust(width) if column.right else cell.ljust(width)
+            for cell, width, column in zip(line, widths, columns, strict=True)
+        ]
+        for line in lines
+    )
+    gap = " " * _GAP
+    if not is_terminal():
+        for cells in padded:
+            print_line(gap.join(cells).rstrip())
+        return
     from rich.text import Text
 
-    if not rows:
-        return
-    grid = Table.grid(padding=(0, _GAP, 0, 0))
-    lengths = [max(width, *(len(line) for row in rows for line in row[i])) for i, width in enumerate(widths)]
-    for column, length in zip(columns, lengths, strict=True):
-        justify: Literal["left", "right"] = "right" if column.right else "left"
-        grid.add_column(width=length, no_wrap=True, justify=justify, style=style or column.style)
-    for row in rows:
-        grid.add_row(*(Text("\n".join(lines)) for lines in row))
-    console = _console(sum(lengths) + _GAP * len(lengths))
-    if is_terminal():
-        console.print(grid)
-        return
-    with console.capture() as capture:
-        console.print(grid)
-    for line in capture.get().removesuffix("\n").split("\n"):
-        print_line(line.rstrip())
+    console, styles = _console(), [style or column.style or "" for column in columns]
+    for cells in padded:
+        line = Text(gap).join(Text(cell, of) for cell, of in zip(cells, styles, strict=True))
+        line.rstrip()
+        console.print(line, soft_wrap=True)

@@ -47,8 +47,9 @@ def print_sheet(
     if sheet.rows:
         _print_rows(sheet, run)
     else:
-        more = f"`hockney run --resume {sheet.run_id}` measures longer" if sheet.states else "nothing was measured"
-        render.note(f"No point has enough measurements for a confidence interval: {more}.", style="yellow")
+        resume = f"`hockney run --resume {sheet.run_id}` measures longer"
+        few = f"No point has enough measurements for a confidence interval: {resume}."
+        render.note(few if sheet.states else "Nothing was measured.", style="yellow")
     if verbose:
         _print_definitions(sheet)
     _print_findings(sheet, findings, len(findings) if verbose else _FINDINGS_MAX)
@@ -143,7 +144,7 @@ def _legend(sheet: Sheet, run: Run, cells: str) -> Iterable[str]:
     launches = counted(sheet.launches_per_job, "launch", "launches")
     overs = {value.over for row in sheet.rows for value in row.values.values() if value is not None}
     within = "; ± of one launch in places" if len(overs) > 1 and ONE_LAUNCH in overs else ""
-    yield f"{ranks} Median with 95 % confidence interval, {launches}{within}. -v explains the columns."
+    yield f"{ranks} Median with 95 % confidence interval, {launches}{within}."
     counts: Counter[str] = Counter()
     for state in sheet.states:
         counts[state.name] += state.measurements
@@ -229,12 +230,12 @@ def _print_caveats(sheet: Sheet, missing: Sequence[Missing], *, verbose: bool) -
         )
     caveats += [str(warning) if verbose else warning.cause for warning in sheet.warnings]
     caveats += [f"{one.name}: {one.why}; {one.how}" for one in missing if verbose]
-    if not caveats:
-        return
-    render.title("Caveats")
+    if caveats:
+        render.title("Caveats")
     shown = caveats if verbose else caveats[:_CAVEATS_MAX]
     for text in shown:
         width = render.line_width() - 3
         render.bullet("!", text if verbose else textwrap.shorten(text, max(width, 40), placeholder=" …"))
     if not verbose:
-        render.note(f"In full, with fixes: `hockney show {sheet.run_id} --tables -v`", style="dim")
+        render.say()
+        render.note(f"Definitions, all findings, and fixes: `hockney show {sheet.run_id} --tables -v`", style="dim")
