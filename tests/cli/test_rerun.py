@@ -94,5 +94,12 @@ def test_variables_that_came_since_are_unset(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_run_on_fewer_cpus_gets_them_again(then: str | None, before: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "usable_cpus", lambda: (0, 1, 2, 3))
     facts = {"limits": {"usable_cpus": then}, "hostname": socket.gethostname()}
-    assert command_line(resume(3, facts)) == f"{before}hockney run --resume 3"
+    assert command_line(resume(3, make_info(facts=facts))) == f"{before}hockney run --resume 3"
     assert as_then({**facts, "hostname": "another.machine"}) == ""
+
+
+def test_one_side_of_an_interleaved_pair_is_not_resumed() -> None:
+    command = "hockney compare --interleave pingpong --base-env A=1 --launches 8"
+    info = make_info(command=command, plan={"interleaved": {"side": "new"}, "launches": 8})
+    assert command_line(resume(3, info)) == command
+    assert command_line(more_launches(3, info, 12)) == command

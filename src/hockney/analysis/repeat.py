@@ -5,8 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import shlex
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Collection
 
 from hockney.analysis.finding import Fix
 from hockney.model import RunInfo
@@ -17,10 +16,16 @@ LAUNCHES = 6
 # Options of the stored command that the new one replaces or leaves out; each takes a value.
 _REPLACED = {"--launches", "--time", "--store", "--label", "-l", "--csv"}
 
+INTERLEAVED = "interleaved"
+"""In the stored plan of both runs of an interleaved pair: id, side, and what new calls base's transports."""
 
-def resume(run: int, facts: Mapping[str, Any]) -> Fix:
-    """Continue a run."""
-    return Fix(f"Resume run {run}", ("hockney", "run", "--resume", str(run)), facts)
+
+def resume(run: int, info: RunInfo) -> Fix:
+    """Continue a run, or repeat it where it is one side of an interleaved pair: no side continues alone."""
+    if INTERLEAVED in info.plan:
+        words = tuple(_words(info.command, replaced=()))
+        return Fix("Measure both variants again", words if words[:2] == ("hockney", "compare") else ())
+    return Fix(f"Resume run {run}", ("hockney", "run", "--resume", str(run)), info.facts)
 
 
 def more_launches(run: int, info: RunInfo, launches: int) -> Fix:
@@ -34,8 +39,8 @@ def more_launches(run: int, info: RunInfo, launches: int) -> Fix:
         if any(word.partition("=")[0] == "--expect" for word in words):
             return Fix(f"Check again with `launches = {launches}` in the expectations file")
         return Fix("Check again with a longer `--patience`")
-    if launches <= planned:
-        return resume(run, info.facts)
+    if launches <= planned or INTERLEAVED in info.plan:
+        return resume(run, info)
     text = f"Measure run {run} again with {launches} launches"
     if words[:2] == ["hockney", "quick"]:
         words[1:2] = ["run", "quick"]  # which takes --launches
@@ -48,13 +53,13 @@ def more_launches(run: int, info: RunInfo, launches: int) -> Fix:
     return Fix(text, (*words[:end], *options, *words[end:]), info.facts)
 
 
-def _words(command: str) -> list[str]:
+def _words(command: str, replaced: Collection[str] = _REPLACED) -> list[str]:
     """The words of a stored command that its repetition keeps; none where it is no command line."""
     try:
         given = shlex.split(command)
     except ValueError:  # an open quotation: another program may store any text
         return []
     pairs = itertools.pairwise(["", *given])
-    words = [word for before, word in pairs if not {before, word.partition("=")[0]} & _REPLACED]
+    words = [word for before, word in pairs if not {before, word.partition("=")[0]} & {*replaced}]
     needs_end = any(word.startswith("-") for word in words[words.index("--") + 1 :]) if "--" in words else False
     return [word for word in words if word != "--json" and (word != "--" or needs_end)]

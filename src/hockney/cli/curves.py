@@ -8,8 +8,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from hockney.analysis.repeat import resume
 from hockney.cli import render
-from hockney.cli.rerun import going_on
+from hockney.cli.rerun import fix_text
 from hockney.machine.files import format_cpus, named_cpus
 from hockney.measure.estimate import MIN_MEASUREMENTS, enough_text, first_rounds_s
 from hockney.model import Definition, Point, PointStatus, RunStatus, curve_of
@@ -156,7 +157,7 @@ def why_no_intervals(run: Run) -> str | None:
     not_reached = f"{left} of {left + len(measured)} points were not reached. " if left else ""
     often = "once" if max(few) == 1 else f"{max(few)} times" + (" at most" if min(few) < max(few) else "")
     text = f"{not_reached}{were} measured {often}: too few measurements for an interval. "
-    text += f"Fix: {going_on(run.id, run.facts)}"
+    text += f"Fix: {fix_text(resume(run.id, run.info))}"
     time_s = run.info.plan.get("time_s")
     if run.status not in (RunStatus.DONE, RunStatus.PARTIAL) or not time_s:
         return f"{text}."

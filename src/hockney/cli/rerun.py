@@ -31,9 +31,9 @@ def more_launches(run: int, info: RunInfo, launches: int, *, but: str = "") -> s
     return text[0].lower() + text[1:] + but
 
 
-def going_on(run: int, facts: Mapping[str, Any]) -> str:
+def going_on(run: int, info: RunInfo) -> str:
     """The command that continues a run, in backquotes."""
-    return f"`{command_line(repeat.resume(run, facts))}`"
+    return f"`{command_line(repeat.resume(run, info))}`"
 
 
 def as_then(facts: Mapping[str, Any]) -> str:

@@ -11,9 +11,11 @@ from typing import Any
 
 from hockney.analysis.explain.finding import relative
 from hockney.analysis.finding import Finding
+from hockney.analysis.repeat import resume
 from hockney.cli import render
 from hockney.cli.curves import SHORT_MARK, SHORT_NOTE, placement_text, state_text
 from hockney.cli.render import Column
+from hockney.cli.rerun import fix_text
 from hockney.model import PointStatus
 from hockney.report.findings import cause_of, evidence_of, title_of
 from hockney.report.sheet import COLUMNS, Row, Sheet, Value
@@ -47,8 +49,7 @@ def print_sheet(
     if sheet.rows:
         _print_rows(sheet, run)
     else:
-        resume = f"`hockney run --resume {sheet.run_id}` measures longer"
-        few = f"No point has enough measurements for a confidence interval: {resume}."
+        few = f"No point has enough measurements for a confidence interval. {fix_text(resume(run.id, run.info))}."
         render.note(few if sheet.states else "Nothing was measured.", style="yellow")
     if verbose:
         _print_definitions(sheet)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from hockney.analysis.repeat import LAUNCHES, more_launches
+from hockney.analysis.repeat import LAUNCHES, more_launches, resume
 from hockney.cli import complete, render
 from hockney.cli.common import command, names, run_argument
 from hockney.cli.curves import (
@@ -32,7 +32,7 @@ from hockney.cli.curves import (
     why_no_intervals,
 )
 from hockney.cli.render import Column
-from hockney.cli.rerun import fix_text, going_on
+from hockney.cli.rerun import fix_text
 from hockney.cli.times import local_time
 from hockney.errors import UsageError, unknown
 from hockney.model import RunStatus
@@ -316,8 +316,8 @@ def _print_head(run: Run, shown: Iterable[Series]) -> None:
     if not run.series:  # of an earlier version: now a run is stored with its points
         render.note("It was stopped before its points were stored: begin a new one.", style="yellow")
     elif run.status is RunStatus.KILLED:
-        resume = going_on(run.id, run.facts)
-        render.note(f"It was killed after {counted(run.rounds, 'round')}; {resume} continues it.", style="yellow")
+        fix = fix_text(resume(run.id, run.info))
+        render.note(f"It was killed after {counted(run.rounds, 'round')}. {fix}.", style="yellow")
     why = why_no_intervals(run)
     if why:
         render.note(why, style="yellow")

@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from hockney.analysis.compare.paired import PLAN_KEY
+from hockney.analysis.repeat import INTERLEAVED
 from hockney.errors import UsageError
 from hockney.machine import Moment, StealMeter, Watch, choose_cpus, usable_cpus
 from hockney.measure.plan import Plan
@@ -93,7 +93,7 @@ def measure(
                 for variant, plan, side in zip(variants, plans, _SIDES, strict=True):
                     info = describe_run(plan, catalogue, command, variant.label, {**os.environ, **variant.environment})
                     own = {"environment": {**info.facts["environment"], **variant.environment}}
-                    paired = {PLAN_KEY: {"id": link, "side": side, "names": names}}
+                    paired = {INTERLEAVED: {"id": link, "side": side, "names": names}}
                     info = replace(info, facts={**info.facts, **own}, plan={**info.plan, **paired})
                     run_id = create_run(plan, info, store, held)
                     recorder = Recorder(store, run_id, display)

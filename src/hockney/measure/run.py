@@ -19,7 +19,7 @@ from types import FrameType
 from typing import Any, Protocol
 
 from hockney import __version__
-from hockney.analysis.compare.paired import PLAN_KEY
+from hockney.analysis.repeat import INTERLEAVED
 from hockney.errors import HockneyError, UsageError
 from hockney.machine import (
     Moment,
@@ -371,7 +371,7 @@ def resume(reference: str, catalogue: Catalogue, store: Store, display: Display)
 
 def _resume(run_id: int, catalogue: Catalogue, store: Store, display: Display) -> Outcome:
     stored = store.run(run_id)
-    if stored.info.plan.get(PLAN_KEY):
+    if stored.info.plan.get(INTERLEAVED):
         raise UsageError(
             f"run {run_id} was measured in alternation with another and cannot be continued alone: measure the pair "
             "again with compare --interleave"

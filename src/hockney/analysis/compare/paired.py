@@ -7,19 +7,18 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 
 from hockney.analysis.compare.values import Reason, ReasonCode, SeriesChange, Verdict
+from hockney.analysis.repeat import INTERLEAVED
 from hockney.model import Point, RunInfo
 from hockney.results.store import MeasurementSummary, StoredPoint, StoredRun
 from hockney.stats import CONFIDENCE
 from hockney.stats.pairs import PAIRS_MIN, chances, log_ratio, shift_of_pairs
-
-PLAN_KEY = "interleaved"  # in the stored plan of both runs: id, side, and what new calls base's transports
 
 Quadruples = Mapping[int, Mapping[int, tuple[list[float], list[float]]]]  # by launch and round, ns of base and of new
 
 
 def names_of_pair(base: RunInfo, new: RunInfo) -> Mapping[str, str] | None:
     """What new calls base's transports where the two were measured in alternation; None where they were not."""
-    links = [info.plan.get(PLAN_KEY) or {} for info in (base, new)]
+    links = [info.plan.get(INTERLEAVED) or {} for info in (base, new)]
     if [link.get("side") for link in links] != ["base", "new"] or links[0].get("id") != links[1].get("id"):
         return None
     names: Mapping[str, str] | None = links[0].get("names")

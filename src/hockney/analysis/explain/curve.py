@@ -241,7 +241,7 @@ def read_run(run: Run) -> Reading:
     if not curves:
         raise HockneyError(
             f"no figure of {_subject(run)} has an interval yet, so nothing can be told from noise: measure longer "
-            f"(--time), or go on with {going_on(run.id, run.facts)}"
+            f"(--time), or go on with {going_on(run.id, run.info)}"
         )
     return Reading(
         subject=_subject(run),
@@ -287,7 +287,7 @@ def _why_empty(run: Run) -> str:
     return (
         reasons.most_common(1)[0][0]
         if reasons
-        else f"it has no measurement; {going_on(run.id, run.facts)} goes on with it"
+        else f"it has no measurement; {going_on(run.id, run.info)} goes on with it"
     )
 
 
@@ -489,7 +489,7 @@ def _notes(run: Run, unsure: Sequence[Point], curves: Sequence[Curve]) -> Iterab
             "changed in between."
         )
     if run.status in _CUT_SHORT:
-        yield f"It was {_CUT_SHORT[run.status]}: {going_on(run.id, run.facts)} goes on with it."
+        yield f"It was {_CUT_SHORT[run.status]}: {going_on(run.id, run.info)} goes on with it."
     elif run.status is RunStatus.RUNNING:
         yield "It is being measured still: what it says may change."
     few = started_once(run)
