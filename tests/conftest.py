@@ -1,4 +1,4 @@
-"""What holds for every test: where all runtimes have to be present, a skipped test is a failed one."""
+"""What holds for every test: long matrices run with --full; where all runtimes must be present, a skip is a failure."""
 
 from __future__ import annotations
 
@@ -14,6 +14,20 @@ ALL_RUNTIMES = os.environ.get("HOCKNEY_ALL_RUNTIMES") == "1"
 signal.signal(signal.SIGINT, signal.default_int_handler)
 # Where it is exported, tables are folded to it in a pipe too.
 os.environ.pop("COLUMNS", None)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--full`: the long matrices too."""
+    parser.addoption("--full", action="store_true", help="run the long matrices too, about 20 minutes")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is marked `full`, unless asked for with --full or by its own name."""
+    if config.getoption("--full") or any("::" in argument for argument in config.args):
+        return
+    left_out = [item for item in items if item.get_closest_marker("full")]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if not item.get_closest_marker("full")]
 
 
 def _skipped(config: pytest.Config) -> list[str]:

@@ -256,6 +256,7 @@ def test_a_part_prints_its_row() -> None:
     assert str(ROOT) not in done.stdout
 
 
+@pytest.mark.full
 def test_large_runs_are_explained_and_compared() -> None:
     done = bench("--short", "large")
     assert done.returncode == 0, done.stderr

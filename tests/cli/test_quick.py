@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.measure.test_run import command
 
 from hockney.worker.mpi import find_mpis
@@ -31,6 +32,7 @@ def lacking(sheet: dict[str, Any]) -> set[tuple[str, str]]:
     return wanted - {(layer["upper"].partition("@")[0], "layer") for layer in sheet["layers"]}
 
 
+@pytest.mark.full
 def test_quick_prints_every_figure_of_its_sheet(tmp_path: Path) -> None:
     """On a machine that others disturb it may need more time than is given here at first: then it goes on."""
 

@@ -84,6 +84,7 @@ def measure(agent: Path, store: Path, *words: str) -> str:
     return done.stdout
 
 
+@pytest.mark.full
 def test_groups_of_hosts_are_told_apart_and_the_slow_pair_is_named(
     agent: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -71,6 +71,7 @@ def test_an_injected_slowdown_is_found_where_it_is(catalogue: Catalogue, store: 
         assert change.shift.low > 1.05
 
 
+@pytest.mark.full
 def test_a_slowdown_of_a_quarter_is_found_and_never_called_well(catalogue: Catalogue, store: Store) -> None:
     """A real one, as scripts/check-rates has it: a moody machine may leave it inconclusive, or hide it at some size."""
     plan = slowed.plan(sizes=(64, 16384, 32768, 65536, 131072), time_s=1.5)
@@ -85,6 +86,7 @@ def test_a_slowdown_of_a_quarter_is_found_and_never_called_well(catalogue: Catal
     assert found.is_worse
 
 
+@pytest.mark.full
 def test_what_looks_suspicious_is_judged_by_new_launches_of_the_whole_plan(catalogue: Catalogue, store: Store) -> None:
     found = check_slowed(catalogue, store)
     run = Run(store, found.run_id)

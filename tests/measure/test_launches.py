@@ -98,6 +98,7 @@ def test_a_quiet_machine_needs_no_more_than_the_launches_asked_for(
     assert set(launches) == {6}
 
 
+@pytest.mark.full
 def test_on_contended_cores_what_is_not_precise_has_more_launches(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

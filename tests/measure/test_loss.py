@@ -58,6 +58,7 @@ def dropped(name: str) -> int:
     return int(found[1])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("transport", ["udp", "udp:spin"])
 def test_every_datagram_that_the_network_drops_is_counted(lossy: str, transport: str) -> None:
     trips, samples = 500, 10

@@ -407,6 +407,7 @@ def test_ctrl_c_while_a_round_is_written_loses_nothing(
         assert [len(store.measurements(row)) for row in store.points(outcome.run_id)] == [1, 1]
 
 
+@pytest.mark.full
 def test_a_full_disk_stops_the_run_and_keeps_what_is_stored(catalogue: Catalogue, tmp_path: Path) -> None:
     path = tmp_path / "r.db"
     plan = Plan("test", (SMALL,), precision=1e-6, time_s=60)
@@ -548,6 +549,7 @@ def test_a_run_goes_on_when_nobody_reads_its_progress(tmp_path: Path) -> None:
         assert store.runs()[-1].status is RunStatus.DONE
 
 
+@pytest.mark.full
 def test_a_run_is_stored_whole_whatever_standard_streams_are_closed(tmp_path: Path) -> None:
     """What it prints could not be written where standard output is closed; what it measured is there all the same."""
     path = tmp_path / "r.db"

@@ -21,11 +21,13 @@ def judged(seed: int, ratios: list[float], launches: int = 8) -> list[SeriesChan
     return list(judge_pairs(dict(zip(points, series, strict=True)), {}, 1.0))
 
 
+@pytest.mark.full
 def test_no_false_alarm_on_a_contended_machine() -> None:
     alarms = sum(any(one.verdict is not Verdict.SAME for one in judged(seed, [1.0, 1.0, 1.0])) for seed in range(1000))
     assert alarms <= 50
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("ratios", [[1.0, 1.0, 1.1], [1.1, 1.1, 1.1]])
 def test_a_slowdown_is_found_on_a_contended_machine(ratios: list[float]) -> None:
     found = [judged(seed, ratios)[-1] for seed in range(1000)]

@@ -25,6 +25,7 @@ def run_by() -> list[str]:
     return [emulator, "-cpu", "max"]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("transport", ["shm", "threads"])
 @pytest.mark.parametrize(("define", "kind"), [((), "C11 atomics"), (("HK_LSE2",), "16-byte LSE2 stores")])
 def test_every_pattern_on_an_arm_cpu(

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
+from tests.matrix import matrix
 from tests.worker.test_native import HERE, measure
 
 from hockney.worker.build import SOURCES, family_sources
@@ -27,7 +28,7 @@ def run_unit(program: Path, compiler: str, folder: Path, checks: Sequence[str], 
 
 
 @pytest.mark.parametrize("program", sorted(HERE.glob("test_*.c")), ids=lambda path: path.stem)
-@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.parametrize("compiler", matrix(["gcc", "clang"], short=["gcc"]))
 def test_c_units(program: Path, compiler: str, tmp_path: Path) -> None:
     family = tmp_path / "family.c"
     family.write_text('#include "family.h"\nconst hk_family_t hk_family = {.name = "test"};\n')
@@ -35,6 +36,7 @@ def test_c_units(program: Path, compiler: str, tmp_path: Path) -> None:
     run_unit(program, compiler, tmp_path, ["-fsanitize=address,undefined"], [family, *sources])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "checks",
     [("-DHK_LANE_PORTABLE", "-fsanitize=address,undefined"), ("-fsanitize=thread",)],
@@ -46,6 +48,7 @@ def test_lanes_of_machines_without_16_byte_stores(checks: tuple[str, ...], tmp_p
     run_unit(HERE / "test_channel.c", "gcc", tmp_path, checks, [SOURCES / f"transports/{name}.c" for name in names])
 
 
+@pytest.mark.full
 def test_the_parser_withstands_any_bytes(tmp_path: Path) -> None:
     if shutil.which("clang") is None:
         pytest.skip("clang is not installed: no libFuzzer")

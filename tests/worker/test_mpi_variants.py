@@ -74,6 +74,7 @@ def test_every_pattern(mpi: Mpi, variant: str) -> None:
 
 @EVERY_MPI
 @EVERY_VARIANT
+@pytest.mark.full
 def test_many_messages_under_way_and_a_barrier_of_messages(mpi: Mpi, variant: str) -> None:
     with WorkerSession(job(mpi, f"mpi:{variant}")) as session:
         session.hello()
@@ -101,6 +102,7 @@ def test_a_first_word_by_one_sided_calls(mpi: Mpi, pattern: str) -> None:
 
 @EVERY_MPI
 @EVERY_VARIANT
+@pytest.mark.full
 @pytest.mark.parametrize("pattern", ["pushfarm", "pullfarm"])
 def test_receives_while_sends_are_under_way(mpi: Mpi, variant: str, pattern: str) -> None:
     with WorkerSession(job(mpi, f"mpi:{variant}", ranks=3)) as session:
@@ -164,6 +166,7 @@ def test_persistent_requests_are_made_before_the_first_sample(mpi: Mpi) -> None:
 
 
 @EVERY_MPI
+@pytest.mark.full
 def test_more_persistent_requests_under_way_at_once_than_are_kept(mpi: Mpi) -> None:
     """A supervisor with 1024 messages under way to each of 17 senders."""
     options = [("in_flight", "64"), ("senders", "17")]
@@ -174,6 +177,7 @@ def test_more_persistent_requests_under_way_at_once_than_are_kept(mpi: Mpi) -> N
 
 
 @EVERY_MPI
+@pytest.mark.full
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_put_get_and_wait_carry_messages(mpi: Mpi, ranks: int) -> None:
     with WorkerSession(job(mpi, "mailbox", ranks, mailbox_over(mpi, "mpi_rma"))) as session:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.matrix import matrix
 
 from hockney.worker.build import Recipe, build_worker
 from hockney.worker.catalogue import load
@@ -21,6 +22,7 @@ ONE_SIDED = ["putpong", "put", "get", "putring"]
 PATTERNS += ["robpush", "robpull"]
 FARMS = ["pushfarm", "pullfarm"]  # these need three ranks
 STREAMS = [f"{name}{variant}" for name in ("pipe", "unix", "tcp") for variant in ("", ":nonblock", ":spin")]
+SHORT = ("null", "shm", "threads", "pipe", "unix", "tcp")  # of each way to wait, one is in every scripts/test
 TRANSPORTS = ["null", "shm", "shm:sync", "threads", *STREAMS]
 FAULTY = Recipe(defines=("HK_EXTRA_TRANSPORTS(X)=X(fault)",), extra_sources=(HERE / "fault.c",))
 ADDRESS = Recipe(flags=("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"))
@@ -62,8 +64,8 @@ def sizes_around_thresholds(transport: str) -> list[int]:
     return [0, 1, 8, 9, 64, 1025, 70_001] if transport == "shm" else [0, 8, 4097, 70_001]
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
-@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("ranks", matrix([2, 4], short=[2]))
+@pytest.mark.parametrize("transport", matrix(TRANSPORTS, short=SHORT))
 def test_every_pattern_on_every_transport(transport: str, ranks: int) -> None:
     patterns = PATTERNS + (FARMS if ranks > 2 else [])
     commands = [measure(pattern, size) for pattern in patterns for size in sizes_around_thresholds(transport)]
@@ -80,7 +82,7 @@ def test_every_pattern_on_every_transport(transport: str, ranks: int) -> None:
         assert answer["verified"] is carries, answer["pattern"]
 
 
-@pytest.mark.parametrize("transport", [name for name in TRANSPORTS if name != "null"])
+@pytest.mark.parametrize("transport", matrix([name for name in TRANSPORTS if name != "null"], short=SHORT))
 def test_windows_and_ends_of_the_clock(transport: str) -> None:
     commands = [
         measure(pattern, size, window=window, **({} if pattern == "twoway" else {"until": until}))
@@ -97,7 +99,7 @@ def test_windows_and_ends_of_the_clock(transport: str) -> None:
         assert answer["bytes_per_rep"] == answer["messages_per_rep"] * answer["bytes"]
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("transport", matrix(TRANSPORTS, short=["shm"]))
 def test_under_address_and_undefined_sanitizers(transport: str) -> None:
     commands = [measure(pattern, size, id=size) for pattern in PATTERNS + FARMS for size in (0, 8, 1000, 70_001)]
     commands += [measure("oneway", 5000, window=64), measure("twoway", 200_000, window=16), "hello", "floor", "quit"]
@@ -115,6 +117,7 @@ def test_under_address_and_undefined_sanitizers(transport: str) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("transport", ["threads", "shm"])
 def test_under_the_thread_sanitizer(transport: str) -> None:
     commands = [measure(pattern, size) for pattern in PATTERNS for size in (0, 8, 1000, 70_001)]
@@ -139,6 +142,7 @@ def test_allreduces_add_up_what_all_ranks_have(transport: str, ranks: int) -> No
     assert [a["algorithm"] for a in answers[:3]] == ["portable", "portable", "portable parts"]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("recipe", "transport", "ranks"),
     [
@@ -192,6 +196,7 @@ def test_ft_has_the_published_checksums(transport: str, ranks: int) -> None:
         assert answer["bytes_per_rep"] == 0
 
 
+@pytest.mark.full
 def test_ft_in_class_a_on_two_ranks() -> None:
     answers, done = converse(
         build_worker(), ["measure pattern=ft class=A samples=1 warmup=0"], "-t", "shm", "-n", "2", limit_s=240
@@ -199,6 +204,7 @@ def test_ft_in_class_a_on_two_ranks() -> None:
     assert [a["kind"] for a in answers] == ["measure", "bye"], done.stderr
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("transport", ["shm", "threads"])
 def test_ft_under_address_and_undefined_sanitizers(transport: str) -> None:
     commands = ["measure pattern=ft samples=1", "measure pattern=ft class=W samples=1"]
@@ -465,6 +471,7 @@ def test_one_sided_patterns(transport: str, ranks: int) -> None:
     assert all(answer["verified"] is (transport != "null") for answer in answers[:-1])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("recipe", [ADDRESS, THREAD], ids=["address", "thread"])
 @pytest.mark.parametrize("transport", ["shm", "threads"])
 def test_one_sided_patterns_under_sanitizers(transport: str, recipe: Recipe) -> None:

@@ -102,6 +102,7 @@ def least(first: RoundTrips, second: RoundTrips) -> RoundTrips:
     return RoundTrips(*map(min, astuple(first), astuple(second)))
 
 
+@pytest.mark.full
 def test_loggp_of_known_overheads() -> None:
     """Ranks that work in every send and receive, long enough to make all else small: so o_s and o_r are known, the
     longer of them is the gap, and of the half round trip nothing is left for L. Whoever is disturbed measures longer:

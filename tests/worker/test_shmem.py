@@ -183,6 +183,7 @@ def test_what_its_collectives_do_not_take_is_refused_and_the_job_goes_on(shmem: 
 
 
 @EVERY_SHMEM
+@pytest.mark.full
 @pytest.mark.parametrize("ranks", [2, 3])
 @pytest.mark.parametrize("table", ["shmem", "shmem_static"])
 def test_put_get_and_wait_carry_messages(shmem: Shmem, table: str, ranks: int) -> None:

@@ -62,6 +62,7 @@ def codes(path: Path, capsys: pytest.CaptureFixture[str], case: object) -> set[i
     return found
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("table", "column"), list(columns()))
 def test_an_edited_field_is_no_traceback(
     table: str, column: str, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -73,6 +74,7 @@ def test_an_edited_field_is_no_traceback(
         codes(path, capsys, value)
 
 
+@pytest.mark.full
 def test_a_flipped_bit_is_no_traceback(whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source, data = random.Random(15), whole.read_bytes()
     path = tmp_path / "flipped.db"
@@ -118,6 +120,7 @@ def test_a_damaged_run_is_wrong_usage_and_others_can_be_shown(
     assert run(["show", "1", "--store", str(path)]) == 0
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("field", "value"),
     [

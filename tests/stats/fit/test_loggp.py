@@ -35,6 +35,7 @@ def test_each_segment_has_its_own_parameters() -> None:
     assert low.holds is True
 
 
+@pytest.mark.full
 def test_parameters_are_within_two_percent_where_they_say_so_and_intervals_hold_them() -> None:
     """200 machines measured with 1 % noise."""
     found = loggp_score(noise=0.01).values()
