@@ -24,7 +24,7 @@ from hockney.cli.measuring import measuring
 from hockney.cli.progress import Display
 from hockney.errors import StoreError, UsageError
 from hockney.measure.plan import Plan
-from hockney.measure.run import Outcome
+from hockney.measure.recorder import Outcome
 from hockney.model import Point, RunStatus
 from hockney.results.store import Store
 

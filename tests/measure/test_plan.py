@@ -159,7 +159,7 @@ def test_a_library_that_is_not_here_is_answered_with_those_of_its_family(word: s
         (RunOptions(transports=("shn",)), "unknown transport 'shn': did you mean 'shm'"),
         (RunOptions(transports=("pvm",)), "pvm is not here: pvmd is not installed; apt install pvm"),
         (RunOptions(options=(("windw", "2"),)), "unknown option of oneway 'windw': did you mean 'window'"),
-        (RunOptions(options=(("distance", "2"),)), "s has no option 'distance': it is one of ring"),
+        (RunOptions(options=(("distance", "2"),)), "s has no option 'distance': it is of ring"),
         (RunOptions(options=(("window", "0"),)), "window of oneway must be a whole number from 1 to 1024, not '0'"),
         (RunOptions(options=(("until", "later"),)), "until of oneway must be one of acked, sent, not 'later'"),
     ],

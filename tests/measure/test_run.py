@@ -21,6 +21,8 @@ from hockney.errors import StoreError, UsageError
 from hockney.machine import facts
 from hockney.measure import run as running
 from hockney.measure.plan import Plan
+from hockney.measure.precision import judge_over_launches
+from hockney.measure.recorder import Outcome
 from hockney.measure.sampler import Progress
 from hockney.model import Launch, Measurement, Point, PointStatus, RunStatus, curve_of
 from hockney.results.runs import Run
@@ -62,9 +64,7 @@ class Silent:
         pass
 
 
-def measure(
-    catalogue: Catalogue, path: Path, *points: Point, display: Silent | None = None, **asked: Any
-) -> running.Outcome:
+def measure(catalogue: Catalogue, path: Path, *points: Point, display: Silent | None = None, **asked: Any) -> Outcome:
     plan = Plan("test", points, **{"time_s": 0.3, "timeout_s": 20, **asked})
     with Store.open(path) as store:
         return running.measure(plan, catalogue, store, display or Silent(), command="test")
@@ -201,7 +201,7 @@ def test_launches_that_differ_are_not_precise_together(tmp_path: Path) -> None:
             store.write_round(run_id, [*apart, *alike])
         for size in (8, 64):
             store.set_status(run_id, make_point(size), PointStatus.PRECISE)
-        running.judge_over_launches(store, run_id, 0.01)
+        judge_over_launches(store, run_id, 0.01)
         ends = [(row.status, row.reason) for row in store.points(run_id)]
     assert ends[0][0] is PointStatus.BUDGET
     assert ends[1] == (PointStatus.PRECISE, None)
@@ -237,7 +237,7 @@ def test_launches_are_judged_by_the_state_of_most_measurements(
                     run_id, measurements_with_medians(of_launch, make_point(8), launch_id=launch_id, **state)
                 )
         store.set_status(run_id, make_point(8), PointStatus.PRECISE)
-        running.judge_over_launches(store, run_id, 0.01)
+        judge_over_launches(store, run_id, 0.01)
         assert store.points(run_id)[0].status is end
 
 
@@ -246,7 +246,7 @@ def test_one_launch_is_called_one(tmp_path: Path) -> None:
         run_id = store.create_run(make_info(), [make_point(8)])
         store.write_round(run_id, measurements_with_medians(WIDE, launch_id=store.add_launch(run_id, make_launch())))
         store.set_status(run_id, make_point(8), PointStatus.BUDGET, "the time was up")
-        running.judge_over_launches(store, run_id, 0.01)
+        judge_over_launches(store, run_id, 0.01)
         assert (store.points(run_id)[0].reason or "").endswith(f"; measurements in all: {len(WIDE)} in 1 launch")
 
 
@@ -489,7 +489,7 @@ def test_two_runs_into_one_store(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["run"], "say what to run"),
+        (["run"], "name what to run"),
         (["run", "pingpog"], "did you mean 'pingpong'"),
         (["run", "pingpong", "-t", "shn"], "did you mean 'shm'"),
         (["run", "pingpong", "--bytes", "8x"], "'8x' is not a size"),
@@ -498,17 +498,19 @@ def test_two_runs_into_one_store(tmp_path: Path) -> None:
         (["run", "pingpong", "--time", "soon"], "not a duration"),
         (["run", "pingpong", "-n", "two"], "not a number of ranks"),
         (["run", "pingpong", "-o", "window"], "NAME=VALUE"),
-        (["run", "funnel", "-t", "shm", "-o", "window=4"], "funnel has no options"),
-        (["run", "pingpong", "-t", "shm", "-o", "window=4"], "known are source, target"),
+        (["run", "funnel", "-t", "shm", "-o", "window=4"], "funnel has no option 'window': it is of oneway, "),
+        (["run", "pingpong", "-t", "shm", "-o", "window=4"], "pingpong has no option 'window'"),
+        (["run", "pingpong", "-o", "windw=4"], "known are source, target"),
+        (["run", "pingpong", "oneway"], "`pingpong,oneway`"),
         (["run", "pingpong", "-o", "source=1", "-o", "target=1"], "source and target are both rank 1"),
         (["run", "pingpong", "--resume"], "cannot be combined with a suite"),
         (["run", "pingpong", "-t", ","], "--transport names nothing"),
         (["run", "pingpong", "--bytes", "2000G"], "too large a message"),
         (["run", "pingpong", "--limit", "48h"], "1s to 24h"),
         (["run", "pingpong", "--label", "last"], "cannot be a label"),
-        (["run", "pingpong", "--label", "two\nlines"], "a label is a line of 40 characters at most"),
+        (["run", "pingpong", "--label", "two\nlines"], "a label is one line of 1 to 40 characters"),
         (["run", "pingpong", "--label=-x"], "does not begin with '-'"),
-        (["run", "/etc/hosts"], "the name of a suite's file ends in .toml"),
+        (["run", "/etc/hosts"], "name a file that ends in .toml"),
         (["run", "barrier", "--bytes", "8"], "barrier has no message sizes"),
         (["run", "nothing.toml"], "cannot read the suite"),
     ],

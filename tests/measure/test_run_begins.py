@@ -20,6 +20,8 @@ from hockney.errors import UsageError
 from hockney.machine import facts
 from hockney.measure import run as running
 from hockney.measure.plan import Plan, Skipped
+from hockney.measure.recorder import Recorder
+from hockney.measure.run_warnings import KernelShare, how_to_spin
 from hockney.model import Measurement, RunStatus, Warning_
 from hockney.results.store import Store, StoredPoint
 from hockney.results.store.lock import alone
@@ -59,7 +61,7 @@ def test_who_has_another_mpi_is_told_to_compare_with_it_not_to_install_one(catal
 
     wheel, other = mpi("mpi@mpich-5", "mpich", is_wheel=True), mpi("mpi@openmpi-4", "openmpi", is_wheel=False)
     measurement = make_measurement(make_point(transport=wheel.name))
-    share = running._KernelShare()
+    share = KernelShare()
     share.add(replace(measurement, cpu_system_ns=(10**9, 0), wall_ns=(10**9, 10**9)))
     alone, both = (
         next(iter(share.warnings(replace(catalogue, transports={one.name: one for one in here})))).remedy
@@ -72,9 +74,9 @@ def test_who_has_another_mpi_is_told_to_compare_with_it_not_to_install_one(catal
 def test_who_told_open_mpi_to_yield_is_told_so(catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMPI_MCA_mpi_yield_when_idle", "1")
     library = Mpi("mpi@openmpi-4", "openmpi", "4", Path("mpicc"), Path("mpiexec"), is_wheel=False)
-    assert running._spinning(library, catalogue) == "Unset OMPI_MCA_mpi_yield_when_idle=1."
+    assert how_to_spin(library, catalogue) == "Unset OMPI_MCA_mpi_yield_when_idle=1."
     monkeypatch.delenv("OMPI_MCA_mpi_yield_when_idle")
-    assert running._spinning(library, catalogue) == "Look for the library's setting that makes waits spin."
+    assert how_to_spin(library, catalogue) == "Look for the library's setting that makes waits spin."
 
 
 def test_ctrl_c_before_the_first_measurement_is_an_interruption_that_can_go_on(
@@ -95,12 +97,12 @@ def test_ranks_that_share_a_cpu_yield_as_they_should(catalogue: Catalogue, tmp_p
     """Told to spin they would wait for each other's time slices, so nobody is advised to."""
     with Store.open(tmp_path / "r.db") as store:
         run_id = store.create_run(make_info(), [make_point()])
-        recorder = running.Recorder(store, run_id, Display(quiet=True))
+        recorder = Recorder(store, run_id, Display(quiet=True))
         for crowded, added in ((True, False), (False, True)):
             number = recorder.started(make_launch(oversubscribed=crowded))
             measurement = make_measurement(make_point(transport="shm"), launch_id=number)
             recorder.measured(replace(measurement, cpu_system_ns=(10**9, 0), wall_ns=(10**9, 10**9)))
-            assert bool(recorder._yields._wall_ns) is added
+            assert bool(recorder.kernel_share.wall_ns) is added
 
 
 @pytest.mark.parametrize(
@@ -125,10 +127,10 @@ def test_a_library_whose_messages_go_through_sockets_does_not_yield(
         monkeypatch.setenv(name, value)
     with Store.open(tmp_path / "r.db") as store:
         run_id = store.create_run(make_info(), [make_point()])
-        recorder = running.Recorder(store, run_id, Display(quiet=True))
+        recorder = Recorder(store, run_id, Display(quiet=True))
         number = recorder.started(make_launch(library=library))
         recorder.measured(make_measurement(make_point(), launch_id=number))
-        assert bool(recorder._yields._wall_ns) is is_counted
+        assert bool(recorder.kernel_share.wall_ns) is is_counted
 
 
 BEGINS = """

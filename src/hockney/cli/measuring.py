@@ -25,7 +25,7 @@ from hockney.machine import usable_cpus
 from hockney.machine.topology import read_topology
 from hockney.measure import run as running
 from hockney.measure.plan import Plan, RunOptions, make_plan, transport_words
-from hockney.measure.run import Outcome
+from hockney.measure.recorder import Outcome
 from hockney.model import PointStatus, RunStatus
 from hockney.report.sheet import Sheet
 from hockney.results.export import write_csv

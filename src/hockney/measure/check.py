@@ -23,7 +23,7 @@ from hockney.errors import HockneyError, UsageError
 from hockney.machine import usable_cpus
 from hockney.measure import run as running
 from hockney.measure.plan import Plan, RunOptions, Skipped, make_plan, plan_again
-from hockney.measure.run import Display, Outcome
+from hockney.measure.recorder import Display, Outcome
 from hockney.model import NOT_MEASURED, Point, PointStatus, RunStatus
 from hockney.results.runs import Run
 from hockney.results.store import Store

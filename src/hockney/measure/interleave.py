@@ -21,19 +21,9 @@ from hockney.errors import UsageError
 from hockney.machine import Moment, StealMeter, Watch, choose_cpus, usable_cpus
 from hockney.measure.plan import Plan
 from hockney.measure.pool import Failures, WorkerPool
-from hockney.measure.run import (
-    Display,
-    Outcome,
-    Recorder,
-    Start,
-    create_run,
-    describe_run,
-    finish_quietly,
-    interrupts_wait,
-    judge_over_launches,
-    warn_before,
-    watched,
-)
+from hockney.measure.precision import judge_over_launches
+from hockney.measure.recorder import Display, Outcome, Recorder, finish_quietly, interrupts_wait
+from hockney.measure.run import create_run, describe_run, warn_before, watched
 from hockney.measure.sampler import Instrument, PointFailed, Progress, Sampler, Work
 from hockney.model import Measurement, Point, PointStatus, RunStatus
 from hockney.results.store import Store
@@ -109,8 +99,7 @@ def measure(
                     finish_quietly(store, one.run_id, RunStatus.INTERRUPTED)
                 raise
             status = RunStatus.INTERRUPTED
-        start = Start(0, several=True)
-        outcomes = [one.recorder.finish(one.plan, status, catalogue, others, start) for one in sides]
+        outcomes = [one.recorder.finish(one.plan, status, catalogue, others) for one in sides]
         return outcomes[BASE], outcomes[NEW]
 
 

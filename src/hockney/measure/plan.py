@@ -291,7 +291,7 @@ def _refuse_unused(suite: Suite, asked: RunOptions, patterns: Sequence[PatternIn
         others = [other.name for other in catalogue.patterns.values() if any(name == o.name for o in other.options)]
         if not others:
             patterns[0].option(name)  # raises, and names what there is
-        raise UsageError(f"{suite.name} has no option '{name}': it is one of {', '.join(others)}")
+        raise UsageError(f"{suite.name} has no option '{name}': it is of {', '.join(others)}")
     if asked.sizes and not any(pattern.sized for pattern in patterns):
         names = " and ".join(dict.fromkeys(pattern.name for pattern in patterns))
         raise UsageError(f"{names} has no message sizes to choose: leave --bytes out")

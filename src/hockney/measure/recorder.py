@@ -1,0 +1,182 @@
+"""Where the results of a run go while it measures: to the store, then to the display."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import FrameType
+from typing import Protocol
+
+from hockney.errors import HockneyError
+from hockney.machine import Moment, warnings_during
+from hockney.measure.plan import Plan
+from hockney.measure.run_warnings import KernelShare, loss_warnings, steal_warning
+from hockney.measure.sampler import Progress
+from hockney.model import Launch, Measurement, Point, PointStatus, RunStatus
+from hockney.results.store import Store
+from hockney.worker.catalogue import Catalogue
+from hockney.worker.mpi_transport import by_sockets
+
+STARTING, MEASURING, ADDED, PREPARING = "starting jobs", "measuring", "added sizes", "calibrating and storing"
+_WORST_FIRST = (
+    PointStatus.FAILED, PointStatus.SKIPPED, PointStatus.STOPPED, PointStatus.BUDGET, PointStatus.PRECISE,
+)  # fmt: skip
+
+
+class Display(Protocol):
+    """Shows a run while it measures. Called between measurements only, so it may take some ms."""
+
+    def begun(self, run_id: int, plan: Plan, *, goes_on: bool, several: bool, precise: int) -> None:
+        """The run has a number; nothing is started yet.
+
+        `goes_on`: it is resumed. `several`: it has several launches. `precise`: how many points are precise already.
+        """
+        ...
+
+    def launched(self, launch: Launch) -> None:
+        """A job is up."""
+        ...
+
+    def measured(self, measurement: Measurement) -> None:
+        """A measurement is made."""
+        ...
+
+    def progressed(self, progress: Progress) -> None:
+        """A round is stored."""
+        ...
+
+    def point_ended(self, point: Point, status: PointStatus, reason: str | None) -> None:
+        """A point is finished."""
+        ...
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended. `failed` counts points, `failed_before` those that failed before it was resumed.
+
+    `spent_s`: where the time went, by activity.
+    """
+
+    run_id: int
+    status: RunStatus
+    failed: int
+    failed_before: int = 0
+    spent_s: Mapping[str, float] = field(default_factory=dict)
+
+
+class Recorder:
+    """The sampler's Observer and the pool's Starter."""
+
+    def __init__(self, store: Store, run_id: int, display: Display) -> None:
+        self.store = store
+        self.run_id = run_id
+        self.launches_left = 0  # after the one under way
+        self.statuses: dict[Point, PointStatus] = {}
+        self.kernel_share = KernelShare()
+        self._display = display
+        self._lost: Counter[tuple[str, str]] = Counter()  # messages, by transport and pattern
+        # Launches that are expected to make system calls: oversubscribed ranks yield, and sockets are the kernel's.
+        self._in_kernel: set[int] = set()
+        self._begun_s = time.monotonic()
+        self._spent_s = dict.fromkeys((STARTING, MEASURING, ADDED), 0.0)
+
+    def started(self, launched: Launch) -> int:
+        self._spent_s[STARTING] += time.time() - launched.started_unix_s
+        launch_id = self.store.add_launch(self.run_id, launched)
+        if launched.oversubscribed or by_sockets(launched.library, os.environ):
+            self._in_kernel.add(launch_id)
+        self._display.launched(launched)
+        return launch_id
+
+    def measured(self, measurement: Measurement) -> None:
+        point = measurement.point
+        self._spent_s[ADDED if point.role == "refined" else MEASURING] += time.time() - measurement.started_unix_s
+        if measurement.launch_id not in self._in_kernel:
+            self.kernel_share.add(measurement)
+        self._lost[point.transport, point.pattern] += round(sum(measurement.counters.get("lost", ())))
+        self._display.measured(measurement)
+
+    def round_done(self, measurements: Sequence[Measurement], progress: Progress) -> None:
+        if measurements:
+            with interrupts_wait():
+                self.store.write_round(self.run_id, measurements)
+        # Launches still to come will take about as long as this one.
+        left_s, most_s = (
+            seconds + self.launches_left * (progress.elapsed_s + seconds)
+            for seconds in (progress.left_s, progress.left_most_s)
+        )
+        self._display.progressed(replace(progress, left_s=left_s, left_most_s=most_s))
+
+    def points_added(self, points: Sequence[Point]) -> None:
+        self.store.add_points(self.run_id, points)
+
+    def point_ended(self, point: Point, status: PointStatus, reason: str | None) -> None:
+        """Of several launches the worst end of a point stands."""
+        before = self.statuses.get(point, PointStatus.PRECISE)
+        if _WORST_FIRST.index(status) <= _WORST_FIRST.index(before):
+            self.statuses[point] = status
+            self.store.set_status(self.run_id, point, status, reason)
+        self._display.point_ended(point, status, reason)
+
+    def finish(
+        self,
+        plan: Plan,
+        status: RunStatus,
+        catalogue: Catalogue,
+        others: Sequence[Moment],
+        *,
+        failed_before: int = 0,
+        goes_on: bool = False,
+    ) -> Outcome:
+        """Store how the run ended, and its warnings; `others`: what other programs used during each launch."""
+        failed = failed_before + sum(end is PointStatus.FAILED for end in self.statuses.values())
+        # The points of null measure the harness and are no result.
+        real = [point for point in (*self.statuses, *(row.point for row in plan.skipped)) if point.transport != "null"]
+        refused = all(self.statuses.get(point, PointStatus.SKIPPED) is PointStatus.SKIPPED for point in real)
+        if status is RunStatus.DONE and (failed or (real and refused) or not self.statuses):
+            status = RunStatus.PARTIAL
+        for warning in (
+            *self.kernel_share.warnings(catalogue),
+            *loss_warnings(self._lost),
+            *steal_warning(self.store, self.run_id),
+            *warnings_during(others, goes_on=goes_on),
+        ):
+            self.store.add_warning(self.run_id, warning)
+        self.store.finish_run(self.run_id, status)
+        rest_s = time.monotonic() - self._begun_s - sum(self._spent_s.values())
+        return Outcome(self.run_id, status, failed, failed_before, {**self._spent_s, PREPARING: max(0.0, rest_s)})
+
+
+def finish_quietly(store: Store, run_id: int, status: RunStatus) -> None:
+    """Store how a run ended after an error; a second error of the store would hide the first."""
+    with contextlib.suppress(HockneyError):
+        store.finish_run(run_id, status)
+
+
+@contextlib.contextmanager
+def interrupts_wait() -> Iterator[None]:
+    """Delay SIGINT, SIGTERM and SIGHUP to the end of the body, so that no round is half written."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    caught: list[tuple[int, FrameType | None]] = []
+    before = {
+        number: signal.signal(number, lambda number, frame: caught.append((number, frame)))
+        for number in map(int, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
+        if callable(signal.getsignal(number))
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for number, frame in caught[:1]:
+            stop = before[number]
+            assert callable(stop)
+            stop(number, frame)
