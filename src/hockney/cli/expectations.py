@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from hockney.analysis.compare.expect import Judged, Outcome, judge, load_expectations
+from hockney.analysis.compare.expect import Judged, LimitReason, Outcome, judge, load_expectations
 from hockney.cli import render
 from hockney.cli.changes import point_json
 from hockney.cli.curves import format_interval, say_one_launch
@@ -46,19 +46,19 @@ def check_expectations(
     elif Outcome.INCONCLUSIVE in outcomes:
         code = ExitCode.INCOMPLETE
     if as_json:
-        limits = [{**_judged_json(one), "sentence": _sentence(one)} for one in judged]
+        limits = [_judged_json(one, run_id) for one in judged]
         render.print_json("check", {"run": run_id, "exit_code": code, "limits": limits})
     else:
         _print(run_id, judged)
     if junit is not None:  # last, so that nothing keeps the verdict back
-        code = write_junit(junit, f"hockney check --expect {path.name}", _cases(judged), code)
+        code = write_junit(junit, f"hockney check --expect {path.name}", _cases(judged, run_id), code)
     return code
 
 
 def _print(run_id: int, judged: Sequence[Judged]) -> None:
     for one in judged:
         if one.outcome is not Outcome.MET:
-            render.say(f"{one.outcome.value}: {_sentence(one)}")
+            render.say(f"{one.outcome.value}: {limit_sentence(one, run_id)}")
     figures = [one.figure for one in judged if one.figure is not None and one.outcome is not Outcome.MET]
     say_one_launch(figure.interval_over for figure in figures if figure.low_ns is not None)
     counts = Counter(one.outcome for one in judged)
@@ -68,13 +68,26 @@ def _print(run_id: int, judged: Sequence[Judged]) -> None:
     render.say(f"{listed}: {counted(len(judged), 'limit')}, run {run_id}")
 
 
-def _sentence(one: Judged) -> str:
+def limit_sentence(one: Judged, run_id: int) -> str:
     """`pingpong of 8 B on shm, 2 ranks: latency 45.0 ns (44.1 - 46.2 ns, near), expected <= 40.0 ns`."""
     limit = f"<= {format_ns(one.limit)}" if one.what == "latency" else f">= {format_rate(one.limit)}"
-    name = f"{one.point}: " if one.point is not None else ""
     value = f"{one.what} {_value(one)}" if one.figure is not None else one.what
-    reason = f", because {one.reason}" if one.reason else ""
-    return f"{name}{value}, expected {limit} ({one.place}){reason}"
+    reason = f"; {_reason(one, run_id)}" if one.reason else ""
+    return f"{one.subject if one.point is None else one.point}: {value}, expected {limit} ({one.place}){reason}"
+
+
+def _reason(one: Judged, run_id: int) -> str:
+    state = f"state {one.of.state.name}" if one.of.state else "any one machine state"
+    between = f" between ranks of the class '{one.of.pair_class}'" if one.of.pair_class else ""
+    known = f"; it has the classes {', '.join(one.classes) or 'none'}" if between and one.classes else ""
+    return {
+        LimitReason.NO_SERIES: f"run {run_id} has no such series{between}{known}",
+        LimitReason.NOT_MEASURED: one.message,
+        LimitReason.FEW_MEASUREMENTS: f"too few measurements{between} in {state} for an interval",
+        LimitReason.OTHER_STATE: "the limit is met in other machine states; this one has too few measurements",
+        LimitReason.UNCERTAIN: "the interval contains the limit; a longer --time narrows it",
+        None: "",
+    }[one.reason]
 
 
 def _value(one: Judged) -> str:
@@ -88,20 +101,24 @@ def _value(one: Judged) -> str:
     return f"{value} ({interval}, {figure.state})"
 
 
-def _judged_json(one: Judged) -> dict[str, Any]:
-    """Of the two limits the one that it is of, for their units differ."""
-    document = asdict(one)
-    limit = document.pop("limit")
+def _judged_json(one: Judged, run_id: int) -> dict[str, Any]:
+    """Of the two limits only one is there, because their units differ."""
     return {
-        **document,
+        "place": one.place,
+        "subject": one.subject,
+        "what": one.what,
         "outcome": one.outcome.value,
+        "sentence": limit_sentence(one, run_id),
         "point": None if one.point is None else point_json(one.point),
-        "limit_ns": limit if one.what == "latency" else None,
-        "limit_bytes_per_s": limit if one.what == "bandwidth" else None,
+        "figure": None if one.figure is None else asdict(one.figure),
+        "reason": _reason(one, run_id) or None,
+        "reason_code": one.reason.value if one.reason else None,
+        "limit_ns": one.limit if one.what == "latency" else None,
+        "limit_bytes_per_s": one.limit if one.what == "bandwidth" else None,
     }
 
 
-def _cases(judged: Sequence[Judged]) -> list[Case]:
+def _cases(judged: Sequence[Judged], run_id: int) -> list[Case]:
     """A test for each limit, whose name neither its outcome nor another table of the file changes.
 
     Where two tables say the same of the same point, both names have the place.
@@ -110,7 +127,7 @@ def _cases(judged: Sequence[Judged]) -> list[Case]:
     count = Counter(names)
     cases = []
     for one, name in zip(judged, names, strict=True):
-        sentence = _sentence(one)
+        sentence = limit_sentence(one, run_id)
         cases.append(
             Case(
                 "expectations",

@@ -1,16 +1,16 @@
-"""What is expected of a machine: thresholds in a TOML file, and whether a run's figures keep them.
+"""The limits of an expectations file (TOML), and whether a run's figures keep them.
 
-A threshold is kept if the whole 95 % interval of a figure keeps it, missed if the whole interval misses it, and else
-inconclusive: a value that lies beside its limit by less than it is known is no answer. All measurements of a run
-count, in a run that was measured for it as in a stored one: what `show` says of it is what is judged. With a pair
-class only those of the launches count in which the ranks were of that class; `show` does not divide them.
+A limit is met if the whole 95 % interval of a figure keeps it, missed if the whole interval misses it, and else
+inconclusive. All measurements of a run count, as in `show`; with a pair class those of the launches in which the ranks
+were of that class.
 """
 
 from __future__ import annotations
 
 import enum
+import itertools
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,7 +26,7 @@ from hockney.suites import Fraction, Launches, Names, Options, Ranks, Seconds, S
 from hockney.suites import Series as SuiteSeries
 from hockney.suites.toml_models import read_model, said, some, well_formed
 from hockney.suites.words import as_pairs, check_words, filled
-from hockney.units import counted, format_bytes, ordinal, parse_rate_bytes_per_s, parse_time_ns
+from hockney.units import ordinal, parse_rate_bytes_per_s, parse_time_ns
 from hockney.worker.catalogue import Catalogue, matches
 
 
@@ -59,9 +59,8 @@ def _known_class(value: str) -> str:
 class Expectation(BaseModel):
     """One table of the file: limits for a pattern on some transports, at some sizes.
 
-    `latency` is an upper limit of the pattern's time, `bandwidth` a lower one of its rate. With `state`, figures of
-    other states of the machine don't count; else each does. With `pair_class` the limits are for every pair of ranks
-    of that class, as placed, and for no other; of a pattern between two ranks that are chosen. Ranks and sizes that
+    `latency` is an upper limit of the time, `bandwidth` a lower one of the rate. With `state`, only figures of that
+    machine state count. With `pair_class`, the limits are for every pair of ranks of that class. Ranks and sizes that
     are not given are the pattern's own.
     """
 
@@ -81,7 +80,7 @@ class Expectation(BaseModel):
 
 
 class Expectations(BaseModel):
-    """The whole file. `time`, `precision` and `launches` say how a fresh measurement is made."""
+    """The whole file. `time`, `precision` and `launches` are for measuring."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -91,7 +90,7 @@ class Expectations(BaseModel):
     expect: Annotated[tuple[Expectation, ...], AfterValidator(some)]
 
     def suite(self) -> Suite:
-        """What to measure, so that every limit can be looked at."""
+        """What to measure for all limits."""
         series = tuple(
             SuiteSeries(
                 pattern=one.pattern,
@@ -105,7 +104,7 @@ class Expectations(BaseModel):
         )
         return Suite(
             name="expect",
-            title="What is expected",
+            title="Expectations",
             precision=self.precision,
             time_s=self.time_s,
             launches=self.launches,
@@ -114,13 +113,13 @@ class Expectations(BaseModel):
 
 
 def load_expectations(path: Path, catalogue: Catalogue) -> Expectations:
-    """Raises UsageError: a file that can't be read, or all that is wrong in it, each with its path in the file."""
+    """Raises UsageError with everything that is wrong in the file, each with its path there."""
 
     def check(content: dict[str, Any]) -> list[tuple[str, str]]:
         if "series" in content and "expect" not in content:
             raise UsageError(
-                f"{path} is a suite, which says what to measure, not what is expected: a file of expectations has "
-                '[[expect]], and below it pattern = "pingpong", transports = "shm", latency = "<= 1.5 us"'
+                f"{path} is a suite, not an expectations file, which "
+                'has [[expect]], and below it pattern = "pingpong", transports = "shm", latency = "<= 1.5 us"'
             )
         return [*check_words(content, catalogue, "expect"), *_check_limits(content, catalogue)]
 
@@ -130,24 +129,24 @@ def load_expectations(path: Path, catalogue: Catalogue) -> Expectations:
 
 
 def _check_limits(content: dict[str, Any], catalogue: Catalogue) -> Iterable[tuple[str, str]]:
-    """Tables without a limit, and keys that say nothing to their pattern; malformed tables are passed by."""
+    """Tables without a limit, and keys that do not apply to their pattern; malformed tables are skipped."""
     listed = content.get("expect")
     for number, one in enumerate(listed if isinstance(listed, list) else ()):
         if not isinstance(one, dict):
             continue
         place, name = f"expect[{number}]", one.get("pattern")
         if not one.keys() & {"latency", "bandwidth"}:
-            yield place, 'it has no limit: give latency = "<= 1.5 us" or bandwidth = ">= 2 GB/s"'
+            yield place, 'no limit: give latency = "<= 1.5 us" or bandwidth = ">= 2 GB/s"'
         if "bandwidth" in one and 0 in well_formed(Sizes, one.get("bytes")):
-            yield place, "messages of 0 B have no bandwidth: leave 0 out of bytes, or give latency alone"
+            yield place, "messages of 0 B have no bandwidth: leave 0 out of bytes, or give only latency"
         pattern = catalogue.patterns.get(name) if isinstance(name, str) else None
         if pattern is None:
             continue
         if "pair_class" in one and not {"source", "target"} <= {option.name for option in pattern.options}:
             yield f"{place}.pair_class", f"{name} has no source and target, so it has no pairs to choose"
         if "bandwidth" in one and not pattern.sized:
-            remedy = 'give latency = "<= 1.5 us" in its place'
-            yield f"{place}.bandwidth", f"{name} counts no bytes, so it has no bandwidth: {remedy}"
+            fix = 'give latency = "<= 1.5 us" instead'
+            yield f"{place}.bandwidth", f"{name} counts no bytes, so it has no bandwidth: {fix}"
 
 
 class Outcome(enum.Enum):
@@ -158,12 +157,22 @@ class Outcome(enum.Enum):
     INCONCLUSIVE = "inconclusive"
 
 
+class LimitReason(enum.Enum):
+    """Why a limit is inconclusive."""
+
+    NO_SERIES = "no series"  # the run has no such series; `classes`: the pair classes that it has
+    NOT_MEASURED = "not measured"  # `message`: why
+    FEW_MEASUREMENTS = "few measurements"  # for an interval in any state that counts
+    OTHER_STATE = "other state"  # met in other states; missed in one with too few measurements for an interval
+    UNCERTAIN = "uncertain"  # the interval contains the limit
+
+
 @dataclass(frozen=True)
 class Judged:
     """One limit at one point.
 
-    `place` says which table of the file it is from, `subject` what it is for, whatever became of it: "pingpong of 8 B
-    on shm, 2 ranks, near". `reason`, without a figure, says why there is none.
+    `place`: its table of the file. `subject`: what it is for, whatever becomes of it: "pingpong of 8 B on shm, 2 ranks,
+    near". `reason` of what is inconclusive, with `run`, `of` (the limit's table), and `message` or `classes`.
     """
 
     place: str
@@ -171,9 +180,12 @@ class Judged:
     what: str  # "latency" or "bandwidth"
     limit: float  # ns, or bytes/s
     outcome: Outcome
+    of: Expectation
     point: Point | None = None
     figure: Figure | None = None
-    reason: str | None = None
+    reason: LimitReason | None = None
+    message: str = ""
+    classes: tuple[str, ...] = ()
 
 
 def judge(run: Run, expectations: Expectations, catalogue: Catalogue) -> list[Judged]:
@@ -181,131 +193,95 @@ def judge(run: Run, expectations: Expectations, catalogue: Catalogue) -> list[Ju
     judged: list[Judged] = []
     for number, one in enumerate(expectations.expect, start=1):
         place = f"the {ordinal(number)} [[expect]]"
-        classes = _by_class(run, one, catalogue)
-        own = classes.get(one.pair_class, {})
-        wanted = as_pairs(catalogue.pattern(one.pattern), one.options)
-        traits = catalogue.pattern(one.pattern)
-        for word in one.transports:
-            for ranks in one.ranks or sorted({series.point.ranks for series in own}) or (None,):
-                for size in one.bytes:
-                    found = [series for series in own if _is_meant(series.point, word, ranks, size)]
-                    on_ranks = f", {counted(ranks, 'rank')}" if ranks else ""
-                    of = f" of {format_bytes(size)}" if catalogue.pattern(one.pattern).sized else ""
-                    lack = f"run {run.id} has no {one.pattern}{of} on {word}{on_ranks}"
-                    if one.pair_class is not None:
-                        lack += f" between ranks of the class '{one.pair_class}'"
-                        seen = ", ".join(sorted(filter(None, classes))) or "none"
-                        lack += "" if own else f"; of its classes there are: {seen}"
-                    asked = _Asked(place, one, Point(word, one.pattern, ranks or 0, size, wanted, traits=traits))
-                    for what, limit in _limits(one):
-                        judged += [
-                            _judged(asked, what, limit, series, own[series], is_one=len(found) == 1) for series in found
-                        ] or [Judged(place, asked.subject, what, limit, Outcome.INCONCLUSIVE, reason=lack)]
+        pattern = catalogue.pattern(one.pattern)
+        options = as_pairs(pattern, one.options)
+        by_class = _by_class(run, one, options)
+        series = by_class.get(one.pair_class, {})
+        all_ranks = one.ranks or sorted({found.point.ranks for found in series}) or (0,)
+        limits = [("latency", one.latency_ns), ("bandwidth", one.bandwidth_bytes_per_s)]
+        for word, ranks, size in itertools.product(one.transports, all_ranks, one.bytes):
+            asked = Point(word, one.pattern, ranks, size, options, traits=pattern)
+            found = [
+                own
+                for own in series
+                if (own.point.ranks, own.point.bytes) == (ranks, size) and matches(word, own.point.transport)
+            ]
+            for what, limit in limits:
+                if limit is None:
+                    continue
+                if not found:
+                    classes = tuple(sorted(filter(None, by_class))) if not series else ()
+                    none = Judged(place, _subject(one, asked), what, limit, Outcome.INCONCLUSIVE, one)
+                    judged.append(replace(none, reason=LimitReason.NO_SERIES, classes=classes))
+                for own in found:
+                    subject = _subject(one, asked, own.point if len(found) > 1 else None)
+                    outcome = _judged(one, what, limit, own, series[own])
+                    judged.append(Judged(place, subject, what, limit, of=one, point=own.point, **outcome))
     return judged
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """One limit's table, and one point of it as the file has it: its transport may be a word for several."""
-
-    place: str
-    of: Expectation
-    point: Point
-
-    @property
-    def subject(self) -> str:
-        """`pingpong of 8 B on mpi, 2 ranks, near`."""
-        narrower = (self.of.state.name if self.of.state else None, self.of.pair_class)
-        point = str(self.point).removesuffix(", 0 ranks")  # where neither the file nor a series says how many
-        return ", ".join(filter(None, (point, *narrower)))
-
-    def subject_of(self, point: Point) -> str:
-        """The same, of one of several points for which it is: `… (mpi@openmpi-4.1.4 source=0 target=1)`."""
-        more = (f"{name}={value}" for name, value in point.options if (name, value) not in self.point.options)
-        return f"{self.subject} ({' '.join([point.transport, *more])})"
+def _subject(one: Expectation, asked: Point, point: Point | None = None) -> str:
+    """`pingpong of 8 B on mpi, 2 ranks, near`, for one of several points ` (mpi@openmpi-4.1.4 source=0 target=1)`."""
+    text = str(asked).removesuffix(", 0 ranks")  # where neither the file nor a series says how many
+    text = ", ".join(filter(None, (text, one.state.name if one.state else None, one.pair_class)))
+    if point is None:
+        return text
+    more = (f"{name}={value}" for name, value in point.options if (name, value) not in asked.options)
+    return f"{text} ({' '.join([point.transport, *more])})"
 
 
-def _by_class(run: Run, one: Expectation, catalogue: Catalogue) -> dict[str | None, dict[Series, set[int]]]:
+def _by_class(
+    run: Run, one: Expectation, options: tuple[tuple[str, str], ...]
+) -> dict[str | None, dict[Series, set[int]]]:
     """The series of the pattern with its options, by the class of their ranks, each with the launches of that class.
 
-    All are under None where no class is asked, and under "" where it is not known, because no job of its kind started.
+    All are under None where no class is asked for, and under "" where it is unknown, because no such job started.
     """
-    wanted = as_pairs(catalogue.pattern(one.pattern), one.options)
     class_of = classes_of(run)
     found: dict[str | None, dict[Series, set[int]]] = {}
     for series, measurements in run.summaries():
-        point = series.point
-        options = point.options
+        point, own = series.point, series.point.options
         if one.pair_class is not None:
-            options = tuple(option for option in options if option[0] not in ("source", "target"))
-        if (point.pattern, options) != (one.pattern, wanted):
+            own = tuple(option for option in own if option[0] not in ("source", "target"))
+        if (point.pattern, own) != (one.pattern, options):
             continue
         ids = {measurement.launch_id for measurement, _ in measurements}
         if not ids or series.status in NOT_MEASURED:  # then it is of each class that it might have been measured in
-            ids |= _launches_like(point, run)
+            kind = (point.transport, point.ranks)
+            ids |= {id_ for id_, launch in run.launches.items() if (launch.transport, launch.ranks) == kind}
         for id_ in ids or {-1}:
             name = None if one.pair_class is None else class_of(pair_of(point), id_)
             found.setdefault(name, {}).setdefault(series, set()).add(id_)
     return found
 
 
-def _launches_like(point: Point, run: Run) -> set[int]:
-    kind = (point.transport, point.ranks)
-    return {id_ for id_, launch in run.launches.items() if (launch.transport, launch.ranks) == kind}
-
-
-def _is_meant(point: Point, word: str, ranks: int | None, size: int) -> bool:
-    return (point.ranks, point.bytes) == (ranks, size) and matches(word, point.transport)
-
-
-def _limits(one: Expectation) -> Iterable[tuple[str, float]]:
-    for what, limit in (("latency", one.latency_ns), ("bandwidth", one.bandwidth_bytes_per_s)):
-        if limit is not None:
-            yield what, limit
-
-
-def _judged(
-    asked: _Asked, what: str, limit: float, series: Series, launches: Collection[int], *, is_one: bool
-) -> Judged:
-    """The worst of the figures of these launches that count decides; among equals the one of the first state."""
-    one, place = asked.of, asked.place
-    subject = asked.subject if is_one else asked.subject_of(series.point)
+def _judged(one: Expectation, what: str, limit: float, series: Series, launches: Collection[int]) -> dict[str, Any]:
+    """Outcome, figure and reason by the worst of the figures of these launches that count."""
+    inconclusive: dict[str, Any] = {"outcome": Outcome.INCONCLUSIVE}
     if series.status in NOT_MEASURED:
-        reason = f"{series.status.value}: {series.reason or 'no reason is known'}"
-        return Judged(place, subject, what, limit, Outcome.INCONCLUSIVE, series.point, reason=reason)
+        message = f"{series.status.value}: {series.reason or 'no reason is known'}"
+        return {**inconclusive, "reason": LimitReason.NOT_MEASURED, "message": message}
+    pairs = zip(series.measurements, series.states, strict=True)
+    counted = [pair for pair in pairs if pair[0].launch_id in launches]
     seen = [
         figure
-        for figure in _figures(series, launches)
+        for figure in figures_of([measurement for measurement, _ in counted], [state for _, state in counted])
         if figure.state != MIXED.name and (one.state is None or is_state(figure.state, one.state))
     ]
-    figures = [figure for figure in seen if figure.low_ns is not None]
-    if not figures:
-        where = "any one state" if one.state is None else f"the state {one.state.name}"
-        of = "" if one.pair_class is None else f" between ranks of the class '{one.pair_class}'"
-        reason = f"there were too few measurements{of} in {where} of the machine for an interval"
-        return Judged(place, subject, what, limit, Outcome.INCONCLUSIVE, series.point, reason=reason)
-    outcomes = [(_outcome(what, limit, figure), figure) for figure in figures]
+    outcomes = [(_outcome(what, limit, figure), figure) for figure in seen if figure.low_ns is not None]
+    if not outcomes:
+        return {**inconclusive, "reason": LimitReason.FEW_MEASUREMENTS}
     order = (Outcome.MISSED, Outcome.INCONCLUSIVE, Outcome.MET)
     outcome, figure = min(outcomes, key=lambda pair: order.index(pair[0]))
-    unsure = _UNSURE if outcome is Outcome.INCONCLUSIVE else None
-    over = next((thin for thin in seen if thin.low_ns is None and not _keeps(what, limit, thin)), None)
-    if outcome is Outcome.MET and over is not None:
-        outcome, figure, unsure = Outcome.INCONCLUSIVE, over, _THIN
-    return Judged(place, subject, what, limit, outcome, series.point, figure, unsure)
-
-
-def _figures(series: Series, launches: Collection[int]) -> list[Figure]:
-    pairs = zip(series.measurements, series.states, strict=True)
-    counted = [(measurement, state) for measurement, state in pairs if measurement.launch_id in launches]
-    return figures_of([measurement for measurement, _ in counted], [state for _, state in counted])
-
-
-_UNSURE = "its interval holds the limit; one measured longer (`--time`) is narrower"
-_THIN = "the limit is kept in other states of the machine, and this one had too few measurements for an interval"
+    over = [thin for thin in seen if thin.low_ns is None and not _keeps(what, limit, thin)]
+    if outcome is Outcome.MET and over:
+        return {**inconclusive, "figure": over[0], "reason": LimitReason.OTHER_STATE}
+    reason = LimitReason.UNCERTAIN if outcome is Outcome.INCONCLUSIVE else None
+    return {"outcome": outcome, "figure": figure, "reason": reason}
 
 
 def _keeps(what: str, limit: float, figure: Figure) -> bool:
-    """Whether the value does, which nothing says how well it is known."""
+    """Whether the value keeps the limit, however uncertain it is."""
     return figure.value_ns <= limit if what == "latency" else (figure.rate_bytes_per_s or 0.0) >= limit
 
 

@@ -1,0 +1,108 @@
+"""The screens, documents and reports of `hockney check --expect`."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+from tests.analysis.compare.made import add_run, curve
+from tests.analysis.compare.test_expect import of_8_bytes
+from tests.builders import make_point
+from tests.cli.support import call
+
+from hockney.cli import run
+from hockney.results.store import Store
+
+
+def test_it_measures_and_judges(tmp_path: Path) -> None:
+    """A second is always enough for 8 B, and a nanosecond never."""
+    (tmp_path / "expect.toml").write_text(
+        'time = "1s"\n' + of_8_bytes('latency = "<= 1 s"') + "\n" + of_8_bytes('latency = "<= 1 ns"')
+    )
+    done = call(tmp_path, "check", "--expect", "expect.toml", "--junit", "j.xml")
+    assert done.returncode == 1, done.stderr
+    missed, *_, summary = done.stdout.splitlines()
+    assert missed.startswith("missed: pingpong of 8 B on shm, 2 ranks: latency ")
+    assert missed.endswith("expected <= 1.00 ns (the 2nd [[expect]])")
+    assert summary == "1 missed, 1 met, 0 inconclusive: 2 limits, run 1"
+    suite = ET.parse(tmp_path / "j.xml").getroot()
+    assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
+    stored = call(tmp_path, "check", "--expect", "expect.toml", "last")
+    assert stored.stdout == done.stdout  # the same measurements count
+    again = call(tmp_path, "check", "--expect", "expect.toml", "last", "--json")
+    assert again.returncode == 1
+    document = json.loads(again.stdout)
+    limits = [(limit["outcome"], limit["limit_ns"], limit["limit_bytes_per_s"]) for limit in document["limits"]]
+    assert limits == [("met", 1e9, None), ("missed", 1.0, None)]
+
+
+def test_screen(tmp_path: Path, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
+    """A limit that is met, missed, inconclusive for lack of a series, of measurements, and because a point failed."""
+    with Store.open(tmp_path / "results.db") as opened:
+        add_run(opened, curve(sizes=(8,)), launches=6, failed={make_point(64): "rank 1 hung"})
+    limits = [
+        of_8_bytes('latency = "<= 1 s"'),
+        of_8_bytes('latency = "<= 1 ns"', 'bandwidth = ">= 1 TB/s"'),
+        of_8_bytes('latency = "<= 1 s"').replace("bytes = 8", "bytes = 9"),
+        of_8_bytes('latency = "<= 1 s"').replace("bytes = 8", "bytes = 64"),
+        of_8_bytes('latency = "<= 1 s"', 'state = "far"'),
+    ]
+    (tmp_path / "expect.toml").write_text("\n".join(limits))
+    words = ["check", "--expect", str(tmp_path / "expect.toml"), "last", "--store", str(tmp_path / "results.db")]
+    assert run(words) == 1
+    assert capsys.readouterr().out == snapshot
+
+
+@pytest.mark.parametrize("launches", [1, 6])
+def test_intervals_within_one_launch_are_noted(launches: int, tmp_path: Path) -> None:
+    with Store.open(tmp_path / "results.db") as opened:
+        add_run(opened, curve(), launches=launches)
+    (tmp_path / "expect.toml").write_text(of_8_bytes('latency = "<= 1 ns"'))
+    done = call(tmp_path, "check", "--expect", "expect.toml", "last")
+    assert ("Intervals are within one launch." in done.stdout.splitlines()) == (launches == 1)
+
+
+def test_sizes_have_units(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "results.db") as opened:
+        add_run(opened, curve(), launches=6)
+    (tmp_path / "expect.toml").write_text(of_8_bytes('latency = "<= 1 ns"').replace("bytes = 8", 'bytes = "64K"'))
+    done = call(tmp_path, "check", "--expect", "expect.toml", "last", "--junit", "j.xml")
+    assert done.stdout.startswith("missed: pingpong of 64 KiB on shm, 2 ranks: latency ")
+    (case,) = ET.parse(tmp_path / "j.xml").getroot().iter("testcase")
+    assert case.get("name") == "latency: pingpong of 64 KiB on shm, 2 ranks"
+    (failure,) = case.iter("failure")
+    assert f"missed: {failure.get('message')}" == done.stdout.splitlines()[0]
+
+
+def test_each_limit_is_a_test_of_one_name(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "results.db") as opened:
+        add_run(opened, curve(), launches=6)
+
+    def names(*tables: str) -> list[str]:
+        (tmp_path / "expect.toml").write_text("\n".join(tables))
+        call(tmp_path, "check", "--expect", "expect.toml", "last", "--junit", "j.xml")
+        cases = list(ET.parse(tmp_path / "j.xml").getroot().iter("testcase"))
+        assert {case.get("classname") for case in cases} == {"expectations"}
+        return [case.get("name") or "" for case in cases]
+
+    near = 'state = "near"\nlatency = "<= 1 {}"'
+    one, absent = of_8_bytes(near.format("s")), of_8_bytes(near.format("s")).replace("bytes = 8", "bytes = 9")
+    name = "latency: pingpong of 8 B on shm, 2 ranks, near"
+    assert names(one) == names(of_8_bytes(near.format("ns"))) == [name]
+    assert names(absent, one) == ["latency: pingpong of 9 B on shm, 2 ranks, near", name]
+    of_mpi = one.replace('"shm"', '"mpi"')
+    assert names(of_mpi) == ["latency: pingpong of 8 B on mpi, 2 ranks, near"]  # as of the only one, if there were one
+    assert names(one, one) == [f"{name} (the 1st [[expect]])", f"{name} (the 2nd [[expect]])"]
+
+
+def test_control_characters_are_escaped_in_the_report(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "results.db") as opened:
+        add_run(opened, curve(sizes=(64,)), failed={make_point(8): "\x1b[31mrank 1\x00 hung"})
+    (tmp_path / "expect.toml").write_text(of_8_bytes('latency = "<= 1 s"'))
+    done = call(tmp_path, "check", "--expect", "expect.toml", "last", "--junit", "j.xml")
+    assert done.returncode == 3, done.stderr
+    (skipped,) = ET.parse(tmp_path / "j.xml").getroot().iter("skipped")
+    assert "\\x1b[31mrank 1\\x00 hung" in (skipped.get("message") or "")
