@@ -219,7 +219,7 @@ def test_only_who_measures_says_that_something_is_stored(tmp_path: Path) -> None
         raise KeyboardInterrupt
 
     with (
-        pytest.raises(KeyboardInterrupt, match="whatever had been measured is stored"),
+        pytest.raises(KeyboardInterrupt, match="everything measured so far is stored"),
         measuring(tmp_path / "results.db", create=True) as (_, _, display),
     ):
         stop(display)

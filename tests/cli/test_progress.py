@@ -1,4 +1,4 @@
-"""What is said on standard error while a run measures."""
+"""What is printed on standard error while a run measures."""
 
 from __future__ import annotations
 
@@ -10,18 +10,20 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.builders import make_launch
+from tests.builders import make_info, make_launch
 from tests.cli.support import FACTS, PINGPONG, Cli, command_line, environment, make_measurement
 
 from hockney.cli import progress
 from hockney.cli.curves import why_no_intervals
-from hockney.cli.progress import Display, _to_go
+from hockney.cli.progress import Display, progress_text
 from hockney.measure.estimate import first_rounds_s
 from hockney.measure.plan import Plan
 from hockney.measure.sampler import Progress
-from hockney.model import Launch, Point, PointStatus, RunInfo, RunStatus
+from hockney.model import Launch, PatternTraits, Point, PointStatus, RunInfo, RunStatus
 from hockney.results.runs import Run
 from hockney.results.store import Store
+
+POINTS = tuple(replace(PINGPONG, bytes=size) for size in (8, 64, 1024))
 
 
 def sentences(text: str) -> list[str]:
@@ -29,121 +31,86 @@ def sentences(text: str) -> list[str]:
     return text.replace("\n    ", " ").splitlines()
 
 
-def late_text(points: str) -> str:
-    return f"1 ms are over: {points} still to be measured in this round, which takes longer"
+def begun(
+    capsys: pytest.CaptureFixture[str], plan: Plan, *, goes_on: bool = False, several: bool = False, precise: int = 0
+) -> list[str]:
+    display = Display()
+    display.begun(3, plan, goes_on=goes_on, several=several, precise=precise)
+    display.close()
+    return sentences(capsys.readouterr().err)
 
 
-def test_too_short_a_time_is_said_before_anything_is_measured(cli: Cli) -> None:
-    short, long = (
-        sentences(cli("run", "pingpong", "-t", "shm", "--bytes", "0:64", "--time", time_).stderr)
-        for time_ in ("100ms", "3s")
-    )
-    assert "after 100 ms it ends" in short[0]
-    assert short[1].startswith("the time is too short: the first round takes ")
-    assert short[1].endswith(", for example --time 2s")
-    assert not any("short: " in line for line in long)
-
-
-def test_a_first_round_that_takes_longer_than_asked_is_told_and_so_is_why_nothing_has_an_interval(cli: Cli) -> None:
-    ended = cli("run", "pingpong", "-t", "shm", "--bytes", "8,64,1K", "--time", "1ms")
-    said = sentences(ended.stderr)
-    (late,) = (line for line in said if "are over" in line)
-    assert re.fullmatch(late_text("[23] points are"), late), "said at the first measurement at the latest"
-    shown = ended.stdout.replace("\n  ", " ")
-    assert shown.count("Each point was measured once: too few measurements for an interval.") == 1
-    assert "Fix: `hockney run --resume 1`" in shown
-
-
-def test_of_a_run_that_goes_on_only_what_is_left_is_said_to_be_measured_and_as_a_round(
-    cli: Cli, tmp_path: Path
-) -> None:
-    cli("run", "pingpong", "-t", "shm", "--bytes", "8,64,1K", "--time", "1ms")
-    again = sentences(cli("run", "--resume").stderr)
-    assert again[0].startswith("run 1 goes on: 3 points on 1 transport, ")
-    assert "after 1 ms it ends, but one whole round is made" in again[0]
-    assert any(re.fullmatch(late_text("[23] points are"), line) for line in again)
-    assert not any("--time" in line or "measured once" in line for line in again)
-    with Store.open(tmp_path / "results.db") as store:
-        done, *_ = store.points(1)
-        steady = [  # whatever the machine did at the measurement itself
-            replace(measurement, round=measurement.round + 10 * n, floor_ns=(40.0, 40.0), pace_ns=None, solo_ns=None)
-            for measurement in store.measurements(done)
-            for n in range(1, 40)
-        ]
-        store.write_round(1, steady)
-        store._db.execute("UPDATE run SET plan = json_set(plan, '$.precision', 0.9)")
-    precise = sentences(cli("run", "--resume").stderr)
-    assert precise[0].startswith("run 1 goes on: 3 points on 1 transport, "), "none was precise so far"
-    assert any(re.fullmatch(late_text("(2 points are|1 point is)"), line) for line in precise)
-    again = sentences(cli("run", "--resume").stderr)
-    assert again[0].startswith("run 1 goes on: 2 of its 3 points on 1 transport, ")
-
-
-def test_of_several_launches_a_round_of_each_is_said_to_be_made_and_a_short_time_to_be_short(
-    cli: Cli, tmp_path: Path
-) -> None:
-    first = sentences(cli("run", "barrier", "-t", "shm", "--launches", "2", "--time", "1ms").stderr)
-    with Store.open(tmp_path / "results.db") as store:  # as if four launches had been asked for
-        store._db.execute("UPDATE run SET plan = json_set(plan, '$.launches', 4)")
-    again = sentences(cli("run", "--resume").stderr)
-    assert again[0].startswith("run 1 goes on: ")
-    for said in (first, again):
-        assert "after 1 ms it ends, but one whole round of each launch is made" in said[0]
-        assert said[1].startswith("the time is too short: the first rounds of 2 launches take ")
-    assert first[1].endswith("; intervals take several times that, for example --time 2s")
-    assert again[1].endswith("; intervals take several times that")
-    assert not any("--time" in line for line in again)
-
-
-def test_of_the_last_of_several_launches_a_short_time_is_said_to_be_short(cli: Cli, tmp_path: Path) -> None:
-    cli("run", "barrier", "-t", "shm", "--launches", "2", "--time", "1ms")
-    with Store.open(tmp_path / "results.db") as store:  # as if a third launch had been asked for
-        store._db.execute("UPDATE run SET plan = json_set(plan, '$.launches', 3)")
-    again = sentences(cli("run", "--resume").stderr)
-    assert "after 1 ms it ends, but one whole round is made" in again[0]
-    assert again[1].startswith("the time is too short: the first round takes ")
-    assert again[1].endswith("; intervals take several times that")
+def test_begin_of_a_run(capsys: pytest.CaptureFixture[str]) -> None:
+    plan = Plan("test", POINTS, time_s=60, precision=0.005)
+    rest = "on 1 transport, until all are known to 0.5 % or for 1 min 00 s, but at least one round"
+    assert begun(capsys, plan) == [f"run 3: 3 points {rest}; Ctrl-C keeps what is measured"]
+    assert begun(capsys, plan, goes_on=True, precise=1)[0].startswith(f"run 3 resumed: 2 of its 3 points {rest};")
+    several = begun(capsys, replace(plan, launches=2))
+    assert "at least one round of each launch;" in several[0]
 
 
 @pytest.mark.parametrize(
-    ("measured", "said_last"),
+    ("launches", "goes_on", "several", "warning"),
     [
-        (1, "1 point is still to be measured in this round, which takes longer; 2 launches are to come"),
-        (2, "2 launches are to come"),
+        (1, False, False, r"the first round takes about .*; intervals take several times that, for example --time \ds"),
+        (2, False, False, r"the first rounds of 2 launches take about .*, for example --time \ds"),
+        (2, True, True, r"the first rounds of 2 launches take about .*; intervals take several times that"),
+        (1, True, False, None),
     ],
 )
-def test_a_measurement_that_is_under_way_when_the_time_is_over_does_not_hide_it(measured: int, said_last: str) -> None:
+def test_a_short_time_is_mentioned_before_anything_is_measured(
+    launches: int, goes_on: bool, several: bool, warning: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = Plan("test", POINTS, time_s=0.001, launches=launches)
+    lines = begun(capsys, plan, goes_on=goes_on, several=several)
+    assert len(lines) == 1 + (warning is not None)
+    assert warning is None or re.fullmatch(f"the time is too short for confidence intervals: {warning}", lines[1])
+
+
+def test_a_run_without_enough_time(cli: Cli, tmp_path: Path) -> None:
+    """One round is made; the user learns why it takes longer, why there are no intervals, and how to get them."""
+    ended = cli("run", "pingpong", "-t", "shm", "--bytes", "8,64,1K", "--time", "1ms")
+    (late,) = (line for line in sentences(ended.stderr) if "are over" in line)
+    assert re.fullmatch("1 ms are over; still to be measured: [23] points of this round", late)
+    shown = ended.stdout.replace("\n  ", " ")
+    assert shown.count("Each point was measured once: too few measurements for an interval.") == 1
+    assert "Fix: `hockney run --resume 1`" in shown
+    again = sentences(cli("run", "--resume").stderr)
+    assert again[0].startswith("run 1 resumed: 3 points on 1 transport, ")
+    assert not any("--time" in line for line in again)
+
+
+@pytest.mark.parametrize(("measured", "left"), [(1, "1 point of this round and 2 launches"), (2, "2 launches")])
+def test_the_time_is_up_during_a_measurement(measured: int, left: str) -> None:
     display = Display()
-    said: list[str] = []
-    told = threading.Event()
-    display.say = lambda text: (said.append(text), told.set() if "over" in text else None)  # type: ignore[method-assign, assignment, func-returns-value]
-    points = (Point("shm", "pingpong", 2, 8), Point("shm", "pingpong", 2, 16))
-    plan = Plan("test", points, time_s=0.01, launches=3)
-    display.begun(1, plan, goes_on=True, several=False, precise=1)
-    for point in points[:measured]:
+    lines: list[str] = []
+    is_over = threading.Event()
+    display.say = lambda text: (lines.append(text), is_over.set() if "over" in text else None)  # type: ignore[method-assign, assignment, func-returns-value]
+    display.begun(1, Plan("test", POINTS[:2], time_s=0.01, launches=3), goes_on=True, several=False, precise=1)
+    for point in POINTS[:measured]:
         display.point_ended(point, PointStatus.PRECISE, None)
     display.launched(make_launch())
-    assert told.wait(10), "nothing comes back from a measurement, and nothing is said"
+    assert is_over.wait(10), "no measurement came back, and nothing was printed"
     display.close()
-    assert said[-1] == f"10 ms are over: {said_last}"
+    assert lines[-1] == f"10 ms are over; still to be measured: {left}"
 
 
-def test_an_alarm_that_goes_off_as_the_display_is_closed_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_alarm_after_the_end_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     display = Display()
     display.begun(1, Plan("test", (PINGPONG,)), goes_on=False, several=False, precise=0)
     display.close()
     capsys.readouterr()
-    display._say_late()  # as its thread does, which waited for the last line to be written
+    display.say_late()  # as its thread does that waited for the last line
     assert capsys.readouterr().err == ""
 
 
-def test_when_a_run_may_end_and_when_it_does_are_both_said() -> None:
-    progress = Progress(round=80, points=1, finished=0, elapsed_s=0.5, left_s=0.25, left_most_s=3)
-    assert _to_go(progress) == "at least 250 ms, at most 3 s to go"
-    assert _to_go(replace(progress, left_s=3)) == "about 3 s to go"
+def test_time_to_go() -> None:
+    now = Progress(round=80, points=2, finished=1, elapsed_s=0.5, left_s=0.25, left_most_s=3)
+    assert progress_text(now) == "round 80, 1 of 2 points ended, at least 250 ms, at most 3 s to go"
+    assert progress_text(replace(now, left_s=3)) == "round 80, 1 of 2 points ended, about 3 s to go"
 
 
-def test_long_messages_and_ft_are_known_to_take_long() -> None:
+def test_estimate_of_the_first_round() -> None:
     def first_s(*points: Point, launches: int = 1, time_s: float = 60) -> float:
         return first_rounds_s(points, launches, time_s)
 
@@ -160,16 +127,7 @@ def test_long_messages_and_ft_are_known_to_take_long() -> None:
     assert first_s(short) < first_s(replace(short, transport="mpi@openmpi-4.1.4"))
 
 
-def test_a_time_that_is_too_short_for_a_long_message_is_said_and_one_that_would_do(cli: Cli) -> None:
-    ended = cli("run", "pingpong", "-t", "shm", "--bytes", "32M", "--time", "50ms", "--launches", "1")
-    said = sentences(ended.stderr)
-    assert said[1].startswith("the time is too short: the first round takes about ")
-    assert " or more" not in said[1]
-    shown = ended.stdout.replace("\n  ", " ")
-    assert re.search(r"or a new run with --time [3-9]s\.", shown)
-
-
-def test_a_label_goes_to_the_newest_run_and_that_is_said(cli: Cli, tmp_path: Path) -> None:
+def test_a_label_names_the_newest_run(cli: Cli, tmp_path: Path) -> None:
     arguments = ("run", "barrier", "-t", "shm", "--time", "10ms", "-l", "monday")
     first, second = (sentences(cli(*arguments).stderr) for _ in range(2))
     assert not any("monday" in line for line in first)
@@ -178,22 +136,24 @@ def test_a_label_goes_to_the_newest_run_and_that_is_said(cli: Cli, tmp_path: Pat
         assert [store.find_run(name) for name in ("monday", "monday~1")] == [2, 1]
 
 
-def test_what_fails_alike_is_said_once_with_its_sizes_and_that_nothing_was_measured(cli: Cli, tmp_path: Path) -> None:
-    shell = tmp_path / "no-way-there"
-    shell.write_text("#!/bin/sh\necho 'no way there' >&2\nexit 255\n")
-    shell.chmod(0o755)
-    words = ("run", "pingpong", "-t", "tcp", "--hosts", "one,other", "--bytes", "8,64,1K")
-    ended = cli(*words, "--launches", "2", HOCKNEY_RSH=str(shell))
-    assert ended.returncode == 3
-    (failed,) = [line for line in sentences(ended.stderr) if line.startswith("failed: ")]
-    assert failed.startswith("failed: pingpong of 8 B, 64 B, 1 KiB on tcp, 2 ranks: ")
-    assert ended.stderr.splitlines()[-1].endswith("; 3 points failed: `hockney show 1` shows why; nothing was measured")
+def test_alike_failures_are_printed_once(capsys: pytest.CaptureFixture[str]) -> None:
+    display = Display()
+    for _ in range(2):  # launches
+        for point in POINTS:
+            display.point_ended(point, PointStatus.FAILED, "no way there")
+        display.close()
+    assert capsys.readouterr().err == "failed: pingpong of 8 B, 64 B, 1 KiB on shm, 2 ranks: no way there\n"
 
 
-def test_a_barrier_has_no_size_to_be_said(cli: Cli) -> None:
-    ended = cli("run", "barrier", "-t", "shm", "--time", "10ms", "--launches", "1")
-    assert any(line.startswith("  first look: barrier on shm: ") for line in sentences(ended.stderr))
-    assert "0 B" not in ended.stdout
+def test_the_first_figure_of_a_transport(capsys: pytest.CaptureFixture[str]) -> None:
+    display = Display()
+    barrier = Point("shm", "barrier", 2, 0, traits=PatternTraits(sized=False))
+    for point in (barrier, *POINTS, replace(PINGPONG, transport="tcp")):
+        display.measured(make_measurement(point, 1, 0, 50.0, 27.0))
+    assert capsys.readouterr().err.splitlines() == [
+        "  first figure: barrier on shm: 50.0 ns",
+        "  first figure: pingpong 8 B on tcp: 50.0 ns",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -205,23 +165,16 @@ def test_a_barrier_has_no_size_to_be_said(cli: Cli) -> None:
         (9, tuple(range(9)), "null: nothing; ranks on CPUs 0, 1, 2, 3, 4, 5, 6, 7, …"),
     ],
 )
-def test_where_the_ranks_are(ranks: int, cpus: tuple[int, ...], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_cpus_of_the_ranks(ranks: int, cpus: tuple[int, ...], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     Display().launched(Launch("null", "nothing", ranks, 0.0, (), cpus, ("h",) * ranks, False, 20.0))
     assert capsys.readouterr().err == f"{said}\n"
-
-
-def test_the_precision_that_was_asked_for_is_said(cli: Cli) -> None:
-    ended = cli("run", "barrier", "-t", "shm", "--time", "10ms", "--precision", "0.5%")
-    assert "1 point on 1 transport, until all are known to 0.5 %; after 10 ms" in sentences(ended.stderr)[0]
 
 
 @pytest.mark.parametrize(
     ("status", "advice"),
     [(RunStatus.INTERRUPTED, ""), (RunStatus.DONE, ", or a new run with --time 5m")],
 )
-def test_of_a_run_that_was_stopped_early_is_said_what_was_not_reached(
-    tmp_path: Path, status: RunStatus, advice: str
-) -> None:
+def test_why_no_intervals(tmp_path: Path, status: RunStatus, advice: str) -> None:
     points = [replace(PINGPONG, bytes=size) for size in (8, 64, 1024)]
     with Store.open(tmp_path / "r.db") as store:
         info = RunInfo("hockney run mine", "mine", None, 1_760_000_000.0, 2, "0.1.0", FACTS, {"time_s": 30.0})
@@ -236,7 +189,19 @@ def test_of_a_run_that_was_stopped_early_is_said_what_was_not_reached(
         )
 
 
-def test_a_terminal_sees_how_far_it_is_and_is_left_clean(tmp_path: Path) -> None:
+def test_intervals_over_two_launches_are_intervals(tmp_path: Path) -> None:
+    """A run of one launch that was resumed has two, whose interval needs no six measurements."""
+    with Store.open(tmp_path / "r.db") as store:
+        number = store.create_run(make_info(), [PINGPONG])
+        for index in range(2):
+            launch = store.add_launch(number, make_launch(index=index))
+            store.write_round(number, [make_measurement(PINGPONG, launch, index, 50.0 + index, 30.0)])
+        run = Run(store, number)
+        assert run.series[0].figures()[0].low_ns is not None
+        assert why_no_intervals(run) is None
+
+
+def test_a_terminal_has_one_line_that_is_removed(tmp_path: Path) -> None:
     words = ["run", "pingpong", "-t", "shm", "--bytes", "8,64", "--launches", "1", "--precision=0.0001%", "--time=2s"]
     code = f"import pty, sys; sys.exit(pty.spawn({command_line(*words)!r}) >> 8)"
     done = subprocess.run(
@@ -261,7 +226,7 @@ def test_a_terminal_sees_how_far_it_is_and_is_left_clean(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(("launches", "said"), [(2, ["launch 1: ", "launch 2: "]), (1, [""])])
-def test_a_log_hears_how_far_it_is(
+def test_a_log_has_lines(
     launches: int, said: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(progress, "_LOG_S", 0.0)

@@ -42,7 +42,7 @@ def test_quick_prints_every_figure_of_its_sheet(tmp_path: Path) -> None:
         return json.loads(done.stdout), done.stderr, done.returncode
 
     sheet, said, code = say("quick", "--time", "15s")
-    looks = re.findall(r"^  first look: (.*): [\d.]+ [mnu]?s$", said, re.MULTILINE)
+    looks = re.findall(r"^  first figure: (.*): [\d.]+ [mnu]?s$", said, re.MULTILINE)
     assert looks[0] == "pingpong 8 B on shm"  # not what the harness costs by itself
     assert "pingpong 8 B on null" in looks
     assert (sheet["format"], sheet["version"], sheet["run"], sheet["launches_per_job"]) == ("hockney-quick", 1, 1, 1)

@@ -61,7 +61,7 @@ def test_screen(
     monkeypatch.setenv("COLUMNS", str(width))
     store_quick(tmp_path / "r.db", label="monday")
     findings = [
-        Finding("made-up thing", Subject("mpi@mpich-5.0.2"), {"times_ratio": 20.5}, "bad luck", Fix("Try again")),
+        Finding("made-up thing", Subject("mpi@mpich-5.0.2"), {"times_ratio": 20.5}, "Bad luck", Fix("Try again")),
         Finding("other thing", Subject("shm", "pingpong"), {"first_ns": 50.0}),
     ]
     with open_results(tmp_path / "r.db") as results:

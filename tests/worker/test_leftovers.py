@@ -117,7 +117,7 @@ def test_what_a_killed_hockney_leaves_behind_the_next_run_removes(mpi: Mpi, reco
     endless = ("-t", mpi.id, "--time", "60s", "--precision", "0.0001%", "--launches", "1")
     run = subprocess.Popen(hockney(*endless, store=tmp_path / "r.db"), stderr=subprocess.PIPE, text=True)
     assert run.stderr is not None
-    wait_for(lambda: "first look" in run.stderr.readline())  # type: ignore[union-attr]
+    wait_for(lambda: "first figure" in run.stderr.readline())  # type: ignore[union-attr]
     noted = [json.loads(path.read_text()) for path in records.glob("*.json")]
     assert noted or takes_names_away(mpi)
     if mpi.is_wheel:

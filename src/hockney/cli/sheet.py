@@ -54,7 +54,7 @@ def print_sheet(
     if verbose:
         _print_definitions(sheet)
     _print_findings(sheet, findings, len(findings) if verbose else _FINDINGS_MAX)
-    _print_caveats(sheet, missing, verbose=verbose)
+    _print_caveats(sheet, missing, findings, verbose=verbose)
 
 
 def sheet_as_json(sheet: Sheet) -> dict[str, Any]:
@@ -199,25 +199,32 @@ def _print_findings(sheet: Sheet, findings: Sequence[Finding], most: int) -> Non
     ]
     if findings or layers:
         render.title("Findings")
-    for finding in findings[:most]:
-        render.bullet("!" if finding.fix else "·", _finding_text(finding, names))
+    alike: dict[str, list[Finding]] = {}
+    for finding in sorted(findings, key=lambda one: -one.effect):
+        alike.setdefault(finding.code, []).append(finding)
+    for strongest, *others in [*alike.values()][:most]:
+        render.bullet("!" if strongest.fix else "·", _finding_text(strongest, others, names))
     if layers:
         render.bullet("·", f"{'; '.join(layers)}.")
 
 
-def _finding_text(finding: Finding, names: dict[str, str]) -> str:
-    """As many sentences as fit in two lines: what, how much, why, and what to do."""
+def _finding_text(finding: Finding, others: Sequence[Finding], names: dict[str, str]) -> str:
+    """As many sentences as fit in two lines: what, how much, why, where else, and what to do."""
     transport = names.get(finding.subject.transport, finding.subject.transport)
-    fix = f"Fix: {finding.fix.text}" if finding.fix else ""
     text = f"{transport}: {title_of(finding)}." if transport else f"{title_of(finding)}."
-    for part in (cause_of(finding), evidence_of(finding), fix):
-        if part and len(text) + len(part) < _FINDING_CHARACTERS:
-            text += f" {part}"
+    also = dict.fromkeys(names.get(one.subject.transport, one.subject.transport) for one in others)
+    where = f"Also: {', '.join(also)}." if any(also) else ""
+    fix = f"Fix: {fix_text(finding.fix)}" if finding.fix else ""
+    for part in (evidence_of(finding), cause_of(finding), fix, where):
+        sentence = part if not part or part.endswith(".") else f"{part}."
+        if sentence and len(text) + len(sentence) < _FINDING_CHARACTERS:
+            text += f" {sentence}"
     return text
 
 
-def _print_caveats(sheet: Sheet, missing: Sequence[Missing], *, verbose: bool) -> None:
-    """One line each; in full if `verbose`."""
+def _print_caveats(sheet: Sheet, missing: Sequence[Missing], findings: Iterable[Finding], *, verbose: bool) -> None:
+    """One line each, without warnings that are findings, too; everything in full if `verbose`."""
+    known = {"yield" for finding in findings if finding.code == "yielding library"}
     caveats = []
     alike: dict[tuple[int, PointStatus, str], list[str]] = {}
     for failure in sheet.failures:
@@ -229,7 +236,8 @@ def _print_caveats(sheet: Sheet, missing: Sequence[Missing], *, verbose: bool) -
         caveats.append(
             f"Not available: {', '.join(one.name for one in missing)} (`hockney list` shows how to get them)"
         )
-    caveats += [str(warning) if verbose else warning.cause for warning in sheet.warnings]
+    shown_warnings = [warning for warning in sheet.warnings if verbose or warning.kind not in known]
+    caveats += [str(warning) if verbose else warning.cause for warning in shown_warnings]
     caveats += [f"{one.name}: {one.why}; {one.how}" for one in missing if verbose]
     if caveats:
         render.title("Caveats")
@@ -239,4 +247,6 @@ def _print_caveats(sheet: Sheet, missing: Sequence[Missing], *, verbose: bool) -
         render.bullet("!", text if verbose else textwrap.shorten(text, max(width, 40), placeholder=" …"))
     if not verbose:
         render.say()
-        render.note(f"Definitions, all findings, and fixes: `hockney show {sheet.run_id} --tables -v`", style="dim")
+        run = sheet.run_id
+        more = f"All findings: `hockney explain {run}`. Definitions and fixes: `hockney show {run} --tables -v`"
+        render.note(more, style="dim")
