@@ -1,10 +1,10 @@
-"""What a table of a classic report is made of: text, published figures, and figures of this machine."""
+"""The tables of the classic reports: text, published figures, and figures of this machine."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Generic, Literal, TypeVar
 
 from hockney.archive import Published
 
@@ -13,13 +13,11 @@ Kind = Literal["key", "published", "measured"]
 
 @dataclass(frozen=True)
 class Measured:
-    """A figure of this machine, or the reason why there is none. `low` and `high` enclose it at 95 %.
+    """A figure of this machine with its 95 % confidence interval, or the `reason` why there is none.
 
-    `published` is the figure that it is set beside, in the same unit. `at_bytes` is the size at which a best figure was
-    found. `oversubscribed`: there were more ranks than CPUs, so that it is a scheduling time. `pairs`: for a statistic
-    over pairs of ranks, how many it is over and how many were asked for. `computed`: it follows from other figures and
-    has no interval of its own; any other figure without one had too few measurements. `is_short`: of a stream in which
-    fewer than 8 events follow each other. `interval_over`: launches, or one alone; None: no interval, or that of a fit.
+    `published` is the report's figure in the same unit, `at_bytes` the size of a best figure. `pairs`: over how many
+    pairs of ranks a statistic is, and how many were asked for. `computed`: from other figures, without an interval of
+    its own. `oversubscribed` and `is_short` as for a point. `interval_over`: None without an interval, or for a fit's.
     """
 
     unit: str
@@ -43,32 +41,29 @@ class Measured:
 
     @property
     def has_interval(self) -> bool:
-        """Whether it is known how well it is known."""
+        """Whether it has a confidence interval."""
         return self.low is not None and self.high is not None
 
     @property
     def lacks_measurements(self) -> bool:
-        """Whether it would have an interval if there were more measurements; 0 needs none."""
+        """Whether more measurements would give it an interval."""
         return bool(self.value) and not self.has_interval and not self.computed
 
     @property
     def spread(self) -> float | None:
-        """The longer arm of the interval as a fraction of the value."""
+        """The larger half-width of the interval over the value."""
         if self.value is None or self.low is None or self.high is None or self.value <= 0:
             return None
         return max(self.high - self.value, self.value - self.low) / self.value
 
 
 Cell = str | Published | Measured
-"""Text, a figure of the report, or one of this machine."""
+Row = TypeVar("Row")
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column: where a row stands in the grid, what was published, or what was measured.
-
-    `parts`: the transport and what else tells a column from the others, where it is of one transport.
-    """
+    """A column of row keys, published or measured figures; `parts` are the transport and what else distinguishes it."""
 
     title: str
     kind: Kind = "key"
@@ -77,9 +72,9 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of a report, in the report's shape, with this machine's columns beside the published one.
+    """A table in the report's shape, with columns of this machine next to the published one.
 
-    `heading`: how many of the first columns are best said once, above the rows that have them in common.
+    The first `heading` columns are shown above the rows that share them.
     """
 
     name: str
@@ -92,3 +87,28 @@ class Table:
     def measured(self) -> Iterable[Measured]:
         """Every cell of this machine."""
         return (cell for row in self.rows for cell in row if isinstance(cell, Measured))
+
+
+@dataclass(frozen=True)
+class Field(Generic[Row]):
+    """A column, and how its cell follows from what a row is made of."""
+
+    title: str
+    pick: Callable[[Row], Cell]
+    kind: Kind = "key"
+    parts: tuple[str, ...] = ()
+
+
+def table_of(
+    name: str,
+    title: str,
+    fields: Iterable[Field[Row]],
+    rows: Iterable[Row],
+    notes: Iterable[str] = (),
+    heading: int = 0,
+) -> Table:
+    """The table of some rows by a description of its columns."""
+    described = tuple(fields)
+    columns = tuple(Column(field.title, field.kind, field.parts) for field in described)
+    cells = tuple(tuple(field.pick(row) for field in described) for row in rows)
+    return Table(name, title, columns, cells, tuple(notes), heading)
