@@ -11,6 +11,8 @@ _BENCHMARK = "NPB 2.3 FT class A"
 _COMPARED = "Scali-1"  # one process per node, as one rank per CPU here
 _SPEED = QUANTITIES["speed per rank"]
 
+_Row = tuple[str, str, dict[int, Cell]]  # machine, class, and a cell for each number of nodes
+
 
 def npb_table(reading: Reading) -> Table:
     """FT in Mop/s per node: the published machines, then this one by transport and class."""
@@ -24,7 +26,7 @@ def npb_table(reading: Reading) -> Table:
         key = series.point.transport, reading.options(series.point)["class"]
         measured.setdefault(key, {})[series.point.ranks] = series
     counts = sorted({*values, *(ranks for row in measured.values() for ranks in row)})
-    rows: list[tuple[str, str, dict[int, Cell]]] = [(system, "A", row) for system, row in by_system.items()]
+    rows: list[_Row] = [(system, "A", row) for system, row in by_system.items()]
     for (transport, size), row in measured.items() or [(("", "A"), {})]:
         told = values if size == "A" else {}
         cells: dict[int, Cell] = {
@@ -38,9 +40,10 @@ def npb_table(reading: Reading) -> Table:
         "Columns are nodes: processes of the published machines (Scali-2: two per node), ranks here.",
         f"Operations are counted by NPB's formula. Ratios are to {_COMPARED}, for class A only.",
     )
-    fields: list[Field[tuple[str, str, dict[int, Cell]]]] = [
-        Field("machine", lambda row: row[0]),
-        Field("class", lambda row: row[1]),
-        *(Field(str(count), lambda row, count=count: row[2].get(count, ""), "measured") for count in counts),  # type: ignore[misc]
-    ]
+    fields = [Field[_Row]("machine", lambda row: row[0]), Field[_Row]("class", lambda row: row[1])]
+    fields += map(_column, counts)
     return table_of("npb-ft", "NAS Parallel Benchmark FT, Mop/s per node", fields, rows, notes)
+
+
+def _column(count: int) -> Field[_Row]:
+    return Field(str(count), lambda row: row[2].get(count, ""), "measured")

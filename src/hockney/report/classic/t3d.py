@@ -19,7 +19,7 @@ from hockney.report.classic.reading import (
     blank,
     options_text,
 )
-from hockney.report.classic.values import Cell, Column, Measured, Table
+from hockney.report.classic.values import Cell, Column, Field, Measured, Table, table_of
 from hockney.results.runs import Series
 from hockney.stats import ONE_LAUNCH
 from hockney.units import format_bytes
@@ -92,10 +92,6 @@ def _groups(spec: Mapping[str, Any], reading: Reading) -> list[_Group]:
     ]
 
 
-def _beside(cell: Measured, value: float | None) -> Measured:
-    return replace(cell, published=value)
-
-
 def _statistic(group: _Group, what: str, reading: Reading) -> Measured:
     """A row of a table of pairs: of one word, or of all sizes."""
     if what in ("r_max", "words", "half"):
@@ -132,23 +128,23 @@ def _of_size(group: _Group, size_bytes: int) -> list[Series]:
 def _over_pairs(
     group: _Group, size_bytes: int, reading: Reading, choose: Callable[[Sequence[float]], float] | None = None
 ) -> Measured:
-    """A statistic over pairs of ranks of one state; the same of the ends of their intervals encloses it.
+    """A statistic over the pairs of ranks in one state; the same of their intervals' ends encloses it.
 
-    Where all ranks send at once, each rank and its target are a pair. Without `choose`, the mean over series, each of
-    which is a mean over its own pairs.
+    Where all ranks send at once, each rank and its target are a pair. Without `choose`: the mean over series, each of
+    which is a mean over its pairs.
     """
     series = _of_size(group, size_bytes)
     measured = reading.together(series, _TIME)
     if not measured:
         return blank("us", reading.reason(series[0]) if series else NOT_PLANNED)
+    cells = [cell for _, cell in measured]
     if choose is not None and group.pairs > 1:
         ranks = range(group.pairs)
         cells = [reading.of_rank(one, rank, whole.state) for one, whole in measured for rank in ranks]
-    else:
-        cells = [whole for _, whole in measured]
     lows = [cell.low for cell in cells if cell.low is not None]
     highs = [cell.high for cell in cells if cell.high is not None]
     complete, of = len(lows) == len(highs) == len(cells), choose or fmean
+    overs = {cell.interval_over for cell in cells}
     return Measured(
         "us",
         of([cell.value for cell in cells if cell.value is not None]),
@@ -157,14 +153,8 @@ def _over_pairs(
         cells[0].state,
         any(cell.oversubscribed for cell in cells),
         pairs=(len(measured) * group.pairs, len(series) * group.pairs),
-        interval_over=_over(cells) if complete else None,
+        interval_over=(ONE_LAUNCH if ONE_LAUNCH in overs else cells[0].interval_over) if complete else None,
     )
-
-
-def _over(cells: Sequence[Measured]) -> str | None:
-    """What all intervals are over: within one launch if one of them is."""
-    overs = {cell.interval_over for cell in cells}
-    return ONE_LAUNCH if ONE_LAUNCH in overs else cells[0].interval_over
 
 
 def _rate(size_bytes: int, time_us: Measured) -> Measured:
@@ -182,64 +172,97 @@ def _rate(size_bytes: int, time_us: Measured) -> Measured:
     )
 
 
-# ---- the load table ------------------------------------------------------------------------------------------------
+# ---- loads ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Load:
+    """A row: what it stands for, what it was measured by, and ns, cp, words/cp and MB/s."""
+
+    keys: tuple[str, ...]
+    known: Published | None
+    title: str
+    cells: tuple[Measured, ...]
+
+
+def _key(title: str, place: int) -> Field[_Load]:
+    return Field(title, lambda row: row.keys[place])
+
+
+def _figure(title: str, place: int) -> Field[_Load]:
+    return Field(title, lambda row: row.cells[place], "measured")
+
+
+_FIGURES = [_figure(title, place) for place, title in enumerate(("time per load, ns", "cp", "words/cp", "MB/s"))]
+_PLACE = ("source", "destination", "page")
 
 
 def load_tables(reading: Reading) -> list[Table]:
-    """The published load table with what comes nearest to each row here, and every level of this machine."""
+    """The published load table with the nearest load of this machine, and every level of this machine."""
     return [_load_table(reading), _levels_table(reading)]
 
 
 def _load_table(reading: Reading) -> Table:
     hertz = clock_hz(reading.run.facts)
-    rows: list[tuple[Cell, ...]] = []
+    rows = []
     for spec in contents("t3d")["load"]:
         where = {"benchmark": "load table", **spec["where"]}
-        known = next(one for one in published("t3d") if one.matches(where))
-        for title, cells in _load_cells(spec, known, reading, hertz):
-            at = known.at
-            place = (str(at["source"]), str(at["destination"]), str(at.get("page", "")))
-            told = (f"{at['latency_cp']}", f"{at['words']}/{at['cp']}", known)
-            rows.append((*place, *told, title, *cells))
-    columns = [Column("source"), Column("destination"), Column("page")]
-    columns += [Column(f"published {name}", "published") for name in ("latency, cp", "words/cp", "MB/s")]
-    columns.append(Column("by"))
-    columns += [Column(name, "measured") for name in ("time per load, ns", "cp", "words/cp", "MB/s")]
+        known = next(figure for figure in published("t3d") if figure.matches(where))
+        keys = tuple(str(known.at.get(name, "")) for name in _PLACE)
+        rows += [_Load(keys, known, title, cells) for title, cells in _loads_of(spec, known, reading, hertz)]
+    fields: list[Field[_Load]] = [
+        *(_key(name, place) for place, name in enumerate(_PLACE)),
+        Field("published latency, cp", lambda row: _place_of(row, "latency_cp"), "published"),
+        Field("published words/cp", lambda row: f"{_place_of(row, 'words')}/{_place_of(row, 'cp')}", "published"),
+        Field("published MB/s", lambda row: row.known or "", "published"),
+        Field("by", lambda row: row.title),
+        *_FIGURES,
+    ]
     clock = (
-        f"of {hertz / 1e9:.3g} GHz here, as the system names the clock, not as the CPU may have run"
+        f"{hertz / 1e9:.3g} GHz here, as the system reports the clock; the CPU may have run at another"
         if hertz
-        else "of an unknown length here"
+        else "an unknown clock here"
     )
-    notes = (*_notes("load"), f"cp: clock periods of 150 MHz there, {clock}.")
-    return Table("load", "Load table", tuple(columns), tuple(rows), notes, heading=6)
+    return table_of("load", "Load table", fields, rows, (*_notes("load"), f"cp: periods of 150 MHz there, {clock}."), 6)
 
 
-def _load_cells(
+def _place_of(row: _Load, name: str) -> str:
+    return str(row.known.at[name]) if row.known else ""
+
+
+def _loads_of(
     spec: Mapping[str, Any], known: Published, reading: Reading, hertz: int | None
 ) -> list[tuple[str, tuple[Measured, ...]]]:
-    """What a row was measured by, and its cells: ns, cp, words/cp and MB/s; several for several transports."""
+    """What a row of the load table is measured by, and its cells, one for each transport."""
     if "why" in spec:
         return [("", _no_load(spec["why"], known))]
-    if "access" in spec:
-        series = _at_level(reading, spec["access"], spec["level"])
-        if isinstance(series, str):
-            return [("memload", _no_load(series, known))]
-        title = f"{spec['access']}, {format_bytes(series.point.bytes)}"
-        return [(title, _loads(series, spec["words"] == "line", known, reading, hertz))]
-    return _gets(spec["get_bytes"], known, reading, hertz)
+    if "access" not in spec:
+        return _gets(spec["get_bytes"], known, reading, hertz)
+    series = _at_level(reading, spec["access"], spec["level"])
+    if isinstance(series, str):
+        return [("memload", _no_load(series, known))]
+    title = f"{spec['access']}, {format_bytes(series.point.bytes)}"
+    cell = reading.cell(series, _TIME)
+    if cell.value is None:
+        return [(title, _no_load(cell.reason or NOT_PLANNED, known))]
+    # A load of a line by `stream` takes the time of its words; other patterns load one word of each line.
+    line_bytes = next((size for _, _, size in data_caches(reading.run.facts)), 64)
+    words = line_bytes // _WORD_BYTES if spec["words"] == "line" else 1
+    times = words if reading.options(series.point)["access"] == "stream" else 1
+    return [(title, _load_cells(cell, times, words * _WORD_BYTES, known, hertz))]
 
 
-def _no_load(reason: str, known: Published) -> tuple[Measured, ...]:
-    return tuple(blank(unit, reason, value) for unit, value in zip(_LOAD_UNITS, _told(known), strict=True))
+def _no_load(reason: str, known: Published | None) -> tuple[Measured, ...]:
+    return tuple(blank(unit, reason, value) for unit, value in zip(_LOAD_UNITS, _published_loads(known), strict=True))
 
 
-def _told(known: Published) -> tuple[float | None, ...]:
-    """The published ns, cp, words/cp and MB/s. A ratio of periods of two clocks would say nothing, one of ns does."""
-    return float(known.at["latency_cp"]) * PERIOD_NS, None, None, known.value
+def _published_loads(known: Published | None) -> tuple[float | None, ...]:
+    """The published ns, cp, words/cp and MB/s; periods of different clocks are not compared."""
+    return (None,) * 4 if known is None else (float(known.at["latency_cp"]) * PERIOD_NS, None, None, known.value)
 
 
 def _at_level(reading: Reading, access: str, level: str) -> Series | str:
-    """The series whose working set is in the first cache, or the largest if that is far beyond the last."""
+    """The largest working set in the first cache, or the largest of all if it is twice the last cache; else why not."""
     loads = [one for one in reading.series("memload") if reading.options(one.point).get("access") == access]
     if not loads:
         return NOT_PLANNED
@@ -256,21 +279,10 @@ def _at_level(reading: Reading, access: str, level: str) -> Series | str:
     return ordered[-1]
 
 
-def _loads(series: Series, line: bool, known: Published, reading: Reading, hertz: int | None) -> tuple[Measured, ...]:
-    """A load of a line by `stream` is that of its words; the other patterns load one word of each line."""
-    cell = reading.cell(series, _TIME)
-    if cell.value is None:
-        return _no_load(cell.reason or NOT_PLANNED, known)
-    line_bytes = next((size for _, _, size in data_caches(reading.run.facts)), 64)
-    streamed = reading.options(series.point)["access"] == "stream"
-    words = line_bytes // _WORD_BYTES if line else 1
-    return _columns(cell, words if streamed else 1, words * _WORD_BYTES, known, hertz)
-
-
 def _gets(
     wanted_bytes: int, known: Published, reading: Reading, hertz: int | None
 ) -> list[tuple[str, tuple[Measured, ...]]]:
-    """Gets of so many bytes on each transport; 0: those with the best rate, of which only the rate is comparable."""
+    """Gets of a size on each transport; 0: those with the best rate, of which only the rate is compared."""
     found: dict[str, list[Series]] = {}
     gets = reading.series("get")
     several = len({one.point.ranks for one in gets}) > 1
@@ -284,53 +296,45 @@ def _gets(
         if chosen is None:
             rows.append((f"get on {where}", _no_load(reading.reason(members[0]), known)))
             continue
-        size, cell = chosen.point.bytes, reading.cell(chosen, _TIME)
-        load_ns, *others = _columns(cell, 1, size, known, hertz)
-        row = (load_ns if wanted_bytes else _beside(load_ns, None), *others)
+        size = chosen.point.bytes
+        load_ns, *others = _load_cells(reading.cell(chosen, _TIME), 1, size, known, hertz)
+        row = (load_ns if wanted_bytes else replace(load_ns, published=None), *others)
         rows.append((f"get of {format_bytes(size)} on {where}", row))
     return rows or [("get", _no_load(NOT_PLANNED, known))]
 
 
-def _columns(
+def _load_cells(
     cell: Measured, times: int, size_bytes: int, known: Published | None, hertz: int | None
 ) -> tuple[Measured, ...]:
-    """ns, cp, words/cp and MB/s of `times` such loads that bring so many bytes."""
-    told = (None,) * 4 if known is None else _told(known)
-
-    def scaled(unit: str, factor: float, published: float | None = None) -> Measured:
-        value, low, high = (None if one is None else one * factor for one in (cell.value, cell.low, cell.high))
-        return replace(cell, unit=unit, value=value, low=low, high=high, published=published)
-
-    load_ns, rate = scaled("ns", times * 1e3, told[0]), _beside(_rate(size_bytes, scaled("us", times)), told[3])
+    """ns, cp, words/cp and MB/s of as many loads, which bring this many bytes together."""
+    if cell.value is None:
+        return _no_load(cell.reason or NOT_PLANNED, known)
+    told_ns, _, _, told_rate = _published_loads(known)
+    load_ns, load_us = _scaled(cell, "ns", 1e3 * times, told_ns), _scaled(cell, "us", times)
+    rate = replace(_rate(size_bytes, load_us), published=told_rate)
     if not hertz:
         unknown = (blank(unit, "the clock of the CPU is not known") for unit in ("cp", "words/cp"))
         return load_ns, *unknown, rate
-    # The same counted in periods: the intervals stand beside them.
-    assert cell.value is not None
-    periods = cell.value * times * 1e-6 * hertz
-    counted = replace(load_ns, unit="cp", value=periods, low=None, high=None, published=told[1], computed=True)
-    words = replace(counted, unit="words/cp", value=size_bytes / _WORD_BYTES / periods, published=told[2])
+    periods = cell.value * times * 1e-6 * hertz  # without intervals: those of the time apply
+    counted = replace(load_ns, unit="cp", value=periods, low=None, high=None, published=None, computed=True)
+    words = replace(counted, unit="words/cp", value=size_bytes / _WORD_BYTES / periods)
     return load_ns, counted, words, rate
 
 
+def _scaled(cell: Measured, unit: str, factor: float, published: float | None = None) -> Measured:
+    value, low, high = (None if each is None else each * factor for each in (cell.value, cell.low, cell.high))
+    return replace(cell, unit=unit, value=value, low=low, high=high, published=published)
+
+
 def _levels_table(reading: Reading) -> Table:
-    hertz = clock_hz(reading.run.facts)
-    rows: list[tuple[Cell, ...]] = []
-    for series in sorted(
-        reading.series("memload"), key=lambda one: (reading.options(one.point)["access"], one.point.bytes)
-    ):
-        access, size = reading.options(series.point)["access"], series.point.bytes
-        cell = reading.cell(series, _TIME)
-        if cell.value is None:
-            cells = tuple(blank(unit, cell.reason or NOT_PLANNED) for unit in _LOAD_UNITS)
-        else:
-            cells = _columns(cell, 1, _WORD_BYTES, None, hertz)
-        rows.append((access, format_bytes(size), _level(reading, size), *cells))
-    columns = [Column("access"), Column("working set"), Column("fits into")]
-    columns += [Column(name, "measured") for name in ("time per load, ns", "cp", "words/cp", "MB/s")]
-    return Table("levels", "Loads at each level of this machine", tuple(columns), tuple(rows), _notes("levels"))
-
-
-def _level(reading: Reading, size_bytes: int) -> str:
-    inside = [f"L{level}" for level, size, _ in data_caches(reading.run.facts) if size_bytes <= size]
-    return inside[0] if inside else "memory"
+    hertz, caches = clock_hz(reading.run.facts), data_caches(reading.run.facts)
+    rows = []
+    for series in reading.series("memload"):
+        size = series.point.bytes
+        level = next((f"L{level}" for level, cache_bytes, _ in caches if size <= cache_bytes), "memory")
+        cells = _load_cells(reading.cell(series, _TIME), 1, _WORD_BYTES, None, hertz)
+        access = reading.options(series.point)["access"]
+        rows.append((access, size, _Load((access, format_bytes(size), level), None, "", cells)))
+    keys = [_key(name, place) for place, name in enumerate(("access", "working set", "fits into"))]
+    ordered = [row for _, _, row in sorted(rows, key=lambda each: each[:2])]
+    return table_of("levels", "Loads at each level of this machine", keys + _FIGURES, ordered, _notes("levels"))
