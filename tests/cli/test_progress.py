@@ -74,7 +74,7 @@ def test_a_run_without_enough_time(cli: Cli, tmp_path: Path) -> None:
     assert re.fullmatch("1 ms are over; still to be measured: [23] points of this round", late)
     shown = ended.stdout.replace("\n  ", " ")
     assert shown.count("Each point was measured once: too few measurements for an interval.") == 1
-    assert "Fix: `hockney run --resume 1`" in shown
+    assert "Resume run 1: `hockney run --resume 1`" in shown
     again = sentences(cli("run", "--resume").stderr)
     assert again[0].startswith("run 1 resumed: 3 points on 1 transport, ")
     assert not any("--time" in line for line in again)
@@ -172,7 +172,7 @@ def test_cpus_of_the_ranks(ranks: int, cpus: tuple[int, ...], said: str, capsys:
 
 @pytest.mark.parametrize(
     ("status", "advice"),
-    [(RunStatus.INTERRUPTED, ""), (RunStatus.DONE, ", or a new run with --time 5m")],
+    [(RunStatus.INTERRUPTED, ""), (RunStatus.DONE, ", or start a new run with --time 5m")],
 )
 def test_why_no_intervals(tmp_path: Path, status: RunStatus, advice: str) -> None:
     points = [replace(PINGPONG, bytes=size) for size in (8, 64, 1024)]
@@ -185,7 +185,7 @@ def test_why_no_intervals(tmp_path: Path, status: RunStatus, advice: str) -> Non
         store.finish_run(number, status)
         assert why_no_intervals(Run(store, number)) == (
             "2 of 3 points were not reached. Each point was measured once: too few measurements for an interval. "
-            f"Fix: `hockney run --resume 1`{advice}."
+            f"Resume run 1: `hockney run --resume 1`{advice}."
         )
 
 

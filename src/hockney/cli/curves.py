@@ -157,12 +157,12 @@ def why_no_intervals(run: Run) -> str | None:
     not_reached = f"{left} of {left + len(measured)} points were not reached. " if left else ""
     often = "once" if max(few) == 1 else f"{max(few)} times" + (" at most" if min(few) < max(few) else "")
     text = f"{not_reached}{were} measured {often}: too few measurements for an interval. "
-    text += f"Fix: {fix_text(resume(run.id, run.info))}"
+    text += fix_text(resume(run.id, run.info))
     time_s = run.info.plan.get("time_s")
     if run.status not in (RunStatus.DONE, RunStatus.PARTIAL) or not time_s:
         return f"{text}."
     first_s = first_rounds_s([series.point for series, _ in measured], run.info.plan.get("launches", 1), time_s)
-    return f"{text}, or a new run with --time {enough_text(first_s, time_s * MIN_MEASUREMENTS / max(few))}."
+    return f"{text}, or start a new run with --time {enough_text(first_s, time_s * MIN_MEASUREMENTS / max(few))}."
 
 
 def placement_text(run: Run) -> str | None:
