@@ -24,7 +24,7 @@ from hockney.measure.plan import Plan
 from hockney.measure.precision import judge_over_launches
 from hockney.measure.recorder import Outcome
 from hockney.measure.sampler import Progress
-from hockney.model import Launch, Measurement, Point, PointStatus, RunStatus, curve_of
+from hockney.model import Launch, Measurement, PatternTraits, Point, PointStatus, RunStatus, curve_of
 from hockney.results.runs import Run
 from hockney.results.store import Store
 from hockney.worker.build import Recipe
@@ -254,7 +254,8 @@ def test_sizes_that_the_first_launch_adds_are_measured_in_all(
     catalogue: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     display = Silent()
-    points = [Point("shm", "memload", 1, size) for size in (1024, 4096)]  # a rank alone is always in the same state
+    traits = PatternTraits(payload=False)
+    points = [Point("shm", "memload", 1, size, traits=traits) for size in (1024, 4096)]  # one rank: one state
 
     def another_in_each_launch(*curve: object, **more: object) -> list[int]:
         return [1024 + 512 * len(display.launches)]

@@ -12,7 +12,7 @@ import pytest
 from tests.measure.made_up_machine import Machine, Notes, jumping_after, plan_of, sample
 
 from hockney.measure.sampler import PointFailed, Sampler
-from hockney.model import Measurement, Point, PointStatus
+from hockney.model import Measurement, PatternTraits, Point, PointStatus
 from hockney.stats.states import MachineProbe, State, classify
 
 SHM = Point("shm", "pingpong", 2, 8)
@@ -62,7 +62,7 @@ def test_a_first_repetition_that_is_long_only_because_it_is_the_first() -> None:
     assert notes.rounds[0][0].batch > 100
 
 
-STREAM = Point("unix", "oneway", 2, 8)
+STREAM = Point("unix", "oneway", 2, 8, traits=PatternTraits(stream=True))
 
 
 @pytest.mark.parametrize("time_us", [0.03, 5, 100, 2000])
@@ -83,15 +83,13 @@ def test_a_stream_that_may_lose_messages_is_acknowledged_after_64() -> None:
     assert measurement.batch * measurement.definition.divisor == 64
 
 
-@pytest.mark.parametrize(("budget_s", "most_s"), [(1000, 20), (100, 10), (3, 1)])
-def test_a_measurement_of_a_stream_takes_a_third_of_its_limit_and_less_where_the_time_is_short(
-    budget_s: float, most_s: float
-) -> None:
+@pytest.mark.parametrize("budget_s", [1000, 100, 3])
+def test_a_measurement_of_a_slow_stream_takes_up_to_a_third_of_its_limit(budget_s: float) -> None:
     machine = Machine(lambda point: 0.19e9)
     notes = sample(machine, replace(plan_of(STREAM), timeout_s=60), budget_s=budget_s)
     measurement = all_measurements(notes)[0]
     fill_s = 0.38 * (measurement.batch // 4)
-    assert 0.6 * most_s < measurement.elapsed_ns[0].sum() / 1e9 + fill_s < 1.01 * most_s
+    assert 12 < measurement.elapsed_ns[0].sum() / 1e9 + fill_s < 20.2
 
 
 def test_a_later_launch_measures_with_the_batches_of_the_first() -> None:

@@ -12,7 +12,6 @@ MIN_MEASUREMENTS = 10  # to be called precise; fewer than six give no 95 % inter
 SAMPLES_MIN = 3  # of a measurement, unless a single one is long
 _LONG_NS = 500_000_000  # a sample this long is a measurement by itself, and what a warm-up would save is lost in it
 _LONG_LEAST_NS = 50_000_000  # a tenth of it is so too, where the time is short
-_STREAM_LEAST_NS = 1_000_000_000  # a measurement of a stream may last so long, however short the time
 FIRST_ROUNDS_MIN = 3  # in the time of fewer there are too few measurements for any interval
 SPAN_S = 1.0  # of all launches: what slows a machine for a tenth of a second is then over, and shows in the interval
 _ENOUGH = 6  # as long as the first round, for intervals: later rounds are shorter, and ten measurements wanted
@@ -31,11 +30,6 @@ def long_ns(points: int, time_s: float) -> float:
     """
     share_ns = 1e9 * time_s / max(1, points)
     return min(_LONG_NS, max(_LONG_LEAST_NS, share_ns / (MIN_MEASUREMENTS * (SAMPLES_MIN + 1))))
-
-
-def stream_ns(points: int, time_s: float, limit_s: float) -> float:
-    """How long a measurement of a stream may last: a third of its limit, and less where the time is short."""
-    return min(1e9 * limit_s / 3, max(_STREAM_LEAST_NS, 1e9 * time_s / max(1, points) / MIN_MEASUREMENTS))
 
 
 def first_rounds_s(points: Sequence[Point], launches: int, time_s: float) -> float:

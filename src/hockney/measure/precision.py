@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hockney.measure.estimate import MIN_MEASUREMENTS
-from hockney.measure.sampler import reached_text
+from hockney.measure.point_work import reached_text
 from hockney.model import Definition, Point, PointStatus
 from hockney.results.runs import Run, main_state
 from hockney.results.store import MeasurementSummary, Store

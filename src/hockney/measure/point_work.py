@@ -1,0 +1,140 @@
+"""A point while it is measured: its measurements so far, its batch, and how far it has got."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from hockney.measure.estimate import MIN_MEASUREMENTS, SAMPLES_MIN
+from hockney.model import Measurement, Point
+from hockney.results.runs import main_state
+from hockney.stats.figures import of_one_batch, signs_of
+from hockney.stats.interval import Interval, median
+from hockney.stats.states import MIXED, MachineProbe, State
+
+_MEASUREMENT_NS = 4_000_000  # the samples of a measurement take about this long, if a repetition is shorter
+_SAMPLES_MAX = 40
+FILL = 4  # a measurement begins with this part of a batch, untimed: 1 of 4
+
+
+def reached_text(time: Interval | None, measurements: int, over: str = "measurements") -> str:
+    """How far a point got; `time` is in its main state, `measurements` counts those of all states."""
+    if time is None or time.precision is None:
+        return f"no interval yet; measurements in all: {measurements}"
+    return (
+        f"the interval is +-{time.precision:.1%} over {time.n} {over} in one state; measurements in all: {measurements}"
+    )
+
+
+@dataclass
+class Work:
+    """A point under way. Lists hold one item a measurement; `states` are as of the last look at all measurements."""
+
+    point: Point
+    probes: list[MachineProbe] = field(default_factory=list)
+    medians_ns: list[float] = field(default_factory=list)
+    batches: list[int] = field(default_factory=list)
+    states: list[State] = field(default_factory=list)
+    batch: int = 0  # 0: not calibrated
+    samples: int = 0
+    is_long: bool = False  # a repetition is a measurement by itself
+    warm: bool = False  # it was measured in this launch, if only for calibration
+    last: Measurement | None = None
+    cost_s: float = 0.0  # of one measurement, all included
+    first_s: float | None = None  # when its first measurement was over
+    time: Interval | None = None  # in the main state, as of the last look
+    narrow_looks: int = 0  # looks in a row at which the interval was narrow enough
+    precise: bool = False  # it ended so, though it may be measured again next to an added size
+    retries: int = 0  # how often it was measured again to see the state of its curve
+    asked_at: int = 0  # how many measurements it had when more were asked for, next to an added size
+
+    def add(self, measurement: Measurement) -> None:
+        times_ns = sorted(measurement.times_ns().tolist())
+        half = len(times_ns) // 2
+        self.batches.append(measurement.batch)
+        self.last = measurement
+        self.probes.append(signs_of(measurement))
+        self.medians_ns.append(times_ns[half] if len(times_ns) % 2 else (times_ns[half - 1] + times_ns[half]) / 2)
+
+    @property
+    def precision(self) -> float | None:
+        """The interval's longer side as a fraction of the value."""
+        return None if self.time is None else self.time.precision
+
+    def set_batch(self, batch: int, repetition_ns: float) -> None:
+        """How a measurement is made: samples of this many repetitions, as many as its time allows."""
+        least = 1 if self.point.is_stream else SAMPLES_MIN
+        self.batch = batch
+        self.samples = int(min(_SAMPLES_MAX, max(least, _MEASUREMENT_NS / (batch * repetition_ns))))
+
+    @property
+    def warmup(self) -> int:
+        """Repetitions before the first sample: of a stream they fill it."""
+        return 0 if self.is_long else max(1, self.batch // FILL)
+
+    def wants_check(self) -> bool:
+        """Whether the next measurement verifies the payload: once per point, and always where it is short."""
+        return not self.probes or self.point.bytes <= 1 << 16
+
+    def begin_anew(self) -> None:
+        """As many measurements again as a point needs, and over as long a time."""
+        self.asked_at, self.first_s, self.narrow_looks = len(self.probes), None, 0
+
+    @property
+    def measurements_since(self) -> int:
+        """Measurements since it was last asked for more."""
+        return len(self.probes) - self.asked_at
+
+    def has_enough(self) -> bool:
+        """Whether it has as many measurements as a point needs.
+
+        Next to an added size only those count whose state lasted, for others are in no figure; but no more than three
+        times as many are waited for.
+        """
+        if self.asked_at == 0 or self.measurements_since >= 3 * MIN_MEASUREMENTS:
+            return self.measurements_since >= MIN_MEASUREMENTS
+        return sum(state != MIXED for state in self.states[self.asked_at :]) >= MIN_MEASUREMENTS
+
+    @property
+    def reached(self) -> str:
+        """How far it got, for the reason of its end."""
+        return reached_text(self.time, len(self.probes))
+
+    def times_by_state(self) -> dict[str, Interval]:
+        """The median over its measurements of one batch in each state but "mixed"."""
+        return {state: median(medians_ns) for state, medians_ns in self._medians_by_state().items()}
+
+    def time_in_main_state(self) -> Interval | None:
+        """The median over its measurements in the main state; None without measurements."""
+        by_state = self._medians_by_state()
+        chosen = main_state([{state: len(medians_ns) for state, medians_ns in by_state.items()}])
+        return None if chosen is None else median(by_state[chosen])
+
+    def _medians_by_state(self) -> dict[str, list[float]]:
+        medians_ns: dict[str, list[float]] = {}
+        counts = of_one_batch([0] * len(self.batches), self.batches, self.states)
+        for median_ns, state, is_counted in zip(self.medians_ns, self.states, counts, strict=True):
+            if state != MIXED and is_counted:
+                medians_ns.setdefault(state.name, []).append(median_ns)
+        return medians_ns
+
+
+def batch_ns(measurement: Measurement) -> float:
+    """How long a batch took, on the slowest rank: the middle one of its samples."""
+    slowest_ns = sorted(measurement.elapsed_ns.max(axis=0).tolist())
+    return max(1.0, float(slowest_ns[len(slowest_ns) // 2]))
+
+
+def repetition_ns(measurement: Measurement) -> float:
+    """How long a repetition took, on the slowest rank."""
+    return batch_ns(measurement) / measurement.batch
+
+
+def curve_in_one_state(works: Sequence[Work]) -> list[tuple[Point, Interval]]:
+    """The points with an interval in the state in which most of them have one: each state makes a line of its own."""
+    curves: dict[str, list[tuple[Point, Interval]]] = {}
+    for work in works:
+        for state, time in work.times_by_state().items():
+            if time.low is not None:
+                curves.setdefault(state, []).append((work.point, time))
+    return max(curves.values(), key=len, default=[])
