@@ -3,7 +3,7 @@
  * "flat": one message each, all under way at once. "native": the library's own broadcast. */
 #include "flow.h"
 
-enum { MULTICAST_ALGORITHM = HK_FLOW_UNTIL + 1 };
+enum { MULTICAST_UNTIL = HK_FLOW_UNTIL, MULTICAST_ALGORITHM };
 enum { MULTICAST_FLAT, MULTICAST_NATIVE };
 
 static bool multicast_is_native(const hk_transport_t *tp, const int64_t *option)

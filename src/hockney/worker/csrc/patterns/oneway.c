@@ -6,22 +6,29 @@
 #include "flow.h"
 #include "roundtrip.h"
 
-enum { ROLES = HK_FLOW_WINDOW + 1, COMPUTE = ROLES + HK_ROLES_COUNT };
+enum {
+    ONEWAY_UNTIL = HK_FLOW_UNTIL,
+    ONEWAY_WINDOW = HK_FLOW_WINDOW,
+    ONEWAY_SOURCE,
+    ONEWAY_TARGET,
+    ONEWAY_SENDER_COMPUTES,
+    ONEWAY_RECEIVER_COMPUTES,
+};
 
 static bool oneway_fits(const hk_run_t *run, char *why, size_t len)
 {
-    const int64_t *compute_us = run->option + COMPUTE;
+    const int64_t *compute_us = run->option + ONEWAY_SENDER_COMPUTES;
     if (run->option[HK_FLOW_WINDOW] > 1 && (compute_us[HK_COMPUTE_SENDER] > 0 || compute_us[HK_COMPUTE_RECEIVER] > 0)) {
         snprintf(why, len, "computing after each message needs window=1: messages of a window are under way at once");
         return false;
     }
-    return hk_roles_fit_in(run, run->option + ROLES, why, len);
+    return hk_roles_fit_in(run, run->option + ONEWAY_SOURCE, why, len);
 }
 
 static hk_plan_t oneway_plan(const hk_run_t *run)
 {
     hk_plan_t plan = hk_flow_plan(run, 1);
-    plan.root = hk_source(run->option + ROLES);
+    plan.root = hk_source(run->option + ONEWAY_SOURCE);
     plan.state_bytes = sizeof(hk_delay_t);
     return plan;
 }
@@ -29,14 +36,14 @@ static hk_plan_t oneway_plan(const hk_run_t *run)
 static hk_status_t oneway_prepare(hk_run_t *run)
 {
     const int rank = run->ctx->rank;
-    return hk_compute_prepare(run->ctx, run->option + COMPUTE, rank == hk_source(run->option + ROLES),
-                              rank == hk_target(run->option + ROLES), run->state);
+    return hk_compute_prepare(run->ctx, run->option + ONEWAY_SENDER_COMPUTES, rank == hk_source(run->option + ONEWAY_SOURCE),
+                              rank == hk_target(run->option + ONEWAY_SOURCE), run->state);
 }
 
 static hk_status_t oneway_repeat(hk_run_t *run, uint64_t reps)
 {
-    const int source = hk_source(run->option + ROLES);
-    const int target = hk_target(run->option + ROLES);
+    const int source = hk_source(run->option + ONEWAY_SOURCE);
+    const int target = hk_target(run->option + ONEWAY_SOURCE);
     hk_delay_t *delay = run->state;
     delay = delay->amount > 0 ? delay : NULL;
     if (run->ctx->rank == source) {
@@ -47,19 +54,19 @@ static hk_status_t oneway_repeat(hk_run_t *run, uint64_t reps)
 
 static hk_status_t oneway_meet(hk_run_t *run)
 {
-    return hk_roles_meet(run, run->option + ROLES);
+    return hk_roles_meet(run, run->option + ONEWAY_SOURCE);
 }
 
 static bool oneway_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
     *expected_p = (hk_expected_t){
-        .in_offset = i * run->bytes, .len_bytes = run->bytes, .from_rank = hk_source(run->option + ROLES)};
-    return run->ctx->rank == hk_target(run->option + ROLES) && i < hk_flow_places(run->bytes, run->reqs_count);
+        .in_offset = i * run->bytes, .len_bytes = run->bytes, .from_rank = hk_source(run->option + ONEWAY_SOURCE)};
+    return run->ctx->rank == hk_target(run->option + ONEWAY_SOURCE) && i < hk_flow_places(run->bytes, run->reqs_count);
 }
 
 static bool oneway_counter(const hk_run_t *run, size_t i, hk_counter_t *counter_p)
 {
-    return hk_compute_counter(run->option + COMPUTE, run->state, i, counter_p);
+    return hk_compute_counter(run->option + ONEWAY_SENDER_COMPUTES, run->state, i, counter_p);
 }
 
 const hk_pattern_t hk_pattern_oneway = {

@@ -6,7 +6,7 @@
 #include "delay.h"
 #include "roundtrip.h"
 
-enum { PRTT_MESSAGES = HK_ROLES_COUNT, PRTT_DELAY_NS };
+enum { PRTT_SOURCE = HK_ROLE_SOURCE, PRTT_TARGET = HK_ROLE_TARGET, PRTT_MESSAGES, PRTT_DELAY_NS };
 
 enum {
     PRTT_TRIES = 5,

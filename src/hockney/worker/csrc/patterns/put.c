@@ -3,7 +3,7 @@
 #include "puts.h"
 #include "roles.h"
 
-enum { PUT_QUIET = HK_ROLES_COUNT };
+enum { PUT_SOURCE = HK_ROLE_SOURCE, PUT_TARGET = HK_ROLE_TARGET, PUT_QUIET };
 
 static hk_plan_t put_plan(const hk_run_t *run)
 {

@@ -3,7 +3,7 @@
 #include "distance.h"
 #include "puts.h"
 
-enum { PUTRING_QUIET = HK_RING_DISTANCE + 1 };
+enum { PUTRING_DISTANCE = HK_RING_DISTANCE, PUTRING_QUIET };
 
 static hk_status_t putring_repeat(hk_run_t *run, uint64_t reps)
 {

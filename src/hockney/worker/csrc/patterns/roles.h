@@ -5,7 +5,7 @@
 #include "../pattern.h"
 
 /* The options of a pattern with roles, in this order. What follows takes the place of the first of them. */
-enum { HK_ROLE_SOURCE, HK_ROLE_TARGET, HK_ROLES_COUNT };
+enum { HK_ROLE_SOURCE, HK_ROLE_TARGET };
 
 // clang-format off
 #define HK_ROLES_OPTIONS \
