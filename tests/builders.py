@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from hockney.model import Definition, Launch, Measurement, Point, RunInfo
 from hockney.results.traits import pattern_traits
+from hockney.worker.build import build_worker
 from hockney.worker.catalogue import OptionInfo, PatternInfo, TransportInfo
 
 HALF_ROUND_TRIP = Definition(timed="root", divisor=2, bytes_per_rep=16, messages_per_rep=2)
@@ -124,6 +124,6 @@ def make_pattern(
 
 
 def make_transport(name: str, caps: Iterable[str] = ("send", "nonblocking", "payload"), **more: Any) -> TransportInfo:
-    """A transport as a worker would describe it."""
-    made = {"summary": f"how {name} sends", "native": frozenset(), "max_bytes": 0, "executable": Path("worker")}
-    return TransportInfo(**{"name": name, "worker_name": name, "caps": frozenset(caps), **made, **more})
+    """A transport as a worker would describe it. The native worker says what fits it, as of its `worker_name`."""
+    made = {"summary": f"how {name} sends", "native": frozenset(), "max_bytes": 0, "executable": build_worker()}
+    return TransportInfo(**{"name": name, "worker_name": "shm", "caps": frozenset(caps), **made, **more})

@@ -78,9 +78,9 @@ def test_a_farm_without_receivers_is_refused_before_and_in_the_worker(
     answers, _ = converse(build_worker(), commands, "-t", "null", "-n", "3", "--oversubscribed")
     assert [a["kind"] for a in answers] == ["error", "measure", "bye"]
     assert (answers[0]["code"], answers[0]["message"]) == ("unsupported", said)
-    shm = catalogue.transports["shm"]
-    assert catalogue.obstacle(catalogue.pattern(pattern), shm, 3, 16, (("senders", str(senders)),)) == said
-    assert catalogue.obstacle(catalogue.pattern(pattern), shm, senders + 2, 16, (("senders", str(senders)),)) is None
+    point = Point("shm", pattern, 3, 16, (("senders", str(senders)),))
+    enough = replace(point, ranks=senders + 2)
+    assert catalogue.obstacles([point, enough], one_host=False) == {point: said}
 
 
 @pytest.mark.parametrize(

@@ -176,8 +176,7 @@ def test_what_its_collectives_do_not_take_is_refused_and_the_job_goes_on(shmem: 
                 session.measure(pattern, bytes=size, options=[("algorithm", algorithm)])
             told = catalogue.obstacle(catalogue.pattern(pattern), transport, 2, size, [("algorithm", algorithm)])
             assert told is not None
-            if "takes" in why:
-                assert told == why.replace("shmem", shmem.id)
+            assert why in told
         assert session.measure("alltoall", bytes=8).verified
         session.close()
 

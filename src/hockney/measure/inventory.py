@@ -18,6 +18,7 @@ from hockney.archive import Machine, machines, reports
 from hockney.errors import UsageError
 from hockney.machine.topology import read_topology
 from hockney.measure.plan import RunOptions, make_plan
+from hockney.model import Point
 from hockney.suites import builtin_names, load_suite
 from hockney.suites.words import check_words
 from hockney.units import counted
@@ -201,14 +202,15 @@ def _machine(machine: Machine) -> Item:
 
 def _matrix(catalogue: Catalogue) -> Matrix:
     cells: dict[str, dict[str, str | None]] = {}
-    reasons: dict[tuple[str, str], str] = {}
+    points = {}
     for transport in catalogue.transports.values():
-        row = cells.setdefault(transport.name, {})
         for pattern in catalogue.patterns.values():
-            native = pattern.collective in transport.native
-            options = [("algorithm", "native")] if native else []
-            obstacle = catalogue.obstacle(pattern, transport, pattern.ranks_default, pattern.bytes_default, options)
-            row[pattern.name] = None if obstacle else "native" if native else "yes"
-            if obstacle:
-                reasons[transport.name, pattern.name] = obstacle
+            options = (("algorithm", "native"),) if pattern.collective in transport.native else ()
+            point = Point(transport.name, pattern.name, pattern.ranks_default, pattern.bytes_default, options)
+            points[transport.name, pattern.name] = point
+    obstacles = catalogue.obstacles(points.values())
+    reasons = {names: obstacles[point] for names, point in points.items() if point in obstacles}
+    for (transport_name, pattern_name), point in points.items():
+        cell = None if point in obstacles else "native" if point.options else "yes"
+        cells.setdefault(transport_name, {})[pattern_name] = cell
     return Matrix(tuple(catalogue.patterns), cells, reasons)

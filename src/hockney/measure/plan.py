@@ -13,11 +13,10 @@ from typing import Any
 from hockney.errors import UsageError
 from hockney.measure.estimate import FIRST_POINT_S, FIRST_ROUNDS_MIN, first_rounds_s
 from hockney.model import CurveKey, Point, curve_of
-from hockney.stats.npb import ft_obstacle
 from hockney.suites import CacheShare, Series, Suite
 from hockney.suites.words import all_ends, as_pairs, check_option, filled
 from hockney.units import counted, format_duration_s
-from hockney.worker.catalogue import Catalogue, PatternInfo, TransportInfo, memory_obstacle, split_name
+from hockney.worker.catalogue import Catalogue, PatternInfo, TransportInfo, split_name
 from hockney.worker.launch import START_LIMIT_S
 
 _DEFAULT_SIZES = "0:4M"
@@ -177,14 +176,18 @@ def make_plan(
         for point in grid.points([0]) if grid.unknown_sizes else ():
             caches_text = " and ".join(grid.unknown_sizes)
             skipped[point] = f"the size of the cache is not known here, so {caches_text} is no size"
+    asked_points: dict[Point, bool] = {}
+    for grid in grids:
         for point in grid.points(grid.sizes):
-            reason = rules.obstacle(point)
-            if reason is not None:
-                skipped[point] = reason
-                continue
-            points[point] = None
-            if grid.is_refined:
-                refine.add(curve_of(point))
+            asked_points[point] = asked_points.get(point, False) or grid.is_refined
+    obstacles = rules.obstacles(asked_points)
+    for point, is_refined in asked_points.items():
+        if point in obstacles:
+            skipped[point] = obstacles[point]
+            continue
+        points[point] = None
+        if is_refined:
+            refine.add(curve_of(point))
     if asked.transports and not points and not skipped:
         named = dict.fromkeys(word for series in suite.series for word in series.transports)
         raise UsageError(
@@ -222,18 +225,20 @@ def plan_again(
     skipped: list[Skipped] = []
     plan = Plan.from_json(suite, (), stored)
     rules = _Rules(catalogue, cpus, plan.oversubscribe, plan.hosts, plan.cpus)
+    points = tuple(points)
+    obstacles: dict[Point, str] = {}
     for point in points:
         catalogue.add_folder(point.transport)
         if point.transport not in catalogue.transports:
-            reason: str | None = f"{point.transport} is not here any more"
+            obstacles[point] = f"{point.transport} is not here any more"
         elif point.pattern not in catalogue.patterns:
-            reason = f"this version of hockney has no pattern {point.pattern}"
+            obstacles[point] = f"this version of hockney has no pattern {point.pattern}"
+    obstacles |= rules.obstacles(point for point in points if point not in obstacles)
+    for point in points:
+        if point in obstacles:
+            skipped.append(Skipped(point, obstacles[point]))
         else:
-            reason = rules.obstacle(point)
-        if reason is None:
             possible.append(point)
-        else:
-            skipped.append(Skipped(point, reason))
     measured, left_out = tuple(possible), tuple(skipped)
     return replace(plan, points=measured, skipped=left_out, launches=launches, more_launches=False, refine=frozenset())
 
@@ -260,23 +265,23 @@ class _Rules:
     hosts: tuple[str, ...]
     placed: tuple[int, ...]
 
-    def obstacle(self, point: Point) -> str | None:
-        """Why a point of a known pattern and transport cannot be measured, as a sentence; or None."""
-        pattern, transport = self.catalogue.patterns[point.pattern], self.catalogue.transports[point.transport]
-        reason = self.catalogue.obstacle(pattern, transport, point.ranks, point.bytes, point.options)
-        reason = reason or ft_obstacle(point)
-        if reason is not None:
-            return reason
-        if not self.hosts:
-            cpus = cpus_for(point.ranks, self.placed, self.cpus)
-            if point.ranks > cpus and not self.oversubscribe:
-                more = "name more in --cpus" if self.placed else "allow this process more CPUs"
-                return (
-                    f"{point.ranks} ranks on {counted(cpus, 'CPU')} would measure the scheduler; {more}, "
-                    "or add --oversubscribe to hockney run"
-                )
-            return memory_obstacle(pattern, point.ranks, point.bytes)
-        if "hosts" not in transport.caps:
+    def obstacles(self, points: Iterable[Point]) -> dict[Point, str]:
+        """Why points of known patterns and transports cannot be measured, a sentence for each that cannot."""
+        points = tuple(points)
+        found = self.catalogue.obstacles(points, one_host=not self.hosts)
+        ours = {point: reason for point in points if point not in found and (reason := self._of_machine(point))}
+        return found | ours
+
+    def _of_machine(self, point: Point) -> str | None:
+        transport = self.catalogue.transports[point.transport]
+        cpus = cpus_for(point.ranks, self.placed, self.cpus)
+        if not self.hosts and point.ranks > cpus and not self.oversubscribe:
+            more = "name more in --cpus" if self.placed else "allow this process more CPUs"
+            return (
+                f"{point.ranks} ranks on {counted(cpus, 'CPU')} would measure the scheduler; {more}, "
+                "or add --oversubscribe to hockney run"
+            )
+        if self.hosts and "hosts" not in transport.caps:
             every = self.catalogue.transports.items()
             able = dict.fromkeys(split_name(name)[0] for name, info in every if "hosts" in info.caps)
             return f"{point.transport} works within one host; over several: {', '.join(able)}"

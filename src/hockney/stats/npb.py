@@ -20,21 +20,6 @@ def ft_class(point: Point) -> str | None:
     return dict(point.options).get("class", _FT_CLASS) if point.pattern == "ft" else None
 
 
-def ft_obstacle(point: Point) -> str | None:
-    """Why the grid of `ft` cannot be divided among a point's ranks, in the worker's words; None if it can."""
-    class_ = ft_class(point)
-    if class_ is None:
-        return None
-    nx, ny, nz = FT_GRIDS[class_]
-    most = min(ny, nz)  # all powers of two
-    if most % point.ranks == 0:
-        return None
-    return (
-        f"ft: class {class_}, {nx} x {ny} x {nz}, can't be divided among {point.ranks} ranks: "
-        f"it takes a power of two up to {most}"
-    )
-
-
 def ft_operations(class_: str) -> float:
     """The floating point operations of FT in a class. Raises KeyError for an unknown class."""
     points = math.prod(FT_GRIDS[class_])

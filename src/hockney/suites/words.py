@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
 from hockney.errors import UsageError
+from hockney.model import Point
 from hockney.suites import CacheShare, Ranks, Sizes
 from hockney.suites.toml_models import well_formed
 from hockney.worker.catalogue import Catalogue, PatternInfo
 
+_ENDS = ("source", "target", "distance", "round")
 Table = TypeVar("Table", bound=BaseModel)
 
 
@@ -98,28 +101,36 @@ def check_words(content: dict[str, Any], catalogue: Catalogue, tables: str = "se
         default = [] if tables == "series" else [pattern.ranks_default]
         asked = well_formed(Ranks, table["ranks"]) if "ranks" in table else default
         wrong += (
-            (f"{place}.{key}", reason) for key, reason in _unfit(table, pattern, right, asked or [pattern.ranks_most])
+            (f"{place}.{key}", reason)
+            for key, reason in _unfit(table, pattern, right, asked or [pattern.ranks_most], catalogue)
         )
     return wrong
 
 
 def _unfit(
-    table: dict[str, Any], pattern: PatternInfo, options: list[tuple[str, str]], asked: Iterable[int]
+    table: dict[str, Any],
+    pattern: PatternInfo,
+    options: list[tuple[str, str]],
+    asked: Iterable[int],
+    catalogue: Catalogue,
 ) -> Iterator[tuple[str, str]]:
     """Ranks, sizes and options of which no point comes, whatever the transport: the key, and why."""
-    ends_follow_ranks = bool(table.keys() & {"pairs", "pair_class"})
-    reasons: dict[tuple[str, str] | None, None] = {}
-    for ranks in asked:
-        why = pattern.ranks_obstacle(ranks, options)
-        no_ends = None if ends_follow_ranks else pattern.options_obstacle(ranks, options)
-        reasons[("ranks", why) if why else ("options", no_ends) if no_ends else None] = None
-    if None not in reasons:
-        yield from (reason for reason in reasons if reason)
+    transport = next((info for info in catalogue.transports.values() if pattern.needs <= info.caps), None)
+    if transport is None:
+        return
+    follow_ranks = _ENDS if table.keys() & {"pairs", "pair_class"} else ()
+    fixed = tuple(pair for pair in options if pair[0] not in (*follow_ranks, "algorithm"))
+    point = Point(transport.name, pattern.name, pattern.ranks_default, pattern.bytes_default)
+    by_ranks = [replace(point, ranks=ranks, options=fixed) for ranks in asked]
     sizes = dict.fromkeys(well_formed(Sizes, table["bytes"]) if "bytes" in table else ())
+    by_size = [replace(point, bytes=size) for size in sizes if not isinstance(size, CacheShare)]
+    plain = [replace(asked_for, options=()) for asked_for in by_ranks]
+    found = catalogue.obstacles([*by_ranks, *plain, *by_size], one_host=False)
+    if all(asked_for in found for asked_for in by_ranks):
+        keys = ("ranks" if without in found else "options" for without in plain)
+        yield from dict.fromkeys(zip(keys, (found[asked_for] for asked_for in by_ranks), strict=True))
     if not pattern.sized:
         if sizes.keys() - {0}:
             yield "bytes", f"{pattern.name} has no message sizes to choose: leave bytes out"
-    elif not any(isinstance(size, CacheShare) or pattern.sizes_obstacle([size]) is None for size in sizes):
-        why = pattern.sizes_obstacle(sizes)
-        if why is not None:
-            yield "bytes", why
+    elif len(by_size) == len(sizes) and by_size and all(asked_for in found for asked_for in by_size):
+        yield "bytes", found[by_size[0]]

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from hockney.errors import UsageError, unknown
-from hockney.model import Limit, PatternTraits, TransportTraits
-from hockney.units import RANKS_MAX, comparable_sizes, counted, format_bytes, parse_count
+from hockney.model import Limit, PatternTraits, Point, TransportTraits
+from hockney.units import RANKS_MAX, parse_count
 from hockney.worker import mpi, pvm, shmem
 from hockney.worker.build import Recipe, build_worker
 from hockney.worker.errors import BuildError, ProtocolError
@@ -94,39 +94,6 @@ class PatternInfo(PatternTraits):
     def bytes_default(self) -> int:
         """The size of its messages where nobody says it: 8 B, if it takes them; 0 where it has no sizes."""
         return max(8, self.grain_bytes) if self.sized else 0
-
-    def ranks_obstacle(self, ranks: int, options: Sequence[tuple[str, str]] = ()) -> str | None:
-        """Why it never runs on so many ranks with these options; None where it may."""
-        if self.senders is not None:
-            senders = int(dict(options).get(self.senders, self.option(self.senders).default))
-            if senders >= ranks - 1:
-                given = f"{self.name} with {self.senders}={senders} on {counted(ranks, 'rank')}"
-                return f"{given} has no receivers: it needs {senders + 2} ranks or more"
-        least, most, step = self.ranks
-        if ranks < least or (most and ranks > most) or ranks % step:
-            rule = counted(least, "rank") if least == most else f"{least} or more ranks"
-            return f"{self.name} runs on {rule}{f', a multiple of {step}' if step > 1 else ''}, not on {ranks}"
-        return None
-
-    def sizes_obstacle(self, sizes_bytes: Iterable[int]) -> str | None:
-        """Why it never takes some of these sizes, which are named; None where it may."""
-        return _grain_obstacle(self.name, self.grain_bytes, sizes_bytes)
-
-    def options_obstacle(self, ranks: int, options: Sequence[tuple[str, str]]) -> str | None:
-        """Why there is no rank for what the options say of ends, distance or round; None where there is."""
-        given = {**{option.name: option.default for option in self.options}, **dict(options)}
-        if int(given.get("distance", 0)) >= ranks:
-            return f"a distance among {ranks} ranks is at most {ranks - 1}, not {given['distance']}"
-        rounds = ranks - 1 + ranks % 2
-        if int(given.get("round", 0)) > rounds:
-            return f"{ranks} ranks have all met after {rounds} rounds, so there is no round {given['round']}"
-        if not {"source", "target"} <= given.keys():
-            return None
-        ends = {name: int(given[name]) for name in ("source", "target")}
-        if ends["source"] == ends["target"]:
-            return f"source and target are both rank {ends['source']} and must be two ranks"
-        beyond = next((name for name, rank in ends.items() if rank >= ranks), None)
-        return beyond and f"{beyond} is rank {ends[beyond]}, and the last of {ranks} ranks is {ranks - 1}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -227,89 +194,40 @@ class Catalogue:
         words = (word,) if any(matches(base, name) for name in self.transports) else (word, base)
         return next((one for one in self.missing if any(matches(each, one.name) for each in words)), None)
 
+    def obstacles(self, points: Iterable[Point], *, one_host: bool = True) -> dict[Point, str]:
+        """Why points cannot be measured, a sentence for each that cannot, as the workers of their transports say.
+
+        `one_host`: all ranks share this host's memory, which their buffers must fit. Raises ProtocolError.
+        """
+        by_worker: dict[Path, list[Point]] = {}
+        for point in points:
+            by_worker.setdefault(self.transports[point.transport].executable, []).append(point)
+        found: dict[Point, str] = {}
+        for executable, asked in by_worker.items():
+            first = self.transports[asked[0].transport]
+            lines = [_fits_line(self.transports[point.transport], point, one_host) for point in asked]
+            is_wheel = first.library is not None and first.library.is_wheel
+            answers = _answers(executable, "--fits", "".join(lines), is_wheel=is_wheel)
+            found |= {point: row["why"] for point, row in zip(asked, answers, strict=True) if row["why"] is not None}
+        return found
+
     def obstacle(
         self,
         pattern: PatternInfo,
         transport: TransportInfo,
         ranks: int,
         size_bytes: int,
-        options: Sequence[tuple[str, str]] = (),
+        options: Iterable[tuple[str, str]] = (),
     ) -> str | None:
-        """Why this point can't be measured, as a sentence, or None where only the worker can tell.
-
-        Told early: all that pattern and transport say of themselves in data, and ends, distances and rounds for which
-        there is no rank. Only by the worker, when it comes to the point: a delay that the clock can't tell, how long
-        the messages of ft are, and buffers above the memory that `memory_obstacle` can't tell.
-        """
-        lack = _what_it_lacks(pattern, transport, size_bytes, options)
-        if lack is not None:
-            return lack
-        unfit = (
-            pattern.ranks_obstacle(ranks, options)
-            or pattern.options_obstacle(ranks, options)
-            or pattern.sizes_obstacle([size_bytes])
-        )
-        if unfit is not None:
-            return unfit
-        if transport.max_bytes and size_bytes > transport.max_bytes:
-            limit, size = comparable_sizes(transport.max_bytes, size_bytes)
-            return f"{size} is above the {limit} that {transport.name} sends in one message"
-        return None
+        """Why one point cannot be measured, or None."""
+        point = Point(transport.name, pattern.name, ranks, size_bytes, tuple(options))
+        return self.obstacles([point]).get(point)
 
 
-def memory_obstacle(pattern: PatternInfo, ranks: int, size_bytes: int) -> str | None:
-    """Why the buffers of a point with all its ranks on this host are above its memory; None where they may fit.
-
-    Counted is what every such pattern has at the least, a message to send and room to receive one. How much more it
-    has only the worker knows, which looks again when it comes to the point, by the same share.
-    """
-    try:
-        memory_bytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (ValueError, OSError):  # nobody knows it here
-        return None
-    share_bytes = memory_bytes // 4 * 3 // ranks
-    least_bytes = size_bytes * (2 if pattern.needs else 1)  # what needs no transport moves no message
-    if memory_bytes <= 0 or least_bytes <= share_bytes:
-        return None
-    return (
-        f"{pattern.name} of {format_bytes(size_bytes)} has buffers of {format_bytes(least_bytes)} or more, above a "
-        f"rank's share of three quarters of the memory, {share_bytes >> 20:,} MiB; smaller messages fit"
-    )
-
-
-_WORDS = {
-    "send": "send and receive",
-    "nonblocking": "several messages under way at once",
-    "one_sided": "put and get",
-    "payload": "messages that really arrive",
-    "stream": "a byte stream",
-}
-
-
-def _what_it_lacks(
-    pattern: PatternInfo, transport: TransportInfo, size_bytes: int, options: Sequence[tuple[str, str]]
-) -> str | None:
-    """What the transport does not offer: a collective of its own, where the point is one; else what patterns need."""
-    collective, own = pattern.collective, pattern.collective in transport.native
-    algorithm = "" if collective is None else dict(options).get("algorithm", pattern.option("algorithm").default)
-    native = algorithm == "native" or (algorithm == "auto" and own)
-    if native and not own:
-        return f"{transport.name} has no {collective} of its own"
-    for need in () if native else sorted(pattern.needs - transport.caps):
-        hint = "; algorithm=native does without" if own else ""
-        return f"{pattern.name} needs {_WORDS.get(need, need)}, which {transport.name} does not offer{hint}"
-    if native and pattern.sized:
-        return _grain_obstacle(f"{collective} of {transport.name}", transport.grain_bytes, [size_bytes])
-    return None
-
-
-def _grain_obstacle(who: str, grain_bytes: int, sizes_bytes: Iterable[int]) -> str | None:
-    unfit = [format_bytes(size) for size in sizes_bytes if grain_bytes and (size == 0 or size % grain_bytes)]
-    return (
-        f"{who} takes sizes that are multiples of {format_bytes(grain_bytes)}, not {', '.join(unfit)}"
-        if unfit
-        else None
-    )
+def _fits_line(transport: TransportInfo, point: Point, one_host: bool) -> str:
+    options = "".join(f" {name}={value}" for name, value in point.options)
+    ranks = f"{point.ranks} {point.ranks if one_host else 0}"
+    return f"{transport.worker_name} {ranks} measure pattern={point.pattern} bytes={point.bytes}{options}\n"
 
 
 def split_name(name: str) -> tuple[str, str, str]:
@@ -429,10 +347,19 @@ def describe(executable: Path, *, is_wheel: bool = False) -> dict[str, Any]:
         pass
     else:
         return known
+    answers = _answers(executable, "--describe", is_wheel=is_wheel)
+    if not answers:
+        raise ProtocolError(f"the worker {executable.name} does not describe itself")
+    _keep(kept, json.dumps(answers[0]))
+    return answers[0]
+
+
+def _answers(executable: Path, flag: str, text: str = "", *, is_wheel: bool = False) -> list[dict[str, Any]]:
+    """What a worker answers without starting a job. Raises ProtocolError."""
     try:
         done = subprocess.run(
-            [executable, "--describe"],
-            stdin=subprocess.DEVNULL,
+            [executable, flag],
+            input=text.encode(),
             capture_output=True,
             timeout=_DESCRIBE_LIMIT_S,
             check=False,
@@ -440,16 +367,14 @@ def describe(executable: Path, *, is_wheel: bool = False) -> dict[str, Any]:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ProtocolError(f"the worker {executable.name} does not run: {error}") from error
-    for line in done.stdout.decode(errors="replace").splitlines():
-        if line.startswith("@hk "):
-            try:
-                answer: dict[str, Any] = json.loads(line[4:])
-            except ValueError as error:
-                raise ProtocolError(f"the worker {executable.name} does not describe itself: {error}") from error
-            _keep(kept, line[4:])
-            return answer
-    said = done.stderr.decode(errors="replace").strip().splitlines()
-    raise ProtocolError(f"the worker {executable.name} does not run: {said[-1] if said else 'it said nothing'}")
+    if done.returncode != 0:
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        raise ProtocolError(f"the worker {executable.name} does not run: {said[-1] if said else 'it said nothing'}")
+    try:
+        lines = done.stdout.decode(errors="replace").splitlines()
+        return [json.loads(line[4:]) for line in lines if line.startswith("@hk ")]
+    except ValueError as error:
+        raise ProtocolError(f"the answer of the worker {executable.name} is not JSON: {error}") from error
 
 
 def _keep(path: Path, text: str) -> None:

@@ -17,7 +17,7 @@ enum { CPUS_MAX = 4096, START_LIMIT_S = 60, START_LIMIT_MAX_S = 86400 };
 static const char usage[] =
     "usage: worker [-t TRANSPORT] [-n RANKS] [--bind CPU,CPU,…] [--oversubscribed] [--start-limit SECONDS]\n"
     "       worker -t tcp -n RANKS --rank 0 --listen HOST | --rank R --join HOST:PORT\n"
-    "       worker --describe | --version\n"
+    "       worker --describe | --fits | --version\n"
     "Commands are read from standard input, one a line: hello, measure, floor, quit (docs/protocol.md).\n";
 
 static int refuse_start(const char *what, const char *culprit)
@@ -90,6 +90,9 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--describe") == 0) {
             return hk_describe(STDOUT_FILENO) == HK_OK ? HK_EXIT_OK : HK_EXIT_FAILED;
+        }
+        if (strcmp(argv[i], "--fits") == 0) {
+            return hk_fits(stdin, STDOUT_FILENO) == HK_OK ? HK_EXIT_OK : HK_EXIT_FAILED;
         }
         if (strcmp(argv[i], "--version") == 0) {
             printf("hockney worker %s, family %s\n", HK_WORKER_VERSION, hk_family.name);

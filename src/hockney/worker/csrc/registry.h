@@ -2,6 +2,8 @@
 #ifndef HK_REGISTRY_H
 #define HK_REGISTRY_H
 
+#include <stdio.h>
+
 #include "command.h"
 #include "pattern.h"
 #include "transport.h"
@@ -25,8 +27,13 @@ const char *hk_missing_cap(uint32_t needs, uint32_t caps);
 /* Whether a transport has this collective of its own: "barrier", "broadcast" or "alltoall". */
 bool hk_has_collective(const hk_transport_t *tp, const char *name);
 
-/* False, with a sentence in why, if the job of this rank can't run the command's point. */
-bool hk_point_fits(hk_ctx_t *ctx, const hk_command_t *command, char why[HK_ERROR_MAX]);
+/* False, with a sentence in why, if a job of ctx->size ranks can't run the command's point, ranks_here of them on this
+ * host; 0: that is not known. Of ctx only what a pattern may ask before `plan` is needed. */
+bool hk_point_fits(hk_ctx_t *ctx, const hk_command_t *command, int ranks_here, char why[HK_ERROR_MAX]);
+
+/* `--fits`: for each line of in, "TRANSPORT RANKS RANKS_HERE measure ...", an answer on descriptor fd that says why the
+ * point can't be measured, or null. */
+hk_status_t hk_fits(FILE *in, int fd);
 
 /* `--describe`: every pattern and transport of this executable as one answer on descriptor fd. */
 hk_status_t hk_describe(int fd);

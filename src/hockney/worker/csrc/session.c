@@ -83,7 +83,8 @@ static void next_command(session_t *session, hk_command_t *command)
             hk_answer_error(STDOUT_FILENO, command->id, HK_ERR_ARGUMENT, error);
             continue;
         }
-        if (command->verb != HK_VERB_MEASURE || hk_point_fits(session->bench.ctx, command, error)) {
+        if (command->verb != HK_VERB_MEASURE ||
+            hk_point_fits(session->bench.ctx, command, session->bench.ranks_here, error)) {
             return;
         }
         hk_answer_error(STDOUT_FILENO, command->id, HK_ERR_UNSUPPORTED, error);

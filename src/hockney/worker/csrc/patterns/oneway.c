@@ -36,7 +36,8 @@ static hk_plan_t oneway_plan(const hk_run_t *run)
 static hk_status_t oneway_prepare(hk_run_t *run)
 {
     const int rank = run->ctx->rank;
-    return hk_compute_prepare(run->ctx, run->option + ONEWAY_SENDER_COMPUTES, rank == hk_source(run->option + ONEWAY_SOURCE),
+    return hk_compute_prepare(run->ctx, run->option + ONEWAY_SENDER_COMPUTES,
+                              rank == hk_source(run->option + ONEWAY_SOURCE),
                               rank == hk_target(run->option + ONEWAY_SOURCE), run->state);
 }
 

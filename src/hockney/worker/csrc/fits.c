@@ -1,0 +1,137 @@
+/* cold */
+/* Whether a point can be measured: asked before a plan is made (`--fits`), and again when it comes to the point. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <unistd.h>
+
+#include "answer.h"
+#include "registry.h"
+
+/* How many ranks only send, as the pattern's option says; -1: it has no such option. */
+static int64_t senders_of(const hk_pattern_t *pattern, const hk_command_t *command)
+{
+    for (unsigned i = 0; pattern->senders != NULL && i < HK_OPTIONS_MAX && pattern->option[i].name != NULL; i++) {
+        if (strcmp(pattern->option[i].name, pattern->senders) == 0) {
+            return command->option[i];
+        }
+    }
+    return -1;
+}
+
+/* Of nothing there is no word to wait for, and a library's call may return at once: 0 is no such size. */
+static bool is_grained(uint64_t size_bytes, size_t grain_bytes)
+{
+    return grain_bytes == 0 || (size_bytes != 0 && size_bytes % grain_bytes == 0);
+}
+
+/* Systems promise more memory than they have, and end some process when it is touched: so we look first. The neediest
+ * rank counts, because buffers are symmetric. */
+static bool fits_memory(const hk_pattern_t *pattern, hk_run_t run, int ranks_here, char why[HK_ERROR_MAX])
+{
+    const long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
+    if (ranks_here < 1 || pages <= 0 || page_bytes <= 0) {
+        return true;
+    }
+    const size_t share = (size_t)pages / 4 * 3 / (size_t)ranks_here * (size_t)page_bytes;
+    size_t out_bytes = 0, in_bytes = 0;
+    hk_ctx_t ctx = *run.ctx;
+    run.ctx = &ctx;
+    for (ctx.rank = 0; ctx.rank < ctx.size; ctx.rank++) {
+        const hk_plan_t plan = pattern->plan(&run);
+        out_bytes = plan.out_bytes > out_bytes ? plan.out_bytes : out_bytes;
+        in_bytes = plan.in_bytes > in_bytes ? plan.in_bytes : in_bytes;
+    }
+    if (out_bytes <= share && in_bytes <= share - out_bytes) {
+        return true;
+    }
+    snprintf(
+        why, HK_ERROR_MAX,
+        "buffers of %zu MiB are above a rank's share of three quarters of the memory, %zu MiB; smaller messages fit",
+        (out_bytes + in_bytes) >> 20, share >> 20);
+    return false;
+}
+
+bool hk_point_fits(hk_ctx_t *ctx, const hk_command_t *command, int ranks_here, char why[HK_ERROR_MAX])
+{
+    const hk_transport_t *tp = ctx->tp;
+    const int size = ctx->size;
+    const hk_pattern_t *pattern = hk_patterns[command->pattern];
+    const bool has_own = pattern->collective != NULL && hk_has_collective(tp, pattern->collective);
+    const bool native = pattern->native != NULL && pattern->native(tp, command->option);
+    const char *lack = native ? NULL : hk_missing_cap(pattern->needs, tp->caps);
+    const int64_t senders = senders_of(pattern, command);
+    if (native && !has_own) {
+        snprintf(why, HK_ERROR_MAX, "%s has no %s of its own", tp->name, pattern->collective);
+    } else if (lack != NULL) {
+        snprintf(why, HK_ERROR_MAX, "%s needs %s, which %s does not offer%s", pattern->name, lack, tp->name,
+                 has_own ? "; algorithm=native does without" : "");
+    } else if (native && pattern->sized && !is_grained(command->bytes, tp->grain_bytes)) {
+        snprintf(why, HK_ERROR_MAX, "%s of %s takes sizes that are multiples of %zu B, not %llu B", pattern->collective,
+                 tp->name, tp->grain_bytes, (unsigned long long)command->bytes);
+    } else if (senders >= size - 1) {
+        snprintf(why, HK_ERROR_MAX, "%s with %s=%lld on %d ranks has no receivers: it needs %lld ranks or more",
+                 pattern->name, pattern->senders, (long long)senders, size, (long long)senders + 2);
+    } else if (size < pattern->ranks_min || (pattern->ranks_max != 0 && size > pattern->ranks_max) ||
+               size % pattern->ranks_step != 0) {
+        char multiple[32] = "";
+        if (pattern->ranks_step > 1) {
+            snprintf(multiple, sizeof multiple, ", a multiple of %d", pattern->ranks_step);
+        }
+        snprintf(why, HK_ERROR_MAX, "%s runs on %d%s rank%s%s, not on %d", pattern->name, pattern->ranks_min,
+                 pattern->ranks_max == pattern->ranks_min ? "" : " or more", pattern->ranks_max == 1 ? "" : "s",
+                 multiple, size);
+    } else if (!is_grained(command->bytes, pattern->grain_bytes)) {
+        snprintf(why, HK_ERROR_MAX, "%s takes sizes that are multiples of %zu B, not %llu B", pattern->name,
+                 pattern->grain_bytes, (unsigned long long)command->bytes);
+    } else if (tp->max_bytes != 0 && command->bytes > tp->max_bytes) {
+        snprintf(why, HK_ERROR_MAX, "%llu B is above the %llu B that %s sends in one message",
+                 (unsigned long long)command->bytes, (unsigned long long)tp->max_bytes, tp->name);
+    } else {
+        hk_run_t run = {.ctx = ctx, .bytes = command->bytes};
+        memcpy(run.option, command->option, sizeof run.option);
+        return (pattern->fits == NULL || pattern->fits(&run, why, HK_ERROR_MAX)) &&
+               fits_memory(pattern, run, ranks_here, why);
+    }
+    return false;
+}
+
+/* "TRANSPORT RANKS RANKS_HERE measure ...": why the point can't be measured, or NULL. */
+static const char *obstacle(const char *line, uint64_t *id_p, char why[HK_ERROR_MAX])
+{
+    char name[64];
+    int size = 0, ranks_here = 0, taken = 0;
+    hk_command_t command;
+    if (sscanf(line, "%63s %d %d %n", name, &size, &ranks_here, &taken) != 3 || size < 1) {
+        return "expected: TRANSPORT RANKS RANKS_HERE measure ...";
+    }
+    const hk_transport_t *tp = hk_transport_find(name);
+    hk_ctx_t ctx = {.tp = tp, .rank = 0, .size = size};
+    const hk_status_t status = hk_command_parse(line + taken, strlen(line + taken), &command, why);
+    *id_p = command.id;
+    if (tp == NULL) {
+        return "no such transport here";
+    }
+    return status != HK_OK || !hk_point_fits(&ctx, &command, ranks_here, why) ? why : NULL;
+}
+
+hk_status_t hk_fits(FILE *in, int fd)
+{
+    char *line = NULL;
+    size_t room = 0;
+    hk_status_t status = HK_OK;
+    for (ssize_t len; status == HK_OK && (len = getline(&line, &room, in)) > 0;) {
+        char why[HK_ERROR_MAX];
+        uint64_t id = 0;
+        line[len - (line[len - 1] == '\n')] = '\0';
+        const char *reason = obstacle(line, &id, why);
+        hk_answer_t answer;
+        hk_answer_begin(&answer, "fits", id);
+        hk_answer_key(&answer, "why");
+        hk_answer_string(&answer, reason);
+        status = hk_answer_send(&answer, fd);
+    }
+    free(line);
+    return status;
+}
