@@ -71,10 +71,8 @@ COLUMNS = {
     "`shm`, `threads`": ["shm", "threads"],
     "`shm:sync`": ["shm:sync"],
     "`pipe`, `unix`, `tcp`": ["pipe", "unix", "tcp"],
-    "their variants, `udp`, `udp:spin`": [
-        *(f"{name}:{variant}" for name in ("pipe", "unix", "tcp") for variant in ("nonblock", "spin")),
-        *("udp", "udp:spin"),
-    ],
+    "their variants": [f"{name}:{variant}" for name in ("pipe", "unix", "tcp") for variant in ("nonblock", "spin")],
+    "`udp`, `udp:spin`": ["udp", "udp:spin"],
     "`mpi@…`, its send modes": ["mpi", "mpi:sync", "mpi:ready", "mpi:buffered", "mpi:persistent"],
     "`mpi@…:rma`": ["mpi:rma"],
     "`shmem@…`, `:static`": ["shmem", "shmem:static"],

@@ -72,7 +72,7 @@ def catalogue(monkeypatch: pytest.MonkeyPatch) -> Catalogue:
     def obstacles(self: Catalogue, points: Iterable[Point], *, one_host: bool = True) -> dict[Point, str]:
         del one_host
         return {
-            point: f"{point.pattern} cannot run on {point.transport}"
+            point: f"{point.pattern} needs several messages under way at once, which {point.transport} does not offer"
             for point in points
             if not point.options and not self.patterns[point.pattern].needs <= self.transports[point.transport].caps
         }
@@ -107,7 +107,7 @@ def test_the_matrix_gives_reasons() -> None:
     assert matrix.cells["null"]["twoway"] is None
     assert matrix.cells["puts"]["barrier"] == "native"  # which needs no messages
     assert matrix.reasons == {
-        (transport, pattern): f"{pattern} cannot run on {transport}"
+        (transport, pattern): f"{pattern} needs several messages under way at once, which {transport} does not offer"
         for transport, pattern in (("null", "twoway"), ("puts", "pingpong"), ("puts", "twoway"))
     }
 

@@ -46,10 +46,9 @@ static bool fits_memory(const hk_pattern_t *pattern, hk_run_t run, int ranks_her
     if (out_bytes <= share && in_bytes <= share - out_bytes) {
         return true;
     }
-    snprintf(
-        why, HK_ERROR_MAX,
-        "buffers of %zu MiB are above a rank's share of three quarters of the memory, %zu MiB; smaller messages fit",
-        (out_bytes + in_bytes) >> 20, share >> 20);
+    snprintf(why, HK_ERROR_MAX,
+             "buffers of %zu MiB are above a rank's share of three quarters of the memory, %zu MiB; smaller %s fit",
+             (out_bytes + in_bytes) >> 20, share >> 20, pattern->sized ? "messages" : "problems");
     return false;
 }
 
