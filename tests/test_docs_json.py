@@ -24,6 +24,7 @@ from hockney.analysis.compare.expect import Outcome
 from hockney.analysis.explain import Evidence, Explanation, Finding, Lacking, Layer, Line, OffLine, Parameters
 from hockney.cli import run
 from hockney.cli.explain import explanation_json
+from hockney.cli.render import JSON_VERSION
 from hockney.machine import facts
 from hockney.machine.activity import Moment, Program
 from hockney.measure.check import Checked
@@ -346,6 +347,10 @@ def test_errors(tmp_path: Path, read: Read) -> None:
 
 
 # ---- words ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_page_names_the_version_of_the_documents() -> None:
+    assert f"of these documents: {JSON_VERSION}\n" in PAGE
 
 
 @pytest.mark.parametrize("words", [Verdict, Outcome, PointStatus, RunStatus])
