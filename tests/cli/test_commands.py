@@ -111,7 +111,7 @@ def test_bare_command_is_a_screen_and_no_error(cli: Cli) -> None:
     ended = cli()
     assert (ended.returncode, ended.stderr) == (0, "")
     assert "hockney quick" in ended.stdout
-    assert "Nothing is stored here yet" in ended.stdout
+    assert "No runs are stored yet" in ended.stdout
 
 
 def test_bare_command_names_the_last_run(filled_store: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -129,7 +129,7 @@ def test_bare_command_works_beside_a_broken_store(tmp_path: Path, capsys: pytest
     assert run(["--store", str(broken)]) == 0
     output = capsys.readouterr().out
     assert "hockney quick" in output
-    assert "The results can't be read: " in output
+    assert "The results cannot be read: " in output
 
 
 def test_version(cli: Cli) -> None:

@@ -1,4 +1,4 @@
-"""What a shell is told that asks for the rest of a word. Answers what is known fast, and nothing where that fails."""
+"""Completion of words in a shell: what can be found fast, and nothing on errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def runs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Co
 
 
 def states(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """States of the machine that the run saw; those of several words a shell would take for several arguments."""
+    """Machine states of the run, except names of several words, which a shell would split."""
     words: list[str] = []
     with _quietly():
         from hockney.results.runs import open_results
@@ -41,7 +41,7 @@ def _stored(ctx: click.Context) -> list[RunSummary]:
 
 
 def suites_and_patterns(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Suites, patterns, and files of one's own in this folder or the one that is being typed."""
+    """Suites, patterns, and TOML files in this folder or the one that is being typed."""
     words: list[str] = []
     with _quietly():
         from hockney.suites import builtin_names
@@ -61,7 +61,7 @@ def suites_and_patterns(ctx: click.Context, param: click.Parameter, incomplete: 
 
 
 def transports(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Names of transports; after a comma the next one."""
+    """Names of transports, also after a comma."""
     words: list[str] = ["mpi", "pvm"]
     with _quietly():
         from hockney.worker.catalogue import load
@@ -94,7 +94,7 @@ def _beginning(incomplete: str, words: Iterable[str]) -> list[CompletionItem]:
 
 @contextlib.contextmanager
 def _quietly() -> Iterator[None]:
-    """Somebody is typing: what can't be known now is no reason to disturb."""
+    """Ignore errors and warnings: the user is typing."""
     import warnings
 
     from hockney.errors import HockneyError

@@ -22,8 +22,7 @@ _SHELLS = ("bash", "zsh", "fish")
 def completion(shell: str, *, as_json: bool, store: Path | None) -> None:
     """Print the script that completes commands in a shell.
 
-    Save it where the shell looks for completions, and start a new shell. It completes the command `hockney`, so this
-    checkout's start script must be on PATH under that name.
+    Save it where the shell looks for completions, and start a new shell. The command must be on PATH as `hockney`.
     """
     from click.shell_completion import get_completion_class
 

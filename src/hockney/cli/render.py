@@ -148,8 +148,8 @@ def limits(found: Sequence[Warning_], *, none: str = "") -> None:
 
 
 def warnings(found: Iterable[Warning_]) -> None:
-    """Each warning with its fix."""
-    for warning in found:
+    """Each warning with its fix; of those that a resumed run repeats the newest."""
+    for warning in {(warning.kind, warning.subject): warning for warning in found}.values():
         bullet("!", str(warning))
 
 

@@ -151,12 +151,12 @@ def _legend(sheet: Sheet, run: Run, cells: str) -> Iterable[str]:
         counts[state.name] += state.measurements
     if sheet.state is not None:
         yield state_text(counts, sheet.state)
-    marks = [
-        (_NOTHING, "not enough data"),
-        ("~", "known to worse than ±25 %"),
-        ("*", "more ranks than CPUs, so these are scheduling times"),
-    ]
-    shown = [f"{mark}: {meaning}" for mark, meaning in marks if mark in cells]
+    marks = {
+        _NOTHING: "not enough data",
+        "~": "known to worse than ±25 %",
+        "*": "more ranks than CPUs, so these are scheduling times",
+    }
+    shown = [f"{mark}: {meaning}" for mark, meaning in marks.items() if mark in cells]
     if shown:
         yield "; ".join(shown) + "."
     if SHORT_MARK in cells:
@@ -236,8 +236,9 @@ def _print_caveats(sheet: Sheet, missing: Sequence[Missing], findings: Iterable[
         caveats.append(
             f"Not available: {', '.join(one.name for one in missing)} (`hockney list` shows how to get them)"
         )
-    shown_warnings = [warning for warning in sheet.warnings if verbose or warning.kind not in known]
-    caveats += [str(warning) if verbose else warning.cause for warning in shown_warnings]
+    # A resumed run repeats some: the newest counts.
+    for warning in {(warning.kind, warning.subject): warning for warning in sheet.warnings}.values():
+        caveats += [str(warning)] if verbose else [warning.cause] * (warning.kind not in known)
     caveats += [f"{one.name}: {one.why}; {one.how}" for one in missing if verbose]
     if caveats:
         render.title("Caveats")

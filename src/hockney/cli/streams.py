@@ -1,4 +1,4 @@
-"""Standard streams when nobody reads them any more, as after `hockney list | head -1`."""
+"""Standard streams that are closed, or that nobody reads any more, as after `hockney list | head -1`."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ holds_document = ContextVar("holds_document", default=False)  # whether a JSON d
 
 
 def open_closed() -> None:
-    """Standard streams that the caller has closed (`2>&-`) lead nowhere, instead of into the next file opened.
+    """Open standard streams that the caller has closed (`2>&-`), or the next file opened would take their place.
 
-    Results that nobody can get are an error, so standard output can't be written then.
+    Standard output is opened for reading only, so that a result that cannot be printed is an error.
     """
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         try:
@@ -31,18 +31,18 @@ def open_closed() -> None:
                 os.dup2(null, number)
                 os.close(null)
         if getattr(sys, name) is None:
-            setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115 - it lives as long as we do
+            setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115 - open until the process ends
 
 
 def silence(descriptor: int) -> None:
-    """What is written from now on goes nowhere, also what Python still holds back and writes when it ends."""
+    """Send everything written from now on nowhere, also what Python has buffered."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, descriptor)
     os.close(null)
 
 
 def print_line(text: str) -> None:
-    """A line on standard output. A reader that has left is no error, and the command goes on to its exit code."""
+    """Print a line. If the reader has left, the command continues to its exit code."""
     try:
         print(printable(text))
     except BrokenPipeError:
@@ -50,9 +50,9 @@ def print_line(text: str) -> None:
 
 
 def remark(text: str) -> None:
-    """A line on standard error beside the results: where it can't be written, the command goes on without it."""
-    with contextlib.suppress(OSError):  # said at the end
-        sys.stdout.flush()  # or it stands in the middle of a table where both go to one file
+    """Print a line on standard error, if possible."""
+    with contextlib.suppress(OSError):  # reported at the end
+        sys.stdout.flush()  # keeps the order where both streams go to one file
     try:
         print(printable(copyable(text)), file=sys.stderr, flush=True)
     except OSError:
@@ -61,28 +61,28 @@ def remark(text: str) -> None:
 
 @contextlib.contextmanager
 def damage_told() -> Iterator[list[str]]:
-    """Says on standard error which rows of a results file were left out, each once; gives the list of them."""
-    told: list[str] = []
+    """Print each warning of damaged rows once on standard error; yields the list of them."""
+    printed: list[str] = []
 
-    def tell(message: Warning | str, category: type[Warning], *rest: object, **more: object) -> None:
+    def show(message: Warning | str, category: type[Warning], *rest: object, **more: object) -> None:
         if not issubclass(category, DamagedRowWarning):
             before(message, category, *rest, **more)  # type: ignore[arg-type]
-        elif str(message) not in told:
-            told.append(str(message))
+        elif str(message) not in printed:
+            printed.append(str(message))
             remark(f"hockney: {message}")
 
     with warnings.catch_warnings():
         before = warnings.showwarning
         warnings.simplefilter("always", DamagedRowWarning)
-        warnings.showwarning = tell
-        yield told
+        warnings.showwarning = show
+        yield printed
 
 
 def is_reader_gone() -> bool:
     """Whether nobody reads standard output any more."""
     poll = select.poll()
     try:
-        poll.register(sys.stdout, 0)  # what is wrong with it is told unasked
+        poll.register(sys.stdout, 0)  # errors are reported without asking
     except (OSError, ValueError):
-        return False  # it is closed, or no file of the system
+        return False  # closed, or not a file of the system
     return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))

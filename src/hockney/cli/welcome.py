@@ -1,4 +1,4 @@
-"""The bare command: what can be done here, in a moment and on one screen."""
+"""The bare command: the main commands and the last run, on one screen."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hockney.units import printable
 
 
 def welcome(*, as_json: bool, store: Path | None) -> None:
-    """Print the main commands, each with an example, and the last run if there is one."""
+    """Print the main commands with examples, and the last run if there is one."""
     last = _last_run(store)
     if as_json:
         from hockney.cli import render
@@ -31,17 +31,17 @@ def welcome(*, as_json: bool, store: Path | None) -> None:
         click.echo(f"      {COMMANDS[name].summary}")
     click.echo("\nAll commands: hockney --help. Each one with its options: hockney COMMAND --help.")
     if last is None:
-        end = "Nothing is stored here yet: `hockney quick` is the one to begin with."
+        end = "No runs are stored yet. Start with `hockney quick`."
     elif "number" in last:
         name = f"{last['number']}" + (f" ({last['label']})" if last["label"] else "")
         end = f"Last run: {name}, {last['suite']}, {last['started']}, {last['status']}.\nSee it: `hockney show last`"
     else:
-        end = f"The results can't be read: {last['error']}"
+        end = f"The results cannot be read: {last['error']}"
     click.echo(printable(copyable(end)))
 
 
 def _last_run(path: Path | None) -> dict[str, Any] | None:
-    """None if nothing is stored. A store that can't be read is said, but is no reason to say nothing else."""
+    """None without runs; a store that cannot be read gives its error."""
     from hockney.results.store import Store, default_path
     from hockney.results.store.opening import refuse_mistyped
 
