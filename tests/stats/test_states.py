@@ -191,61 +191,10 @@ def test_one_odd_look_slows_no_others(factor: float) -> None:
     assert set(of_paces(np.concatenate([odd, paces_of(levels, 0.005)]))) == {"near"}
 
 
-@pytest.mark.parametrize(("lasting", "name"), [(0, "mixed"), (400, "near, one contended")])
-def test_what_is_shorter_than_a_measurement_slows_none(lasting: int, name: str) -> None:
-    """Of a tenth of the looks, whichever they are: a hundredth of the measurements has it on both sides."""
-    rng = np.random.default_rng(3)
-    levels = np.where(rng.random((2000, 2, 2)) < [0.1, 0.0], SHARED, ALONE)
-    levels[:lasting, :, 0] = SHARED
-    found = of_paces(levels * rng.lognormal(0, 0.005, levels.shape))
-    both = (levels[:, :, 0] == SHARED).all(axis=1)
-    assert 10 < both.sum() - lasting < 30
-    changed = (levels[:, 0] != levels[:, 1]).any(axis=1)
-    expected = np.where(changed, "mixed", np.where(both, name, "near"))
-    assert found == expected.tolist()
-
-
-def short_slowness(share: float, measurements: int) -> list[MachineProbe]:
-    """Rank 0 is slowed at so many of all looks, whichever they are."""
-    levels = np.where(np.random.default_rng(3).random((measurements, 2, 2)) < [share, 0.0], SHARED, ALONE)
-    return [MachineProbe((30.0, 30.0), (tuple(before), tuple(after))) for before, after in levels.tolist()]
-
-
-def test_how_often_it_is_by_chance_is_told_by_jobs_of_as_many_ranks() -> None:
-    others = [MachineProbe((30.0, 30.0), ((ALONE,) * 3,) * 2)] * 40_000
-    assert {state.name for state in classify([*short_slowness(0.1, 2000), *others])} == {"near", "mixed"}
-
-
-def test_how_often_it_is_by_chance_is_told_of_each_run() -> None:
-    quiet = [MachineProbe((30.0, 30.0), ((ALONE, ALONE),) * 2)] * 100
-    slowed = [MachineProbe((30.0, 30.0), ((SHARED, ALONE),) * 2)] * 12
-    base, new = classify_both([*quiet, *slowed], short_slowness(0.25, 600))
-    assert [state.name for state in base] == ["near"] * 100 + ["near, one contended"] * 12
-    assert {state.name for state in new} == {"near", "mixed"}
-
-
-@pytest.mark.parametrize(("both", "name"), [(190, "mixed"), (210, "near, one contended")])
-def test_a_state_may_have_a_tenth_of_its_measurements_by_chance(both: int, name: str) -> None:
-    """360 of 2,000 measurements saw it on one side: so does what falls on a tenth of all looks.
-
-    And on both sides of 20.
-    """
-    quick, slowed = (ALONE, ALONE), (SHARED, ALONE)
-    changing = [(quick, slowed)] * 180 + [(slowed, quick)] * 180
-    steady = [(slowed, slowed)] * both + [(quick, quick)] * (1640 - both)
-    found = classify([MachineProbe((30.0, 30.0), paces) for paces in [*changing, *steady]])
-    assert {state.name for state in found[360 : 360 + both]} == {name}
-
-
 def test_three_runs_and_an_empty_one_are_classified_each_in_order() -> None:
     runs = [[MachineProbe((floor, floor))] * count for floor, count in ((30.0, 2), (184.0, 1), (30.0, 0), (420.0, 3))]
     names = [[state.name for state in of_run] for of_run in classify_all(runs)]
     assert names == [["near"] * 2, ["far 184 ns"], [], ["far 420 ns"] * 3]
-
-
-def test_what_most_measurements_saw_is_a_state_and_what_is_by_chance_beside_it_is_not() -> None:
-    assert {state.name for state in classify(short_slowness(0.4, 2000))} == {"near", "mixed"}
-    assert {state.name for state in classify(short_slowness(0.9, 2000))} == {"near, one contended", "mixed"}
 
 
 def test_a_coarse_clock_cuts_no_end_off_the_quick_part() -> None:

@@ -13,7 +13,6 @@ import math
 import operator
 import statistics
 from bisect import bisect_left, bisect_right
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -29,62 +28,25 @@ _DIFFERENT, _DIFFERENT_OF_FEW, _FEW = math.log(1.12), math.log(1.3), 40
 _LEAST, _ENOUGH = 0.01, 8  # of all paces, or a number: fewer are outliers
 _CONTENDED_FROM = math.log(1.06)
 _BAND = math.log(1.03)
-_CHANCE_MAX = 0.1  # of the measurements with the same ranks contended may be so by chance
 
-_Look = tuple[bool, ...] | str  # for each rank whether its CPU was contended, or "same core"
 Ranks = tuple[tuple[Place, ...], int]  # the places of a measurement's ranks, and how many ranks there are
 
 
-class Looks:
-    """The measurements of a run in one level with one number of ranks, by which of their ranks were contended."""
-
-    def __init__(self) -> None:
-        self._steady: dict[_Look, list[int]] = {}
-        self._changed: Counter[_Look] = Counter()  # seen on one side of a measurement only
-
-    def add(self, number: int, before: _Look, after: _Look) -> None:
-        """Add a measurement with what was seen before and after it."""
-        if before == after:
-            self._steady.setdefault(before, []).append(number)
-        else:
-            self._changed.update((before, after))
-
-    def by_name(self) -> dict[str, list[int]]:
-        """The measurements of each name in CONTENDED; the others are mixed.
-
-        Contention shorter than a measurement is no state: seen with the probability p at any time, it is on both sides
-        of p^2 of the measurements and on one side of 2 p (1 - p). What most measurements saw always is a state.
-        """
-        count = sum(map(len, self._steady.values())) + self._changed.total() // 2
-        most = max(map(len, self._steady.values()), default=0)
-        by_name: dict[str, list[int]] = {}
-        for look, numbers in self._steady.items():
-            p = (1 - math.sqrt(max(0.0, 1 - 2 * self._changed[look] / count))) / 2
-            if count * p**2 <= _CHANCE_MAX * len(numbers) or len(numbers) == most:
-                by_name.setdefault(_name(look), []).extend(numbers)
-        return by_name
-
-
-def _name(look: _Look) -> str:
-    if isinstance(look, str):
-        return look
-    count = sum(look)
-    return CONTENDED[0 if count == 0 else 3 if count == len(look) else 1 if count == 1 else 2]
-
-
-def looks_of(probe: MachineProbe, limits_ns: Mapping[Ranks, Sequence[float]]) -> tuple[_Look, _Look]:
-    """Which ranks were contended just before and just after a measurement."""
+def contended(probe: MachineProbe, limits_ns: Mapping[Ranks, Sequence[float]]) -> str | None:
+    """Which of CONTENDED holds for a measurement; None if that changed during it. Empty where paces are unknown."""
     if probe.pace_ns is None:
-        return (), ()
-    before, after = probe.pace_ns
-    limits = limits_ns[probe.places, len(before)]
-    looks = tuple(map(operator.gt, before, limits)), tuple(map(operator.gt, after, limits))
-    if probe.solo_ns is None:  # of most: a large run has hundreds of thousands of measurements
-        return looks
-    return (
-        CONTENDED[-1] if _shares_core(probe, 0) else looks[0],
-        CONTENDED[-1] if _shares_core(probe, 1) else looks[1],
+        return CONTENDED[0]
+    limits = limits_ns[probe.places, len(probe.pace_ns[0])]
+    before, after = (
+        CONTENDED[-1] if _shares_core(probe, when) else tuple(map(operator.gt, paces, limits))
+        for when, paces in enumerate(probe.pace_ns)
     )
+    if before != after:
+        return None
+    if isinstance(before, str):
+        return before
+    count = sum(before)
+    return CONTENDED[0 if count == 0 else 3 if count == len(before) else 1 if count == 1 else 2]
 
 
 def _shares_core(probe: MachineProbe, when: int) -> bool:

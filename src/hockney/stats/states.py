@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 from hockney.errors import UsageError, unknown
 from hockney.model import Place
-from hockney.stats.contention import CONTENDED, Looks, looks_of, pace_limits
+from hockney.stats.contention import CONTENDED, contended, pace_limits
 from hockney.stats.floors import GAP, LEVELS, Floor, FloorLevels, level_word
 from hockney.units import format_ns, parse_time_ns
 
@@ -115,25 +115,16 @@ def classify_all(runs: Sequence[Sequence[MachineProbe]]) -> list[list[State]]:
         for number, level in zip(numbers, FloorLevels(floors, reference).levels(floors), strict=True):
             levels[number] = level
     limits = pace_limits(probes)
-    states = [MIXED] * len(probes)
-    # By run, reference, level and number of ranks, because contention by chance is judged within these.
-    groups: dict[tuple[int, str | None, str, int], Looks] = {}
-    run_of = itertools.chain.from_iterable([run] * len(own) for run, own in enumerate(runs))
-    for number, (run, probe, level) in enumerate(zip(run_of, probes, levels, strict=True)):
-        if level is None:
-            states[number] = UNKNOWN
-        elif level != MIXED.name:
-            key = run, probe.reference, level, len(probe.pace_ns[0]) if probe.pace_ns else 0
-            if key not in groups:
-                groups[key] = Looks()
-            groups[key].add(number, *looks_of(probe, limits))
-    members: dict[tuple[str | None, str, str], list[int]] = {}
-    for (_, reference, level, _), looks in groups.items():
-        for contended, numbers in looks.by_name().items():
-            members.setdefault((reference, level, contended), []).extend(numbers)
-    for (_, level, contended), numbers in members.items():
-        floors_ns = itertools.chain.from_iterable(probes[number].floor_ns or () for number in numbers)
-        state = State(f"{level}, {contended}" if contended else level, statistics.median(floors_ns))
+    states = [UNKNOWN] * len(probes)
+    members: dict[tuple[str | None, str], list[int]] = {}
+    for number, (probe, level) in enumerate(zip(probes, levels, strict=True)):
+        if level is not None:
+            found = contended(probe, limits)
+            name = MIXED.name if found is None or level == MIXED.name else f"{level}, {found}" if found else level
+            members.setdefault((probe.reference, name), []).append(number)
+    for (_, name), numbers in members.items():
+        floors_ns = (floor_ns for number in numbers for floor_ns in probes[number].floor_ns or ())
+        state = MIXED if name == MIXED.name else State(name, statistics.median(floors_ns))
         for number in numbers:
             states[number] = state
     rest = iter(states)
