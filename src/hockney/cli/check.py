@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     hockney check --baseline nightly --junit hockney.xml
     hockney check --expect expect.toml
     hockney check --expect expect.toml last""",
+    codes=tuple(ExitCode),
 )
 @click.argument("reference", metavar="[RUN]", required=False, shell_complete=complete.runs)
 @click.option("--baseline", metavar="RUN", help="Measure this run's plan again.", shell_complete=complete.runs)
@@ -66,9 +67,7 @@ def check(
 
     With --baseline, measures a run's plan again in 6 launches or more, then judges what looks slower by as many new
     launches, and by more while --patience lasts. A change that drift of the machine may explain is inconclusive. With
-    --expect, checks the limits of a file. Exit codes: 0 all is well; 1 a series is slower, or a limit is missed; 2 the
-    command line, a file or the baseline is unusable; 3 something is inconclusive or not measured, or the baseline is
-    from a different CPU.
+    --expect, checks the limits of a file. A baseline from a different CPU is never fine: exit code 3.
     """
     from hockney.cli.junit import reported
     from hockney.measure.check import PATIENCE_S
@@ -165,13 +164,13 @@ def print_check(checked: Checked) -> None:
     from hockney.report import changes
 
     found = checked.comparison
-    counts = found.counts
+    counts, names = found.counts, changes.names_of(found)
     for one in found.ranges:
         if one.verdict in (Verdict.SLOWER, Verdict.INCONCLUSIVE):
             change = changes.change_text(one).replace("(", "(95 % CI ")
             why = changes.reason_text(one.first.reasons) or changes.protocol_text(one, (found.base, found.new))
             details = ", ".join(text for text in (change, why) if text and text != "-")
-            render.say(f"{one.verdict.value}: {changes.range_name(one)}: {details}")
+            render.say(f"{one.verdict.value}: {changes.range_name(one, names)}: {details}")
     if found.only_base:
         render.say(f"inconclusive: {changes.only_in_sentence(found.base, found.only_base)}")
     if found.other_cpu:

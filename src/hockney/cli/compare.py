@@ -21,8 +21,7 @@ _NOTES_MAX = 3  # below the table: with its head and the summary five lines
 
 @command(
     "compare",
-    example="""hockney compare before after
-    hockney compare last~1 last --margin 2%
+    example="""hockney compare last~1 last --margin 2%
     hockney compare --interleave pingpong --base-transport shm --new-transport threads
     hockney compare --interleave pingpong -t mpi --new-env OMPI_MCA_btl_vader_eager_limit=8192""",
 )
@@ -32,7 +31,7 @@ _NOTES_MAX = 3  # below the table: with its head and the summary five lines
 @click.option(
     "--margin",
     metavar="PERCENT",
-    help="Report only differences larger than this [default: 0, of an interleaved pair 1%].",
+    help="Report only differences larger than this. [default: 0; interleaved 1%]",
 )
 @interleave_options
 def compare(
@@ -48,12 +47,11 @@ def compare(
 ) -> int:
     """Compare two runs: which series became faster or slower.
 
-    Compares launch medians within one machine state. Each run needs three launches; take six (`hockney run SUITE
-    --launches 6`). A change that drift of the machine may explain is inconclusive. Name runs by number, label, `last`,
-    or `last~1` for the one before. Exit codes: 0, or 3 if nothing could be decided.
+    Compares launch medians within one machine state; each run needs 3 launches, better 6. A change that drift of the
+    machine may explain is inconclusive. Name runs by number, label, `last` or `last~1`.
 
-    With --interleave, measures two variants of a pattern or suite in alternation and compares them; both see the same
-    machine. Each needs six launches.
+    With --interleave, measures two variants of a pattern or suite in alternation (6 launches or more) and compares
+    them: both see the same machine.
     """
     from hockney.analysis.compare import Verdict, compare_runs
     from hockney.analysis.compare.paired import names_of_pair
@@ -97,7 +95,8 @@ def _print(found: Comparison, *, everything: bool) -> None:
         "change (95 % CI)",
         "verdict",
     ]
-    render.table(columns, map(changes.row, found.ranges))
+    names = changes.names_of(found)
+    render.table(columns, [changes.row(one, names) for one in found.ranges])
     said = say_environment(found, everything=everything)
     notes = _notes(found, everything=everything)
     shown = notes if everything else notes[: max(1, _NOTES_MAX - said)]

@@ -31,17 +31,15 @@ _SIDES = ("base", "new")
 def interleave_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Adds --interleave, the options of each side, and those of `run` that both share."""
     options = [
-        click.option("--interleave", is_flag=True, help="Measure two variants of a PATTERN or SUITE in alternation.")
+        click.option("--interleave", is_flag=True, help="Measure two variants of PATTERN or SUITE in alternation.")
     ]
     for side in _SIDES:
         options += [
-            click.option(
-                f"--{side}-env", multiple=True, metavar="NAME=VALUE", help=f"An environment variable of {side}'s jobs."
-            ),
+            click.option(f"--{side}-env", multiple=True, metavar="NAME=VALUE", help=f"A variable of {side}'s jobs."),
             click.option(
                 f"--{side}-transport",
                 metavar="NAME",
-                help=f"The transport of {side}; an MPI also by its folder: mpi@/opt/a.",
+                help=f"The transport of {side}; an MPI also as mpi@/opt/a.",
                 shell_complete=complete.transports,
             ),
         ]

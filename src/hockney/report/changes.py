@@ -9,6 +9,7 @@ from typing import Any
 from hockney.analysis.compare.protocols import KnownSwitch, Side
 from hockney.analysis.compare.values import MOVED, Comparison, Difference, Range, Reason, ReasonCode, Verdict
 from hockney.model import Point
+from hockney.report.names import readable_name
 from hockney.units import counted, format_bytes, format_ns, format_two_sizes, percent_digits
 
 SHORT_MARK = "†"
@@ -57,26 +58,32 @@ def reason_text(reasons: Sequence[Reason], *, short: bool = False) -> str | None
     return "; ".join(texts) or None
 
 
-def row(found: Range) -> list[str]:
-    """The cells of a range: series, base, new, change or why there is none, verdict."""
+def row(found: Range, names: Mapping[str, str]) -> list[str]:
+    """The cells of a range: series, base, new, change or why there is none, verdict. `names` of transports."""
     change = reason_text(found.first.reasons, short=True) or change_text(found)
     verdict = "no difference" if found.verdict is Verdict.SAME else found.verdict.value
-    return [range_name(found), times_text(found, 0), times_text(found, 1), change, verdict]
+    return [range_name(found, names), times_text(found, 0), times_text(found, 1), change, verdict]
 
 
-def curve_name(point: Point) -> str:
+def names_of(found: Comparison) -> dict[str, str]:
+    """The readable names of transports: `Open MPI 4.1.4`."""
+    return {transport: readable_name(transport, library) for transport, library in found.libraries.items()}
+
+
+def curve_name(point: Point, names: Mapping[str, str] | None = None) -> str:
     """`pingpong window=4 on tcp`, and the ranks where they are not two."""
+    transport = (names or {}).get(point.transport, point.transport)
     options = "".join(f" {name}={value}" for name, value in point.options)
     ranks = "" if point.ranks == 2 else f", {point.ranks_text}"
-    return f"{point.pattern}{options} on {point.transport}{ranks}"
+    return f"{point.pattern}{options} on {transport}{ranks}"
 
 
-def range_name(found: Range) -> str:
+def range_name(found: Range, names: Mapping[str, str] | None = None) -> str:
     """`pingpong on tcp, 8-32 KiB`."""
     point = found.first.point
     if not point.is_sized:
-        return curve_name(point)
-    return f"{curve_name(point)}, {_span(point.bytes, found.changes[-1].point.bytes, format_bytes)}"
+        return curve_name(point, names)
+    return f"{curve_name(point, names)}, {_span(point.bytes, found.changes[-1].point.bytes, format_bytes)}"
 
 
 def times_text(found: Range, side: int) -> str:

@@ -101,6 +101,7 @@ def compare_runs(store: Store, base_id: int, new_id: int, *, margin: float = 1.0
         protocols=_protocols(changes, base, new),
         disturbances=disturbances(*runs),
         infos=(runs[0].info, runs[1].info),
+        libraries={launch.transport: launch.library for launch in runs[1].launches.values()},
         interleaved=pair_names is not None,
     )
 

@@ -135,7 +135,7 @@ class Comparison:
 
     `launches`: most of any series, in base and new. `margin`: the ratio that a difference must exceed. `only_base` and
     `only_new`: points with samples that the other plan does not have. `protocols`: of the curves in which something
-    moved. `infos`: what is stored of base and new.
+    moved. `infos`: what is stored of base and new. `libraries`: of the transports of new.
     """
 
     base: int
@@ -149,6 +149,7 @@ class Comparison:
     protocols: Mapping[CurveKey, Protocols] = field(default_factory=dict)
     disturbances: tuple[Disturbance, ...] = ()
     infos: tuple[RunInfo, ...] = ()
+    libraries: Mapping[str, str] = field(default_factory=dict)
     interleaved: bool = False  # measured in alternation, so there is no drift between the runs
 
     @property
