@@ -35,7 +35,7 @@ def moved(store: Store, before: Mapping[Point, float], after: Mapping[Point, flo
 @pytest.mark.parametrize(
     ("transport", "first", "last", "said"),
     [
-        ("tcp", 8192, 65536, "above the switch between 2 KiB and 4 KiB"),
+        ("tcp", 4096, 65536, "above the switch between 2 KiB and 4 KiB"),
         ("tcp", 8, 1024, "below the switch between 2 KiB and 4 KiB"),
         (OPENMPI, 16384, 32768, f"rendezvous: above {LIMIT}"),
         (OPENMPI, 64, 512, f"eager: below {LIMIT}"),
