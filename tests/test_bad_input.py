@@ -15,7 +15,7 @@ from tests.measure.test_run import FAULT, Silent, children, command
 from hockney.cli import run as hockney
 from hockney.measure import run as running
 from hockney.measure.plan import Plan, RunOptions, make_plan, pattern_suite
-from hockney.measure.recorder import Outcome
+from hockney.measure.recorder import RunOutcome
 from hockney.model import Launch, Point, PointStatus, RunStatus
 from hockney.results.runs import Run
 from hockney.results.store import Store
@@ -33,7 +33,7 @@ COARSE = Recipe(
 
 def measure(
     path: Path, catalogue: Catalogue, *series: dict[str, object], display: Silent | None = None, time_s: float = 0.5
-) -> tuple[Outcome, dict[str, tuple[PointStatus, str | None]]]:
+) -> tuple[RunOutcome, dict[str, tuple[PointStatus, str | None]]]:
     """A suite of these series, measured; how each point ended, by its pattern, transport and size."""
     suite = Suite.model_validate({"name": "mine", "title": "mine", "series": series, "time": time_s})
     plan = make_plan(suite, RunOptions(oversubscribe=True), catalogue, cpus=2)

@@ -28,7 +28,7 @@ from hockney.cli.render import JSON_VERSION
 from hockney.machine import facts
 from hockney.machine.activity import Moment, Program
 from hockney.measure.check import Checked
-from hockney.measure.doctor import Checkup, FloorSeen, Measured
+from hockney.measure.doctor import Checkup, FloorSeen, PairFigures
 from hockney.model import Point, PointStatus, RunStatus, Warning_
 from hockney.results.store import Store
 from hockney.stats.fit import Estimate, LogGP
@@ -330,10 +330,10 @@ def test_doctor(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
     warning = Warning_("floor", "machine", "It moves.", "Wait.")
     missing = (Missing("pvm", "PVM is not here", "install it"),)
     moment = Moment(0.5, 0.1, 1.5, (Program("cc", 12, 1.5),))
-    measured = Measured(
+    measured = PairFigures(
         (FloorSeen("near", 30.0, 0.9), FloorSeen("mixed", None, 0.1)), 29.0, 31.0, 20.0, True, (0, 1), 2.0
     )
-    nothing = Checkup(facts(), Moment(0.5), Measured(why="no worker"), (), ())
+    nothing = Checkup(facts(), Moment(0.5), PairFigures(why="no worker"), (), ())
     documents = []
     for found in (Checkup(facts(), moment, measured, (warning,), missing), nothing):
         monkeypatch.setattr("hockney.measure.doctor.check_up", lambda found=found: found)

@@ -24,7 +24,7 @@ from hockney.cli.measuring import measuring
 from hockney.cli.progress import Display
 from hockney.errors import StoreError, UsageError
 from hockney.measure.plan import Plan
-from hockney.measure.recorder import Outcome
+from hockney.measure.recorder import RunOutcome
 from hockney.model import Point, RunStatus
 from hockney.results.store import Store
 
@@ -314,10 +314,10 @@ def test_a_store_in_a_home_that_nobody_knows_is_named(cli: Cli) -> None:
 
 def _measured(
     status: RunStatus, *, failed: int = 0, moved: bool = False, damaged: bool = False
-) -> Callable[..., Outcome]:
+) -> Callable[..., RunOutcome]:
     """Stands for hockney.measure.run.measure: a run of one point that ends so."""
 
-    def measure(plan: Plan, catalogue: object, store: Store, display: object, **_: object) -> Outcome:
+    def measure(plan: Plan, catalogue: object, store: Store, display: object, **_: object) -> RunOutcome:
         number = store.create_run(make_info(suite=plan.suite), plan.points)
         launch = store.add_launch(number, make_launch())
         store.write_round(number, [make_measurement(point, launch_id=launch) for point in plan.points])
@@ -326,7 +326,7 @@ def _measured(
             store._db.execute("UPDATE measurement SET batch = 0")
         if moved:
             store.path.rename(store.path.with_name("moved.db"))
-        return Outcome(number, status, failed)
+        return RunOutcome(number, status, failed)
 
     return measure
 
@@ -345,7 +345,7 @@ def _measured(
     ids=["done", "failed", "nothing", "stopped", "moved", "damaged", "empty sheet"],
 )
 def test_each_cause_alone_decides_how_a_run_ends(
-    what: str, outcome: Callable[..., Outcome], code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    what: str, outcome: Callable[..., RunOutcome], code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("hockney.cli.measuring.running.measure", outcome)
     arguments = ["run", what, "-t", "shm", *(["--bytes", "8"] if what != "quick" else []), "--store"]

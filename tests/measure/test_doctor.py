@@ -11,7 +11,7 @@ import pytest
 from hockney.cli import run
 from hockney.machine import Moment, facts
 from hockney.measure import doctor as checkup
-from hockney.measure.doctor import Checkup, FloorSeen, Measured, check_up, summarize_floor
+from hockney.measure.doctor import Checkup, FloorSeen, PairFigures, check_up, summarize_floor
 from hockney.worker.catalogue import Catalogue
 from hockney.worker.errors import NoCompiler
 
@@ -30,22 +30,22 @@ def test_two_floors_are_two_states_with_their_shares() -> None:
 @pytest.mark.parametrize(
     ("measured", "said"),
     [
-        (Measured(pinned=False), "were not found on their CPUs"),
+        (PairFigures(pinned=False), "were not found on their CPUs"),
         (
-            Measured(floor=(FloorSeen("near", 27.0, 0.7), FloorSeen("far", 184.0, 0.3))),
+            PairFigures(floor=(FloorSeen("near", 27.0, 0.7), FloorSeen("far", 184.0, 0.3))),
             "changed while we looked: 27 ns for 70% of the time and 184 ns for 30% of the time.",
         ),
-        (Measured(floor=(FloorSeen("time-sliced", 40_000.0, 1.0),)), "take turns on a CPU"),
+        (PairFigures(floor=(FloorSeen("time-sliced", 40_000.0, 1.0),)), "take turns on a CPU"),
     ],
 )
-def test_what_measuring_shows(measured: Measured, said: str) -> None:
+def test_what_measuring_shows(measured: PairFigures, said: str) -> None:
     (warning,) = checkup._warnings_after(measured)
     assert said in warning.cause
     assert warning.remedy
 
 
 def test_a_quiet_machine() -> None:
-    assert checkup._warnings_after(Measured(floor=(FloorSeen("near", 27.0, 1.0),), pinned=True)) == []
+    assert checkup._warnings_after(PairFigures(floor=(FloorSeen("near", 27.0, 1.0),), pinned=True)) == []
 
 
 def test_without_a_compiler_it_says_so_and_goes_on(
@@ -85,14 +85,14 @@ def test_nodes_are_counted_and_their_cpus_named(
 ) -> None:
     known = facts()
     known["topology"]["nodes"] = [{"cpus": one, "memory_bytes": None} for one in cpus]
-    monkeypatch.setattr(checkup, "check_up", lambda: Checkup(known, Moment(0.5), Measured(), (), ()))
+    monkeypatch.setattr(checkup, "check_up", lambda: Checkup(known, Moment(0.5), PairFigures(), (), ()))
     assert run(["doctor"]) == 0
     (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("NUMA nodes")]
     assert line.removeprefix("NUMA nodes").strip() == said
 
 
 def test_the_screen_without_facts(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    measured = Measured(
+    measured = PairFigures(
         floor=(FloorSeen("far", 184.0, 0.75), FloorSeen("mixed", None, 0.25)),
         clock_ns=22.4,
         pinned=True,
@@ -103,7 +103,7 @@ def test_the_screen_without_facts(monkeypatch: pytest.MonkeyPatch, capsys: pytes
     monkeypatch.setattr(checkup, "check_up", lambda: found)
     assert run(["doctor", "--no-facts"]) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "Measured",
+        "PairFigures",
         "floor, far                184 ns in 75% of the looks",
         "floor, mixed              between states in 25% of the looks",
         "reading the clock         22.4 ns",
@@ -115,7 +115,7 @@ def test_the_screen_without_facts(monkeypatch: pytest.MonkeyPatch, capsys: pytes
         "What limits precision",
         "Nothing was found.",
     ]
-    monkeypatch.setattr(checkup, "check_up", lambda: replace(found, measured=Measured(why="one CPU only")))
+    monkeypatch.setattr(checkup, "check_up", lambda: replace(found, measured=PairFigures(why="one CPU only")))
     assert run(["doctor", "--no-facts"]) == 0
     assert "not measured: one CPU only" in capsys.readouterr().out
 

@@ -22,7 +22,7 @@ from hockney.machine import facts
 from hockney.measure import run as running
 from hockney.measure.plan import Plan
 from hockney.measure.precision import judge_over_launches
-from hockney.measure.recorder import Outcome
+from hockney.measure.recorder import RunOutcome
 from hockney.measure.sampler import Progress
 from hockney.model import Launch, Measurement, PatternTraits, Point, PointStatus, RunStatus, curve_of
 from hockney.results.runs import Run
@@ -64,7 +64,9 @@ class Silent:
         pass
 
 
-def measure(catalogue: Catalogue, path: Path, *points: Point, display: Silent | None = None, **asked: Any) -> Outcome:
+def measure(
+    catalogue: Catalogue, path: Path, *points: Point, display: Silent | None = None, **asked: Any
+) -> RunOutcome:
     plan = Plan("test", points, **{"time_s": 0.3, "timeout_s": 20, **asked})
     with Store.open(path) as store:
         return running.measure(plan, catalogue, store, display or Silent(), command="test")

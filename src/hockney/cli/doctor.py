@@ -16,7 +16,7 @@ from hockney.machine.files import named_cpus
 from hockney.units import format_bytes, format_ns
 
 if TYPE_CHECKING:
-    from hockney.measure.doctor import Checkup, Measured
+    from hockney.measure.doctor import Checkup, PairFigures
 
 
 @command("doctor", example="hockney doctor\nhockney doctor --no-facts\nhockney doctor --json")
@@ -36,7 +36,7 @@ def doctor(no_facts: bool, *, as_json: bool, store: Path | None) -> None:
     if not no_facts:
         render.title("This machine", first=True)
         render.table(["", Column("", wrap=True)], _machine_rows(checkup.facts))
-    render.title("Measured", first=no_facts)
+    render.title("PairFigures", first=no_facts)
     render.table(["", Column("", wrap=True)], [*_measured_rows(checkup.measured), *_moment_rows(checkup)])
     render.limits(checkup.warnings, none="Nothing was found.")
     if checkup.missing:
@@ -92,7 +92,7 @@ def _usable(facts: dict[str, Any]) -> str:
     return f"{facts['limits']['usable_cpus']}{limit}"
 
 
-def _measured_rows(measured: Measured) -> list[list[str]]:
+def _measured_rows(measured: PairFigures) -> list[list[str]]:
     rows = []
     for seen in measured.floor:
         level = format_ns(seen.median_ns) if seen.median_ns is not None else "between states"

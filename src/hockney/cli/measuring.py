@@ -25,7 +25,7 @@ from hockney.machine import usable_cpus
 from hockney.machine.topology import read_topology
 from hockney.measure import run as running
 from hockney.measure.plan import Plan, RunOptions, make_plan, transport_words
-from hockney.measure.recorder import Outcome
+from hockney.measure.recorder import RunOutcome
 from hockney.model import PointStatus, RunStatus
 from hockney.report.sheet import Sheet
 from hockney.results.export import write_csv
@@ -58,7 +58,7 @@ def measure_and_show(
     measured; StoreError, BuildError.
     """
 
-    def begin(catalogue: Catalogue, results: Store, display: Display) -> Outcome:
+    def begin(catalogue: Catalogue, results: Store, display: Display) -> RunOutcome:
         plan = plan_here(suite, asked, catalogue)
         tell_of_label(label, results, display)
         return running.measure(plan, catalogue, results, display, command=command_line(command), label=label)
@@ -75,7 +75,7 @@ def plan_here(suite: Suite, asked: RunOptions, catalogue: Catalogue) -> Plan:
 def resume_and_show(command: str, reference: str, output: Output, *, store: Path | None) -> int:
     """Continue a stored run. Raises as measure_and_show."""
 
-    def begin(catalogue: Catalogue, results: Store, display: Display) -> Outcome:
+    def begin(catalogue: Catalogue, results: Store, display: Display) -> RunOutcome:
         run_id = results.find_run(reference)
         display.reads(run_id, results.run(run_id).rounds)
         return running.resume(str(run_id), catalogue, results, display)
@@ -85,7 +85,7 @@ def resume_and_show(command: str, reference: str, output: Output, *, store: Path
 
 def _carry_out(
     command: str,
-    begin: Callable[[Catalogue, Store, Display], Outcome],
+    begin: Callable[[Catalogue, Store, Display], RunOutcome],
     store: Path | None,
     output: Output,
     *,
@@ -163,7 +163,7 @@ def measuring(
             raise KeyboardInterrupt(display.kept()) from interrupt
 
 
-def _ending(outcome: Outcome, results: Store, *, is_empty: bool) -> Iterator[str]:
+def _ending(outcome: RunOutcome, results: Store, *, is_empty: bool) -> Iterator[str]:
     """The lines on standard error below the result: where the time went, and what to do next."""
     time_line = _time_text(outcome, results)
     if time_line is not None:
@@ -188,7 +188,7 @@ def _ending(outcome: Outcome, results: Store, *, is_empty: bool) -> Iterator[str
     yield "; ".join(parts)
 
 
-def _time_text(outcome: Outcome, results: Store) -> str | None:
+def _time_text(outcome: RunOutcome, results: Store) -> str | None:
     """Where the time went, in a run of which some points did not reach the precision; None where all did."""
     points = [row for row in results.points(outcome.run_id) if row.status in (PointStatus.PRECISE, PointStatus.BUDGET)]
     missed = sum(row.status is PointStatus.BUDGET for row in points)

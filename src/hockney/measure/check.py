@@ -23,7 +23,7 @@ from hockney.errors import HockneyError, UsageError
 from hockney.machine import usable_cpus
 from hockney.measure import run as running
 from hockney.measure.plan import Plan, RunOptions, Skipped, make_plan, plan_again
-from hockney.measure.recorder import Display, Outcome
+from hockney.measure.recorder import Display, RunOutcome
 from hockney.model import NOT_MEASURED, Point, PointStatus, RunStatus
 from hockney.results.runs import Run
 from hockney.results.store import Store
@@ -198,7 +198,7 @@ def _measured(store: Store, run_id: int, points: Iterable[Point]) -> list[Point]
     return [point for point in points if point in measured]
 
 
-def _refuse_stopped(outcome: Outcome) -> None:
+def _refuse_stopped(outcome: RunOutcome) -> None:
     if outcome.status is RunStatus.INTERRUPTED:
         raise HockneyError(
             f"the check was stopped, so nothing is decided; what was measured is stored as run {outcome.run_id}"

@@ -36,7 +36,7 @@ class FloorSeen:
 
 
 @dataclass(frozen=True)
-class Measured:
+class PairFigures:
     """What two ranks over shared memory showed. None: not measured, and `why` says why.
 
     `floor` lists states by their share. `pinned`: every rank was found on the CPU it was pinned to, and may use no
@@ -60,7 +60,7 @@ class Checkup:
 
     facts: dict[str, Any]
     moment: Moment
-    measured: Measured
+    measured: PairFigures
     warnings: tuple[Warning_, ...]
     missing: tuple[Missing, ...]
 
@@ -77,7 +77,7 @@ def check_up(duration_s: float = 1.5, *, clock: Callable[[], float] = time.monot
         measured = _measure(catalogue, duration_s, clock)
     except WorkerError as error:
         missing.append(Missing("worker", error.reason, error.remedy or "mend that, or let CC name another compiler"))
-        measured = Measured(why=str(error))
+        measured = PairFigures(why=str(error))
     if shutil.which("lstopo-no-graphics") is None:
         how = "install it, for example: apt-get install hwloc-nox"
         missing.append(Missing("lstopo", "hwloc is not here, so the topology is the kernel's word alone", how))
@@ -88,7 +88,7 @@ def check_up(duration_s: float = 1.5, *, clock: Callable[[], float] = time.monot
 # ---- measuring ------------------------------------------------------------------------------------------------------
 
 
-def _measure(catalogue: Catalogue, duration_s: float, clock: Callable[[], float]) -> Measured:
+def _measure(catalogue: Catalogue, duration_s: float, clock: Callable[[], float]) -> PairFigures:
     cpus = choose_cpus(2)
     crowded = len(usable_cpus()) < 2
     try:
@@ -101,11 +101,11 @@ def _measure(catalogue: Catalogue, duration_s: float, clock: Callable[[], float]
                     rank.cpu == cpu and rank.cpus_usable == 1 for rank, cpu in zip(hello.ranks, cpus, strict=True)
                 )
             if hello.floor_why is not None:
-                return Measured((), None, None, hello.clock_ns, pinned, cpus, harness_ns, hello.floor_why)
+                return PairFigures((), None, None, hello.clock_ns, pinned, cpus, harness_ns, hello.floor_why)
             floors_ns = _watch_floor(session, duration_s, clock)
     except WorkerError as error:
-        return Measured(why=str(error))
-    return Measured(
+        return PairFigures(why=str(error))
+    return PairFigures(
         floor=summarize_floor(floors_ns),
         floor_low_ns=min(floors_ns),
         floor_high_ns=max(floors_ns),
@@ -152,7 +152,7 @@ def summarize_floor(floors_ns: Sequence[float]) -> tuple[FloorSeen, ...]:
 # ---- what it means --------------------------------------------------------------------------------------------------
 
 
-def _warnings_after(measured: Measured) -> list[Warning_]:
+def _warnings_after(measured: PairFigures) -> list[Warning_]:
     found = []
     if measured.pinned is False:
         found.append(

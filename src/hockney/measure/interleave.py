@@ -23,7 +23,7 @@ from hockney.measure.plan import Plan
 from hockney.measure.point_work import Work
 from hockney.measure.pool import Failures, WorkerPool
 from hockney.measure.precision import judge_over_launches
-from hockney.measure.recorder import Display, Outcome, Recorder, finish_quietly, interrupts_wait
+from hockney.measure.recorder import Display, Recorder, RunOutcome, finish_quietly, interrupts_wait
 from hockney.measure.run import create_run, describe_run, warn_before, watched
 from hockney.measure.sampler import Instrument, PointFailed, Progress, Sampler
 from hockney.model import Measurement, Point, PointStatus, RunStatus
@@ -65,7 +65,7 @@ class _Side:
 
 def measure(
     variants: tuple[Variant, Variant], catalogue: Catalogue, store: Store, display: Display, *, command: str
-) -> tuple[Outcome, Outcome]:
+) -> tuple[RunOutcome, RunOutcome]:
     """Measure two runs in alternation; both plans have the same launches and time. Gives how each ended.
 
     Raises UsageError where the plans have no series in common or a variable would have no effect, StoreError.

@@ -13,7 +13,7 @@ from typing import Any
 from hockney.errors import UsageError
 from hockney.measure.estimate import FIRST_POINT_S, FIRST_ROUNDS_MIN, first_rounds_s
 from hockney.model import CurveKey, Point, curve_of
-from hockney.suites import CacheShare, Series, Suite
+from hockney.suites import CacheShare, Suite, SuiteSeries
 from hockney.suites.words import all_ends, as_pairs, check_option, filled
 from hockney.units import counted, format_duration_s
 from hockney.worker.catalogue import Catalogue, PatternInfo, TransportInfo, split_name
@@ -109,7 +109,7 @@ def pattern_suite(*patterns: str) -> Suite:
     """Patterns as a suite: all sizes, more where a curve bends, launches as time allows, a minute for each."""
     table = {pattern: {"pattern": pattern, "bytes": _DEFAULT_SIZES, "refine": True} for pattern in patterns}
     name = ",".join(table)
-    series = tuple(map(Series.model_validate, table.values()))
+    series = tuple(map(SuiteSeries.model_validate, table.values()))
     return Suite(name=name, title=name, series=series, time_s=_PATTERN_S * len(series), launches=None)
 
 
@@ -321,7 +321,7 @@ def _launches(points: Sequence[Point], time_s: float) -> int:
 
 def _grid(
     suite: Suite,
-    series: Series,
+    series: SuiteSeries,
     pattern: PatternInfo,
     asked: RunOptions,
     catalogue: Catalogue,
@@ -352,7 +352,7 @@ def _grid(
     )
 
 
-def _transports(suite: Suite, series: Series, asked: RunOptions, catalogue: Catalogue) -> list[TransportInfo]:
+def _transports(suite: Suite, series: SuiteSeries, asked: RunOptions, catalogue: Catalogue) -> list[TransportInfo]:
     """The transports asked for, or the suite's; of a series' own those asked for, their variants, and null.
 
     Those missing here are left out of a suite's list (the catalogue says why), but not of the user's.

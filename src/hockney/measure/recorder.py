@@ -57,7 +57,7 @@ class Display(Protocol):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RunOutcome:
     """How a run ended. `failed` counts points, `failed_before` those that failed before it was resumed.
 
     `spent_s`: where the time went, by activity.
@@ -133,7 +133,7 @@ class Recorder:
         *,
         failed_before: int = 0,
         goes_on: bool = False,
-    ) -> Outcome:
+    ) -> RunOutcome:
         """Store how the run ended, and its warnings; `others`: what other programs used during each launch."""
         failed = failed_before + sum(end is PointStatus.FAILED for end in self.statuses.values())
         # The points of null measure the harness and are no result.
@@ -150,7 +150,7 @@ class Recorder:
             self.store.add_warning(self.run_id, warning)
         self.store.finish_run(self.run_id, status)
         rest_s = time.monotonic() - self._begun_s - sum(self._spent_s.values())
-        return Outcome(self.run_id, status, failed, failed_before, {**self._spent_s, PREPARING: max(0.0, rest_s)})
+        return RunOutcome(self.run_id, status, failed, failed_before, {**self._spent_s, PREPARING: max(0.0, rest_s)})
 
 
 def finish_quietly(store: Store, run_id: int, status: RunStatus) -> None:

@@ -30,7 +30,7 @@ from hockney.machine import (
 from hockney.measure.plan import Plan, Skipped, refuse_empty
 from hockney.measure.pool import Failures, WorkerPool
 from hockney.measure.precision import judge_over_launches
-from hockney.measure.recorder import Display, Outcome, Recorder, finish_quietly, interrupts_wait
+from hockney.measure.recorder import Display, Recorder, RunOutcome, finish_quietly, interrupts_wait
 from hockney.measure.sampler import Sampler
 from hockney.model import Measurement, Point, PointStatus, RunInfo, RunStatus
 from hockney.results.store import Store, StoredPoint, StoredRun
@@ -64,7 +64,7 @@ class Start:
 
 def measure(
     plan: Plan, catalogue: Catalogue, store: Store, display: Display, *, command: str, label: str | None = None
-) -> Outcome:
+) -> RunOutcome:
     """Measure a new run. Raises UsageError if the plan has no point, StoreError.
 
     KeyboardInterrupt stops it: all measurements made are stored, and the outcome is INTERRUPTED.
@@ -77,7 +77,7 @@ def measure(
             warn_before(plan, info.facts, store, run_id, "When the run began")
         except KeyboardInterrupt:
             store.finish_run(run_id, RunStatus.INTERRUPTED)
-            return Outcome(run_id, RunStatus.INTERRUPTED, 0)
+            return RunOutcome(run_id, RunStatus.INTERRUPTED, 0)
         return _carry_out(plan, catalogue, store, display, run_id, Start(info.seed, several=plan.launches > 1))
 
 
@@ -126,7 +126,7 @@ def warn_before(plan: Plan, known: dict[str, Any], store: Store, run_id: int, wh
             store.add_warning(run_id, warning)
 
 
-def resume(reference: str, catalogue: Catalogue, store: Store, display: Display) -> Outcome:
+def resume(reference: str, catalogue: Catalogue, store: Store, display: Display) -> RunOutcome:
     """Continue a run that was killed or interrupted, or whose time was up.
 
     Points that are not precise, failed or skipped get the plan's time again, and missing launches are made. What failed
@@ -137,7 +137,7 @@ def resume(reference: str, catalogue: Catalogue, store: Store, display: Display)
         return _resume(run_id, catalogue, store, display)
 
 
-def _resume(run_id: int, catalogue: Catalogue, store: Store, display: Display) -> Outcome:
+def _resume(run_id: int, catalogue: Catalogue, store: Store, display: Display) -> RunOutcome:
     stored, points, known = store.run(run_id), store.points(run_id), facts()
     _refuse_unfit(stored, points, known)
     measurable = [row for row in points if row.status not in (PointStatus.FAILED, PointStatus.SKIPPED)]
@@ -177,7 +177,7 @@ def _resume(run_id: int, catalogue: Catalogue, store: Store, display: Display) -
         warn_before(plan, known, store, run_id, "When the run went on")
     except KeyboardInterrupt:
         store.finish_run(run_id, RunStatus.INTERRUPTED)
-        return Outcome(run_id, RunStatus.INTERRUPTED, failed, failed)
+        return RunOutcome(run_id, RunStatus.INTERRUPTED, failed, failed)
     start = Start(
         seed=stored.info.seed + stored.rounds,
         several=plan.launches > 1,
@@ -217,7 +217,7 @@ def add_launches(
     catalogue: Catalogue,
     store: Store,
     display: Display,
-) -> Outcome:
+) -> RunOutcome:
     """Measure some points of a run in more launches, after all its launches so far; a PARTIAL run stays so."""
     with alone(store.path, run_id):
         stored = store.run(run_id)
@@ -239,7 +239,9 @@ def add_launches(
         return outcome
 
 
-def _carry_out(plan: Plan, catalogue: Catalogue, store: Store, display: Display, run_id: int, start: Start) -> Outcome:
+def _carry_out(
+    plan: Plan, catalogue: Catalogue, store: Store, display: Display, run_id: int, start: Start
+) -> RunOutcome:
     recorder = Recorder(store, run_id, display)
     others: list[Moment] = []
     status = RunStatus.DONE

@@ -121,7 +121,7 @@ Fraction = Annotated[
 Launches = Annotated[int, Field(ge=1, le=LAUNCHES_MAX, strict=True)]
 
 
-class Series(BaseModel):
+class SuiteSeries(BaseModel):
     """One curve: a pattern over sizes, for each number of ranks. `refine` adds sizes where the curve bends.
 
     Ranks and sizes that are not given are the pattern's own: not every one runs on two, or takes 8 B.
@@ -157,7 +157,7 @@ class Suite(BaseModel):
     time_s: Seconds = Field(default=120.0, alias="time")
     launches: Launches | None = 1
     oversubscribe: StrictBool = False
-    series: Annotated[tuple[Series, ...], AfterValidator(some)]
+    series: Annotated[tuple[SuiteSeries, ...], AfterValidator(some)]
 
 
 def builtin_names() -> list[str]:
@@ -172,14 +172,14 @@ def load_suite(name_or_path: str, check: Check | None = None) -> Suite:
     wrong. Raises UsageError: no such suite or file, or all that is wrong in it, each with its path in the file.
     """
     if name_or_path in builtin_names():
-        return read_model(_FOLDER / f"{name_or_path}.toml", "suite", Suite, Series, check)
+        return read_model(_FOLDER / f"{name_or_path}.toml", "suite", Suite, SuiteSeries, check)
     if not name_or_path.endswith(".toml"):
         raise unknown("suite", name_or_path, builtin_names())
 
     def check_own(content: dict[str, Any]) -> list[tuple[str, str]]:
         return [*_taken_name(content), *(check(content) if check is not None else [])]
 
-    return read_model(Path(name_or_path), "suite", Suite, Series, check_own)
+    return read_model(Path(name_or_path), "suite", Suite, SuiteSeries, check_own)
 
 
 def _taken_name(content: Mapping[str, Any]) -> list[tuple[str, str]]:

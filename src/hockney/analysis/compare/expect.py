@@ -22,8 +22,7 @@ from hockney.model import NOT_MEASURED, Point
 from hockney.results.runs import Run, Series
 from hockney.stats import MIXED, Figure, State, figures_of
 from hockney.stats.states import is_state, parse_state
-from hockney.suites import Fraction, Launches, Names, Options, Ranks, Seconds, Sizes, Suite, read_sizes
-from hockney.suites import Series as SuiteSeries
+from hockney.suites import Fraction, Launches, Names, Options, Ranks, Seconds, Sizes, Suite, SuiteSeries, read_sizes
 from hockney.suites.toml_models import read_model, said, some, well_formed
 from hockney.suites.words import as_pairs, check_words, filled
 from hockney.units import ordinal, parse_rate_bytes_per_s, parse_time_ns

@@ -36,7 +36,7 @@ class DamagedRow(Exception):
 
 
 @dataclass(frozen=True)
-class Column:
+class Rule:
     """The types of a column's values, the range of its numbers, and a pattern for its texts.
 
     `form`: the text is JSON of this form.
@@ -60,27 +60,27 @@ class Column:
         return self.pattern is None or all(re.fullmatch(self.pattern, text, re.DOTALL) for text in set(known))
 
 
-Columns = Mapping[str, Column]
+Rules = Mapping[str, Rule]
 
-TEXT, TEXT_OR_NONE = Column((str,)), Column((str, _NONE))
-COUNT, COUNT_OR_NONE = (Column((int, *more), 0, _COUNT_MAX) for more in ((), (_NONE,)))
-POSITIVE = Column((int,), 1, 1 << 48)
-RANKS = Column((int,), 1, RANKS_MAX)
-MOMENT, MOMENT_OR_NONE = (Column((int, float, *more), 0, _UNIX_S_MAX) for more in ((), (_NONE,)))
-TIME, TIME_OR_NONE = (Column((int, float, *more), 0, _NS_MAX) for more in ((), (_NONE,)))
-FLOOR_OR_NONE = Column((int, float, _NONE), 1e-3, _NS_MAX)
-SHARE_OR_NONE = Column((int, float, _NONE), 0, 1)
-TIMED = Column((str,), pattern=r"root|mean|sources|slowest|rank \d{1,4}")
-FLOOR_KIND = Column((str, _NONE), pattern="line|transport")
-NUMBERS = Column((str,), form=[_NUMBER])
+TEXT, TEXT_OR_NONE = Rule((str,)), Rule((str, _NONE))
+COUNT, COUNT_OR_NONE = (Rule((int, *more), 0, _COUNT_MAX) for more in ((), (_NONE,)))
+POSITIVE = Rule((int,), 1, 1 << 48)
+RANKS = Rule((int,), 1, RANKS_MAX)
+MOMENT, MOMENT_OR_NONE = (Rule((int, float, *more), 0, _UNIX_S_MAX) for more in ((), (_NONE,)))
+TIME, TIME_OR_NONE = (Rule((int, float, *more), 0, _NS_MAX) for more in ((), (_NONE,)))
+FLOOR_OR_NONE = Rule((int, float, _NONE), 1e-3, _NS_MAX)
+SHARE_OR_NONE = Rule((int, float, _NONE), 0, 1)
+TIMED = Rule((str,), pattern=r"root|mean|sources|slowest|rank \d{1,4}")
+FLOOR_KIND = Rule((str, _NONE), pattern="line|transport")
+NUMBERS = Rule((str,), form=[_NUMBER])
 
 
-def words(values: Iterable[str]) -> Column:
+def words(values: Iterable[str]) -> Rule:
     """One of these."""
-    return Column((str,), pattern="|".join(map(re.escape, values)))
+    return Rule((str,), pattern="|".join(map(re.escape, values)))
 
 
-def read_row(row: Sequence[object], columns: Columns) -> dict[str, Any]:
+def read_row(row: Sequence[object], columns: Rules) -> dict[str, Any]:
     """The values of a row by column, JSON decoded with lists as tuples. Raises DamagedRow."""
     values: dict[str, Any] = {}
     for value, (name, column) in zip(row, columns.items(), strict=True):
@@ -91,7 +91,7 @@ def read_row(row: Sequence[object], columns: Columns) -> dict[str, Any]:
     return values
 
 
-def all_hold(rows: Sequence[Sequence[object]], columns: Columns) -> bool:
+def all_hold(rows: Sequence[Sequence[object]], columns: Rules) -> bool:
     """Whether all rows fit, but for the forms."""
     return not rows or all(
         column.holds(values) for column, values in zip(columns.values(), zip(*rows, strict=True), strict=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 from hockney.model import Definition, Launch, Measurement, Point, PointStatus, RunInfo, RunStatus, Warning_
 from hockney.results.store import checks, codec
-from hockney.results.store.checks import Column, Columns, DamagedRow, read_row
+from hockney.results.store.checks import DamagedRow, Rule, Rules, read_row
 from hockney.results.store.records import MeasurementSummary, RunSummary, StoredPoint, StoredRun
 from hockney.results.traits import pattern_traits, transport_traits
 from hockney.stats.states import MachineProbe
@@ -19,45 +19,45 @@ from hockney.stats.states import MachineProbe
 Row = tuple[Any, ...]
 Paces = tuple[tuple[float, ...], tuple[float, ...]]
 
-_RUN: Columns = {
+_RUN: Rules = {
     "command": checks.TEXT,
     "suite": checks.TEXT,
     "label": checks.TEXT_OR_NONE,
     "started_unix_s": checks.MOMENT,
     "seed": checks.COUNT,
     "version": checks.TEXT,
-    "facts": Column((str,), form={}),
-    "plan": Column((str,), form={}),
+    "facts": Rule((str,), form={}),
+    "plan": Rule((str,), form={}),
 }
-_LAUNCH: Columns = {
+_LAUNCH: Rules = {
     "launch_index": checks.COUNT,
     "transport": checks.TEXT,
     "library": checks.TEXT,
     "ranks": checks.RANKS,
     "started_unix_s": checks.MOMENT,
-    "argv": Column((str,), form=[str]),
-    "cpus": Column((str,), form=[int]),
-    "hosts": Column((str,), form=[str]),
+    "argv": Rule((str,), form=[str]),
+    "cpus": Rule((str,), form=[int]),
+    "hosts": Rule((str,), form=[str]),
     "oversubscribed": checks.COUNT,
     "clock_ns": checks.TIME,
 }
-_POINT: Columns = {
+_POINT: Rules = {
     "transport": checks.TEXT,
     "pattern": checks.TEXT,
     "ranks": checks.RANKS,
     "bytes": checks.COUNT,
-    "options": Column((str,), form=checks.OPTIONS),
+    "options": Rule((str,), form=checks.OPTIONS),
     "role": checks.TEXT,
 }
-_WARNING: Columns = dict.fromkeys(("kind", "subject", "cause", "remedy"), checks.TEXT)
-_DEFINITION: Columns = {
+_WARNING: Rules = dict.fromkeys(("kind", "subject", "cause", "remedy"), checks.TEXT)
+_DEFINITION: Rules = {
     "timed": checks.TIMED,
     "divisor": checks.POSITIVE,
     "bytes_per_rep": checks.COUNT,
     "messages_per_rep": checks.COUNT,
     "algorithm": checks.TEXT_OR_NONE,
 }
-_SUMMARY: Columns = {
+_SUMMARY: Rules = {
     "measurement.point_id": checks.COUNT,
     "launch_id": checks.COUNT,
     "round": checks.COUNT,
@@ -71,7 +71,7 @@ _SUMMARY: Columns = {
     "pace_ns": checks.TEXT_OR_NONE,
     "counters": checks.TEXT_OR_NONE,
 }
-_MEASUREMENT: Columns = {
+_MEASUREMENT: Rules = {
     "point_id": checks.COUNT,
     "launch_id": checks.COUNT,
     "round": checks.COUNT,
@@ -92,7 +92,7 @@ _MEASUREMENT: Columns = {
 }
 _RUN_STATUS = checks.words(status.value for status in RunStatus)
 _POINT_STATUS = checks.words(status.value for status in PointStatus)
-_RUN_SUMMARY: Columns = {
+_RUN_SUMMARY: Rules = {
     "id": checks.COUNT,
     "label": checks.TEXT_OR_NONE,
     "command": checks.TEXT,
