@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hockney.analysis.explain.summary import gather
 from tests.cli.support import Cli
 
+from hockney.analysis.estimates import Evidence
 from hockney.analysis.explain import DETECTORS, GOT_BY, Explanation, Finding, Lacking, Line, _with_command
-from hockney.analysis.explain.finding import Evidence
 from hockney.analysis.explain.fits import LOGGP
-from hockney.analysis.explain.summary import gather
 from hockney.archive import machines
 from hockney.cli import explain as cli_explain
 from hockney.cli import run

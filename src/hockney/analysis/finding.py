@@ -56,6 +56,15 @@ class Finding:
     sources: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Note:
+    """What limits all findings of a run; the same fields as a finding's."""
+
+    code: str
+    facts: Facts = field(default_factory=dict)
+    fix: Fix | None = None
+
+
 class Absence(str, enum.Enum):
     """Why there is no result."""
 

@@ -1,9 +1,9 @@
-"""`hockney explain`: what the figures of a run, or of a machine of the archive, say in sentences."""
+"""`hockney explain`: findings about a run, or about the published figures of a machine of the archive."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,18 +11,20 @@ import click
 
 from hockney.cli import complete, render
 from hockney.cli.common import command
-from hockney.cli.copying import commands_in
 from hockney.cli.render import Column
 from hockney.errors import UsageError, unknown
 from hockney.units import counted, format_bytes, format_ns, format_rate
 
 if TYPE_CHECKING:
-    from hockney.analysis.explain import Explanation, Finding, Lacking, Layer, Line, OffLine, Parameters
+    from hockney.analysis.explain import Explanation, Line, OffLine, Parameters
+    from hockney.analysis.finding import Finding, Fix, NotChecked, Note
     from hockney.stats.fit import Estimate
 
-_ARM_MAX = 0.5  # a longer arm, as a fraction of the value, makes no centre worth a word
-_FEW = 5  # findings that are told where not all are asked for
-_VAGUE = 10.0  # an interval whose ends differ so much has no upper end worth a word
+_FINDINGS_MAX, _LINES_MAX = 10, 40  # of a screen without --all
+_NOTES_MAX = 3
+_RANGE_MIN = 0.5  # an interval whose longer arm is this fraction of the value is printed as a range,
+_BOUND_MIN = 10.0  # and one whose ends differ by this factor as a bound
+_HOLDS = {True: "yes", False: "no", None: "unknown"}
 
 
 @command("explain", example="hockney explain last\nhockney explain --machine t3d")
@@ -31,51 +33,26 @@ _VAGUE = 10.0  # an interval whose ends differ so much has no upper end worth a 
     "-m",
     "--machine",
     metavar="NAME",
-    help="A machine of the archive in place of a run: its published figures.",
+    help="A machine of the archive instead of a run: its published figures.",
     shell_complete=complete.machines,
 )
-@click.option("--all", "everything", is_flag=True, help="Every finding, by transport, with its sources; and --lacking.")
-@click.option("--lacking", is_flag=True, help="All that could not be looked for, and what each thing needs.")
-def explain(
-    reference: str | None, machine: str | None, everything: bool, lacking: bool, *, as_json: bool, store: Path | None
-) -> None:
-    """Say in words what the figures of a run show.
+@click.option("--all", "everything", is_flag=True, help="Every finding, all fits and layers, and every gap.")
+def explain(reference: str | None, machine: str | None, everything: bool, *, as_json: bool, store: Path | None) -> None:
+    """Explain the figures of a run.
 
-    Protocol switches with the thresholds that the library documents, caches, ratios and laws that are not as they
-    should be, time slices, slow ranks, and operations slower than their parts: the strongest findings, each once for
-    all transports that show it, or with --all every one. Then what each layer adds, how much could not be looked for,
-    and which runs have some of it; with --lacking what, and why. RUN is a number, a label, `last` (if none is named),
-    or `last~1` for the one before; docs/explain.md tells what each finding means.
+    Prints the ten strongest findings: protocol switches, bends, cache limits, slow ranks, outliers and others, each
+    with the evidence, the likely cause and what to do; then what was not checked, and why. RUN is a number, a label,
+    `last` (the default), or `last~1` for the one before. docs/explain.md describes each finding.
     """
     if reference is not None and machine is not None:
         raise UsageError("explain takes a run or a machine of the archive (--machine NAME): give one of them, not both")
-    found = _with_sentences(_of_machine(machine) if machine is not None else _of_run(reference, store))
+    found = _of_machine(machine) if machine is not None else _of_run(reference, store)
     if as_json:
         render.print_json("explain", explanation_json(found))
+    elif everything:
+        _print_all(found)
     else:
-        _print(found, everything=everything, lacking=lacking)
-
-
-def _with_sentences(found: Explanation) -> Explanation:
-    """Until every detector returns typed findings."""
-    from hockney.report.findings import evidence_of, title_of
-
-    findings = tuple(
-        one if one.typed is None else replace(one, sentence=f"{title_of(one.typed)}. {evidence_of(one.typed)}")
-        for one in found.findings
-    )
-    return replace(found, findings=findings)
-
-
-def explanation_json(found: Explanation) -> dict[str, Any]:
-    """All that is said; what advises in words has its commands beside it."""
-    document = asdict(found)
-    for finding in document["findings"]:
-        finding.pop("typed", None)
-        finding["commands"] = commands_in(finding["remedy"])
-    for lacking in document["lacking"]:
-        lacking["commands"] = commands_in(lacking["got_by"])
-    return document
+        _print_strongest(found)
 
 
 def _of_run(reference: str | None, store: Path | None) -> Explanation:
@@ -98,97 +75,184 @@ def _of_run(reference: str | None, store: Path | None) -> Explanation:
 
 
 def _of_machine(name: str) -> Explanation:
-    from hockney.analysis.explain import explain_machine
     from hockney.archive import machines
 
     if name not in machines():
         raise unknown("machine", name, machines())
+    from hockney.archive.explain import explain_machine
+
     return explain_machine(machines()[name])
 
 
-def _print(found: Explanation, *, everything: bool, lacking: bool) -> None:
-    count = len(found.findings)
-    render.title(f"{found.subject}: {counted(count, 'finding') if count else 'no findings'}", first=True)
-    for note in found.notes:
-        render.note(note, style="dim")
-    if everything:
-        _print_by_transport(found.findings)
-    else:
-        _print_strongest(found)
-    _print_lines(found.lines)
-    _print_off_lines(found.off_lines)
-    _print_loggp(found.loggp)
-    _print_layers(found.layers)
-    if found.lacking:
-        render.title("What could not be looked for")
-        if everything or lacking:
-            for one in found.lacking:
-                render.item(f"{one.what}: {one.text}", style="dim")
-        else:
-            _print_how_to_get(found.lacking)
+# ---- JSON -----------------------------------------------------------------------------------------------------------
 
 
-def _print_how_to_get(lacking: Sequence[Lacking]) -> None:
-    """How much lacks, and what measures some of it."""
-    commands: dict[str, list[str]] = {}
-    for one in lacking:
-        commands.setdefault(one.got_by, []).append(one.what)
-    for command_, names in commands.items():
-        if command_:
-            render.item(f"For {', '.join(names)}: {command_}.", style="dim")
-    render.item(f"{counted(len(lacking), 'thing')} in all: `--lacking` says which, and what each needs.", style="dim")
+def explanation_json(found: Explanation) -> dict[str, Any]:
+    """Everything, with each finding and note also as a sentence, and each fix also as the command to type."""
+    from hockney.report.findings import note_text, sentence_of
+
+    document = asdict(found)
+    document["findings"] = [
+        {**asdict(one), "text": sentence_of(one), "fix": _fix_json(one.fix)} for one in found.findings
+    ]
+    document["notes"] = [{**asdict(one), "text": note_text(one), "fix": _fix_json(one.fix)} for one in found.notes]
+    document["not_checked"] = [
+        {"what": gap.what, "reason": gap.reason.value, "detail": gap.detail, "how": _fix_json(gap.how)}
+        for gap in found.not_checked
+    ]
+    return document
 
 
-def _print_by_transport(findings: Sequence[Finding]) -> None:
-    for transport in dict.fromkeys(finding.transport for finding in findings):
-        own = [finding for finding in findings if finding.transport == transport]
-        states = ", ".join(dict.fromkeys(finding.state for finding in own if finding.state))
-        named = transport or "Several transports"
-        render.title(f"{named} ({states})" if states else named)
-        for finding in own:
-            untold = [source for source in finding.sources if source not in finding.sentence]
-            _print_finding(finding, finding.kind, finding.remedy, *untold)
+def _fix_json(fix: Fix | None) -> dict[str, Any] | None:
+    from hockney.cli.rerun import command_line
+
+    return None if fix is None else {"text": fix.text, "argv": list(fix.argv), "command": command_line(fix) or None}
+
+
+# ---- the screen -----------------------------------------------------------------------------------------------------
 
 
 def _print_strongest(found: Explanation) -> None:
-    """A few, each once for all transports that show it; what is left is counted."""
-    from hockney.analysis.explain.summary import gather
+    """At most ten findings, each once for all transports that have it, in at most 40 lines."""
+    groups = grouped(found.findings)
+    states = {finding.subject.state for finding in found.findings} - {""}
+    texts = [_finding_lines(group, with_state=len(states) > 1) for group in groups]
+    notes = [render.wrapped(_note_text(note), rest="  ") for note in found.notes[:_NOTES_MAX]]
+    gaps = _gap_lines(found.not_checked)
+    room = _LINES_MAX - 3 - sum(map(len, notes)) - (len(gaps) + 2 if gaps else 0)
+    shown = 0
+    while shown < min(len(texts), _FINDINGS_MAX) and (room := room - len(texts[shown])) >= 0:
+        shown += 1
+    shown = max(shown, min(1, len(texts)))
+    _print_head(found)
+    for lines in (*notes, *texts[:shown]):
+        render.lines(lines)
+    more = [counted(len(groups) - shown, "finding")] if shown < len(groups) else []
+    fits = {"line": found.lines, "LogGP fit": found.loggp, "layer": found.layers}
+    more += [counted(len(members), noun) for noun, members in fits.items() if members]
+    if more:
+        render.note(f"More with --all: {', '.join(more)}.", style="dim")
+    if gaps:
+        render.title("Not checked")
+        render.lines(gaps)
 
-    gathered = gather(found.findings)
-    told = gathered[:_FEW]
-    if told:
-        render.title("The strongest findings" if len(told) < len(found.findings) else "Findings")
-    for one in told:
-        _print_finding(one.strongest, _head(one.strongest, found.subject), one.also, one.strongest.remedy)
-    left = sum(1 + len(one.others) for one in gathered[_FEW:])
-    if len(told) < len(found.findings):
-        more = f"{left} more: " if left else ""
-        render.item(f"{more}`--all` tells every one, by transport and with its sources.", style="dim")
+
+def _print_all(found: Explanation) -> None:
+    from hockney.report.findings import layer_text
+
+    _print_head(found)
+    for note in found.notes:
+        render.note(_note_text(note))
+    for finding in found.findings:
+        render.lines(_finding_lines([finding], with_state=True))
+        for source in finding.sources:
+            render.item(f"Source: {source}", style="dim")
+    _print_lines(found.lines)
+    _print_off_lines(found.off_lines)
+    _print_loggp(found.loggp)
+    if found.layers:
+        render.title("What each layer adds to half a round trip")
+        for layer in found.layers:
+            render.item(layer_text(layer))
+    if found.not_checked:
+        render.title("Not checked")
+        for gap in found.not_checked:
+            how = f"; {_fix_text(gap.how)}" if gap.how else ""
+            render.item(f"{gap.what}: {gap.reason.value}: {gap.detail}{how}", style="dim")
 
 
-def _head(finding: Finding, subject: str) -> str:
-    """`protocol switch on tcp (near)`; of a machine of the archive every finding is its own."""
-    where = f" on {finding.transport}" if finding.transport not in ("", subject) else ""
-    return f"{finding.kind}{where}" + (f" ({finding.state})" if finding.state else "")
+def _print_head(found: Explanation) -> None:
+    count = len(found.findings)
+    states = {finding.subject.state for finding in found.findings} - {""}
+    state = f", state {states.pop()}" if len(states) == 1 else ""
+    render.title(f"{found.subject}: {counted(count, 'finding') if count else 'no findings'}{state}", first=True)
 
 
-def _print_finding(finding: Finding, head: str, *below: str | None) -> None:
-    more = f" (and {finding.more_alike} more alike)" if finding.more_alike else ""
-    render.item(finding.sentence + more, head=head)
-    for text in below:
-        if text:
-            render.item(text, style="dim")
+def grouped(findings: Sequence[Finding]) -> list[list[Finding]]:
+    """Findings of one kind and cause on several transports together, strongest first."""
+    groups: dict[tuple[object, ...], list[Finding]] = {}
+    repeats: dict[tuple[object, ...], int] = {}
+    for finding in findings:
+        about, facts = finding.subject, finding.facts
+        kind = (finding.code, finding.cause, facts.get("answer"), facts.get("threshold"), "fall_ns" in facts)
+        of_transport = (*kind, about.transport, about.state)
+        repeats[of_transport] = repeats.get(of_transport, -1) + 1
+        groups.setdefault((*kind, not about.transport, repeats[of_transport]), []).append(finding)
+    return list(groups.values())
+
+
+def _finding_lines(group: Sequence[Finding], *, with_state: bool) -> list[str]:
+    """At most three paragraphs: the title with the evidence, the likely cause, the fix."""
+    from hockney.cli.rerun import command_line
+    from hockney.report.findings import cause_of, evidence_of, title_of
+
+    finding = group[0]
+    names = [_where(one, with_state=with_state) for one in group]
+    also = ", ".join(dict.fromkeys(name for name in names if name != names[0]))
+    head = f"{names[0]}: {title_of(finding)}. {evidence_of(finding)}".removeprefix(": ")
+    lines = render.wrapped(head + (f" Also on {also}." if also else ""), first="- ", rest="  ")
+    cause, fix = cause_of(finding), finding.fix
+    lines += render.wrapped(cause, first="  ", rest="    ") if cause else []
+    if fix is not None:
+        text = f"Fix: {_fix_text(fix)}"
+        is_long = fix.argv and len(text) + 2 > render.line_width()
+        lines += render.wrapped(f"Try: `{command_line(fix)}`" if is_long else text, first="  ", rest="    ")
+    return lines
+
+
+def _where(finding: Finding, *, with_state: bool) -> str:
+    about = finding.subject
+    return f"{about.transport} ({about.state})" if about.transport and about.state and with_state else about.transport
+
+
+def _gap_lines(gaps: Sequence[NotChecked]) -> list[str]:
+    """One line for each reason, and one with the commands that measure the most."""
+    from hockney.cli.rerun import command_line
+
+    reasons: dict[str, dict[str, None]] = {}
+    for gap in gaps:
+        reasons.setdefault(gap.reason.value, {})[gap.what] = None
+    lines = [
+        line
+        for reason, names in reasons.items()
+        for line in render.wrapped(f"{reason}: {_first_names(list(names))}", first="  ", rest="    ")
+    ]
+    commands = dict.fromkeys(command_line(gap.how) for gap in gaps if gap.how)
+    if any(commands):
+        lines += render.wrapped(
+            f"To measure: {'; '.join(f'`{one}`' for one in commands if one)}", first="  ", rest="    "
+        )
+    return lines
+
+
+def _first_names(names: Sequence[str], most: int = 6) -> str:
+    more = f" and {len(names) - most} more (--all)" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def _note_text(note: Note) -> str:
+    from hockney.report.findings import note_text
+
+    return note_text(note) + (f" {_fix_text(note.fix)}" if note.fix else "")
+
+
+def _fix_text(fix: Fix) -> str:
+    from hockney.cli.rerun import fix_text
+
+    text = fix_text(fix)
+    return text if text.endswith((".", "`")) else f"{text}."
+
+
+# ---- tables of fits -------------------------------------------------------------------------------------------------
 
 
 def _print_lines(lines: Sequence[Line]) -> None:
     if not lines:
         return
     render.title("Straight lines through the times (t_0 + size / r_inf), by segment")
-    columns = _fit_columns("t_0", "r_inf", "n_1/2", "misses")
     rows = [
         (
-            f"{line.pattern} on {line.transport}" + (f", {counted(line.ranks, 'rank')}" if line.ranks != 2 else ""),
-            f"{format_bytes(line.first_bytes)} - {format_bytes(line.last_bytes)}",
+            *_fit_head(line, line.first_bytes, line.last_bytes),
             _with_arm(line.t0_ns, format_ns),
             _with_arm(line.r_inf_bytes_per_s, format_rate),
             _with_arm(line.n_half_bytes, lambda value: format_bytes(round(value))),
@@ -198,101 +262,76 @@ def _print_lines(lines: Sequence[Line]) -> None:
         )
         for line in lines
     ]
-    share = _print_classed(columns, rows)
-    render.note(
-        "misses: root mean square of what the line leaves, each size as it weighs. -: the figures don't tell it. The "
-        f"state that most measurements saw stands first.{share}"
-    )
+    render.table(_fit_columns("t_0", "r_inf", "n_1/2", "misses"), rows)
+    render.note("misses: weighted root mean square of (measured - line) / line. -: not determined by the data.")
 
 
-def _print_off_lines(found: Sequence[OffLine]) -> None:
+def _print_off_lines(off_lines: Sequence[OffLine]) -> None:
     curves: dict[tuple[object, ...], list[OffLine]] = {}
-    is_classed = len({one.pair_class for one in found}) > 1
-    for one in found:
+    for one in off_lines:
         curves.setdefault((one.transport, one.pattern, one.ranks, one.pair_class, one.state), []).append(one)
-    for own in curves.values():
-        first = own[0]
-        ranks = f", {counted(first.ranks, 'rank')}" if first.ranks != 2 else ""
-        share = f"ranks share {first.pair_class}" if is_classed and first.pair_class else ""
-        where = ", ".join(filter(None, (first.state, share)))
-        sizes = ", ".join(f"{format_bytes(one.bytes)} ({format_ns(one.time_ns.value)})" for one in own)
-        of = f"{first.pattern} on {first.transport}{ranks}" + (f" ({where})" if where else "")
-        render.note(f"Of {of}, explained by none of the lines above: {sizes}.")
+    for members in curves.values():
+        sizes = ", ".join(f"{format_bytes(one.bytes)} ({format_ns(one.time_ns.value)})" for one in members)
+        first = members[0]
+        where = ", ".join(filter(None, (first.state, first.pair_class)))
+        render.note(f"Off every line of {_of(first)}{f' ({where})' if where else ''}: {sizes}.")
 
 
 def _print_loggp(found: Sequence[Parameters]) -> None:
     if not found:
         return
     render.title("LogGP by segment of the half round trip")
-    columns = _fit_columns("L", "o_s", "o_r", "g", "1/G", "misses", "holds")
-    holds = {True: "yes", False: "no", None: "not told"}
     rows = [
         (
-            f"{one.pattern} on {one.transport}" + (f", {counted(one.ranks, 'rank')}" if one.ranks != 2 else ""),
-            f"{format_bytes(one.loggp.first_bytes)} - {format_bytes(one.loggp.last_bytes)}",
+            *_fit_head(one, one.loggp.first_bytes, one.loggp.last_bytes),
             *(
                 _with_arm(value, format_ns)
                 for value in (one.loggp.latency_ns, one.loggp.send_ns, one.loggp.receive_ns, one.loggp.gap_ns)
             ),
             _with_arm(one.loggp.rate_bytes_per_s, format_rate),
             f"{one.loggp.relative_rms:.1%}",
-            holds[one.loggp.holds],
+            _HOLDS[one.loggp.holds],
             one.state,
             one.pair_class or "-",
         )
         for one in found
     ]
-    share = _print_classed(columns, rows)
-    render.note(
-        "holds: whether L, o_s and o_r are all above zero. Where one is below, both ends work on a message at once, "
-        "and LogGP does not describe the transport (docs/methods.md). misses: root mean square of what the lines leave "
-        f"of all sizes' times.{share}"
-    )
+    render.table(_fit_columns("L", "o_s", "o_r", "g", "1/G", "misses", "holds"), rows)
+    render.note("holds: whether L, o_s and o_r are all above zero, as LogGP assumes (docs/methods.md).")
+
+
+def _of(one: Line | OffLine | Parameters) -> str:
+    ranks = f", {counted(one.ranks, 'rank')}" if one.ranks != 2 else ""
+    return f"{one.pattern} on {one.transport}{ranks}"
+
+
+def _fit_head(one: Line | Parameters, first_bytes: int, last_bytes: int) -> tuple[str, str]:
+    return _of(one), f"{format_bytes(first_bytes)} - {format_bytes(last_bytes)}"
 
 
 def _fit_columns(*titles: str) -> list[Column]:
-    """Of a table of what was fitted to curves: of what, its values, and where it holds."""
     return [
         Column("of", wrap=True, key=True),
         Column("sizes", right=True, key=True),
         *(Column(title, right=True) for title in titles),
         Column("state", key=True),
-        Column("ranks share", key=True),
+        Column("ranks share", optional=True),
     ]
 
 
-def _print_classed(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> str:
-    """A table whose last column is the pair class; where that is one for all, it is the sentence given back instead."""
-    classes = {row[-1] for row in rows}
-    if len(classes) > 1:
-        render.table(columns, rows)
-        return ""
-    render.table(columns[:-1], [row[:-1] for row in rows])
-    known = classes - {"-"}
-    return f" All of it is between ranks that share {known.pop()}." if known else ""
-
-
 def _with_arm(value: Estimate | None, text: Callable[[float], str]) -> str:
-    """`133 ns ±1.2%`: the longer arm of the interval; a range, or a bound, where that is half the value or more.
+    """`133 ns ±1.2%`: the longer arm of the interval; a range or a bound where that is half the value or more.
 
-    None of these can be below zero: what an interval that reaches there says is said in words.
+    None of these values can be below zero.
     """
-    from hockney.analysis.explain.finding import relative
+    from hockney.analysis.estimates import relative
 
     if value is None:
         return "-"
     if value.low <= 0:
         return f"at most {text(value.high)}" if value.high > 0 else "below 0"
     arm = relative(value)
-    if arm < _ARM_MAX:
+    if arm < _RANGE_MIN:
         return f"{text(value.value)} ±{arm:.1%}"
-    is_vague = value.high >= _VAGUE * value.low
+    is_vague = value.high >= _BOUND_MIN * value.low
     return f"at least {text(value.low)}" if is_vague else f"{text(value.low)} to {text(value.high)}"
-
-
-def _print_layers(layers: Sequence[Layer]) -> None:
-    if not layers:
-        return
-    render.title("What each layer adds to half a round trip")
-    for layer in layers:
-        render.item(f"{layer.text} {layer.sizes_text} ({layer.state}){layer.remark}")

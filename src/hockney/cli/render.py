@@ -137,6 +137,11 @@ def item(text: str, *, head: str = "", style: str | None = None) -> None:
     _print_lines(lines, style, head_to=len(before) - 2 if head and lines[0].startswith(before) else 0)
 
 
+def lines(texts: Sequence[str]) -> None:
+    """Lines that are wrapped already."""
+    _print_lines(texts, None)
+
+
 def limits(found: Sequence[Warning_], *, none: str = "") -> None:
     """The warnings below their heading; without any, the sentence `none`."""
     if found or none:

@@ -17,7 +17,7 @@ from hockney.model import RunInfo
 def fix_text(fix: Fix) -> str:
     """``Resume run 3: `hockney run --resume 3` ``; the sentence alone where there is no command."""
     command = command_line(fix)
-    return f"{fix.text}: `{command}`" if command else fix.text
+    return f"{fix.text.removesuffix('.')}: `{command}`" if command else fix.text
 
 
 def command_line(fix: Fix) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from hockney.analysis.explain.finding import relative
+from hockney.analysis.estimates import relative
 from hockney.analysis.finding import Finding
 from hockney.analysis.repeat import resume
 from hockney.cli import render

@@ -33,7 +33,7 @@ def print_tables(tables: Tables, run: Run, missing: Sequence[Missing] = (), *, v
         case Sheet():
             from hockney.analysis.explain import explain_run
 
-            found = [one.typed for one in explain_run(run).findings if one.typed] if tables.rows else []
+            found = explain_run(run).findings if tables.rows else ()
             print_sheet(tables, run, missing, found, verbose=verbose)
             return
         case ClassicReport():

@@ -57,4 +57,12 @@ ARCHIVE: dict[str, Wording] = {
             "Load cannot save {gain_ns}: something else differs.",
         ),
     ),
+    "derived figure": Wording(
+        "printed figures do not follow from the others",
+        ("{rows}: printed {printed}, computed {computed}.",),
+    ),
+    "part longer than the whole": Wording(
+        "parts are printed as longer than the whole",
+        ("In {rows} the latency is {latencies} clock periods of {totals}: loads overlap, or a column is wrong.",),
+    ),
 }

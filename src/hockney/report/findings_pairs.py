@@ -28,8 +28,8 @@ PAIRS: dict[str, Wording] = {
     "slower than its parts": Wording(
         "slower than its parts",
         (
-            "{pattern} of {size_bytes} among {ranks} takes {time_ns}, {slower_ratio} times its parts ({parts_ns}).",
-            "Parts: {parts}.",
+            "{pattern} of {size_bytes} among {ranks}|{pattern} among {ranks}",
+            "takes {time_ns}, {slower_ratio} times {parts} ({parts_ns}).",
         ),
     ),
     "broken scaling law": Wording(

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from hockney.analysis.explain.finding import relative
+from hockney.analysis.estimates import relative
 from hockney.analysis.explain.layers import Layer, layer_at, layers_below
 from hockney.model import NOT_MEASURED, PointStatus, Warning_
 from hockney.report.names import readable_names

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tests.analysis.explain.readings import SIZES, reading
 
 from hockney.analysis.explain import pattern_pairs, shape
-from hockney.analysis.explain.curve import Curve, Mark, Reading
+from hockney.analysis.explain.curve import Curve, CurvePoint, Reading
 from hockney.analysis.explain.guidelines import slower_than_parts
 from hockney.analysis.explain.layers import layers_of
 from hockney.analysis.explain.ranks import above_floor
@@ -64,8 +64,8 @@ class Made:
         algorithm: str = "native",
         options: tuple[tuple[str, str], ...] = (),
     ) -> Curve:
-        marks = tuple(Mark(size, self.seen(time_ns(size)), float(size)) for size in SIZES)
-        return Curve(transport, pattern, ranks, options, "near", marks, algorithm=algorithm)
+        points = tuple(CurvePoint(size, self.seen(time_ns(size)), float(size)) for size in SIZES)
+        return Curve(transport, pattern, ranks, options, "near", points, algorithm=algorithm)
 
     def lines(self, *factors: tuple[str, float, int]) -> Reading:
         """Patterns, each of which takes so many times what the line says, among so many ranks."""
@@ -106,7 +106,7 @@ def flat(made: Made, least: float) -> Reading:
 def floor(made: Made, least: float) -> Reading:
     """A library is usual up to 10 floors."""
     curve = made.curve("pingpong", made.line)
-    return reading(curve, floors={curve.place: made.seen(made.line(curve.marks[0].bytes) / (10 * least))})
+    return reading(curve, floors={curve.place: made.seen(made.line(curve.points[0].bytes) / (10 * least))})
 
 
 # ---- how often it is told --------------------------------------------------------------------------------------------

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from hockney.analysis.explain import DETECTORS, Explanation
-from hockney.analysis.explain.curve import Curve, Mark, Reading
-from hockney.analysis.explain.finding import Lacking, as_lacking
-from hockney.analysis.finding import NotChecked
+from hockney.analysis.explain.curve import Curve, CurvePoint, Reading
+from hockney.analysis.finding import Finding, NotChecked
+from hockney.archive.explain import ODDITIES
 from hockney.stats.fit import Estimate
 
+_BY_NAME = {one.what: one for one in (*DETECTORS, *ODDITIES)}
 SIZES = (8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536)
 # What a kernel would call a page, and a last-level cache that fits among the sizes of tests.
 FACTS: Mapping[str, Any] = {
@@ -46,31 +47,31 @@ def curve(
     """Times by a formula, with 1 % of noise where there is a generator."""
     options = tuple(sorted((name, str(value)) for name, value in more.pop("options", {}).items()))
     noise = 0.01 if random is not None else 0.0
-    marks = []
+    points = []
     for size in sizes:
         time = time_ns(size) * (1 + noise * (random.standard_normal() if random is not None else 0.0))
-        marks.append(Mark(size, near(time, max(precision, 2 * noise)), float(size) or None))
-    return Curve(transport, pattern, ranks, options, more.pop("state", "near"), tuple(marks), **more)
+        points.append(CurvePoint(size, near(time, max(precision, 2 * noise)), float(size) or None))
+    return Curve(transport, pattern, ranks, options, more.pop("state", "near"), tuple(points), **more)
 
 
 def reading(*curves: Curve, **more: Any) -> Reading:
     return Reading("a test", curves, facts=more.pop("facts", FACTS), **more)
 
 
-def found(name: str, of: Reading) -> list[Any]:
+def found(what: str, of: Reading) -> list[Finding]:
     """What one detector finds; it must have had what it needs."""
-    result = DETECTORS[name](of)
-    assert not isinstance(result, (Lacking, NotChecked)), result.reason
-    return list(result)
+    result = _BY_NAME[what].find(of)
+    assert not isinstance(result, NotChecked), result
+    return result
 
 
-def lacking_of(of: Explanation) -> dict[str, str]:
-    """What lacks, and what is said of it."""
-    return {one.what: one.text for one in of.lacking}
+def not_checked(what: str, of: Reading) -> NotChecked:
+    """Why one detector finds nothing."""
+    result = _BY_NAME[what].find(of)
+    assert isinstance(result, NotChecked), result
+    return result
 
 
-def lacking(name: str, of: Reading) -> str:
-    result = DETECTORS[name](of)
-    result = as_lacking(result) if isinstance(result, NotChecked) else result
-    assert isinstance(result, Lacking), result
-    return f"{result.reason} ({result.got_by})" if result.got_by else result.reason
+def gaps_of(of: Explanation) -> dict[str, NotChecked]:
+    """What was not checked, by its name."""
+    return {gap.what: gap for gap in of.not_checked}

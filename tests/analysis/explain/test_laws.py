@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from tests.analysis.explain.readings import curve, reading
 
-from hockney.analysis.explain.archive_grids import kinked_laws
 from hockney.analysis.explain.curve import Curve, Reading
 from hockney.analysis.explain.laws import broken_laws
 from hockney.analysis.finding import Absence, NotChecked
+from hockney.archive.grids import kinked_laws
 
 SIZES = (4, 64, 256, 1024)
 ATLAS = (2, 4, 6, 8, 16, 26)  # the numbers of senders of the report's farms

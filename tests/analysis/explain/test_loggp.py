@@ -20,7 +20,7 @@ from hockney.stats.fit import NoFit
 SIZES = [0, 64, 512, 1024, 4096, 16384]
 DELAY_NS = 100_000
 OVER_NS = 20  # what a delay takes more than was asked for
-LACKS = "LogGP needs prtt with one message and with several, each with a delay and without, and an interval of each"
+LACKS = "needs prtt with one message and several, with a delay and without, each with an interval"
 NEAR, FAR, MIXED = (27.0, 27.0), (184.0, 184.0), (27.0, 184.0)
 
 Times = Iterable[tuple[Point, float]]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.analysis.explain.readings import SIZES, curve, line, near, reading
 
-from hockney.analysis.explain.curve import Curve, Mark
+from hockney.analysis.explain.curve import Curve, CurvePoint
 from hockney.analysis.explain.guidelines import slower_than_parts
 from hockney.analysis.explain.pattern_pairs import duplex, shared_path
 from hockney.analysis.explain.ranks import above_floor, yields
@@ -94,7 +94,7 @@ def test_a_barrier_is_compared_with_the_one_by_messages_if_there_is_one() -> Non
     own = barrier_of(2000, algorithm="native")
     by_hand = barrier_of(1990, options={"algorithm": "portable"}, algorithm="portable")
     assert slower(own, by_hand, pattern("pingpong", 500)) == []
-    (slow,) = slower(own, replace(by_hand, marks=(Mark(0, near(1500)),)), pattern("pingpong", 500))
+    (slow,) = slower(own, replace(by_hand, points=(CurvePoint(0, near(1500)),)), pattern("pingpong", 500))
     assert slow.facts["parts"] == "dissemination over messages"
 
 

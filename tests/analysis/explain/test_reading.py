@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.analysis.explain.readings import curve, lacking_of, line, near, reading
+from tests.analysis.explain.readings import curve, gaps_of, line, near, reading
 from tests.builders import make_info, make_launch
 from tests.report.runs import Made, measurement_of, options, store_run, stored
 
 from hockney.analysis.explain import Explanation, explain, explain_run
-from hockney.analysis.explain.curve import Curve, Reading, read_run
+from hockney.analysis.explain.curve import Reading, subject_of
 from hockney.analysis.explain.layers import layers_of
+from hockney.analysis.explain.read import read_run
+from hockney.analysis.finding import Absence, Detector, Finding, NotChecked, Note
 from hockney.errors import HockneyError
 from hockney.machine.topology import Topology
 from hockney.model import Point, PointStatus
+from hockney.report.findings import layer_text, sentence_of
 from hockney.results.store import Store
 from hockney.results.store.lock import alone
 from hockney.stats.fit import Estimate
@@ -57,7 +59,7 @@ def test_a_run_becomes_curves(tmp_path: Path) -> None:
     pingpong, barriers = of.curves
     assert pingpong.sizes == SIZES
     assert pingpong.state == "near"
-    first = pingpong.marks[0]
+    first = pingpong.points[0]
     assert first.time_ns.low <= 500.8 <= first.time_ns.high
     assert first.rate_bytes_per_s is not None
     assert first.rate_bytes_per_s.value == pytest.approx(8 / 500.8 * 1e9, rel=0.01)
@@ -70,7 +72,7 @@ def test_only_the_state_that_most_measurements_saw_is_looked_at(tmp_path: Path) 
     point = Made(Point("shm", "pingpong", 2, 8), 500.0, divisor=2, measurements=9, then=slow)
     (only,) = read(tmp_path / "r.db", [point]).curves
     assert only.state == "near"
-    assert only.marks[0].time_ns.value == pytest.approx(500, rel=0.01)
+    assert only.points[0].time_ns.value == pytest.approx(500, rel=0.01)
 
 
 def test_the_state_that_knows_most_sizes_is_looked_at_though_another_has_more_measurements(tmp_path: Path) -> None:
@@ -83,25 +85,21 @@ def test_the_state_that_knows_most_sizes_is_looked_at_though_another_has_more_me
 
 def test_a_switch_is_found_in_a_stored_run(tmp_path: Path) -> None:
     of = explained(tmp_path / "r.db", pingpongs("mpi@openmpi-4.1.4", jump_ns=2000.0))
-    (switch,) = [each for each in of.findings if each.kind == "protocol switch"]
-    assert "btl_vader_eager_limit" in switch.sentence
+    (switch,) = [one for one in of.findings if one.facts.get("answer") == "confirmed"]
+    assert switch.facts["threshold"] == "btl_vader_eager_limit"
 
 
-@pytest.mark.parametrize(
-    ("status", "said"),
-    [
-        ("interrupted", "It was stopped before its end: `hockney run --resume 1` goes on with it."),
-        ("running", "It was killed before its end: `hockney run --resume 1` goes on with it."),  # nobody measures it
-    ],
-)
-def test_a_run_that_was_cut_short_says_so_and_how_it_goes_on(tmp_path: Path, status: str, said: str) -> None:
+@pytest.mark.parametrize(("status", "how"), [("interrupted", "interrupted"), ("running", "killed")])
+def test_a_run_that_ended_early_says_so_and_how_to_resume_it(tmp_path: Path, status: str, how: str) -> None:
+    """One that is running while nobody measures it was killed."""
     path = tmp_path / "r.db"
-    assert any("again" in note for note in explained(path, pingpongs()).notes)
+    assert [note.code for note in explained(path, pingpongs()).notes] == ["one launch"]
     with Store.open(path) as store:
         store._db.execute("UPDATE run SET status = ?", (status,))
-        notes = explain_run(stored(store)).notes
-    assert notes[0] == said
-    assert not any("again" in note for note in notes)
+        (note,) = explain_run(stored(store)).notes
+    assert (note.code, note.facts["how"]) == ("ended early", how)
+    assert note.fix is not None
+    assert note.fix.argv == ("hockney", "run", "--resume", "1")
 
 
 def test_a_run_under_way_says_so(tmp_path: Path) -> None:
@@ -110,9 +108,7 @@ def test_a_run_under_way_says_so(tmp_path: Path) -> None:
     with Store.open(path) as store:
         store._db.execute("UPDATE run SET status = 'running'")
         with alone(path, 1):
-            notes = explain_run(stored(store)).notes
-    assert notes[0] == "It is being measured still: what it says may change."
-    assert not any("--resume" in note or "again" in note for note in notes)
+            assert [note.code for note in explain_run(stored(store)).notes] == ["still running"]
 
 
 def test_layers_are_ranges_of_sizes() -> None:
@@ -128,10 +124,10 @@ def test_layers_are_ranges_of_sizes() -> None:
     assert above.low_ns <= 2100 <= above.high_ns
 
 
-def test_shm_below_the_floor_is_no_saving() -> None:
-    of = reading(curve(line(30), precision=0.01), floors={("shm", 2): near(40.0)})
-    (layer,) = layers_of(of)
-    assert re.fullmatch(r"shm lies 8\.\d+ ns to 9\.\d+ ns below the floor of 40\.0 ns beside it", layer.text)
+def test_shm_may_be_below_the_floor() -> None:
+    (layer,) = layers_of(reading(curve(line(30), precision=0.01), floors={("shm", 2): near(40.0)}))
+    assert (layer.added_ns < 0, layer.floor_ns) == (True, 40.0)
+    assert layer_text(layer) == "shm is 9.20 ns below the floor of 40.0 ns, which changed, at 8 B (near)"
 
 
 def test_layers_of_different_states_are_not_subtracted() -> None:
@@ -158,17 +154,18 @@ def test_between_hosts_a_library_is_set_beside_tcp_and_within_one_it_is_not(
 
 def test_a_difference_that_is_not_seen_is_said_to_be_none() -> None:
     (layer,) = layers_of(reading(curve(precision=0.02), curve(line(502), transport="threads", precision=0.02)))
-    assert "no difference from shm seen" in layer.text
+    assert not layer.is_seen
+    assert layer_text(layer).startswith("threads: no difference from shm (")
 
 
 def layers_between(added: list[tuple[float, float]]) -> list[tuple[int, int, bool]]:
     """The ranges, and whether a difference is seen, where so many ns (and either arm) are added at sizes from 8 B."""
     lower, upper = curve(line(1000, 0)), curve(line(1000, 0), transport="mpi@x-1")
-    marks = [
-        replace(mark, time_ns=Estimate(1000 + more, 1000 + more - arm, 1000 + more + arm))
-        for mark, (more, arm) in zip(upper.marks, added, strict=False)
+    points = [
+        replace(point, time_ns=Estimate(1000 + more, 1000 + more - arm, 1000 + more + arm))
+        for point, (more, arm) in zip(upper.points, added, strict=False)
     ]
-    found = layers_of(reading(lower, replace(upper, marks=tuple(marks))))
+    found = layers_of(reading(lower, replace(upper, points=tuple(points))))
     return [(one.first_bytes, one.last_bytes, one.is_seen) for one in found]
 
 
@@ -187,12 +184,12 @@ def test_a_layer_goes_on_through_sizes_that_can_not_tell() -> None:
 
 def test_a_layer_names_the_sizes_that_can_not_tell() -> None:
     lower, upper = curve(line(1000, 0)), curve(line(1100, 0), transport="mpi@x-1", precision=0.01)
-    vague = replace(upper.marks[2], time_ns=near(1080.0, 0.2))
-    (layer,) = layers_of(reading(lower, replace(upper, marks=(*upper.marks[:2], vague, *upper.marks[3:5]))))
-    assert layer.sizes_text == "from 8 B to 128 B (too uncertain to tell at 32 B)"
-    first = replace(upper.marks[0], time_ns=near(1080.0, 0.2))
-    (layer,) = layers_of(reading(lower, replace(upper, marks=(first, upper.marks[1]))))
-    assert layer.sizes_text == "at 16 B (too uncertain to tell at 8 B)"
+    vague = replace(upper.points[2], time_ns=near(1080.0, 0.2))
+    (layer,) = layers_of(reading(lower, replace(upper, points=(*upper.points[:2], vague, *upper.points[3:5]))))
+    assert (layer.first_bytes, layer.last_bytes, layer.unsure_bytes) == (8, 128, (32,))
+    first = replace(upper.points[0], time_ns=near(1080.0, 0.2))
+    (layer,) = layers_of(reading(lower, replace(upper, points=(first, upper.points[1]))))
+    assert (layer.first_bytes, layer.last_bytes, layer.unsure_bytes) == (16, 16, (8,))
 
 
 def test_a_small_difference_is_none_though_an_interval_misses_zero() -> None:
@@ -201,15 +198,15 @@ def test_a_small_difference_is_none_though_an_interval_misses_zero() -> None:
     assert layers_between(added) == [(8, 16, False), (32, 32, True)]
     lower, upper = curve(line(1000, 0), precision=0), curve(line(1020, 0), transport="mpi@x-1", precision=0.001)
     (layer,) = layers_of(reading(lower, upper))
-    assert layer.text == "mpi@x-1: no difference of 3% or more from shm seen (19.0 ns to 21.0 ns)"
+    assert "no difference of 3 % or more from shm (19.0 ns to 21.0 ns)" in layer_text(layer)
 
 
 def test_the_interval_of_a_layer_is_that_of_the_sizes_that_tell() -> None:
     upper = curve(line(1100, 0), transport="mpi@x-1", precision=0.01)
-    vague = replace(upper.marks[1], time_ns=near(1080.0, 0.2))
-    upper = replace(upper, marks=(upper.marks[0], vague, *upper.marks[2:]))
+    vague = replace(upper.points[1], time_ns=near(1080.0, 0.2))
+    upper = replace(upper, points=(upper.points[0], vague, *upper.points[2:]))
     (layer,) = layers_of(reading(curve(line(1000, 0)), upper))
-    assert layer.text.startswith("mpi@x-1 adds 100 ns (84.0 ns to 116 ns) to shm")
+    assert (layer.added_ns, layer.low_ns, layer.high_ns) == pytest.approx((100, 84, 116))
 
 
 def test_pairs_are_of_the_class_that_each_launch_put_them_in(tmp_path: Path) -> None:
@@ -227,51 +224,54 @@ def test_pairs_are_of_the_class_that_each_launch_put_them_in(tmp_path: Path) -> 
     assert by_class.keys() == {"one core", "one package"}
     for name, factor in (("one core", 1), ("one package", 2)):
         assert by_class[name].measurements == 9 * len(SIZES)
-        times_ns = [mark.time_ns.value for mark in by_class[name].curve.marks]
+        times_ns = [point.time_ns.value for point in by_class[name].curve.points]
         assert times_ns == pytest.approx([factor * one.time_ns for one in made], rel=0.01)
 
 
 # ---- little or nothing to say --------------------------------------------------------------------------------------
 
 
+def notes_of(of: Explanation) -> dict[str, Note]:
+    return {note.code: note for note in of.notes}
+
+
 def test_a_run_with_one_size(tmp_path: Path) -> None:
     of = explained(tmp_path / "r.db", pingpongs(sizes=(8,)))
-    assert "six sizes" in lacking_of(of)["protocol switches"]
-    assert not [each for each in of.findings if each.kind in ("protocol switch", "bend", "flat latency")]
+    assert gaps_of(of)["protocol switches"].reason is Absence.INSUFFICIENT_DATA
+    assert not {one.code for one in of.findings} & {"protocol switch", "bend", "flat latency"}
 
 
 def test_a_run_with_a_failed_point(tmp_path: Path) -> None:
     failed = Made(Point("shm", "pingpong", 2, 128), failed="rank 1 was killed by SIGKILL")
-    of = explained(tmp_path / "r.db", [*pingpongs(), failed])
-    assert any("1 point is left out because measuring failed" in note and "SIGKILL" in note for note in of.notes)
+    note = notes_of(explained(tmp_path / "r.db", [*pingpongs(), failed]))["failed points"]
+    assert (note.facts["points"], note.facts["why"]) == (1, "rank 1 was killed by SIGKILL")
 
 
-def test_a_run_with_one_launch_and_of_another_version(tmp_path: Path) -> None:
-    of = explained(tmp_path / "r.db", pingpongs(), version="0.0.9")
-    assert any("within one launch" in note for note in of.notes)
-    assert any("hockney 0.0.9" in note for note in of.notes)
+def test_a_run_of_another_version(tmp_path: Path) -> None:
+    note = notes_of(explained(tmp_path / "r.db", pingpongs(), version="0.0.9"))["another version"]
+    assert note.facts["version"] == "0.0.9"
 
 
 @pytest.mark.parametrize("launches", [1, 2])
-def test_intervals_of_one_launch_are_said_to_hold_within_it(tmp_path: Path, launches: int) -> None:
+def test_intervals_of_one_launch_are_noted(tmp_path: Path, launches: int) -> None:
     of = explained(
         tmp_path / "r.db", pingpongs(measurements=12), launches=[{"index": number} for number in range(launches)]
     )
-    said = [note for note in of.notes if note.startswith("Intervals hold within one launch.")]
-    assert [", measure run 1 again" in note for note in said] == [True] * (launches == 1)
+    assert ("one launch" in notes_of(of)) is (launches == 1)
 
 
 def test_points_with_too_few_measurements_are_left_out_and_counted(tmp_path: Path) -> None:
     few = Made(Point("shm", "pingpong", 2, 128), 500.0, divisor=2, measurements=3)
-    of = explained(tmp_path / "r.db", [*pingpongs(), few])
-    assert any(note.startswith("1 point is left out, for want of measurements") for note in of.notes)
+    note = notes_of(explained(tmp_path / "r.db", [*pingpongs(), few]))["points without interval"]
+    assert note.facts["points"] == 1
 
 
 def test_measurements_of_mixed_state_make_no_curve(tmp_path: Path) -> None:
     mixed = pingpongs("threads", (8, 64), floor_after_ns=300.0)
     of = read(tmp_path / "r.db", [*pingpongs(), Made(Point("shm", "oneway", 2, 8), 90.0, floor_ns=300.0), *mixed])
-    assert {each.transport for each in of.curves} == {"shm"}
-    assert any(note.startswith("3 points are left out, for want of measurements in one state") for note in of.notes)
+    assert {curve.transport for curve in of.curves} == {"shm"}
+    (note,) = [note for note in of.notes if note.code == "points without interval"]
+    assert note.facts["points"] == 3
 
 
 def test_a_point_that_failed_with_samples_is_left_out(tmp_path: Path) -> None:
@@ -283,20 +283,19 @@ def test_a_point_that_failed_with_samples_is_left_out(tmp_path: Path) -> None:
     (only,) = of.curves
     assert 512 not in only.sizes
     assert 512 not in {measurement.point.bytes for measurement, _ in samples}
-    assert any("a byte was wrong" in note for note in of.notes)
+    assert "a byte was wrong" in [note.facts.get("why") for note in of.notes]
 
 
-def test_the_samples_of_crowded_ranks_are_not_looked_at(tmp_path: Path) -> None:
+def test_the_samples_of_oversubscribed_ranks_are_not_used(tmp_path: Path) -> None:
     with_samples = [Made(Point("shm", "putring", 2, 8), 50.0, by_rank=[50.0, 90.0])]
     for oversubscribed in (False, True):
         of = explained(tmp_path / f"{oversubscribed}.db", with_samples, oversubscribed=oversubscribed)
-        assert ("slow rank or pair" in {each.kind for each in of.findings}) != oversubscribed
-        looked_at = "looked at only for a library that yields: shm, 2 ranks."
-        assert any(note.endswith(looked_at) for note in of.notes) == oversubscribed
-        assert ("outliers" in lacking_of(of)) == oversubscribed
+        assert ("slow rank or pair" in {one.code for one in of.findings}) != oversubscribed
+        assert ("oversubscribed" in notes_of(of)) is oversubscribed
+        assert ("outliers" in gaps_of(of)) is oversubscribed
 
 
-def test_facts_of_another_version_may_lack_anything(tmp_path: Path) -> None:
+def test_facts_of_another_version_may_be_incomplete(tmp_path: Path) -> None:
     for number, facts in enumerate(({}, {"memory": None, "topology": None, "network": None}, {"topology": {}})):
         path, made = tmp_path / f"{number}.db", pingpongs("tcp", jump_ns=2000.0)
         assert explained(path, made, facts=facts).findings
@@ -305,15 +304,6 @@ def test_facts_of_another_version_may_lack_anything(tmp_path: Path) -> None:
         assert (of.page_bytes, of.caches) == (None, [])
     caches = [{"level": 2}, {"kind": "data", "size_bytes": 8}, {"level": 3, "kind": "unified", "size_bytes": 1 << 20}]
     assert reading(curve(), facts={"topology": {"caches": caches}}).caches == [(3, 1 << 20)]
-
-
-def test_what_differs_in_options_alone_stands_once_and_what_differs_in_ranks_each() -> None:
-    def jumps(ranks: int, **options: object) -> Curve:
-        return curve(lambda size: 500 + 0.1 * size + (900 if size > 512 else 0), "pairs", ranks=ranks, options=options)
-
-    of = explain(reading(jumps(2), jumps(4), jumps(4, window=16)))
-    found = [each for each in of.findings if each.kind == "jump"]
-    assert sorted((each.ranks, each.more_alike) for each in found) == [(2, 0), (4, 1)]
 
 
 def test_a_run_without_an_interval(tmp_path: Path) -> None:
@@ -331,40 +321,46 @@ def test_a_run_without_a_figure(tmp_path: Path) -> None:
 
 
 def test_a_run_of_the_harness_alone(tmp_path: Path) -> None:
-    with pytest.raises(HockneyError, match="harness alone"):
+    with pytest.raises(HockneyError, match="only the harness"):
         explained(tmp_path / "r.db", pingpongs("null"))
 
 
-def test_crowded_ranks_are_named_and_only_looked_at_for_slices(tmp_path: Path) -> None:
+def test_oversubscribed_ranks_are_only_checked_for_yielding(tmp_path: Path) -> None:
     of = explained(tmp_path / "r.db", pingpongs(), oversubscribed=True)
-    assert any("More ranks than CPUs" in note for note in of.notes)
-    lacking = lacking_of(of)
-    crowded = {name for name, reason in lacking.items() if "more ranks than CPUs" in reason}
-    assert {"protocol switches", "figures far above the floor", "the duplex ratio"} <= crowded
-    assert crowded == lacking.keys() - {"values locked to a period", "a library that yields"}
+    assert "oversubscribed" in notes_of(of)
+    reasons = {gap.what: gap.reason for gap in of.not_checked}
+    assert reasons["protocol switches"] is Absence.NOT_APPLICABLE
+    assert reasons["duplex limits"] is Absence.NOT_APPLICABLE
+    assert "yielding libraries" not in reasons
 
 
-def test_a_run_without_a_ping_pong_is_said_to_have_none(tmp_path: Path) -> None:
+def test_a_run_without_a_ping_pong(tmp_path: Path) -> None:
     made = [Made(Point("mpi@openmpi-4.1.4", "alltoall", 2, size), 50.0) for size in SIZES]
-    lacking = lacking_of(explained(tmp_path / "r.db", made))
-    for name in (
-        "protocol switches",
-        "nothing at a documented size",
-        "a blip at the page size",
-        "a bandwidth that falls beyond a cache",
-        "latency independent of size",
-        "figures far above the floor",
-    ):
-        assert "pingpong" in lacking[name]
+    gaps = gaps_of(explained(tmp_path / "r.db", made))
+    for what in ("protocol switches", "flat latency", "latency above the floor"):
+        assert gaps[what].reason is Absence.NOT_MEASURED
+        assert gaps[what].how is not None
+        assert gaps[what].how.argv == ("hockney", "run", "quick")
 
 
-def test_every_transport_stands_together_and_the_greatest_effect_first() -> None:
+def test_the_greatest_effect_comes_first() -> None:
     of = explain(
         reading(
             curve(lambda size: 500 + 0.1 * size + (400 if size > 512 else 0)),
             curve(lambda size: 500 + 0.1 * size + (900 if size > 512 else 0), transport="threads"),
         )
     )
-    transports = [each.transport for each in of.findings]
-    assert transports[0] == "threads"
-    assert transports == sorted(transports, key=transports.index)
+    effects = [one.effect for one in of.findings]
+    assert of.findings[0].subject.transport == "threads"
+    assert effects == sorted(effects, reverse=True)
+
+
+def test_a_finding_is_added_by_one_record() -> None:
+    """It is looked for, named, and printed by its facts before it has any wording."""
+
+    def slow(of: Reading) -> list[Finding] | NotChecked:
+        points = [(one, point) for one in of.of("pingpong") for point in one.points if point.time_ns.low > 900]
+        return [Finding("slow", subject_of(one), {"slow_ns": point.time_ns.value}) for one, point in points]
+
+    (finding,) = explain(reading(curve(line(1000, 1), sizes=[8])), [Detector("slow", "slow sizes", slow)]).findings
+    assert sentence_of(finding) == "Slow. slow 1.01 us"

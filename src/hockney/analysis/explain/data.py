@@ -1,4 +1,4 @@
-"""The tables beside the code: what is known and not computed, as TOML files."""
+"""Tables of facts next to the code, as TOML files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ else:
 
 
 @functools.cache
-def rows_of(table: str) -> tuple[dict[str, Any], ...]:
+def rows_of(table: str, folder: Path = Path(__file__).parent) -> tuple[dict[str, Any], ...]:
     """The rows of `TABLE.toml`, in their order there."""
-    text = (Path(__file__).parent / f"{table}.toml").read_text(encoding="utf-8")
-    return tuple(tomllib.loads(text)["row"])
+    return tuple(tomllib.loads((folder / f"{table}.toml").read_text(encoding="utf-8"))["row"])

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from hockney.analysis.explain.curve import ClassCurve, Curve, Reading
-from hockney.analysis.explain.finding import sizes_text
-from hockney.analysis.explain.shape import REACH, curves_of_shapes, segments_of
+from hockney.analysis.explain.shape import REACH, curves_of_shapes
+from hockney.analysis.finding import Absence, NotChecked
 from hockney.stats.fit import Estimate, LogGP, NoFit, Segment, SegmentFit
-from hockney.units import counted
+from hockney.units import format_bytes
 
-# What moves messages from end to end. A transport's own curve is that of the first that it has (curves_of_shapes); the
-# others are fitted beside it where they have a curve, which takes as many sizes as a line does.
-_BESIDE = ("pingpong", "oneway", "twoway", "pairs")
-LOGGP = "LogGP"  # as what a run lacks
+# Patterns that get lines: the transport's own curve is that of the first that it has (curves_of_shapes).
+_WITH_LINES = ("pingpong", "oneway", "twoway", "pairs")
 _SIZES_MIN = 3
 
 
@@ -22,10 +19,9 @@ _SIZES_MIN = 3
 class Line:
     """A segment of a curve: t_0 where its line meets size 0, the rate it approaches, and what it misses.
 
-    `pair_class` is what the two ranks share, "" where that is not known. `relative_rms` is of (measured - fitted) /
-    fitted. t_0, r_inf and n_1/2 are None where the figures don't tell them: all three of a transition, whose sizes lie
-    so close together that its line tells the way from one segment to the next and nothing of size 0 or of endless ones.
-    `residuals` are those of each size on it, `sizes_bytes`.
+    `pair_class` is what the two ranks share, "" where unknown. t_0, r_inf and n_1/2 are None where the data do not
+    determine them, and for sizes too close together for a line. `residuals` are (measured - fitted) / fitted, of each
+    of its `sizes_bytes`; `relative_rms` is of these.
     """
 
     transport: str
@@ -69,134 +65,121 @@ class Parameters:
     loggp: LogGP
 
 
-def lines_of(reading: Reading) -> tuple[tuple[Line, ...], dict[str, str]]:
-    """The lines of each transport and pair class in each state, and by its name why a curve has none.
+@dataclass(frozen=True)
+class Lines:
+    """All lines of a reading, the sizes on none of them, and the curves that have no line."""
 
-    That is said of no state beside one with lines. A line that tells neither its start nor a rate is left out. Patterns
-    beside a transport's first have lines in the state that is looked at.
-    """
+    lines: tuple[Line, ...]
+    off_lines: tuple[OffLine, ...]
+    not_checked: tuple[NotChecked, ...]
+
+
+def lines_of(reading: Reading) -> Lines:
+    """The lines of each transport and pair class in each state."""
     lines: list[Line] = []
-    without: dict[str, str] = {}
-    fitted: set[tuple[str, int, str, str]] = set()
+    off_lines: list[OffLine] = []
+    fitted: set[tuple[str, str, int]] = set()
+    without: dict[tuple[str, str, int], tuple[str, str]] = {}
     for one in _curves(reading):
-        curve = one.curve
-        fit = segments_of(curve)
-        told = [_line(one, fit, each) for each in _told(fit)] if isinstance(fit, SegmentFit) else []
-        lines.extend(told)
-        if told:
-            fitted.add((*curve.place, curve.pattern, one.pair_class))
-        elif (*curve.place, curve.pattern, one.pair_class) not in fitted:
-            without.setdefault(f"{curve.name} on {curve.transport}", _why_none(fit))
-    return tuple(lines), without
+        curve, fit = one.curve, one.curve.segments
+        key = curve.transport, curve.name, curve.ranks
+        known = _determined(fit)
+        if isinstance(fit, SegmentFit) and known:
+            fitted.add(key)
+            of = curve.transport, curve.name, curve.ranks, one.pair_class, curve.state
+            lines += [_line(of, fit, segment) for segment in known]
+            off_lines += [OffLine(*of, curve.sizes[at], curve.points[at].time_ns) for at in fit.outliers]
+        else:
+            without.setdefault(key, (f"lines through {curve.name} on {curve.transport}", _why_none(fit)))
+    gaps = {text: None for key, text in without.items() if key not in fitted}
+    return Lines(
+        tuple(lines),
+        tuple(off_lines),
+        tuple(NotChecked(Absence.INSUFFICIENT_DATA, what, detail) for what, detail in gaps),
+    )
 
 
 def _curves(reading: Reading) -> list[ClassCurve]:
-    """Of each place the curves of the first pattern that it has, the state that most measurements saw first.
-
-    Then others.
-    """
+    """For each place the curves of its first pattern in all states, the most measured first; then other patterns."""
     shapes = curves_of_shapes(reading)
     first = {curve.place: curve.pattern for curve in shapes}
-    beside = [curve for curve in reading.of(*_BESIDE) if curve.pattern != first.get(curve.place)]
-    states = {curve.place: curve.state for curve in (*shapes, *beside)}
+    others = [curve for curve in reading.of(*_WITH_LINES) if curve.pattern != first.get(curve.place)]
+    states = {curve.place: curve.state for curve in (*shapes, *others)}
     places = list(states)
 
     def order(one: ClassCurve) -> tuple[int, int, int]:
         pattern = one.curve.pattern
-        is_first = pattern == first.get(one.curve.place)
-        return places.index(one.curve.place), -1 if is_first else _BESIDE.index(pattern), -one.measurements
+        rank = -1 if pattern == first.get(one.curve.place) else _WITH_LINES.index(pattern)
+        return places.index(one.curve.place), rank, -one.measurements
 
     def is_fitted(curve: Curve) -> bool:
         if curve.pattern == first.get(curve.place):
             return True
-        is_usual = curve.state == states.get(curve.place)
-        return curve.pattern in _BESIDE and is_usual and len(curve.marks) >= _SIZES_MIN
+        is_main = curve.state == states.get(curve.place)
+        return curve.pattern in _WITH_LINES and is_main and len(curve.points) >= _SIZES_MIN
 
-    # What is no pattern of two ranks alone, or printed, is of no class and in one state.
+    # Patterns of more than two ranks, and published figures, have no pair class and one state.
     classed = {(one.curve.place, one.curve.pattern) for one in reading.by_class}
-    others = [curve for curve in (*shapes, *beside) if (curve.place, curve.pattern) not in classed]
-    found = [*reading.by_class, *(ClassCurve(curve, "", 0) for curve in others)]
+    unclassed = [curve for curve in (*shapes, *others) if (curve.place, curve.pattern) not in classed]
+    found = [*reading.by_class, *(ClassCurve(curve, "", 0) for curve in unclassed)]
     return sorted((one for one in found if is_fitted(one.curve)), key=order)
 
 
-def _told(fit: SegmentFit) -> list[Segment]:
-    return [segment for segment in fit.segments if _tells(segment) and not fit.is_ambiguous(segment)]
+def _determined(fit: SegmentFit | NoFit) -> list[Segment]:
+    if isinstance(fit, NoFit):
+        return []
+    return [one for one in fit.segments if _is_determined(one) and not fit.is_ambiguous(one)]
+
+
+def _is_determined(segment: Segment) -> bool:
+    return not segment.t0_ns.low <= 0 <= segment.t0_ns.high or segment.r_inf_bytes_per_s is not None
 
 
 def _why_none(fit: SegmentFit | NoFit) -> str:
     if isinstance(fit, NoFit):
         return fit.reason
-    off = [fit.left_out_of(one) for one in fit.segments if _tells(one) and fit.is_ambiguous(one)]
+    off = [fit.left_out_of(one) for one in fit.segments if _is_determined(one) and fit.is_ambiguous(one)]
     if off:
-        return f"too few sizes: the one {sizes_text(off[0])} lies off the line of the others, maybe for a switch"
-    return "its times scatter so much that they tell no line"
+        return f"too few sizes: {format_bytes(off[0][0])} lies off the line of the others, maybe for a switch"
+    return "the times scatter too much for a line"
 
 
-def _tells(segment: Segment) -> bool:
-    return not segment.t0_ns.low <= 0 <= segment.t0_ns.high or segment.r_inf_bytes_per_s is not None
-
-
-def _line(one: ClassCurve, fit: SegmentFit, segment: Segment) -> Line:
-    curve = one.curve
-    own = fit.on_line(segment)
-    tells = segment.last_bytes >= REACH * segment.first_bytes
+def _line(of: tuple[str, str, int, str, str], fit: SegmentFit, segment: Segment) -> Line:
+    on_line = fit.on_line(segment)
+    is_long = segment.last_bytes >= REACH * segment.first_bytes
     return Line(
-        curve.transport,
-        curve.name,
-        curve.ranks,
-        one.pair_class,
-        curve.state,
+        *of,
         segment.first_bytes,
         segment.last_bytes,
         segment.sizes,
-        segment.t0_ns if tells else None,
-        segment.r_inf_bytes_per_s if tells else None,
-        segment.n_half_bytes if tells else None,
+        segment.t0_ns if is_long else None,
+        segment.r_inf_bytes_per_s if is_long else None,
+        segment.n_half_bytes if is_long else None,
         segment.relative_rms,
-        tuple(fit.sizes_bytes[at] for at in own),
-        tuple(fit.residuals[at] for at in own),
+        tuple(fit.sizes_bytes[at] for at in on_line),
+        tuple(fit.residuals[at] for at in on_line),
     )
 
 
-def off_lines_of(reading: Reading) -> Iterator[OffLine]:
-    """The sizes that no line of their curve explains, where it has lines: too few on their side of a jump, or odd."""
-    for one in _curves(reading):
-        curve, fit = one.curve, segments_of(one.curve)
-        for at in fit.outliers if isinstance(fit, SegmentFit) and _told(fit) else ():
-            mark = curve.marks[at]
-            yield OffLine(
-                curve.transport, curve.name, curve.ranks, one.pair_class, curve.state, mark.bytes, mark.time_ns
-            )
-
-
-def parameters_of(reading: Reading) -> tuple[tuple[Parameters, ...], dict[str, str]]:
-    """LogGP's parameters, and by its name why a transport that ran prtt has none, or a run that has no prtt."""
+def parameters_of(reading: Reading) -> tuple[tuple[Parameters, ...], list[NotChecked]]:
+    """LogGP's parameters, and why a transport that ran prtt, or some of its sizes, have none."""
     found: list[Parameters] = []
-    without: dict[str, str] = {}
-    if not reading.loggp and not reading.published:
-        is_there = any(curve.pattern == "prtt" for curve in reading.curves)
-        without[LOGGP] = (
-            "needs measurements of prtt in one state of the machine, with no more ranks than CPUs"
-            if is_there
-            else "needs the pattern prtt, with delays and without"
-        )
+    gaps: list[NotChecked] = []
+    if not reading.loggp and not reading.is_published:
+        has_prtt = any(curve.pattern == "prtt" for curve in reading.curves)
+        reason = Absence.INSUFFICIENT_DATA if has_prtt else Absence.NOT_MEASURED
+        gaps.append(NotChecked(reason, "LogGP", "needs prtt with delays and without, in one state"))
     for one in reading.loggp:
         pattern = " ".join(["prtt", *(f"{name}={value}" for name, value in one.options)])
-        name = f"LogGP of {pattern} on {one.transport}, {counted(one.ranks, 'rank')} ({one.state})"
+        name = f"LogGP of {pattern} on {one.transport}, {one.ranks} ranks ({one.state})"
         if isinstance(one.found, NoFit):
-            without[name] = one.found.reason
+            gaps.append(NotChecked(Absence.INSUFFICIENT_DATA, name, one.found.reason))
         else:
-            found.extend(
-                Parameters(one.transport, pattern, one.ranks, one.pair_class, one.state, each) for each in one.found
-            )
+            of = one.transport, pattern, one.ranks, one.pair_class, one.state
+            found += [Parameters(*of, segment) for segment in one.found]
         if one.short_bytes:
-            without[f"{name} {sizes_text(one.short_bytes)}"] = "the delay is shorter than the round trip there"
-    return tuple(found), without
-
-
-def by_reason(found: Mapping[str, str]) -> Iterable[tuple[str, str]]:
-    """What has no fit and why: names that share a reason together."""
-    names: dict[str, list[str]] = {}
-    for name, reason in found.items():
-        names.setdefault(reason, []).append(name)
-    return ((", ".join(own), reason) for reason, own in names.items())
+            sizes = ", ".join(map(format_bytes, one.short_bytes))
+            gaps.append(
+                NotChecked(Absence.NOT_APPLICABLE, f"{name} at {sizes}", "the delay is shorter than the round trip")
+            )
+    return tuple(found), gaps

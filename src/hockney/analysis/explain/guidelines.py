@@ -10,8 +10,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from hockney.analysis.estimates import difference, ratio, scaled
 from hockney.analysis.explain.curve import Curve, Reading, is_like, subject_of
-from hockney.analysis.explain.finding import difference, ratio, scaled
 from hockney.analysis.explain.thresholds import own_command
 from hockney.analysis.finding import Absence, Finding, Fix, NotChecked
 from hockney.stats.fit import Estimate
@@ -70,7 +70,7 @@ def _finding(points: list[_Made], reading: Reading) -> Finding:
         argv = own_command(command, reading.launchers.get(transport, "")).split()
         fix = Fix("Choose another algorithm of the library; this command lists them.", tuple(argv))
     facts = {
-        "size_bytes": worst.bytes,
+        **({"size_bytes": worst.bytes} if worst.bytes else {}),
         "time_ns": worst.time_ns,
         "parts": worst.parts,
         "parts_ns": worst.parts_ns,
@@ -87,12 +87,12 @@ def _compared(reading: Reading, pattern: str, algorithm: str, parts: str) -> Ite
     for whole in (curve for curve in curves if curve.algorithm == "native"):
         for other in (curve for curve in curves if curve.algorithm == algorithm):
             if is_like(whole, other) and _other_options(whole) == _other_options(other):
-                for mark in whole.marks:
-                    time = other.at(mark.bytes)
+                for point in whole.points:
+                    time = other.at(point.bytes)
                     if time is not None:
                         if pattern == "alltoall":
                             time = _with_own_block(other, time)
-                        yield _Made(whole, mark.bytes, mark.time_ns, time, parts)
+                        yield _Made(whole, point.bytes, point.time_ns, time, parts)
 
 
 def _other_options(curve: Curve) -> list[tuple[str, str]]:
@@ -104,7 +104,7 @@ def _with_own_block(flat: Curve, time: Estimate) -> Estimate:
 
     It is taken to cost as much as the bytes of one message.
     """
-    shortest = flat.marks[0]
+    shortest = flat.points[0]
     of_bytes = difference(time, shortest.time_ns) if shortest.bytes <= _SHORT_BYTES else time
     block = scaled(of_bytes, 1 / (flat.ranks - 1))
     return Estimate(*(getattr(time, bound) + max(getattr(block, bound), 0.0) for bound in ("value", "low", "high")))
@@ -119,7 +119,7 @@ def _barriers(reading: Reading) -> Iterator[_Made]:
         for pingpong in reading.of("pingpong"):
             # With a source or target it is one of many pairs, which may be closer than those of a barrier.
             is_plain = not (pingpong.option("source") or pingpong.option("target"))
-            if is_plain and (whole.transport, whole.state) == (pingpong.transport, pingpong.state) and whole.marks:
+            if is_plain and (whole.transport, whole.state) == (pingpong.transport, pingpong.state) and whole.points:
                 rounds = math.ceil(math.log2(whole.ranks))
-                time = scaled(pingpong.marks[0].time_ns, rounds)
-                yield _Made(whole, 0, whole.marks[0].time_ns, time, "a half round trip for each round")
+                time = scaled(pingpong.points[0].time_ns, rounds)
+                yield _Made(whole, 0, whole.points[0].time_ns, time, "a half round trip for each round")

@@ -10,8 +10,8 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from hockney.analysis.estimates import ratio
 from hockney.analysis.explain.curve import Curve, Reading
-from hockney.analysis.explain.finding import ratio
 from hockney.analysis.finding import Absence, Finding, NotChecked, Subject
 from hockney.stats.fit import Estimate
 
@@ -143,9 +143,9 @@ def rows(reading: Reading, pattern: str) -> Iterator[Row]:
         options = [f"{name}={value}" for name, value in curve.options if name != law.axis]
         if law.axis == "senders":
             options.append(f"{_receivers(curve):.0f} receivers")
-        for mark in curve.marks:
-            key = law, mark.bytes, curve.transport, curve.state, tuple(options)
-            groups.setdefault(key, []).append(Item(x, mark.time_ns, curve))
+        for point in curve.points:
+            key = law, point.bytes, curve.transport, curve.state, tuple(options)
+            groups.setdefault(key, []).append(Item(x, point.time_ns, curve))
     for key, items in groups.items():
         if len(items) >= FIGURES_MIN:
             yield Row(*key, tuple(sorted(items, key=lambda item: item.x)))

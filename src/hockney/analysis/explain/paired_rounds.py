@@ -1,154 +1,133 @@
-"""Whether two sizes differ where they were measured together: what the machine does in between is no jump.
+"""Whether the time really jumps between two sizes, judged by the rounds that measured both.
 
-A round measurements a size beside all others that are unfinished, but a size that is known well enough is left out of
-later rounds, and one that refining adds comes into the later ones only. What slows a machine down for seconds is then
-in the median of one size and not in that of its neighbour, and looks like a switch with a narrow interval: no interval
-of a median holds a drift between two. So how far the time jumps from one size to the next is taken from the rounds that
-measured both, whose measurements lie a fraction of a second apart: the median of their ratios, by pairs as in any
-comparison of two things that a third one disturbs (R. A. Fisher, The Design of Experiments, 1935, chapter III).
+A machine that slows down for seconds may do so during the measurements of one size and not of its neighbour, which
+then looks like a switch with a narrow interval. So the height of a jump is the median of the ratios of measurements of
+the same round, which lie a fraction of a second apart (paired comparison: R. A. Fisher, The Design of Experiments,
+1935, chapter III).
 """
 
 from __future__ import annotations
 
+import enum
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from hockney.analysis.explain.curve import Curve, Mark, Reading
-from hockney.analysis.explain.finding import scaled
+from hockney.analysis.estimates import scaled
+from hockney.analysis.explain.curve import Curve, CurvePoint
 from hockney.stats import time_of
 from hockney.stats.fit import JUMP, Estimate, Segment, SegmentFit, Switch
 
 _STRAIGHT_SIZES = 4
-_SHARP = 0.01  # of the size: a place that is known so well
+_SHARP = 0.01  # of the size: a jump between such neighbours is no steep slope
+
+
+class Answer(enum.Enum):
+    """What the rounds show of a jump."""
+
+    JUMP = enum.auto()
+    UNKNOWN = enum.auto()  # the fit has a jump, and too few rounds measured both sizes
+    DRIFT = enum.auto()  # the fit has a jump, and the rounds show that the machine changed instead
+    NONE = enum.auto()  # the fit has none
 
 
 @dataclass(frozen=True)
-class Judgement:
-    """A switch as the `rounds` have it that measured both of its sizes; None where they are too few for an interval."""
+class Step:
+    """A change between two sizes. `switch` is as the rounds have it for a JUMP or DRIFT, else as the fit has it."""
 
-    rounds: int
-    switch: Switch | None
+    switch: Switch
+    answer: Answer
+    rounds: int = 0
+
+    @property
+    def places(self) -> tuple[int, int]:
+        return self.switch.below_bytes, self.switch.above_bytes
 
 
-def judge(curve: Curve, fit: SegmentFit, number: int) -> Judgement | None:
-    """A switch of a fit, judged anew; None where no measurements are known, as of printed figures.
+def steps_of(curve: Curve, fit: SegmentFit) -> list[Step]:
+    """One step for each switch of the fit, in their order, and then the jumps that the fit leaves out."""
+    steps = [_judged(curve, fit, number) for number in range(len(fit.switches))]
+    return steps + [Step(switch, Answer.JUMP) for switch in _jumps_off_the_lines(curve, fit, steps)]
 
-    Sizes that no segment explains may lie within it: then it is between the neighbours that differ most.
-    """
+
+def _judged(curve: Curve, fit: SegmentFit, number: int) -> Step:
+    """A switch of the fit by the rounds. If it spans several steps, by the greatest one."""
     fitted = fit.switches[number]
     first, last = (fit.sizes_bytes.index(size) for size in (fitted.below_bytes, fitted.above_bytes))
-    marks = curve.marks[first : last + 1]
-    if not all(mark.measurements for mark in marks):
-        return None
-    sides = fit.segments[number], fit.segments[number + 1]
-    judged = [_judged(*sides, lower, upper) for lower, upper in pairwise(marks)]
-    known = [(one, one.switch) for one in judged if one.switch is not None]
+    points = curve.points[first : last + 1]
+    if not all(point.measurements for point in points):  # published figures, or several pairs
+        return Step(fitted, Answer.JUMP if fitted.is_jump else Answer.NONE)
+    lines = fit.segments[number], fit.segments[number + 1]
+    ratios = [(lower, upper, *ratio_in_rounds(lower, upper)) for lower, upper in pairwise(points)]
     sign = math.copysign(1.0, fitted.relative.value)
-    most = max(known, key=lambda one: sign * one[1].relative.value, default=None)
-    if most is not None and (len(known) == len(judged) or most[1].is_jump):
-        return most[0]
-    return min(judged, key=lambda one: one.rounds)  # it may be there, where too few rounds saw both
+    known = [(_jump(*lines, lower, upper, ratio), rounds) for lower, upper, ratio, rounds in ratios if ratio]
+    switch, rounds = max(known, key=lambda one: sign * one[0].relative.value, default=(None, 0))
+    if switch is None or (len(known) < len(ratios) and not switch.is_jump):
+        return Step(fitted, Answer.UNKNOWN if fitted.is_jump else Answer.NONE, min(one[-1] for one in ratios))
+    is_same = fitted.is_jump and not switch.bend and sign * switch.relative.value >= JUMP
+    if switch.is_jump or is_same:
+        return Step(switch, Answer.JUMP, rounds)
+    if not fitted.is_jump:
+        return Step(fitted, Answer.NONE)
+    is_small = max(abs(switch.relative.low), abs(switch.relative.high)) < JUMP
+    return Step(switch, Answer.DRIFT, rounds) if is_small or not switch.bend else Step(fitted, Answer.UNKNOWN, rounds)
 
 
-def leaps(curve: Curve, fit: SegmentFit) -> list[list[Switch]]:
-    """Where no line leads from one size to the next, and none of the fit's switches lies: the lines leave that out.
+def _jumps_off_the_lines(curve: Curve, fit: SegmentFit, steps: list[Step]) -> Iterator[Switch]:
+    """Jumps where too few sizes lie on one side for a line, or a line passes that misses its sizes.
 
-    Rises between neighbours of neighbours are one change of which no one place is known, so they stand together; but
-    for one whose own place is. Within a switch of the fit that is what it is judged by, and the steps beside that.
+    Not at a single size above the line that both its neighbours lie on.
     """
-    runs: list[list[Switch]] = []
-    for lower, upper in pairwise(curve.marks):
-        around = [
-            number
-            for number, one in enumerate(fit.switches)
-            if one.below_bytes <= lower.bytes and upper.bytes <= one.above_bytes
+    peaks = {at for at in fit.outliers if _is_peak(fit, at)}
+    for at, (lower, upper) in enumerate(pairwise(curve.points)):
+        within = [
+            step
+            for step, fitted in zip(steps, fit.switches, strict=False)
+            if fitted.below_bytes <= lower.bytes and upper.bytes <= fitted.above_bytes
         ]
-        if around and not _is_beside(curve, fit, around[0], lower, upper):
+        if within and not _is_second_jump(within[0], lower, upper):
             continue
-        line = _line_of(fit, lower.bytes, upper.bytes)
-        leap = _leap(lower, upper, line)
-        if leap is None or (leap.relative.value > 0 and not is_sharp(leap) and _is_straight(line)):
+        if not peaks.isdisjoint((at, at + 1)):
             continue
-        if runs and _goes_on(runs[-1][-1], leap):
-            runs[-1].append(leap)
-        else:
-            runs.append([leap])
-    return runs
+        line = _line_through(fit, at)
+        jump = _jump_without_lines(lower, upper, line)
+        is_slope = line is not None and line.sizes >= _STRAIGHT_SIZES and line.relative_rms <= JUMP
+        if jump is not None and (jump.relative.value < 0 or is_sharp(jump) or not is_slope):
+            yield jump
 
 
-def _is_beside(curve: Curve, fit: SegmentFit, number: int, lower: Mark, upper: Mark) -> bool:
-    """Whether two neighbours within a switch of the fit have no size in common with the step that it is judged by."""
-    fitted = fit.switches[number]
-    if (lower.bytes, upper.bytes) == (fitted.below_bytes, fitted.above_bytes):
-        return False
-    judgement = judge(curve, fit, number)
-    step = None if judgement is None else judgement.switch
-    return step is not None and (upper.bytes < step.below_bytes or step.above_bytes < lower.bytes)
+def _is_second_jump(step: Step, lower: CurvePoint, upper: CurvePoint) -> bool:
+    """Whether two neighbours within a switch of the fit are clear of the step that it was judged by."""
+    return step.answer is Answer.JUMP and (upper.bytes < step.places[0] or step.places[1] < lower.bytes)
 
 
-def _line_of(fit: SegmentFit, lower_bytes: int, upper_bytes: int) -> Segment | None:
-    """The segment that two sizes lie in."""
-    off = {fit.sizes_bytes[at] for at in fit.outliers}
-    within = (one for one in fit.segments if one.first_bytes <= lower_bytes and upper_bytes <= one.last_bytes)
-    return next(within, None) if off.isdisjoint((lower_bytes, upper_bytes)) else None
+def _is_peak(fit: SegmentFit, at: int) -> bool:
+    is_high = fit.residuals[at] > 0
+    return is_high and 0 < at < len(fit.sizes_bytes) - 1 and _line_of(fit, at - 1, at + 1) is not None
 
 
-def _is_straight(line: Segment | None) -> bool:
-    """Known by more sizes than any steep step may have by chance."""
-    return line is not None and line.sizes >= _STRAIGHT_SIZES and line.relative_rms <= JUMP
+def _line_through(fit: SegmentFit, at: int) -> Segment | None:
+    return _line_of(fit, at, at + 1)
 
 
-def _goes_on(before: Switch, leap: Switch) -> bool:
-    both = before, leap
-    rises = all(one.relative.value > 0 and not is_sharp(one) for one in both)
-    return rises and before.above_bytes == leap.below_bytes
+def _line_of(fit: SegmentFit, lower: int, upper: int) -> Segment | None:
+    """The segment that explains two sizes, by their indices."""
+    if not {lower, upper}.isdisjoint(fit.outliers):
+        return None
+    first, last = fit.sizes_bytes[lower], fit.sizes_bytes[upper]
+    return next((one for one in fit.segments if one.first_bytes <= first and last <= one.last_bytes), None)
 
 
 def is_sharp(switch: Switch) -> bool:
-    """Whether its place is known within a small part of the size."""
+    """Whether its place is known to 1 % of the size."""
     return switch.above_bytes - switch.below_bytes < _SHARP * switch.above_bytes
 
 
-def in_all(run: Sequence[Switch]) -> Switch:
-    """What a run of neighbouring rises comes to, each by at least what is its own."""
-    rises = [one.jump_ns for one in run]
-    jump = Estimate(*(sum(getattr(one, bound) for one in rises) for bound in ("value", "low", "high")))
-    before_ns = run[0].jump_ns.value / run[0].relative.value
-    return Switch(run[0].below_bytes, run[-1].above_bytes, jump, scaled(jump, 1 / before_ns), bend=False)
+def _jump_without_lines(lower: CurvePoint, upper: CurvePoint, line: Segment | None) -> Switch | None:
+    """A jump between sizes of which the longer one takes less, or more than in proportion: no start-up does either.
 
-
-def leaping_states(reading: Reading, curve: Curve, switch: Switch) -> list[str]:
-    """The other states of the machine in which a curve leaps the same way between the two sizes of a switch.
-
-    The machine's drift between two sizes is no leap of any state: each compares what the same rounds measured. Ranks
-    that share more or less may go another way, so it is of the pairs whose figures the switch is of, or of none.
-    """
-    sizes_bytes = (switch.below_bytes, switch.above_bytes)
-    key = curve.place, curve.pattern, curve.options
-    alike = [one for one in reading.by_class if (one.curve.place, one.curve.pattern, one.curve.options) == key]
-    marks = _marks_at(curve, sizes_bytes)
-    classes = {one.pair_class for one in alike if _marks_at(one.curve, sizes_bytes) == marks}
-    found = []
-    for other in (one.curve for one in alike if one.pair_class in classes and one.curve.state != curve.state):
-        both = _marks_at(other, sizes_bytes)
-        leap = _leap(both[0], both[1]) if len(both) == len(sizes_bytes) else None
-        if leap is not None and leap.relative.value * switch.relative.value > 0:
-            found.append(other.state)
-    return list(dict.fromkeys(found))
-
-
-def _marks_at(curve: Curve, sizes_bytes: tuple[int, int]) -> list[Mark]:
-    return [mark for mark in curve.marks if mark.bytes in sizes_bytes]
-
-
-def _leap(lower: Mark, upper: Mark, line: Segment | None = None) -> Switch | None:
-    """A jump between two sizes of which the longer one surely takes less, or more than in proportion.
-
-    A line with a start-up does neither, so none is needed to tell it. What the bytes between them cost is not known
-    then: of a fall nothing is taken off for it, of a rise anything up to the proportion. Where both lie on a `line`
-    that would begin below zero, it rises by more than that; but not where the line misses its own sizes by a jump.
+    What the bytes between them cost is not known: of a fall nothing is taken off, of a rise up to the proportion.
     """
     ratio, _ = ratio_in_rounds(lower, upper)
     proportion = upper.bytes / lower.bytes if lower.bytes else math.inf
@@ -157,26 +136,12 @@ def _leap(lower: Mark, upper: Mark, line: Segment | None = None) -> Switch | Non
     if ratio is None or not (ratio.high <= 1 - JUMP or ratio.low >= (1 + JUMP) * proportion):
         return None
     costs = (1.0,) if ratio.value < 1 else (1.0, proportion)
-    part = _either(*([bound - cost for bound in (ratio.value, ratio.low, ratio.high)] for cost in costs))
+    part = _enclosing(*([bound - cost for bound in (ratio.value, ratio.low, ratio.high)] for cost in costs))
     return Switch(lower.bytes, upper.bytes, scaled(part, lower.time_ns.value), part, bend=False)
 
 
-def _judged(before: Segment, after: Segment, lower: Mark, upper: Mark) -> Judgement:
-    ratio, rounds = ratio_in_rounds(lower, upper)
-    return Judgement(rounds, None if ratio is None else _switch(before, after, lower, upper, ratio))
-
-
-def ratio_in_rounds(lower: Mark, upper: Mark) -> tuple[Estimate | None, int]:
-    """The upper size's time over the lower one's in the rounds that measured both, and how many these are."""
-    ratios, launch_ids = _ratios(lower, upper)
-    ratio = time_of(ratios, launch_ids)[0] if ratios else None
-    if ratio is None or ratio.low is None or ratio.high is None:
-        return None, len(ratios)
-    return Estimate(ratio.value, ratio.low, ratio.high), len(ratios)
-
-
-def _ratios(lower: Mark, upper: Mark) -> tuple[list[float], list[int]]:
-    """The upper size's time over the lower one's in each round that measured both, and the launch that this was in."""
+def ratio_in_rounds(lower: CurvePoint, upper: CurvePoint) -> tuple[Estimate | None, int]:
+    """The upper size's time over the lower one's in the rounds that measured both, and the number of these rounds."""
     below_ns = {measurement.round: measurement.median_ns for measurement in lower.measurements}
     ratios, launch_ids = [], []
     for measurement in upper.measurements:
@@ -184,32 +149,30 @@ def _ratios(lower: Mark, upper: Mark) -> tuple[list[float], list[int]]:
         if measurement.median_ns and before_ns:
             ratios.append(measurement.median_ns / before_ns)
             launch_ids.append(measurement.launch_id)
-    return ratios, launch_ids
+    return (time_of(ratios, launch_ids)[0].estimate if ratios else None), len(ratios)
 
 
-def _switch(before: Segment, after: Segment, lower: Mark, upper: Mark, ratio: Estimate) -> Switch:
-    """What the ratio leaves when the lines have had their part of it, each as a fraction of what it starts from.
-
-    The switch may lie at either size: at the lower one the line above it has led to the upper, and the other way round.
-    """
+def _jump(before: Segment, after: Segment, lower: CurvePoint, upper: CurvePoint, ratio: Estimate) -> Switch:
+    """What is left of the ratio without the slopes of the lines; the switch may lie at either size."""
     below_ns, above_ns = lower.time_ns.value, upper.time_ns.value
     gap_bytes = upper.bytes - lower.bytes
     led = [max(0.0, 1 - slope * gap_bytes / above_ns) for slope in _ends(after.ns_per_byte)]
     grown = [max(1e-3, 1 + slope * gap_bytes / below_ns) for slope in _ends(before.ns_per_byte)]
-    at_lower = [one * ratio_end - 1 for one, ratio_end in zip(led, (ratio.value, ratio.high, ratio.low), strict=True)]
-    at_upper = [ratio_end / one - 1 for one, ratio_end in zip(grown, (ratio.value, ratio.high, ratio.low), strict=True)]
-    relative = _either(at_lower, at_upper)
-    jump = _either([one * below_ns for one in at_lower], [one * below_ns * grown[0] for one in at_upper])
+    ends = ratio.value, ratio.high, ratio.low
+    at_lower = [part * end - 1 for part, end in zip(led, ends, strict=True)]
+    at_upper = [end / part - 1 for part, end in zip(grown, ends, strict=True)]
+    relative = _enclosing(at_lower, at_upper)
+    jump = _enclosing([part * below_ns for part in at_lower], [part * below_ns * grown[0] for part in at_upper])
     return Switch(lower.bytes, upper.bytes, jump, relative, relative.low <= 0 <= relative.high)
 
 
 def _ends(slope: Estimate) -> tuple[float, float, float]:
-    """The value, and then the slope that leaves most of a rise and the one that leaves least."""
+    """The value, then the slope that leaves most of a rise and the one that leaves least."""
     return slope.value, slope.low, slope.high
 
 
-def _either(*both: Iterable[float]) -> Estimate:
-    """Half way between values, in an interval that encloses all bounds of each."""
-    values = [tuple(one) for one in both]
-    bounds = [bound for one in values for bound in one]
-    return Estimate(sum(one[0] for one in values) / len(values), min(bounds), max(bounds))
+def _enclosing(*values: Iterable[float]) -> Estimate:
+    """The mean of the first of each, in an interval that encloses all."""
+    each = [tuple(one) for one in values]
+    bounds = [bound for one in each for bound in one]
+    return Estimate(sum(one[0] for one in each) / len(each), min(bounds), max(bounds))

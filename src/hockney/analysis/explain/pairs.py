@@ -12,8 +12,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from typing import Literal
 
+from hockney.analysis.estimates import of_all
 from hockney.analysis.explain.clusters import Pair, Reach, clusters, slow_place
-from hockney.analysis.explain.finding import of_all
 from hockney.machine.topology import Topology
 from hockney.model import Point, PointStatus
 from hockney.results.runs import Run, Series

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
+from hockney.analysis.estimates import ratio
 from hockney.analysis.explain.curve import Curve, Reading, is_like, subject_of
-from hockney.analysis.explain.finding import ratio
 from hockney.analysis.finding import Absence, Finding, NotChecked
 from hockney.stats.fit import Estimate
 
@@ -80,9 +80,9 @@ def _peak(curve: Curve) -> Estimate | None:
     if curve.peak_bytes_per_s is not None:
         return curve.peak_bytes_per_s
     rates = [
-        Estimate(*(1e9 * mark.bytes / bound for bound in (mark.time_ns.value, mark.time_ns.high, mark.time_ns.low)))
-        for mark in curve.marks
-        if mark.bytes >= 1 << 16 and mark.time_ns.low > 0
+        Estimate(*(1e9 * point.bytes / bound for bound in (point.time_ns.value, point.time_ns.high, point.time_ns.low)))
+        for point in curve.points
+        if point.bytes >= 1 << 16 and point.time_ns.low > 0
     ]
     return max(rates, key=lambda rate: rate.value, default=None)
 
@@ -112,5 +112,5 @@ def _compared(curve: Curve) -> dict[str, str]:
 
 def common_sizes(first: Curve, second: Curve) -> list[tuple[int, Estimate, Estimate]]:
     """The sizes that both curves have, with both times."""
-    times = {mark.bytes: mark.time_ns for mark in second.marks}
-    return [(mark.bytes, mark.time_ns, times[mark.bytes]) for mark in first.marks if mark.bytes in times]
+    times = {point.bytes: point.time_ns for point in second.points}
+    return [(point.bytes, point.time_ns, times[point.bytes]) for point in first.points if point.bytes in times]

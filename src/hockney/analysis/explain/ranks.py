@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import statistics
 
+from hockney.analysis.estimates import of_all, ratio
 from hockney.analysis.explain.clusters import Pair
 from hockney.analysis.explain.curve import Options, Place, Reading, subject_of
-from hockney.analysis.explain.finding import of_all, ratio
 from hockney.analysis.explain.pairs import PairMatrix, why_no_matrix
 from hockney.analysis.finding import Absence, Finding, Fix, NotChecked, Subject
 from hockney.model import Point
@@ -138,7 +138,7 @@ def above_floor(reading: Reading) -> list[Finding] | NotChecked:
     for curve in curves:
         floor = reading.floors.get(curve.place)
         usual = _USUAL.get(curve.transport.partition("@")[0])  # through the kernel a system call costs what it costs
-        short = [mark for mark in curve.marks if 0 < mark.bytes <= _SHORT_BYTES]
+        short = [point for point in curve.points if 0 < point.bytes <= _SHORT_BYTES]
         if floor is None or usual is None or not short or ":" in curve.transport:
             continue
         floors = ratio(short[0].time_ns, floor)

@@ -1,30 +1,30 @@
-"""What libraries and kernels document of the sizes at which they change what they do."""
+"""The message sizes at which libraries and kernels document that they change what they do: thresholds.toml."""
 
 from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any
 
 from hockney.analysis.explain.data import rows_of
 from hockney.errors import UsageError
-from hockney.units import format_bytes, parse_bytes
+from hockney.units import parse_bytes
 from hockney.worker.mpi_transport import begins_with, by_sockets, split_library
 
 _VERSION = re.compile(r"-(\d+(?:\.\d+)*)")
-# What is read as a size: MPICH reads the digits alone, and a number that begins with 0 is octal to Open MPI.
+# MPICH reads only the digits of a size, and a number that begins with 0 is octal to Open MPI.
 _SIZE = re.compile(r"0|[1-9]\d*([KMG]B?)?", re.IGNORECASE)
 _DIGITS_ONLY = "MPIR_CVAR_"
 _OFF = ("0", "no", "off", "false")  # to MPICH, in any case
-_NOT_SET = ("UCX_RNDV_THRESH", "auto")  # UCX's own default: the segments decide, as where the variable is not there
+_NOT_SET = ("UCX_RNDV_THRESH", "auto")  # the default of UCX: the segment sizes decide
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A variable of the run's environment that sets a documented size; None where its value can't be read as one."""
+    """A variable of the run's environment that sets a documented size; `bytes` is None where it is no size."""
 
     variable: str
     value: str
@@ -33,18 +33,15 @@ class Setting:
 
 @dataclass(frozen=True)
 class Threshold:
-    """A documented size, or what the run had `set` in its place; `see` is where to learn more.
+    """A documented size, or what the run `set` instead; `see` is where to learn more.
 
-    `default_bytes` is the documented one, None where another variable rules in its place. `first_bytes` is the shortest
-    message that is sent in the other way. `is_of_machine` says that the size was read from the machine, where other
-    sizes are the library's defaults; `is_of_build`, that only some builds have or use it and it is not known whether
-    this is one. `unless` is what would rule in its place, "" for nothing.
+    `default_bytes` is None where another variable rules. `first_bytes` is the shortest message after the change.
+    `is_of_build`: only some builds have it, and the run does not say which this is. `unless` is what would override it.
     """
 
     name: str
     default_bytes: int | None
     first_bytes: int
-    is_of_machine: bool
     is_of_build: bool
     meaning: str
     see: str
@@ -53,25 +50,22 @@ class Threshold:
     unless: str = ""
 
     def lies_between(self, below_bytes: int, above_bytes: int) -> bool:
-        """Whether of these two sizes the greater one alone is sent in the other way."""
+        """Whether of two sizes only the greater one is sent in the other way."""
         return below_bytes < self.first_bytes <= above_bytes
 
     def is_size_of(self, below_bytes: int, above_bytes: int) -> bool:
-        """Whether it is documented of one of these two sizes that the very next one is sent in the other way."""
+        """Whether one of two sizes is the last before the documented change."""
         return self.first_bytes in (below_bytes, above_bytes + 1)
 
     @property
-    def text(self) -> str:
-        sizes = []
-        if self.set is not None:
-            by = "" if self.set.variable == self.name else f" ({self.set.variable})"
-            sizes.append(f"which this run had set to {self.set.value}{by}")
+    def facts(self) -> dict[str, Any]:
+        """The facts of a finding that it is the cause of."""
+        facts: dict[str, Any] = {"threshold": self.name, "meaning": self.meaning, "see": self.see}
         if self.default_bytes is not None:
-            is_own = self.source.startswith("docs/")  # hockney's, which nobody can set
-            whose = " here" if self.is_of_machine else "" if is_own else " by default"
-            sizes.append(f"{format_bytes(self.default_bytes)}{whose}")
-        unless = f", unless {self.unless}" if self.unless else ""
-        return f"{self.name}, {'; '.join(sizes)}: {self.meaning}{unless} (see {self.see})"
+            facts["default_bytes"] = self.default_bytes
+        if self.set is not None:
+            facts["set_value"] = f"{self.set.variable}={self.set.value}"
+        return facts | ({"unless": self.unless} if self.unless else {})
 
 
 def thresholds_of(
@@ -79,9 +73,8 @@ def thresholds_of(
 ) -> Iterator[Threshold]:
     """What is documented of a transport, in the version that its name carries.
 
-    `facts` are those of the run, `library` is what the worker called the library, with what of it carries the bytes
-    (runs of earlier versions don't tell it), and `launcher` what started its jobs. A size that the run had set to
-    what can't be read is not known, so it is none.
+    `facts` are the run's, `library` is what the worker called the library, with what carries the bytes (earlier
+    versions did not store it), `launcher` started its jobs. A size that the run set to something else is left out.
     """
     for row in _rows(transport, facts, library):
         default_bytes = row.get("bytes") or (facts.get("network") or {}).get(row["fact"])
@@ -91,23 +84,27 @@ def thresholds_of(
         is_of_build = device is not None and split_library(library)[1] is None
         if not default_bytes or not size_bytes:
             continue
-        told = Threshold(
+        threshold = Threshold(
             name=row["name"],
             default_bytes=default_bytes,
             first_bytes=size_bytes - row.get("header_bytes", 0) + (row["changes"] == "longer"),
-            is_of_machine="fact" in row,
             is_of_build=is_of_build,
-            meaning=f"with {device}, {row['meaning']}" if is_of_build else row["meaning"],
+            meaning=f"with {device}: {row['meaning']}" if is_of_build else row["meaning"],
             see=_see(row, launcher),
             source=row["source"],
             set=setting,
             unless=row.get("unless", ""),
         )
-        yield told if setting is None else _ruled(told, row, setting)
+        ruler = None if setting is None else row.get("rulers", {}).get(setting.variable)
+        if setting is not None and ruler is not None:  # another variable rules: it is named, and nothing that it rules
+            meaning = f"with {device}: rendezvous threshold" if is_of_build else "rendezvous threshold"
+            more = {"name": setting.variable, "meaning": meaning, "see": ruler, "source": ruler}
+            threshold = replace(threshold, default_bytes=None, unless="", **more)
+        yield threshold
 
 
 def unreadable(transport: str, facts: Mapping[str, Any], library: str = "") -> Iterator[tuple[str, Setting]]:
-    """Documented sizes of a transport by name that the run had set to what is not read as a size."""
+    """The names of documented sizes that the run set to something that is no size, with that setting."""
     for row in _rows(transport, facts, library):
         setting = _setting(row, facts)
         if setting is not None and setting.bytes is None:
@@ -137,16 +134,6 @@ def _setting(row: Mapping[str, Any], facts: Mapping[str, Any]) -> Setting | None
     return None
 
 
-def _ruled(threshold: Threshold, row: Mapping[str, Any], setting: Setting) -> Threshold:
-    """What is told where another variable rules: neither what it overrules, nor that it might."""
-    source = row.get("rulers", {}).get(setting.variable)
-    if source is None:
-        return threshold
-    name, build = setting.variable, f"with {row['device']}, " if threshold.is_of_build else ""
-    meaning = f"{build}from there on a message is announced first"
-    return replace(threshold, name=name, default_bytes=None, meaning=meaning, see=source, source=source, unless="")
-
-
 def _bytes_of(variable: str, value: str) -> int | None:
     is_size = value.isdecimal() if variable.startswith(_DIGITS_ONLY) else _SIZE.fullmatch(value)
     try:
@@ -156,23 +143,15 @@ def _bytes_of(variable: str, value: str) -> int | None:
 
 
 def _see(row: Mapping[str, Any], launcher: str) -> str:
-    """How to ask the library at hand, where its program is found here; else the documentation."""
+    """The command that asks the library, where its program is installed here; else the documentation."""
     command = own_command(row["ask"], launcher)
     source: str = row["source"]
-    is_told = source.startswith("docs/") or shutil.which(command.partition(" ")[0]) is not None
-    return command if is_told else source
-
-
-def sources_of(thresholds: Iterable[Threshold]) -> tuple[str, ...]:
-    """Where they are documented, each place once."""
-    return tuple(dict.fromkeys(threshold.source for threshold in thresholds))
+    is_here = source.startswith("docs/") or shutil.which(command.partition(" ")[0]) is not None
+    return command if is_here else source
 
 
 def own_command(command: str, launcher: str) -> str:
-    """A command with its `{folder}` filled in: that of what starts the library's jobs, where it is known.
-
-    On the PATH may be the same command of another library.
-    """
+    """A command with its `{folder}` filled in: that of the library's launcher, as the PATH may have another library."""
     folder = PurePath(launcher).parent
     return command.replace("{folder}", f"{folder}/" if folder.is_absolute() else "")
 

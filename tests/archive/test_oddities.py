@@ -8,20 +8,23 @@ from __future__ import annotations
 import dataclasses
 import functools
 import re
+from pathlib import Path
 
 import pytest
-from tests.analysis.explain.readings import lacking_of
+from tests.analysis.explain.readings import gaps_of
 
-from hockney.analysis.explain import DETECTORS, PRINTED_DETECTORS, Explanation, explain, explain_machine
-from hockney.analysis.explain.curve import Curve, Mark
+import hockney.archive
+from hockney.analysis.estimates import scaled
+from hockney.analysis.explain import DETECTORS, Explanation, explain
+from hockney.analysis.explain.curve import Curve, CurvePoint
 from hockney.analysis.explain.data import rows_of
-from hockney.analysis.explain.finding import Finding as OldFinding
-from hockney.analysis.explain.finding import scaled
-from hockney.analysis.explain.published import estimate_of, read_machine
 from hockney.analysis.finding import Finding
 from hockney.archive import machines, published
-from hockney.cli import run
-from hockney.report.findings import cause_of, evidence_of, title_of
+from hockney.archive.curves import estimate_of, read_machine
+from hockney.archive.explain import ODDITIES, explain_machine
+from hockney.report.findings import evidence_of, sentence_of
+
+FOLDER = Path(hockney.archive.__file__).parent
 
 
 @functools.cache
@@ -29,17 +32,13 @@ def explained(machine: str) -> Explanation:
     return explain_machine(machines()[machine])
 
 
-def one(machine: str, kind: str, *words: str) -> OldFinding:
-    """The one finding of a kind that has these words."""
-    own = [each for each in explained(machine).findings if each.kind == kind]
-    matching = [each for each in own if all(word in each.sentence for word in words)]
-    assert len(matching) == 1, [each.sentence for each in own]
-    return matching[0]
+def with_code(machine: str, code: str) -> list[Finding]:
+    return [finding for finding in explained(machine).findings if finding.code == code]
 
 
 def typed(machine: str, code: str, pattern: str = "", cause: str = "") -> Finding:
     """The one finding with this code, of this pattern and cause where they are given."""
-    findings = [each.typed for each in explained(machine).findings if each.typed and each.typed.code == code]
+    findings = with_code(machine, code)
     matching = [
         finding for finding in findings if pattern in ("", finding.subject.pattern) and cause in ("", finding.cause)
     ]
@@ -47,21 +46,15 @@ def typed(machine: str, code: str, pattern: str = "", cause: str = "") -> Findin
     return matching[0]
 
 
-def test_sizes_have_units_in_sentences() -> None:
-    findings = [each.typed for machine in machines() for each in explained(machine).findings if each.typed]
-    texts = [text for finding in findings for text in (title_of(finding), evidence_of(finding), cause_of(finding))]
+def test_every_sentence_has_evidence_units_and_intervals_with_a_width() -> None:
+    findings = [finding for machine in machines() for finding in explained(machine).findings]
+    texts = [sentence_of(finding) for finding in findings]
     assert all(evidence_of(finding) for finding in findings)
     assert any("KiB" in text for text in texts)
     assert not [text for text in texts if re.search(r"\b\d{4,} B\b", text)]
-
-
-def test_no_interval_without_width_and_no_bound_as_a_value_within() -> None:
-    """Printed digits leave some figures no room, and of half a best rate a time is known as a bound."""
-    sentences = [finding.sentence for machine in machines() for finding in explained(machine).findings]
-    spans = [span for text in sentences for span in re.findall(r"([\d.,]+(?: [num]?s)?) \((.+?) to (.+?)\)", text)]
+    spans = [span for text in texts for span in re.findall(r"([\d.,]+(?: [num]?s)?) \((.+?) to (.+?)\)", text)]
     assert spans
     assert not [span for span in spans if span[1] == span[2]]
-    assert "237 ns to 364 ns is a step" in one("t3d", "protocol switch", "176 B").sentence
 
 
 def test_1_the_funnel_of_4_senders_is_that_of_8() -> None:
@@ -79,8 +72,7 @@ def test_2_push_with_26_receivers_is_faster_and_pull_is_not() -> None:
     assert len(law.facts["over_law_ratio"]) == 6  # at every number of senders
     assert 0.89 < law.facts["least_ratio"] < law.facts["most_ratio"] < 0.93
     # Pull falls by 1.5 % at most, less than such a finding takes; unseen.toml says so.
-    broken = [each for each in explained("gpmimd").findings if each.kind == "broken scaling law"]
-    assert not [each for each in broken if each.pattern == "pullfarm"]
+    assert "pullfarm" not in {finding.subject.pattern for finding in with_code("gpmimd", "broken scaling law")}
 
 
 def test_3_the_farm_of_3_has_the_speed_of_3_switches_the_one_of_5_that_of_1() -> None:
@@ -117,16 +109,10 @@ def test_7_two_ways_at_once_are_no_full_duplex() -> None:
 
 
 def test_8_through_3_switches_4_bytes_take_as_long_as_a_packet_of_32() -> None:
-    (far,) = [each.typed for each in explained("gpmimd").findings if each.kind == "flat latency"]
-    assert far is not None
+    """Of oneway the line gives the time of 4 B for 15 B, less than four times as much, so it has no finding."""
+    far = typed("gpmimd", "flat latency")
+    assert far.subject.pattern == "pairs"
     assert far.facts["flat_bytes"].value == pytest.approx(32, abs=1)
-
-
-def test_a_plateau_of_less_than_a_factor_of_4_in_size_is_no_finding() -> None:
-    """Of oneway the line gives the time of 4 B for 15 B, and nothing between 4 B and 64 B was published."""
-    plateaus = [each for each in explained("gpmimd").findings if each.kind == "flat latency"]
-    assert {each.pattern for each in plateaus} == {"pairs"}
-    assert not [each for each in plateaus if each.typed and "last_ns" in each.typed.facts]
 
 
 def test_9_a_delay_is_not_timed_by_a_clock() -> None:
@@ -143,26 +129,24 @@ def test_10_pull_is_not_linear_in_its_senders_and_push_is() -> None:
 
 
 def test_11_contended_puts_are_faster_than_uncontended_ones() -> None:
-    (faster,) = [each for each in explained("t3d").findings if each.kind == "faster under load"]
-    assert faster.more_alike == 1  # the least and the mean
-    assert faster.typed is not None
-    assert faster.typed.facts["gain_ns"].value == pytest.approx(192, abs=1)
+    faster = with_code("t3d", "faster under load")
+    assert {finding.subject.pattern for finding in faster} == {"putring statistic=min", "putring statistic=mean"}
+    assert max(finding.facts["gain_ns"].value for finding in faster) == pytest.approx(192, abs=1)
 
 
 def test_12_one_word_goes_a_faster_way_than_several() -> None:
-    steps = [each for each in explained("t3d").findings if each.kind == "protocol switch"]
-    assert sorted(each.sizes_bytes for each in steps) == [(8, 80), (8, 176)]
+    steps = with_code("t3d", "protocol switch")
+    assert sorted(step.subject.sizes_bytes for step in steps) == [(8, 80), (8, 176)]
     # The start-up of several words, from n_1/2, is 1.17 to 1.40 us, against 1.01 and 1.10 us of one.
-    assert all(0.3 < each.effect < 0.45 for each in steps)
+    assert all(0.3 < step.effect < 0.45 for step in steps)
 
 
 def test_13_derived_rates_that_do_not_follow() -> None:
-    derived = one("t3d", "a derived figure that does not follow")
-    for printed in ("printed as 37", "printed as 15", "printed as 67", "printed as 50"):
-        assert printed in derived.sentence
-    assert len(derived.evidence) == 4
-    longer = one("t3d", "a part longer than the whole", "in page 86 of 83", "out of page 101 of 98")
-    assert "Remote DRAM to Cache" not in longer.sentence, "there it is 107 of 111, and 122 of 126"
+    assert set(typed("t3d", "derived figure").facts["printed"]) == {"37", "15", "67", "50"}
+    longer = typed("t3d", "part longer than the whole").facts
+    rows = list(zip(longer["rows"], longer["latencies"], longer["totals"], strict=True))
+    assert {(86, 83), (101, 98)} <= {(latency, total) for _, latency, total in rows}
+    assert not [row for row, *_ in rows if row.startswith("Remote DRAM to Cache")]  # 107 of 111, and 122 of 126
 
 
 def test_14_two_elements_share_one_interface() -> None:
@@ -172,16 +156,15 @@ def test_14_two_elements_share_one_interface() -> None:
 
 
 def test_15_latencies_out_of_order_and_a_step_below_32_bytes() -> None:
-    orders = [each.typed for each in explained("scali").findings if each.kind == "streaming against round trip"]
-    seen = {(order.subject.pattern, order.cause, order.facts["time_ns"].value) for order in orders if order}
+    orders = with_code("scali", "streaming against round trip")
+    seen = {(order.subject.pattern, order.cause, order.facts["time_ns"].value) for order in orders}
     assert seen == {
         ("oneway", "the sender waits", 6500),
         ("oneway", "messages overlap", 1500),
         ("twoway", "messages overlap", 5400),
     }
-    step = one("scali", "protocol switch", "4.20 us")
-    assert step.state == "inter-node"
-    assert step.sizes_bytes == (0, 32)
+    steps = {(step.subject.state, step.subject.sizes_bytes) for step in with_code("scali", "protocol switch")}
+    assert ("inter-node", (0, 32)) in steps
 
 
 def test_16_the_own_block_slows_the_all_to_all_of_2() -> None:
@@ -192,37 +175,25 @@ def test_16_the_own_block_slows_the_all_to_all_of_2() -> None:
 
 def test_17_around_1_millisecond_does_not_show_that_a_blocking_write_costs_per_byte_too() -> None:
     assert not explained("ancor").findings
-    said = " ".join(lacking_of(explained("ancor")).values())
-    assert "1 millisecond" in said
+    assert "1 millisecond" in gaps_of(explained("ancor"))["whether a blocking write costs per byte too"].detail
 
 
 def test_scali_does_not_say_whether_two_way_counts_one_direction_so_no_duplex_ratio_follows() -> None:
-    assert not [each for each in explained("scali").findings if each.kind == "duplex limit"]
+    assert not with_code("scali", "duplex limit")
     typed("gpmimd", "duplex limit")  # Com-1.2 says what it divides by
 
 
-def test_what_the_figures_can_not_tell_has_a_reason() -> None:
-    for machine in machines().values():
-        lacking = lacking_of(explain_machine(machine))
-        assert {
-            name for name in lacking if not name.startswith("lines through")
-        } <= DETECTORS.keys() | PRINTED_DETECTORS.keys() | {row["what"] for row in rows_of("unseen")}
-        assert all(lacking.values())
-        assert not any("hockney run" in reason for reason in lacking.values()), "nobody can measure it any more"
+def test_what_the_figures_cannot_show_has_a_reason() -> None:
+    names = {detector.what for detector in (*DETECTORS, *ODDITIES)}
+    unseen = {row["what"] for row in rows_of("unseen", FOLDER)}
+    for machine in machines():
+        for what, gap in gaps_of(explained(machine)).items():
+            assert what in names | unseen or what.startswith("lines through")
+            assert gap.detail
+            assert gap.how is None, "nobody can measure it any more"
     # The Paragon's curves were a picture: of its blip at the page size no figure is left.
-    paragon = explained("paragon")
-    assert not paragon.findings
-    assert [one.reason for one in paragon.lacking if one.what == "a blip at the page size"] == [
-        "the report's text tells of one (PvmDataRaw), but its curves were a picture, of which no figure is left"
-    ]
-
-
-@pytest.mark.parametrize("row", rows_of("unseen"), ids=lambda row: f"{row['machine']}: {row['what']}")
-def test_what_a_report_has_and_its_figures_do_not_is_said_with_its_reason(
-    row: dict[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["explain", "--machine", row["machine"], "--lacking"]) == 0
-    assert f"{row['what']}: {row['why']}" in " ".join(capsys.readouterr().out.split())
+    assert not explained("paragon").findings
+    assert "a picture" in gaps_of(explained("paragon"))["a blip at the page size"].detail
 
 
 def test_figures_that_keep_the_laws_show_nothing_of_it() -> None:
@@ -233,11 +204,11 @@ def test_figures_that_keep_the_laws_show_nothing_of_it() -> None:
         if curve.pattern != "funnel" or curve.ranks != 5:
             return curve
         return dataclasses.replace(
-            curve, marks=tuple(Mark(mark.bytes, scaled(mark.time_ns, 0.5)) for mark in curve.marks)
+            curve, points=tuple(CurvePoint(point.bytes, scaled(point.time_ns, 0.5)) for point in curve.points)
         )
 
     better = dataclasses.replace(reading, curves=tuple(righted(curve) for curve in reading.curves))
-    assert not [each for each in explain(better).findings if each.pattern == "funnel"]
+    assert not [each for each in explain(better).findings if each.subject.pattern == "funnel"]
 
 
 def test_a_published_figure_is_known_to_its_last_digit() -> None:

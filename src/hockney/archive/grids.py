@@ -9,8 +9,8 @@ import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from hockney.analysis.explain.curve import Curve, Mark, Reading, is_like, subject_of
-from hockney.analysis.explain.finding import difference, is_above, ratio, relative, scaled
+from hockney.analysis.estimates import difference, is_above, ratio, relative, scaled
+from hockney.analysis.explain.curve import Curve, CurvePoint, Reading, is_like, subject_of
 from hockney.analysis.explain.laws import BY_MESSAGES, BY_SENDERS, LAWS, Odd, Row, is_off, rows, without
 from hockney.analysis.finding import Finding, Subject
 from hockney.stats.fit import Estimate
@@ -27,7 +27,7 @@ def identical_rows(reading: Reading) -> list[Finding]:
     """Two rows with the same times, though one is of half as many messages again or more."""
     found = []
     for fewer, more in _row_pairs(reading, [pattern for pattern, laws in LAWS.items() if laws == (BY_MESSAGES,)]):
-        ratios = [ratio(one.time_ns, other.time_ns) for one, other in zip(fewer.marks, more.marks, strict=True)]
+        ratios = [ratio(one.time_ns, other.time_ns) for one, other in zip(fewer.points, more.points, strict=True)]
         factor = (more.ranks - 1) / (fewer.ranks - 1)
         if factor >= 1.5 and all(abs(over.value - 1) <= _SAME and relative(over) <= 10 * _SAME for over in ratios):
             facts = {"same_as_ranks": more.ranks, "time_ratio": ratios}
@@ -41,7 +41,7 @@ def _row_pairs(reading: Reading, patterns: Sequence[str]) -> Iterator[tuple[Curv
         same = (fewer.pattern, fewer.transport, fewer.options, fewer.state, fewer.sizes) == (
             more.pattern, more.transport, more.options, more.state, more.sizes,
         )  # fmt: skip
-        if same and fewer.ranks < more.ranks and len(fewer.marks) >= 3:
+        if same and fewer.ranks < more.ranks and len(fewer.points) >= 3:
             yield fewer, more
 
 
@@ -104,7 +104,7 @@ def two_speeds(reading: Reading) -> list[Finding]:
 
 def _slope(curve: Curve, messages: int) -> Estimate:
     """The time per byte of one of several messages in a row, from the two longest."""
-    before, last = curve.marks[-2:]
+    before, last = curve.points[-2:]
     return scaled(difference(last.time_ns, before.time_ns), 1 / messages / (last.bytes - before.bytes))
 
 
@@ -123,7 +123,7 @@ def _same_elsewhere(fewer: Curve, more: Curve, reading: Reading) -> dict[str, ob
     ]
     if like[0] is None or like[1] is None:
         return {}
-    few, many = (farm.marks[-1].time_ns.value / (farm.ranks - 1) for farm in like if farm is not None)
+    few, many = (farm.points[-1].time_ns.value / (farm.ranks - 1) for farm in like if farm is not None)
     is_same = abs(few / many - 1) <= _MATCH
     return {"same_in": like[0].name, "few_message_ns": few, "many_message_ns": many} if is_same else {}
 
@@ -141,7 +141,7 @@ def delays(reading: Reading) -> list[Finding]:
         if len(curves) >= 2:
             shorter, longer = sorted(curves, key=_delay_us)[-2:]
             asked_ns = 1e3 * (_delay_us(longer) - _delay_us(shorter))
-            added = difference(longer.marks[0].time_ns, shorter.marks[0].time_ns)
+            added = difference(longer.points[0].time_ns, shorter.points[0].time_ns)
             slopes.setdefault((longer.transport, longer.pattern), []).append(scaled(added, 1 / asked_ns))
     found = []
     for (transport, pattern), own in slopes.items():
@@ -171,19 +171,19 @@ def own_block(reading: Reading) -> list[Finding]:
 
 def time_slices(reading: Reading) -> list[Finding]:
     """Times of ranks that compute, most of which are multiples of one time slice."""
-    figures_of: dict[str, list[tuple[Curve, Mark]]] = {}
+    figures_of: dict[str, list[tuple[Curve, CurvePoint]]] = {}
     for curve in reading.curves:
-        known = [(curve, mark) for mark in curve.marks if relative(mark.time_ns) <= _NEAR_PERIOD]
+        known = [(curve, point) for point in curve.points if relative(point.time_ns) <= _NEAR_PERIOD]
         if _delay_us(curve) and known:
             figures_of.setdefault(curve.transport, []).extend(known)
     return [finding for transport, figures in figures_of.items() for finding in _slices(transport, figures)]
 
 
-def _slices(transport: str, figures: Sequence[tuple[Curve, Mark]]) -> Iterator[Finding]:
+def _slices(transport: str, figures: Sequence[tuple[Curve, CurvePoint]]) -> Iterator[Finding]:
     """The slice of which most figures are multiples, if they are a tenth: by chance 1 % are."""
     multiples: list[tuple[int, float, list[str]]] = []
     for period_ns in _PERIODS_NS:
-        cycles = [(curve.pattern, mark.time_ns.value / period_ns) for curve, mark in figures]
+        cycles = [(curve.pattern, point.time_ns.value / period_ns) for curve, point in figures]
         on = [pattern for pattern, count in cycles if round(count) > 0 and abs(count - round(count)) <= _NEAR_PERIOD]
         multiples.append((len(on), period_ns, on))
     count, period_ns, patterns = max(multiples)

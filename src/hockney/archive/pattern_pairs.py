@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from hockney.analysis.estimates import difference, is_above, ratio
 from hockney.analysis.explain.curve import Curve, Options, Reading, subject_of
-from hockney.analysis.explain.finding import difference, is_above, ratio
 from hockney.analysis.explain.pattern_pairs import alike, common_sizes, loaded_and_idle
 from hockney.analysis.finding import Finding, Subject
 from hockney.stats.fit import Estimate

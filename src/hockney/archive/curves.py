@@ -1,0 +1,105 @@
+"""The figures of the archive as a Reading. What they stand for among hockney's patterns is in curves.toml.
+
+The bounds of a published figure are what its digits leave open, and the factor where the report does not say whether it
+counts one direction or both (`times`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hockney.analysis.estimates import scaled
+from hockney.analysis.explain.curve import Curve, CurvePoint, Options, Reading
+from hockney.analysis.explain.data import rows_of
+from hockney.archive import Machine, Published
+from hockney.stats.fit import Estimate
+
+_SCALE = {"us": 1e3, "MB/s": 1e6}  # to ns and bytes/s
+
+_Key = tuple[str, int, Options, str]
+
+
+@dataclass(frozen=True)
+class PublishedReading(Reading):
+    """A machine of the archive, with its `figures` as they were printed."""
+
+    figures: tuple[Published, ...] = ()
+
+
+def read_machine(machine: Machine) -> PublishedReading:
+    """All that was published of a machine, as curves; none for a report that prints no figures."""
+    points: dict[_Key, list[CurvePoint]] = {}
+    peaks: dict[_Key, Estimate] = {}
+    for figure in machine.figures:
+        for row in _rows(figure):
+            key = _key(figure, row)
+            if row["is"] == "peak":
+                peaks[key] = _estimate(figure, row)
+            else:
+                points.setdefault(key, []).append(_MAKERS[row["is"]](figure, row))
+    curves = [
+        Curve(
+            machine.name,
+            *key,
+            points=tuple(sorted(points.get(key, ()), key=lambda point: point.bytes)),
+            peak_bytes_per_s=peaks.get(key),
+        )
+        for key in dict.fromkeys([*points, *peaks])
+    ]
+    return PublishedReading(machine.name, tuple(curves), is_published=True, figures=machine.figures)
+
+
+def estimate_of(figure: Published) -> Estimate:
+    """A published figure with what its printed digits leave open, in its own unit."""
+    value = figure.value or 0.0
+    return Estimate(value, value - figure.within, value + figure.within)
+
+
+def _estimate(figure: Published, row: Mapping[str, Any]) -> Estimate:
+    """In ns or bytes/s, by the factors that the report leaves open."""
+    least, most = row.get("times", (1, 1))
+    value = scaled(estimate_of(figure), _SCALE[figure.unit])
+    return Estimate(value.value, value.low * least, value.high * most)
+
+
+def _rows(figure: Published) -> Iterator[Mapping[str, Any]]:
+    rows = rows_of("curves", Path(__file__).parent)
+    return (row for row in rows if row["report"] == figure.report and figure.value and figure.matches(row["where"]))
+
+
+def _key(figure: Published, row: Mapping[str, Any]) -> _Key:
+    options = {name: str(figure.get(column)) for name, column in row.get("options", {}).items()}
+    options.update(row.get("fixed", {}))
+    # Reports spell a mode as they like; ours are words without a hyphen.
+    sorted_options = tuple(sorted((name, value.replace("non-", "non")) for name, value in options.items()))
+    ranks = row["ranks"]
+    count = ranks if isinstance(ranks, int) else int(figure.at[ranks])
+    return row["pattern"], count, sorted_options, row.get("state", "")
+
+
+def _time(figure: Published, row: Mapping[str, Any]) -> CurvePoint:
+    return CurvePoint(_bytes(figure, row), _estimate(figure, row))
+
+
+def _rate(figure: Published, row: Mapping[str, Any]) -> CurvePoint:
+    """A rate at a size is a time."""
+    size, rate = _bytes(figure, row), _estimate(figure, row)
+    return CurvePoint(size, Estimate(1e9 * size / rate.value, 1e9 * size / rate.high, 1e9 * size / rate.low))
+
+
+def _half(figure: Published, row: Mapping[str, Any]) -> CurvePoint:
+    """The smallest number of words that reaches half the best rate: one word fewer did not."""
+    size, words = _bytes(figure, row), float(figure.at["words"])
+    time_ns = 1e9 * size / ((figure.value or 0.0) * _SCALE[figure.unit])
+    return CurvePoint(size, Estimate(time_ns, time_ns * (words - 1) / words, time_ns))
+
+
+_MAKERS = {"time": _time, "rate": _rate, "half": _half}
+
+
+def _bytes(figure: Published, row: Mapping[str, Any]) -> int:
+    size = figure.get("bytes") if "bytes" not in row else row["bytes"]
+    return int(size or 0)

@@ -1,0 +1,39 @@
+"""What the published figures of the archive's machines show (`hockney explain --machine`)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from hockney.analysis.explain import DETECTORS, Explanation, explain
+from hockney.analysis.explain.data import rows_of
+from hockney.analysis.finding import Absence, Detector, NotChecked
+from hockney.archive import Machine, grids, oddities, pattern_pairs
+from hockney.archive.curves import read_machine
+
+# What only a printed report can show.
+ODDITIES: tuple[Detector[Any], ...] = (
+    Detector("streaming against round trip", "streams against round trips", pattern_pairs.half_round_trips),
+    Detector("faster under load", "latency under load", pattern_pairs.faster_under_load),
+    Detector("data beyond a cache", "different data against the same data", pattern_pairs.same_data),
+    Detector("identical rows", "identical rows", grids.identical_rows),
+    Detector("kinked scaling law", "kinks in scaling laws", grids.kinked_laws),
+    Detector("two speeds", "two speeds in one grid", grids.two_speeds),
+    Detector("long delays", "delays longer than requested", grids.delays),
+    Detector("broken scaling law", "the share of the own block", grids.own_block),
+    Detector("time slices", "times that are multiples of a time slice", grids.time_slices),
+    Detector("protocol switch", "steps beyond the best rate", oddities.steps),
+    Detector("flat latency", "plateaus below a line", oddities.plateaus),
+    Detector("derived figure", "derived figures", oddities.derived_columns),
+    Detector("part longer than the whole", "parts longer than the whole", oddities.long_latencies),
+)
+
+
+def explain_machine(machine: Machine) -> Explanation:
+    """What the published figures show, and what the report says that they do not (unseen.toml)."""
+    found = explain(read_machine(machine), (*DETECTORS, *ODDITIES))
+    rows = [row for row in rows_of("unseen", Path(__file__).parent) if row["machine"] == machine.name]
+    unseen = {row["what"]: NotChecked(Absence.INSUFFICIENT_DATA, row["what"], row["why"]) for row in rows}
+    rest = [gap for gap in found.not_checked if gap.what not in unseen]
+    return replace(found, not_checked=(*unseen.values(), *rest))

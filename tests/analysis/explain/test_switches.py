@@ -1,0 +1,244 @@
+"""Protocol switches and bends on curves of known truth: what is there is found, what is not is not invented."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.analysis.explain.readings import SIZES, curve, found, line, not_checked, reading
+
+from hockney.analysis.explain import explain
+from hockney.analysis.explain.curve import Curve
+from hockney.analysis.finding import Absence, Finding
+
+LONG = [*SIZES, 131072, 262144]
+OPENMPI = "mpi@openmpi-4.1.4"
+
+
+def stepped(after: int, jump_ns: float, transport: str = OPENMPI, **more: Any) -> Curve:
+    return curve(lambda size: 500 + 0.1 * size + (jump_ns if size > after else 0.0), transport=transport, **more)
+
+
+def switches(made: Curve, answer: str = "", **more: Any) -> list[Finding]:
+    """The switches of a curve but for documented sizes without a trace, or those of one answer."""
+    findings = found("protocol switches", reading(made, **more))
+    return [one for one in findings if one.facts.get("answer", "") in ([answer] if answer else ["", *ANSWERS])]
+
+
+ANSWERS = ("confirmed", "suspected")
+
+
+def test_a_jump_has_its_place_its_height_and_its_documented_cause() -> None:
+    (switch,) = switches(stepped(2048, 1500.0))
+    assert (switch.code, switch.facts["answer"], switch.cause) == ("protocol switch", "confirmed", "documented")
+    assert switch.subject.sizes_bytes == (2048, 4096)
+    assert switch.facts["jump_ns"].low <= 1500 <= switch.facts["jump_ns"].high
+    assert switch.facts["threshold"] == "btl_vader_eager_limit"
+    assert [source.rpartition("/")[2] for source in switch.sources] == ["btl_vader_component.c"]
+    assert switch.fix is None
+
+
+def test_a_jump_downwards_falls() -> None:
+    (switch,) = switches(stepped(2048, -300.0))
+    assert switch.facts["fall_ns"].low <= 300 <= switch.facts["fall_ns"].high
+    assert 0.3 < switch.effect < 0.5
+
+
+def test_a_jump_without_a_documented_size_is_suspected_until_its_place_is_known() -> None:
+    (far,) = switches(stepped(128, 1500.0))
+    assert (far.subject.sizes_bytes, far.facts["answer"], far.cause) == ((128, 256), "suspected", "")
+    assert far.fix is not None
+    assert " ".join(far.fix.argv) == f"hockney run pingpong -t {OPENMPI} -n 2 --bytes 16:2K --refine --launches 1"
+    (close,) = switches(stepped(128, 1500.0, sizes=sorted({*SIZES, 136})))
+    assert (close.subject.sizes_bytes, close.facts["answer"]) == ((128, 136), "confirmed")
+
+
+def test_a_documented_size_does_not_confirm_a_jump_over_a_wide_range() -> None:
+    sizes = (8, 64, 512, 1024, 8192, 65536, 131072, 1 << 20)
+    (switch,) = switches(stepped(1024, 5000.0, sizes=sizes))
+    assert (switch.subject.sizes_bytes, switch.facts["answer"]) == ((1024, 8192), "suspected")
+    assert switch.facts["threshold"] == "btl_vader_eager_limit"
+
+
+@pytest.mark.parametrize(
+    ("last_bytes", "is_known"), [(16384, False), (32768, True), (65536, True)], ids=["below", "just full", "full"]
+)
+def test_a_documented_size_may_be_the_longer_one_of_a_jump(last_bytes: int, is_known: bool) -> None:
+    """A pipe holds 64 KiB: longer messages wait for the reader."""
+    (switch,) = switches(stepped(last_bytes, 40000.0, "pipe", sizes=[*LONG, 524288]))
+    assert switch.subject.sizes_bytes == (last_bytes, 2 * last_bytes)
+    assert (switch.facts.get("threshold") == "capacity of a pipe") is is_known
+
+
+def test_the_fix_measures_the_same_curve_in_the_multiples_of_its_sizes() -> None:
+    options = {"options": {"x": "y"}, "pattern": "putpong", "ranks": 4}
+    (switch,) = switches(stepped(2048, 1500.0, "shm", **options), grains={"putpong": 8})
+    assert switch.fix is not None
+    assert " ".join(switch.fix.argv[2:]) == "putpong -t shm -n 4 -o x=y --bytes 256:32K --refine --launches 1"
+    (known,) = switches(stepped(2048, 1500.0, "shm", **options, sizes=sorted({*SIZES, 2056})), grains={"putpong": 8})
+    assert (known.subject.sizes_bytes, known.fix) == ((2048, 2056), None)
+
+
+def test_a_refined_run_that_does_not_know_the_place_takes_longer() -> None:
+    (switch,) = switches(stepped(128, 1500.0), refined_s=25.0)
+    assert switch.fix is not None
+    assert switch.fix.argv[-2:] == ("--time", "50s")
+
+
+@pytest.mark.parametrize(("cache_bytes", "is_cause"), [(64, False), (128, True), (512, True), (1024, False)])
+def test_a_cache_that_ends_where_the_time_jumps_may_be_the_cause(cache_bytes: int, is_cause: bool) -> None:
+    """The buffers of sender and receiver share it. It costs no more than the message takes from the slowest memory."""
+    facts = {"topology": {"caches": [{"level": 2, "kind": "unified", "size_bytes": cache_bytes}]}}
+    (small,) = switches(stepped(128, 100.0), facts=facts)
+    assert (small.cause == "cache") is is_cause
+    (large,) = switches(stepped(128, 1500.0), facts=facts)
+    assert large.cause == ""
+
+
+@pytest.mark.parametrize(("above_bytes", "is_cause"), [(4097, False), (4160, True)])
+def test_a_jump_from_one_size_to_nearly_the_same_is_no_caches(above_bytes: int, is_cause: bool) -> None:
+    facts = {"topology": {"caches": [{"level": 1, "kind": "data", "size_bytes": 4096}]}}
+    (switch,) = switches(stepped(4096, 1500.0, "udp", sizes=sorted({*SIZES, above_bytes})), facts=facts)
+    assert switch.subject.sizes_bytes == (4096, above_bytes)
+    assert (switch.cause == "cache") is is_cause
+
+
+@pytest.mark.parametrize(
+    ("transport", "last_bytes", "threshold", "more"),
+    [
+        ("mpi@mpich-5.0.2", 4096, "MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_CELL_SIZE", {}),
+        ("mpi@mpich-4.0.2", 4096, None, {}),  # its cells hold 68 KiB
+        ("mpi@mpich", 4096, None, {}),  # of no known version
+        ("mpi@mpich-4.0.2", 8255, "UCX_POSIX_SEG_SIZE, UCX_SYSV_SEG_SIZE", {}),
+        ("tcp", 8192, "net.ipv4.tcp_rmem (default)", {"facts": {"network": {"tcp_receive_buffer_bytes": 8192}}}),
+        ("tcp", 8192, None, {"facts": {}}),
+    ],
+)
+def test_documented_sizes_are_those_of_the_version_and_the_machine(
+    transport: str, last_bytes: int, threshold: str | None, more: Mapping[str, Any]
+) -> None:
+    (switch,) = switches(stepped(last_bytes, 9000.0, transport, sizes=LONG), **more)
+    assert switch.facts.get("threshold") == threshold
+
+
+@pytest.mark.parametrize(("device", "last_bytes"), [("ch4:ucx", 8192), ("ch4:ofi", 65536)])
+def test_a_known_build_has_only_its_own_sizes(device: str, last_bytes: int) -> None:
+    made = stepped(last_bytes, 9000.0, "mpi@mpich-4.0.2", sizes=[*LONG, 524288])
+    for build, is_cause in ((device, True), ("ch3:nemesis", False)):
+        (switch,) = switches(made, libraries={made.transport: f"MPICH 4.0.2 ({build})"})
+        assert (switch.cause == "documented") is is_cause
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_straight_curve_with_noise_shows_nothing(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    start_ns, slope = 10 ** random.uniform(1.5, 5), 10 ** random.uniform(-2, 0)
+    made = curve(line(start_ns, slope), transport="udp", random=random)
+    assert {one.code for one in explain(reading(made)).findings} <= {"flat latency"}
+
+
+def test_five_sizes_can_hold_no_switch() -> None:
+    assert not_checked("protocol switches", reading(curve(sizes=SIZES[:5]))).reason is Absence.INSUFFICIENT_DATA
+
+
+def test_wide_intervals_make_no_switch() -> None:
+    assert switches(stepped(2048, 20.0, "udp", precision=0.2)) == []
+
+
+# ---- documented sizes without a trace -------------------------------------------------------------------------------
+
+
+def test_a_documented_size_that_the_curve_passes_straight_is_not_seen() -> None:
+    made = stepped(2048, 1500.0)
+    (unseen,) = switches(made, "not seen", libraries={made.transport: "Open MPI 4.1.4 (ob1:vader tcp)"})
+    assert (unseen.facts["thresholds"], unseen.effect) == (["btl_vader_max_send_size"], 0.0)
+    assert switches(made, "not seen") == []  # a run that does not say what carried its bytes
+    few = (8, 64, 512, 1024, 8192, 262144, 1 << 20, 4 << 20)  # too far apart around 4 KiB
+    assert switches(curve(line(), transport=OPENMPI, sizes=few), "not seen") == []
+
+
+@pytest.mark.parametrize(
+    ("time_ns", "last", "is_unseen"),
+    [
+        (line(), -1, True),
+        (lambda size: 500 + 0.1 * size + (40000 if size > 32768 else 0), -1, False),
+        (line(), 131072, False),  # the first size after the change is the last of all
+        (lambda size: (500 + 0.1 * size) * (1.7 if size == 65536 else 1), -1, False),
+    ],
+    ids=["straight", "begins there", "ends there", "off its line"],
+)
+def test_not_seen_needs_two_sizes_on_each_side(time_ns: Callable[[int], float], last: int, is_unseen: bool) -> None:
+    sizes = [size for size in (*LONG, 524288, 1 << 20) if last < 0 or size <= last]
+    assert bool(switches(curve(time_ns, transport="pipe", sizes=sizes), "not seen")) is is_unseen
+
+
+def test_a_size_that_only_some_builds_have_is_not_said_to_be_unseen() -> None:
+    made = curve(line(), transport="mpi@mpich-4.0.2", sizes=[*LONG, 524288])
+    assert switches(made, "not seen") == []
+    (unseen,) = switches(made, "not seen", libraries={made.transport: "MPICH 4.0.2 (ch4:ofi)"})
+    assert unseen.facts["thresholds"] == ["MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_CELL_SIZE"]
+
+
+# ---- bends and curves -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("before", "after", "at"), [(0.5, 0.05, 2048), (0.05, 0.5, 3000)])
+def test_a_change_of_slope_is_a_bend_and_no_switch(before: float, after: float, at: int) -> None:
+    made = curve(lambda size: 500 + before * min(size, at) + after * max(0, size - at), sizes=LONG)
+    (bend,) = switches(made)
+    assert bend.code == "bend"
+    assert bend.subject.sizes_bytes[0] <= at <= bend.subject.sizes_bytes[1]
+    assert bend.facts["slope_ratio"].value == pytest.approx(after / before, rel=0.1)
+    straight_ns = 500 + before * LONG[-1]
+    assert bend.effect == pytest.approx(abs(made.points[-1].time_ns.value / straight_ns - 1), rel=0.05)
+
+
+def test_a_bend_may_be_documented() -> None:
+    """A single copy from 8 KiB on, which takes longer to begin and less for each byte."""
+
+    def time_ns(size: int) -> float:
+        return 1300 + (0.43 * size if size < 8192 else 3200 + 0.05 * size)
+
+    (bend,) = switches(curve(time_ns, transport="mpi@mpich-5.0.2", sizes=LONG))
+    assert (bend.code, bend.cause, bend.subject.sizes_bytes) == ("bend", "documented", (4096, 8192))
+    assert [source.rpartition("/")[2] for source in bend.sources] == ["iqueue_init.c", "cma_post.h"]
+
+
+def knee(random: np.random.Generator) -> Callable[[int], float]:
+    """Bytes that cost up to five times as much once a cache has filled, gradually."""
+    start_ns, slope, cache = 10 ** random.uniform(1.5, 4.3), 10 ** random.uniform(-2, 0), 10 ** random.uniform(3.2, 4.1)
+    more, sharp = slope * (10 ** random.uniform(0.1, 0.7) - 1), random.uniform(1, 4)
+    return lambda size: start_ns + size * (slope + more / (1 + (cache / size) ** sharp))
+
+
+@pytest.mark.parametrize("noise", [0.01, 0.03])
+def test_smooth_curves_are_no_confirmed_switches(noise: float) -> None:
+    confirmed = suspected = 0
+    for seed in range(100):
+        random = np.random.default_rng(seed)
+        times = knee(random)
+        noisy = {size: times(size) * (1 + noise * random.standard_normal()) for size in SIZES}
+        made = curve(noisy.__getitem__, transport="udp", precision=1.96 * noise)
+        findings = switches(made)
+        assert sum(one.code == "bend" for one in findings) <= 1
+        confirmed += any(one.facts.get("answer") == "confirmed" for one in findings)
+        suspected += any(one.facts.get("answer") == "suspected" for one in findings)
+    assert confirmed == 0
+    assert suspected <= 10
+
+
+def test_a_curve_like_a_root_is_curved_once() -> None:
+    (bend,) = switches(curve(lambda size: 100 + 20 * size**0.5, sizes=[8 << n for n in range(16)]))
+    assert (bend.code, bend.cause) == ("bend", "curved")
+
+
+@pytest.mark.parametrize("first_bytes", [65400, 65500])
+def test_sizes_close_together_beyond_a_jump_are_curved_and_no_bend(first_bytes: int) -> None:
+    """As where --refine looked for a limit at the longest size of a run."""
+    sizes: Sequence[int] = [*(1 << k for k in range(16)), 61440, 63488, 64512, 65024, 65152, 65344, 65535, 65536]
+    made = curve(lambda size: 10000 + 0.037 * size + (8200 if size >= first_bytes else 0), sizes=sizes, transport="udp")
+    (rise,) = switches(made)
+    assert (rise.code, rise.cause, rise.subject.sizes_bytes) == ("bend", "curved", (65152, 65536))
+    assert rise.facts["line_ns"] == pytest.approx(10000 + 0.037 * 65536, rel=0.01)

@@ -1,0 +1,188 @@
+"""The documented sizes of a transport, and what the environment of a run had set instead."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.analysis.explain.readings import FACTS, curve, found, reading
+from tests.analysis.explain.test_reading import explained, pingpongs
+
+from hockney.analysis.explain.thresholds import Threshold, thresholds_of, unreadable
+
+OPENMPI, MPICH, UCX = "mpi@openmpi-4.1.4", "mpi@mpich-5.0.2", "mpi@mpich-4.0.2"
+VADER, CELL = "OMPI_MCA_btl_vader_eager_limit", "MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_CELL_SIZE"
+
+
+def with_variables(**variables: str) -> dict[str, Any]:
+    return {**FACTS, "environment": variables}
+
+
+@pytest.mark.parametrize(
+    ("library", "documented"),
+    [
+        ("MPICH 5.0.2 (ch4:ucx ofi)", ["IQUEUE_CELL_SIZE", "IPC_CMA_P2P_THRESHOLD"]),
+        ("MPICH 5.0.2 (ch4)", ["IQUEUE_CELL_SIZE", "IPC_CMA_P2P_THRESHOLD"]),
+        ("MPICH 5.0.2 (ch3:nemesis)", []),
+        ("MPICH 4.0.2 (ch4:ofi:tcp)", ["IQUEUE_CELL_SIZE"]),
+        ("MPICH 4.0.2 (ch4:ucx ofi)", ["UCX_POSIX_SEG_SIZE, UCX_SYSV_SEG_SIZE"]),
+        ("MPICH 4.0.2 (ch4:ofix)", []),
+        ("Open MPI 4.1.4 (ob1:vader:cma tcp)", ["btl_vader_eager_limit", "btl_vader_max_send_size"]),
+        ("Open MPI 4.1.4 (ob1:tcp)", ["btl_tcp_eager_limit"]),
+        ("Open MPI 5.0.11 (ob1:tcp)", ["btl_tcp_eager_limit"]),
+        ("Open MPI 4.1.4 (cm:ofi)", []),
+        ("Open MPI 5.0.11 (ob1:sm:cma tcp)", ["btl_sm_eager_limit"]),
+    ],
+)
+def test_a_device_has_the_sizes_of_all_builds_whose_device_begins_with_it(library: str, documented: list[str]) -> None:
+    name, version = library.partition(" (")[0].rsplit(maxsplit=1)
+    known = thresholds_of(f"mpi@{name.lower().replace(' ', '')}-{version}", {}, library)
+    assert [one.name.removeprefix("MPIR_CVAR_CH4_").removeprefix("SHM_POSIX_") for one in known] == documented
+
+
+@pytest.mark.parametrize(
+    ("transport", "name", "first_bytes"),
+    [
+        ("pipe", "capacity of a pipe", 65537),
+        ("shm", "hockney's own word beside the number", 9),
+        ("threads", "hockney's own first cache line", 49),
+        ("threads", "hockney's own single copy", 257),
+        (OPENMPI, "btl_vader_eager_limit", 4041),  # with its header, 4,096 B hold 4,040
+        (OPENMPI, "btl_tcp_eager_limit", 65481),
+        (UCX, "UCX_POSIX_SEG_SIZE", 8256),
+        (MPICH, CELL, 8113),
+        (MPICH, "MPIR_CVAR_CH4_IPC_CMA_P2P_THRESHOLD", 8192),  # messages as long, too
+    ],
+)
+def test_a_threshold_lies_between_the_last_size_before_the_change_and_the_first_after(
+    transport: str, name: str, first_bytes: int
+) -> None:
+    (threshold,) = [one for one in thresholds_of(transport, {}) if one.name.startswith(name)]
+    assert threshold.lies_between(first_bytes - 1, first_bytes)
+    assert not threshold.lies_between(first_bytes, first_bytes + 1)
+    assert not threshold.lies_between(first_bytes - 2, first_bytes - 1)
+
+
+def test_the_library_is_asked_by_the_programs_next_to_its_launcher(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The documentation stands in where there is no such program: one on the PATH may be another library's."""
+
+    def see(transport: str, launcher: str) -> str:
+        return next(iter(thresholds_of(transport, {}, launcher=launcher))).see
+
+    for name in ("own/mpivars", "own/ompi_info", "path/mpivars", "path/ucx_info"):
+        program = tmp_path / name
+        program.parent.mkdir(exist_ok=True)
+        program.write_text("#!/bin/sh\n")
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "path"))
+    own = f"{tmp_path}/own"
+    assert see(MPICH, f"{own}/mpiexec") == f"{own}/mpivars"
+    assert see(MPICH, "mpiexec") == "mpivars"
+    assert see(OPENMPI, f"{own}/mpiexec").startswith(f"{own}/ompi_info --param")
+    assert see(UCX, f"{own}/mpiexec") == "ucx_info -f"
+    assert see(MPICH, f"{tmp_path}/other/mpiexec").startswith("https://github.com/pmodels/mpich/")
+    assert see("shm", "").startswith("docs/transports.md")
+
+
+# ---- sizes that the run had set -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("after", "is_cause"), [(8192, True), (2048, False)])
+def test_a_size_that_the_run_had_set_replaces_the_default(after: int, is_cause: bool) -> None:
+    made = curve(lambda size: 500 + 0.1 * size + (9000 if size > after else 0), transport=OPENMPI)
+    facts, libraries = with_variables(**{VADER: "16384"}), {OPENMPI: "Open MPI 4.1.4 (ob1:vader:cma tcp)"}
+    findings = found("protocol switches", reading(made, facts=facts, libraries=libraries))
+    by_answer = {one.facts["answer"]: one for one in findings}
+    if is_cause:
+        assert by_answer["confirmed"].facts["set_value"] == f"{VADER}=16384"
+    else:
+        assert by_answer["suspected"].cause == ""
+        assert "btl_vader_eager_limit" in by_answer["not seen"].facts["thresholds"]
+
+
+@pytest.mark.parametrize(
+    ("transport", "variable", "value", "first_bytes"),
+    [
+        (OPENMPI, VADER, "1024", 1024 - 56 + 1),
+        (OPENMPI, VADER, "16k", 16384 - 56 + 1),
+        (MPICH, CELL, "16384", 16384 - 80 + 1),
+        (MPICH, "MPIR_CVAR_CH4_IPC_CMA_P2P_THRESHOLD", "32768", 32768),
+        (UCX, "UCX_RNDV_THRESH", "2K", 2048),
+        (UCX, "UCX_SYSV_SEG_SIZE", "4096", 4096),
+        ("mpi@openmpi-5.0.1", "OMPI_MCA_btl_sm_eager_limit", "8192", 8192 - 56 + 1),
+    ],
+)
+def test_what_a_variable_sets(transport: str, variable: str, value: str, first_bytes: int) -> None:
+    (own,) = [one for one in thresholds_of(transport, with_variables(**{variable: value})) if one.set is not None]
+    assert own.first_bytes == first_bytes
+    assert not list(unreadable(transport, with_variables(**{variable: value})))
+
+
+def ucx(**variables: str) -> Threshold:
+    (threshold,) = thresholds_of(UCX, with_variables(**variables), "MPICH 4.0.2 (ch4:ucx)")
+    return threshold
+
+
+def test_a_variable_that_rules_another_is_named_alone() -> None:
+    assert (ucx().unless, ucx().set) == ("UCX_RNDV_THRESH is more", None)
+    segment = ucx(UCX_SYSV_SEG_SIZE="4096")
+    assert segment.facts["set_value"] == "UCX_SYSV_SEG_SIZE=4096"
+    assert segment.facts["unless"] == "UCX_RNDV_THRESH is more"
+    ruler = ucx(UCX_RNDV_THRESH="1024", UCX_SYSV_SEG_SIZE="4096")
+    assert (ruler.name, ruler.default_bytes, ruler.unless) == ("UCX_RNDV_THRESH", None, "")
+
+
+@pytest.mark.parametrize("auto", ["auto", "AUTO"])
+def test_the_default_of_ucx_set_explicitly_sets_nothing(auto: str) -> None:
+    assert ucx(UCX_RNDV_THRESH=auto) == ucx()
+    assert ucx(UCX_RNDV_THRESH=auto, UCX_SYSV_SEG_SIZE="4096") == ucx(UCX_SYSV_SEG_SIZE="4096")
+    assert not [*unreadable(UCX, with_variables(UCX_RNDV_THRESH=auto))]
+
+
+@pytest.mark.parametrize(
+    ("transport", "variable", "value"),
+    [
+        (OPENMPI, VADER, "many"),
+        (OPENMPI, VADER, "-1"),
+        (OPENMPI, VADER, "010000"),  # octal, to Open MPI
+        (OPENMPI, VADER, "99999999999999"),
+        (MPICH, CELL, "16K"),  # MPICH knows no K
+        (UCX, "UCX_RNDV_THRESH", "inf"),
+    ],
+)
+def test_a_value_that_is_no_size_leaves_the_size_unknown(transport: str, variable: str, value: str) -> None:
+    facts = with_variables(**{variable: value})
+    ((name, setting),) = unreadable(transport, facts)
+    assert (setting.variable, setting.value) == (variable, value)
+    assert name not in [one.name for one in thresholds_of(transport, facts)]
+    assert name in [one.name for one in thresholds_of(transport, {})]
+
+
+def test_a_value_that_is_no_size_is_noted(tmp_path: Path) -> None:
+    facts = with_variables(**{VADER: "many"})
+    of = explained(tmp_path / "r.db", pingpongs(OPENMPI, jump_ns=2000.0), facts=facts)
+    (note,) = [note for note in of.notes if note.code == "unreadable setting"]
+    assert (note.facts["variable"], note.facts["value"]) == (VADER, "many")
+    (switch,) = [one for one in of.findings if one.facts.get("answer") == "suspected"]
+    assert switch.fix is not None
+    assert switch.fix.run_facts["environment"] == {VADER: "many"}
+
+
+def test_sizes_of_memory_are_none_where_ucx_may_use_only_sockets() -> None:
+    def names(**variables: str) -> list[str]:
+        return [one.name for one in thresholds_of(UCX, with_variables(**variables), "MPICH 4.0.2 (ch4:ucx)")]
+
+    memory, sockets = ["UCX_POSIX_SEG_SIZE, UCX_SYSV_SEG_SIZE"], ["UCX_TCP_TX_SEG_SIZE"]
+    assert names() == names(UCX_TLS="posix,self") == names(UCX_TLS="all") == memory
+    assert names(UCX_TLS="tcp,self") == sockets
+    assert names(UCX_TLS="rc,self") == names(UCX_TLS="rc,tcp") == []
+    assert ucx(UCX_TLS="tcp,self", UCX_TCP_TX_SEG_SIZE="32K").first_bytes == 32768
+
+
+@pytest.mark.parametrize(("value", "is_there"), [("0", False), ("no", False), ("1", True)])
+def test_a_size_of_what_was_switched_off_is_none(value: str, is_there: bool) -> None:
+    names = [one.name for one in thresholds_of(MPICH, with_variables(MPIR_CVAR_CH4_CMA_ENABLE=value))]
+    assert ("MPIR_CVAR_CH4_IPC_CMA_P2P_THRESHOLD" in names) is is_there
