@@ -21,7 +21,8 @@ from tests.report.test_classic import stream
 import hockney.measure.check
 from hockney.analysis.compare import Verdict, compare_runs
 from hockney.analysis.compare.expect import Outcome
-from hockney.analysis.explain import Evidence, Explanation, Finding, Lacking, Layer, Line, OffLine, Parameters
+from hockney.analysis.explain import Explanation, Layer, Line, OffLine, Parameters
+from hockney.analysis.finding import Absence, Finding, Fix, NotChecked, Note, Subject
 from hockney.cli import run
 from hockney.cli.explain import explanation_json
 from hockney.cli.render import JSON_VERSION
@@ -30,6 +31,7 @@ from hockney.machine.activity import Moment, Program
 from hockney.measure.check import Checked
 from hockney.measure.doctor import Checkup, FloorSeen, PairFigures
 from hockney.model import Point, PointStatus, RunStatus, Warning_
+from hockney.report.findings import WORDING
 from hockney.results.store import Store
 from hockney.stats.fit import Estimate, LogGP
 from hockney.worker.catalogue import Missing
@@ -215,33 +217,32 @@ def test_explain(tmp_path: Path, read: Read, monkeypatch: pytest.MonkeyPatch) ->
     one = Estimate(2.0, 1.0, 3.0)
     where = ("shm", "pingpong", 2, "one core", "near")
     loggp = LogGP(8, 64, one, one, one, one, one, one, (8, 64), {"send": (0.1, 0.2)}, 0.1)
-    finding = Finding("bend", "shm", "It bends.", 0.1, evidence=(Evidence("jump", one, "ns"),), remedy="`hockney list`")
+    subject, fix = Subject("shm", "pingpong", 2, "near", (8, 64)), Fix("Look.", ("hockney", "list"))
     everything = Explanation(
         "run 1",
-        (finding, Finding("jump", "shm", "It jumps.", 0.1)),
+        (
+            Finding("bend", subject, {"slope_ratio": one}, "curved", fix, 0.1, ("a page",)),
+            Finding("flat latency", subject),
+        ),
         (
             Line(*where, 8, 64, 2, one, one, one, 0.1, (8, 64), (0.1, 0.2)),
             Line(*where, 8, 64, 2, None, None, None, 0.1),
         ),
         (Parameters(*where, loggp),),
         (Layer("tcp", "unix", "near", 1.0, 0.5, 2.0, 8, 64, True, (16,)),),
-        (Lacking("needs more", "`hockney run loggp`", "LogGP"),),
-        ("A note.",),
+        (NotChecked(Absence.NOT_MEASURED, "LogGP", "needs prtt", fix), NotChecked(Absence.INSUFFICIENT_DATA, "lines")),
+        (Note("one launch", fix=fix), Note("still running")),
         (OffLine(*where, 16, one),),
     )
     document: dict[str, Any] = json.loads(json.dumps(explanation_json(everything)))
-    assert document["findings"][0]["commands"] == ["hockney list"]
-    assert document["lacking"][0]["commands"] == ["hockney run loggp"]
+    assert document["findings"][0]["fix"] == {"text": "Look.", "argv": ["hockney", "list"], "command": "hockney list"}
     path = tmp_path / "r.db"
     fill(path)
     real = [read("explain", "--machine", name) for name in ("gpmimd", "scali", "t3d", "ancor")]
     real.append(read("explain", "last", "--store", path))
     check_page([document, *real], "explain")
-    kinds = set(re.findall(r"`([^`]+)`", WORDS.partition("### Kinds of findings")[2].partition(" ## ")[0]))
-    assert {one["kind"] for document in real for one in document["findings"]} <= kinds
-    units = next(row.meaning for row in SECTIONS["explain"] if row.key == "findings.evidence.unit")
-    found = {figure["unit"] for one in real for finding in one["findings"] for figure in finding["evidence"]}
-    assert all(re.search(rf"(^|\W){unit}\W", units) for unit in found if unit)
+    codes = set(re.findall(r"`([^`]+)`", WORDS.partition("### Codes of findings")[2].partition(" ## ")[0]))
+    assert codes == set(WORDING)
 
 
 def test_show(tmp_path: Path, read: Read) -> None:

@@ -1,24 +1,22 @@
-"""`hockney explain` as it is called: on a real short run, on the archive, and where there is nothing to explain."""
+"""`hockney explain` as it is called: on a real short run, on recorded ones, and where there is nothing to explain."""
 
 from __future__ import annotations
 
 import json
-import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hockney.analysis.explain.summary import gather
+from syrupy.assertion import SnapshotAssertion
 from tests.cli.support import Cli
+from tests.report.runs import store_quick
 
-from hockney.analysis.estimates import Evidence
-from hockney.analysis.explain import DETECTORS, GOT_BY, Explanation, Finding, Lacking, Line, _with_command
-from hockney.analysis.explain.fits import LOGGP
+from hockney.analysis.explain import _SUITES, DETECTORS, Explanation
+from hockney.analysis.finding import Absence, Finding, Fix, NotChecked, Subject
 from hockney.archive import machines
 from hockney.cli import explain as cli_explain
 from hockney.cli import run
-from hockney.stats.fit import Estimate
+from hockney.cli.explain import grouped
 from hockney.suites import builtin_names
 from hockney.worker.mpi import find_mpis
 
@@ -43,35 +41,17 @@ def test_a_real_run_is_explained(real_store: Path, capsys: pytest.CaptureFixture
     capsys.readouterr()
     told = document(capsys, "last", "--store", str(real_store))
     assert told["subject"] == "run 1"
-    assert "the duplex ratio" in {one["what"] for one in told["lacking"]}
-    # A half round trip over so many sizes has a line, or a moody machine leaves it without one and that is said.
-    if not any("More ranks than CPUs" in note for note in told["notes"]):
-        without = " ".join(one["what"] for one in told["lacking"] if one["what"].startswith("lines through"))
-        for transport in ("shm", "tcp"):
-            assert any(line["transport"] == transport for line in told["lines"]) or f"on {transport}" in without
-    for line in told["lines"]:
-        assert line["pattern"] == "pingpong"
-        assert line["t0_ns"]["low"] <= line["t0_ns"]["value"] <= line["t0_ns"]["high"]
-    measured = ("shm", "tcp", "mpi@")
-    for finding in told["findings"]:
-        # What is alike on most transports is of none.
-        of_several = (finding["kind"], finding["transport"]) == ("outliers", "")
-        assert of_several or finding["transport"].startswith(measured)
-        assert finding["sentence"].endswith((".", "?"))
-        for one in finding["evidence"]:
-            assert one["value"]["low"] <= one["value"]["value"] <= one["value"]["high"]
-
-
-def test_what_is_printed_says_the_same(real_store: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    told = document(capsys, "last", "--store", str(real_store))
+    gaps = {gap["what"]: gap["reason"] for gap in told["not_checked"]}
+    is_oversubscribed = "oversubscribed" in {note["code"] for note in told["notes"]}
+    assert gaps["duplex limits"] == ("not applicable" if is_oversubscribed else "not measured")
+    # A half round trip over so many sizes has a line, or the machine leaves it without one and that is said.
+    without = " ".join(what for what in gaps if what.startswith("lines through"))
+    for transport in () if is_oversubscribed else ("shm", "tcp"):
+        assert any(line["transport"] == transport for line in told["lines"]) or f"on {transport}" in without
     assert run(["explain", "last", "--all", "--store", str(real_store)]) == 0
     printed = capsys.readouterr().out
     assert printed.startswith(f"run 1: {len(told['findings']) or 'no'} finding")
-    for line in told["lines"]:
-        assert f"\n{line['pattern']} on {line['transport']}" in printed
-    unfolded = " ".join(printed.split())
-    for finding in told["findings"]:
-        assert finding["sentence"] in unfolded
+    assert all(gap in " ".join(printed.split()) for gap in gaps)
 
 
 def test_the_documented_threshold_of_a_real_library_is_named(
@@ -86,174 +66,108 @@ def test_the_documented_threshold_of_a_real_library_is_named(
         assert run(["run", *what, "--time", time, "--store", path]) == 0
         capsys.readouterr()
         told = document(capsys, "last", "--store", path)["findings"]
-        there = [one for one in told if one["kind"] == "protocol switch" and one["sizes_bytes"] == [3072, 4096]]
-        if there:
+        there = [
+            one for one in told if one["code"] == "protocol switch" and one["subject"]["sizes_bytes"] == [3072, 4096]
+        ]
+        if there and there[0]["cause"] == "documented":
             break
     (switch,) = there
-    assert switch["transport"].startswith("mpi@openmpi")
-    assert re.search(r"Documented there: btl_(vader|sm)_eager_limit, 4 KiB by default", switch["sentence"])
+    assert switch["subject"]["transport"].startswith("mpi@openmpi")
+    assert switch["facts"]["threshold"] in ("btl_vader_eager_limit", "btl_sm_eager_limit")
 
 
-def test_a_fall_is_not_gathered_with_a_jump_and_states_are_gathered() -> None:
-    def switch(transport: str, state: str, jump_ns: float, effect: float) -> Finding:
-        jump = Evidence("jump", Estimate(jump_ns, jump_ns - 1, jump_ns + 1), "ns")
-        return Finding("protocol switch", transport, "", effect, state=state, evidence=(jump,))
+@pytest.mark.parametrize("width", [60, 100])
+def test_the_screen_of_a_recorded_quick(
+    width: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    snapshot: SnapshotAssertion,
+) -> None:
+    store_quick(tmp_path / "r.db")
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("HOCKNEY_STORE", str(tmp_path / "r.db"))
+    monkeypatch.setenv("PATH", "")  # where no library's program is
+    assert run(["explain"]) == 0
+    screen = capsys.readouterr().out
+    assert len(screen.splitlines()) <= 40
+    assert screen == snapshot
 
-    gathered = gather(
+
+def finding(code: str, transport: str = "", effect: float = 0.1, state: str = "near", **facts: Any) -> Finding:
+    fix = Fix("Look at everything again and again", ("hockney", "list"))
+    return Finding(code, Subject(transport, "pingpong", 2, state), facts or {"some_ns": 5.0}, fix=fix, effect=effect)
+
+
+def screen_of(
+    of: Explanation, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *options: str
+) -> list[str]:
+    monkeypatch.setattr(cli_explain, "_of_run", lambda *_: of)
+    assert run(["explain", *options]) == 0
+    return capsys.readouterr().out.splitlines()
+
+
+def test_many_findings_take_40_lines_and_the_rest_is_counted(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    findings = tuple(finding(f"kind {number}", "shm") for number in range(30))
+    gaps = tuple(NotChecked(reason, f"check {number}") for number in range(30) for reason in Absence)
+    of = Explanation("run 3", findings, not_checked=gaps)
+    lines = screen_of(of, monkeypatch, capsys)
+    shown = sum(line.startswith("- ") for line in lines)
+    assert 5 <= shown <= 10
+    assert len(lines) <= 40
+    assert f"More with --all: {30 - shown} findings." in lines
+    everything = screen_of(of, monkeypatch, capsys, "--all")
+    assert sum(line.startswith("- ") for line in everything) == 30
+    assert sum("  check" in line for line in everything) == len(gaps)
+
+
+def test_findings_of_one_kind_on_several_transports_are_one_group() -> None:
+    groups = grouped(
         [
-            switch("tcp", "near", 400.0, 0.5),
-            switch("unix", "near", -300.0, 0.4),
-            switch("tcp", "far", 500.0, 0.3),
-            switch("shm", "near", 50.0, 0.2),
+            finding("protocol switch", "tcp", 0.5, jump_ns=400.0),
+            finding("protocol switch", "unix", 0.4, fall_ns=300.0),
+            finding("protocol switch", "tcp", 0.3, "far", jump_ns=500.0),
+            finding("protocol switch", "shm", 0.2, jump_ns=50.0),
+            finding("protocol switch", "shm", 0.1, jump_ns=50.0, threshold="a limit"),
+            finding("protocol switch", "tcp", 0.1, jump_ns=50.0),
+            finding("slow", "", 0.1),
         ]
     )
-    assert [(one.strongest.transport, one.also) for one in gathered] == [
-        ("tcp", "Also on tcp (far), shm."),
-        ("unix", ""),
+    names = [[(one.subject.transport, one.subject.state) for one in group] for group in groups]
+    assert names == [
+        [("tcp", "near"), ("tcp", "far"), ("shm", "near")],
+        [("unix", "near")],
+        [("shm", "near")],
+        [("tcp", "near")],
+        [("", "near")],
     ]
 
 
-def test_what_is_of_several_transports_together_is_gathered_with_nothing() -> None:
-    of = (("", "near"), ("tcp", "near"), ("", "far"), ("", "far"), ("unix", "near"))
-    gathered = gather(Finding("outliers", transport, "", 0.1, state=state) for transport, state in of)
-    assert sorted((one.strongest.transport, one.also) for one in gathered) == [
-        ("", ""),
-        ("", ""),
-        ("", ""),
-        ("tcp", "Also on unix."),
-    ]
-
-
-def test_the_strongest_are_told_once_for_all_their_transports(
+def test_what_was_not_checked_stands_by_reason_with_the_commands_that_measure_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What shows a few times on one transport is not gathered; what is left over is counted."""
-
-    def made(kind: str, transport: str, effect: float, *sizes_bytes: int) -> Finding:
-        return Finding(kind, transport, f"{kind} of {effect} there.", effect, state="near", sizes_bytes=sizes_bytes)
-
-    findings = (
-        made("outliers", "tcp", 0.1),
-        made("switch", "tcp", 0.5, 8, 64),
-        made("switch", "tcp", 0.3, 1024, 4096),
-        replace(made("switch", "unix", 2.0, 64), remedy="Mend it."),
-        *(made(kind, "shm", 1.0) for kind in ("one", "two", "three")),
-        made("last", "", 0.05),
+    loggp = Fix("Measure the suite loggp", ("hockney", "run", "loggp"))
+    gaps = (
+        NotChecked(Absence.NOT_MEASURED, "LogGP", "needs prtt", loggp),
+        NotChecked(Absence.INSUFFICIENT_DATA, "outliers"),
+        NotChecked(Absence.NOT_MEASURED, "slow links"),
     )
-    explained = Explanation("run 3", findings, (), (), (), (), ())
-    monkeypatch.setattr(cli_explain, "_of_run", lambda *_: explained)
-    assert run(["explain"]) == 0
-    lines = [line for line in capsys.readouterr().out.splitlines() if line]
+    lines = screen_of(Explanation("run 3", not_checked=gaps), monkeypatch, capsys)
     assert lines == [
-        "run 3: 8 findings",
-        "The strongest findings",
-        "  switch on unix (near): switch of 2.0 there.",
-        "  Also on tcp (at 8 B and 64 B).",
-        "  Mend it.",
-        "  one on shm (near): one of 1.0 there.",
-        "  two on shm (near): two of 1.0 there.",
-        "  three on shm (near): three of 1.0 there.",
-        "  switch on tcp (near): switch of 0.3 there.",
-        "  2 more: `--all` tells every one, by transport and with its sources.",
+        "run 3: no findings",
+        "",
+        "Not checked",
+        "  not measured: LogGP, slow links",
+        "  insufficient data: outliers",
+        "  To measure: `hockney run loggp`",
     ]
-    assert run(["explain", "--all"]) == 0
-    everything = capsys.readouterr().out
-    assert all(finding.sentence in everything for finding in findings)
-    assert "--all" not in everything
-    assert len(document(capsys)["findings"]) == len(findings)
 
 
-def test_each_part_of_a_table_of_lines_says_of_which_sizes_and_state_it_is(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    known = Estimate(1000.0, 990.0, 1010.0)
-    lines = tuple(
-        Line("mpi@openmpi-4.1.4", "pingpong", 2, "one package", state, 0, size, 4, known, known, known, 0.01)
-        for state in ("near", "far")
-        for size in (1024, 4096)
-    )
-    explained = Explanation("run 3", (), lines, (), (), (), ())
-    monkeypatch.setattr(cli_explain, "_of_run", lambda *_: explained)
-    monkeypatch.setenv("COLUMNS", "60")
-    assert run(["explain"]) == 0
-    rows = re.findall(r"0 B - (\d) KiB +(\w+)", capsys.readouterr().out)
-    parts, left_over = divmod(len(rows), len(lines))
-    assert (parts > 1, left_over) == (True, 0)
-    assert rows == [("1", "near"), ("4", "near"), ("1", "far"), ("4", "far")] * parts
-
-
-@pytest.mark.parametrize(
-    ("machine", "kind", "detector"),
-    [
-        ("t3d", "protocol switch", "protocol switches"),
-    ],
-)
-def test_what_was_found_is_not_said_to_lack(
-    machine: str, kind: str, detector: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    told = document(capsys, "--machine", machine)
-    assert kind in {finding["kind"] for finding in told["findings"]}
-    assert detector not in {one["what"] for one in told["lacking"]}
-
-
-def test_what_lacks_is_named_and_explained_where_that_is_asked_for(
-    real_store: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Else it is counted, with the runs that have some of it."""
-    lacking = document(capsys, "last", "--store", str(real_store))["lacking"]
-    for option in ((), ("--lacking",), ("--all",)):
-        assert run(["explain", "last", "--store", str(real_store), *option]) == 0
-        unfolded = " ".join(capsys.readouterr().out.split())
-        for one in lacking:
-            got_by = one["got_by"] and f" ({one['got_by']})"
-            assert (f"{one['what']}: {one['reason']}{got_by}" in unfolded) is bool(option)
-        counted = f"{len(lacking)} things in all: `--lacking` says which"
-        assert (counted in unfolded) is (not option)
-
-
-@pytest.mark.parametrize(
-    ("suite", "told"),
-    [
-        ("pingpong", ["For the duplex ratio: `hockney run quick`.", "`hockney run allpairs` on three CPUs or more."]),
-        ("quick", ["`hockney run allpairs` on three CPUs or more."]),
-        ("allpairs", ["For the duplex ratio: `hockney run quick`."]),
-    ],
-)
-def test_what_another_run_has_is_said(
-    suite: str, told: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Not where it lacks for another reason, nor that the same run once more had it."""
-    lacking = (
-        Lacking("a reason of another kind", what="protocol switches"),
-        Lacking("needs twoway", what="the duplex ratio"),
-        Lacking("needs all pairs", what="pairs that stand out"),
-        Lacking("needs an all-to-all", what="the share of the own block"),
-    )
-    told_of = tuple(_with_command(one, suite) for one in lacking)
-    monkeypatch.setattr(cli_explain, "_of_run", lambda *_: Explanation("run 3", (), (), (), (), told_of, ()))
-    assert run(["explain"]) == 0
-    printed = capsys.readouterr().out
-    assert printed.count("`hockney run ") == len(told)
-    assert all(line in printed for line in told)
-    assert "own block" not in printed
-    assert "4 things in all" in printed
-
-
-def test_a_run_without_prtt_lacks_loggp_and_says_how_to_get_it(
-    real_store: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["explain", "last", "--store", str(real_store)]) == 0
-    unfolded = " ".join(capsys.readouterr().out.split())
-    assert "For LogGP: `hockney run loggp" in unfolded
-    assert "LogGP by segment" not in unfolded
-    assert run(["explain", "last", "--lacking", "--store", str(real_store)]) == 0
-    unfolded = " ".join(capsys.readouterr().out.split())
-    assert "LogGP: needs the pattern prtt, with delays and without (`hockney run loggp" in unfolded
-
-
-def test_runs_that_have_what_lacks_are_named_as_they_are_called() -> None:
-    assert set(GOT_BY) <= {*DETECTORS, LOGGP}
-    assert {suite for suite, _ in GOT_BY.values()} <= set(builtin_names())
+def test_suites_that_measure_what_is_missing_exist() -> None:
+    assert set(_SUITES) <= {*(detector.what for detector in DETECTORS), "LogGP"}
+    assert set(_SUITES.values()) <= set(builtin_names())
 
 
 @pytest.mark.parametrize("machine", machines())
@@ -289,7 +203,7 @@ def test_a_run_with_failed_and_skipped_points_is_explained(
     filled_store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     told = document(capsys, "2", "--store", str(filled_store))
-    assert any("rank 1 was killed by SIGKILL" in note for note in told["notes"])
+    assert any("rank 1 was killed by SIGKILL" in note["text"] for note in told["notes"])
 
 
 def test_machines_are_completed(cli: Cli) -> None:

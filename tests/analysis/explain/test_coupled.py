@@ -12,7 +12,8 @@ from tests.builders import make_measurement, make_point
 from tests.report.runs import Made, store_run
 from tests.worker.test_session import faulty
 
-from hockney.analysis.explain.curve import Reading, read_run
+from hockney.analysis.explain.curve import Reading
+from hockney.analysis.explain.read import read_run
 from hockney.analysis.explain.ranks import slow_links
 from hockney.analysis.finding import Finding, NotChecked
 from hockney.machine.topology import Cache, Topology

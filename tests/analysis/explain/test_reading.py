@@ -339,8 +339,9 @@ def test_a_run_without_a_ping_pong(tmp_path: Path) -> None:
     gaps = gaps_of(explained(tmp_path / "r.db", made))
     for what in ("protocol switches", "flat latency", "latency above the floor"):
         assert gaps[what].reason is Absence.NOT_MEASURED
-        assert gaps[what].how is not None
-        assert gaps[what].how.argv == ("hockney", "run", "quick")
+        how = gaps[what].how
+        assert how is not None
+        assert how.argv == ("hockney", "run", "quick")
 
 
 def test_the_greatest_effect_comes_first() -> None:
