@@ -15,8 +15,8 @@ import click
 import pytest
 
 from hockney.analysis.compare.expect import load_expectations
+from hockney.analysis.repeat import LAUNCHES
 from hockney.cli.commands import COMMANDS, hockney
-from hockney.cli.rerun import LAUNCHES
 from hockney.errors import ExitCode
 from hockney.measure.inventory import take_inventory
 from hockney.report.findings import WORDING

@@ -10,7 +10,6 @@ from typing import Any
 
 from hockney.analysis import repeat
 from hockney.analysis.finding import Fix
-from hockney.analysis.repeat import LAUNCHES as LAUNCHES
 from hockney.model import RunInfo
 
 
@@ -23,12 +22,6 @@ def fix_text(fix: Fix) -> str:
 def command_line(fix: Fix) -> str:
     """The command as it is typed; "" where there is none."""
     return f"{as_then(fix.run_facts)}{shlex.join(fix.argv)}" if fix.argv else ""
-
-
-def more_launches(run: int, info: RunInfo, launches: int, *, but: str = "") -> str:
-    """analysis.repeat.more_launches as a part of a sentence; `but` follows."""
-    text = fix_text(repeat.more_launches(run, info, launches))
-    return text[0].lower() + text[1:] + but
 
 
 def going_on(run: int, info: RunInfo) -> str:

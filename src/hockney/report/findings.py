@@ -42,9 +42,10 @@ def evidence_of(finding: Finding) -> str:
 
 
 def cause_of(finding: Finding) -> str:
-    """The likely cause as a sentence, "" where none is known."""
+    """The likely cause as a sentence, "" where none is known; its code where that has no wording."""
     wording = WORDING.get(finding.code)
-    return "" if wording is None else fill(wording.causes.get(finding.cause, ""), finding)
+    template = None if wording is None else wording.causes.get(finding.cause)
+    return finding.cause if template is None else fill(template, finding)
 
 
 def sentence_of(finding: Finding) -> str:

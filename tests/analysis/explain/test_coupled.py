@@ -13,8 +13,8 @@ from tests.report.runs import Made, store_run
 from tests.worker.test_session import faulty
 
 from hockney.analysis.explain.curve import Reading
-from hockney.analysis.explain.read import read_run
 from hockney.analysis.explain.ranks import slow_links
+from hockney.analysis.explain.read import read_run
 from hockney.analysis.finding import Finding, NotChecked
 from hockney.machine.topology import Cache, Topology
 from hockney.model import Point

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -37,7 +38,8 @@ def read_run(run: Run) -> Reading:
         if series.status is not PointStatus.FAILED and measurements  # samples of a failed point may be wrong
     ]
     subject = f"run {run.id}" + (f" ({run.label})" if run.label else "")
-    continued = f"continue it with `hockney run --resume {run.id}`"
+    fix = resume(run.id, run.info)
+    continued = f"continue it with `{shlex.join(fix.argv)}`" if fix.argv else fix.text.lower()
     if not summarized:
         reasons = Counter(series.reason for series in run.series if series.reason)
         why = reasons.most_common(1)[0][0] if reasons else f"it has no measurement; {continued}"
@@ -226,7 +228,7 @@ def _notes(run: Run, without_interval: Sequence[Point], curves: Sequence[Curve])
         yield Note("another version", {"version": run.info.version, "this_version": __version__})
     one_launch = one_launch_note(run)
     if run.status in _ENDED_EARLY:
-        yield Note("ended early", {"how": _ENDED_EARLY[run.status]}, resume(run.id, run.facts))
+        yield Note("ended early", {"how": _ENDED_EARLY[run.status]}, resume(run.id, run.info))
     elif run.status is RunStatus.RUNNING:
         yield Note("still running")
     elif one_launch is not None:
