@@ -401,6 +401,29 @@ def test_show_prints_the_tables_and_json_carries_them(
     assert "tables" not in json.loads(capsys.readouterr().out)
 
 
+def test_published_and_measured_figures_are_in_one_plot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store = ["--store", str(tmp_path / "r.db")]
+    made = [Made(point("shm", "oneway", 2, size), 300 + size) for size in (4, 64, 256, 1024)]
+    made += [Made(point("shm", "alltoall", 8, size), 9000 + size) for size in (4, 64)]
+    store_run(tmp_path / "r.db", "atlas", made)
+    assert call(["show", "last", "--tables", "--plot", *store]) == 0
+    text = capsys.readouterr().out
+    assert "Com-1.1 (one-way), us" in text
+    assert "Com-1.3 (all-to-all), us: processors 8" in text
+    assert text.count("o published   x shm") == 2
+    store_run(tmp_path / "r.db", "ancor", [ONE_OF_EACH["ancor"]])
+    assert call(["show", "last", "--tables", "--plot", *store]) == 2
+    assert "no published curve" in capsys.readouterr().err
+
+
+def test_every_state_is_refused_where_each_figure_names_its_state(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store_run(tmp_path / "r.db", "atlas", [ONE_OF_EACH["atlas"]])
+    assert call(["--store", str(tmp_path / "r.db"), "show", "last", "--tables", "--states"]) == 2
+    assert "`hockney show 1 --states" in capsys.readouterr().err
+
+
 def test_an_oversubscribed_figure_is_marked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "r.db"
     store_run(path, "atlas", [ONE_OF_EACH["atlas"]], oversubscribed=True)

@@ -103,7 +103,7 @@ def _known(value: float | None, text: Callable[[float], str]) -> str:
 @click.option("--state", metavar="STATE", help="Only figures of this machine state.", shell_complete=complete.states)
 @click.option("--states", is_flag=True, help="Figures of every machine state, one per row.")
 @click.option("--by-size", is_flag=True, help="One row per size and one column per transport.")
-@click.option("--plot", is_flag=True, help="Plot times and rates against the size.")
+@click.option("--plot", is_flag=True, help="Plot times and rates; with --tables: published figures and yours.")
 @click.option("--tables", is_flag=True, help="The data sheet of quick, the tables of a classic report, or all pairs.")
 @click.option("-v", "--verbose", is_flag=True, help="With --tables: also definitions, and every finding and caveat.")
 def show(
@@ -127,8 +127,8 @@ def show(
     """
     from hockney.results.runs import open_results
 
-    forms = {"--by-size": by_size, "--plot": plot, "--tables": tables}
-    given = [name for name, is_given in forms.items() if is_given] + ["--json"] * (as_json and not tables)
+    forms = {"--by-size": by_size, "--plot": plot and not tables, "--tables": tables}
+    given = [name for name, is_given in forms.items() if is_given] + ["--json"] * (as_json and (plot or not tables))
     if len(given) > 1:
         raise UsageError(f"{given[0]} and {given[1]} are two forms of output: give one")
     with open_results(store) as results:
@@ -139,7 +139,7 @@ def show(
         if tables:
             if state is not None or len(series) < len(run.series):
                 raise UsageError("tables are of a whole run: leave out --pattern, --transport and --state")
-            _show_tables(run, every_state=states, as_json=as_json, verbose=verbose)
+            _show_tables(run, every_state=states, as_json=as_json, verbose=verbose, plot=plot)
         elif as_json:
             render.print_json("show", run_as_json(run, series, state=state))
         elif by_size:
@@ -150,8 +150,8 @@ def show(
             print_run(run, series, every_state=states, state=state)
 
 
-def _show_tables(run: Run, *, every_state: bool, as_json: bool, verbose: bool) -> None:
-    from hockney.cli.tables import print_tables, tables_as_json, tables_of
+def _show_tables(run: Run, *, every_state: bool, as_json: bool, verbose: bool, plot: bool) -> None:
+    from hockney.cli.tables import print_table_plots, print_tables, tables_as_json, tables_of
     from hockney.report.classic import classic_names
 
     tables = tables_of(run, every_state=every_state)
@@ -163,6 +163,8 @@ def _show_tables(run: Run, *, every_state: bool, as_json: bool, verbose: bool) -
         )
     if as_json:
         render.print_json("show", {**run_as_json(run), **tables_as_json(tables)})
+    elif plot:
+        print_table_plots(tables)
     else:
         print_tables(tables, run, verbose=verbose)
 

@@ -1,4 +1,4 @@
-"""What a run is shown as besides its series: quick's data sheet, a classic report's tables, the matrix of all pairs."""
+"""The tables of a run: quick's data sheet, a classic report's tables, or the matrix of all pairs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from hockney.cli.classic import print_report, report_as_json
 from hockney.cli.curves import placement_text, say_one_launch
 from hockney.cli.pairs import pairs_as_json, print_pairs
 from hockney.cli.sheet import print_sheet, sheet_as_json
+from hockney.errors import UsageError
 from hockney.report.classic import make_report
 from hockney.report.classic.conclusions import ClassicReport
 from hockney.report.sheet import Sheet, make_sheet
@@ -21,14 +22,35 @@ Tables = Sheet | ClassicReport | list[PairMatrix]
 
 
 def tables_of(run: Run, *, every_state: bool = False) -> Tables:
-    """What the run's suite has; an empty list of matrices where that is nothing."""
+    """The tables of the run's suite; an empty list without any. Raises UsageError for states that they don't show."""
     if run.info.suite == "quick":
         return make_sheet(run, every_state=every_state)
-    return make_report(run) or pair_matrices(run)
+    found = make_report(run) or pair_matrices(run)
+    if found and every_state:
+        raise UsageError(
+            "--tables shows every state only for quick. Here each figure names its state; "
+            f"run `hockney show {run.id} --states` for all states"
+        )
+    return found
+
+
+def print_table_plots(tables: Tables) -> None:
+    """Plot the published and measured figures of a classic report. Raises UsageError for other tables."""
+    from hockney.cli.plot import PlotCurve, print_plot
+    from hockney.report.classic.plots import plots_of
+
+    if not isinstance(tables, ClassicReport):
+        raise UsageError("--tables --plot is for runs of the classic reports. Leave out --tables to plot curves")
+    plots = plots_of(tables)
+    if not plots:
+        raise UsageError(f"{tables.report.name} has no published curve over sizes. Leave out --tables to plot curves")
+    for plot in plots:
+        curves = [PlotCurve(name, *map(list, zip(*points, strict=True))) for name, points in plot.curves.items()]
+        print_plot(plot.title, curves, plot.unit)
 
 
 def print_tables(tables: Tables, run: Run, missing: Sequence[Missing] = (), *, verbose: bool = False) -> None:
-    """`missing` is what the machine lacks that measured, where that is known."""
+    """Print tables; `missing` is what the machine that measured does not have, where that is known."""
     match tables:
         case Sheet():
             from hockney.analysis.explain import explain_run
