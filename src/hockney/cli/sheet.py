@@ -22,7 +22,7 @@ from hockney.report.sheet import COLUMNS, Row, Sheet, Value
 from hockney.results.runs import Run
 from hockney.stats import ONE_LAUNCH
 from hockney.units import counted, format_bytes, format_ns, format_rate
-from hockney.worker.catalogue import Missing, matches, split_name
+from hockney.worker.catalogue import Missing
 
 _FINDINGS_MAX = 4
 _FINDING_CHARACTERS = 190  # two lines of a screen of 100 columns
@@ -174,20 +174,9 @@ def _print_definitions(sheet: Sheet) -> None:
             render.item(f"r_inf and n_1/2 are of {sizes}; {row.library}", head=f"{row.name} ({row.state})")
     if sheet.harness_ns is not None:
         render.item(f"{format_ns(sheet.harness_ns.value)} {_spread(sheet.harness_ns)} per repetition", head="harness")
-    ready = list(_also_ready(sheet))
-    if ready:
-        render.item(f"{', '.join(ready)}; `hockney run quick -t NAME,…` measures them", head="also ready")
-
-
-def _also_ready(sheet: Sheet) -> Iterable[str]:
-    """Transports that were ready and not asked for; `mpi:*` for variants none of which was."""
-    kinds: dict[str, list[str]] = {}
-    for name in sheet.also_ready:
-        base, _, variant = split_name(name)
-        kinds.setdefault(f"{base}:*" if variant else base, []).append(name)
-    asked = {row.transport for row in sheet.rows} | {failure.transport for failure in sheet.failures}
-    for kind, names in kinds.items():
-        yield from names if len(names) == 1 or any(matches(kind, name) for name in asked) else [kind]
+    if sheet.also_ready:
+        ready = ", ".join(sheet.also_ready)
+        render.item(f"{ready}; `hockney run quick -t NAME,…` measures them", head="also ready")
 
 
 def _print_findings(sheet: Sheet, findings: Sequence[Finding], most: int) -> None:

@@ -64,18 +64,17 @@ _COLUMNS = (
     _Column(Column("time", right=True), lambda row: format_ns(row.figure.value_ns) + SHORT_MARK * row.figure.is_short),
     _Column(Column("95 % interval", right=True), lambda row: format_interval(row.figure.low_ns, row.figure.high_ns)),
     _Column(Column("rate", right=True), lambda row: _known(row.figure.rate_bytes_per_s, format_rate)),
-    _Column(
-        Column("messages", right=True), lambda row: _known(row.figure.messages_per_s, format_messages), only="stream"
-    ),
+    _Column(Column("messages", right=True), lambda row: _known(row.figure.messages_per_s, format_messages), "stream"),
     _Column(Column("minimum", right=True, optional=True), lambda row: format_ns(row.figure.minimum_ns)),
-    _Column(Column("state", key=True), lambda row: row.figure.state, only="states"),
-    _Column(Column("floor", right=True), lambda row: _known(row.figure.floor_ns, format_ns), only="states"),
-    _Column(
-        Column("measurements", right=True, optional=True),
-        lambda row: str(row.figure.n_measurements) + f" in {row.figure.n_launches}" * (row.launches > 1),
-    ),
+    _Column(Column("state", key=True), lambda row: row.figure.state, "states"),
+    _Column(Column("floor", right=True), lambda row: _known(row.figure.floor_ns, format_ns), "states"),
+    _Column(Column("measurements", right=True, optional=True), lambda row: _measurements(row)),
     _Column(Column("status"), lambda row: status_text(row.series.status, row.figure, row.precision)),
 )
+
+
+def _measurements(row: _Row) -> str:
+    return str(row.figure.n_measurements) + f" in {row.figure.n_launches}" * (row.launches > 1)
 
 
 def _known(value: float | None, text: Callable[[float], str]) -> str:
@@ -219,18 +218,14 @@ def print_plots(run: Run, series: Sequence[Series], state: str | None = None) ->
     _print_head(run, series)
     _print_state(series, main)
     for group in groups_of(series):
-        figures = {
-            transport: {
-                one.point.bytes: f for one in sorted(own, key=lambda s: s.point.bytes) for f in figures_in(one, main)
-            }
-            for transport, own in group.items()
-        }
-        curves = {transports[transport]: of_curve for transport, of_curve in figures.items() if len(of_curve) >= 3}
+        times, rates = [], []
+        for transport, members in group.items():
+            found = {one.point.bytes: figure for one in members for figure in figures_in(one, main)}
+            if len(found) >= 3:
+                sizes, figures = zip(*sorted(found.items(), key=lambda pair: pair[0]), strict=True)
+                times.append(PlotCurve(transports[transport], sizes, [f.value_ns for f in figures]))
+                rates.append(PlotCurve(transports[transport], sizes, [f.rate_bytes_per_s or 0 for f in figures]))
         name = name_of(next(iter(group.values()))[0].point)
-        times = [PlotCurve(label, [*own], [f.value_ns for f in own.values()]) for label, own in curves.items()]
-        rates = [
-            PlotCurve(label, [*own], [f.rate_bytes_per_s or 0 for f in own.values()]) for label, own in curves.items()
-        ]
         print_plot(f"Time of {name}", times, "ns")
         print_plot(f"Rate of {name}", rates, "bytes/s")
 
@@ -339,20 +334,15 @@ def _print_curve(curve: Curve, state: str, asked_precision: float | None) -> Non
 def _print_notes(run: Run, curves: Sequence[Curve], asked_precision: float | None) -> None:
     """What holds for the tables above, each once: definitions, precision, and the meaning of marks."""
     pairs = [pair for curve in curves for pair in curve.figures]
-    definitions: dict[str, dict[str, None]] = {}
-    for series, figure in pairs:
+    definitions: dict[str, str] = {}
+    for series, figure in sorted(pairs, key=lambda pair: pair[0].point.bytes):  # 0 B has no rate
         over = {other.interval_over for one, other in pairs if one.point.pattern == series.point.pattern}
-        text = definition_text(figure.definition, over)
-        definitions.setdefault(text, {})[series.point.pattern] = None
+        definitions[series.point.pattern] = definition_text(figure.definition, over)
     if definitions:
         render.title("Times and rates")
-    for text, patterns in sorted(definitions.items()):
-        # 0 B has no rate: the definition with one says all that is to be said.
-        if not any(
-            other != text and other.startswith(text) and patterns.keys() <= definitions[other].keys()
-            for other in definitions
-        ):
-            render.note(f"{', '.join(patterns)}: {text}", style="dim")
+    for text in dict.fromkeys(definitions.values()):
+        patterns = [pattern for pattern, its in definitions.items() if its == text]
+        render.note(f"{', '.join(patterns)}: {text}", style="dim")
     missed = precision_text((figure for _, figure in pairs), asked_precision)
     if missed:
         render.note(missed, style="dim")

@@ -51,6 +51,11 @@ class TransportFigures:
         """The time of a pattern without options."""
         return self._times(pattern).get(size)
 
+    @property
+    def latency_ns(self) -> Value | None:
+        """Half a round trip of 8 B."""
+        return self.time_ns("pingpong", _LATENCY_BYTES)
+
     def best_rate_bytes_per_s(self, pattern: str) -> Value | None:
         """The better of two sizes with 16 messages in flight; None where either is lacking, as it may be the best."""
         rates: list[Value] = []
@@ -123,43 +128,28 @@ class Column:
 
 
 COLUMNS = (
+    Column("latency (8 B)", "latency_ns", "ns", "half a round trip of 8 B (pingpong)", lambda of: of.latency_ns),
     Column(
-        "latency (8 B)",
-        "latency_ns",
-        "ns",
-        "half a round trip of 8 B (pingpong)",
-        lambda of: of.time_ns("pingpong", _LATENCY_BYTES),
-    ),
-    Column(
-        "bandwidth",
-        "bandwidth_bytes_per_s",
-        "bytes/s",
+        "bandwidth", "bandwidth_bytes_per_s", "bytes/s",
         "the better rate of 64 KiB and 1 MiB with 16 messages in flight (oneway)",
         lambda of: of.best_rate_bytes_per_s("oneway"),
     ),
     Column(
-        "bidirectional",
-        "bidirectional_bytes_per_s",
-        "bytes/s",
+        "bidirectional", "bidirectional_bytes_per_s", "bytes/s",
         "the same with both ranks sending at once, the bytes of both counted (twoway)",
         lambda of: of.best_rate_bytes_per_s("twoway"),
     ),
     Column("barrier", "barrier_ns", "ns", "a barrier of two ranks (barrier)", lambda of: of.time_ns("barrier")),
     Column(
-        "r_inf",
-        "r_inf_bytes_per_s",
-        "bytes/s",
+        "r_inf", "r_inf_bytes_per_s", "bytes/s",
         "the asymptotic rate of the last straight segment of pingpong's time over size",
         lambda of: of.fitted(lambda line: line.r_inf_bytes_per_s),
     ),
     Column(
-        "n_1/2",
-        "n_half_bytes",
-        "bytes",
-        "the size at which that segment reaches half of r_inf",
+        "n_1/2", "n_half_bytes", "bytes", "the size at which that segment reaches half of r_inf",
         lambda of: of.fitted(lambda line: line.n_half_bytes),
     ),
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -245,10 +235,8 @@ def make_sheet(run: Run, *, every_state: bool = False) -> Sheet:
         launches_per_job=len({launch.index for launch in run.launches.values()}),
         states=states,
         warnings=run.warnings,
-        failures=(*_failures(run.series), *_too_short(by_transport, rows)),
-        also_ready=tuple(
-            name for name in run.facts.get("transports", ()) if name != _HARNESS and name not in by_transport
-        ),
+        failures=tuple(_failures(by_transport, rows)),
+        also_ready=tuple(sorted({*run.facts.get("transports", ())} - {_HARNESS, *by_transport})),
     )
 
 
@@ -284,7 +272,7 @@ def _row(run: Run, transport: str, series: Sequence[Series], state: str, states:
 def _harness_ns(series: Sequence[Series]) -> Value | None:
     """A whole repetition: the ping-pong's figure is half of one. The harness waits for nobody, so any state will do."""
     state = table_state(series)
-    half = TransportFigures(series, state).time_ns("pingpong", _LATENCY_BYTES) if state else None
+    half = TransportFigures(series, state).latency_ns if state else None
     return Value(2 * half.value, 2 * half.low, 2 * half.high, half.over) if half else None
 
 
@@ -298,19 +286,16 @@ def _layers(rows: Sequence[Row]) -> Iterable[Layer]:
                 yield layer_at(_LATENCY_BYTES, transport, lower, state, upper, below)
 
 
-def _failures(series: Iterable[Series]) -> Iterable[Failure]:
-    count: Counter[tuple[str, PointStatus, str]] = Counter()
-    for one in series:
-        if one.status in (PointStatus.FAILED, PointStatus.SKIPPED):
-            count[one.point.transport, one.status, one.reason or "no reason is known"] += 1
-    for (transport, status, reason), points in count.items():
-        yield Failure(transport, status, points, reason)
-
-
-def _too_short(by_transport: dict[str, list[Series]], rows: Iterable[Row]) -> Iterable[Failure]:
-    """Transports that were measured, but not often enough in any one state for an interval."""
+def _failures(by_transport: dict[str, list[Series]], rows: Iterable[Row]) -> Iterable[Failure]:
+    """Points that failed or were skipped, and transports without enough measurements in any one state."""
     shown = {row.transport for row in rows}
-    for transport, members in by_transport.items():
-        points = sum(bool(one.measurements) for one in members)
+    for transport, series in by_transport.items():
+        ended = Counter(
+            (one.status, one.reason or "no reason is known")
+            for one in series
+            if one.status in (PointStatus.FAILED, PointStatus.SKIPPED)
+        )
+        yield from (Failure(transport, status, points, reason) for (status, reason), points in ended.items())
+        points = sum(bool(one.measurements) for one in series)
         if points and transport not in shown:
             yield Failure(transport, PointStatus.BUDGET, points, "too few measurements in any one machine state")
