@@ -205,7 +205,8 @@ def test_the_documents_can_be_read() -> None:
 
 
 def test_every_code_of_a_finding_is_on_the_page_of_explain() -> None:
-    assert [code for code in WORDING if f"`{code}`" not in PAGES["explain.md"]] == []
+    page = " ".join(PAGES["explain.md"].split())  # a code may be broken over two lines
+    assert [code for code in WORDING if f"`{code}`" not in page] == []
 
 
 @pytest.mark.parametrize("page", PAGES)
