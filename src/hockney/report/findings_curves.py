@@ -64,5 +64,6 @@ NOTES: dict[str, str] = {
     "unreadable setting": "{variable} was set to '{value}', which is no size: {threshold} is not known.",
     "points without interval": "Left out: {points} points with too few measurements in one state (such as {example}).",
     "failed points": "Left out: {points} points that failed ({example}: {why}).",
+    "short streams": "† {streams} streams with fewer than 8 events in a row, such as {example}: use a longer --time.",
     "oversubscribed": "More ranks than CPUs, so only checked for yielding: {places}.",
 }

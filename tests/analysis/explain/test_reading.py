@@ -6,8 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.analysis.compare.made import add_run
 from tests.analysis.explain.readings import curve, gaps_of, line, near, reading
-from tests.builders import make_info, make_launch
+from tests.builders import SLOWEST, make_info, make_launch, make_point
 from tests.report.runs import Made, measurement_of, options, store_run, stored
 
 from hockney.analysis.explain import Explanation, explain, explain_run
@@ -19,6 +20,7 @@ from hockney.errors import HockneyError
 from hockney.machine.topology import Topology
 from hockney.model import Point, PointStatus
 from hockney.report.findings import layer_text, sentence_of
+from hockney.results.runs import Run
 from hockney.results.store import Store
 from hockney.results.store.lock import alone
 from hockney.stats.fit import Estimate
@@ -365,3 +367,11 @@ def test_a_finding_is_added_by_one_record() -> None:
 
     (finding,) = explain(reading(curve(line(1000, 1), sizes=[8])), [Detector("slow", "slow sizes", slow)]).findings
     assert sentence_of(finding) == "Slow. slow 1.01 us"
+
+
+def test_streams_of_few_events_are_noted(tmp_path: Path) -> None:
+    for batch, is_noted in ((1, True), (8, False)):
+        with Store.open(tmp_path / f"{batch}.db") as store:
+            run = add_run(store, {make_point(8, pattern="oneway"): 1000.0}, definition=SLOWEST, batch=batch)
+            codes = [note.code for note in explain_run(Run(store, run)).notes]
+        assert ("short streams" in codes) == is_noted

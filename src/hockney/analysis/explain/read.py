@@ -20,6 +20,7 @@ from hockney.model import Measurement, Point, PointStatus, RunStatus
 from hockney.results.runs import Run, Series, main_state
 from hockney.results.store import MeasurementSummary
 from hockney.stats import MIXED, State, median, time_of
+from hockney.stats.figures import STREAM_EVENTS_MIN
 from hockney.stats.fit import Estimate
 
 Summarized = list[tuple[MeasurementSummary, State]]
@@ -220,6 +221,12 @@ def one_launch_note(run: Run) -> Note | None:
     return Note("one launch", fix=more_launches(run.id, run.info, LAUNCHES))
 
 
+def _is_short(series: Series, measurements: Iterable[tuple[MeasurementSummary, State]]) -> bool:
+    """Whether samples of a stream hold fewer than 8 events."""
+    events = (one.batch * one.definition.divisor for one, _ in measurements if one.samples)
+    return series.point.is_stream and min(events, default=STREAM_EVENTS_MIN) < STREAM_EVENTS_MIN
+
+
 def _notes(run: Run, without_interval: Sequence[Point], curves: Sequence[Curve]) -> Iterator[Note]:
     """What limits the findings."""
     from hockney import __version__
@@ -247,6 +254,9 @@ def _notes(run: Run, without_interval: Sequence[Point], curves: Sequence[Curve])
     if failed:
         facts = {"points": len(failed), "example": str(failed[0].point), "why": failed[0].reason or "unknown"}
         yield Note("failed points", facts)
+    short = [series.point for series, measurements in run.summaries() if _is_short(series, measurements)]
+    if short:
+        yield Note("short streams", {"streams": len(short), "example": str(short[0])})
     places = sorted({f"{curve.transport}, {curve.ranks} ranks" for curve in curves if curve.oversubscribed})
     if places:
         yield Note("oversubscribed", {"places": places})
