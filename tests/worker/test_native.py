@@ -13,16 +13,22 @@ import pytest
 from tests.matrix import matrix
 
 from hockney.worker.build import Recipe, build_worker
+from hockney.worker.catalogue import describe
 
 HERE = Path(__file__).parent
-PATTERNS = ["pingpong", "oneway", "twoway", "pairs", "alltoall", "outfarm", "multicast", "funnel", "barrier"]
-PATTERNS += ["bisection", "rounds", "ring"]
-ONE_SIDED = ["putpong", "put", "get", "putring"]
-PATTERNS += ["robpush", "robpull"]
-FARMS = ["pushfarm", "pullfarm"]  # these need three ranks
-STREAMS = [f"{name}{variant}" for name in ("pipe", "unix", "tcp") for variant in ("", ":nonblock", ":spin")]
-SHORT = ("null", "shm", "threads", "pipe", "unix", "tcp")  # of each way to wait, one is in every scripts/test
-TRANSPORTS = ["null", "shm", "shm:sync", "threads", *STREAMS]
+DESCRIPTION = describe(build_worker())
+# Of messages between two ranks or more; what needs more, or options, has tests of its own.
+_OF_MESSAGES = [
+    row
+    for row in DESCRIPTION["patterns"]
+    if set(row["needs"]) <= {"send", "nonblocking"} and row["ranks"][1] == 0 and row["grain_bytes"] == 0
+]
+PATTERNS = [row["name"] for row in _OF_MESSAGES if row["ranks"][0] <= 2]
+FARMS = [row["name"] for row in _OF_MESSAGES if row["ranks"][0] > 2]
+ONE_SIDED = [row["name"] for row in DESCRIPTION["patterns"] if row["needs"] == ["one_sided"]]
+_MAX_BYTES = {row["name"]: row["max_bytes"] for row in DESCRIPTION["transports"] if "lossy" not in row["caps"]}
+TRANSPORTS = list(_MAX_BYTES)
+SHORT = [name for name in TRANSPORTS if ":" not in name]  # of each way to wait, one is in every scripts/test
 FAULTY = Recipe(defines=("HK_EXTRA_TRANSPORTS(X)=X(fault)",), extra_sources=(HERE / "fault.c",))
 ADDRESS = Recipe(flags=("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"))
 THREAD = Recipe(flags=("-g", "-fsanitize=thread"))
@@ -60,7 +66,8 @@ def reductions() -> list[str]:
 
 
 def sizes_around_thresholds(transport: str) -> list[int]:
-    return [0, 1, 8, 9, 64, 1025, 70_001] if transport == "shm" else [0, 8, 4097, 70_001]
+    sizes = [0, 1, 8, 9, 64, 1025, 70_001] if transport == "shm" else [0, 8, 4097, 70_001]
+    return [min(size, _MAX_BYTES[transport] or size) for size in sizes]
 
 
 @pytest.mark.parametrize("ranks", matrix([2, 4], short=[2]))
