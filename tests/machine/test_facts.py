@@ -302,7 +302,7 @@ def test_a_quiet_machine_needs_no_warning(facts: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("part", "name", "value", "ranks", "kind", "said"),
     [
-        ("limits", "can_pin", False, 2, "pinning", "can't be pinned to CPUs here (Linux)"),
+        ("limits", "can_pin", False, 2, "pinning", "cannot be pinned to CPUs here (Linux)"),
         ("limits", "usable_cpus", "3", 2, "oversubscription", "2 ranks share 1 CPU:"),
         ("limits", "quota_cpus", 1.5, 2, "quota", "limits this process to 1.5 CPUs"),
         ("limits", "usable_cpus", "1,9", 2, "smt", "2 ranks on 1 core share hardware threads"),

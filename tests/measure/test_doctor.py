@@ -33,7 +33,7 @@ def test_two_floors_are_two_states_with_their_shares() -> None:
         (PairFigures(pinned=False), "were not found on their CPUs"),
         (
             PairFigures(floor=(FloorSeen("near", 27.0, 0.7), FloorSeen("far", 184.0, 0.3))),
-            "changed while we looked: 27 ns for 70% of the time and 184 ns for 30% of the time.",
+            "changed during the check: 27 ns for 70% of the time and 184 ns for 30% of the time.",
         ),
         (PairFigures(floor=(FloorSeen("time-sliced", 40_000.0, 1.0),)), "take turns on a CPU"),
     ],
@@ -45,7 +45,8 @@ def test_what_measuring_shows(measured: PairFigures, said: str) -> None:
 
 
 def test_a_quiet_machine() -> None:
-    assert checkup._warnings_after(PairFigures(floor=(FloorSeen("near", 27.0, 1.0),), pinned=True)) == []
+    quiet = PairFigures(floor=(FloorSeen("near", 27.0, 1.0),), pinned=True)
+    assert list(checkup._warnings_after(quiet)) == []
 
 
 def test_without_a_compiler_it_says_so_and_goes_on(
@@ -104,8 +105,8 @@ def test_the_screen_without_facts(monkeypatch: pytest.MonkeyPatch, capsys: pytes
     assert run(["doctor", "--no-facts"]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "PairFigures",
-        "floor, far                184 ns in 75% of the looks",
-        "floor, mixed              between states in 25% of the looks",
+        "floor, far                184 ns in 75% of the measurements",
+        "floor, mixed              between states in 25% of the measurements",
         "reading the clock         22.4 ns",
         "one empty repetition      2.50 ns",
         "pinning                   works (CPUs 0 and 1)",

@@ -96,7 +96,7 @@ def _measured_rows(measured: PairFigures) -> list[list[str]]:
     rows = []
     for seen in measured.floor:
         level = format_ns(seen.median_ns) if seen.median_ns is not None else "between states"
-        rows.append([f"floor, {seen.state}", f"{level} in {seen.share:.0%} of the looks"])
+        rows.append([f"floor, {seen.state}", f"{level} in {seen.share:.0%} of the measurements"])
     if measured.why:
         rows.append(["floor", f"not measured: {measured.why}"])
     if measured.clock_ns is not None:

@@ -1,4 +1,4 @@
-"""What limits precision on this machine, before anything is measured and meanwhile: each with its cause and remedy."""
+"""What limits precision on this machine, before and during measuring: warnings with cause and remedy."""
 
 from __future__ import annotations
 
@@ -20,9 +20,8 @@ from hockney.units import counted
 _STEAL_MAX = 0.01
 _BUSY_CPUS_MAX = 0.2
 _NAMED_MAX = 3
-# Counters of the CPU itself, read without the kernel.
+# Clocks that are read without the kernel: the CPU's own counters, then those that need one more look at memory.
 _FAST_CLOCKS = ("tsc", "arch_sys_counter", "timebase", "riscv_clocksource", "tod", "stp")
-# Read without the kernel too, after one more look at memory.
 _FAIR_CLOCKS = ("kvm-clock", "hyperv_clocksource_tsc_page")
 
 
@@ -41,10 +40,8 @@ def warnings_before(
 ) -> list[Warning_]:
     """What is known to be wrong before `ranks` ranks are started, from `facts()` and a moment of watching.
 
-    `cpus` are those that the user placed the ranks on, in their order.
-
-    Without a `moment` it watches for 0.3 s itself (`look`). `when` that was is said, for it is read later. Never
-    raises for facts of an older hockney: what they lack is not warned of.
+    `cpus`: where the user placed the ranks, in their order. Without a `moment` it calls `look`, for 0.3 s; `when` says
+    when that was. Facts that an older hockney did not store cause no warning.
     """
     usable = parse_cpus(_get(facts, "limits", "usable_cpus"))
     moment = moment or look(cpus=usable or None)
@@ -54,8 +51,7 @@ def warnings_before(
         *_too_few(facts, usable, ranks),
         *_placement(facts, usable, ranks),
         *_governor(facts),
-        *_steal(moment, when),
-        *_load(moment, when),
+        *_others(moment, when),
         *_clock(facts),
         *_congestion(facts),
         *_surroundings(facts),
@@ -64,7 +60,7 @@ def warnings_before(
 
 
 def warnings_during(launches: Sequence[Moment], *, goes_on: bool) -> list[Warning_]:
-    """What others took while each of these launches measured; `goes_on`: the run had launches before them."""
+    """What other programs used while each of these launches measured; `goes_on`: the run had launches before."""
     disturbed = [moment for moment in launches if moment.busy_cpus is not None and moment.busy_cpus >= _BUSY_CPUS_MAX]
     if not disturbed:
         return []
@@ -79,7 +75,11 @@ def warnings_during(launches: Sequence[Moment], *, goes_on: bool) -> list[Warnin
         for program in moment.programs:
             used_s[_called(program.name)] += program.cpus * moment.duration_s
     names = sorted(used_s, key=lambda name: -used_s[name])[:_NAMED_MAX]
-    return [_load_warning("others", f"{when}, other programs kept {cpus:.1f} CPUs busy{middle}", names)]
+    return [_load("others", f"{when}, other programs kept {cpus:.1f} CPUs busy{middle}", names)]
+
+
+def _warning(kind: str, cause: str, remedy: str) -> Warning_:
+    return Warning_(kind, "machine", cause, remedy)
 
 
 def _get(facts: dict[str, Any], *names: str) -> Any:
@@ -100,29 +100,26 @@ def _list(words: Iterable[str]) -> str:
 def _pinning(facts: dict[str, Any]) -> Iterator[Warning_]:
     if _get(facts, "limits", "can_pin") is False:
         system = (_get(facts, "os", "kernel") or platform.system()).partition(" ")[0]
-        yield Warning_(
+        yield _warning(
             "pinning",
-            "machine",
-            f"Ranks can't be pinned to CPUs here ({system}), so they move between them and figures scatter.",
+            f"Ranks cannot be pinned to CPUs here ({system}), so they move between them and figures scatter.",
             "Measure on Linux, outside a sandbox that forbids sched_setaffinity, for narrow intervals.",
         )
 
 
 def _too_few(facts: dict[str, Any], usable: tuple[int, ...], ranks: int) -> Iterator[Warning_]:
     if usable and ranks > len(usable):
-        yield Warning_(
+        use = f"Use at most {len(usable)} ranks, or allow" if len(usable) > 1 else "Allow"
+        yield _warning(
             "oversubscription",
-            "machine",
             f"Up to {ranks} ranks share {counted(len(usable), 'CPU')}: figures of more ranks than CPUs are "
             "scheduling times.",
-            (f"Use at most {len(usable)} ranks, or allow" if len(usable) > 1 else "Allow")
-            + f" this process more CPUs (taskset, --cpuset-cpus, the size of the job). {OVERSUBSCRIBED}",
+            f"{use} this process more CPUs (taskset, --cpuset-cpus, the size of the job). {OVERSUBSCRIBED}",
         )
     quota = _get(facts, "limits", "quota_cpus")
     if quota is not None and quota < min(ranks, len(usable) or ranks):
-        yield Warning_(
+        yield _warning(
             "quota",
-            "machine",
             f"A cgroup limits this process to {quota:.2g} CPUs' worth of time, less than {ranks} spinning ranks need; "
             "they are stopped in the middle of a message.",
             f"Raise the limit to at least {ranks} CPUs (docker --cpus, Kubernetes limits, systemd CPUQuota).",
@@ -137,24 +134,19 @@ def _placement(facts: dict[str, Any], usable: tuple[int, ...], ranks: int) -> It
     chosen = set(choose_cpus(ranks, topology, usable))
     cores = sum(1 for core in topology.cores if set(usable).intersection(core))
     if any(len(chosen.intersection(core)) > 1 for core in topology.cores):
-        yield Warning_(
+        yield _warning(
             "smt",
-            "machine",
             f"{ranks} ranks on {counted(cores, 'core')} share hardware threads, so each slows another down.",
             f"Use at most {counted(cores, 'rank')}: each then has a core of its own.",
         )
     nodes = tuple(node.cpus for node in topology.nodes)
-    for groups, what in (
-        (topology.packages, "packages"),
-        (nodes, "NUMA nodes"),
-        (topology.last_level(), "last-level caches"),
-    ):
+    levels = ((topology.packages, "packages"), (nodes, "NUMA nodes"), (topology.last_level(), "last-level caches"))
+    for groups, what in levels:
         used = [group for group in groups if chosen.intersection(group)]
         room = max((len(set(usable).intersection(group)) for group in used), default=0)
         if len(used) > 1 and room > 1:
-            yield Warning_(
+            yield _warning(
                 "placement",
-                "machine",
                 f"{ranks} ranks sit on {len(used)} {what}, so some pairs of ranks are farther apart than others.",
                 "Use fewer ranks to keep them on one, or read these figures as a mixture.",
             )
@@ -167,46 +159,37 @@ def _placement(facts: dict[str, Any], usable: tuple[int, ...], ranks: int) -> It
 def _governor(facts: dict[str, Any]) -> Iterator[Warning_]:
     slow = [name for name in _get(facts, "cpu", "governors") or [] if name != "performance"]
     if slow:
-        yield Warning_(
+        yield _warning(
             "governor",
-            "machine",
             f"The frequency governor is {_list(slow)}: CPUs change speed while they are measured.",
             "As root: cpupower frequency-set -g performance (and afterwards back).",
         )
 
 
-def _steal(moment: Moment, when: str) -> Iterator[Warning_]:
+def _others(moment: Moment, when: str) -> Iterator[Warning_]:
     if moment.steal is not None and moment.steal > _STEAL_MAX:
-        yield Warning_(
+        yield _warning(
             "steal",
-            "machine",
             f"{when}, the hypervisor took {moment.steal:.0%} of the CPU time: other virtual machines share these "
             "cores.",
-            "Measure when they are idle, or on an instance with cores of its own.",
+            "Measure when they are idle, or on an instance with dedicated cores.",
         )
+    if moment.busy_cpus is not None and moment.busy_cpus >= _BUSY_CPUS_MAX:
+        names = [f"{_called(program.name)} ({program.pid})" for program in moment.programs]
+        yield _load("load", f"{when}, other programs kept {moment.busy_cpus:.1f} CPUs busy", names)
 
 
-def _load(moment: Moment, when: str) -> Iterator[Warning_]:
-    if moment.busy_cpus is None or moment.busy_cpus < _BUSY_CPUS_MAX:
-        return
-    names = [f"{_called(program.name)} ({program.pid})" for program in moment.programs]
-    yield _load_warning("load", f"{when}, other programs kept {moment.busy_cpus:.1f} CPUs busy", names)
-
-
-def _load_warning(kind: str, cause: str, names: Sequence[str]) -> Warning_:
+def _load(kind: str, cause: str, names: Sequence[str]) -> Warning_:
     """`names` are those of the busiest programs, as far as they are known."""
-    return Warning_(
-        kind,
-        "machine",
-        f"{cause}, above all {_list(names)}." if names else f"{cause}.",
-        "Stop them, or wait until they are done, and measure again."
-        if names
-        else "They come and go, or can't be seen from here: look with top, also on the host; measure when it is idle.",
-    )
+    if names:
+        remedy = "Stop them, or wait until they are done, and measure again."
+        return _warning(kind, f"{cause}, above all {_list(names)}.", remedy)
+    remedy = "They come and go, or cannot be seen from here: run top, also on the host; measure when it is idle."
+    return _warning(kind, f"{cause}.", remedy)
 
 
 def _called(program: str) -> str:
-    """Workers are called by what they were built from, which tells a stranger nothing."""
+    """A worker's program is named after what it was built from, which means nothing to a user."""
     return "another hockney" if re.fullmatch(r"(native|mpi)-[0-9a-f]+", program) else program
 
 
@@ -216,13 +199,12 @@ def _clock(facts: dict[str, Any]) -> Iterator[Warning_]:
         return
     better = next((name for name in _get(facts, "clock", "available") or [] if name in _FAST_CLOCKS), None)
     path = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
-    yield Warning_(
+    yield _warning(
         "clock",
-        "machine",
         f"The clock is {source}: reading it costs about a microsecond instead of 25 ns, so batches must be long.",
-        f"As root, if the kernel log does not say that it is unstable: echo {better} > {path}."
+        f"As root, if the kernel log does not call it unstable: echo {better} > {path}."
         if better
-        else "Look in the kernel log (dmesg) for why the CPU's own counter was found unstable.",
+        else "See the kernel log (dmesg) for why the CPU's own counter was found unstable.",
     )
 
 
@@ -231,8 +213,8 @@ def _congestion(facts: dict[str, Any]) -> Iterator[Warning_]:
         yield Warning_(
             "congestion",
             "tcp",
-            "TCP's congestion control is bbr, which paces by what each connection has seen, so figures of long "
-            "messages over the loopback change from one connection to the next.",
+            "TCP's congestion control is bbr, so figures of long messages over the loopback change from one connection "
+            "to the next.",
             "For steadier figures, as root: sysctl net.ipv4.tcp_congestion_control=cubic (and afterwards back).",
         )
 
@@ -241,28 +223,24 @@ def _surroundings(facts: dict[str, Any]) -> Iterator[Warning_]:
     hypervisor, container = (_get(facts, "surroundings", name) for name in ("hypervisor", "container"))
     if hypervisor:
         name = "a hypervisor" if hypervisor == "unknown" else hypervisor
-        yield Warning_(
+        yield _warning(
             "virtual",
-            "machine",
             f"This is a virtual machine ({name}): its CPUs may move between cores, and every figure moves with them.",
-            "Compare figures within one state of the floor only, and those of two runs with `hockney compare`: a CPU "
-            "that was slowed during the whole of a run counts as quick in its names.",
+            "Compare figures within one machine state only, and two runs with `hockney compare`.",
         )
     elif container:
-        yield Warning_(
+        yield _warning(
             "container",
-            "machine",
-            f"This is a container ({container}): programs outside it share the machine and can't be seen from here.",
-            "Compare figures within one state of the floor only, or measure on the host.",
+            f"This is a container ({container}): programs outside it share the machine and cannot be seen from here.",
+            "Compare figures within one machine state only, or measure on the host.",
         )
 
 
 def _environment(facts: dict[str, Any]) -> Iterator[Warning_]:
     names = list(library_settings(_get(facts, "environment") or {}))
     if names:
-        yield Warning_(
+        yield _warning(
             "environment",
-            "machine",
             f"Environment variables change what is measured: {_list(names)}.",
             "Unset them for the libraries' own defaults; they are stored with the run.",
         )

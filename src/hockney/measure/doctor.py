@@ -1,4 +1,4 @@
-"""What limits precision on this machine: what is known of it, and what two seconds of measuring show."""
+"""What limits precision on this machine: its facts, and what two seconds of measuring show."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import itertools
 import shutil
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,14 +22,14 @@ from hockney.worker.session import WorkerSession
 
 _FLOOR_BATCH = 100
 _FLOOR_SAMPLES = 15
-_PAUSE_S = 0.01  # between looks at the floor: states last for seconds, and the CPUs shall not be hot for nothing
+_PAUSE_S = 0.01  # between measurements of the floor: states last for seconds
 _HARNESS_BATCH = 100_000
 _LIMIT_S = 20
 
 
 @dataclass(frozen=True)
 class FloorSeen:
-    """One state that the floor was seen in: its median in ns, and in which part of the looks."""
+    """One machine state: the median of its floor in ns, and its share of the measurements."""
 
     state: str
     median_ns: float | None
@@ -39,9 +40,8 @@ class FloorSeen:
 class PairFigures:
     """What two ranks over shared memory showed. None: not measured, and `why` says why.
 
-    `floor` lists states by their share. `pinned`: every rank was found on the CPU it was pinned to, and may use no
-    other; None where no pinning was asked for. `clock_ns` is the cost of reading the clock, `harness_ns` that of one
-    repetition over the transport `null`.
+    `floor` lists states by their share. `pinned`: whether every rank was on its CPU, and may use no other; None without
+    pinning. `clock_ns` is the cost of reading the clock, `harness_ns` of one repetition over the transport `null`.
     """
 
     floor: tuple[FloorSeen, ...] = ()
@@ -56,7 +56,7 @@ class PairFigures:
 
 @dataclass(frozen=True)
 class Checkup:
-    """All that `hockney doctor` tells."""
+    """All that `hockney doctor` shows."""
 
     facts: dict[str, Any]
     moment: Moment
@@ -66,7 +66,7 @@ class Checkup:
 
 
 def check_up(duration_s: float = 1.5, *, clock: Callable[[], float] = time.monotonic) -> Checkup:
-    """Look at this machine and measure for `duration_s` what its floor does. Raises nothing that it can report."""
+    """The facts of this machine, and the states of its floor during `duration_s`. Worker errors are reported in it."""
     known = facts(compiler=compiler_facts())
     moment = observe(0.5, usable_cpus())
     missing: list[Missing] = []
@@ -76,11 +76,11 @@ def check_up(duration_s: float = 1.5, *, clock: Callable[[], float] = time.monot
         missing += catalogue.missing
         measured = _measure(catalogue, duration_s, clock)
     except WorkerError as error:
-        missing.append(Missing("worker", error.reason, error.remedy or "mend that, or let CC name another compiler"))
+        missing.append(Missing("worker", error.reason, error.remedy or "repair that, or name another compiler with CC"))
         measured = PairFigures(why=str(error))
     if shutil.which("lstopo-no-graphics") is None:
         how = "install it, for example: apt-get install hwloc-nox"
-        missing.append(Missing("lstopo", "hwloc is not here, so the topology is the kernel's word alone", how))
+        missing.append(Missing("lstopo", "hwloc is not installed, so the topology is only what the kernel says", how))
     found = (*warnings_before(known, moment=moment, when="A moment ago"), *_warnings_after(measured))
     return Checkup(known, moment, measured, found, tuple(missing))
 
@@ -90,10 +90,10 @@ def check_up(duration_s: float = 1.5, *, clock: Callable[[], float] = time.monot
 
 def _measure(catalogue: Catalogue, duration_s: float, clock: Callable[[], float]) -> PairFigures:
     cpus = choose_cpus(2)
-    crowded = len(usable_cpus()) < 2
+    oversubscribed = len(usable_cpus()) < 2
     try:
-        harness_ns = _harness_ns(catalogue.transports["null"], cpus, crowded)
-        with WorkerSession(launch(_job(catalogue.transports["shm"], cpus, crowded))) as session:
+        harness_ns = _harness_ns(catalogue.transports["null"], cpus, oversubscribed)
+        with WorkerSession(launch(_job(catalogue.transports["shm"], cpus, oversubscribed))) as session:
             hello = session.hello()
             pinned = None
             if cpus:
@@ -116,20 +116,20 @@ def _measure(catalogue: Catalogue, duration_s: float, clock: Callable[[], float]
     )
 
 
-def _job(transport: TransportInfo, cpus: tuple[int, ...], crowded: bool) -> Job:
-    return Job(transport.executable, transport.worker_name, ranks=2, cpus=cpus, oversubscribed=crowded)
+def _job(transport: TransportInfo, cpus: tuple[int, ...], oversubscribed: bool) -> Job:
+    return Job(transport.executable, transport.worker_name, ranks=2, cpus=cpus, oversubscribed=oversubscribed)
 
 
-def _harness_ns(transport: TransportInfo, cpus: tuple[int, ...], crowded: bool) -> float:
+def _harness_ns(transport: TransportInfo, cpus: tuple[int, ...], oversubscribed: bool) -> float:
     """One repetition of the ping-pong loop that sends nothing."""
-    with WorkerSession(launch(_job(transport, cpus, crowded))) as session:
+    with WorkerSession(launch(_job(transport, cpus, oversubscribed))) as session:
         session.hello()
         answer = session.measure("pingpong", bytes=8, batch=_HARNESS_BATCH, samples=7, timeout_s=_LIMIT_S)
     return statistics.median(answer.elapsed_ns[0]) / _HARNESS_BATCH
 
 
 def _watch_floor(session: WorkerSession, duration_s: float, clock: Callable[[], float]) -> list[float]:
-    """The median of a few samples at a time: a single one that was interrupted says nothing about the machine."""
+    """Floors in ns, each the median of a few samples, since a single one may be interrupted."""
     end_s = clock() + duration_s
     floors_ns: list[float] = []
     while len(floors_ns) < 2 or clock() < end_s:
@@ -140,47 +140,36 @@ def _watch_floor(session: WorkerSession, duration_s: float, clock: Callable[[], 
 
 
 def summarize_floor(floors_ns: Sequence[float]) -> tuple[FloorSeen, ...]:
-    """The states that floors in ns, in the order of looking, were in. Two looks in a row stand for a measurement."""
+    """The machine states of floors in ns, in the order of measuring; two in a row are a measurement."""
     states = classify([MachineProbe(pair) for pair in itertools.pairwise(floors_ns)])
-    counts: dict[State, int] = {}
-    for state in states:
-        counts[state] = counts.get(state, 0) + 1
-    ordered = sorted(counts.items(), key=lambda item: -item[1])
-    return tuple(FloorSeen(state.name, state.floor_ns, count / len(states)) for state, count in ordered)
+    counts = Counter(states).most_common()
+    return tuple(FloorSeen(state.name, state.floor_ns, count / len(states)) for state, count in counts)
 
 
 # ---- what it means --------------------------------------------------------------------------------------------------
 
 
-def _warnings_after(measured: PairFigures) -> list[Warning_]:
-    found = []
+def _warnings_after(measured: PairFigures) -> Iterator[Warning_]:
     if measured.pinned is False:
-        found.append(
-            Warning_(
-                "pinning",
-                "machine",
-                "Ranks were pinned, but were not found on their CPUs.",
-                "Look whether something else binds processes here (a batch system, cpuset, numad).",
-            )
+        yield Warning_(
+            "pinning",
+            "machine",
+            "Ranks were pinned, but were not found on their CPUs.",
+            "Check whether something else binds processes here (a batch system, cpuset, numad).",
         )
-    named = [seen for seen in measured.floor if seen.median_ns is not None]
-    if len(named) > 1:
-        levels = " and ".join(f"{seen.median_ns:.0f} ns for {seen.share:.0%} of the time" for seen in named[:3])
-        found.append(
-            Warning_(
-                "floor",
-                "machine",
-                f"The distance between the two CPUs changed while we looked: {levels}.",
-                "Figures are given per state; compare them within one state only, and measure longer to see each.",
-            )
+    known = [seen for seen in measured.floor if seen.median_ns is not None]
+    if len(known) > 1:
+        levels = " and ".join(f"{seen.median_ns:.0f} ns for {seen.share:.0%} of the time" for seen in known[:3])
+        yield Warning_(
+            "floor",
+            "machine",
+            f"The floor between the two CPUs changed during the check: {levels}.",
+            "Figures are given per machine state; compare them within one state only, and measure longer to see each.",
         )
-    if named and named[0].state.startswith("time-sliced"):
-        found.append(
-            Warning_(
-                "floor",
-                "machine",
-                "The two ranks take turns on a CPU instead of running at once.",
-                "Stop what else runs here, or allow this process a second CPU.",
-            )
+    if known and State(known[0].state, None).level == "time-sliced":
+        yield Warning_(
+            "floor",
+            "machine",
+            "The two ranks take turns on a CPU instead of running at once.",
+            "Stop what else runs here, or allow this process a second CPU.",
         )
-    return found
