@@ -305,7 +305,7 @@ def test_methods_beside_the_fastest_native_one(tmp_path: Path) -> None:
     assert text_of(row(found["latency"], psend)[1]) == "2"
     assert [text_of(one[1]) for one in found["jumps"].rows[-2:]] == ["1", "1"]
     assert figure(row(found["latency"], raw)[3]) == about(8.064)
-    assert "PVM is not here" in reason(row(found["latency"], "PvmDataInPlace")[3])
+    assert "PVM is not installed" in reason(row(found["latency"], "PvmDataInPlace")[3])
 
 
 def test_a_size_added_to_one_curve_only_has_no_row(tmp_path: Path) -> None:
@@ -430,7 +430,7 @@ def test_an_oversubscribed_figure_is_marked(tmp_path: Path, capsys: pytest.Captu
     assert call(["--store", str(path), "show", "last", "--tables"]) == 0
     text = capsys.readouterr().out
     assert "0.660* ±" in text
-    assert "more ranks than CPUs: a scheduling time" in text
+    assert "more ranks than CPUs, so this is a scheduling time" in text
 
 
 def test_a_run_of_something_else_has_no_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

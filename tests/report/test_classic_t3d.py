@@ -89,7 +89,7 @@ def test_distance_is_fitted_over_the_borders_between_cpus(tmp_path: Path) -> Non
     [
         (every_pair(2, 50, 50), {"facts": TWO_CACHES, "pinned": True}, "needs three pairs, there are 2"),
         (every_pair(4, 50, 50), {"facts": TWO_CACHES}, None),
-        (every_pair(4, 50, 50), {"pinned": True}, "does not say how this machine's CPUs lie"),
+        (every_pair(4, 50, 50), {"pinned": True}, "topology of this machine's CPUs is unknown"),
         (every_pair(4, 50, 50), {"facts": TWO_CACHES, "oversubscribed": True}, "more ranks than CPUs"),
         ([Made(point("shm", "put", 2, 8), 50)], {}, "not asked for in this run"),
     ],

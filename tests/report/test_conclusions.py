@@ -218,7 +218,7 @@ def test_what_was_not_measured_is_not_testable_and_what_has_no_interval_inconclu
     found = concluded(tmp_path / "t3d", "t3d", puts)
     [only] = found["t3d-puts"].judgements
     assert (only.verdict, only.reason) == ("not testable", "not asked for in this run")
-    assert "CPUs lie to each other" in str(found["t3d-fewer-messages"].judgements[0].reason)
+    assert "CPUs is unknown" in str(found["t3d-fewer-messages"].judgements[0].reason)
     assert call(["--store", str(tmp_path / "t3d" / "r.db"), "show", "last", "--tables"]) == 0
     text = capsys.readouterr().out
     assert "not testable here  because: not asked for in this run" in text

@@ -131,7 +131,7 @@ def test_native_is_the_fastest_and_a_ratio_is_within_one_state(tmp_path: Path) -
     assert "that of shm" in found["ratio"].notes[0]
     _, tcp, _, raw = row(found["ratio"], "1 KiB")
     assert figure(raw) == about(1 / 8)
-    assert "another state" in reason(tcp)
+    assert "another machine state" in reason(tcp)
 
 
 def test_what_changed_its_state_is_compared_with_nothing(tmp_path: Path) -> None:
@@ -276,7 +276,7 @@ def test_a_size_without_an_interval_is_no_jump(tmp_path: Path) -> None:
     )["jumps"]
     assert [one[2:] for one in table.rows[:-2]] == [("none", "6 sizes lie on straight lines")]
     assert table.notes[-1] == (
-        "shm: of 9 sizes, left out: 1 without an interval, 1 in another state of the machine, 1 without a figure."
+        "shm: of 9 sizes, left out: 1 without an interval, 1 in another machine state, 1 without a figure."
     )
 
 

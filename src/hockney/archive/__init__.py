@@ -1,7 +1,6 @@
 """The archive: the figures that the classic reports published, and the machines that they measured.
 
-A figure is a row of its report's file: what was measured on which system, at which place of the report's grid, and the
-value as it was printed. Files are read when they are first asked for.
+Each figure is a row of its report's CSV file. Files are read on first use.
 """
 
 from __future__ import annotations
@@ -29,13 +28,10 @@ Coordinate = int | float | str
 
 @dataclass(frozen=True)
 class Published:
-    """One published figure. `value` is None where the report prints none; `printed` is what it prints.
+    """A published figure: its `value`, None where the report has none, and as `printed`.
 
-    `within` is how far the true value may lie from it, in its unit: half of the last printed digit, unless the file
-    says more. "around 1 millisecond" stands there as 1000 us within 500.
-
-    `at` is its place in the report's grid: the columns of the file that say something of this figure (ranks, bytes,
-    delay, scope …), whole numbers as int.
+    The true value is `within` this distance: half of the last printed digit, unless the file says more. `at` is its
+    place in the report's grid: the other columns of the file (ranks, bytes, delay, scope …).
     """
 
     report: str
@@ -50,11 +46,11 @@ class Published:
     within: float = 0.0
 
     def matches(self, where: Mapping[str, Coordinate | list[Coordinate]]) -> bool:
-        """Whether its system, benchmark, metric and place are those of `where`, or among several listed there."""
+        """Whether each column in `where` has the value there, or one of those listed."""
         return all(self.get(name) in (one if isinstance(one, list) else [one]) for name, one in where.items())
 
     def get(self, name: str) -> Coordinate | None:
-        """A column of its file by name; None where it is empty there."""
+        """A column of its file by name; None where it is empty."""
         fixed = {"system": self.system, "benchmark": self.benchmark, "metric": self.metric, "unit": self.unit}
         return fixed[name] if name in fixed else self.at.get(name)
 
@@ -72,7 +68,7 @@ class Report:
 
     @property
     def source(self) -> str:
-        """Who published it, where and when, in one line."""
+        """Author, title and date in one line."""
         return f"{self.author}: {self.title}, {self.date}"
 
 
@@ -88,7 +84,7 @@ class Machine:
 
     @property
     def figures(self) -> tuple[Published, ...]:
-        """All that was published of it."""
+        """All figures that were published of it."""
         return tuple(figure for figure in published(self.report) if figure.system in self.systems)
 
 
@@ -106,7 +102,7 @@ def machines() -> Mapping[str, Machine]:
 
 @functools.cache
 def published(report: str) -> tuple[Published, ...]:
-    """The figures of a report in their order there. Raises UsageError for a name that no report has."""
+    """The figures of a report in its order. Raises UsageError for an unknown name."""
     if report not in reports():
         raise unknown("report", report, reports())
     path = _FOLDER / reports()[report].file
@@ -116,7 +112,7 @@ def published(report: str) -> tuple[Published, ...]:
 
 @functools.cache
 def conclusions(report: str) -> tuple[Mapping[str, Any], ...]:
-    """What a report concludes, in its order; conclusions.toml explains the keys."""
+    """The conclusions of a report in its order; conclusions.toml explains the keys."""
     rows = tomllib.loads((_FOLDER / "conclusions.toml").read_text(encoding="utf-8"))["conclusion"]
     return tuple(row for row in rows if row["report"] == report)
 

@@ -1,4 +1,4 @@
-"""How the tables of a classic report look, on a terminal, in a pipe and as JSON."""
+"""The tables of a classic report on a terminal, in a pipe and as JSON."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TOO_FEW = "±?"
 
 
 def print_report(report: ClassicReport, run: Run, missing: Sequence[Missing] = ()) -> None:
-    """Every table of this run with its notes; what this machine lacks comes last."""
+    """Print every table of a run with its notes, then what is `missing` on this machine."""
     render.title(f"The tables of: {report.report.source}", first=True)
     why = why_no_intervals(run)
     if why:
@@ -38,8 +38,8 @@ def print_report(report: ClassicReport, run: Run, missing: Sequence[Missing] = (
     cells = [cell for view in views for row in view.rows for cell in row if isinstance(cell, Measured)]
     render.say()
     render.note(
-        "ratio: this machine's figure over the published one. ±: how far its 95 % interval reaches. Figures of this "
-        "machine without ± are computed from others, or zero."
+        "ratio: this machine's figure over the published one. ±: half-width of the 95 % confidence interval. Figures "
+        "without ± are computed from others, or zero."
     )
     say_one_launch(cell.interval_over for cell in cells)
     if any(cell.lacks_measurements for cell in cells):
@@ -47,7 +47,7 @@ def print_report(report: ClassicReport, run: Run, missing: Sequence[Missing] = (
     if any(cell.is_short for cell in cells):
         render.note(SHORT_NOTE)
     if any(cell.oversubscribed for cell in cells):
-        render.note(f"*: more ranks than CPUs: a scheduling time, not the transport's own. {OVERSUBSCRIBED}")
+        render.note(f"*: more ranks than CPUs, so this is a scheduling time. {OVERSUBSCRIBED}")
     if missing:
         render.title("What is not here")
         for one in missing:
@@ -76,7 +76,7 @@ def _cell_json(cell: Cell) -> Any:
 
 
 def _print_table(table: Table, view: View, said: set[str]) -> None:
-    """`said` are the notes that stand below an earlier table."""
+    """Print a table; `said` are notes that were printed before."""
     render.title(table.title)
     common, note = states_note(cell for row in view.rows for cell in row if isinstance(cell, Measured))
     reasons: dict[str, int] = {}
@@ -102,7 +102,7 @@ def _print_table(table: Table, view: View, said: set[str]) -> None:
 
 
 def _print_conclusions(found: Sequence[Conclusion]) -> None:
-    """One row for each that was judged, below the conclusion and the published figures that it rests on."""
+    """Print the verdicts below each conclusion and its published figures."""
     if not found:
         return
     render.title("What the report concludes, and whether it holds here")
@@ -136,7 +136,7 @@ def _arm_of(one: Named) -> str:
 
 
 def _columns(columns: Sequence[Column], compared: Collection[int]) -> list[render.Column]:
-    """As they are shown: beside figures that have published ones stands their ratio."""
+    """The columns to show, with a ratio after figures that have a published one."""
     shown: list[render.Column] = []
     for place, column in enumerate(columns):
         is_figure = column.kind == "measured"
@@ -171,7 +171,7 @@ def _texts(
 
 
 def _text(cell: Cell, common: str | None, reasons: dict[str, int]) -> str:
-    """A figure with what is to be known of it, or the number of the reason why there is none."""
+    """A figure with its interval, size, pairs and state, or the number of the reason why there is none."""
     if not isinstance(cell, Measured):
         return text_of(cell)
     if cell.value is None:
@@ -194,7 +194,7 @@ def _arm(spread: float) -> str:
 
 
 def _left_out(pairs: tuple[int, int] | None) -> str:
-    """The pairs that a statistic leaves out."""
+    """How many pairs a statistic is over, if some are left out."""
     of, asked = pairs or (0, 0)
     return f"of {of} of {asked} pairs" if of < asked else ""
 

@@ -1,7 +1,7 @@
-"""The tables of the classic reports: each report's own rows and units, this machine's figures beside the published.
+"""The tables of the classic reports: their rows and units, with published figures and those of this machine.
 
-Which point belongs to which row is data (the TOML files here); what a report does with its figures is code, one file
-a report. Values only; cli/classic.py shows them.
+The TOML files say which point belongs to which row; what else a report computes is code, one file per report.
+cli/classic.py shows the tables.
 """
 
 from __future__ import annotations

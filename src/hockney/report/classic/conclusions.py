@@ -1,7 +1,7 @@
-"""What the reports conclude, judged on this machine's figures: does it hold here?
+"""Whether the reports' conclusions hold on this machine.
 
-The conclusions are data (archive/conclusions.toml): an expression over named rows of the report's tables. It is
-evaluated with intervals: where an interval includes the limit, the answer is inconclusive.
+Conclusions are data (archive/conclusions.toml): expressions over rows of the report's tables, evaluated with intervals.
+Where the intervals allow both answers, the verdict is inconclusive.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Named:
 
 @dataclass(frozen=True)
 class Judgement:
-    """What one transport's figures say of a conclusion; `on` is empty where it is of several transports or none."""
+    """The verdict on a conclusion for the transport `on`; empty: for several transports or none."""
 
     on: str
     verdict: Verdict
@@ -56,7 +56,7 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Conclusion:
-    """A conclusion of a report: in our words, the expression, what was published, and what holds here."""
+    """A conclusion of a report, its expression, the published figures, and the verdicts."""
 
     id: str
     text: str
@@ -68,7 +68,7 @@ class Conclusion:
 
 @dataclass(frozen=True)
 class ClassicReport:
-    """All tables of a run of one of the classic suites, and what of the report's conclusions holds in them."""
+    """All tables of a run of a classic suite, and the verdicts on the report's conclusions."""
 
     run_id: int
     report: Report
@@ -81,7 +81,7 @@ class NotTestable(Exception):
 
 
 def judged(report: str, tables: Sequence[Table], *, one_host: bool, page_bytes: int | None) -> tuple[Conclusion, ...]:
-    """Every conclusion of a report, with what these tables say of it."""
+    """The verdicts on all conclusions of a report from these tables."""
     by_name = {table.name: table for table in tables}
     found = conclusions(report)
     return tuple(_judged(spec, by_name, _why_not(spec, one_host, page_bytes)) for spec in found)
@@ -104,7 +104,8 @@ def _judged(spec: Mapping[str, Any], tables: Mapping[str, Table], why: str | Non
         reasons = {one.reason for one in found if one.verdict == "not testable"}
         if len(reasons) == 1 and all(one.verdict == "not testable" for one in found):
             found = [Judgement(_ANY, "not testable", reasons.pop())]
-    places = [(where["table"], where["row"]) for where in rows.values()]  # a print of two names is of neither
+    # A published figure that two names share belongs to neither.
+    places = [(where["table"], where["row"]) for where in rows.values()]
     alone = {name: where for name, where in rows.items() if places.count((where["table"], where["row"])) == 1}
     there = [_published(name, where, tables) for name, where in alone.items()]
     figures = tuple(one for one in there if one is not None)
@@ -127,11 +128,11 @@ def _judgement(holds: str, rows: Mapping[str, Any], group: str, tables: Mapping[
     return Judgement(group, "inconclusive" if result is None else "holds" if result else "does not hold", None, said)
 
 
-# ---- which cells a name stands for ---------------------------------------------------------------------------------
+# ---- the cells of a name -------------------------------------------------------------------------------------------
 
 
 def _cells(where: Mapping[str, Any], group: str, tables: Mapping[str, Table]) -> Iterable[Measured]:
-    """This machine's cells of the rows that a name stands for, in the columns that fit; the plainest columns first."""
+    """The measured cells of a name's rows in matching columns, those with the fewest parts first."""
     table = tables.get(where["table"])
     if table is None:
         return
@@ -174,7 +175,7 @@ def _figure(name: str, where: Mapping[str, Any], group: str, tables: Mapping[str
 
 
 def _published(name: str, where: Mapping[str, Any], tables: Mapping[str, Table]) -> Named | None:
-    """What the report prints in that row."""
+    """The published figure of a name's row."""
     table = tables.get(where["table"])
     for row in _rows(where, table) if table else ():
         for cell in row:
@@ -189,9 +190,9 @@ def _published(name: str, where: Mapping[str, Any], tables: Mapping[str, Table])
 
 
 def evaluate(expression: str, bounds: Mapping[str, Bounds]) -> bool | None:
-    """Whether an expression holds for all values within the bounds of its names; None: for some only.
+    """Whether an expression holds for all values within the bounds of its names; None: for some of them.
 
-    Numbers, names, + - * /, comparisons and `and`; ValueError for anything else, KeyError for an unknown name.
+    It has numbers, names, + - * /, comparisons and `and`. Raises ValueError for others, KeyError for unknown names.
     """
     return _truth(ast.parse(expression, mode="eval").body, bounds)
 
@@ -222,7 +223,7 @@ def _compared(sign: ast.cmpop, left: Bounds, right: Bounds) -> bool | None:
 
 
 def _range(node: ast.expr, bounds: Mapping[str, Bounds]) -> Bounds:
-    """The outermost that the bounds allow."""
+    """The bounds of an arithmetic expression."""
     if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
         return float(node.value), float(node.value)
     if isinstance(node, ast.Name):

@@ -1,4 +1,4 @@
-"""This machine in the words of the reports' own configuration blocks, from the facts stored with a run."""
+"""The reports' configuration blocks for this machine, from the facts stored with a run."""
 
 from __future__ import annotations
 
@@ -78,14 +78,14 @@ def scabench_descriptions(run: Run) -> tuple[Table, Table]:
 
 
 def clock_hz(facts: Mapping[str, Any]) -> int | None:
-    """The CPU's clock: its highest frequency, else what it ran at when the run began; None where neither is known."""
+    """The CPU's highest frequency, else the one at the start of the run; None: unknown."""
     cpu = facts.get("cpu", {})
     found: int | None = cpu.get("frequency_max_hz") or cpu.get("frequency_now_hz")
     return found
 
 
 def data_caches(facts: Mapping[str, Any]) -> list[tuple[int, int, int]]:
-    """(level, bytes, bytes of a line) of each cache that holds data, the smallest first."""
+    """(level, bytes, line size) of each data cache, the smallest first."""
     found = facts.get("topology", {}).get("caches", ())
     return sorted(
         (one["level"], one["size_bytes"], one.get("line_bytes") or 64) for one in found if one["kind"] != "instruction"
@@ -109,7 +109,7 @@ def _libraries(run: Run) -> list[str]:
 
 
 def _placements(run: Run) -> list[str]:
-    """Where the ranks of this run were, in one sentence."""
+    """The placement of the ranks in one sentence."""
     placed: dict[tuple[str, tuple[str, ...]], set[int]] = {}
     for launch in run.launches.values():
         if launch.transport != "null":

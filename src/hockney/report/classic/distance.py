@@ -1,4 +1,4 @@
-"""The T3D newsletter's linear model, base + hops + changes of direction, where the ways between ranks are known."""
+"""The T3D newsletter's model of latency: base + hops + changes of direction between CPUs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PERIOD_NS = 1 / 0.150  # of the T3D's clock
 
 
 def distance_table(groups: Mapping[tuple[str, ...], Sequence[Series]], reading: Reading) -> Table:
-    """The model's parameters for each group of pairs; one column with the reason where no group has a fit."""
+    """The parameters for each group of pairs, or one column with the reason if none has a fit."""
     found = {parts: _fit(group, reading) for parts, group in groups.items()}
     fits = {parts: fit for parts, fit in found.items() if isinstance(fit, tuple)}
     why = next((reason for reason in found.values() if isinstance(reason, str)), NOT_PLANNED)
@@ -37,13 +37,13 @@ def distance_table(groups: Mapping[tuple[str, ...], Sequence[Series]], reading: 
 def _parameter(name: str, fit: DistanceFit, state: str | None, published_ns: float) -> Measured:
     value_ns: float | None = getattr(fit, f"{name}_ns")
     if value_ns is None:
-        return blank("ns", "ways between CPUs have no directions that they could change", published_ns)
+        return blank("ns", "routes between CPUs have no directions", published_ns)
     arm_ns = fit.reach * getattr(fit, f"{name}_se_ns")
     return Measured("ns", value_ns, value_ns - arm_ns, value_ns + arm_ns, state, published=published_ns)
 
 
 def _fit(group: Sequence[Series], reading: Reading) -> tuple[DistanceFit, str | None] | str:
-    """The fit and the state it holds for, or why there is none."""
+    """The fit with its state, or why there is none."""
     measured = reading.together(group, QUANTITIES["time"])
     if not measured:
         return reading.reason(group[0]) if group else NOT_PLANNED
@@ -61,17 +61,17 @@ def _fit(group: Sequence[Series], reading: Reading) -> tuple[DistanceFit, str | 
 
 
 def _borders(series: Series, pair: tuple[int, int], reading: Reading) -> int | str:
-    """How far apart the CPUs of two ranks are, or why that is not known."""
+    """The number of borders between the CPUs of two ranks, or why it is unknown."""
     if series.oversubscribed:
-        return "there were more ranks than CPUs, and a scheduling time knows no distance"
+        return "more ranks than CPUs: scheduling times do not depend on distance"
     if reading.between_hosts(series):
-        return "the ranks were on several hosts, and nothing is known of the network between them"
+        return "the ranks were on several hosts, whose network is unknown"
     placed = {tuple(launch.cpus[rank] for rank in pair) for launch in series.launches}
     try:
         topology = Topology.from_json(reading.run.facts.get("topology", {}))
     except KeyError:
-        return "the run does not say how this machine's CPUs lie to each other"
+        return "the topology of this machine's CPUs is unknown"
     if len(placed) != 1 or min(min(cpus) for cpus in placed) < 0 or not topology.cores:
-        return "it is not known between which CPUs a pair was measured"
+        return "the CPUs of a pair are unknown"
     ((one, other),) = placed
     return topology.borders(one, other)

@@ -60,7 +60,7 @@ _NO_RATE = "the times do not show that they grow with the size"
 
 @dataclass(frozen=True)
 class Part:
-    """Which published figures of a table are measured by what."""
+    """Published figures of a table, and the points that measure them."""
 
     pattern: str
     where: Mapping[str, Coordinate] = field(default_factory=dict)
@@ -75,13 +75,13 @@ class Part:
 
     @property
     def all_sizes(self) -> bool:
-        """Whether it is of all sizes together."""
+        """Whether it is a figure of all sizes together."""
         return self.best or self.line is not None
 
 
 @dataclass(frozen=True)
 class Layout:
-    """One table."""
+    """A table as its file describes it."""
 
     name: str
     title: str
@@ -129,7 +129,7 @@ def _merged(shared: Mapping[str, Any], part: Mapping[str, Any]) -> dict[str, Any
 
 @dataclass(frozen=True)
 class _Line:
-    """A row to be filled: a published figure, or a place of the grid that only this machine has."""
+    """A row: a published figure, or a place that only this machine has."""
 
     part: Part
     place: Mapping[str, Coordinate]
@@ -169,8 +169,8 @@ def make_table(layout: Layout, report: str, reading: Reading) -> Table:
 
 
 def _place(part: Part, figure: Published) -> dict[str, Coordinate]:
-    """Where a published figure stands, with the ranks and bytes that the report leaves out."""
-    # Reports spell a mode as they like; ours are words without a hyphen.
+    """The place of a published figure, with the ranks and bytes that the report leaves out."""
+    # Modes in our spelling, without a hyphen.
     place = {name: at.replace("non-", "non") if isinstance(at, str) else at for name, at in figure.at.items()}
     for name, wanted in (("ranks", part.ranks), ("bytes", part.bytes)):
         if isinstance(wanted, int):
@@ -181,7 +181,7 @@ def _place(part: Part, figure: Published) -> dict[str, Coordinate]:
 
 
 def _own_lines(layout: Layout, reading: Reading, lines: Sequence[_Line]) -> list[_Line]:
-    """Measured points of these patterns that the report has not: fewer ranks, other sizes."""
+    """Rows for measured points that the report does not have: fewer ranks, other sizes."""
     found: dict[tuple[Any, ...], _Line] = {}
     for part in layout.parts:
         keyed = [name for name in layout.keys if name not in ("bytes", part.bytes) or not part.all_sizes]
@@ -192,7 +192,7 @@ def _own_lines(layout: Layout, reading: Reading, lines: Sequence[_Line]) -> list
             place = _own_place(layout, part, series, reading)
             is_named = part.all_sizes or series.point.bytes == part.bytes
             if part.label and not isinstance(part.ranks, str) and not is_named:
-                continue  # a data sheet names its sizes
+                continue  # the data sheet's own sizes only
             shown = (id(part), *(place.get(name) for name in keyed))
             if shown not in taken and reading.figure(series) is not None:
                 found.setdefault(shown, _Line(part, place, None))
@@ -252,7 +252,7 @@ def _in_scope(part: Part, series: Series) -> bool:
 
 
 def _labels(layout: Layout, reading: Reading) -> tuple[tuple[str, ...], ...]:
-    """The columns: a transport each, and one for each way to run a pattern that the table tells apart."""
+    """The columns: one per transport, and per way to run a pattern that the table distinguishes."""
     found = (series for part in layout.parts for series in reading.series(part.pattern))
     return tuple(dict.fromkeys(_label(layout, series) for series in found))
 
@@ -292,7 +292,7 @@ def _row(layout: Layout, line: _Line, reading: Reading, labels: Iterable[tuple[s
 def _filled(
     part: Part, found: Sequence[Series], reading: Reading, value: float | None
 ) -> tuple[Series | None, Measured]:
-    """The cell, and the series that it is of."""
+    """The cell, and its series."""
     quantity = QUANTITIES[part.quantity]
     if not found:
         return None, blank(quantity.unit, NOT_PLANNED, value)
@@ -300,7 +300,7 @@ def _filled(
         return reading.best(found, quantity, value)
     if part.line is not None:
         return None, _of_line(part.line, found, quantity.unit, reading, value)
-    # The plainest way to run it, unless it has no figure.
+    # The series with the fewest options, unless it has no figure.
     ordered = sorted(found, key=lambda series: (reading.figure(series) is None, len(series.point.options)))
     return ordered[0], reading.cell(ordered[0], quantity, value)
 
@@ -327,7 +327,7 @@ def _of_line(what: str, found: Sequence[Series], unit: str, reading: Reading, pu
 def _fastest(
     part: Part, found: Sequence[Series], series: Series | None, beside: Measured, reading: Reading
 ) -> Measured:
-    """By the fastest sample: the best of all sizes, or of the series that stands beside it."""
+    """The fastest sample: of the best size, or of the series in the cell before."""
     quantity = QUANTITIES[part.quantity]
     if series is None or beside.value is None:
         return blank(quantity.unit, beside.reason or NOT_PLANNED, beside.published)
@@ -337,7 +337,7 @@ def _fastest(
 
 
 def _quotient(series: Series | None, total: str, count: str, beside: Measured, reading: Reading) -> Measured:
-    """Of the series and the state that stand beside it."""
+    """A quotient of counters, for the series and the state of the cell before."""
     if series is None or beside.value is None:
         return blank("us", beside.reason or NOT_PLANNED)
 
@@ -350,10 +350,10 @@ def _quotient(series: Series | None, total: str, count: str, beside: Measured, r
 
 
 def _archive_notes(lines: Iterable[_Line]) -> list[str]:
-    """What the archive says of the print, once each."""
+    """The archive's notes on the figures, once each."""
     noted: dict[str, dict[str, None]] = {}
     figures = {id(line.figure): line.figure for line in lines if line.figure is not None and line.figure.note}
-    for figure in figures.values():  # each once, however many rows it stands in
+    for figure in figures.values():
         noted.setdefault(figure.note, {})[figure.printed or "no figure"] = None
     return [
         f"Published {', '.join(list(values)[:4])}{' …' if len(values) > 4 else ''}: {note}."

@@ -47,7 +47,7 @@ def _is_pvm(transport: str) -> bool:
 
 
 def _native(curves: Mapping[str, Curve], reading: Reading) -> str | None:
-    """What the others are set in ratio to: the fastest of what is not PVM, by its best bandwidth."""
+    """The transport that ratios refer to: that with the best bandwidth that is not PVM."""
     best = {name: _best(curve, reading) for name, curve in curves.items() if not _is_pvm(name)}
     return max(best, key=lambda name: best[name].value or 0.0, default=None)
 
@@ -57,7 +57,7 @@ def _best(curve: Curve, reading: Reading, published: float | None = None) -> Mea
 
 
 def method_of(transport: str) -> str:
-    """What the report calls this way to send; the transport's own name where it has no word for it."""
+    """The report's name of a way to send, else the name of the transport."""
     variant = transport.partition(":")[2].removesuffix("-daemon")
     known = {row["variant"]: row["published"] for row in contents("paragon")["method"]}
     if not _is_pvm(transport) or variant not in known:
@@ -67,7 +67,7 @@ def method_of(transport: str) -> str:
 
 
 def _sizes(curves: Mapping[str, Curve]) -> list[int]:
-    """The sizes of the rows: those asked for, and of those added where a curve bends the ones that every curve has."""
+    """The sizes of the rows: those asked for, and added ones that every curve has."""
     return [size for size, series in _by_size(curves).items() if _is_row(series, curves)]
 
 
@@ -83,12 +83,12 @@ def _is_row(series: Sequence[Series], curves: Mapping[str, Curve]) -> bool:
 
 
 def _added_note(curves: Mapping[str, Curve]) -> list[str]:
-    """How many sizes of each curve stand in no row."""
+    """How many sizes of each curve have no row."""
     extra = [one for series in _by_size(curves).values() if not _is_row(series, curves) for one in series]
     count = Counter(one.point.transport for one in extra)
     told = ", ".join(f"{name} {number}" for name, number in count.items())
-    how = "Sizes added where a curve bends stand in a row only if every method has them. The others count for the best"
-    return [f"{how} rate and for jumps, and `hockney show` has them: {told}."] if told else []
+    how = "Added sizes have a row only if every method has them. The others count for the best rate and for jumps"
+    return [f"{how}; `hockney show` has them: {told}."] if told else []
 
 
 def _bandwidths(curves: Mapping[str, Curve], native: str | None, reading: Reading) -> Table:
@@ -130,13 +130,13 @@ def _ratios(curves: Mapping[str, Curve], native: str | None, reading: Reading) -
 
 
 def _ratio(cell: Measured, base: Measured) -> Measured:
-    """Within one state of the machine only: across states it would say nothing of the method."""
+    """The ratio of two figures of the same machine state."""
     if cell.value is None or not base.value:
         return blank("", cell.reason or base.reason or NOT_PLANNED)
     if "mixed" in (cell.state, base.state):
-        return blank("", "the state of the machine changed during every measurement")
+        return blank("", "the machine state changed during every measurement")
     if cell.state != base.state:
-        return blank("", "measured in another state of the machine than the native library")
+        return blank("", "measured in another machine state than the native library")
     known = None not in (cell.low, cell.high, base.low, base.high)
     return Measured(
         "",
@@ -197,7 +197,7 @@ def jumps_of(sizes_bytes: Sequence[int], times: Sequence[float], spreads: Sequen
 
 
 def _buffers(network: Mapping[str, int | None]) -> str:
-    """What sockets hold: beyond it a sender waits for its receiver."""
+    """The sizes of socket buffers, beyond which a sender waits for its receiver."""
     names = ("tcp_send_buffer_bytes", "tcp_receive_buffer_bytes", "send_buffer_bytes")
     sizes = [size for name in names if (size := network.get(name)) is not None]
     if len(sizes) < len(names):
@@ -207,11 +207,11 @@ def _buffers(network: Mapping[str, int | None]) -> str:
 
 
 def _left_out(name: str, curve: Sequence[Series], measured: int, known: int, reading: Reading) -> list[str]:
-    """How many sizes the rule does not see, and why; nothing where it sees all."""
+    """How many sizes are left out, and why."""
     figures = sum(reading.figure(series) is not None for series in curve)
     counts = (
         (measured - known, "without an interval"),
-        (figures - measured, "in another state of the machine"),
+        (figures - measured, "in another machine state"),
         (len(curve) - figures, "without a figure"),
     )
     told = ", ".join(f"{number} {why}" for number, why in counts if number)
@@ -232,7 +232,7 @@ def _latencies(curves: Mapping[str, Curve], native: str | None, reading: Reading
         rows.append((method_of(name), place, size, latency, _best(curve, reading)))
     for row in contents("paragon")["method"]:
         if not any(method_of(name).startswith(row["published"]) for name in curves):
-            reason = "PVM is not here, or was not asked for in this run"
+            reason = "PVM is not installed, or was not asked for in this run"
             place = places.get(row["published"], "")
             rows.append((row["published"], place, "", blank("us", reason), blank("MB/s", reason)))
     columns = (

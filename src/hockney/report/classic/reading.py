@@ -1,4 +1,4 @@
-"""How a run is read for tables: its series by pattern, one figure for each, in the report's own units."""
+"""A run as the tables need it: its series by pattern, and a figure of each in the report's units."""
 
 from __future__ import annotations
 
@@ -24,10 +24,7 @@ _LOCAL = ("memload",)  # they send nothing, so the null transport is as good as 
 
 @dataclass(frozen=True)
 class Quantity:
-    """What a report prints of a point: a unit, and how it follows from the pattern's time in ns.
-
-    `of_measurement`: from all that a measurement holds instead.
-    """
+    """What a report prints of a point: its unit, and how it follows from the time in ns, or from each measurement."""
 
     unit: str
     of: Callable[[Point, Figure, float], float] = lambda point, figure, ns: ns
@@ -40,7 +37,7 @@ def _rate_mb_s(figure: Figure, time_ns: float) -> float:
 
 
 def _mean_us(point: Point, measurement: Measurement) -> float:
-    """The wall time of many events over their number."""
+    """The mean time of an event."""
     return float(measurement.times_ns().mean()) / 1e3
 
 
@@ -61,7 +58,7 @@ QUANTITIES: Mapping[str, Quantity] = {
     "rate": Quantity("MB/s", lambda point, figure, ns: _rate_mb_s(figure, ns), True),
     "half the rate": Quantity("MB/s", lambda point, figure, ns: _rate_mb_s(figure, ns) / 2, True),
     "rate per rank": Quantity("MB/s", lambda point, figure, ns: _rate_mb_s(figure, ns) / point.ranks, True),
-    # Half the ranks send at a time: from the half round trip, whatever the pattern counts.
+    # Half of the ranks send at a time, and the time is half a round trip.
     "rate of pairs": Quantity(
         "MB/s",
         lambda point, figure, ns: point.ranks * point.bytes / (ns * figure.definition.divisor) * 1e3,
@@ -75,7 +72,7 @@ QUANTITIES: Mapping[str, Quantity] = {
 
 
 class Reading:
-    """A run, read for tables. `defaults` are options that a point does not name, by pattern."""
+    """A run for tables. `defaults` are the options that points leave out, by pattern."""
 
     def __init__(self, run: Run, defaults: Mapping[str, Options] | None = None) -> None:
         self.run = run
@@ -85,7 +82,7 @@ class Reading:
         self._common = [name for name, _ in states.most_common() if name not in ("mixed", "unknown")]
 
     def series(self, *patterns: str) -> list[Series]:
-        """All series of these patterns but the harness's own, in the order of the plan."""
+        """All series of these patterns without those of the harness, in the order of the plan."""
         found = (series.point for series in self.run.series)
         wanted = [
             point.pattern in patterns and (point.transport != "null" or point.pattern in _LOCAL) for point in found
@@ -93,13 +90,13 @@ class Reading:
         return [series for series, is_wanted in zip(self.run.series, wanted, strict=True) if is_wanted]
 
     def options(self, point: Point) -> dict[str, str]:
-        """All options of a point that a table may ask for, with the defaults."""
+        """The options of a point with the defaults."""
         return {**self._defaults.get(point.pattern, {}), **dict(point.options)}
 
     def figure(self, series: Series, state: str | None = None) -> Figure | None:
-        """The figure that stands for a series: one with an interval, in the state that the run was in most.
+        """The figure of a series in a state, by default in the run's most frequent one among those with an interval.
 
-        With a state, that of this state; None where it has none, or one without an interval beside one with it.
+        None without a figure, or if it has no interval but another state's has.
         """
         found = self._ordered(series)
         fitting = (one for one in found if state in (None, one.state) and (one is found[0] or one.low_ns is not None))
@@ -114,11 +111,11 @@ class Reading:
         return self._figures[series]
 
     def _rank(self, state: str) -> int:
-        """States by how often the run was in them; what is no state comes last."""
+        """States by their frequency in the run; mixed and unknown last."""
         return self._common.index(state) if state in self._common else len(self._common)
 
     def one_state(self, found: Iterable[Series]) -> str | None:
-        """The state in which these are to be compared: that of most of their figures, best with intervals."""
+        """The state that most of these series have figures in, preferably with intervals."""
         figures = [figure for figure in map(self.figure, found) if figure is not None]
         count = Counter(figure.state for figure in figures)
         sure = Counter(figure.state for figure in figures if figure.low_ns is not None)
@@ -129,13 +126,13 @@ class Reading:
         return min(count, key=place, default=None)
 
     def together(self, found: Sequence[Series], quantity: Quantity) -> list[tuple[Series, Measured]]:
-        """Those of several series that may be compared or put together, with their figures of one state."""
+        """The series that have a figure in one common state, with these figures."""
         state = self.one_state(found)
         cells = [(series, self.cell(series, quantity, state=state)) for series in found]
         return [(series, cell) for series, cell in cells if cell.value is not None]
 
     def measurements(self, series: Series, state: str | None = None) -> list[Measurement]:
-        """Those that the figure is made of."""
+        """The measurements of a series' figure."""
         figure = self.figure(series, state)
         if figure is None:
             return []
@@ -150,20 +147,20 @@ class Reading:
     def median(
         self, series: Series, unit: str, of: Callable[[Measurement], float | None], state: str | None = None
     ) -> Measured:
-        """What the figure's measurements say typically, as a time is put together; None: a measurement says nothing."""
+        """A figure from a value of each measurement, combined as times are; `of` returns None without a value."""
         figure = self.figure(series, state)
         each = [(of(measurement), measurement.launch_id) for measurement in self.measurements(series, state)]
-        said = [value for value, _ in each if value is not None]
-        launch_ids = [launch_id for value, launch_id in each if value is not None]
-        if figure is None or not said:
+        known = [(value, launch_id) for value, launch_id in each if value is not None]
+        if figure is None or not known:
             return blank(unit, self.reason(series) if figure is None else "nothing was counted")
-        found, over = stats.time_of(said, launch_ids)
-        ends, shown = (found.low, found.high), self._shown(figure, series)
-        told = None if found.low is None else over
-        return Measured(unit, found.value, *ends, shown, series.oversubscribed, interval_over=told)
+        values, launch_ids = zip(*known, strict=True)
+        found, over = stats.time_of(values, launch_ids)
+        covers = None if found.low is None else over
+        shown = self._shown(figure, series)
+        return Measured(unit, found.value, found.low, found.high, shown, series.oversubscribed, interval_over=covers)
 
     def of_rank(self, series: Series, rank: int, state: str | None = None) -> Measured:
-        """What the pattern took on one rank, in us."""
+        """The time on one rank, in us."""
 
         def time_us(measurement: Measurement) -> float:
             import numpy as np
@@ -178,13 +175,13 @@ class Reading:
 
     @staticmethod
     def _shown(figure: Figure, series: Series) -> str | None:
-        """The state of a figure, as a cell says it: a rank alone has no floor that could tell one."""
+        """The state of a figure for its cell; a single rank has no floor, and so no state."""
         return None if series.point.ranks == 1 and figure.state == stats.UNKNOWN.name else figure.state
 
     def cell(
         self, series: Series, quantity: Quantity, published: float | None = None, state: str | None = None
     ) -> Measured:
-        """A series as a cell of a table; with a state, as `figure`."""
+        """A series as a cell; `state` as for `figure`."""
         figure = self.figure(series, state)
         if figure is None or (quantity.of_measurement is None and figure.value_ns <= 0):
             return blank(quantity.unit, self.reason(series), published)
@@ -206,7 +203,7 @@ class Reading:
         return Measured(quantity.unit, of(figure.value_ns), low, high, shown, series.oversubscribed, interval_over=over)
 
     def fastest(self, series: Series, quantity: Quantity) -> Measured:
-        """The same of the fastest sample of all, whatever the state."""
+        """The fastest sample of a series in any state, as a cell."""
         figures = [figure for figure in self._ordered(series) if figure.minimum_ns > 0]
         if not figures:
             return blank(quantity.unit, self.reason(series))
@@ -217,10 +214,9 @@ class Reading:
     def best(
         self, found: Sequence[Series], quantity: Quantity, published: float | None = None, *, fastest: bool = False
     ) -> tuple[Series | None, Measured]:
-        """The best of all sizes, with its size and the state that it was measured in.
+        """The best of several series in any state, with its size; `fastest`: by the fastest sample of each.
 
-        Of a series that has figures with an interval, these alone count. The first one's reason where none has a
-        figure. `fastest`: by the fastest sample of each.
+        Figures without an interval count only for a series that has no others.
         """
         cells = [
             (series, self.fastest(series, quantity) if fastest else self._cell(series, figure, quantity))
@@ -240,7 +236,7 @@ class Reading:
 
     @staticmethod
     def reason(series: Series) -> str:
-        """Why a series has no figure, as a table says it: without its transport, which the table names."""
+        """Why a series has no figure, without the name of the transport, which the table has."""
         point, reason = series.point, series.reason and unnamed(series.reason, series.point.transport, "this transport")
         if reason is not None and reason.startswith(f"{point.ranks} ranks on "):
             return "more ranks than CPUs would measure the scheduler; with --oversubscribe hockney run does so"
@@ -262,7 +258,7 @@ def blank(unit: str, reason: str, published: float | None = None) -> Measured:
 
 
 def states_note(cells: Iterable[Measured]) -> tuple[str | None, str | None]:
-    """The state that most cells hold for, and the sentence that says so; None where none is known."""
+    """The most frequent state of some cells, and the sentence for it; None without any."""
     count = Counter(cell.state for cell in cells if cell.value is not None and cell.state is not None)
     if not count:
         return None, None

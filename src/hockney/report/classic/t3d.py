@@ -34,11 +34,11 @@ _CHOICES: Mapping[str, Callable[[Sequence[float]], float]] = {"max": max, "min":
 
 @dataclass(frozen=True)
 class _Group:
-    """All pairs of one pattern over one transport with so many ranks."""
+    """All pairs of a pattern over one transport with one number of ranks."""
 
     parts: tuple[str, ...]  # transport, pattern with its options, ranks
     series: tuple[Series, ...]
-    pairs: int  # of each series: 1, or as many as there are ranks where all send at once
+    pairs: int  # of each series: 1, or the number of ranks where all send at once
 
     @property
     def title(self) -> str:
@@ -55,7 +55,7 @@ def pair_tables(reading: Reading) -> list[Table]:
 
 
 def distance_tables(reading: Reading) -> list[Table]:
-    """What distance adds to the latency of one word, for every way to ping-pong it."""
+    """What distance adds to the latency of a word, for each way to ping-pong it."""
     spec = next(one for one in contents("t3d")["pairs"] if one["name"] == "ping_pong")
     groups = {group.parts: _of_size(group, _WORD_BYTES) for group in _groups(spec, reading)}
     return [distance_table(groups, reading)]
@@ -93,7 +93,7 @@ def _groups(spec: Mapping[str, Any], reading: Reading) -> list[_Group]:
 
 
 def _statistic(group: _Group, what: str, reading: Reading) -> Measured:
-    """A row of a table of pairs: of one word, or of all sizes."""
+    """A cell of a table of pairs: of one word, or of all sizes."""
     if what in ("r_max", "words", "half"):
         return _of_rates(group, what, reading)
     cell = _over_pairs(group, _WORD_BYTES, reading, _CHOICES.get(what, fmean))
@@ -105,7 +105,7 @@ def _statistic(group: _Group, what: str, reading: Reading) -> Measured:
 
 
 def _of_rates(group: _Group, what: str, reading: Reading) -> Measured:
-    """The best average rate of all sizes, or the fewest words that reach half of it, or the rate there."""
+    """The best average rate of all sizes, the fewest words that reach half of it, or their rate."""
     sizes = sorted({one.point.bytes for one in group.series if one.point.bytes > 0})
     cells = [(size_bytes, _over_pairs(group, size_bytes, reading)) for size_bytes in sizes]
     rates = [(size_bytes, _rate(size_bytes, cell)) for size_bytes, cell in cells if cell.value is not None]
@@ -121,7 +121,7 @@ def _of_rates(group: _Group, what: str, reading: Reading) -> Measured:
 
 
 def _of_size(group: _Group, size_bytes: int) -> list[Series]:
-    """All pairs that were asked for with a size."""
+    """All pairs of a size."""
     return [series for series in group.series if series.point.bytes == size_bytes]
 
 

@@ -1,7 +1,6 @@
-"""What of a table people are shown: all that was published, and of this machine what there is.
+"""A table as it is shown: all published figures, and this machine's as far as there are any.
 
-Columns that hold nothing of this machine become a sentence, and so do rows without a published figure. The values stay
-whole (--json has them).
+Columns and rows without figures become sentences that say why. The JSON has all values.
 """
 
 from __future__ import annotations
@@ -14,16 +13,13 @@ from hockney.archive import Published
 from hockney.report.classic.values import Cell, Column, Measured, Table
 
 NOTHING = "\N{EN DASH}"
-_STATE_MIN = 3  # figures in a row that share a column for their state
-_NAMED_MAX = 6  # of more values the middle ones are left out
+_STATE_MIN = 3  # figures in a row: then their state has a column
+_NAMED_MAX = 6  # values that a sentence lists
 
 
 @dataclass(frozen=True)
 class View:
-    """A table for people. `shared`: what holds for every column of this machine; `left_out`: why there is no more.
-
-    `heading`: as the table's.
-    """
+    """A table to show. `shared` holds for every measured column; `left_out` says why figures are missing."""
 
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
@@ -33,7 +29,7 @@ class View:
 
 
 def view_of(table: Table) -> View:
-    """The table with all that was published, and without what else is blank throughout for one reason each."""
+    """The table without the columns and rows that are empty for one reason each, unless they were published."""
     blanks = {place: _only_reason(row[place] for row in table.rows) for place in range(len(table.columns))}
     kept = [place for place, reason in blanks.items() if reason is None]
     measured = [place for place in kept if table.columns[place].kind == "measured"]
@@ -69,7 +65,7 @@ def view_of(table: Table) -> View:
 
 
 def _with_states(view: View) -> View:
-    """With a column for the state of the machine where all figures of a row have the same, and rows differ."""
+    """The view with a column for the machine state, if it is the same within rows and differs between them."""
     states = [{cell.state for cell in _figures(row) if cell.state is not None} for row in view.rows]
     is_short = max((len(_figures(row)) for row in view.rows), default=0) < _STATE_MIN
     if is_short or any(len(own) > 1 for own in states) or len(set().union(*states)) < 2:
@@ -95,12 +91,12 @@ def _is_published(table: Table, row: Sequence[Cell]) -> bool:
 
 
 def text_of(cell: Cell) -> str:
-    """Text, or a published figure as it was printed."""
+    """The text of a cell, or a published figure as printed."""
     return cell if isinstance(cell, str) else (cell.printed or "na") if isinstance(cell, Published) else ""
 
 
 def _only_reason(cells: Iterable[Cell]) -> str | None:
-    """Why there is no figure in any of these; None if there is one, or text, or if the reasons differ."""
+    """The reason why none of these cells has a figure; None if one has, or if reasons differ."""
     reasons = {cell.reason if isinstance(cell, Measured) and cell.value is None else None for cell in cells}
     return next(iter(reasons)) if len(reasons) == 1 else None
 
@@ -110,13 +106,13 @@ def _sentence(reason: str, names: str = "") -> str:
 
 
 def _titles(columns: Sequence[Column]) -> str:
-    """`shm, tcp: put, 2 ranks`: what they have in common is said once."""
+    """`shm, tcp: put, 2 ranks`: common parts once."""
     named, shared = _without_shared(columns)
     return ", ".join(column.title for column in named) + (f": {', '.join(shared)}" if shared else "")
 
 
 def _named(table: Table, rows: Sequence[tuple[Cell, ...]]) -> str:
-    """Rows by their keys: the values of each key, where these are all the combinations; else row by row."""
+    """Rows by their keys: the values of each key if all combinations occur, else row by row."""
     keys = [place for place, column in enumerate(table.columns) if column.kind == "key"]
     own = [place for place in keys if place >= table.heading]
     places = own if any(row[place] for row in rows for place in own) else keys
@@ -135,7 +131,7 @@ def _shortened(values: Sequence[str]) -> str:
 
 
 def _without_shared(columns: Sequence[Column]) -> tuple[list[Column], tuple[str, ...]]:
-    """Columns named by what tells them apart, and what all of them have in common."""
+    """Columns named by what distinguishes them, and the parts that all of them share."""
     parts = [column.parts for column in columns if column.kind == "measured"]
     if len(parts) < 2:
         return list(columns), ()
