@@ -10,8 +10,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hockney.analysis.estimates import difference, ratio, scaled
 from hockney.analysis.explain.curve import Curve, Reading, is_like, subject_of
+from hockney.analysis.estimates import difference, ratio, scaled
 from hockney.analysis.explain.thresholds import own_command
 from hockney.analysis.finding import Absence, Finding, Fix, NotChecked
 from hockney.stats.fit import Estimate
@@ -20,12 +20,7 @@ _SLOWER = 0.05
 _SHORT_BYTES = 64
 # The command that lists the algorithms of a library.
 _ALGORITHMS = {"mpi@openmpi": "{folder}ompi_info --param coll tuned --level 9", "mpi@mpich": "{folder}mpivars"}
-_BY_MESSAGES = {
-    "alltoall": "all messages at once, with a share for the own block",
-    "multicast": "a message to each",
-    "allreduce": "recursive doubling over messages",
-    "barrier": "dissemination over messages",
-}
+_PARTS = {"portable": "messages", "native parts": "other collectives of the library"}  # by a definition's algorithm
 
 
 @dataclass(frozen=True)
@@ -45,24 +40,19 @@ class _Made:
 
 def slower_than_parts(reading: Reading) -> list[Finding] | NotChecked:
     """For each collective the size at which it is slowest compared with its parts."""
-    made = [
-        *_barriers(reading),
-        *_compared(reading, "allreduce", "native parts", "a reduction and a broadcast"),
-        *(made for pattern, parts in _BY_MESSAGES.items() for made in _compared(reading, pattern, "portable", parts)),
-    ]
+    made = [*_by_algorithm(reading), *_barriers(reading)]
     if not made:
-        return NotChecked(
-            Absence.NOT_MEASURED, detail="needs a collective of the library and the same with another algorithm"
-        )
+        needed = "needs a collective of the library, and the same with another algorithm"
+        return NotChecked(Absence.NOT_MEASURED, detail=needed)
     slower: dict[tuple[str, str, str], list[_Made]] = {}
-    for one in made:
-        if one.curve.algorithm != "portable" and one.ratio.low > 1 + _SLOWER:
-            slower.setdefault((one.curve.transport, one.curve.name, one.parts), []).append(one)
+    for point in made:
+        if point.ratio.low > 1 + _SLOWER:
+            slower.setdefault((point.curve.transport, point.curve.name, point.parts), []).append(point)
     return [_finding(points, reading) for points in slower.values()]
 
 
 def _finding(points: list[_Made], reading: Reading) -> Finding:
-    worst = max(points, key=lambda one: one.ratio.value)
+    worst = max(points, key=lambda point: point.ratio.value)
     transport = worst.curve.transport
     command = next((text for begins, text in _ALGORITHMS.items() if transport.startswith(begins)), None)
     fix = None
@@ -70,28 +60,27 @@ def _finding(points: list[_Made], reading: Reading) -> Finding:
         argv = own_command(command, reading.launchers.get(transport, "")).split()
         fix = Fix("Choose another algorithm of the library; this command lists them.", tuple(argv))
     facts = {
-        **({"size_bytes": worst.bytes} if worst.bytes else {}),
+        "size_bytes": worst.bytes,
         "time_ns": worst.time_ns,
         "parts": worst.parts,
         "parts_ns": worst.parts_ns,
         "slower_ratio": worst.ratio,
-        "points": len({(one.curve.ranks, one.curve.state, one.bytes) for one in points}),
+        "points": len({(point.curve.ranks, point.curve.state, point.bytes) for point in points}),
     }
-    subject = subject_of(worst.curve, tuple(sorted({one.bytes for one in points})))
+    subject = subject_of(worst.curve, tuple(sorted({point.bytes for point in points})))
     return Finding("slower than its parts", subject, facts, fix=fix, effect=worst.ratio.value - 1)
 
 
-def _compared(reading: Reading, pattern: str, algorithm: str, parts: str) -> Iterator[_Made]:
-    """The library's own collective and the same by another algorithm: both are timed alike."""
-    curves = reading.of(pattern)
-    for whole in (curve for curve in curves if curve.algorithm == "native"):
-        for other in (curve for curve in curves if curve.algorithm == algorithm):
-            if is_like(whole, other) and _other_options(whole) == _other_options(other):
+def _by_algorithm(reading: Reading) -> Iterator[_Made]:
+    """Collectives of the library and the same by another algorithm: both are timed in the same way."""
+    for whole in reading.curves:
+        for other in reading.of(whole.pattern) if whole.algorithm == "native" and not whole.oversubscribed else ():
+            parts = _PARTS.get(other.algorithm or "")
+            if parts and is_like(whole, other) and _other_options(whole) == _other_options(other):
                 for point in whole.points:
                     time = other.at(point.bytes)
                     if time is not None:
-                        if pattern == "alltoall":
-                            time = _with_own_block(other, time)
+                        time = _with_own_block(other, time) if whole.pattern == "alltoall" else time
                         yield _Made(whole, point.bytes, point.time_ns, time, parts)
 
 
@@ -114,12 +103,10 @@ def _barriers(reading: Reading) -> Iterator[_Made]:
     """Dissemination takes log2 P rounds, of half a round trip each; only where no barrier by messages was measured."""
     barriers = reading.of("barrier")
     for whole in barriers:
-        if any(other is not whole and is_like(whole, other) and other.algorithm == "portable" for other in barriers):
-            continue
-        for pingpong in reading.of("pingpong"):
+        by_messages = any(is_like(whole, other) and other.algorithm == "portable" for other in barriers)
+        for pingpong in reading.of("pingpong") if whole.points and not by_messages else ():
             # With a source or target it is one of many pairs, which may be closer than those of a barrier.
             is_plain = not (pingpong.option("source") or pingpong.option("target"))
-            if is_plain and (whole.transport, whole.state) == (pingpong.transport, pingpong.state) and whole.points:
-                rounds = math.ceil(math.log2(whole.ranks))
-                time = scaled(pingpong.points[0].time_ns, rounds)
+            if is_plain and (whole.transport, whole.state) == (pingpong.transport, pingpong.state):
+                time = scaled(pingpong.points[0].time_ns, math.ceil(math.log2(whole.ranks)))
                 yield _Made(whole, 0, whole.points[0].time_ns, time, "a half round trip for each round")
