@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from hockney.analysis.estimates import difference, is_above, ratio, relative, scaled
 from hockney.analysis.explain.curve import Curve, CurvePoint, Reading, is_like, subject_of
-from hockney.analysis.explain.laws import BY_MESSAGES, BY_SENDERS, LAWS, Odd, Row, is_off, rows, without
+from hockney.analysis.explain.laws import BY_MESSAGES, BY_SENDERS, Odd, Row, is_off, rows, without
 from hockney.analysis.finding import Finding, Subject
 from hockney.stats.fit import Estimate
 
@@ -26,7 +26,8 @@ _NEAR_PERIOD = 0.005
 def identical_rows(reading: Reading) -> list[Finding]:
     """Two rows with the same times, though one is of half as many messages again or more."""
     found = []
-    for fewer, more in _row_pairs(reading, [pattern for pattern, laws in LAWS.items() if laws == (BY_MESSAGES,)]):
+    growing = {row.pattern for row in rows(reading) if row.law is BY_MESSAGES}
+    for fewer, more in _row_pairs(reading, sorted(growing)):
         ratios = [ratio(one.time_ns, other.time_ns) for one, other in zip(fewer.points, more.points, strict=True)]
         factor = (more.ranks - 1) / (fewer.ranks - 1)
         if factor >= 1.5 and all(abs(over.value - 1) <= _SAME and relative(over) <= 10 * _SAME for over in ratios):
@@ -48,10 +49,9 @@ def _row_pairs(reading: Reading, patterns: Sequence[str]) -> Iterator[tuple[Curv
 def kinked_laws(reading: Reading) -> list[Finding]:
     """Farms in which the same one or two numbers of senders are off the line of the others, in most rows."""
     members: dict[tuple[str, str, str], list[Row]] = {}
-    for pattern in LAWS:
-        for row in rows(reading, pattern):
-            if row.law is BY_SENDERS:
-                members.setdefault((row.transport, pattern, row.state), []).append(row)
+    for row in rows(reading):
+        if row.law is BY_SENDERS:
+            members.setdefault((row.transport, row.pattern, row.state), []).append(row)
     found = []
     for (transport, pattern, state), own in members.items():
         kinks = [kinks for row in own if (kinks := _kinks(row))]
@@ -183,7 +183,7 @@ def _slices(transport: str, figures: Sequence[tuple[Curve, CurvePoint]]) -> Iter
     """The slice of which most figures are multiples, if they are a tenth: by chance 1 % are."""
     multiples: list[tuple[int, float, list[str]]] = []
     for period_ns in _PERIODS_NS:
-        cycles = [(curve.pattern, point.time_ns.value / period_ns) for curve, point in figures]
+        cycles = [(curve.pattern, point.time_ns.value / period_ns) for curve, mark in figures]
         on = [pattern for pattern, count in cycles if round(count) > 0 and abs(count - round(count)) <= _NEAR_PERIOD]
         multiples.append((len(on), period_ns, on))
     count, period_ns, patterns = max(multiples)

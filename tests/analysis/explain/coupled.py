@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from tests.analysis.explain.readings import reading
+from tests.analysis.explain.readings import curve, reading
 from tests.builders import make_measurement, make_point
 
 from hockney.analysis.explain.ranks import slow_links
@@ -163,7 +163,10 @@ def measurements(pattern: str, of: Machine) -> list[tuple[Measurement, State]]:
 def told(pattern: str, made: list[tuple[Measurement, State]]) -> list[Finding] | None:
     """The findings; None where nothing can be said."""
     found = slow_links(
-        reading(samples=lambda most, patterns=(): [one for one in made if not patterns or pattern in patterns])
+        reading(
+            curve(pattern=pattern, ranks=RANKS),
+            samples=lambda most, patterns=(): [one for one in made if not patterns or pattern in patterns],
+        )
     )
     return None if isinstance(found, NotChecked) else found
 

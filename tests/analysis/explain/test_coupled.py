@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.analysis.explain.coupled import KINDS, named, score
-from tests.analysis.explain.readings import reading
+from tests.analysis.explain.readings import curve, reading
 from tests.builders import make_measurement, make_point
 from tests.report.runs import Made, store_run
 from tests.worker.test_session import faulty
@@ -49,7 +49,9 @@ def measurements(by_rank: list[int], pattern: str = "putring", batch: int = 8) -
     samples = np.repeat(np.array(by_rank)[:, None], 20, axis=1)
     point = make_point(pattern=pattern, ranks=len(by_rank))
     made = [(make_measurement(point, samples, batch=batch), State("near", 30.0))] * 9
-    return reading(samples=lambda most, patterns=(): [one for one in made if pattern in patterns])
+    return reading(
+        curve(pattern=pattern), samples=lambda most, patterns=(): [one for one in made if pattern in patterns]
+    )
 
 
 def test_several_slow_links_are_one_finding_and_a_rank_in_all_of_them_is_named() -> None:
@@ -82,7 +84,7 @@ def test_a_slow_rank_of_a_real_job(pattern: str) -> None:
             measurement = make_measurement(make_point(pattern=pattern, ranks=4), answer.elapsed_ns, batch=8)
             made.append((measurement, State("unknown", None)))
         session.close()
-    of = reading(samples=lambda most, patterns=(): [one for one in made if pattern in patterns])
+    of = reading(curve(pattern=pattern), samples=lambda most, patterns=(): [one for one in made if pattern in patterns])
     by_rank = [np.median(measurement.elapsed_ns, axis=1) for measurement, _ in made]
     if pattern in ("putring", "pairs"):
         (slow,) = found(of)

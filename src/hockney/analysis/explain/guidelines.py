@@ -10,8 +10,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hockney.analysis.explain.curve import Curve, Reading, is_like, subject_of
 from hockney.analysis.estimates import difference, ratio, scaled
+from hockney.analysis.explain.curve import Curve, Reading, is_like, subject_of
 from hockney.analysis.explain.thresholds import own_command
 from hockney.analysis.finding import Absence, Finding, Fix, NotChecked
 from hockney.stats.fit import Estimate

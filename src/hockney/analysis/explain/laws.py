@@ -5,7 +5,6 @@ A law is a straight line, or a constant, through the times of one size. Fits wei
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 from hockney.analysis.estimates import ratio
 from hockney.analysis.explain.curve import Curve, Reading
 from hockney.analysis.finding import Absence, Finding, NotChecked, Subject
+from hockney.results.traits import pattern_traits
 from hockney.stats.fit import Estimate
 
 FIGURES_MIN = 4
@@ -45,6 +45,7 @@ class Row:
     """Figures of one size that differ in the law's coordinate only; `options` are the others that they share."""
 
     law: Law
+    pattern: str
     size_bytes: int
     transport: str
     state: str
@@ -73,30 +74,28 @@ def _receivers(curve: Curve) -> float:
     return curve.ranks - 1 - _senders(curve)
 
 
-def _without_delay(curve: Curve) -> float | None:
+def _messages(curve: Curve) -> float | None:
     return None if float(curve.option("delay_us") or 0) else curve.ranks - 1  # a delay hides some messages
 
 
-BY_MESSAGES = Law("messages", lambda curve: curve.ranks - 1)
+BY_MESSAGES = Law("messages", _messages)
 BY_SENDERS = Law("senders", _senders)
-_BY_RECEIVERS = Law("receivers", _receivers, constant=True)
-LAWS: Mapping[str, tuple[Law, ...]] = {
-    **dict.fromkeys(("outfarm", "multicast", "funnel", "alltoall"), (BY_MESSAGES,)),
-    **dict.fromkeys(("robpush", "robpull"), (Law("messages", _without_delay),)),
-    "barrier": (Law("rounds", lambda curve: math.ceil(math.log2(curve.ranks))),),
-    "pairs": (Law("ranks", lambda curve: curve.ranks, constant=True),),
-    **dict.fromkeys(("pushfarm", "pullfarm"), (BY_SENDERS, _BY_RECEIVERS)),
+# By the word that the worker describes a pattern with.
+_LAWS: Mapping[str, tuple[Law, ...]] = {
+    "messages": (BY_MESSAGES,),
+    "rounds": (Law("rounds", lambda curve: math.ceil(math.log2(curve.ranks))),),
+    "senders": (BY_SENDERS, Law("receivers", _receivers, constant=True)),
+    "constant": (Law("ranks", lambda curve: curve.ranks, constant=True),),
 }
 
 
 def broken_laws(reading: Reading) -> list[Finding] | NotChecked:
     """Numbers of ranks, senders or receivers at which half of the rows or more do not follow the law of the others."""
     groups: dict[tuple[str, str, str, tuple[str, ...], str], list[Row]] = {}
-    for pattern in LAWS:
-        for row in rows(reading, pattern):
-            # Rows over receivers differ in their senders: together they show more than each.
-            fixed = tuple(text for text in row.options if not text.startswith("senders="))
-            groups.setdefault((pattern, row.transport, row.state, fixed, row.law.axis), []).append(row)
+    for row in rows(reading):
+        # Rows over receivers differ in their senders: together they show more than each.
+        options = tuple(text for text in row.options if not text.startswith("senders="))
+        groups.setdefault((row.pattern, row.transport, row.state, options, row.law.axis), []).append(row)
     if not groups:
         return NotChecked(
             Absence.NOT_MEASURED, detail="needs one pattern at four numbers of ranks, senders or receivers"
@@ -133,19 +132,20 @@ def _broken(members: Sequence[Row]) -> Iterator[Finding]:
         )
 
 
-def rows(reading: Reading, pattern: str) -> Iterator[Row]:
-    """The rows of a pattern that have enough figures for a law."""
-    groups: dict[tuple[Law, int, str, str, tuple[str, ...]], list[Item]] = {}
-    for curve, law in itertools.product(reading.of(pattern), LAWS[pattern]):
-        x = law.coordinate(curve)
-        if x is None:
-            continue
-        options = [f"{name}={value}" for name, value in curve.options if name != law.axis]
-        if law.axis == "senders":
-            options.append(f"{_receivers(curve):.0f} receivers")
-        for point in curve.points:
-            key = law, point.bytes, curve.transport, curve.state, tuple(options)
-            groups.setdefault(key, []).append(Item(x, point.time_ns, curve))
+def rows(reading: Reading) -> Iterator[Row]:
+    """The rows that have enough figures for a law."""
+    groups: dict[tuple[Law, str, int, str, str, tuple[str, ...]], list[Item]] = {}
+    for curve in reading.curves:
+        laws = _LAWS.get(pattern_traits(reading.facts, curve.pattern).law or "", ())
+        for law in laws if not curve.oversubscribed else ():
+            x = law.coordinate(curve)
+            if x is not None:
+                options = [f"{name}={value}" for name, value in curve.options if name != law.axis]
+                if law is BY_SENDERS:
+                    options.append(f"{_receivers(curve):.0f} receivers")
+                for point in curve.points:
+                    key = law, curve.pattern, point.bytes, curve.transport, curve.state, tuple(options)
+                    groups.setdefault(key, []).append(Item(x, point.time_ns, curve))
     for key, items in groups.items():
         if len(items) >= FIGURES_MIN:
             yield Row(*key, tuple(sorted(items, key=lambda item: item.x)))

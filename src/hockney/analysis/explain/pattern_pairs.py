@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from hockney.analysis.estimates import ratio
 from hockney.analysis.explain.curve import Curve, Reading, is_like, subject_of
 from hockney.analysis.finding import Absence, Finding, NotChecked
+from hockney.results.traits import pattern_traits
 from hockney.stats.fit import Estimate
 
-# A pattern with many messages under way -> the pattern of one alone that is timed in the same way.
-_ALONE = {"pairs": "oneway", "bisection": "pingpong", "putring": "put"}
 _WHOLE = 0.07  # how far from a whole number the interval of a quotient may reach
 _ABOVE_DUPLEX, _BELOW_DUPLEX = 0.55, 0.45
 _TAKES_TURNS = 0.75  # half way from full duplex (0.5) to half duplex (1)
@@ -61,7 +60,8 @@ def shared_path(reading: Reading) -> list[Finding] | NotChecked:
     for loaded, idle, loaded_rate, idle_rate in pairs:
         quotient = ratio(idle_rate, loaded_rate)
         sharing = round(quotient.value)
-        at_once = loaded.ranks if loaded.pattern == "putring" else loaded.ranks // 2
+        is_ring = pattern_traits(reading.facts, loaded.pattern).links == "ring"
+        at_once = loaded.ranks if is_ring else loaded.ranks // 2
         is_whole = sharing - _WHOLE <= quotient.low and quotient.high <= sharing + _WHOLE
         if is_whole and 2 <= sharing <= at_once:
             facts = {
@@ -99,8 +99,9 @@ def alike(reading: Reading, pattern: str, other: str) -> Iterator[tuple[Curve, C
 
 def loaded_and_idle(reading: Reading) -> Iterator[tuple[Curve, Curve]]:
     """Curves of many messages under way, each with the curve of one alone."""
-    for pattern, alone in _ALONE.items():
-        for loaded, idle in itertools.product(reading.of(pattern), reading.of(alone)):
+    for loaded in reading.curves:
+        alone = pattern_traits(reading.facts, loaded.pattern).alone
+        for idle in reading.of(alone) if alone and not loaded.oversubscribed else ():
             same = loaded.transport == idle.transport and loaded.state == idle.state
             if same and _compared(loaded) == _compared(idle):
                 yield loaded, idle

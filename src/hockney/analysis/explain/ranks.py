@@ -9,7 +9,8 @@ from hockney.analysis.explain.clusters import Pair
 from hockney.analysis.explain.curve import Options, Place, Reading, subject_of
 from hockney.analysis.explain.pairs import PairMatrix, why_no_matrix
 from hockney.analysis.finding import Absence, Finding, Fix, NotChecked, Subject
-from hockney.model import Point
+from hockney.model import PatternTraits, Point
+from hockney.results.traits import pattern_traits
 from hockney.stats import median
 from hockney.worker.mpi_transport import another_way
 
@@ -31,7 +32,8 @@ def slow_links(reading: Reading) -> list[Finding] | NotChecked:
     import numpy as np
 
     ratios: dict[tuple[Place, str, Options], dict[Pair, list[float]]] = {}
-    for measurement, _ in reading.samples(_MEASUREMENTS_MAX, ("pairs", "bisection", "putring")):
+    patterns = {curve.pattern for curve in reading.curves if _has_links(pattern_traits(reading.facts, curve.pattern))}
+    for measurement, _ in reading.samples(_MEASUREMENTS_MAX, sorted(patterns)) if patterns else ():
         by_rank: list[float] = np.median(measurement.elapsed_ns, axis=1).tolist()
         if measurement.batch < _BATCH_MIN and max(by_rank) < _SAMPLE_MIN_NS:
             continue
@@ -71,9 +73,13 @@ def _name(pattern: str, options: Options) -> str:
     return " ".join([pattern, *(f"{option}={value}" for option, value in options)])
 
 
+def _has_links(traits: PatternTraits) -> bool:
+    return traits.links in ("halves", "ring")
+
+
 def _links(point: Point) -> list[Pair]:
     """Each rank that times its own link, with the rank at the other end."""
-    if point.pattern == "putring":
+    if point.traits.links == "ring":
         distance = int(dict(point.options).get("distance", "1"))
         return [(rank, (rank + distance) % point.ranks) for rank in range(point.ranks)]
     half = point.ranks // 2
