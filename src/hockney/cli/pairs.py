@@ -1,4 +1,4 @@
-"""How the times between all pairs of ranks look: a matrix, the classes of pairs, and who stands out."""
+"""The times between all pairs of ranks on the screen and in JSON: matrix, classes of pairs, slow pairs and ranks."""
 
 from __future__ import annotations
 
@@ -6,40 +6,37 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from typing import Any
 
-from hockney.analysis.explain.pairs import PairClass, PairMatrix
+from hockney.analysis.explain.pairs import PairMatrix
 from hockney.cli import render
 from hockney.cli.render import Column
-from hockney.report.findings_pairs import inconclusive_text, outlier_text
+from hockney.report.findings_pairs import class_text, inconclusive_text, outlier_text
 from hockney.stats import Interval
 from hockney.units import counted, format_bytes, format_ns
 
-_SHOWN_MAX = 16  # ranks; a larger matrix is nothing to read, and stands in --json
-_OWN_FORM = ("times", "classes", "outliers", "inconclusive")  # of a matrix, in JSON
-_INCONCLUSIVE_SHOWN = 5  # pairs
+_RANKS_MAX = 16  # of a matrix that is printed
+_INCONCLUSIVE_MAX = 5
 _UNITS = ((1e3, "ns", 1.0), (1e6, "us", 1e3), (float("inf"), "ms", 1e6))
 
 
 def print_pairs(matrices: Iterable[PairMatrix]) -> None:
-    """Each matrix with what it says. Idle ones come before loaded ones of the same."""
-    for matrix in sorted(matrices, key=lambda one: (one.transport, one.ranks, one.options, one.bytes, one.load)):
+    """Print each matrix with its classes and outliers, idle before loaded."""
+    for matrix in sorted(matrices, key=lambda m: (m.transport, m.ranks, m.options, m.bytes, m.load)):
         _print_matrix(matrix)
 
 
 def pairs_as_json(matrices: Iterable[PairMatrix]) -> dict[str, Any]:
-    """For --json: `time_ns[source][target]` with its interval, null on the diagonal and where there is none."""
-    found = [
-        {
-            **{name: value for name, value in asdict(matrix).items() if name not in _OWN_FORM},
-            "time_ns": _square(matrix, lambda time: time.value),
-            "low_ns": _square(matrix, lambda time: time.low),
-            "high_ns": _square(matrix, lambda time: time.high),
-            "classes": [asdict(one) for one in matrix.classes],
-            "outliers": [{**asdict(one), "factor": one.factor} for one in matrix.outliers],
-            "inconclusive": [asdict(one) for one in matrix.inconclusive],
-        }
-        for matrix in matrices
-    ]
-    return {"matrices": found}
+    """For --json: `time_ns[source][target]` with its interval, null on the diagonal and where nothing was measured."""
+    documents = []
+    for matrix in matrices:
+        document = asdict(matrix)
+        del document["times"]
+        document["time_ns"] = _square(matrix, lambda time: time.value)
+        document["low_ns"] = _square(matrix, lambda time: time.low)
+        document["high_ns"] = _square(matrix, lambda time: time.high)
+        for outlier, of_matrix in zip(document["outliers"], matrix.outliers, strict=True):
+            outlier["factor"] = of_matrix.factor
+        documents.append(document)
+    return {"matrices": documents}
 
 
 def _square(matrix: PairMatrix, of: Callable[[Interval], float | None]) -> list[list[float | None]]:
@@ -48,31 +45,30 @@ def _square(matrix: PairMatrix, of: Callable[[Interval], float | None]) -> list[
 
 
 def _print_matrix(matrix: PairMatrix) -> None:
-    company = "one pair at a time" if matrix.load == "idle" else "disjoint pairs at once"
+    load = "one pair at a time" if matrix.load == "idle" else "disjoint pairs at once"
     floor = "" if matrix.floor_ns is None else f", floor {format_ns(matrix.floor_ns)}"
     options = "".join(f", {name}={value}" for name, value in matrix.options)
     render.title(
         f"Half a round trip of {format_bytes(matrix.bytes)} on {matrix.transport}, {matrix.ranks} ranks{options}, "
-        f"{company} ({matrix.state}{floor})"
+        f"{load} ({matrix.state}{floor})"
     )
     if matrix.oversubscribed:
         render.note("There were more ranks than CPUs: scheduling times, not the transport's own.")
-    if matrix.ranks <= _SHOWN_MAX:
+    if matrix.ranks <= _RANKS_MAX:
         _print_cells(matrix)
     else:
-        render.note(f"A matrix of {matrix.ranks} ranks is nothing to read: it stands in --json.")
+        render.note(f"The matrix of {matrix.ranks} ranks is in --json only.")
     if matrix.missing:
-        render.note(f"{counted(matrix.missing, 'pair')} without a figure in this state.")
-    for one in matrix.classes:
-        render.note(_class_sentence(one))
+        render.note(f"{counted(matrix.missing, 'pair')} not measured in this state.")
+    for pair_class in matrix.classes:
+        render.note(class_text(pair_class))
     for outlier in matrix.outliers:
         render.note(f"! {outlier_text(outlier, matrix.hosts)}", style="yellow")
-    for pair in matrix.inconclusive[:_INCONCLUSIVE_SHOWN]:
+    for pair in matrix.inconclusive[:_INCONCLUSIVE_MAX]:
         render.note(f"? {inconclusive_text(pair, matrix.hosts)}")
-    if len(matrix.inconclusive) > _INCONCLUSIVE_SHOWN:
-        render.note(
-            f"? and {counted(len(matrix.inconclusive) - _INCONCLUSIVE_SHOWN, 'pair')} more; --json has them all"
-        )
+    more = len(matrix.inconclusive) - _INCONCLUSIVE_MAX
+    if more > 0:
+        render.note(f"? {counted(more, 'more inconclusive pair')} in --json.")
 
 
 def _print_cells(matrix: PairMatrix) -> None:
@@ -84,9 +80,3 @@ def _print_cells(matrix: PairMatrix) -> None:
         for a, row in enumerate(_square(matrix, lambda time: time.value))
     ]
     render.table(columns, rows)
-
-
-def _class_sentence(one: PairClass) -> str:
-    count = counted(len(one.pairs), "pair")
-    spread = "" if len(one.pairs) == 1 else f", from {format_ns(one.fastest_ns)} to {format_ns(one.slowest_ns)}"
-    return f"{one.name}: {format_ns(one.median_ns)} ({count}{spread})"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from hockney.analysis.explain.pairs import Inconclusive, Outlier
+from hockney.analysis.explain.pairs import Inconclusive, Outlier, PairClass
 from hockney.report.wording import Wording
-from hockney.units import format_ns
+from hockney.units import counted, format_ns
 
 PAIRS: dict[str, Wording] = {
     "duplex limit": Wording(
@@ -86,6 +86,13 @@ PAIRS: dict[str, Wording] = {
         },
     ),
 }
+
+
+def class_text(pair_class: PairClass) -> str:
+    """`one host: 1.00 us (10 pairs, 1.00 us to 1.40 us)`."""
+    count = counted(len(pair_class.pairs), "pair")
+    span = f", {format_ns(pair_class.fastest_ns)} to {format_ns(pair_class.slowest_ns)}"
+    return f"{pair_class.name}: {format_ns(pair_class.median_ns)} ({count}{span if len(pair_class.pairs) > 1 else ''})"
 
 
 def outlier_text(outlier: Outlier, hosts: Sequence[str]) -> str:
