@@ -1,8 +1,7 @@
-"""Ranks that wait for each other, message by message: a rank, a link or a switch of a made-up machine is slow.
+"""Made-up machines with a slow rank, link or switch, whose ranks wait for each other message by message.
 
-A rank is busy for a while with each message that it sends or receives, a link takes its time, and a rank goes on when
-what it waits for is there: max-plus recursions, which know nothing of how `explain` judges. `python -m
-tests.analysis.explain.coupled` prints the tables of docs/methods.md.
+A rank is busy with each message that it sends or receives, a link takes its time, and a rank continues when what it
+waits for has arrived. `python -m tests.analysis.explain.coupled` prints the table.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _BUSY_NS, _LINK_NS = 300.0, 1000.0
 
 @dataclass
 class Machine:
-    """What a rank is busy with a message, and what a message takes from rank to rank; each one errs, some by far."""
+    """The time that a rank is busy with a message, and that a message takes between ranks, with heavy-tailed noise."""
 
     rng: np.random.Generator
     busy_ns: Floats = field(default_factory=lambda: np.full(RANKS, _BUSY_NS))
@@ -72,7 +71,7 @@ def alltoall(of: Machine, at_ns: Floats) -> Floats:
 
 
 def putring(of: Machine, at_ns: Floats) -> Floats:
-    """The target's CPU has no part in it."""
+    """The target's CPU takes no part."""
     return at_ns + of.busy() + 2 * of.link((np.arange(RANKS) + 1) % RANKS)
 
 
@@ -106,7 +105,7 @@ KINDS = ("nothing", "rank", "link", "switch")
 
 @dataclass(frozen=True)
 class Slow:
-    """What is slow, by which factor: the busy times of a rank, a link both ways, or all links of some ranks."""
+    """What is slow and by which factor: a rank's busy times, a link both ways, or all links of some ranks."""
 
     ranks: frozenset[int]
     kind: str
@@ -125,7 +124,7 @@ class Slow:
         return of
 
     def links(self, pattern: str) -> set[tuple[int, int]]:
-        """The slow ones of those that ranks of a pattern time. The target of a put has no part in it."""
+        """The slow links among those that a pattern times. The target of a put takes no part."""
         ranks, step = (RANKS, 1) if pattern == "putring" else (RANKS // 2, RANKS // 2)
         timed = {(rank, (rank + step) % RANKS) for rank in range(ranks)}
         if self.kind == "link":
@@ -144,7 +143,7 @@ def slow(rng: np.random.Generator, pattern: str, kind: str) -> Slow:
 
 
 def measurements(pattern: str, of: Machine) -> list[tuple[Measurement, State]]:
-    """As a run stores them: ranks leave a barrier nearly at once, and a sample is many repetitions."""
+    """As a run stores them: ranks leave a barrier almost together, and a sample has many repetitions."""
     made = []
     for _ in range(_MEASUREMENTS):  # so many give an interval
         samples = []
@@ -179,9 +178,9 @@ def named(findings: list[Finding]) -> set[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class Score:
-    """Of so many machines: in how many no claim is made, exactly the slow links are named, a healthy one is accused.
+    """Counts of machines: without a claim, with exactly the slow links named, with a healthy link among them.
 
-    `apart` is the median of what the slowest rank takes over the median rank: how far its own time could tell it.
+    `apart` is the median of the slowest rank's time over the median rank's.
     """
 
     machines: int

@@ -1,4 +1,4 @@
-"""Machines of known places and no known topology: `python -m tests.analysis.explain.places` prints the rates.
+"""Made-up machines without a known topology; `python -m tests.analysis.explain.places` prints the rates.
 
 Two to four core complexes of two to six ranks each, at least six ranks in all. Between complexes a message takes 1.5 to
 5 times as long as within one, on every second machine that has three or more longer still between two halves of them.
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hockney.analysis.explain.clusters import Pair
-from hockney.analysis.explain.pairs import Outlier, PairClass, Share, told_apart
+from hockney.analysis.explain.pairs import Outlier, PairClass, Share, classify_pairs
 from hockney.stats.interval import median
 
 NOISES = (0.01, 0.02, 0.05)
@@ -25,7 +25,7 @@ _MEASUREMENTS = 9
 
 @dataclass(frozen=True)
 class Machine:
-    """What each pair of ranks takes, and of which level of places it is."""
+    """The time of each pair of ranks, and the level of places that it crosses."""
 
     times_ns: dict[Pair, float]
     levels: dict[Pair, int]
@@ -33,14 +33,14 @@ class Machine:
     @property
     def places(self) -> list[set[int]]:
         """The ranks of each complex."""
-        found: list[set[int]] = []
+        places: list[set[int]] = []
         for rank in range(1 + max(b for _, b in self.levels)):
-            own = next((place for place in found if self.levels[min(place), rank] == 0), None)
-            if own is None:
-                found.append({rank})
+            place = next((place for place in places if self.levels[min(place), rank] == 0), None)
+            if place is None:
+                places.append({rank})
             else:
-                own.add(rank)
-        return found
+                place.add(rank)
+        return places
 
     @property
     def classes(self) -> set[frozenset[Pair]]:
@@ -69,12 +69,12 @@ def machine(rng: np.random.Generator) -> Machine:
 
 
 def seen(of: Machine, noise: float, rng: np.random.Generator) -> tuple[tuple[PairClass, ...], tuple[Outlier, ...]]:
-    """The classes that its times show, and who is said to stand out."""
+    """The classes that its times show, and the outliers."""
     times = {
         pair: median(time * (1 + rng.normal(0, noise / 3)) * (1 + rng.normal(0, noise, _MEASUREMENTS)))
         for pair, time in of.times_ns.items()
     }
-    classes, outliers, _ = told_apart(times, dict.fromkeys(times, UNKNOWN))
+    classes, outliers, _ = classify_pairs(times, dict.fromkeys(times, UNKNOWN))
     return classes, outliers
 
 
@@ -84,8 +84,8 @@ class Score:
 
     machines: int = 0
     classes_found: int = 0  # exactly these pairs in each
-    accused: int = 0  # with a healthy pair or rank that is said to stand out
-    named: int = 0  # with what is slow among those that are
+    accused: int = 0  # with a healthy pair or rank among the outliers
+    named: int = 0  # with the slow one among the outliers
 
 
 def unchanged(noise: float, machines: int, seed: int = 1) -> Score:
@@ -161,9 +161,9 @@ def main() -> None:
     print("| --- | --- | --- | --- | --- |")
     for kind, made in KINDS.items():
         for noise in NOISES:
-            one = made(noise, 1000)
-            parts = [one.classes_found, one.accused, one.named]
-            shares = [f"{100 * part / one.machines:.1f} %" for part in parts]
+            score = made(noise, 1000)
+            counts = [score.classes_found, score.accused, score.named]
+            shares = [f"{100 * count / score.machines:.1f} %" for count in counts]
             if kind == "unchanged":
                 shares[-1] = "-"
             if kind == "one slow switch":

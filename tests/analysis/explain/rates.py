@@ -1,9 +1,9 @@
-"""Detectors on runs of known truth: `python -m tests.analysis.explain.rates` prints how often each is right.
+"""How often detectors are right on runs of known truth; `python -m tests.analysis.explain.rates` prints the table.
 
-Curves are random lines. A figure is the median of 10 to 40 measurements, with its interval; a measurement errs by
-normal noise, and one of twenty takes 1.2 to 2 times as long. In every second run the machine was in two states by
-turns, and only the measurements of one, half of all or more, are looked at. What is to be found is three times the
-least that its detector tells; where nothing is to be found, it is up to half of that.
+Curves are random lines. A figure is the median of 10 to 40 measurements with its interval; measurements have normal
+noise, and one in twenty takes 1.2 to 2 times as long. In every second run the machine alternates between two states,
+and only the measurements of one of them, half of all or more, count. The effect to find is three times the detector's
+threshold; without an effect it is up to half of the threshold.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Made:
         )
 
 
-# ---- what each detector is given; `least` is how many times the least that it tells is there ------------------------
+# ---- what each detector is given; `least` is the effect over the detector's threshold -------------------------------
 
 
 def duplex(made: Made, least: float) -> Reading:
@@ -109,7 +109,7 @@ def floor(made: Made, least: float) -> Reading:
     return reading(curve, floors={curve.place: made.seen(made.line(curve.points[0].bytes) / (10 * least))})
 
 
-# ---- how often it is told --------------------------------------------------------------------------------------------
+# ---- how often it is found -------------------------------------------------------------------------------------------
 
 
 def _told(find: Callable[[Reading], list[Finding] | NotChecked]) -> Callable[[Reading], bool]:
@@ -118,7 +118,7 @@ def _told(find: Callable[[Reading], list[Finding] | NotChecked]) -> Callable[[Re
 
 @dataclass(frozen=True)
 class Case:
-    """A detector, and what of it is to be found. At more noise than `noise` intervals often leave it open."""
+    """A detector and its effect. With more noise than `noise` the intervals are often too wide to find it."""
 
     what: str
     make: Callable[[Made, float], Reading]
@@ -126,7 +126,7 @@ class Case:
     noise: float = 0.1
 
     def rates(self, noise: float, runs: int) -> tuple[float, float]:
-        """In which shares of runs it is told: of those in which there is next to nothing, and of those with it."""
+        """The shares of runs in which it is found: of those without the effect, and of those with it."""
         false = found = 0
         for seed in range(runs):
             nothing, there = (Made(np.random.default_rng((seed, kind)), noise) for kind in (0, 1))
@@ -146,7 +146,7 @@ CASES = (
 
 
 def main() -> None:
-    """Print the table: a row for each case, what is told though it isn't there and what is found for each noise."""
+    """Print a row for each case: false findings and found effects at each noise."""
     columns = [f"{name} at {100 * noise:.0f} %" for name in ("false", "found") for noise in NOISES]
     print(f"| what | {' | '.join(columns)} |\n|{' --- |' * (1 + len(columns))}")
     for case in CASES:

@@ -176,7 +176,7 @@ def _matrix(run: Run, key: _Key, cells: Sequence[tuple[Pair, _Medians]], share_o
     launches = [run.launches[launch_id] for launch_id in launch_ids]
     farthest = {pair: _farthest(pair, medians, share_of) for pair, medians in both_ways.items() if medians}
     known = {pair: (share, _time(medians)) for pair, (share, medians) in farthest.items() if share.name}
-    classes, outliers, inconclusive = told_apart(
+    classes, outliers, inconclusive = classify_pairs(
         {pair: time for pair, (_, time) in known.items()}, {pair: share for pair, (share, _) in known.items()}
     )
     transport, pattern, options, size, ranks = key
@@ -293,7 +293,7 @@ def _distance(share: Share) -> tuple[int, bool]:
 # ---- classes, and what is slower than its class ----------------------------------------------------------------------
 
 
-def told_apart(
+def classify_pairs(
     times: Mapping[Pair, Interval], shares: Mapping[Pair, Share]
 ) -> tuple[tuple[PairClass, ...], tuple[Outlier, ...], tuple[Inconclusive, ...]]:
     """The classes of pairs (the lower rank of each first), what is slower than its class, and what may be."""
