@@ -183,7 +183,7 @@ def _slices(transport: str, figures: Sequence[tuple[Curve, CurvePoint]]) -> Iter
     """The slice of which most figures are multiples, if they are a tenth: by chance 1 % are."""
     multiples: list[tuple[int, float, list[str]]] = []
     for period_ns in _PERIODS_NS:
-        cycles = [(curve.pattern, point.time_ns.value / period_ns) for curve, mark in figures]
+        cycles = [(curve.pattern, point.time_ns.value / period_ns) for curve, point in figures]
         on = [pattern for pattern, count in cycles if round(count) > 0 and abs(count - round(count)) <= _NEAR_PERIOD]
         multiples.append((len(on), period_ns, on))
     count, period_ns, patterns = max(multiples)

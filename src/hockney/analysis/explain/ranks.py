@@ -10,7 +10,7 @@ from hockney.analysis.explain.curve import Options, Place, Reading, subject_of
 from hockney.analysis.explain.pairs import PairMatrix, why_no_matrix
 from hockney.analysis.finding import Absence, Finding, Fix, NotChecked, Subject
 from hockney.model import PatternTraits, Point
-from hockney.results.traits import pattern_traits
+from hockney.results.traits import pattern_traits, transport_traits
 from hockney.stats import median
 from hockney.worker.mpi_transport import another_way
 
@@ -21,7 +21,7 @@ _BATCH_MIN = 8
 _SAMPLE_MIN_NS = 1e6
 _SHORT_BYTES = 64
 # How many floors a short message takes at most where nothing is wrong: 1.2 in shared memory, 3 to 5 with libraries.
-_USUAL = {"threads": 3.0, "shm": 3.0, "mpi": 10.0, "shmem": 10.0}
+_USUAL = {"memory": 3.0, "library": 10.0}  # by what carries messages; the cost of a system call has no limit
 
 
 def slow_links(reading: Reading) -> list[Finding] | NotChecked:
@@ -143,8 +143,8 @@ def above_floor(reading: Reading) -> list[Finding] | NotChecked:
     found = []
     for curve in curves:
         floor = reading.floors.get(curve.place)
-        usual = _USUAL.get(curve.transport.partition("@")[0])  # through the kernel a system call costs what it costs
-        short = [point for point in curve.points if 0 < point.bytes <= _SHORT_BYTES]
+        usual = _USUAL.get(transport_traits(reading.facts, curve.transport).carrier)
+        short = [mark for point in curve.points if 0 < point.bytes <= _SHORT_BYTES]
         if floor is None or usual is None or not short or ":" in curve.transport:
             continue
         floors = ratio(short[0].time_ns, floor)
