@@ -144,7 +144,7 @@ def above_floor(reading: Reading) -> list[Finding] | NotChecked:
     for curve in curves:
         floor = reading.floors.get(curve.place)
         usual = _USUAL.get(transport_traits(reading.facts, curve.transport).carrier)
-        short = [mark for point in curve.points if 0 < point.bytes <= _SHORT_BYTES]
+        short = [point for point in curve.points if 0 < point.bytes <= _SHORT_BYTES]
         if floor is None or usual is None or not short or ":" in curve.transport:
             continue
         floors = ratio(short[0].time_ns, floor)
