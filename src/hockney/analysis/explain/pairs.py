@@ -16,7 +16,7 @@ from hockney.analysis.estimates import of_all
 from hockney.analysis.explain.clusters import Pair, Reach, clusters, slow_place
 from hockney.machine.topology import Topology
 from hockney.model import Point, PointStatus
-from hockney.results.runs import Run, Series
+from hockney.results.runs import Run, Series, main_state
 from hockney.stats import time_of
 from hockney.stats.fit import Estimate
 from hockney.stats.interval import Interval
@@ -26,8 +26,6 @@ Load = Literal["idle", "loaded"]
 Options = tuple[tuple[str, str], ...]
 ClassOf = Callable[[Pair, int], str]  # of a pair in the launch with this id
 
-# Patterns of two ranks alone: 0 and 1, unless the options name others.
-PAIR_PATTERNS = ("pingpong", "putpong", "oneway", "twoway", "put", "get")
 # What two ranks share, the closest first.
 PAIR_CLASSES = ("one core", "one last-level cache", "one package", "one host", "between hosts")
 
@@ -161,20 +159,21 @@ _Medians = dict[State, _OfLaunches]
 
 
 def _matrix(run: Run, key: _Key, cells: Sequence[tuple[Pair, _Medians]], share_of: _ShareOf) -> PairMatrix | None:
-    """In the state in which most pairs have an interval, then most have a time; None where nothing was measured."""
-    in_state: dict[State, dict[Pair, Interval]] = {}
-    for pair, by_state in cells:
-        for state, medians in by_state.items():
-            in_state.setdefault(state, {})[pair] = _time(medians)
-    if not in_state:
-        return None
-    state = max(in_state, key=lambda s: (sum(t.low is not None for t in in_state[s].values()), len(in_state[s])))
+    """In the state that tables show; None where nothing was measured."""
+    state_name = main_state({state.name: len(medians) for state, medians in by_state.items()} for _, by_state in cells)
+    times: dict[Pair, Interval] = {}
     both_ways: dict[Pair, _OfLaunches] = {}
     for (a, b), by_state in cells:
-        both_ways.setdefault((min(a, b), max(a, b)), []).extend(by_state.get(state, ()))
+        for state, medians in by_state.items():
+            if state.name == state_name:
+                chosen = state
+                times[a, b] = _time(medians)
+                both_ways.setdefault((min(a, b), max(a, b)), []).extend(medians)
+    if not times:
+        return None
     launch_ids = sorted({launch_id for medians in both_ways.values() for _, launch_id in medians})
     launches = [run.launches[launch_id] for launch_id in launch_ids]
-    farthest = {pair: _farthest(pair, medians, share_of) for pair, medians in both_ways.items() if medians}
+    farthest = {pair: _farthest(pair, medians, share_of) for pair, medians in both_ways.items()}
     known = {pair: (share, _time(medians)) for pair, (share, medians) in farthest.items() if share.name}
     classes, outliers, inconclusive = classify_pairs(
         {pair: time for pair, (_, time) in known.items()}, {pair: share for pair, (share, _) in known.items()}
@@ -188,14 +187,14 @@ def _matrix(run: Run, key: _Key, cells: Sequence[tuple[Pair, _Medians]], share_o
         options=options,
         bytes=size,
         load="idle" if pattern == "pingpong" else "loaded",
-        state=state.name,
-        floor_ns=state.floor_ns,
+        state=chosen.name,
+        floor_ns=chosen.floor_ns,
         ranks=ranks,
         hosts=tuple(" or ".join(dict.fromkeys(of_rank)) for of_rank in hosts),
         cpus=tuple(of_rank[0] if len(set(of_rank)) == 1 else -1 for of_rank in cpus),
         oversubscribed=any(launch.oversubscribed for launch in launches),
-        times=in_state[state],
-        missing=len(cells) - len(in_state[state]),
+        times=times,
+        missing=len(cells) - len(times),
         classes=classes,
         outliers=outliers,
         inconclusive=inconclusive,

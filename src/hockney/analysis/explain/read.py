@@ -11,7 +11,7 @@ from dataclasses import replace
 from hockney.analysis.estimates import of_all
 from hockney.analysis.explain.curve import ClassCurve, Curve, CurvePoint, Key, Options, Place, Reading
 from hockney.analysis.explain.loggp import loggp_of
-from hockney.analysis.explain.pairs import PAIR_PATTERNS, classes_of, pair_matrices, pair_of
+from hockney.analysis.explain.pairs import classes_of, pair_matrices, pair_of
 from hockney.analysis.explain.thresholds import unreadable
 from hockney.analysis.finding import Note
 from hockney.analysis.repeat import LAUNCHES, more_launches, resume
@@ -149,7 +149,7 @@ def _by_class(run: Run, summarized: Iterable[tuple[Series, Summarized]]) -> Iter
     found: dict[tuple[str, str, int, Options, str, str], dict[int, list[CurvePoint]]] = {}
     for series, measurements in summarized:
         point = series.point
-        if point.pattern not in PAIR_PATTERNS or not measurements:
+        if point.traits.links != "ends" or not measurements:
             continue
         options = tuple(option for option in point.options if option[0] not in ("source", "target"))
         pair, definition = pair_of(point), measurements[-1][0].definition
