@@ -35,7 +35,8 @@ PAIRS: dict[str, Wording] = {
     "broken scaling law": Wording(
         "scaling law broken",
         (
-            "{pattern} with {at} {axis} takes {least_ratio} to {most_ratio} of the others' law at {broken_bytes}.",
+            "With {at} {axis}, {pattern} takes {least_ratio} to {most_ratio} times",
+            "what the other numbers of {axis} predict, at {broken_bytes}.",
             "It follows the law at {following_bytes}.",
             "{pattern} moves {among_2_bytes_per_s} for each rank among 2, {among_4_bytes_per_s} among 4.",
         ),
