@@ -24,16 +24,16 @@ _NEAR_PERIOD = 0.005
 
 
 def identical_rows(reading: Reading) -> list[Finding]:
-    """Two rows with the same times, though one is of half as many messages again or more."""
-    found = []
+    """Two rows with the same times, though one is of 1.5 times as many messages or more."""
+    findings = []
     growing = {row.pattern for row in rows(reading) if row.law is BY_MESSAGES}
     for fewer, more in _row_pairs(reading, sorted(growing)):
         ratios = [ratio(one.time_ns, other.time_ns) for one, other in zip(fewer.points, more.points, strict=True)]
         factor = (more.ranks - 1) / (fewer.ranks - 1)
         if factor >= 1.5 and all(abs(over.value - 1) <= _SAME and relative(over) <= 10 * _SAME for over in ratios):
             facts = {"same_as_ranks": more.ranks, "time_ratio": ratios}
-            found.append(Finding("identical rows", subject_of(fewer, fewer.sizes), facts, effect=factor - 1))
-    return found
+            findings.append(Finding("identical rows", subject_of(fewer, fewer.sizes), facts, effect=factor - 1))
+    return findings
 
 
 def _row_pairs(reading: Reading, patterns: Sequence[str]) -> Iterator[tuple[Curve, Curve]]:
@@ -52,25 +52,25 @@ def kinked_laws(reading: Reading) -> list[Finding]:
     for row in rows(reading):
         if row.law is BY_SENDERS:
             members.setdefault((row.transport, row.pattern, row.state), []).append(row)
-    found = []
-    for (transport, pattern, state), own in members.items():
-        kinks = [kinks for row in own if (kinks := _kinks(row))]
+    findings = []
+    for (transport, pattern, state), of_farm in members.items():
+        kinks = [kinks for row in of_farm if (kinks := _kinks(row))]
         places = Counter(tuple(odd.item.x for odd in row) for row in kinks)
         where, count = places.most_common(1)[0] if places else ((), 0)
-        if 2 * count >= len(own):
+        if 2 * count >= len(of_farm):
             odd = [odd for row in kinks if tuple(odd.item.x for odd in row) == where for odd in row]
             most = max(odd, key=lambda figure: abs(figure.relative))
             time_ns = most.item.time_ns.value
             facts = {
                 "senders": [round(x) for x in where],
                 "kinked_rows": count,
-                "rows": len(own),
+                "rows": len(of_farm),
                 "most_off_ns": abs(time_ns - time_ns / most.over_ratio.value),
                 "most_off_share": abs(most.relative),
             }
             subject = Subject(transport, pattern, None, state)
-            found.append(Finding("kinked scaling law", subject, facts, effect=abs(most.relative)))
-    return found
+            findings.append(Finding("kinked scaling law", subject, facts, effect=abs(most.relative)))
+    return findings
 
 
 def _kinks(row: Row) -> list[Odd]:
@@ -85,7 +85,7 @@ def _kinks(row: Row) -> list[Odd]:
 
 def two_speeds(reading: Reading) -> list[Finding]:
     """A farm whose messages are faster per byte among more ranks: the messages of the fewer took another path."""
-    found = []
+    findings = []
     for fewer, more in _row_pairs(reading, _ONE_BY_ONE):
         slow, fast = (_slope(curve, curve.ranks - 1) for curve in (fewer, more))
         if not _delay_us(fewer) and is_above(slow, fast) and slow.value > _FASTER * fast.value:
@@ -98,8 +98,8 @@ def two_speeds(reading: Reading) -> list[Finding]:
                 **_same_elsewhere(fewer, more, reading),
             }
             effect = slow.value / fast.value - 1
-            found.append(Finding("two speeds", subject_of(fewer, fewer.sizes[-2:]), facts, effect=effect))
-    return found
+            findings.append(Finding("two speeds", subject_of(fewer, fewer.sizes[-2:]), facts, effect=effect))
+    return findings
 
 
 def _slope(curve: Curve, messages: int) -> Estimate:
@@ -111,7 +111,7 @@ def _slope(curve: Curve, messages: int) -> Estimate:
 def _like(slope: Estimate, reading: Reading) -> str:
     """The pattern of two ranks with the same time per byte, "" if there is none."""
     known = [(curve.pattern, _slope(curve, 1)) for curve in reading.of("oneway", "pairs")]
-    return next((name for name, own in known if own.low > 0 and abs(slope.value / own.value - 1) <= _MATCH), "")
+    return next((name for name, of in known if of.low > 0 and abs(slope.value / of.value - 1) <= _MATCH), "")
 
 
 def _same_elsewhere(fewer: Curve, more: Curve, reading: Reading) -> dict[str, object]:
@@ -143,13 +143,13 @@ def delays(reading: Reading) -> list[Finding]:
             asked_ns = 1e3 * (_delay_us(longer) - _delay_us(shorter))
             added = difference(longer.points[0].time_ns, shorter.points[0].time_ns)
             slopes.setdefault((longer.transport, longer.pattern), []).append(scaled(added, 1 / asked_ns))
-    found = []
-    for (transport, pattern), own in slopes.items():
-        low, high = (chosen(own, key=lambda slope: slope.value) for chosen in (min, max))
+    findings = []
+    for (transport, pattern), of_farm in slopes.items():
+        low, high = (chosen(of_farm, key=lambda slope: slope.value) for chosen in (min, max))
         if high.low > 1 + _MATCH and low.low > 0:
             facts = {"least_ratio": low, "most_ratio": high}
-            found.append(Finding("long delays", Subject(transport, pattern), facts, effect=high.value - 1))
-    return found
+            findings.append(Finding("long delays", Subject(transport, pattern), facts, effect=high.value - 1))
+    return findings
 
 
 def _delay_us(curve: Curve) -> float:
@@ -158,15 +158,17 @@ def _delay_us(curve: Curve) -> float:
 
 def own_block(reading: Reading) -> list[Finding]:
     """An all-to-all that moves less for each rank among two than among four: the own block takes its share."""
-    found = []
+    findings = []
     for two, four in itertools.permutations(reading.of("alltoall"), 2):
         rates = two.peak_bytes_per_s, four.peak_bytes_per_s
         if (two.ranks, four.ranks) == (2, 4) and two.state == four.state and rates[0] and rates[1]:
             gain = ratio(rates[1], rates[0])
             facts = {"among_2_bytes_per_s": rates[0], "among_4_bytes_per_s": rates[1], "gain_ratio": gain}
             if gain.low > 1:
-                found.append(Finding("broken scaling law", subject_of(two), facts, "own block", effect=gain.value - 1))
-    return found
+                findings.append(
+                    Finding("broken scaling law", subject_of(two), facts, "own block", effect=gain.value - 1)
+                )
+    return findings
 
 
 def time_slices(reading: Reading) -> list[Finding]:

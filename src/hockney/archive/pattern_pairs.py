@@ -39,7 +39,7 @@ def _order(curve: Curve, pingpong: Curve) -> Finding | None:
 
 def faster_under_load(reading: Reading) -> list[Finding]:
     """Messages that are faster with others under way than alone: something else differs between the two."""
-    found = []
+    findings = []
     for loaded, idle in loaded_and_idle(reading):
         faster = [sizes for sizes in common_sizes(loaded, idle) if sizes[1].high < (1 - _GAIN) * sizes[2].low]
         if faster:
@@ -53,8 +53,8 @@ def faster_under_load(reading: Reading) -> list[Finding]:
                 "gain_ns": gain,
             }
             subject = subject_of(loaded, tuple(size for size, *_ in faster))
-            found.append(Finding("faster under load", subject, facts, effect=gain.value / idle_ns.value))
-    return found
+            findings.append(Finding("faster under load", subject, facts, effect=gain.value / idle_ns.value))
+    return findings
 
 
 def same_data(reading: Reading) -> list[Finding]:

@@ -104,7 +104,7 @@ def broken_laws(reading: Reading) -> list[Finding] | NotChecked:
 
 
 def _broken(members: Sequence[Row]) -> Iterator[Finding]:
-    odd = [found for row in members if (found := odd_one_out(row)) is not None]
+    odd = [figure for row in members if (figure := odd_one_out(row)) is not None]
     for x in dict.fromkeys(figure.item.x for figure in odd):
         at_x = [figure for figure in odd if figure.item.x == x]
         if 2 * len(at_x) < len(members):
@@ -154,7 +154,7 @@ def rows(reading: Reading) -> Iterator[Row]:
 def odd_one_out(row: Row) -> Odd | None:
     """The figure without which the others follow the law."""
     tries = [without(row, (item,)) for item in row.items]
-    (odd,), off = min(tries, key=lambda one: one[1])
+    (odd,), off = min(tries, key=lambda attempt: attempt[1])
     least = _ODD_CONSTANT if row.law.constant else _ODD_LINE
     return odd if off <= _FOLLOWS and is_off(odd, off) and abs(odd.relative) > least else None
 

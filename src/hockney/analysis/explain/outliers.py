@@ -34,7 +34,7 @@ def outliers(reading: Reading) -> list[Finding] | NotChecked:
     if not samples:
         return NotChecked(Absence.NOT_MEASURED, detail="needs samples")
     busy = [warning for warning in reading.warnings if warning.kind in ("others", "load")]
-    found = []
+    findings = []
     for transport, excess in excess_ns.items():
         if len(excess) < max(_COUNT_MIN, _SHARE_MIN * samples[transport]):
             continue
@@ -47,8 +47,8 @@ def outliers(reading: Reading) -> list[Finding] | NotChecked:
         }
         effect = math.fsum(excess) / total_ns[transport]
         cause, fix = (busy[0].kind, Fix(busy[0].remedy)) if busy else ("", None)
-        found.append(Finding("outliers", Subject(transport), facts, cause, fix, effect))
-    return found
+        findings.append(Finding("outliers", Subject(transport), facts, cause, fix, effect))
+    return findings
 
 
 def _poisson(count: int, of: float) -> Estimate:

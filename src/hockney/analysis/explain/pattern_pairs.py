@@ -21,22 +21,22 @@ def duplex(reading: Reading) -> list[Finding] | NotChecked:
     pairs = list(alike(reading, "twoway", "oneway"))
     if not pairs:
         return NotChecked(Absence.NOT_MEASURED, detail="needs twoway and oneway on one transport")
-    return [finding for two, one in pairs if (finding := _duplex(two, one)) is not None]
+    return [finding for two_way, one_way in pairs if (finding := _duplex(two_way, one_way)) is not None]
 
 
-def _duplex(two: Curve, one: Curve) -> Finding | None:
-    ratios = [(size, ratio(two_ns, one_ns)) for size, two_ns, one_ns in common_sizes(two, one)]
+def _duplex(two_way: Curve, one_way: Curve) -> Finding | None:
+    ratios = [(size, ratio(two_ns, one_ns)) for size, two_ns, one_ns in common_sizes(two_way, one_way)]
     off = [(size, over) for size, over in ratios if over.low > _ABOVE_DUPLEX or over.high < _BELOW_DUPLEX]
     if not off:
         return None
     (first, first_ratio), (last, last_ratio) = off[0], off[-1]
     slower = any(over.low > _ABOVE_DUPLEX for _, over in off)
-    facts = {"one_way": one.name, "first_bytes": first, "first_ratio": first_ratio}
+    facts = {"one_way": one_way.name, "first_bytes": first, "first_ratio": first_ratio}
     if len(off) > 1:
         facts |= {"last_bytes": last, "last_ratio": last_ratio}
     return Finding(
         "duplex limit",
-        subject_of(two, tuple(size for size, _ in off)),
+        subject_of(two_way, tuple(size for size, _ in off)),
         facts,
         cause="one direction waits"
         if not slower
@@ -48,7 +48,7 @@ def _duplex(two: Curve, one: Curve) -> Finding | None:
 
 
 def shared_path(reading: Reading) -> list[Finding] | NotChecked:
-    """A best rate under load that is a whole fraction of the one alone."""
+    """A best rate under load that is a whole fraction of the best rate alone."""
     pairs = [
         (loaded, idle, loaded_rate, idle_rate)
         for loaded, idle in loaded_and_idle(reading)
@@ -56,7 +56,7 @@ def shared_path(reading: Reading) -> list[Finding] | NotChecked:
     ]
     if not pairs:
         return NotChecked(Absence.NOT_MEASURED, detail="needs a best rate alone and under load (pairs and oneway)")
-    found = []
+    findings = []
     for loaded, idle, loaded_rate, idle_rate in pairs:
         quotient = ratio(idle_rate, loaded_rate)
         sharing = round(quotient.value)
@@ -71,8 +71,8 @@ def shared_path(reading: Reading) -> list[Finding] | NotChecked:
                 "alone_bytes_per_s": idle_rate,
                 "loaded_bytes_per_s": loaded_rate,
             }
-            found.append(Finding("shared path", subject_of(loaded), facts, effect=quotient.value - 1))
-    return found
+            findings.append(Finding("shared path", subject_of(loaded), facts, effect=quotient.value - 1))
+    return findings
 
 
 def _peak(curve: Curve) -> Estimate | None:
@@ -91,14 +91,14 @@ def _peak(curve: Curve) -> Estimate | None:
 
 
 def alike(reading: Reading, pattern: str, other: str) -> Iterator[tuple[Curve, Curve]]:
-    """Curves of two patterns on one transport with the same options, as far as the other one has any."""
+    """Curves of two patterns on one transport with the same options, if the second has options."""
     for first, second in itertools.product(reading.of(pattern), reading.of(other)):
         if is_like(first, second) and (first.options == second.options or not second.options):
             yield first, second
 
 
 def loaded_and_idle(reading: Reading) -> Iterator[tuple[Curve, Curve]]:
-    """Curves of many messages under way, each with the curve of one alone."""
+    """Curves with many messages under way, each with its curve of one message alone."""
     for loaded in reading.curves:
         alone = pattern_traits(reading.facts, loaded.pattern).alone
         for idle in reading.of(alone) if alone and not loaded.oversubscribed else ():

@@ -50,7 +50,7 @@ def slow_links(reading: Reading) -> list[Finding] | NotChecked:
             Absence.NOT_MEASURED,
             detail="needs putring, or pairs or bisection of four ranks, with eight repetitions in a sample",
         )
-    found = []
+    findings = []
     for ((transport, ranks), pattern, options), of_links in ratios.items():
         over = {link: median(values).estimate for link, values in of_links.items()}
         slow = {link: times for link, times in over.items() if times is not None and times.low > _SLOW}
@@ -65,8 +65,8 @@ def slow_links(reading: Reading) -> list[Finding] | NotChecked:
             }
             fix = Fix("Measure all pairs, to tell a rank from a link or a switch.", ("hockney", "run", "allpairs"))
             subject = Subject(transport, _name(pattern, options), ranks)
-            found.append(Finding("slow rank or pair", subject, facts, "", fix, times.value - 1))
-    return found
+            findings.append(Finding("slow rank or pair", subject, facts, "", fix, times.value - 1))
+    return findings
 
 
 def _name(pattern: str, options: Options) -> str:
@@ -140,7 +140,7 @@ def above_floor(reading: Reading) -> list[Finding] | NotChecked:
     if not curves or not reading.floors:
         return NotChecked(Absence.NOT_MEASURED, detail=f"needs pingpong of {_SHORT_BYTES} B or less, with the floor")
     yielding = {warning.subject: warning.remedy for warning in reading.warnings if warning.kind == "yield"}
-    found = []
+    findings = []
     for curve in curves:
         floor = reading.floors.get(curve.place)
         usual = _USUAL.get(transport_traits(reading.facts, curve.transport).carrier)
@@ -159,7 +159,7 @@ def above_floor(reading: Reading) -> list[Finding] | NotChecked:
                 **({"path": path} if path else {}),
             }
             is_yielding = curve.transport in yielding
-            found.append(
+            findings.append(
                 Finding(
                     "far above the floor",
                     subject_of(curve, (short[0].bytes,)),
@@ -169,4 +169,4 @@ def above_floor(reading: Reading) -> list[Finding] | NotChecked:
                     floors.value / usual - 1,
                 )
             )
-    return found
+    return findings
