@@ -94,7 +94,7 @@ def test_a_barrier_is_compared_with_the_one_by_messages_if_there_is_one() -> Non
     by_hand = barrier_of(1990, options={"algorithm": "portable"}, algorithm="portable")
     assert slower(own, by_hand, pattern("pingpong", 500)) == []
     (slow,) = slower(own, replace(by_hand, points=(CurvePoint(0, near(1500)),)), pattern("pingpong", 500))
-    assert slow.facts["parts"] == "messages"
+    assert slow.facts["parts"] == "the same made of messages"
 
 
 def test_a_multicast_slower_than_messages() -> None:

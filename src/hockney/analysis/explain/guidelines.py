@@ -20,7 +20,7 @@ _SLOWER = 0.05
 _SHORT_BYTES = 64
 # The command that lists the algorithms of a library.
 _ALGORITHMS = {"mpi@openmpi": "{folder}ompi_info --param coll tuned --level 9", "mpi@mpich": "{folder}mpivars"}
-_PARTS = {"portable": "messages", "native parts": "other collectives of the library"}  # by a definition's algorithm
+_PARTS = {"portable": "the same made of messages", "native parts": "the same made of other collectives"}
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def _finding(points: list[_Made], reading: Reading) -> Finding:
         argv = own_command(command, reading.launchers.get(transport, "")).split()
         fix = Fix("Choose another algorithm of the library; this command lists them.", tuple(argv))
     facts = {
-        "size_bytes": worst.bytes,
+        **({"size_bytes": worst.bytes} if worst.bytes else {}),
         "time_ns": worst.time_ns,
         "parts": worst.parts,
         "parts_ns": worst.parts_ns,
@@ -109,4 +109,4 @@ def _barriers(reading: Reading) -> Iterator[_Made]:
             is_plain = not (pingpong.option("source") or pingpong.option("target"))
             if is_plain and (whole.transport, whole.state) == (pingpong.transport, pingpong.state):
                 time = scaled(pingpong.points[0].time_ns, math.ceil(math.log2(whole.ranks)))
-                yield _Made(whole, 0, whole.points[0].time_ns, time, "a half round trip for each round")
+                yield _Made(whole, 0, whole.points[0].time_ns, time, "half a round trip for each round")
