@@ -41,14 +41,14 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def check_slowed(catalogue: Catalogue, store: Store) -> Checked:
-    """A check in which two sizes take four times as long; a new pair of runs where a mood decided another size."""
+    """A check in which two sizes take four times as long; repeated where the machine state changed meanwhile."""
     plan = slowed.plan(sizes=(64, 16384, 65536, 131072), time_s=1.0)
     for _ in range(_TRIES):
         base = slowed.measure(catalogue, store, plan)
         with slowed.slowed(percent=300):
             found = slowed.check_again(catalogue, store, base)
         of_slowed = {one.verdict for one in found.comparison.changes if one.point.bytes in slowed.SLOWED}
-        assert of_slowed <= {Verdict.SLOWER, Verdict.INCONCLUSIVE}  # whatever the mood
+        assert of_slowed <= {Verdict.SLOWER, Verdict.INCONCLUSIVE}
         if slower(found) == set(slowed.SLOWED):
             break
     return found
@@ -72,8 +72,8 @@ def test_an_injected_slowdown_is_found_where_it_is(catalogue: Catalogue, store: 
 
 
 @pytest.mark.full
-def test_a_slowdown_of_a_quarter_is_found_and_never_called_well(catalogue: Catalogue, store: Store) -> None:
-    """A real one, as scripts/check-rates has it: a moody machine may leave it inconclusive, or hide it at some size."""
+def test_a_slowdown_of_a_quarter_is_found(catalogue: Catalogue, store: Store) -> None:
+    """Or inconclusive where the machine state changes, but never called ok."""
     plan = slowed.plan(sizes=(64, 16384, 32768, 65536, 131072), time_s=1.5)
     for _ in range(_TRIES):
         base = slowed.measure(catalogue, store, plan)
@@ -87,11 +87,11 @@ def test_a_slowdown_of_a_quarter_is_found_and_never_called_well(catalogue: Catal
 
 
 @pytest.mark.full
-def test_what_looks_suspicious_is_judged_by_new_launches_of_the_whole_plan(catalogue: Catalogue, store: Store) -> None:
+def test_suspects_are_judged_by_new_launches_of_the_whole_plan(catalogue: Catalogue, store: Store) -> None:
     found = check_slowed(catalogue, store)
     run = Run(store, found.run_id)
     made = {len({launch.index for launch in series.launches}) for series in run.series}
-    assert len(made) == 1  # what is not suspicious runs beside what is, as in the baseline
+    assert len(made) == 1  # every series runs, as in the baseline
     assert made.pop() >= 12
     judged = {change.point.bytes: change.shift.n_new for change in found.comparison.changes if change.shift is not None}
     assert sum(count > 6 for count in judged.values()) <= found.judged_again
@@ -108,14 +108,14 @@ def test_a_baseline_keeps_its_plan(catalogue: Catalogue, store: Store) -> None:
     assert again.info.plan["precision"] == Run(store, base).info.plan["precision"]
 
 
-def test_what_a_check_measured_again_makes_no_later_check_longer(catalogue: Catalogue, store: Store) -> None:
-    """A run that was planned with five launches, and got more for some points as it was a check."""
+def test_launches_that_a_check_added_are_not_in_the_next_plan(catalogue: Catalogue, store: Store) -> None:
+    """A run planned with five launches that got more because it was a check."""
     base = add_run(store, curve("shm", (8,)), launches=30)
     store._db.execute("UPDATE run SET plan = ?", (json.dumps(slowed.plan("shm", launches=5).as_json()),))
     assert _plan(store, base, catalogue).launches == 6
 
 
-def test_a_baseline_of_two_launches_is_refused_before_anything_is_measured(catalogue: Catalogue, store: Store) -> None:
+def test_a_baseline_of_two_launches_is_refused(catalogue: Catalogue, store: Store) -> None:
     base = slowed.measure(catalogue, store, slowed.plan(sizes=(8,), launches=2, time_s=0.1))
     with pytest.raises(UsageError, match=r"2 launches, and a baseline needs 3. Measure run 1 again with 6"):
         slowed.check_again(catalogue, store, base)
@@ -133,7 +133,7 @@ def test_a_transport_that_is_gone_is_inconclusive(catalogue: Catalogue, store: S
     assert not found.is_whole
 
 
-def test_a_long_present_library_is_no_stand_in_for_one_that_is_gone(catalogue: Catalogue, store: Store) -> None:
+def test_only_a_new_library_replaces_one_that_is_gone(catalogue: Catalogue, store: Store) -> None:
     gone, other = "mpi@mpich-4.0.2", "mpi@mpich-5.0.2"
     here = replace(catalogue, transports={"shm": catalogue.transports["shm"], other: catalogue.transports["shm"]})
     plans = []
@@ -145,7 +145,7 @@ def test_a_long_present_library_is_no_stand_in_for_one_that_is_gone(catalogue: C
     assert [skipped.reason for skipped in plans[0].skipped] == [f"{gone} is not here any more"]
 
 
-def test_a_run_knows_which_transports_there_were(catalogue: Catalogue, store: Store) -> None:
+def test_a_run_stores_which_transports_existed(catalogue: Catalogue, store: Store) -> None:
     run = slowed.measure(catalogue, store, slowed.plan("shm", sizes=(8,), launches=1, time_s=0.1))
     assert store.run(run).info.facts["transports"] == list(catalogue.transports)
 
@@ -171,7 +171,7 @@ class _FailsInTheEnd(Silent):
             os.environ["HOCKNEY_FAULT"] = f"fail 1 {slowed.SLOWED[0]}"
 
 
-def test_what_looked_slower_and_failed_then_is_inconclusive(catalogue: Catalogue, store: Store) -> None:
+def test_a_suspect_that_fails_later_is_inconclusive(catalogue: Catalogue, store: Store) -> None:
     base = slowed.measure(catalogue, store, slowed.plan(sizes=(8, 16384), time_s=0.5))
     with slowed.slowed(percent=300):
         found = slowed.check_again(catalogue, store, base, slowdown=0.9, display=_FailsInTheEnd())
@@ -239,7 +239,7 @@ def test_a_baseline_without_samples_is_refused(catalogue: Catalogue, store: Stor
         slowed.check_again(catalogue, store, base)
 
 
-def test_a_point_that_fails_now_is_inconclusive_and_the_run_stays_partial(
+def test_a_point_that_fails_now_is_inconclusive(
     catalogue: Catalogue, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     base = slowed.measure(catalogue, store, slowed.plan(sizes=(8, 64), time_s=0.3))
@@ -274,7 +274,7 @@ def test_ctrl_c_decides_nothing(catalogue: Catalogue, store: Store) -> None:
         (["5", "tcp", "udp"], "65,536 B is above the 65,491 B that udp sends in one message"),
     ],
 )
-def test_rates_of_what_there_is_not_are_refused_in_a_sentence(words: list[str], sentence: str) -> None:
+def test_check_rates_refuses_unknown_transports(words: list[str], sentence: str) -> None:
     script = Path(__file__).parents[2] / "scripts/check-rates"
     done = subprocess.run([script, *words], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2

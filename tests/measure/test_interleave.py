@@ -78,7 +78,7 @@ def test_two_transports_are_one_series(store: Store) -> None:
         compare_runs(store, new.run_id, base.run_id)
 
 
-def test_what_one_side_cannot_measure_is_left_out_on_both(store: Store) -> None:
+def test_a_point_that_fails_on_one_side_is_skipped_on_the_other(store: Store) -> None:
     ok, broken = ({"HOCKNEY_FAULT": what} for what in ("count 9 9", "fail 1 8"))
     variants = interleave.Variant(plan(launches=1), ok), interleave.Variant(plan(launches=1), broken)
     base, new = interleave.measure(variants, load_catalogue(), store, Silent(), command="test")

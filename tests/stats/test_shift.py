@@ -34,7 +34,7 @@ def test_one_series_has_the_interval_and_the_chance_of_yuen_and_welch() -> None:
 
 
 @pytest.mark.parametrize(("base", "new"), [(1, 1), (2, 9), (9, 2)])
-def test_fewer_than_three_launches_are_never_told_apart(base: int, new: int) -> None:
+def test_fewer_than_three_launches_decide_nothing(base: int, new: int) -> None:
     found, chance = shift([100.0] * base, [1000.0] * new)
     assert found.ratio == pytest.approx(10)
     assert (found.low, found.high, found.coverage, chance) == (None, None, None, 1.0)
@@ -67,7 +67,7 @@ def test_margin_is_taken_off_what_is_seen() -> None:
     assert all(chance is not None and chance > 0.05 for _, chance in shifts(pairs, 1.05))
 
 
-def test_launches_that_are_alike_by_luck_prove_nothing_among_series_that_scatter() -> None:
+def test_launches_alike_by_luck_prove_nothing() -> None:
     """All launches of each run of one series fell on one of two levels: seldom in one series, often in one of many."""
     rng = np.random.default_rng(7)
     odd: Pair = ([1.0, 1.001, 0.999, 1.0], [1.15, 1.151, 1.149, 1.15])
@@ -78,7 +78,7 @@ def test_launches_that_are_alike_by_luck_prove_nothing_among_series_that_scatter
     assert chance > 0.05
 
 
-def test_series_that_can_not_be_decided_change_nothing_for_the_others() -> None:
+def test_undecided_series_do_not_affect_the_others() -> None:
     rng = np.random.default_rng(8)
     pairs: list[Pair] = [(rng.lognormal(0, 0.02, 6).tolist(), rng.lognormal(0, 0.02, 6).tolist()) for _ in range(5)]
     few: Pair = ([1.0, 5.0], [9.0])
@@ -88,7 +88,7 @@ def test_series_that_can_not_be_decided_change_nothing_for_the_others() -> None:
 
 @pytest.mark.parametrize("kind", ["normal", "heavy", "sides"])
 @pytest.mark.parametrize(("m", "n"), simulated.LAUNCHES)
-def test_interval_encloses_the_true_ratio_as_often_as_promised(kind: str, m: int, n: int) -> None:
+def test_interval_contains_the_true_ratio(kind: str, m: int, n: int) -> None:
     trials = 500
     rate = simulated.rate(lambda rng: simulated.holds(rng, kind, m, n), trials)
     assert rate >= 0.93 - 3 * math.sqrt(0.95 * 0.05 / trials)
@@ -96,8 +96,8 @@ def test_interval_encloses_the_true_ratio_as_often_as_promised(kind: str, m: int
 
 @pytest.mark.parametrize("kind", simulated.KINDS)
 @pytest.mark.parametrize(("m", "n"), simulated.LAUNCHES)
-def test_of_thirty_unchanged_series_rarely_one_stands_out(kind: str, m: int, n: int) -> None:
-    """Part of the scatter is common to all series of a launch: they were measured side by side."""
+def test_unchanged_series_are_seldom_called_different(kind: str, m: int, n: int) -> None:
+    """All series of a launch share a part of the scatter."""
     trials = 100
     alarms = simulated.rate(partial(simulated.alarms, kind=kind, m=m, n=n, series=30), trials)
     assert alarms <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / trials)

@@ -9,7 +9,7 @@ import click
 
 from hockney.cli import complete, render
 from hockney.cli.common import command
-from hockney.cli.interleaved import interleave_options, measure_in_turns, refuse_idle, refuse_second
+from hockney.cli.interleaved import interleave_options, measure_interleaved, refuse_measuring_options
 from hockney.cli.labels import find_run
 from hockney.errors import ExitCode, UsageError
 
@@ -43,7 +43,7 @@ def compare(
     as_json: bool,
     store: Path | None,
     interleave: bool,
-    **wishes: Any,
+    **options: Any,
 ) -> int:
     """Compare two runs: which series became faster or slower.
 
@@ -63,12 +63,13 @@ def compare(
         what = "the PATTERN or SUITE to measure with --interleave" if interleave else "two runs, BASE and NEW"
         raise UsageError(f"name {what}")
     if interleave:
-        refuse_second(new)
-        base, new = measure_in_turns(base, wishes, store)
-    if new is None:
+        if new is not None:
+            raise UsageError(f"--interleave takes one pattern or suite, not '{new}' too")
+        base, new = measure_interleaved(base, options, store)
+    elif new is None:
         raise UsageError("name two runs, BASE and NEW; to measure two variants, add --interleave")
-    if not interleave:
-        refuse_idle(wishes)
+    else:
+        refuse_measuring_options(options)
     with Store.open(store, readonly=True) as results:
         runs = find_run(results, base), find_run(results, new)
         is_pair = names_of_pair(*(results.run(one).info for one in runs)) is not None

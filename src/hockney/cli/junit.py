@@ -1,4 +1,4 @@
-"""Verdicts as a JUnit file, which the test reports of CI systems read."""
+"""Verdicts as a JUnit file for CI systems."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]") 
 
 @dataclass(frozen=True)
 class Case:
-    """One test case: `group` is what CI systems call a class. At most one of the next four is there, a sentence.
+    """One test case; `group` is its class. At most one of the sentences `missed` to `error` is there.
 
-    `details` go with what is missed or inconclusive.
+    `details` are printed with it.
     """
 
     group: str
     name: str
     missed: str | None = None
     inconclusive: str | None = None
-    remark: str | None = None  # of what is fine
+    remark: str | None = None  # the test passes
     error: str | None = None
     details: str | None = None
 
 
 @contextlib.contextmanager
 def reported(path: Path | None, needed: Collection[Path] = ()) -> Iterator[None]:
-    """Inside, a check that writes this file when it is done: until then, and if it never is, the file says just that.
+    """Until the check inside writes this file, it holds one error: the check has not finished, or why it failed.
 
-    So nobody takes the report of an earlier check for that of this one. Raises UsageError where it can't be written, or
-    is one of the files that the check needs.
+    So the report of an earlier check is not taken for this one. Raises UsageError for a file that can't be written, or
+    that the check needs.
     """
     if path is None:
         yield
@@ -47,20 +47,20 @@ def reported(path: Path | None, needed: Collection[Path] = ()) -> Iterator[None]
     refuse_unwritable(path)
     refuse_loss("--junit", path, needed)
     try:
-        _write_unfinished(path, "the check has not come to its end: it is going on, or was killed")
+        _write_unfinished(path, "the check has not finished: it is running, or was killed")
     except OSError as error:
         raise UsageError(f"cannot write {path}: {_why(error)}; name another file") from error
     try:
         yield
     except BaseException as error:
-        why = str(error) if isinstance(error, HockneyError) else "it broke off; what it printed says why"
-        with contextlib.suppress(OSError):  # it says already that the check has not come to its end
+        why = str(error) if isinstance(error, HockneyError) else "the check failed; see what it printed"
+        with contextlib.suppress(OSError):  # then it still says that the check has not finished
             _write_unfinished(path, why)
         raise
 
 
 def _write_unfinished(path: Path, why: str) -> None:
-    _write(path, "hockney check", [Case("check", "came to its end", error=why)])
+    _write(path, "hockney check", [Case("check", "finished", error=why)])
 
 
 def _why(error: OSError) -> str:
@@ -70,10 +70,9 @@ def _why(error: OSError) -> str:
 def write_junit(
     path: Path, title: str, cases: Sequence[Case], code: int, properties: Sequence[tuple[str, str]] = ()
 ) -> int:
-    """Inconclusive is a skipped test: the report shows it, and the exit code says it.
+    """Write the report, in which an inconclusive case is a skipped test; returns the exit code.
 
-    Gives the exit code: the verdict's, which is told already, so that a file that can't be written is only remarked;
-    but without it not all is well.
+    That is `code`, or 3 instead of 0 where the file can't be written: the verdict is printed already.
     """
     try:
         _write(path, title, cases, properties)
@@ -109,5 +108,5 @@ def _write(path: Path, title: str, cases: Sequence[Case], properties: Sequence[t
 
 
 def _text(text: str) -> str:
-    """A library's words may hold what no XML may, not even escaped, or what steers who reads it on a terminal."""
+    """Without characters that XML forbids or that control a terminal: libraries' messages may hold any."""
     return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", printable(text))

@@ -1,9 +1,9 @@
-"""Measures two variants in alternation: two environments, transports, library builds or MPI installations.
+"""Measures two variants in alternation, so that drift of the machine affects both alike.
 
-Of two runs made one after the other a comparison reads the machine's drift as a change. Here both jobs of a launch pair
-are up at once (an idle one sleeps), and each point is measured base, new, new, base, or the other way round, within a
-fraction of a second and with one batch. Both sides are stored as ordinary runs; the measurements of one quadruple have
-the same launch and round, by which `compare` finds them again (stats/pairs.py judges them).
+Variants are environments, transports, library builds or MPI installations. Both jobs of a launch pair are up at once
+(an idle one sleeps), and each point is measured base, new, new, base, or the reverse, within a fraction of a second and
+with one batch. Each side is stored as an ordinary run; launch and round connect the measurements of such a quadruple
+(analysis/compare/paired.py).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _QUADRUPLES_MIN = 10  # of a point in each launch pair, before its precision can
 
 @dataclass(frozen=True)
 class Variant:
-    """What one side measures, and the environment of its jobs on top of ours."""
+    """What one side measures, and the variables that it adds to the environment of its jobs."""
 
     plan: Plan
     environment: Mapping[str, str]
@@ -50,7 +50,7 @@ class Variant:
 
 @dataclass
 class _Side:
-    """One side under way. `names`: what it calls the base's transports."""
+    """One side while it is measured. `names`: what it calls base's transports."""
 
     plan: Plan
     run_id: int
@@ -66,7 +66,7 @@ class _Side:
 def measure(
     variants: tuple[Variant, Variant], catalogue: Catalogue, store: Store, display: Display, *, command: str
 ) -> tuple[RunOutcome, RunOutcome]:
-    """Measure two runs in alternation; both plans have the same launches and time. Gives how each ended.
+    """Measure two runs in alternation; returns how each ended. Both plans have the same launches and time.
 
     Raises UsageError where the plans have no series in common or a variable would have no effect, StoreError.
     """
@@ -74,7 +74,7 @@ def measure(
     for variant, plan in zip(variants, plans, strict=True):
         for transport in {point.transport for point in plan.points}:
             refuse_overridden(catalogue.transports[transport].library, variant.environment)
-    link = random.SystemRandom().randrange(1 << 32)
+    pair_id = random.SystemRandom().randrange(1 << 32)
     with contextlib.ExitStack() as held:
         sides: list[_Side] = []
         others: list[Moment] = []
@@ -83,15 +83,16 @@ def measure(
             with interrupts_wait():
                 for variant, plan, side in zip(variants, plans, _SIDES, strict=True):
                     info = describe_run(plan, catalogue, command, variant.label, {**os.environ, **variant.environment})
-                    own = {"environment": {**info.facts["environment"], **variant.environment}}
-                    paired = {INTERLEAVED: {"id": link, "side": side, "names": names}}
-                    info = replace(info, facts={**info.facts, **own}, plan={**info.plan, **paired})
+                    environment = {**info.facts["environment"], **variant.environment}
+                    link = {INTERLEAVED: {"id": pair_id, "side": side, "names": names}}
+                    facts = {**info.facts, "environment": environment}
+                    info = replace(info, facts=facts, plan={**info.plan, **link})
                     run_id = create_run(plan, info, store, held)
                     recorder = Recorder(store, run_id, display)
                     sides.append(_Side(plan, run_id, recorder, names if side == "new" else {}, variant.environment))
             warn_before(plan, info.facts, store, run_id, "When the run began")
             display.begun(sides[BASE].run_id, plans[BASE], goes_on=False, several=True, precise=0)
-            _make_launch_pairs(_Both((sides[BASE], sides[NEW])), catalogue, others)
+            _make_launch_pairs(_BothSides((sides[BASE], sides[NEW])), catalogue, others)
             for one in sides:
                 judge_over_launches(store, one.run_id, one.plan.precision)
         except BaseException as error:
@@ -105,17 +106,17 @@ def measure(
 
 
 def _common(variants: tuple[Variant, Variant]) -> tuple[list[Plan], dict[str, str]]:
-    """Both plans with the points that both have, in the base's order, and the new side's names of its transports."""
+    """Both plans with their common points in base's order, and what new calls base's transports."""
     listed = [list(dict.fromkeys(point.transport for point in one.plan.points)) for one in variants]
     if len(listed[BASE]) != len(listed[NEW]):
-        known = " and ".join(", ".join(names) or "nothing" for names in listed)
-        raise UsageError(f"both sides need the same number of transports, but they have {known}")
+        has = " and ".join(", ".join(names) or "none" for names in listed)
+        raise UsageError(f"both sides need the same number of transports; they have {has}")
     names = {old: new for old, new in zip(*listed, strict=True) if old != new}
     new_points = set(variants[NEW].plan.points)
     common = [point for point in variants[BASE].plan.points if _renamed(point, names) in new_points]
     if not common:
-        describe = (next((one.reason for one in variant.plan.skipped), "") for variant in variants)
-        raise UsageError(f"there is nothing that both sides can measure: {next(filter(None, describe), 'no point')}")
+        reasons = [skipped.reason for variant in variants for skipped in variant.plan.skipped]
+        raise UsageError(f"both sides have no point in common: {next(iter(reasons), 'their points differ')}")
     points = (common, [_renamed(point, names) for point in common])
     return [
         replace(one.plan, points=tuple(own), refine=frozenset()) for one, own in zip(variants, points, strict=True)
@@ -126,7 +127,7 @@ def _renamed(point: Point, names: Mapping[str, str]) -> Point:
     return replace(point, transport=names.get(point.transport, point.transport))
 
 
-def _make_launch_pairs(both: _Both, catalogue: Catalogue, others: list[Moment]) -> None:
+def _make_launch_pairs(both: _BothSides, catalogue: Catalogue, others: list[Moment]) -> None:
     plan = both.sides[BASE].plan
     cpus = usable_cpus()
     meter = StealMeter(cpus)
@@ -157,8 +158,8 @@ def _make_launch_pairs(both: _Both, catalogue: Catalogue, others: list[Moment]) 
             round_, alike = sampler.rounds, sampler.alike
 
 
-class _Both:
-    """The sampler's Instrument and Observer: what it asks goes to the `side` that is set, what it says to both."""
+class _BothSides:
+    """The sampler's Instrument, which measures on `side`, and its Observer, which tells both sides."""
 
     def __init__(self, sides: tuple[_Side, _Side]) -> None:
         self.sides = sides
@@ -212,7 +213,7 @@ class _Both:
         """As Observer; no size is added."""
 
     def point_ended(self, point: Point, status: PointStatus, reason: str | None) -> None:
-        """As Observer. Where one side could not measure a point, the other is said to have been left out for it."""
+        """As Observer. Where one side could not measure a point, the other skips it."""
         for number, side in enumerate(self.sides):
             failed = status in (PointStatus.FAILED, PointStatus.SKIPPED)
             if failed and number != self._failed:
@@ -226,23 +227,23 @@ class _PairSampler(Sampler):
     """One launch pair: each round measures every point four times, twice a side, and judges ratios."""
 
     def __init__(
-        self, plan: Plan, both: _Both, *, seed: int, start_round: int, alike: Mapping[Point, Measurement]
+        self, plan: Plan, both: _BothSides, *, seed: int, start_round: int, alike: Mapping[Point, Measurement]
     ) -> None:
         super().__init__(plan, both, both, seed=seed, clock=time.monotonic, start_round=start_round, alike=alike)
         self._both = both
         self._ratios: dict[Point, list[float]] = {}
 
     def _calibrate(self, work: Work) -> None:
-        """One batch for both sides: the longer one, with so many samples as the slower side has time for."""
-        shots = []
+        """One batch for both sides, the larger one, and as many samples as the slower side has time for."""
+        calibrated = []
         given = work.batch
         for side in self._random.sample((BASE, NEW), 2):
             self._both.side, work.batch = side, given
             super()._calibrate(work)
-            shots.append((work.batch, work.samples, work.is_long))
-        work.batch = max(batch for batch, _, _ in shots)
-        work.samples = max(min(work.samples, 5), min(samples * batch // work.batch for batch, samples, _ in shots))
-        work.is_long = all(is_long for _, _, is_long in shots)
+            calibrated.append((work.batch, work.samples, work.is_long))
+        work.batch = max(batch for batch, _, _ in calibrated)
+        work.samples = max(min(work.samples, 5), min(samples * batch // work.batch for batch, samples, _ in calibrated))
+        work.is_long = all(is_long for _, _, is_long in calibrated)
 
     def _take(self, work: Work) -> list[Measurement]:
         verify = work.wants_check()
@@ -260,13 +261,13 @@ class _PairSampler(Sampler):
         return measurements
 
     def _judge(self, active: list[Work], *, refine: bool = True) -> list[Work]:
-        """End what has enough quadruples for a ratio as precise as asked, within this launch pair."""
-        going_on = []
+        """End the points whose ratio is as precise as wanted within this launch pair."""
+        unfinished = []
         for work in active:
             ratios = self._ratios.get(work.point, [])
             work.time = median(ratios) if ratios else None
             if len(ratios) >= _QUADRUPLES_MIN and self._is_narrow(work):
                 self._end(work, PointStatus.PRECISE, None)
             else:
-                going_on.append(work)
-        return going_on
+                unfinished.append(work)
+        return unfinished

@@ -1,4 +1,4 @@
-"""Made-up runs whose times are known, for comparisons."""
+"""Made-up runs with known times, for comparisons."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def curve(transport: str = "shm", sizes: Iterable[int] = SIZES) -> dict[Point, f
 
 
 def slower(times_ns: Mapping[Point, float], ratio: float, first: int, last: int) -> dict[Point, float]:
-    """The same, but for so many times the time from one size to another."""
+    """The same times, multiplied by `ratio` from one size to another."""
     return {point: ns * (ratio if first <= point.bytes <= last else 1) for point, ns in times_ns.items()}
 
 
@@ -45,13 +45,11 @@ def add_run(
     batch: int = 1,
     **info: Any,
 ) -> int:
-    """A run with a measurement for each of `measurements`, a part of the time, in each launch of each point.
+    """Store a run with `measurements` (factors of the time) in each launch of each point.
 
-    Launches scatter by the given part, measurements hardly. During those of `unsteady` the state of the machine
-    changed. In the launches `far` the floor is that of CPUs far apart, and all takes four times as long. `odd_ns` is
-    the floor of the first measurement alone.
-    There is a rank on each of `cpus`, in those launches on each of `cpus_far`. What has a time and `failed` was
-    measured in the first launch alone.
+    Launches scatter by `scatter`, measurements hardly. The machine state changed during those of `unsteady`. In the
+    launches `far` the floor is higher, times are four times as long, and ranks are on `cpus_far` instead of `cpus`.
+    `odd_ns`: the floor of the first measurement. Points of `failed` with a time were measured in the first launch.
     """
     rng = np.random.default_rng(seed)
     run = store.create_run(make_info(**info), [*times_ns, *(failed or {})])

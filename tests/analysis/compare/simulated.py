@@ -1,7 +1,7 @@
 """Rates of comparisons and checks of known truth: `scripts/check-rates --simulated 1000` prints those of the docs.
 
-Nothing here is made as the method assumes: launches have heavy tails and skewed outliers, neighbouring ones are
-correlated, both sides scatter differently, and what drifts moves series, floor and pace each in its own measure.
+The truth is harder than the method assumes: launches have heavy tails and skewed outliers, neighbouring ones are
+correlated, both sides scatter differently, and drift moves each series, the floor and the pace by different amounts.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _CHECKED_PARTS = 4  # new launches, in times those of the baseline, as its patie
 def noise(rng: np.random.Generator, kind: str, series: int, m: int, n: int) -> FloatArray:
     """Logs of times: 2 % of scatter; with wild launches; on two levels 15 % apart; 0.5 % in base and 3 % in new.
 
-    Beside their own scatter all series of a launch have one of 2 % in common.
+    All series of a launch share another 2 % of scatter.
     """
     plain = rng.standard_normal((series, m + n))
     own = {
@@ -56,14 +56,14 @@ def noise(rng: np.random.Generator, kind: str, series: int, m: int, n: int) -> F
 
 
 def named(logs: FloatArray, m: int) -> set[int]:
-    """Which series are called different; the first m launches are of the base."""
+    """The series that are called different; the first m launches are of base."""
     times = np.exp(logs)
     found = shifts([(row[:m].tolist(), row[m:].tolist()) for row in times])
     return {number for number, (_, chance) in enumerate(found) if chance is not None and chance <= SIGNIFICANT}
 
 
 def holds(rng: np.random.Generator, kind: str, m: int, n: int, series: int = 1) -> bool:
-    """Whether the interval of the first of so many series encloses the true ratio."""
+    """Whether the interval of the first series contains the true ratio."""
     times = np.exp(noise(rng, kind, series, m, n))
     found = shifts([(row[:m].tolist(), row[m:].tolist()) for row in times])[0][0]
     assert found.low is not None
@@ -72,12 +72,12 @@ def holds(rng: np.random.Generator, kind: str, m: int, n: int, series: int = 1) 
 
 
 def alarms(rng: np.random.Generator, kind: str, m: int, n: int, series: int) -> bool:
-    """Whether any of so many unchanged series is called different."""
+    """Whether any unchanged series is called different."""
     return bool(named(noise(rng, kind, series, m, n), m))
 
 
 def is_named(rng: np.random.Generator, kind: str, m: int, n: int, series: int) -> bool:
-    """Whether a slowdown of one of so many series is."""
+    """Whether a slowdown of one series is called different."""
     logs = noise(rng, kind, series, m, n)
     logs[0, m:] += math.log(SLOWDOWN)
     return 0 in named(logs, m)
@@ -178,7 +178,7 @@ class _Maker:
         self._scatter = {side: rng.uniform(0.005, machine.scatter, (machine.series, 1)) for side in ("base", "new")}
 
     def run(self, side: str, begin_s: float, launches: int) -> _Run:
-        """So many launches; a bad one is in the first that are made of its side."""
+        """Launches of a side, one of them bad if that is the bad side."""
         machine, rng = self._machine, self._rng
         shape = machine.series, launches
         drift = self._drift(begin_s + _LAUNCH_S * np.arange(launches, dtype=np.float64))
@@ -204,7 +204,7 @@ def _correlated(rng: np.random.Generator, launches: int) -> FloatArray:
 
 
 def _drift(rng: np.random.Generator, kind: str | None) -> Callable[[FloatArray], FloatArray]:
-    """The logarithm of how much longer all takes at a time in s: a random walk, a day's course, one step, or none."""
+    """The logarithm of the drift at a time in s: a random walk, a slow sine, one step, or none."""
     if kind == "walk":
         walk = np.cumsum(rng.normal(0, 0.07 / math.sqrt(_GAP_S), 2000))
         return lambda at_s: cast("FloatArray", walk[at_s.astype(int)])
@@ -229,7 +229,7 @@ def _changes(machine: Machine, base: _Run, new: _Run, margin: float) -> list[Ser
 
 
 def print_rates(cases: int) -> None:
-    """Each row is printed as soon as it is known: all take minutes."""
+    """Print each row as soon as it is known: all take minutes."""
     for line in (*_launch_lines(cases), *_bad_launch_lines(cases), *_drift_lines(cases)):
         print(line, flush=True)
 

@@ -1,4 +1,4 @@
-"""Checks of a transport that can be slowed down on purpose, for the tests and for scripts/check-rates."""
+"""Checks of a transport that can be slowed down, for the tests and scripts/check-rates."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def load_catalogue() -> Catalogue:
 
 
 def plan(*transports: str, sizes: tuple[int, ...] = SIZES, launches: int = 5, time_s: float = 2.0) -> Plan:
-    """Ping-pongs over these transports; over the one that can be slowed if none is said."""
+    """Ping-pongs over these transports, by default over the one that can be slowed."""
     points = tuple(Point(name, "pingpong", 2, size) for name in transports or (TRANSPORT,) for size in sizes)
     return Plan("test", points, time_s=time_s, launches=launches, timeout_s=10)
 
@@ -64,7 +64,7 @@ def check_again(
 
 @contextmanager
 def slowed(percent: int = 23) -> Iterator[None]:
-    """Inside, ping-pongs of the sizes SLOWED on `fault` take so much longer, and some % more: waiting costs too."""
+    """Inside, ping-pongs of the sizes SLOWED on `fault` take this much longer, and some % more for waiting."""
     os.environ["HOCKNEY_FAULT"] = f"slow 1 {SLOWED[0]} {SLOWED[1]} {percent}"
     try:
         yield
