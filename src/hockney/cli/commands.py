@@ -37,15 +37,15 @@ COMMANDS = {
     "runs": Entry("hockney.cli.runs:runs", "List the runs that are stored.", "runs"),
     "show": Entry("hockney.cli.show:show", "Show the figures of a run.", "show last --transport shm"),
     "delete": Entry("hockney.cli.delete:delete", "Delete stored runs.", "delete last"),
-    "explain": Entry("hockney.cli.explain:explain", "Say in words what the figures of a run show.", "explain last"),
+    "explain": Entry("hockney.cli.explain:explain", "Explain the figures of a run.", "explain last"),
     "compare": Entry(
         "hockney.cli.compare:compare",
-        "Say which series of a run are faster or slower in another one.",
+        "Compare two runs: which series became faster or slower.",
         "compare before after",
     ),
     "check": Entry(
         "hockney.cli.check:check",
-        "Measure again, and say whether anything got slower, or misses what is expected.",
+        "Check for slowdowns against a baseline, or limits in a file.",
         "check --baseline before --max-slowdown 5%",
     ),
     "export": Entry("hockney.cli.export:export", "Write a run as CSV or JSON.", "export last --csv -o figures.csv"),
