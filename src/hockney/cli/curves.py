@@ -162,7 +162,7 @@ def why_no_intervals(run: Run) -> str | None:
     if run.status not in (RunStatus.DONE, RunStatus.PARTIAL) or not time_s:
         return f"{text}."
     first_s = first_rounds_s([series.point for series, _ in measured], run.info.plan.get("launches", 1), time_s)
-    return f"{text}, or start a new run with --time {enough_text(first_s, time_s * MIN_MEASUREMENTS / max(few))}."
+    return f"{text}, or start a new run with --time {enough_text(first_s, time_s * MIN_MEASUREMENTS / min(few))}."
 
 
 def placement_text(run: Run) -> str | None:
