@@ -11,7 +11,7 @@ import click
 from hockney.cli import render
 from hockney.cli.common import command
 from hockney.cli.render import Column
-from hockney.errors import UsageError, unknown, unnamed
+from hockney.errors import UsageError, unknown
 
 if TYPE_CHECKING:
     from hockney.measure.inventory import Inventory, Item, Matrix
@@ -147,9 +147,9 @@ def _print_matrix(matrix: Matrix) -> None:
     for transport, row in matrix.cells.items():
         cells = []
         for pattern, cell in row.items():
-            # Without the two names, which the cell's row and column say, few reasons are left.
-            reason = unnamed(matrix.reasons.get((transport, pattern), ""), transport, "the transport")
-            reason = f"the pattern {reason.removeprefix(f'{pattern} ')}" if reason.startswith(f"{pattern} ") else reason
+            missing, reason = matrix.missing.get((transport, pattern)), matrix.reasons.get((transport, pattern))
+            if missing:
+                reason = f"the pattern needs {' and '.join(missing)}, which the transport does not offer"
             mark = marks.setdefault(reason, f"no ({len(marks) + 1})") if reason else ""
             cells.append(cell or mark)
         rows.append([transport, *cells])

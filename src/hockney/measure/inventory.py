@@ -1,9 +1,7 @@
-"""What can be measured here: suites, patterns, transports and launchers, each ready, or why not and how to get it.
+"""What can be measured here: suites, patterns, transports, launchers and machines of the archive.
 
-Beside them the machines of the archive, whose published figures ours are set beside.
-
-Nothing is listed twice: patterns and transports are those that the built workers describe, MPIs those that are found,
-suites the files in suites/, launchers the table that starts them, machines the archive.
+Each is ready, or has the reason why not and how to get it. All come from where they are defined: the workers'
+descriptions, the libraries found, the files in suites/, the table of launchers, the archive.
 """
 
 from __future__ import annotations
@@ -42,9 +40,9 @@ _LIBRARY_LAUNCHERS = ("openmpi", "mpich", "intel", "oshrun", "mpiexec", "pvm")
 
 @dataclass(frozen=True)
 class Item:
-    """One thing of the list. `why` it is not ready and `how` to get it are None where it is; `more` is for JSON.
+    """One thing of the list. `why`: why it is not ready, None where it is; `how`: how to get it, if that is known.
 
-    `wrong`: it is there, and can't be used as it is.
+    `more` is for JSON. `wrong`: it exists, and cannot be used as it is.
     """
 
     name: str
@@ -64,17 +62,19 @@ class Item:
 class Matrix:
     """Which pattern runs on which transport. `cells[transport][pattern]` is "yes", "native", or None with a reason.
 
-    "native": by a collective of the transport's own. `reasons` are by (transport, pattern).
+    "native": by a collective of the transport's own. `reasons` are by (transport, pattern), and so are the `missing`
+    capabilities, where they are the reason.
     """
 
     patterns: tuple[str, ...]
     cells: dict[str, dict[str, str | None]]
     reasons: dict[tuple[str, str], str]
+    missing: dict[tuple[str, str], tuple[str, ...]]
 
 
 @dataclass(frozen=True)
 class Inventory:
-    """All of it. `fault` says why nothing could be built, if so; patterns and transports are then unknown."""
+    """All of it. `fault`: why no worker could be built; patterns and transports are then unknown."""
 
     suites: tuple[Item, ...]
     patterns: tuple[Item, ...]
@@ -86,10 +86,9 @@ class Inventory:
 
 
 def take_inventory(suite_files: Sequence[str] = (), *, cpus: int) -> Inventory:
-    """Look what is here, building the workers if they aren't built yet.
+    """Find what is here, building the workers if needed; what cannot be built or read is listed with the reason.
 
-    `suite_files` are suites of the user's own, listed in place of those that come with hockney; `cpus` is how many CPUs
-    ranks may have. What can't be built or read is listed as not ready, with the reason; nothing is raised.
+    `suite_files`: the user's suites, listed in place of hockney's. `cpus`: how many CPUs ranks may have.
     """
     try:
         catalogue, fault = load(), None
@@ -120,16 +119,15 @@ def _suite(name: str, catalogue: Catalogue, fault: str | None, cpus: int) -> Ite
         plan = make_plan(suite, RunOptions(), catalogue, cpus, lambda: read_topology().cache_sizes())
     except UsageError as error:
         is_there = Path(name).exists()
-        how = "mend the file" if is_there else "name one that is there"
+        how = "correct the file" if is_there else "name a file that exists"
         return Item(Path(name).stem, "", str(error), how, wrong=is_there)
     more = {"points": len(plan.points), "skipped": len(plan.skipped)}
     if not plan.points:
-        if not plan.skipped:
-            why, how = "it names no transport that is here", "hockney list transports says how to get more"
-        else:
-            why, _, how = plan.skipped[0].reason.partition("; ")
-        return Item(suite.name, suite.title, why, how or "hockney list matrix says what runs where", more)
-    skipped = f", {len(plan.skipped)} more can't run here" if plan.skipped else ""
+        if plan.skipped:
+            return Item(suite.name, suite.title, plan.skipped[0].reason, more=more)
+        how = "hockney list transports shows how to get more"
+        return Item(suite.name, suite.title, "it names no transport that is here", how, more)
+    skipped = f", {len(plan.skipped)} more cannot run here" if plan.skipped else ""
     summary = f"{suite.title}: {counted(len(plan.points), 'point')}{skipped}"
     if plan.oversubscribe and any(point.ranks > cpus for point in plan.points):
         summary += f"; on {counted(cpus, 'CPU')} its times are the scheduler's"
@@ -213,4 +211,9 @@ def _matrix(catalogue: Catalogue) -> Matrix:
     for (transport_name, pattern_name), point in points.items():
         cell = None if point in obstacles else "native" if point.options else "yes"
         cells.setdefault(transport_name, {})[pattern_name] = cell
-    return Matrix(tuple(catalogue.patterns), cells, reasons)
+    needs = {pattern.name: pattern.needs for pattern in catalogue.patterns.values()}
+    missing = {
+        (transport, pattern): tuple(sorted(needs[pattern] - catalogue.transports[transport].caps))
+        for transport, pattern in reasons
+    }
+    return Matrix(tuple(catalogue.patterns), cells, reasons, missing)
