@@ -148,7 +148,7 @@ def launches_of(*times_ns: float, measurements: int = 3) -> list[Measurement]:
     ]
 
 
-def test_launches_are_the_replicate_whatever_their_measurements() -> None:
+def test_launches_are_the_unit_of_replication() -> None:
     """The interval is that of scipy's t on the logarithms."""
     times_ns = [100.0, 110, 120, 130, 140, 150]
     measurements = [v for n, ns in enumerate(times_ns) for v in measurements_with_medians([ns] * (1 + n), launch_id=n)]
@@ -160,7 +160,7 @@ def test_launches_are_the_replicate_whatever_their_measurements() -> None:
     assert figure.coverage == 0.95
 
 
-def test_two_launches_have_an_interval_over_launches_and_one_within_itself() -> None:
+def test_one_launch_has_an_interval_within_itself() -> None:
     (two,), (one,) = figures_of(launches_of(100, 104)), figures_of(launches_of(100, measurements=8))
     assert (two.interval_over, one.interval_over) == ("launches", "within one launch")
     assert two.low_ns is not None
@@ -192,7 +192,7 @@ def test_scatter_between_and_within_launches_and_launches_needed() -> None:
         assert figure.launches_needed == pytest.approx((1.96 * launch / 0.01) ** 2, rel=0.3)
 
 
-def test_as_many_launches_as_are_needed_reach_the_precision() -> None:
+def test_the_launches_needed_reach_the_precision() -> None:
     for deviation, precision in ((0.001, 0.01), (0.01, 0.02), (0.03, 0.01), (0.05, 0.1)):
         count = launches_needed(deviation, precision)
         arms = [math.expm1(stats.t.ppf(0.975, n - 1) * deviation / math.sqrt(n)) for n in (count, count - 1) if n > 1]
@@ -202,7 +202,7 @@ def test_as_many_launches_as_are_needed_reach_the_precision() -> None:
 
 @pytest.mark.parametrize("launches", [2, 3, 5, 6, 10, 20])
 @pytest.mark.parametrize("between", [0.01, 0.05])
-def test_interval_over_launches_covers_however_few_they_are(launches: int, between: float) -> None:
+def test_intervals_over_few_launches_cover_the_truth(launches: int, between: float) -> None:
     """Measurements vary by 1 % within a launch.
 
     An interval over measurements covers 25 to 84 % of these with 2 to 5 launches.
@@ -237,21 +237,21 @@ def test_slowest_rank_is_named() -> None:
     assert figures_of([make_measurement(elapsed_ns=elapsed_ns)])[0].slowest_rank is None
 
 
-def test_a_point_is_verified_if_any_of_its_measurements_was_in_whatever_state() -> None:
+def test_a_point_is_verified_if_any_measurement_was() -> None:
     """A long payload is checked in the first measurement alone."""
     first, later = make_measurement(floor_ns=(27.0, 28.0)), make_measurement(verified=False, floor_ns=(184.0, 186.0))
     assert [figure.verified for figure in figures_of([first, later, later])] == [True, True]
     assert [figure.verified for figure in figures_of([later, later])] == [False]
 
 
-def test_where_nothing_arrives_nothing_is_said_of_its_being_verified() -> None:
+def test_without_payload_nothing_is_verified() -> None:
     barrier = make_measurement(make_point(0, pattern="barrier"), definition=SLOWEST, verified=False)
     harness = make_measurement(make_point(8, "null", traits=PatternTraits(payload=False)), verified=False)
     loads = make_measurement(make_point(64, pattern="memload"), verified=False)
     assert [figures_of([measurement])[0].verified for measurement in (barrier, harness, loads)] == [None, None, None]
 
 
-def test_interval_over_measurements_covers_where_samples_share_their_measurements_luck() -> None:
+def test_intervals_over_measurements_cover_the_truth() -> None:
     """Measurements differ by 5 %, samples within one by 1 %.
 
     An interval that counted samples would miss most of the time.

@@ -81,16 +81,7 @@ def test_interval_of_too_few_values_is_unknown() -> None:
     assert quantile(range(200), 0.99).high is None  # 99 % of 200 leaves too little above
 
 
-def test_quantile_agrees_with_numpy() -> None:
-    values = np.random.default_rng(1).lognormal(size=1001)
-    found = quantile(values, 0.9)
-    assert found.value == np.quantile(values, 0.9)
-    assert found.low is not None
-    assert found.high is not None
-    assert found.low < found.value < found.high
-
-
-def test_order_and_input_are_left_alone() -> None:
+def test_the_input_is_not_sorted_in_place() -> None:
     values = np.array([3.0, 1.0, 2.0])
     median(values)
     assert values.tolist() == [3.0, 1.0, 2.0]
@@ -110,7 +101,7 @@ def test_no_probability(q: float, confidence: float) -> None:
 
 @pytest.mark.parametrize("n", [6, 11, 40])
 @pytest.mark.parametrize("shape", ["normal", "lognormal", "two levels"])
-def test_interval_covers_the_truth_as_often_as_it_says(n: int, shape: str) -> None:
+def test_intervals_cover_the_truth(n: int, shape: str) -> None:
     rng = np.random.default_rng(n)
     trials = 4000
     normal = rng.normal(size=(trials, n))
@@ -128,7 +119,7 @@ def test_interval_covers_the_truth_as_often_as_it_says(n: int, shape: str) -> No
     assert covered / trials == pytest.approx(expected, abs=4 * math.sqrt(expected * (1 - expected) / trials))
 
 
-def test_quantile_is_the_one_of_numpy() -> None:
+def test_quantiles_equal_those_of_numpy() -> None:
     """It is taken without numpy's function, and must be the same to the last bit."""
     random = np.random.default_rng(1)
     for n, q in itertools.product((1, 2, 3, 6, 11, 40, 1001), (0.01, 0.25, 0.5, 0.7, 0.99)):

@@ -34,7 +34,7 @@ def test_one_measurement_is_enough_for_a_state() -> None:
     ("floor_ns", "name"),
     [(5.0, "near"), (79.9, "near"), (80.0, "far"), (999.0, "far"), (1000.0, "time-sliced"), (4e6, "time-sliced")],
 )
-def test_name_tells_the_level(floor_ns: float, name: str) -> None:
+def test_levels_are_named_by_their_floor(floor_ns: float, name: str) -> None:
     assert of_floors([(floor_ns, floor_ns)] * 3) == [State(name, floor_ns)] * 3
 
 
@@ -43,7 +43,7 @@ def test_measurement_between_two_levels_is_mixed() -> None:
     assert found == [State("near", 27.5), MIXED, State("far", 182.0), MIXED]
 
 
-def test_measurement_that_saw_nothing_steady_is_mixed() -> None:
+def test_one_measurement_of_two_levels_is_mixed() -> None:
     assert of_floors([(27.0, 184.0)]) == [MIXED]
 
 
@@ -65,7 +65,7 @@ def test_floors_that_scatter_are_one_level(shape: str, measurements: int) -> Non
 
 @pytest.mark.parametrize(("ratio", "scatter"), [(1.5, 0.02), (1.8, 0.05)])
 @pytest.mark.parametrize("measurements", [40, 300])
-def test_floors_of_two_levels_are_told_apart(ratio: float, scatter: float, measurements: int) -> None:
+def test_two_levels_are_separated(ratio: float, scatter: float, measurements: int) -> None:
     for seed in range(20):
         found = [of_two(np.random.default_rng(seed), ratio, scatter, share, measurements) for share in (0.2, 0.5)]
         assert found == [(True, 0.0)] * 2
@@ -77,19 +77,19 @@ def test_measurement_without_a_floor_is_unknown(floor: Floor) -> None:
     assert of_floors([floor]) == [UNKNOWN]
 
 
-def test_disturbed_floor_makes_no_level() -> None:
+def test_an_outlier_is_no_level() -> None:
     floors: Sequence[Floor] = [(28.0, 29.0)] * 20 + [(28.0, 5000.0), (300.0, 29.0)]
     found = of_floors(floors)
     assert found == [State("near", 28.5)] * 20 + [MIXED] * 2
 
 
-def test_disturbed_floors_between_two_levels_do_not_bridge_them() -> None:
+def test_outliers_do_not_join_two_levels() -> None:
     floors: Sequence[Floor] = [(28.0, 29.0)] * 10 + [(184.0, 185.0)] * 10
     bridge: Sequence[Floor] = [(28.0, 42.5), (29.0, 60.0), (184.0, 80.0), (28.0, 100.0), (130.0, 60.0)]
     assert names([*floors, *bridge]) == ["near"] * 10 + ["far"] * 10 + ["near"] + ["mixed"] * 4
 
 
-def test_time_slices_are_one_level_however_they_scatter() -> None:
+def test_time_slices_are_one_level() -> None:
     floors: Sequence[Floor] = [(1500.0, 80e3), (4e6, 2e6), (20e3, 1200.0), (28.0, 28.0), (28.0, 3e6)]
     found = of_floors(floors)
     assert [state.name for state in found] == ["time-sliced"] * 3 + ["near", "mixed"]
@@ -156,7 +156,7 @@ def test_one_pace_with_noise_is_one_state(noise: float, measurements: int) -> No
 
 
 @pytest.mark.parametrize("slow", [20, 500, 970])
-def test_two_paces_17_percent_apart_are_told_apart(slow: int) -> None:
+def test_paces_17_percent_apart_are_two_levels(slow: int) -> None:
     levels = [(2.43, 2.70)] * (1000 - slow) + [(2.43 * 1.17, 2.70)] * slow
     found = of_paces(paces_of(levels, 0.02))
     wrong = sum(name not in ("near", "mixed") for name in found[: 1000 - slow])
@@ -166,7 +166,7 @@ def test_two_paces_17_percent_apart_are_told_apart(slow: int) -> None:
 
 
 @pytest.mark.parametrize(("alone", "noise"), [(200, 0.005), (130, 0.005), (130, 0.02)])
-def test_contended_paces_scatter_and_the_others_are_still_one_level(alone: int, noise: float) -> None:
+def test_contended_paces_may_scatter(alone: int, noise: float) -> None:
     rng = np.random.default_rng(8)
     shared = rng.uniform(0.75, 1.25, (200, 2, 1))
     quick = np.full((alone, 2, 1), ALONE) * rng.lognormal(0, noise, (alone, 2, 1))
@@ -174,7 +174,7 @@ def test_contended_paces_scatter_and_the_others_are_still_one_level(alone: int, 
 
 
 @pytest.mark.parametrize("slow", [20, 60, 100])
-def test_cpus_slowed_in_two_kinds_are_slowed(slow: int) -> None:
+def test_two_kinds_of_contention_are_one(slow: int) -> None:
     """As where now this and now that guest works on the core, by a clock of coarse steps."""
     rng = np.random.default_rng(8)
     quick = rng.choice([0.46, 0.47, 0.47, 0.48, 0.48, 0.49], 400 - slow)
@@ -184,20 +184,20 @@ def test_cpus_slowed_in_two_kinds_are_slowed(slow: int) -> None:
 
 
 @pytest.mark.parametrize("factor", [0.7, 1.5, 2.0, 5.0])
-def test_one_odd_look_slows_no_others(factor: float) -> None:
+def test_one_outlier_makes_no_other_pace_contended(factor: float) -> None:
     """Nor those that take 8 % longer, which is too little to be slowness of its own."""
     odd = np.array([[[factor * ALONE], [ALONE]]])
     levels = [(ALONE,)] * 1000 + [(1.08 * ALONE,)] * 50
     assert set(of_paces(np.concatenate([odd, paces_of(levels, 0.005)]))) == {"near"}
 
 
-def test_three_runs_and_an_empty_one_are_classified_each_in_order() -> None:
+def test_several_runs_are_classified_in_order() -> None:
     runs = [[MachineProbe((floor, floor))] * count for floor, count in ((30.0, 2), (184.0, 1), (30.0, 0), (420.0, 3))]
     names = [[state.name for state in of_run] for of_run in classify_all(runs)]
     assert names == [["near"] * 2, ["far 184 ns"], [], ["far 420 ns"] * 3]
 
 
-def test_a_coarse_clock_cuts_no_end_off_the_quick_part() -> None:
+def test_steps_of_a_coarse_clock_are_one_level() -> None:
     """Most looks are the median then, to a hundredth: what lies two or three steps above it is no other level."""
     quick, slow = ([0.46, 0.47, 0.47, 0.47, 0.47, 0.47, 0.48, 0.49] * 25, [0.58, 0.62, 0.65, 0.68, 0.70] * 10)
     paces = np.repeat([*quick, *slow], 2).reshape(-1, 2, 1)
@@ -228,12 +228,12 @@ def test_a_clock_that_drifts_is_one_state(measurements: int, factor: float, shap
 
 @pytest.mark.parametrize("quick", [16, 17, 18, 97, 195])
 @pytest.mark.parametrize("slow", [(2.0,) * 3, (1.35,) * 5, (1.8, 1.9, 2.0, 2.1, 2.2), (1.35, 1.4, 1.5, 1.9)])
-def test_few_slowed_measurements_are_told_apart_beside_however_many(quick: int, slow: Sequence[float]) -> None:
+def test_few_contended_measurements_are_found(quick: int, slow: Sequence[float]) -> None:
     paces = ALONE * paces_of([(1.0,)] * quick + [(level,) for level in slow], 0.005)
     assert of_paces(paces) == ["near"] * quick + ["near, all contended"] * len(slow)
 
 
-def test_the_order_of_measurements_has_no_say() -> None:
+def test_the_order_of_measurements_does_not_matter() -> None:
     """Of thousands of paces only some tell where slowness begins: they must be the same ones."""
     rng = np.random.default_rng(4)
     slowed = rng.random((3001, 2, 1)) < 0.3
@@ -252,7 +252,7 @@ def test_a_clock_that_stays_slower_has_two_levels() -> None:
     assert set(found[200:]) == {"near, all contended"}
 
 
-def test_names_count_the_slowed_ranks() -> None:
+def test_names_count_the_contended_ranks() -> None:
     levels = [(ALONE, ALONE, ALONE), (ALONE, SHARED, ALONE), (SHARED, SHARED, ALONE), (SHARED, SHARED, SHARED)]
     plain = of_paces(paces_of(levels * 20, 0.01))
     assert plain == ["near", "near, one contended", "near, some contended", "near, all contended"] * 20
@@ -266,7 +266,7 @@ def test_a_measurement_during_which_a_pace_changed_is_mixed() -> None:
     assert of_paces(np.concatenate([steady, changed]))[-2:] == ["mixed", "mixed"]
 
 
-def test_jobs_of_other_sizes_and_measurements_without_paces_share_the_levels() -> None:
+def test_jobs_of_all_sizes_share_the_levels() -> None:
     two = [MachineProbe((30.0, 30.0), ((ALONE, ALONE), (ALONE, ALONE)))] * 5
     four = MachineProbe((30.0, 30.0), ((ALONE, SHARED, ALONE, 0.9), (ALONE, SHARED, ALONE, 0.9)))
     found = classify([*two, four, MachineProbe((30.0, 30.0)), MachineProbe(None, two[0].pace_ns)])
@@ -274,7 +274,7 @@ def test_jobs_of_other_sizes_and_measurements_without_paces_share_the_levels() -
 
 
 @pytest.mark.parametrize("hosts", [("one", "one"), ("one", "two")])
-def test_a_slower_kind_of_cpu_is_not_slowed(hosts: tuple[str, str]) -> None:
+def test_a_slower_kind_of_cpu_is_not_contended(hosts: tuple[str, str]) -> None:
     """Two launches, the second with its ranks on CPUs that are slower by nature; each is slowed now and then."""
     quick = paces_of([(ALONE, ALONE)] * 90 + [(ALONE, SHARED)] * 10, 0.01)
     slow = paces_of([(1.4 * ALONE, ALONE)] * 90 + [(1.4 * SHARED, ALONE)] * 10, 0.01)
@@ -309,14 +309,14 @@ def test_the_floor_of_a_state_is_that_of_its_own_measurements() -> None:
 
 
 @pytest.mark.parametrize(("ratio", "name"), [(1.37, "near, same core"), (1.28, "near, same core"), (1.2, "near")])
-def test_two_threads_of_a_core_are_known_while_it_works_for_others_too(ratio: float, name: str) -> None:
+def test_same_core_is_found_on_a_contended_core(ratio: float, name: str) -> None:
     """Then rank 0's loop takes less longer beside rank 1's, because it takes longer alone."""
     alone = 1.5 * ALONE
     seen = [MachineProbe((31.4, 31.8), ((ratio * alone,) * 2,) * 2, (alone,) * 2)] * 9
     assert {state.name for state in classify(seen)} == {name}
 
 
-def test_levels_of_one_name_keep_it_whatever_the_floors_of_their_states() -> None:
+def test_states_of_a_level_share_its_name() -> None:
     slowed = ((ALONE, SHARED),) * 2
     quick = ((ALONE, ALONE),) * 2
     found = classify(
@@ -337,7 +337,7 @@ def test_levels_of_one_name_keep_it_whatever_the_floors_of_their_states() -> Non
 
 
 @pytest.mark.parametrize("odd", [1, 2, 4])
-def test_few_odd_floors_do_not_bridge_two_levels(odd: int) -> None:
+def test_few_outliers_do_not_join_two_levels(odd: int) -> None:
     """Steady measurements between them have a neighbour nearer than the gap on either side."""
     near = [(floor, floor) for floor in np.linspace(38, 61, 200).tolist()]
     far = [(floor, floor) for floor in np.linspace(131, 190, 30).tolist()]
@@ -345,7 +345,7 @@ def test_few_odd_floors_do_not_bridge_two_levels(odd: int) -> None:
     assert names([*near, *far, *bridge])[: len(near) + len(far)] == ["near"] * len(near) + ["far"] * len(far)
 
 
-def test_runs_that_a_measurement_holds_together_have_levels_of_their_own() -> None:
+def test_two_runs_joined_by_one_measurement_are_separated() -> None:
     """Too few measurements to tell which of them is the odd one."""
     paces = ((ALONE, ALONE),) * 2
     far = [MachineProbe((115.0, 116.0), paces), MachineProbe((126.0, 127.0), paces)]
@@ -374,7 +374,7 @@ def test_runs_of_one_level_have_the_same_names() -> None:
 
 @pytest.mark.parametrize("spread", [0.05, 0.2, 0.5])
 @pytest.mark.parametrize("kind", ["normal", "even", "heavy"])
-def test_one_level_however_wide_stays_one(kind: str, spread: float) -> None:
+def test_a_wide_level_stays_one(kind: str, spread: float) -> None:
     for seed in range(20):
         rng = np.random.default_rng(seed)
         drawn = {
@@ -408,13 +408,13 @@ def test_round_trips_of_transports_are_levels_of_their_own() -> None:
     ]
 
 
-def test_floors_that_no_clock_gives_part_no_levels_of_two_runs() -> None:
+def test_impossible_floors_are_unknown_in_two_runs() -> None:
     for floor in (0.0, math.inf, math.nan):
         odd = MachineProbe((floor, floor))
         assert classify_both([odd], [odd]) == ([UNKNOWN], [UNKNOWN])
 
 
-def test_a_level_that_two_runs_do_not_share_has_the_floor_of_each() -> None:
+def test_levels_of_two_runs_carry_their_floors() -> None:
     base, new = classify_both(
         [MachineProbe((20.0, 20.0))] * 2 + [MachineProbe((25.0, 25.0))], [MachineProbe((31.0, 31.0))] * 2
     )

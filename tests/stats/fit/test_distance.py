@@ -38,7 +38,7 @@ def test_a_known_truth_comes_back_exactly() -> None:
     assert fit.time_ns(3, 2) == pytest.approx(1066.0 + 3 * 13.3 + 2 * 26.6)
 
 
-def test_the_errors_cover_the_truth_as_often_as_they_say() -> None:
+def test_intervals_cover_the_truth() -> None:
     """Of 400 fits to scattered times, 95 % have each truth within 1.96 of its error."""
     hops, changes = cube_ways()
     pairs = sorted(hops)[::7]
@@ -56,7 +56,7 @@ def test_the_errors_cover_the_truth_as_often_as_they_say() -> None:
     assert all(0.92 <= count / 400 <= 0.98 for count in covered.values()), covered
 
 
-def test_ways_without_directions_have_a_base_and_hops() -> None:
+def test_routes_without_directions() -> None:
     hops, _ = cube_ways()
     times = {(one, other): 80.0 + 40.0 * hops[one, other] + (1 if one < other else -1) for one, other in hops}
     fit = fit_distance(times, hops)
@@ -100,6 +100,6 @@ def test_no_fit_and_why(
     assert why in fit.reason
 
 
-def test_a_pair_without_its_way_is_an_error() -> None:
+def test_a_pair_needs_a_route() -> None:
     with pytest.raises(KeyError):
         fit_distance({(0, n): 1.0 for n in range(1, 6)}, {}, {})

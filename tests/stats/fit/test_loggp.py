@@ -36,7 +36,7 @@ def test_each_segment_has_its_own_parameters() -> None:
 
 
 @pytest.mark.full
-def test_parameters_are_within_two_percent_where_they_say_so_and_intervals_hold_them() -> None:
+def test_intervals_cover_the_parameters() -> None:
     """200 machines measured with 1 % noise."""
     found = loggp_score(noise=0.01).values()
     intervals, known = sum(one.intervals for one in found), sum(one.known for one in found)
@@ -48,7 +48,7 @@ def test_parameters_are_within_two_percent_where_they_say_so_and_intervals_hold_
         assert one.within == pytest.approx(one.best, abs=0.05 * one.intervals)
 
 
-def test_times_that_are_known_better_weigh_more() -> None:
+def test_precise_times_weigh_more() -> None:
     """Parameters over two orders of magnitude; each time errs by its own 0.3 to 10 %, which is known or not."""
     told, untold = (loggp_score(wide=True, known=known, machines=100, sizes=SUITE_SIZES) for known in (True, False))
     for name, one in told.items():
@@ -57,7 +57,7 @@ def test_times_that_are_known_better_weigh_more() -> None:
     assert within >= 1.15 * without
 
 
-def test_residuals_are_those_of_each_time_at_each_size() -> None:
+def test_residuals_by_line_and_size() -> None:
     sizes = sizes_of(24)
     trips = [SMALL.trips(size) for size in sizes]
     (exact,) = fitted(trips)
@@ -77,13 +77,13 @@ def test_residuals_are_those_of_each_time_at_each_size() -> None:
 
 
 @pytest.mark.parametrize("part", ["latency_ns", "send_ns", "receive_ns"])
-def test_what_is_below_zero_is_said_not_clipped(part: str) -> None:
+def test_negative_parameters_stay(part: str) -> None:
     (found,) = fitted([replace(SMALL, **{part: -100.0}).trips(size) for size in sizes_of(24)])
     assert getattr(found, part).value == pytest.approx(-100)
     assert found.holds is False
 
 
-def test_what_cannot_be_told_from_zero_is_left_open() -> None:
+def test_an_interval_with_zero_leaves_it_open() -> None:
     rng = np.random.default_rng(4)
     (found,) = fitted([replace(SMALL, latency_ns=1.0).trips(size, 0.01, rng) for size in sizes_of(24)])
     assert found.latency_ns.low < 0 < found.latency_ns.high

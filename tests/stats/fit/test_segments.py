@@ -11,7 +11,7 @@ import pytest
 from tests.stats.fit.bounds import best_division, best_divisions, chance_within, errors_of_line
 from tests.stats.fit.truth import NOISES, SEGMENT_SIZES, Score, score, sizes_of, states_score
 
-from hockney.stats.fit import NoFit, SegmentFit, fit_segments
+from hockney.stats.fit import NoFit, SegmentFit, fit_line, fit_segments
 from hockney.stats.student import t_quantile
 
 SIZES = sizes_of(24)
@@ -51,7 +51,7 @@ def test_a_straight_line_is_one_segment_with_its_parameters(sizes: list[int]) ->
     assert (found.switches, found.outliers) == ((), ())
 
 
-def test_a_switch_stands_between_the_sizes_that_differ_with_its_jump() -> None:
+def test_a_switch_has_its_sizes_and_jump() -> None:
     found = fitted(eager_then_rendezvous)
     (switch,) = found.switches
     assert (switch.below_bytes, switch.above_bytes) == (4096, 8192)
@@ -77,7 +77,7 @@ def test_a_change_of_slope_alone_is_a_bend() -> None:
 
 
 @pytest.mark.parametrize("blips", [{4096: 1.4}, {0: 1.3}, {1 << 22: 1.5}, {512: 0.7}, {64: 1.2, 65536: 1.3}])
-def test_single_sizes_off_the_line_are_outliers_and_leave_the_line_alone(blips: dict[int, float]) -> None:
+def test_outliers_do_not_move_the_line(blips: dict[int, float]) -> None:
     found = fitted(straight, blips=blips)
     assert {found.sizes_bytes[i] for i in found.outliers} == set(blips)
     assert len(found.segments) == 1
@@ -129,14 +129,14 @@ def test_cost_grows_with_the_number_of_sizes() -> None:
     assert peak_bytes(1600) < 6 * peak_bytes(400)
 
 
-def test_a_slope_that_cannot_be_told_from_none_gives_no_rate() -> None:
+def test_an_insignificant_slope_has_no_rate() -> None:
     found = fitted(lambda size: 500 + 5 * (-1) ** len(str(int(size))))
     assert found.segments[0].ns_per_byte.low <= 0
     assert found.segments[0].r_inf_bytes_per_s is None
     assert found.segments[0].n_half_bytes is None
 
 
-def test_times_that_err_by_their_known_errors_count_less() -> None:
+def test_uncertain_times_weigh_less() -> None:
     """Half of the sizes err by 30 %, and are known to: the line follows the others."""
     rng = np.random.default_rng(3)
     off = []
@@ -151,7 +151,7 @@ def test_times_that_err_by_their_known_errors_count_less() -> None:
     assert np.median(off) < 0.02
 
 
-def test_one_time_that_is_hardly_known_hides_no_switch() -> None:
+def test_one_uncertain_time_hides_no_switch() -> None:
     errors = [0.01] * (len(SIZES) - 1) + [25.0]
     times = [eager_then_rendezvous(size) for size in SIZES[:-1]] + [2 * eager_then_rendezvous(SIZES[-1])]
     found = fit_segments(SIZES, times, errors)
@@ -173,7 +173,7 @@ def test_one_time_that_is_hardly_known_hides_no_switch() -> None:
     ],
 )
 def test_no_fit_says_why(sizes: list[int], times_ns: list[float], reason: str) -> None:
-    assert fit_segments(sizes, times_ns) == NoFit(reason)
+    assert fit_segments(sizes, times_ns) == fit_line(sizes, times_ns) == NoFit(reason)
 
 
 def test_unequal_lengths_are_refused() -> None:
@@ -183,7 +183,7 @@ def test_unequal_lengths_are_refused() -> None:
         fit_segments([1, 2, 3], [1.0, 2.0, 3.0], [0.1])
 
 
-def test_whatever_the_times_a_fit_is_whole_and_finite() -> None:
+def test_any_times_give_a_finite_fit() -> None:
     rng = np.random.default_rng(0)
     for number in range(600):
         count = int(rng.integers(3, 40))
@@ -215,7 +215,7 @@ def sums(*parts: Score) -> Score:
 
 
 @pytest.mark.parametrize("noise", NOISES)
-def test_no_switch_and_no_outlier_is_invented_in_straight_curves(noise: float) -> None:
+def test_straight_curves_have_no_switch_and_no_outlier(noise: float) -> None:
     found = score(noise=noise, switched=False, outliers=0)
     assert found.invented <= 0.05 * found.curves
     assert found.outliers_invented <= 0.1 * found.curves
@@ -237,7 +237,7 @@ def test_outliers_hide_few_switches(noise: float, part: float) -> None:
 
 
 @pytest.mark.parametrize("switched", [False, True])
-def test_two_states_of_the_machine_are_two_curves(switched: bool) -> None:
+def test_two_machine_states_are_two_curves(switched: bool) -> None:
     """Each with its own segments, sorted out by the floors of the measurements."""
     found = states_score(noise=0.01, switched=switched, curves=40)
     assert found.curves == 40
@@ -248,18 +248,18 @@ def test_two_states_of_the_machine_are_two_curves(switched: bool) -> None:
 
 
 @pytest.mark.parametrize("noise", NOISES)
-def test_intervals_hold_the_truth_as_often_as_they_say(noise: float) -> None:
+def test_intervals_cover_the_truth(noise: float) -> None:
     found = sums(*(score(noise=noise, switched=switched, outliers=0) for switched in (False, True)))
     assert 0.93 <= found.covered / found.intervals <= 0.98
 
 
-def test_what_is_known_to_two_percent_is_within_two_percent() -> None:
+def test_values_known_to_2_percent_are_within_2_percent() -> None:
     found = sums(*(score(noise=0.01, switched=switched, outliers=0) for switched in (False, True)))
     assert found.known >= 0.5 * found.intervals
     assert found.near >= 0.98 * found.known
 
 
-def test_values_come_within_two_percent_as_often_as_the_least_error_lets_them() -> None:
+def test_values_are_as_precise_as_the_least_possible_error() -> None:
     """Short segments tell little of one of their parameters; what they tell is used."""
     for switched in (False, True):
         found = score(noise=0.01, switched=switched, outliers=0)

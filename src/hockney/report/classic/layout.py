@@ -220,24 +220,15 @@ def _own_place(layout: Layout, part: Part, series: Series, reading: Reading) -> 
     return place
 
 
-def _wanted(line: _Line) -> tuple[Any, Any, dict[str, str], Part]:
-    """Ranks, bytes and options of the points of a line; None: any."""
-    part, place = line.part, line.place
-    options = {
-        name: column[1:] if column.startswith("=") else str(place.get(column, ""))
-        for name, column in part.options.items()
-    }
-    return place.get("ranks"), None if part.all_sizes else place.get("bytes"), options, part
-
-
-def _fits(wanted: tuple[Any, Any, dict[str, str], Part], series: Series, reading: Reading) -> bool:
-    ranks, size_bytes, options, part = wanted
-    point, given = series.point, reading.options(series.point)
+def _matches(line: _Line, series: Series, reading: Reading) -> bool:
+    """Whether a series measures a row."""
+    part, place, point, given = line.part, line.place, series.point, reading.options(series.point)
+    wanted = {name: at[1:] if at.startswith("=") else str(place.get(at, "")) for name, at in part.options.items()}
     return (
         point.pattern == part.pattern
-        and ranks in (None, point.ranks)
-        and size_bytes in (None, point.bytes)
-        and all(given.get(name) == value for name, value in options.items())
+        and place.get("ranks") in (None, point.ranks)
+        and (part.all_sizes or place.get("bytes") in (None, point.bytes))
+        and all(given.get(name) == value for name, value in wanted.items())
     )
 
 
@@ -269,9 +260,8 @@ def _row(layout: Layout, line: _Line, reading: Reading, labels: Iterable[tuple[s
     if any(one.label for one in layout.parts):
         cells.insert(len(cells) if layout.headed else 0, part.label or "")
     cells.append("" if figure is None else figure)
-    wanted = _wanted(line)
     value = None if figure is None else figure.value
-    found = [series for series in reading.series(part.pattern) if _fits(wanted, series, reading)]
+    found = [series for series in reading.series(part.pattern) if _matches(line, series, reading)]
     quantity = QUANTITIES[part.quantity]
     for label in labels or ((),):
         of_column = [series for series in found if _label(layout, series) == label]
