@@ -34,6 +34,12 @@ LEVEL = {name: level for level, name in enumerate(reversed(ROOMS))}
 REMAINING: dict[str, set[str]] = {}
 
 
+def test_the_page_names_the_rooms_in_this_order() -> None:
+    page = (PACKAGE.parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rooms = page.partition("## Rooms")[2].partition("## Where")[0]
+    assert re.findall(r"^(\w+)(?:/|\.py) ", rooms, re.MULTILINE) == ROOMS
+
+
 def part_of(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
