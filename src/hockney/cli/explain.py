@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,20 +11,16 @@ import click
 
 from hockney.cli import complete, render
 from hockney.cli.common import command
-from hockney.cli.render import Column
 from hockney.errors import UsageError, unknown
-from hockney.units import counted, format_bytes, format_ns, format_rate
+from hockney.units import counted
 
 if TYPE_CHECKING:
-    from hockney.analysis.explain import Explanation, Line, OffLine, Parameters
+    from hockney.analysis.explain import Explanation
     from hockney.analysis.finding import Finding, Fix, NotChecked, Note
-    from hockney.stats.fit import Estimate
 
 _FINDINGS_MAX, _LINES_MAX = 10, 40  # of a screen without --all
 _NOTES_MAX = 3
-_RANGE_MIN = 0.5  # an interval whose longer arm is this fraction of the value is printed as a range,
-_BOUND_MIN = 10.0  # and one whose ends differ by this factor as a bound
-_HOLDS = {True: "yes", False: "no", None: "unknown"}
+_WIDE = 100  # columns, in which a table of fits has two parts at most
 
 
 @command("explain", example="hockney explain last\nhockney explain --machine t3d")
@@ -121,15 +117,21 @@ def _print_strongest(found: Explanation) -> None:
     gaps = _gap_lines(found.not_checked)
     room = _LINES_MAX - 3 - sum(map(len, notes)) - (len(gaps) + 2 if gaps else 0)
     shown = 0
-    while shown < min(len(texts), _FINDINGS_MAX) and (room := room - len(texts[shown])) >= 0:
+    while shown < min(len(texts), _FINDINGS_MAX) and len(texts[shown]) <= room:
+        room -= len(texts[shown])
         shown += 1
     shown = max(shown, min(1, len(texts)))
     _print_head(found)
     for lines in (*notes, *texts[:shown]):
         render.lines(lines)
     more = [counted(len(groups) - shown, "finding")] if shown < len(groups) else []
-    fits = {"line": found.lines, "LogGP fit": found.loggp, "layer": found.layers}
-    more += [counted(len(members), noun) for noun, members in fits.items() if members]
+    for noun, members in (("LogGP fit", found.loggp), ("layer", found.layers), ("line", found.lines)):
+        height = 2 * len(members) + 5  # a table may be in two parts
+        if members and not more and height <= room and render.line_width() >= _WIDE:
+            room -= height
+            _print_fits(found, noun)
+        elif members:
+            more.append(counted(len(members), noun))
     if more:
         render.note(f"More with --all: {', '.join(more)}.", style="dim")
     if gaps:
@@ -138,8 +140,6 @@ def _print_strongest(found: Explanation) -> None:
 
 
 def _print_all(found: Explanation) -> None:
-    from hockney.report.findings import layer_text
-
     _print_head(found)
     for note in found.notes:
         render.note(_note_text(note))
@@ -147,18 +147,28 @@ def _print_all(found: Explanation) -> None:
         render.lines(_finding_lines([finding], with_state=True))
         for source in finding.sources:
             render.item(f"Source: {source}", style="dim")
-    _print_lines(found.lines)
-    _print_off_lines(found.off_lines)
-    _print_loggp(found.loggp)
-    if found.layers:
-        render.title("What each layer adds to half a round trip")
-        for layer in found.layers:
-            render.item(layer_text(layer))
+    for noun in ("line", "LogGP fit", "layer"):
+        _print_fits(found, noun)
     if found.not_checked:
         render.title("Not checked")
         for gap in found.not_checked:
             how = f"; {_fix_text(gap.how)}" if gap.how else ""
             render.item(f"{gap.what}: {gap.reason.value}: {gap.detail}{how}", style="dim")
+
+
+def _print_fits(found: Explanation, noun: str) -> None:
+    from hockney.cli import fits
+    from hockney.report.findings import layer_text
+
+    if noun == "line":
+        fits.print_lines(found.lines)
+        fits.print_off_lines(found.off_lines)
+    elif noun == "LogGP fit":
+        fits.print_loggp(found.loggp)
+    elif found.layers:
+        render.title("What each layer adds to half a round trip")
+        for layer in found.layers:
+            render.item(layer_text(layer))
 
 
 def _print_head(found: Explanation) -> None:
@@ -241,97 +251,3 @@ def _fix_text(fix: Fix) -> str:
 
     text = fix_text(fix)
     return text if text.endswith((".", "`")) else f"{text}."
-
-
-# ---- tables of fits -------------------------------------------------------------------------------------------------
-
-
-def _print_lines(lines: Sequence[Line]) -> None:
-    if not lines:
-        return
-    render.title("Straight lines through the times (t_0 + size / r_inf), by segment")
-    rows = [
-        (
-            *_fit_head(line, line.first_bytes, line.last_bytes),
-            _with_arm(line.t0_ns, format_ns),
-            _with_arm(line.r_inf_bytes_per_s, format_rate),
-            _with_arm(line.n_half_bytes, lambda value: format_bytes(round(value))),
-            f"{line.relative_rms:.1%}",
-            line.state,
-            line.pair_class or "-",
-        )
-        for line in lines
-    ]
-    render.table(_fit_columns("t_0", "r_inf", "n_1/2", "misses"), rows)
-    render.note("misses: weighted root mean square of (measured - line) / line. -: not determined by the data.")
-
-
-def _print_off_lines(off_lines: Sequence[OffLine]) -> None:
-    curves: dict[tuple[object, ...], list[OffLine]] = {}
-    for one in off_lines:
-        curves.setdefault((one.transport, one.pattern, one.ranks, one.pair_class, one.state), []).append(one)
-    for members in curves.values():
-        sizes = ", ".join(f"{format_bytes(one.bytes)} ({format_ns(one.time_ns.value)})" for one in members)
-        first = members[0]
-        where = ", ".join(filter(None, (first.state, first.pair_class)))
-        render.note(f"Off every line of {_of(first)}{f' ({where})' if where else ''}: {sizes}.")
-
-
-def _print_loggp(found: Sequence[Parameters]) -> None:
-    if not found:
-        return
-    render.title("LogGP by segment of the half round trip")
-    rows = [
-        (
-            *_fit_head(one, one.loggp.first_bytes, one.loggp.last_bytes),
-            *(
-                _with_arm(value, format_ns)
-                for value in (one.loggp.latency_ns, one.loggp.send_ns, one.loggp.receive_ns, one.loggp.gap_ns)
-            ),
-            _with_arm(one.loggp.rate_bytes_per_s, format_rate),
-            f"{one.loggp.relative_rms:.1%}",
-            _HOLDS[one.loggp.holds],
-            one.state,
-            one.pair_class or "-",
-        )
-        for one in found
-    ]
-    render.table(_fit_columns("L", "o_s", "o_r", "g", "1/G", "misses", "holds"), rows)
-    render.note("holds: whether L, o_s and o_r are all above zero, as LogGP assumes (docs/methods.md).")
-
-
-def _of(one: Line | OffLine | Parameters) -> str:
-    ranks = f", {counted(one.ranks, 'rank')}" if one.ranks != 2 else ""
-    return f"{one.pattern} on {one.transport}{ranks}"
-
-
-def _fit_head(one: Line | Parameters, first_bytes: int, last_bytes: int) -> tuple[str, str]:
-    return _of(one), f"{format_bytes(first_bytes)} - {format_bytes(last_bytes)}"
-
-
-def _fit_columns(*titles: str) -> list[Column]:
-    return [
-        Column("of", wrap=True, key=True),
-        Column("sizes", right=True, key=True),
-        *(Column(title, right=True) for title in titles),
-        Column("state", key=True),
-        Column("ranks share", optional=True),
-    ]
-
-
-def _with_arm(value: Estimate | None, text: Callable[[float], str]) -> str:
-    """`133 ns ±1.2%`: the longer arm of the interval; a range or a bound where that is half the value or more.
-
-    None of these values can be below zero.
-    """
-    from hockney.analysis.estimates import relative
-
-    if value is None:
-        return "-"
-    if value.low <= 0:
-        return f"at most {text(value.high)}" if value.high > 0 else "below 0"
-    arm = relative(value)
-    if arm < _RANGE_MIN:
-        return f"{text(value.value)} ±{arm:.1%}"
-    is_vague = value.high >= _BOUND_MIN * value.low
-    return f"at least {text(value.low)}" if is_vague else f"{text(value.low)} to {text(value.high)}"

@@ -45,11 +45,6 @@ def by_sockets(library: str, environment: Mapping[str, str] | None) -> bool | No
     return True if words <= _UCX_OF_SOCKETS and "tcp" in words else None
 
 
-def copied_by_kernel(carrier: str, library: str, environment: Mapping[str, str] | None) -> bool:
-    """Whether a system call is known to copy each message in and out within a host; `carrier` is the transport's."""
-    return carrier == "kernel" or (carrier == "library" and by_sockets(library, environment) is True)
-
-
 def another_way(library: str, environment: Mapping[str, str] | None) -> str:
     """What carries the bytes in place of memory, and why: `Open MPI chose ob1:tcp`; empty where nothing is told."""
     if by_sockets(library, environment) is False:

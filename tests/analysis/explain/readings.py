@@ -17,7 +17,6 @@ _BY_NAME = {one.what: one for one in (*DETECTORS, *ODDITIES)}
 SIZES = (8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536)
 # What a kernel would call a page, and a last-level cache that fits among the sizes of tests.
 FACTS: Mapping[str, Any] = {
-    "memory": {"page_bytes": 4096},
     "topology": {"caches": [{"level": 2, "kind": "unified", "size_bytes": 8192}]},
 }
 

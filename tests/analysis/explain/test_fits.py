@@ -11,7 +11,7 @@ from hockney.analysis.explain.curve import ClassCurve
 from hockney.analysis.explain.fits import lines_of, parameters_of
 from hockney.analysis.explain.loggp import Fitted
 from hockney.analysis.finding import Absence
-from hockney.cli.explain import _print_lines, _print_loggp, _print_off_lines, _with_arm
+from hockney.cli.fits import print_lines, print_loggp, print_off_lines, with_arm
 from hockney.stats.fit import Estimate, NoFit, fit_loggp
 
 TRIPS = [SMALL.trips(size) for size in sizes_of(24)]
@@ -49,7 +49,7 @@ def test_a_line_between_sizes_close_together_is_a_transition_and_tells_no_rate(
     assert (transition.first_bytes, transition.last_bytes) == (8128, 8191)
     assert (transition.t0_ns, transition.r_inf_bytes_per_s, transition.n_half_bytes) == (None, None, None)
     assert all(one.r_inf_bytes_per_s is not None for one in lines if one is not transition)
-    _print_lines(lines)
+    print_lines(lines)
     (row,) = [row for row in capsys.readouterr().out.splitlines() if "8,128 B - 8,191 B" in row]
     assert "below 0" not in row
     assert "/s" not in row
@@ -74,7 +74,7 @@ def test_sizes_on_no_line_are_named_with_their_times(capsys: pytest.CaptureFixtu
         ("shm", "pingpong", "near", 8),
         ("shm", "pingpong", "near", 16),
     ]
-    _print_off_lines(fits.off_lines)
+    print_off_lines(fits.off_lines)
     text = "Off every line of pingpong on shm (near): 8 B (201 ns), 16 B (202 ns)."
     assert " ".join(capsys.readouterr().out.split()) == text
     assert lines_of(reading(curve())).off_lines == ()
@@ -121,12 +121,12 @@ def test_the_state_that_most_measurements_saw_stands_first_and_one_with_too_few_
 
 
 def test_lines_are_printed_with_their_arms(capsys: pytest.CaptureFixture[str]) -> None:
-    _print_lines(lines_of(reading(curve(line(500, 0.1), ranks=4))).lines)
+    print_lines(lines_of(reading(curve(line(500, 0.1), ranks=4))).lines)
     printed = capsys.readouterr().out
     row = next(row for row in printed.splitlines() if row.startswith("pingpong on shm, 4 ranks"))
     for cell in ("8 B - 64 KiB", "500 ns ±", "10.0 GB/s ±", "5,000 B ±", "0.0%", "near"):
         assert cell in row
-    _print_lines([])
+    print_lines([])
     assert capsys.readouterr().out == ""
 
 
@@ -145,11 +145,11 @@ def test_lines_are_printed_with_their_arms(capsys: pytest.CaptureFixture[str]) -
     ],
 )
 def test_a_value_with_a_long_arm_is_a_range(value: Estimate | None, printed: str) -> None:
-    assert _with_arm(value, lambda number: f"{number:.0f}") == printed
+    assert with_arm(value, lambda number: f"{number:.0f}") == printed
 
 
 def test_what_the_figures_do_not_tell_is_a_dash(capsys: pytest.CaptureFixture[str]) -> None:
-    _print_lines(lines_of(reading(curve(lambda size: 500 + 5 * (size % 3), sizes=SIZES))).lines)
+    print_lines(lines_of(reading(curve(lambda size: 500 + 5 * (size % 3), sizes=SIZES))).lines)
     row = next(row for row in capsys.readouterr().out.splitlines() if row.startswith("pingpong on shm"))
     assert " - " in row.replace("8 B - 64 KiB", "")
 
@@ -178,11 +178,11 @@ def test_parameters_and_their_reasons() -> None:
 
 def test_loggp_is_printed_by_segment(capsys: pytest.CaptureFixture[str]) -> None:
     parameters, _ = parameters_of(reading(curve(), loggp=(Fitted("shm", 2, (), "near", fit_loggp(TRIPS), ()),)))
-    _print_loggp(parameters)
+    print_loggp(parameters)
     row = next(row for row in capsys.readouterr().out.splitlines() if row.startswith("prtt on shm"))
     for cell in ("900 ns", "300 ns", "200 ns", "450 ns", "12.5 GB/s", "0.0%", "yes", "near"):
         assert cell in row
-    _print_loggp(())
+    print_loggp(())
     assert capsys.readouterr().out == ""
 
 

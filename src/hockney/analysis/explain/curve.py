@@ -158,11 +158,6 @@ class Reading:
         return not any(below_bytes < size < above_bytes for size in added)
 
     @property
-    def page_bytes(self) -> int | None:
-        size: int | None = (self.facts.get("memory") or {}).get("page_bytes")
-        return size
-
-    @property
     def caches(self) -> list[tuple[int, int]]:
         """(level, bytes) of the data caches, by level."""
         caches = (self.facts.get("topology") or {}).get("caches") or ()
