@@ -158,7 +158,8 @@ def test_on_one_cpu_quick_is_ready_and_what_is_not_says_how_it_runs() -> None:
     assert suites["quick"].summary.endswith("; on 1 CPU its times are the scheduler's")
     loggp = suites["loggp"]
     assert loggp.why == (
-        "2 ranks on 1 CPU would measure the scheduler; allow this process more CPUs, or add --oversubscribe to hockney run"
+        "2 ranks on 1 CPU would measure the scheduler; allow this process more CPUs, "
+        "or add --oversubscribe to hockney run"
     )
     two = next(suite for suite in take_inventory(cpus=2).suites if suite.name == "quick")
     assert "scheduler" not in two.summary
