@@ -62,7 +62,7 @@ def path(tmp_path: Path) -> Path:
     "words",
     [
         (), ("runs",), ("show", "1"), ("show", "--by-size"), ("show", "1", "--json"), ("show", "1", "--pattern", EVIL),
-        ("explain", "1"), ("explain", "1", "--lacking"), ("compare", "1", "2"), ("compare", "1", "2", "--json"),
+        ("explain", "1"), ("explain", "1", "--all"), ("compare", "1", "2"), ("compare", "1", "2", "--json"),
         ("export", "1", "--csv"), ("export", "1", "--json", "--samples"), ("runs", "--label", "1", EVIL),
         ("show", EVIL), ("run", EVIL), ("run", "pingpong", "-t", EVIL), (EVIL,), ("run", f"{EVIL}.toml"),
         ("check", "--baseline", EVIL), ("export", "1", "-o", f"no/{EVIL}"), ("delete", "1"),

@@ -219,8 +219,8 @@ def _print_caveats(sheet: Sheet, missing: Sequence[Missing], findings: Iterable[
     for failure in sheet.failures:
         alike.setdefault((failure.points, failure.status, failure.reason), []).append(failure.transport)
     for (count, status, reason), transports in alike.items():
-        end = "have no figure" if status is PointStatus.BUDGET else status.value
-        caveats.append(f"{', '.join(transports)}: {counted(count, 'point')} {end}: {reason}")
+        end = "without a figure" if status is PointStatus.BUDGET else status.value
+        caveats.append(f"{counted(count, 'point')} {end}, {reason}: {', '.join(transports)}")
     if missing and not verbose:
         caveats.append(
             f"Not available: {', '.join(one.name for one in missing)} (`hockney list` shows how to get them)"
