@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import threading
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -225,7 +224,7 @@ def test_a_payload_that_the_worker_did_not_verify_fails_unless_messages_may_be_l
     measured = WorkerSession.measure
 
     def unverified(self: WorkerSession, *words: str, **more: Any) -> MeasureAnswer:
-        return replace(measured(self, *words, **more), verified=False)
+        return measured(self, *words, **more).model_copy(update={"verified": False})
 
     monkeypatch.setattr(WorkerSession, "measure", unverified)
     path = tmp_path / "r.db"

@@ -17,7 +17,7 @@ import secrets
 import signal
 import socket
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
@@ -25,7 +25,15 @@ from typing import TypeVar
 from hockney.errors import UsageError
 from hockney.units import format_bytes
 from hockney.worker import answers, diagnose, leftovers
-from hockney.worker.answers import Fields, FloorAnswer, HelloAnswer, MeasureAnswer
+from hockney.worker.answers import (
+    ByeAnswer,
+    ErrorAnswer,
+    FloorAnswer,
+    HelloAnswer,
+    ListeningAnswer,
+    LostAnswer,
+    MeasureAnswer,
+)
 from hockney.worker.channel import Channel
 from hockney.worker.diagnose import Death
 from hockney.worker.errors import (
@@ -40,7 +48,7 @@ from hockney.worker.errors import (
 )
 from hockney.worker.launch import JOIN_ADDRESS, START_LIMIT_S, StartCommand
 
-Answer = TypeVar("Answer")
+Answer = TypeVar("Answer", HelloAnswer, MeasureAnswer, FloorAnswer, ByeAnswer)
 
 # The worker ends itself when the limit of a command or of its start passes, and says what it waited for; only when it
 # can't, this much later, we do.
@@ -106,7 +114,7 @@ class WorkerSession:
         LaunchFailed with the launcher's own words, ProtocolError.
         """
         limit_s = self._started_s + self._start_limit_s - time.monotonic() if not self._greeted else _GRACE_S
-        answer = self._ask("hello", ["version=1", "eof=abort"], max(0.0, limit_s), "hello", answers.hello)
+        answer = self._ask("hello", ["version=1", "eof=abort"], max(0.0, limit_s), "hello", HelloAnswer)
         self._ranks_by_pid = {rank.pid: rank.rank for rank in answer.ranks}
         here = [rank.pid for rank in answer.ranks if rank.host == socket.gethostname()]
         self._files = leftovers.used_by_job(here, self.pids)
@@ -138,13 +146,11 @@ class WorkerSession:
             *(f"timeout_s={timeout_s}", f"verify={'yes' if verify else 'no'}"),
         ]
 
-        def read(fields: Fields) -> MeasureAnswer:
-            answer = answers.measure(fields)
-            if (answer.pattern, answer.bytes, answer.batch, answer.samples) != (pattern, bytes, batch, samples):
-                raise ProtocolError("the worker has measured another point than it was asked for")
-            return answer
-
-        return self._ask("measure", words, timeout_s, f"{pattern} of {format_bytes(bytes)}", read)
+        answer = self._ask("measure", words, timeout_s, f"{pattern} of {format_bytes(bytes)}", MeasureAnswer)
+        if (answer.pattern, answer.bytes, answer.batch, answer.samples) != (pattern, bytes, batch, samples):
+            self.kill()
+            raise ProtocolError("the worker has measured another point than it was asked for")
+        return answer
 
     def floor(self, *, batch: int = 100, samples: int = 10, timeout_s: int = 10) -> FloorAnswer:
         """The cache-line floor between the CPUs of ranks 0 and 1.
@@ -152,7 +158,7 @@ class WorkerSession:
         Raises WorkerRefused with `unsupported` where there is none, WorkerTimedOut, WorkerDied, ProtocolError.
         """
         words = [f"batch={batch}", f"samples={samples}", f"timeout_s={timeout_s}"]
-        return self._ask("floor", words, timeout_s, "floor", answers.floor)
+        return self._ask("floor", words, timeout_s, "floor", FloorAnswer)
 
     def close(self) -> None:
         """Ask the job to quit and wait until it has; what does not end in time is ended. May be called again."""
@@ -160,7 +166,7 @@ class WorkerSession:
             return
         try:
             if self._greeted:
-                self._ask("quit", [], _QUIT_LIMIT_S, "quit", lambda fields: fields)
+                self._ask("quit", [], _QUIT_LIMIT_S, "quit", ByeAnswer)
             else:
                 self._channel.close_input()  # never after hello: that means an end at once, in mid-farewell too
             left = self._channel.wait_exit(_LAST_WORDS_S) is None
@@ -212,8 +218,8 @@ class WorkerSession:
 
     # ---- asking -----------------------------------------------------------------------------------------------------
 
-    def _ask(self, verb: str, words: list[str], limit_s: float, doing: str, read: Callable[[Fields], Answer]) -> Answer:
-        """Send a command, wait for its answer and read it. An answer that makes no sense ends the job."""
+    def _ask(self, verb: str, words: list[str], limit_s: float, doing: str, kind: type[Answer]) -> Answer:
+        """Send a command and wait for its answer of that kind. Another one ends the job."""
         if self._ended:
             raise WorkerDied(None, None, None, "its session is over")
         for word in words:
@@ -225,38 +231,35 @@ class WorkerSession:
         deadline_s = time.monotonic() + limit_s + _GRACE_S
         try:
             self._channel.write(line.encode() + b"\n", deadline_s)  # if nobody reads, the end below tells why
-            return read(self._answer(verb, deadline_s, doing, limit_s))
+            return self._answer(kind, deadline_s, doing, limit_s)
         except TimeoutError:
             raise self._timed_out(doing, limit_s) from None
         except ProtocolError:
             self.kill()
             raise
 
-    def _answer(self, verb: str, deadline_s: float, doing: str, limit_s: float) -> Fields:
-        expected = "bye" if verb == "quit" else verb
+    def _answer(self, kind: type[Answer], deadline_s: float, doing: str, limit_s: float) -> Answer:
         while True:
             line = self._channel.read_line(deadline_s)
             if line is None:
                 raise self._died(doing, limit_s, deadline_s)
-            kind, number, fields = answers.parse(line)
-            if kind == "lost":
-                killed_by, exit_code = fields.integer("signal"), fields.integer("exit")
-                self._lost = Death(fields.integer("rank"), killed_by or None, exit_code or None)
-            elif kind == "error" and number in (0, self._id):  # 0: it did not even understand the number
-                raise self._refusal(fields)
-            elif kind != expected or number != self._id:
-                raise ProtocolError(f"the worker answers '{kind}' number {number} to '{verb}' number {self._id}")
+            answer = answers.parse(line)
+            if isinstance(answer, LostAnswer):
+                self._lost = Death(answer.rank, answer.signal or None, answer.exit or None)
+            elif isinstance(answer, ErrorAnswer) and answer.id in (0, self._id):  # 0: it did not read the number
+                raise self._refusal(answer)
+            elif not isinstance(answer, kind) or answer.id != self._id:
+                raise ProtocolError(f"the worker answers '{answer.kind}' number {answer.id} to command {self._id}")
             else:
-                return fields
+                return answer
 
-    def _refusal(self, fields: Fields) -> WorkerError:
-        code, message = fields.text("code"), fields.text("message")
-        if message.endswith(_SEE_LOG):
+    def _refusal(self, answer: ErrorAnswer) -> WorkerError:
+        if answer.message.endswith(_SEE_LOG):
             self._channel.hear(_DRAIN_S)  # what was said comes by another pipe, maybe later
-            return WorkerRefused(code, self._reason() or message)
-        if code == "corrupt":
-            return PayloadCorrupt(message, *(fields.integer(key) for key in ("rank", "from", "bytes", "offset")))
-        return WorkerRefused(code, message)
+            return WorkerRefused(answer.code, self._reason() or answer.message)
+        if answer.code == "corrupt":
+            return PayloadCorrupt(answer.message, answer.rank, answer.sender, answer.bytes, answer.offset)
+        return WorkerRefused(answer.code, answer.message)
 
     def _reason(self) -> str:
         """What was said since the last command, cut to what tells the cause."""
@@ -324,10 +327,10 @@ class WorkerSession:
             line = self._channel.read_line(deadline_s)
             if line is None:
                 raise self._died("start", self._start_limit_s, deadline_s)
-            kind, _, fields = answers.parse(line)
-            if kind != "listening":
-                raise ProtocolError(f"the worker answers '{kind}' where it should say where it listens")
-            address = f"{fields.text('host')}:{fields.integer('port')}"
+            answer = answers.parse(line)
+            if not isinstance(answer, ListeningAnswer):
+                raise ProtocolError(f"the worker answers '{answer.kind}' where it should say where it listens")
+            address = f"{answer.host}:{answer.port}"
             for argv in self._launch.joins:
                 words = [word.replace(JOIN_ADDRESS, address) for word in argv]
                 self._channel.spawn(words, self._launch.environment)
