@@ -38,7 +38,7 @@ def test_command_has_help_with_examples_and_exit_codes_on_one_screen(name: str) 
     assert examples
     assert all(line.startswith(f"  hockney {name}") for line in examples)
     assert codes.startswith("Exit codes: 0 done, ")
-    assert len(result.output.splitlines()) <= (50 if name == "compare" else 40)
+    assert len(result.output.splitlines()) <= 40
 
 
 def test_the_examples_of_completion_work_in_a_new_home(tmp_path: Path) -> None:

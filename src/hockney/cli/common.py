@@ -21,8 +21,8 @@ Function = Callable[..., Any]
 HELP_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _CODES = {
     ExitCode.DONE: "done",
-    ExitCode.WORSE: "slower, or a limit was missed",
-    ExitCode.USAGE: "wrong usage or an unusable file",
+    ExitCode.WORSE: "slower",
+    ExitCode.USAGE: "wrong usage or file",
     ExitCode.INCOMPLETE: "incomplete or inconclusive",
 }
 

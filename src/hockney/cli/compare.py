@@ -47,11 +47,9 @@ def compare(
 ) -> int:
     """Compare two runs: which series became faster or slower.
 
-    Compares launch medians within one machine state; each run needs 3 launches, better 6. A change that drift of the
-    machine may explain is inconclusive. Name runs by number, label, `last` or `last~1`.
-
-    With --interleave, measures two variants of a pattern or suite in alternation (6 launches or more) and compares
-    them: both see the same machine.
+    Runs are named by number, label, `last` or `last~1`, and need 3 launches, better 6. A change that drift of the
+    machine may explain is inconclusive. With --interleave, two variants of a pattern or suite are measured in
+    alternation and compared: both see the same machine.
     """
     from hockney.analysis.compare import Verdict, compare_runs
     from hockney.analysis.compare.paired import names_of_pair

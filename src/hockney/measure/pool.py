@@ -1,7 +1,7 @@
-"""The sampler's instrument: running jobs, one for each transport and number of ranks, kept up side by side.
+"""The sampler's instrument: running jobs, one for each transport and number of ranks.
 
-All of them stay up for the whole run, so that one round can go from a transport to the next; an idle job sleeps. A job
-that dies or hangs costs one point: it is started anew for the next one.
+All jobs stay up for the whole launch, so that a round can go from transport to transport; an idle job sleeps. A job
+that dies or hangs fails one point, and is started again for the next.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from hockney.worker.errors import (
 from hockney.worker.launch import Job, launch
 from hockney.worker.session import WorkerSession
 
-_STARTS_MAX = 4  # a job that has died more often than this is not worth its time limit any more
+_STARTS_MAX = 4  # a job that dies more often than this is given up
 
 
 class Starter(Protocol):
-    """Who is told of a new start, and gives it its number."""
+    """Stores each start of a job."""
 
     def started(self, launched: Launch) -> int:
         """The launch_id of the measurements that follow."""
@@ -53,9 +53,9 @@ class _Live:
 
 @dataclass
 class Failures:
-    """What could not be started: no later launch of the run waits for it again.
+    """What could not be started, so that no later launch of the run waits for it again.
 
-    `silent` holds launchers that did not answer in time, and from which no job has ever come up (`proven`).
+    `silent`: launchers that did not answer in time; `proven`: those that have started a job before.
     """
 
     jobs: dict[tuple[str, int], str] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class Failures:
 
 
 class WorkerPool:
-    """Implements sampler.Instrument over real workers; a context manager that ends them all."""
+    """The sampler's Instrument over real workers; a context manager that ends them all."""
 
     def __init__(
         self,
@@ -229,7 +229,7 @@ class WorkerPool:
 
 
 def _share_cpus(ranks: Sequence[Rank]) -> bool:
-    """Whether ranks of one machine take turns on a CPU: only running ranks know which hosts are one machine."""
+    """Whether ranks of one machine share a CPU; only running ranks know which hosts are one machine."""
     pinned = [(rank.machine, rank.cpu) for rank in ranks if rank.cpus_usable == 1]
     free = [(rank.machine, rank.cpus_usable) for rank in ranks if rank.cpus_usable > 1]
     return len(set(pinned)) < len(pinned) or any(count > usable for (_, usable), count in Counter(free).items())

@@ -77,8 +77,7 @@ _Series = tuple[StoredPoint, list[Measurement], list[State], list[Figure]]
 def write_csv(store: Store, run_id: int, stream: TextIO) -> None:
     """One row per series and state; a series without samples has one row, with its status and reason.
 
-    Unknown is an empty field. Open a file for it with `newline=""`, as the csv module asks. Raises UsageError for a
-    run that there is not.
+    Unknown is an empty field. The stream must be open with `newline=""`. Raises UsageError for an unknown run.
     """
     with store.snapshot():
         run = store.run(run_id)
@@ -130,10 +129,7 @@ def _csv_figure(figure: Figure) -> dict[str, object]:
 
 
 def write_json(store: Store, run_id: int, stream: TextIO, *, samples: bool = False) -> None:
-    """The whole run; `samples` also writes every sample of every rank. Raises UsageError for a run that there is not.
-
-    Written series by series, so that a run of any size passes through.
-    """
+    """The whole run, series by series; `samples`: with every sample of every rank. Raises UsageError."""
     with store.snapshot():
         run = store.run(run_id)
         head: dict[str, object] = {

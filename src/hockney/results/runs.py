@@ -54,12 +54,12 @@ class Results:
     def run(self, reference: str | int = "last") -> Run:
         """One run, by its number, its label (the newest that has it), `last`, or `last~2`, the second before that.
 
-        Raises UsageError, which names the nearest that there is.
+        Raises UsageError with the nearest run.
         """
         return Run(self._store, self._store.find_run(str(reference)))
 
     def close(self) -> None:
-        """Let go of the file: what of its runs was not read before can't be any more."""
+        """Close the file; values that were not read before cannot be read any more."""
         self._store.close()
 
     def __enter__(self) -> Results:
@@ -126,7 +126,7 @@ class Run:
 
     @property
     def warnings(self) -> tuple[Warning_, ...]:
-        """What limits the worth of the figures, with cause and remedy."""
+        """What limits the figures, with cause and remedy."""
         return self._stored.warnings
 
     @functools.cached_property
@@ -135,9 +135,9 @@ class Run:
         return tuple(Series(self, stored) for stored in self._store.points(self.id))
 
     def summaries(self) -> list[tuple[Series, list[tuple[MeasurementSummary, stats.State]]]]:
-        """Every series with its measurements but without their samples, each with its state: a run of any size, fast.
+        """Every series with its measurements and their states, without samples: fast for a run of any size.
 
-        Left out are those that are in no figure, because most of their state have another batch.
+        Measurements of another batch than most of their state are left out; they are in no figure.
         """
         found = []
         for series in self.series:
@@ -158,7 +158,7 @@ class Run:
         bytes: int | None = None,  # noqa: A002  # as Point calls it
         options: Mapping[str, str] | None = None,
     ) -> list[Series]:
-        """The series that match all that is given, maybe none.
+        """The series that match all that is given; [] if none do.
 
         `transport` selects as `-t` does: `tcp`, `tcp:*`, `mpi` (every MPI), `mpi@openmpi`, `mpi@openmpi-4.1.4`.
         `options` are compared as a whole, `{}` finds the series without any.

@@ -1,4 +1,4 @@
-"""Files of a given form: TOML read into a pydantic model, or refused with all that is wrong at once."""
+"""TOML files read into pydantic models, or refused with all errors at once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-FROM_FILE = "file"  # the context of what a person wrote, which may mean two things; code means what it says
+FROM_FILE = "file"  # the context of what a person wrote, which may mean two things
 _SHOWN_MAX = 40  # characters of a wrong value
 Model = TypeVar("Model", bound=BaseModel)
 Check = Callable[[dict[str, Any]], list[tuple[str, str]]]
@@ -71,7 +71,7 @@ def said(parse: Any, text: str) -> Any:
 
 
 def said_of_all(parse: Any, texts: Sequence[str]) -> list[Any]:
-    """The same of each, with all that is wrong at once."""
+    """As said, for each text, with all errors at once."""
     wrong: list[str] = []
 
     def read(text: str) -> Any:
@@ -94,7 +94,7 @@ def some(value: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def well_formed(kind: Any, value: Any) -> list[Any]:
-    """What a value, or each item of a list, gives that has the form of a tuple's type; the rest is told elsewhere."""
+    """The items of a value, or of a list, that have the form of a tuple's type; others are left out."""
     adapter = TypeAdapter[tuple[Any, ...]](kind)
     found: list[Any] = []
     for item in value if isinstance(value, list) else [value]:
@@ -106,8 +106,8 @@ def well_formed(kind: Any, value: Any) -> list[Any]:
 def read_model(path: Path, what: str, whole: type[Model], part: type[BaseModel], check: Check | None = None) -> Model:
     """A file as a model; `part` is the model of its tables, and `what` is what the file is called.
 
-    `check` gives (place, message) for each wrong word of which the models know nothing. Raises UsageError: a file that
-    can't be read, or all that is wrong in it, each with its path in the file.
+    `check` returns (place, message) for each wrong word that the models do not know. Raises UsageError: a file that
+    cannot be read, or all its errors with their places.
     """
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -148,7 +148,7 @@ def _for_people(place: str) -> str:
 
 
 def _form_errors(error: ValidationError, whole: type[BaseModel], part: type[BaseModel]) -> list[tuple[str, str]]:
-    """The findings of pydantic in our words, with their places: `series[1].bytes`."""
+    """The errors of pydantic in our words, with their places: `series[1].bytes`."""
     wrong = []
     for item in error.errors():
         *above, key = item["loc"] or ("",)
@@ -169,12 +169,12 @@ def _form_errors(error: ValidationError, whole: type[BaseModel], part: type[Base
 
 
 def _remedy(name: str) -> str:
-    """What lacks an example is a list of tables."""
+    """How to write a key; one without an example is a list of tables."""
     example = _EXAMPLES.get(name)
     return f"write for example {name} = {example}" if example else f"write [[{name}]], and below it what it is"
 
 
 def _shown(value: Any) -> str:
-    """A value as the file has it, but no more of it than is needed to find it."""
+    """A value as the file has it, shortened."""
     text = str(value) if isinstance(value, float) else json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}…"
