@@ -100,9 +100,13 @@ def explanation_json(found: Explanation) -> dict[str, Any]:
 
 
 def _fix_json(fix: Fix | None) -> dict[str, Any] | None:
-    from hockney.cli.rerun import command_line
+    from hockney.cli.copying import commands_in
+    from hockney.cli.rerun import fix_text
 
-    return None if fix is None else {"text": fix.text, "argv": list(fix.argv), "command": command_line(fix) or None}
+    if fix is None:
+        return None
+    command = next(iter(commands_in(fix_text(fix))), None) if fix.argv else None
+    return {"text": fix.text, "argv": list(fix.argv), "command": command}
 
 
 # ---- the screen -----------------------------------------------------------------------------------------------------
