@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +138,8 @@ def test_findings_of_one_kind_on_several_transports_are_one_group() -> None:
             finding("protocol switch", "shm", 0.1, jump_ns=50.0, threshold="a limit"),
             finding("protocol switch", "tcp", 0.1, jump_ns=50.0),
             finding("slow", "", 0.1),
+            replace(finding("far above the floor", "udp"), cause="yields"),
+            finding("yielding library", "udp"),
         ]
     )
     names = [[(one.subject.transport, one.subject.state) for one in group] for group in groups]
@@ -146,6 +149,7 @@ def test_findings_of_one_kind_on_several_transports_are_one_group() -> None:
         [("shm", "near")],
         [("tcp", "near")],
         [("", "near")],
+        [("udp", "near")],
     ]
 
 

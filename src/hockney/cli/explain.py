@@ -183,11 +183,17 @@ def _print_head(found: Explanation) -> None:
 
 
 def grouped(findings: Sequence[Finding]) -> list[list[Finding]]:
-    """Findings of one kind and cause on several transports together, strongest first."""
+    """Findings of one kind and cause on several transports together, strongest first.
+
+    That a library yields is left out where it is the cause of another finding.
+    """
+    yielding = {finding.subject.transport for finding in findings if finding.cause == "yields"}
     groups: dict[tuple[object, ...], list[Finding]] = {}
     repeats: dict[tuple[object, ...], int] = {}
     for finding in findings:
         about, facts = finding.subject, finding.facts
+        if finding.code == "yielding library" and about.transport in yielding:
+            continue
         kind = (finding.code, finding.cause, facts.get("answer"), facts.get("threshold"), "fall_ns" in facts)
         of_transport = (*kind, about.transport, about.state)
         repeats[of_transport] = repeats.get(of_transport, -1) + 1
