@@ -22,11 +22,9 @@ if TYPE_CHECKING:
     from hockney.stats.states import MachineProbe
 
 CONTENDED = ("", "one contended", "some contended", "all contended", "same core")
-_SAME_CORE = 1.25  # rank 0's loop takes this much longer beside rank 1's than alone
 _PACES_MAX = 2000  # as many decide; more only cost time
 _DIFFERENT, _DIFFERENT_OF_FEW, _FEW = math.log(1.12), math.log(1.3), 40
 _LEAST, _ENOUGH = 0.01, 8  # of all paces, or a number: fewer are outliers
-_CONTENDED_FROM = math.log(1.06)
 _BAND = math.log(1.03)
 
 Ranks = tuple[tuple[Place, ...], int]  # the places of a measurement's ranks, and how many ranks there are
@@ -53,7 +51,7 @@ def _shares_core(probe: MachineProbe, when: int) -> bool:
     """Whether the ranks 0 and 1 were threads of one core, before (0) or after (1) a measurement."""
     if probe.solo_ns is None or probe.pace_ns is None:
         return False
-    return probe.pace_ns[when][0] >= _SAME_CORE * probe.solo_ns[when]
+    return probe.pace_ns[when][0] >= 1.25 * probe.solo_ns[when]
 
 
 def pace_limits(probes: Iterable[MachineProbe]) -> dict[Ranks, list[float]]:
@@ -94,7 +92,7 @@ def pace_limit(paces_ns: Sequence[float]) -> float:
     different = max(_DIFFERENT if n >= _FEW else _DIFFERENT_OF_FEW, 6 * sigma)
     if slow - quick < different or not _is_hollow(logs, cut, quick, slow):
         return math.inf
-    return math.exp(quick + min(max(_CONTENDED_FROM, 4 * sigma), (slow - quick) / 2))
+    return math.exp(quick + min(max(math.log(1.06), 4 * sigma), (slow - quick) / 2))
 
 
 def _best_cut(ordered: Sequence[float]) -> int:

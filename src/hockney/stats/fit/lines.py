@@ -20,9 +20,6 @@ from hockney.stats.student import t_quantile
 if TYPE_CHECKING:
     from hockney.model import FloatArray, Int64Array
 
-_KNOWN = 3  # sizes that the known errors count as, where the scatter is less
-_STEPS = 100  # of Newton's method, at most: random curves took 20 or fewer
-
 
 @dataclass(frozen=True)
 class NoFit:
@@ -90,8 +87,8 @@ def fit_lines(
     off_line = np.sqrt(weights) * (values - fitted)
     squares = float(off_line @ off_line)
     scatter = squares / freedom
-    if scatter < known**2:
-        scatter = (squares + _KNOWN * known**2) / (freedom + _KNOWN)
+    if scatter < known**2:  # the known errors count as three more sizes
+        scatter = (squares + 3 * known**2) / (freedom + 3)
     variance = scatter * _repeated(off_line, group)
     return Lines(mean_bytes, mean, slope, variance / total, variance / spread, freedom), fitted
 
@@ -132,7 +129,7 @@ def missed_by(residuals: FloatArray, errors: FloatArray, freedom: int) -> float:
     import numpy as np
 
     common = float(np.median(errors)) ** 2
-    for _ in range(_STEPS if common > 0 else 0):  # Newton's method; from below it never overshoots
+    for _ in range(100 if common > 0 else 0):  # Newton's method; from below it never overshoots
         both = errors**2 + common
         parts = residuals**2 / both
         over = float(np.sum(parts)) - freedom

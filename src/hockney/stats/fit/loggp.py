@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     from hockney.model import FloatArray
 
 
-_CLOCK = 0.01  # of the half round trip: the least scatter of a time, because delays end by the clock
-
-
 @dataclass(frozen=True)
 class RoundTrips:
     """The four times of one size for n messages, and the real length of a delay.
@@ -105,7 +102,7 @@ def fit_loggp(trips: Sequence[RoundTrips]) -> tuple[LogGP, ...] | NoFit:
         )
     half_ns = [row.one_ns / 2 for row in rows]
     errors = np.array([row.errors_ns for row in rows]) if all(row.errors_ns for row in rows) else None
-    relative = None if errors is None else (errors[:, 0] / np.maximum([row.one_ns for row in rows], _CLOCK)).tolist()
+    relative = None if errors is None else (errors[:, 0] / np.maximum([row.one_ns for row in rows], 0.01)).tolist()
     segments = fit_segments([row.size_bytes for row in rows], half_ns, relative)
     if isinstance(segments, NoFit):
         return segments
@@ -114,9 +111,9 @@ def fit_loggp(trips: Sequence[RoundTrips]) -> tuple[LogGP, ...] | NoFit:
     n = np.array([row.messages for row in rows])
     one, burst = np.array([(row.one_ns, row.burst_ns) for row in rows]).T
     alone, spaced = np.array([(row.one_delayed_ns, row.spaced_ns) for row in rows]).T - [delays, n * delays]
-    none, each, work = 0 * delays, 1 / (n - 1), np.abs(alone) + _CLOCK * one / 2
+    none, each, work = 0 * delays, 1 / (n - 1), np.abs(alone) + 0.01 * one / 2
     # Each value as a sum of the four times without their delays, and the time that its scatter is relative to.
-    made = {
+    made = {  # delays end by the clock
         "half_round_trip": ((0.5 + none, none, none, none), one / 2),
         "per_message": ((-each, each, none, none), burst * each),
         "send": ((none, none, -each, each), work),

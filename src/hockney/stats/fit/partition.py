@@ -23,8 +23,6 @@ SEGMENTS_MAX = 10
 _DENSE = 64  # starts that are searched at once
 _OUTLIERS_MAX = 2  # new ones in a pass, at most one in a segment
 _SUSPECTS = 12
-_PASSES_MAX = 4
-_PATIENCE = 2  # segments more without a gain end the search
 _SWITCH = 4.0  # parameters: a line, and the choice of its place
 _OUTLIER = 3.0  # parameters: a value, and the choice of its size
 _FLOOR = 0.005  # a relative deviation of half a percent is never worth a segment
@@ -51,7 +49,7 @@ def partition(sizes: FloatArray, times: FloatArray, errors: FloatArray | None) -
     criterion = _Criterion.of(errors)
     kept = np.arange(len(sizes))
     outliers: list[int] = []
-    for _ in range(_PASSES_MAX):
+    for _ in range(4):
         search = _Search(sizes[kept], times[kept], weights[kept], criterion, len(outliers))
         found = search.best()
         starts = [int(kept[start]) for start in found.starts]
@@ -143,7 +141,7 @@ class _Search:
                 here = self.criterion.value(squares, n + self.known, segments, taken + self.known)
                 if here < value:
                     chosen, value = (segments, taken), here
-            if segments - chosen[0] >= _PATIENCE:
+            if segments - chosen[0] >= 2:  # two more without a gain
                 break
         segments, taken = chosen
         begins: list[int] = []

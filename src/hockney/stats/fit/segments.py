@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 JUMP = 0.05  # of the time: a smaller step may come from the fit itself
 _BETWEEN = 0.1  # of a switch's jump: a time this far from both of its lines lies between them
 _LEAST_LEVEL = 1e-3  # of the measured time: a line that goes below zero is no level
-_REWEIGHTED = 3  # times: weights come from the fit that they decide
 
 
 @dataclass(frozen=True)
@@ -200,7 +199,7 @@ def _lines(curve: _Curve, kept: BoolArray, group: Int64Array) -> tuple[Lines, Fl
     sizes, times, standard = curve
     fitted, missed = times, 0.0
     known = 0.0 if standard is None else float(np.median(standard))
-    for _ in range(_REWEIGHTED):
+    for _ in range(3):  # weights depend on residuals, and residuals on weights
         weights = kept * weights_of(standard, len(sizes), missed)
         lines, fitted = fit_lines(sizes, times, fitted, weights, group, known)
         fitted = np.maximum(fitted, _LEAST_LEVEL * times)
