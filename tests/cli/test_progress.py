@@ -17,8 +17,8 @@ from hockney.cli import progress
 from hockney.cli.curves import why_no_intervals
 from hockney.cli.progress import Display, progress_text
 from hockney.measure.estimate import first_rounds_s
+from hockney.measure.interfaces import Progress
 from hockney.measure.plan import Plan
-from hockney.measure.sampler import Progress
 from hockney.model import Launch, PatternTraits, Point, PointStatus, RunInfo, RunStatus
 from hockney.results.runs import Run
 from hockney.results.store import Store

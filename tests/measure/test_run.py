@@ -20,10 +20,10 @@ from tests.builders import make_info, make_launch, make_point, measurements_with
 from hockney.errors import StoreError, UsageError
 from hockney.machine import facts
 from hockney.measure import run as running
+from hockney.measure.interfaces import Progress
 from hockney.measure.plan import Plan
 from hockney.measure.precision import judge_over_launches
 from hockney.measure.recorder import RunOutcome
-from hockney.measure.sampler import Progress
 from hockney.model import Launch, Measurement, PatternTraits, Point, PointStatus, RunStatus, curve_of
 from hockney.results.runs import Run
 from hockney.results.store import Store

@@ -16,8 +16,8 @@ from tests.measure.test_run import Silent, command
 
 from hockney.analysis.compare.differences import disturbances
 from hockney.measure import run as running
+from hockney.measure.interfaces import Progress
 from hockney.measure.plan import Plan
-from hockney.measure.sampler import Progress
 from hockney.model import Launch, Point, PointStatus, RunStatus, Warning_
 from hockney.results.store import Store
 from hockney.worker.catalogue import load

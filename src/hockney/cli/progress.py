@@ -16,8 +16,8 @@ from hockney.cli.curves import size_text, sizes_text
 from hockney.cli.render import line_width, wrapped
 from hockney.cli.streams import silence
 from hockney.measure.estimate import FIRST_ROUNDS_MIN, enough_text, first_rounds_s
+from hockney.measure.interfaces import Progress
 from hockney.measure.plan import Plan
-from hockney.measure.sampler import Progress
 from hockney.model import CurveKey, Launch, Measurement, Point, PointStatus, curve_of
 from hockney.units import counted, format_duration_s, format_ns, percent_digits, printable
 

@@ -19,13 +19,14 @@ from dataclasses import dataclass, replace
 from hockney.analysis.repeat import INTERLEAVED
 from hockney.errors import UsageError
 from hockney.machine import Moment, StealMeter, Watch, choose_cpus, usable_cpus
+from hockney.measure.interfaces import Instrument, PointFailed, Progress
 from hockney.measure.plan import Plan
 from hockney.measure.point_work import Work
 from hockney.measure.pool import Failures, WorkerPool
 from hockney.measure.precision import judge_over_launches
 from hockney.measure.recorder import Display, Recorder, RunOutcome, finish_quietly, interrupts_wait
 from hockney.measure.run import create_run, describe_run, warn_before, watched
-from hockney.measure.sampler import Instrument, PointFailed, Progress, Sampler
+from hockney.measure.sampler import Sampler
 from hockney.model import Measurement, Point, PointStatus, RunStatus
 from hockney.results.store import Store
 from hockney.stats import median

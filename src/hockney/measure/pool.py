@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Protocol
 
+from hockney.measure.interfaces import PointFailed
 from hockney.measure.plan import Plan, cpus_for
-from hockney.measure.sampler import PointFailed
 from hockney.model import Definition, Launch, Measurement, Point
 from hockney.units import counted
 from hockney.worker.answers import MeasureAnswer, Rank

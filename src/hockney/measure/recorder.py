@@ -15,9 +15,9 @@ from typing import Protocol
 
 from hockney.errors import HockneyError
 from hockney.machine import Moment, warnings_during
+from hockney.measure.interfaces import Progress
 from hockney.measure.plan import Plan
 from hockney.measure.run_warnings import KernelShare, loss_warnings, steal_warning
-from hockney.measure.sampler import Progress
 from hockney.model import Launch, Measurement, Point, PointStatus, RunStatus
 from hockney.results.store import Store
 from hockney.worker.catalogue import Catalogue

@@ -14,12 +14,11 @@ import math
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
-from typing import Protocol
 
-from hockney.errors import HockneyError
 from hockney.measure.estimate import MIN_MEASUREMENTS, SAMPLES_MIN, SPAN_S, long_ns
+from hockney.measure.interfaces import Instrument, Observer, PointFailed, Progress
 from hockney.measure.plan import Plan
 from hockney.measure.point_work import FILL, Work, batch_ns, curve_in_one_state, repetition_ns
 from hockney.model import CurveKey, Measurement, Point, PointStatus, curve_of
@@ -37,61 +36,6 @@ _GROWTH_MAX = 100  # of a batch at once, since the first repetitions may have be
 _REFINED_MAX = 12  # sizes added to one curve
 _EXACT_MAX = 48  # where the exact place of each switch is asked for
 _LOOK_AGAIN = 1.25  # a curve is refined again when it has this many times the measurements
-
-
-class Instrument(Protocol):
-    """Measures points. Every call ends within a time limit or raises."""
-
-    def measure(self, point: Point, *, round_: int, batch: int, samples: int, warmup: int, verify: bool) -> Measurement:
-        """One measurement. Raises PointFailed: this point cannot be measured any more; others may be."""
-        ...
-
-    def clock_ns(self, point: Point) -> float:
-        """What reading the clock costs where this point is measured. Raises PointFailed."""
-        ...
-
-
-class PointFailed(HockneyError):
-    """A point cannot be measured; `skipped`: because of a limit of the transport or the machine, not a defect."""
-
-    def __init__(self, reason: str, *, skipped: bool = False) -> None:
-        self.skipped = skipped
-        super().__init__(reason)
-
-
-class Observer(Protocol):
-    """Receives what happens, for the store and the display. Methods must not take long."""
-
-    def measured(self, measurement: Measurement) -> None:
-        """A measurement is made."""
-        ...
-
-    def round_done(self, measurements: Sequence[Measurement], progress: Progress) -> None:
-        """A round is over, or was cut short, with these measurements."""
-        ...
-
-    def point_ended(self, point: Point, status: PointStatus, reason: str | None) -> None:
-        """A point is finished. A precise one may go on next to an added size, and end again."""
-        ...
-
-    def points_added(self, points: Sequence[Point]) -> None:
-        """Sizes were added where a curve bends."""
-        ...
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far a run is. `left_most_s` is the rest of its budget.
-
-    `left_s` estimates what the unfinished points still need if intervals narrow as expected and no size is added.
-    """
-
-    round: int
-    points: int
-    finished: int
-    elapsed_s: float
-    left_s: float
-    left_most_s: float
 
 
 class Sampler:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import sqlite3
 import time
 import warnings
@@ -13,21 +12,21 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
-from hockney.errors import DamagedRowWarning, StoreError, UsageError, WrongStoreError, unknown
+from hockney.errors import DamagedRowWarning, StoreError, UsageError, WrongStoreError
 from hockney.model import Launch, Measurement, Point, PointStatus, RunInfo, RunStatus, Warning_
 from hockney.results.store import codec, opening, rows
 from hockney.results.store.checks import DamagedRow
 from hockney.results.store.lock import alone, is_measured_now
 from hockney.results.store.records import MeasurementSummary, RunSummary, StoredPoint, StoredRun
+from hockney.results.store.references import find_run
 from hockney.stats.states import State, classify
-from hockney.units import counted, parse_count
+from hockney.units import counted
 
 Value = TypeVar("Value")
 
 # When a run without an end was last heard of: it began or went on, or a measurement of it was stored.
 _SEEN = """max(started_unix_s, coalesce(resumed_unix_s, 0), coalesce((SELECT max(measurement.started_unix_s)
     FROM measurement JOIN point ON point.id = point_id WHERE run_id = run.id), 0))"""
-_REFERENCE = re.compile(r"(?P<name>.+?)(?:~(?P<back>\d{1,18}))?")
 
 
 class Store:
@@ -234,31 +233,7 @@ class Store:
         known = [(int(run_id), label if isinstance(label, str) else None) for run_id, label in found]
         if not known:
             raise UsageError(f"there are no runs in {self.path} yet; `hockney quick` makes one")
-        numbers = [run_id for run_id, _ in known]
-        number = parse_count(reference, 1 << 62, 0)
-        if number in numbers:
-            return number
-        exact = [run_id for run_id, label in known if label == reference and label != "last"]
-        if exact:
-            return exact[0]
-        if number is not None:
-            nearest = min(numbers, key=lambda run_id: abs(run_id - number))
-            newest = "the newest" if nearest == numbers[0] else f"the newest {numbers[0]}"
-            raise UsageError(f"there is no run {reference}: the nearest is {nearest}, {newest}")
-        if reference.startswith("~"):
-            raise UsageError(f"unknown run '{reference}': did you mean 'last{reference if reference[1:] else '~1'}'?")
-        match = _REFERENCE.fullmatch(reference)
-        name, back = (match["name"], int(match["back"] or 0)) if match else (reference, 0)
-        named = numbers if name == "last" else [run_id for run_id, label in known if label == name]
-        if not named:
-            labels = dict.fromkeys(label for _, label in known if label)
-            raise unknown("run", reference, ["last", *labels, *map(str, numbers)], listed_by="hockney runs")
-        if back >= len(named):
-            raise UsageError(
-                f"unknown run '{reference}': '{name}' names {counted(len(named), 'run')}, "
-                f"the oldest is {name}~{len(named) - 1}, run {named[-1]}"
-            )
-        return named[back]
+        return find_run(reference, known)
 
     def run(self, run_id: int) -> StoredRun:
         """All of a run but its points. Raises UsageError for an unknown number."""
