@@ -9,6 +9,8 @@
 #include "answer.h"
 #include "registry.h"
 
+enum { FITS_RANKS_MAX = 1 << 20 };
+
 /* How many ranks only send, as the pattern's option says; -1: it has no such option. */
 static int64_t senders_of(const hk_pattern_t *pattern, const hk_command_t *command)
 {
@@ -99,20 +101,29 @@ bool hk_point_fits(hk_ctx_t *ctx, const hk_command_t *command, int ranks_here, c
 /* "TRANSPORT RANKS RANKS_HERE measure ...": why the point can't be measured, or NULL. */
 static const char *obstacle(const char *line, uint64_t *id_p, char why[HK_ERROR_MAX])
 {
-    char name[64];
-    int size = 0, ranks_here = 0, taken = 0;
-    hk_command_t command;
-    if (sscanf(line, "%63s %d %d %n", name, &size, &ranks_here, &taken) != 3 || size < 1) {
+    char name[64] = "";
+    hk_command_t command = {.id = 0};
+    const size_t len = strcspn(line, " ");
+    char *rest = NULL;
+    const long size = strtol(line + len, &rest, 10);
+    const long ranks_here = strtol(rest, &rest, 10);
+    if (len >= sizeof name || size < 1 || size > FITS_RANKS_MAX || ranks_here < 0 || ranks_here > size ||
+        *rest != ' ') {
         return "expected: TRANSPORT RANKS RANKS_HERE measure ...";
     }
+    memcpy(name, line, len);
+    rest++;
     const hk_transport_t *tp = hk_transport_find(name);
-    hk_ctx_t ctx = {.tp = tp, .rank = 0, .size = size};
-    const hk_status_t status = hk_command_parse(line + taken, strlen(line + taken), &command, why);
+    hk_ctx_t ctx = {.tp = tp, .rank = 0, .size = (int)size};
+    const hk_status_t status = hk_command_parse(rest, strlen(rest), &command, why);
     *id_p = command.id;
     if (tp == NULL) {
         return "no such transport here";
     }
-    return status != HK_OK || !hk_point_fits(&ctx, &command, ranks_here, why) ? why : NULL;
+    if (status == HK_OK && command.verb != HK_VERB_MEASURE) {
+        return "expected a measure command";
+    }
+    return status != HK_OK || !hk_point_fits(&ctx, &command, (int)ranks_here, why) ? why : NULL;
 }
 
 hk_status_t hk_fits(FILE *in, int fd)
