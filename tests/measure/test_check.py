@@ -271,7 +271,7 @@ def test_ctrl_c_decides_nothing(catalogue: Catalogue, store: Store) -> None:
             "say how many checks of each kind, one or more, and of which transports: scripts/check-rates 50 tcp",
         ),
         (["5", "tpc"], "unknown transport 'tpc': did you mean 'tcp'?"),
-        (["5", "tcp", "udp"], "65,536 B is above the 65,491 B that udp sends in one message"),
+        (["5", "tcp", "udp"], "65536 B is above the 65491 B that udp sends in one message"),
     ],
 )
 def test_check_rates_refuses_unknown_transports(words: list[str], sentence: str) -> None:
