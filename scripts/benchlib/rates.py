@@ -80,8 +80,7 @@ def rates(count: int, transports: Sequence[str] = ()) -> int:
 
 def _problem(point: Point, catalogue: Catalogue) -> str | None:
     """Why a point can't be measured, as a sentence."""
-    pattern, transport = catalogue.patterns[point.pattern], catalogue.transports[point.transport]
-    return catalogue.obstacle(pattern, transport, point.ranks, point.bytes, point.options)
+    return catalogue.obstacles([point]).get(point)
 
 
 def _tell_slowed(checks: Sequence[Checked]) -> None:

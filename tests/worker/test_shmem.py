@@ -14,6 +14,7 @@ from tests.worker import made_up
 from tests.worker.made_up import on_path, script
 from tests.worker.test_mpi_variants import CPUS, ENDLESS, job, mailbox_over
 
+from hockney.model import Point
 from hockney.worker.catalogue import load
 from hockney.worker.errors import LaunchFailed, WorkerDied, WorkerError, WorkerRefused
 from hockney.worker.launch import Job, StartCommand, launch, launcher_of
@@ -174,8 +175,8 @@ def test_what_its_collectives_do_not_take_is_refused_and_the_job_goes_on(shmem: 
         for pattern, size, algorithm, why in refused:
             with pytest.raises(WorkerRefused, match=why):
                 session.measure(pattern, bytes=size, options=[("algorithm", algorithm)])
-            told = catalogue.obstacle(catalogue.pattern(pattern), transport, 2, size, [("algorithm", algorithm)])
-            assert told is not None
+            point = Point(transport.name, pattern, 2, size, (("algorithm", algorithm),))
+            told = catalogue.obstacles([point])[point]
             assert why in told
         assert session.measure("alltoall", bytes=8).verified
         session.close()

@@ -12,6 +12,7 @@ from hockney.cli.common import names
 from hockney.errors import UsageError, unknown
 from hockney.machine import refuse_unusable
 from hockney.measure.plan import RunOptions, pattern_suite
+from hockney.model import Point
 from hockney.suites import LAUNCHES_MAX, Suite, builtin_names, load_suite
 from hockney.suites.words import check_words, words_of
 from hockney.units import RANKS_MAX, parse_count, parse_duration_s, parse_fraction, parse_sizes
@@ -55,11 +56,12 @@ def _refuse_transport(what: str) -> None:
     if "@" not in what and catalogue.lack(what) is None and not any(matches(what, one) for one in catalogue.transports):
         return
     transport = catalogue.select([what])[0]
-    runs = (
-        name
-        for name, pattern in catalogue.patterns.items()
-        if catalogue.obstacle(pattern, transport, pattern.ranks_default, pattern.bytes_default) is None
-    )
+    points = [
+        Point(transport.name, pattern.name, pattern.ranks_default, pattern.bytes_default)
+        for pattern in catalogue.patterns.values()
+    ]
+    obstacles = catalogue.obstacles(points)
+    runs = (point.pattern for point in points if point not in obstacles)
     raise UsageError(f"{what} is a transport: `hockney run {next(runs)} -t {shlex.quote(what)}`")
 
 

@@ -192,7 +192,7 @@ class Catalogue:
             return None
         base = word.partition(":")[0]
         words = (word,) if any(matches(base, name) for name in self.transports) else (word, base)
-        return next((one for one in self.missing if any(matches(each, one.name) for each in words)), None)
+        return next((entry for entry in self.missing if any(matches(word, entry.name) for word in words)), None)
 
     def obstacles(self, points: Iterable[Point], *, one_host: bool = True) -> dict[Point, str]:
         """Why points cannot be measured, a sentence for each that cannot, as the workers of their transports say.
@@ -210,18 +210,6 @@ class Catalogue:
             answers = _answers(executable, "--fits", "".join(lines), is_wheel=is_wheel)
             found |= {point: row["why"] for point, row in zip(asked, answers, strict=True) if row["why"] is not None}
         return found
-
-    def obstacle(
-        self,
-        pattern: PatternInfo,
-        transport: TransportInfo,
-        ranks: int,
-        size_bytes: int,
-        options: Iterable[tuple[str, str]] = (),
-    ) -> str | None:
-        """Why one point cannot be measured, or None."""
-        point = Point(transport.name, pattern.name, ranks, size_bytes, tuple(options))
-        return self.obstacles([point]).get(point)
 
 
 def _fits_line(transport: TransportInfo, point: Point, one_host: bool) -> str:
@@ -291,9 +279,11 @@ def load(
     missing: list[Missing] = []
     found = list(libraries or ())
     families = _named(words, transports) if libraries is None else []
-    for family, (usable, unusable) in zip(families, side_by_side(lambda one: one.search(), families), strict=True):
+    for family, (usable, unusable) in zip(
+        families, side_by_side(lambda family: family.search(), families), strict=True
+    ):
         found += usable
-        missing += [Missing(str(one.wrapper), one.reason, one.how) for one in unusable]
+        missing += [Missing(str(library.wrapper), library.reason, library.how) for library in unusable]
         if not usable:
             missing.append(Missing(family.name, family.why, family.how))
     for library in found:
