@@ -60,6 +60,15 @@ def test_every_key_of_a_description_is_on_the_page_of_the_protocol() -> None:
     assert [key for key in keys if not re.search(rf"\b{key}\b", PAGES["protocol.md"])] == []
 
 
+def test_every_option_of_the_worker_is_on_the_page_of_the_protocol() -> None:
+    usage = (
+        (ROOT / "src/hockney/worker/csrc/main.c").read_text(encoding="utf-8").partition('"usage')[2].partition(";")[0]
+    )
+    options = set(re.findall(r"--[a-z-]+", usage))
+    assert len(options) > 5
+    assert [option for option in options if option not in PAGES["protocol.md"]] == []
+
+
 @pytest.mark.parametrize("transport", [row["name"] for row in DESCRIPTION["transports"]])
 def test_every_transport_is_described(transport: str) -> None:
     assert f"`{transport}`" in PAGES["transports.md"]
