@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -68,7 +69,8 @@ def check_shown_again(path: Path, sheet: dict[str, Any]) -> None:
     same = ("rows", "layers", "states", "also_ready")
     assert {name: document[name] for name in same} == {name: sheet[name] for name in same}
     assert len(document["series"]) == len(sheet["series"]) > 0
-    shown = subprocess.check_output(command("show", "--tables", store=path), text=True)
+    wide = {**os.environ, "COLUMNS": "100"}
+    shown = subprocess.check_output(command("show", "--tables", store=path), text=True, env=wide)
     for row in sheet["rows"]:
         assert re.search(rf"^{re.escape(row['name'])} +", shown, re.MULTILINE)
     assert len(shown.splitlines()) <= 40
