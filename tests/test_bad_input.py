@@ -11,7 +11,7 @@ import psutil
 import pytest
 from tests.measure.test_run import FAULT, Silent, children, command
 
-from hockney.cli import run as hockney
+from hockney.cli import execute
 from hockney.measure import run as running
 from hockney.measure.plan import Plan, RunOptions, make_plan, pattern_suite
 from hockney.measure.recorder import RunOutcome
@@ -178,7 +178,7 @@ def test_strange_numbers_on_the_command_line_are_refused(
     tmp_path: Path, words: tuple[str, str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     what = () if words[0] == "--resume" else ("pingpong", "-t", "shm")
-    assert hockney(["run", *what, *words, "--store", str(tmp_path / "r.db")]) == 2
+    assert execute(["run", *what, *words, "--store", str(tmp_path / "r.db")]) == 2
     refusal = capsys.readouterr().err
     assert said in refusal
     assert "fault" not in refusal
@@ -210,7 +210,7 @@ def test_strange_files_are_refused(
 ) -> None:
     path = tmp_path / "strange.toml"
     path.write_text(text)
-    assert hockney([*command, str(path), "--store", str(tmp_path / "r.db")]) in (2, 3)
+    assert execute([*command, str(path), "--store", str(tmp_path / "r.db")]) in (2, 3)
     refusal = "".join(capsys.readouterr())
     assert "fault" not in refusal
     assert command[0] == "check" or "[[expect]]" in text or said in " ".join(refusal.split())
@@ -229,7 +229,7 @@ def test_a_payload_that_the_worker_did_not_verify_fails_unless_messages_may_be_l
     monkeypatch.setattr(WorkerSession, "measure", unverified)
     path = tmp_path / "r.db"
     words = ("run", "pingpong,barrier", "-t", transport, "--bytes", "8", "--time", "0.2s", "--store", str(path))
-    assert hockney(words) == code
+    assert execute(words) == code
     assert ("the payload was not verified" in capsys.readouterr().out) == (code == 3)
     with Store.open(path, readonly=True) as store:
         assert store.run(1).status is (RunStatus.PARTIAL if code else RunStatus.DONE)

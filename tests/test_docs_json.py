@@ -23,7 +23,7 @@ from hockney.analysis.compare import Verdict, compare_runs
 from hockney.analysis.compare.expect import Outcome
 from hockney.analysis.explain import Explanation, Layer, Line, OffLine, Parameters
 from hockney.analysis.finding import Absence, Finding, Fix, NotChecked, Note, Subject
-from hockney.cli import run
+from hockney.cli import execute
 from hockney.cli.explain import explanation_json
 from hockney.cli.render import JSON_VERSION
 from hockney.machine import facts
@@ -147,7 +147,7 @@ def read(capsys: pytest.CaptureFixture[str]) -> Read:
 
     def call(*arguments: object, code: int = 0) -> dict[str, Any]:
         capsys.readouterr()
-        assert run([*map(str, arguments), "--json"]) == code
+        assert execute([*map(str, arguments), "--json"]) == code
         found: dict[str, Any] = json.loads(capsys.readouterr().out)
         return found
 

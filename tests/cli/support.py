@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hockney.cli import run
+from hockney.cli import execute
 from hockney.model import (
     Definition,
     Launch,
@@ -71,7 +71,7 @@ def call(folder: Path, *arguments: str, **variables: str) -> Ended:
 
 def document(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
     """What a command prints with --json among its arguments, where all goes well."""
-    assert run(arguments) == 0
+    assert execute(arguments) == 0
     output = capsys.readouterr()
     assert output.err == ""
     read: dict[str, Any] = json.loads(output.out)

@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner
 from tests.cli.support import Cli, document, environment
 
-from hockney.cli import run
+from hockney.cli import execute
 from hockney.cli.commands import COMMANDS, hockney
 
 FILLED = ("runs", "show", "export")
@@ -78,8 +78,8 @@ def test_help_loads_nothing_heavy(tmp_path: Path) -> None:
     """A start costs what is imported; a test with a stop-watch would depend on the machine."""
     heavy = ("rich", "numpy", "scipy", "pydantic", "psutil", "cpuinfo", "hockney.worker", "hockney.suites")
     code = (
-        "import sys; from hockney.cli import run; "
-        f"assert run(sys.argv[1:]) == 0; loaded = [name for name in {heavy} if name in sys.modules]; "
+        "import sys; from hockney.cli import execute; "
+        f"assert execute(sys.argv[1:]) == 0; loaded = [name for name in {heavy} if name in sys.modules]; "
         "assert not loaded, loaded"
     )
     for arguments in ([], ["--help"], ["--version"], *([name, "--help"] for name in COMMANDS), ["runs"]):
@@ -115,7 +115,7 @@ def test_bare_command_is_a_screen_and_no_error(cli: Cli) -> None:
 
 
 def test_bare_command_names_the_last_run(filled_store: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["--store", str(filled_store)]) == 0
+    assert execute(["--store", str(filled_store)]) == 0
     assert "Last run: 2, mine, " in capsys.readouterr().out
     read = document(capsys, "--json", "--store", str(filled_store))
     assert read["format"] == "hockney-welcome"
@@ -126,7 +126,7 @@ def test_bare_command_names_the_last_run(filled_store: Path, capsys: pytest.Capt
 def test_bare_command_works_beside_a_broken_store(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     broken = tmp_path / "broken.db"
     broken.write_text("this is no database, whatever its name says\n" * 40)
-    assert run(["--store", str(broken)]) == 0
+    assert execute(["--store", str(broken)]) == 0
     output = capsys.readouterr().out
     assert "hockney quick" in output
     assert "The results cannot be read: " in output
@@ -142,7 +142,7 @@ def test_version(cli: Cli) -> None:
 
 
 def test_runs(filled_store: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["runs", "--store", str(filled_store)]) == 0
+    assert execute(["runs", "--store", str(filled_store)]) == 0
     head, first, second = capsys.readouterr().out.splitlines()
     assert head.split() == ["run", "label", "suite", "started", "status", "points", "measured", "transports"]
     assert first.split()[:3] == ["1", "base", "quick"]
@@ -228,19 +228,19 @@ def test_common_options_may_stand_before_the_command(filled_store: Path, capsys:
 def test_words_that_mean_nothing(
     arguments: list[str], said: str, filled_store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["--store", str(filled_store), *arguments]) == 2
+    assert execute(["--store", str(filled_store), *arguments]) == 2
     assert said in capsys.readouterr().err
 
 
 def test_a_run_without_points_can_be_shown(filled_store: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["show", "base", "--store", str(filled_store)]) == 0
+    assert execute(["show", "base", "--store", str(filled_store)]) == 0
     assert capsys.readouterr().out.startswith("Run 1 (base): quick, ")
 
 
 def test_errors_of_a_suites_file_have_a_line_each(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "bad.toml"
     path.write_text('name = "bad"\ntitle = "Bad"\ntime = 0\nseries = [{ pattern = "pingpog" }]\n')
-    assert run(["list", "suites", str(path)]) == 2
+    assert execute(["list", "suites", str(path)]) == 2
     lines = capsys.readouterr().out.splitlines()
     assert not any(line.startswith("quick ") for line in lines)  # of a file that is named nothing else is listed
     assert f"{path} has 2 errors; correct the file" in next(line for line in lines if re.match(r"bad +wrong ", line))
@@ -253,7 +253,7 @@ def test_errors_of_a_suites_file_have_a_line_each(tmp_path: Path, capsys: pytest
 def test_a_file_that_is_there_is_wrong_and_not_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     files = [tmp_path / name for name in ("bad.toml", "nosuch.toml")]
     files[0].write_text("name =\n")
-    assert run(["list", "suites", *map(str, files)]) == 2
+    assert execute(["list", "suites", *map(str, files)]) == 2
     states = [line.split()[:2] for line in capsys.readouterr().out.splitlines() if line.startswith(("bad ", "nosuch "))]
     assert states == [["bad", "wrong"], ["nosuch", "missing"]]
 
@@ -261,7 +261,7 @@ def test_a_file_that_is_there_is_wrong_and_not_missing(tmp_path: Path, capsys: p
 def test_a_range_within_a_list_is_told_where_it_may_stand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "mine.toml"
     path.write_text('name = "mine"\ntitel = "Mine"\n[[series]]\npattern = "pingpong"\nbytes = [16, "1:64", "8x"]\n')
-    assert run(["run", str(path)]) == 2
+    assert execute(["run", str(path)]) == 2
     said = capsys.readouterr().err
     assert (
         "bytes of the 1st [[series]]: '1:64' is several sizes, and an item of a list is one: write them as the whole "
@@ -300,14 +300,14 @@ def test_without_a_run_it_is_the_last_one(command: list[str], cli: Cli, filled_s
 
 
 def test_export_csv(filled_store: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["export", "last", "--csv", "--store", str(filled_store)]) == 0
+    assert execute(["export", "last", "--csv", "--store", str(filled_store)]) == 0
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     assert {row["transport"] for row in rows} == {"shm", "tcp", "null", "mpi@openmpi-4.1.4"}
 
 
 def test_export_json_into_a_file(filled_store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "run.json"
-    assert run(["export", "2", "--json", "--samples", "-o", str(path), "--store", str(filled_store)]) == 0
+    assert execute(["export", "2", "--json", "--samples", "-o", str(path), "--store", str(filled_store)]) == 0
     assert capsys.readouterr().out == ""
     assert json.loads(path.read_text())["format"] == "hockney-export"
     assert list(tmp_path.iterdir()) == [path]
@@ -317,14 +317,14 @@ def test_export_into_a_folder_that_is_not_there(
     filled_store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "none" / "run.csv"
-    assert run(["export", "2", "-o", str(path), "--store", str(filled_store)]) == 2
+    assert execute(["export", "2", "-o", str(path), "--store", str(filled_store)]) == 2
     said = f"cannot write {path}: there is no folder {path.parent}; make it first"
     assert capsys.readouterr().err == f"hockney: {said}\n"
-    assert run(["export", "2", "--json", "-o", str(path), "--store", str(filled_store)]) == 2
+    assert execute(["export", "2", "--json", "-o", str(path), "--store", str(filled_store)]) == 2
     assert json.loads(capsys.readouterr().out) == {
         "format": "hockney-error", "version": 1, "error": said, "exit_code": 2,
     }  # fmt: skip
-    assert run(["export", "2", "-o", str(tmp_path), "--store", str(filled_store)]) == 2
+    assert execute(["export", "2", "-o", str(tmp_path), "--store", str(filled_store)]) == 2
     assert capsys.readouterr().err == f"hockney: cannot write {tmp_path}: it is a folder; name a file\n"
 
 
@@ -367,7 +367,7 @@ def test_no_file_is_written_over_results(
 
 
 def test_export_is_of_one_kind(filled_store: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["export", "2", "--csv", "--json", "--store", str(filled_store)]) == 2
+    assert execute(["export", "2", "--csv", "--json", "--store", str(filled_store)]) == 2
     output = capsys.readouterr()
     assert "not both: leave one out" in output.err
     assert json.loads(output.out)["exit_code"] == 2
@@ -376,7 +376,7 @@ def test_export_is_of_one_kind(filled_store: Path, capsys: pytest.CaptureFixture
 def test_a_failed_export_leaves_the_old_file(filled_store: Path, tmp_path: Path) -> None:
     path = tmp_path / "run.csv"
     path.write_text("old")
-    assert run(["export", "99", "-o", str(path), "--store", str(filled_store)]) == 2
+    assert execute(["export", "99", "-o", str(path), "--store", str(filled_store)]) == 2
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
 
@@ -386,7 +386,7 @@ def test_a_failed_export_leaves_the_old_file(filled_store: Path, tmp_path: Path)
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_script(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["completion", shell]) == 0
+    assert execute(["completion", shell]) == 0
     assert "_HOCKNEY_COMPLETE" in capsys.readouterr().out
     assert document(capsys, "completion", shell, "--json")["shell"] == shell
 

@@ -13,7 +13,7 @@ from tests.analysis.compare.made import add_run, curve, slower
 from tests.builders import make_point
 from tests.cli.support import call, command_line, environment
 
-from hockney.cli import run
+from hockney.cli import execute
 from hockney.model import Warning_
 from hockney.results.store import Store
 
@@ -46,7 +46,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def screen(folder: Path, capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
-    assert run(["compare", *arguments, "--store", str(folder / "results.db")]) == code
+    assert execute(["compare", *arguments, "--store", str(folder / "results.db")]) == code
     printed = capsys.readouterr()
     assert printed.err == ""
     return printed.out.replace(str(folder), "")
@@ -143,7 +143,7 @@ def test_a_closed_standard_error_does_not_stop_it(tmp_path: Path) -> None:
     ],
 )
 def test_errors(folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str) -> None:
-    assert run(["compare", *arguments, "--store", str(folder / "results.db")]) == 2
+    assert execute(["compare", *arguments, "--store", str(folder / "results.db")]) == 2
     error = capsys.readouterr().err
     assert said in error
     assert len(error.splitlines()) == 1

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.cli.support import Cli
 
-from hockney.cli import run
+from hockney.cli import execute
 from hockney.cli.copying import commands_in, copyable, named_store
 
 COMMAND = re.compile("`hockney ([^`]*)`")
@@ -84,24 +84,24 @@ def test_notes_errors_and_documents_carry_it(
     monkeypatch.setenv("HOCKNEY_STORE", str(tmp_path / "none.db"))
     path = tmp_path / 'the "new".db'
     words = f"`hockney quick --store {shlex.quote(str(path))}`"
-    assert run(["--store", str(path), "show"]) == 2
+    assert execute(["--store", str(path), "show"]) == 2
     assert words in capsys.readouterr().err
-    assert run(["show", "--json", "--store", str(path)]) == 2
+    assert execute(["show", "--json", "--store", str(path)]) == 2
     assert words in json.loads(capsys.readouterr().out)["error"]
-    assert run(["--store", str(path)]) == 0
+    assert execute(["--store", str(path)]) == 0
     assert words in capsys.readouterr().out
-    assert run(["--store", str(path), "paragon"]) == 2
+    assert execute(["--store", str(path), "paragon"]) == 2
     assert f"`hockney run paragon --store {shlex.quote(str(path))}`" in capsys.readouterr().err
-    assert run(["show"]) == 2  # the next command line of this process names none
+    assert execute(["show"]) == 2  # the next command line of this process names none
     assert "`hockney quick`" in capsys.readouterr().err
 
 
 def test_findings_carry_it(filled_store: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["explain", "--store", str(filled_store)]) == 0
+    assert execute(["explain", "--store", str(filled_store)]) == 0
     option = f"--store {shlex.quote(str(filled_store))}"
     commands = COMMAND.findall(capsys.readouterr().out)
     assert commands
     assert all(option in command for command in commands if not command.startswith(("doctor", "list")))
-    assert run(["explain", "--json", "--store", str(filled_store)]) == 0
+    assert execute(["explain", "--json", "--store", str(filled_store)]) == 0
     notes = json.loads(capsys.readouterr().out)["notes"]
     assert notes[0]["fix"]["command"] == f"hockney run mine --launches 6 {option}"

@@ -18,7 +18,7 @@ import pytest
 from tests.builders import make_info, make_launch, make_measurement
 from tests.cli.support import Cli, command_line, environment
 
-from hockney.cli import commands, render, run
+from hockney.cli import commands, execute, render
 from hockney.cli import exit_codes as ending
 from hockney.cli.measuring import measuring
 from hockney.cli.progress import Display
@@ -65,7 +65,7 @@ def test_wrong_usage_is_one_line_and_exit_code_2(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("HOCKNEY_STORE", str(tmp_path / "results.db"))
-    assert run(arguments) == 2
+    assert execute(arguments) == 2
     output = capsys.readouterr()
     assert output.out == ""
     assert output.err.startswith("hockney: ")
@@ -106,7 +106,7 @@ def test_a_fault_leaves_its_traceback_in_a_file(
         raise KeyError("lost")
 
     monkeypatch.setattr("hockney.cli._carry_out", fail)
-    assert run(["runs", "--json"]) == 3
+    assert execute(["runs", "--json"]) == 3
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert "a fault in hockney itself: KeyError: 'lost'" in said
@@ -256,10 +256,10 @@ def test_after_a_document_an_error_is_no_second_one(
         render.print_json("runs", {"asked": as_json})
         raise StoreError("no store")
 
-    assert run(["compare", "--json"]) == 2
+    assert execute(["compare", "--json"]) == 2
     assert json.loads(capsys.readouterr().out)["format"] == "hockney-error"
     monkeypatch.setattr(commands.Commands, "get_command", lambda *_: shows)
-    assert run(["runs", "--json"]) == 3
+    assert execute(["runs", "--json"]) == 3
     output = capsys.readouterr()
     assert json.loads(output.out) == {"format": "hockney-runs", "version": 1, "asked": True}
     assert output.err == "hockney: no store\n"
@@ -271,7 +271,7 @@ def test_exit_codes_of_commands_are_their_return_values(monkeypatch: pytest.Monk
         return 1
 
     monkeypatch.setattr(commands.Commands, "get_command", lambda *_: worse)
-    assert run(["runs"]) == 1
+    assert execute(["runs"]) == 1
 
 
 @pytest.mark.parametrize("command", [("list", "suites"), ("explain", "last"), ("run", "pingpong", "-t", "shm")])
@@ -349,4 +349,4 @@ def test_each_cause_alone_decides_how_a_run_ends(
 ) -> None:
     monkeypatch.setattr("hockney.cli.measuring.running.measure", outcome)
     arguments = ["run", what, "-t", "shm", *(["--bytes", "8"] if what != "quick" else []), "--store"]
-    assert run([*arguments, str(tmp_path / "r.db")]) == code
+    assert execute([*arguments, str(tmp_path / "r.db")]) == code

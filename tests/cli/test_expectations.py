@@ -13,7 +13,7 @@ from tests.analysis.compare.test_expect import of_8_bytes
 from tests.builders import make_point
 from tests.cli.support import call
 
-from hockney.cli import run
+from hockney.cli import execute
 from hockney.results.store import Store
 
 
@@ -52,7 +52,7 @@ def test_screen(tmp_path: Path, capsys: pytest.CaptureFixture[str], snapshot: Sn
     ]
     (tmp_path / "expect.toml").write_text("\n".join(limits))
     words = ["check", "--expect", str(tmp_path / "expect.toml"), "last", "--store", str(tmp_path / "results.db")]
-    assert run(words) == 1
+    assert execute(words) == 1
     assert capsys.readouterr().out == snapshot
 
 

@@ -15,8 +15,8 @@ from tests.report.runs import store_quick
 from hockney.analysis.explain import _SUITES, DETECTORS, Explanation
 from hockney.analysis.finding import Absence, Finding, Fix, NotChecked, Subject
 from hockney.archive import machines
+from hockney.cli import execute
 from hockney.cli import explain as cli_explain
-from hockney.cli import run
 from hockney.cli.explain import grouped
 from hockney.suites import builtin_names
 from hockney.worker.mpi import find_mpis
@@ -27,12 +27,12 @@ def real_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A short real run over shared memory, TCP and every MPI that is here; of few sizes, so each has its interval."""
     path = tmp_path_factory.mktemp("explain") / "results.db"
     arguments = ["run", "pingpong", "-t", "shm,tcp,mpi", "--bytes", "0,8,64,1K,4K,8K,64K", "--time", "15s"]
-    assert run([*arguments, "--oversubscribe", "--store", str(path)]) == 0
+    assert execute([*arguments, "--oversubscribe", "--store", str(path)]) == 0
     return path
 
 
 def document(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
-    assert run(["explain", *arguments, "--json"]) == 0
+    assert execute(["explain", *arguments, "--json"]) == 0
     read: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert read["format"] == "hockney-explain"
     return read
@@ -49,7 +49,7 @@ def test_a_real_run_is_explained(real_store: Path, capsys: pytest.CaptureFixture
     without = " ".join(what for what in gaps if what.startswith("lines through"))
     for transport in () if is_oversubscribed else ("shm", "tcp"):
         assert any(line["transport"] == transport for line in told["lines"]) or f"on {transport}" in without
-    assert run(["explain", "last", "--all", "--store", str(real_store)]) == 0
+    assert execute(["explain", "last", "--all", "--store", str(real_store)]) == 0
     printed = capsys.readouterr().out
     assert printed.startswith(f"run 1: {len(told['findings']) or 'no'} finding")
     assert all(gap in " ".join(printed.split()) for gap in gaps)
@@ -64,10 +64,10 @@ def test_the_documented_threshold_of_a_real_library_is_named(
     path = str(tmp_path / "r.db")
     what = ["pingpong", "-t", "mpi@openmpi", "--bytes", "1K,1536,2K,3K,4K,6K,8K,12K,16K", "--launches", "1"]
     for time in ("3s", "9s", "27s", "60s"):
-        assert run(["run", *what, "--time", time, "--store", path]) == 0
+        assert execute(["run", *what, "--time", time, "--store", path]) == 0
         capsys.readouterr()
         there = []
-        if run(["explain", "--store", path]) != 0:  # no interval yet
+        if execute(["explain", "--store", path]) != 0:  # no interval yet
             continue
         capsys.readouterr()
         told = document(capsys, "last", "--store", path)["findings"]
@@ -93,7 +93,7 @@ def test_the_screen_of_a_recorded_quick(
     monkeypatch.setenv("COLUMNS", str(width))
     monkeypatch.setenv("HOCKNEY_STORE", str(tmp_path / "r.db"))
     monkeypatch.setenv("PATH", "")  # where no library's program is
-    assert run(["explain"]) == 0
+    assert execute(["explain"]) == 0
     screen = capsys.readouterr().out
     assert len(screen.splitlines()) <= 40
     assert screen == snapshot
@@ -108,7 +108,7 @@ def screen_of(
     of: Explanation, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *options: str
 ) -> list[str]:
     monkeypatch.setattr(cli_explain, "_of_run", lambda *_: of)
-    assert run(["explain", *options]) == 0
+    assert execute(["explain", *options]) == 0
     return capsys.readouterr().out.splitlines()
 
 
@@ -180,7 +180,7 @@ def test_suites_that_measure_what_is_missing_exist() -> None:
 
 @pytest.mark.parametrize("machine", machines())
 def test_every_machine_of_the_archive_can_be_explained(machine: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["explain", "--machine", machine]) == 0
+    assert execute(["explain", "--machine", machine]) == 0
     printed = capsys.readouterr().out
     assert printed.startswith(f"{machine}: ")
     assert "()" not in printed, "what a report does not tell, as a state, takes no room"
@@ -200,7 +200,7 @@ def test_every_machine_of_the_archive_can_be_explained(machine: str, capsys: pyt
 def test_nothing_to_explain_is_one_sentence(
     arguments: list[str], words: str, code: int, filled_store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["explain", *arguments, "--store", str(filled_store)]) == code
+    assert execute(["explain", *arguments, "--store", str(filled_store)]) == code
     output = capsys.readouterr()
     assert output.out == ""
     assert words in output.err

@@ -12,7 +12,7 @@ import pytest
 from tests.analysis.compare.made import add_run, curve
 from tests.cli.support import call
 
-from hockney.cli import junit, run
+from hockney.cli import execute, junit
 from hockney.results.store import Store
 
 LIMIT = '[[expect]]\ntransports = "shm"\npattern = "pingpong"\nbytes = 8\nlatency = "<= {}"\n'
@@ -83,7 +83,7 @@ def test_command_tells_its_verdict_before_the_report_fails(
     monkeypatch.setattr(junit, "_write", no_space)
     monkeypatch.chdir(folder)
     arguments = ["check", "--expect", f"{limit}.toml", "last", "--junit", "j.xml", "--store", "results.db"]
-    assert run([*arguments, *(["--json"] if is_json else [])]) == code
+    assert execute([*arguments, *(["--json"] if is_json else [])]) == code
     told = capsys.readouterr()
     if is_json:
         assert json.loads(told.out)["exit_code"] == verdict  # one document

@@ -13,7 +13,7 @@ import pytest
 from tests.builders import make_info, make_launch, make_measurement, make_point
 from tests.cli.support import Cli, command_line, environment
 
-from hockney.cli import run
+from hockney.cli import execute
 from hockney.model import PointStatus, RunStatus
 from hockney.results.store import Store
 
@@ -94,7 +94,7 @@ def test_a_label_is_given_taken_over_and_taken_away(cli: Cli, path: Path) -> Non
 
 @pytest.mark.parametrize("label", ["12", "last", "a~1", "-x", "x" * 41, " ", "two\nlines"])
 def test_a_label_that_could_name_no_run_is_refused(label: str, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["runs", "--store", str(path), "--label", "1", label]) == 2
+    assert execute(["runs", "--store", str(path), "--label", "1", label]) == 2
     said = capsys.readouterr().err
     assert "label" in said
     if label == " ":

@@ -14,7 +14,7 @@ from tests.builders import make_info, make_launch
 from tests.cli.support import LARGE, PINGPONG, Cli, document, make_measurement
 from tests.report.runs import store_quick
 
-from hockney.cli import run
+from hockney.cli import execute
 from hockney.cli.curves import precision_text
 from hockney.model import Point, PointStatus, RunStatus
 from hockney.results.store import Store
@@ -33,7 +33,7 @@ def test_screen(
     monkeypatch.setenv("COLUMNS", str(width))
     monkeypatch.setattr("hockney.cli.show.local_time", lambda unix_s: "2025-10-09 08:53")
     monkeypatch.setenv("HOCKNEY_STORE", str(filled_store))
-    assert run(["show", "2"]) == 0
+    assert execute(["show", "2"]) == 0
     assert capsys.readouterr().out == snapshot
 
 
@@ -41,18 +41,18 @@ def test_figures_are_of_one_state_and_with_states_of_every_one(
     filled_store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = ["show", "last", "-t", "shm", "--pattern", "pingpong", "--store", str(filled_store)]
-    assert run(arguments) == 0
+    assert execute(arguments) == 0
     output = capsys.readouterr().out
     assert re.search(r"^ *8 B +41.0 ns +40.0 - 42.0 ns ", output, re.MULTILINE)
     assert output.count(" 8 B ") == 1
-    assert run([*arguments, "--states"]) == 0
+    assert execute([*arguments, "--states"]) == 0
     states = re.findall(r"^ *8 B .*(near|far) ", capsys.readouterr().out, re.MULTILINE)
     assert states == ["near", "far"]
 
 
 def test_plot(filled_store: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     store_quick(tmp_path / "r.db")
-    assert run(["show", "--plot", "--pattern", "pingpong", "--store", str(tmp_path / "r.db")]) == 0
+    assert execute(["show", "--plot", "--pattern", "pingpong", "--store", str(tmp_path / "r.db")]) == 0
     output = capsys.readouterr().out
     assert "Time of pingpong, 2 ranks" in output
     assert "Rate of pingpong, 2 ranks" in output
@@ -69,11 +69,11 @@ def test_a_stopped_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
         store.write_round(number, [make_measurement(PINGPONG, store.add_launch(number, make_launch()), 0, 40.0, 27.0)])
         store.set_status(number, PINGPONG, PointStatus.STOPPED, "the run was stopped: no interval yet, 1 measurements")
         store.finish_run(number, RunStatus.INTERRUPTED)
-    assert run(["--store", str(path), "show", "last"]) == 0
+    assert execute(["--store", str(path), "show", "last"]) == 0
     output = capsys.readouterr().out
     assert re.search(r"^ +8 B .* stopped$", output, re.MULTILINE)
     assert re.search(r"64 KiB +pending +the run was stopped before it was reached$", output, re.MULTILINE)
-    assert run(["--store", str(path), "runs"]) == 0
+    assert execute(["--store", str(path), "runs"]) == 0
     assert "1/2" in capsys.readouterr().out
 
 
@@ -92,7 +92,7 @@ def test_by_size(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
             for round_, floor_ns in enumerate([27.0 if is_near else 184.0] * 3):
                 measurement = make_measurement(point, launch, round_, 1000.0 if floor_ns > 100 else 50.0, floor_ns)
                 store.write_round(number, [measurement])
-    assert run(["show", "last", "--by-size", "--store", str(tmp_path / "r.db")]) == 0
+    assert execute(["show", "last", "--by-size", "--store", str(tmp_path / "r.db")]) == 0
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     first = lines.index("pingpong, 2 ranks")
     assert lines[first + 1 : first + 6] == [
@@ -106,7 +106,8 @@ def test_by_size(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "64 B 1.28 GB/s * 64.0 MB/s",
     ]
     assert lines[-1] == "*: in another machine state; –: not measured."
-    assert run(["show", "last", "--by-size", "--state", "near", "-t", "shm", "--store", str(tmp_path / "r.db")]) == 0
+    words = ["show", "last", "--by-size", "--state", "near", "-t", "shm"]
+    assert execute([*words, "--store", str(tmp_path / "r.db")]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "8 B 50.0 ns" in said
     assert "*" not in said
@@ -139,7 +140,7 @@ def test_launches_of_a_figure(
             for _ in range(3):
                 store.write_round(number, [make_measurement(PINGPONG, launch, index, 40.0, floor_ns)])
         store.finish_run(number, RunStatus.DONE)
-    assert run(["--store", str(path), "show", "last", "--states"]) == 0
+    assert execute(["--store", str(path), "show", "last", "--states"]) == 0
     output = capsys.readouterr().out
     said = " ".join(output.split())
     assert re.findall(r"^ *8 B .* ns +(\d+(?: in \d+)?)  ", output, re.MULTILINE) == measurements
@@ -148,7 +149,7 @@ def test_launches_of_a_figure(
 
 def narrow(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: int, *arguments: str) -> str:
     monkeypatch.setenv("COLUMNS", str(columns))
-    assert run(list(arguments)) == 0
+    assert execute(list(arguments)) == 0
     return capsys.readouterr().out
 
 
@@ -185,7 +186,7 @@ def test_mixed_states_are_not_precise(tmp_path: Path, capsys: pytest.CaptureFixt
             store.write_round(number, [mixed])
         store.set_status(number, PINGPONG, PointStatus.PRECISE)
         store.finish_run(number, RunStatus.DONE)
-    assert run(["--store", str(path), "show", "last", "--states"]) == 0
+    assert execute(["--store", str(path), "show", "last", "--states"]) == 0
     rows = re.findall(r"^ *8 B .*(near|far|mixed) .* (\S+)$", capsys.readouterr().out, re.MULTILINE)
     assert rows == [("near", "precise"), ("far", "precise"), ("mixed", "-")]
 
@@ -197,7 +198,7 @@ def test_no_word_of_intervals_without_figures(tmp_path: Path, capsys: pytest.Cap
         store.add_launch(number, make_launch())
         store.set_status(number, PINGPONG, PointStatus.FAILED, "rank 1 was killed by SIGKILL")
         store.finish_run(number, RunStatus.PARTIAL)
-    assert run(["--store", str(path), "show", "last"]) == 0
+    assert execute(["--store", str(path), "show", "last"]) == 0
     output = capsys.readouterr().out
     assert "killed by SIGKILL" in output
     assert "interval" not in output
@@ -212,7 +213,7 @@ def test_class_of_ft(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         store.write_round(number, [make_measurement(point, launch, 0, 1e6, None) for point in (alone, both)])
         store.set_status(number, Point("shm", "ft", 4, 0), PointStatus.SKIPPED, "there are two CPUs")
         store.finish_run(number, RunStatus.DONE)
-    assert run(["--store", str(path), "show", "last"]) == 0
+    assert execute(["--store", str(path), "show", "last"]) == 0
     output = capsys.readouterr().out
     assert re.search(r"^ft on shm, 1 rank\n.*\nclass S ", output, re.MULTILINE)
     assert re.search(r"^ft class=W on shm, 2 ranks\n.*\nclass W ", output, re.MULTILINE)
@@ -230,19 +231,19 @@ def test_precision_that_was_not_reached(tmp_path: Path, capsys: pytest.CaptureFi
             store.write_round(number, [make_measurement(PINGPONG, launch, round_, 40.0 + round_ % 3, 27.0)])
         store.set_status(number, PINGPONG, PointStatus.PRECISE)
         store.finish_run(number, RunStatus.DONE)
-    assert run(["--store", str(path), "show", "last"]) == 0
+    assert execute(["--store", str(path), "show", "last"]) == 0
     assert re.search(r"^ *8 B .* 16  ±2\.5%$", capsys.readouterr().out, re.MULTILINE)
 
 
 def test_one_state(filled_store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["show", "last", "--store", str(filled_store), "--state"]
-    assert run([*arguments, "far"]) == 0
+    assert execute([*arguments, "far"]) == 0
     assert re.findall(r"^ *8 B +(\S+ ns)", capsys.readouterr().out, re.MULTILINE) == ["164 ns", "604 ns"]
     series = document(capsys, *arguments, "far", "--json")["series"]
     assert {figure["state"] for one in series for figure in one["figures"]} == {"far"}
-    assert run([*arguments, "faar"]) == 2
+    assert execute([*arguments, "faar"]) == 2
     assert capsys.readouterr().err == "hockney: no figure of state 'faar': there are far; near; unknown\n"
-    assert run([*arguments, "far", "--tables"]) == 2
+    assert execute([*arguments, "far", "--tables"]) == 2
     assert "leave out --pattern, --transport and --state" in capsys.readouterr().err
 
 

@@ -12,7 +12,7 @@ import pytest
 from tests.builders import make_info
 from tests.cli.support import FACTS, make_measurement
 
-from hockney.cli import render, run
+from hockney.cli import execute, render
 from hockney.model import Launch, Point, PointStatus, RunStatus, Warning_
 from hockney.results.store import Store
 
@@ -80,7 +80,7 @@ def test_no_text_of_a_store_or_of_a_command_line_steers_a_terminal(
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("XDG_STATE_HOME", str(path.parent))
     words = tuple(word.replace("\x00", "") for word in words)  # which no argument of a program holds
-    run([*words, "--store", str(path)] if words else ["--store", str(path)])
+    execute([*words, "--store", str(path)] if words else ["--store", str(path)])
     output = capsys.readouterr()
     for text in (output.out, output.err):
         assert not STEERS.search(text), repr(text)
@@ -95,8 +95,8 @@ def test_a_file_of_ones_own_and_the_report_of_a_check_steer_nobody(
     title = json.dumps(EVIL)  # an escape of TOML, too
     suite.write_text(f'name = "mine"\ntitle = {title}\n[[series]]\npattern = "pingpong"\noptions = {{ {title} = 1 }}\n')
     expected.write_text('[[expect]]\npattern = "pingpong"\ntransports = "shm@*"\nlatency = "<= 1 ns"\n')
-    run(["list", "suites", str(suite), "--store", str(path)])
-    run(["check", "--expect", str(expected), "1", "--junit", str(report), "--store", str(path)])
+    execute(["list", "suites", str(suite), "--store", str(path)])
+    execute(["check", "--expect", str(expected), "1", "--junit", str(report), "--store", str(path)])
     output = capsys.readouterr()
     assert not STEERS.search(output.out + output.err)
     assert not STEERS.search(report.read_text(encoding="utf-8"))
@@ -110,7 +110,7 @@ def test_a_width_that_no_terminal_has_is_taken_for_one_that_some_have(
     for terminal in (False, True):
         monkeypatch.setattr(render, "is_terminal", lambda terminal=terminal: terminal)
         for words in (("show", "2"), ("show", "--by-size"), ("runs",), ("explain",), ("list",)):
-            assert run([*words, "--store", str(filled_store)]) in (0, 3)
+            assert execute([*words, "--store", str(filled_store)]) in (0, 3)
             output = capsys.readouterr().out
             assert output
             assert max(map(len, output.splitlines())) <= 1000

@@ -18,7 +18,7 @@ from tests.measure.test_hosts import ip, remote_shell
 
 from hockney.analysis.explain import explain_run
 from hockney.analysis.explain.pairs import PairMatrix, pair_matrices
-from hockney.cli import run as run_command
+from hockney.cli import execute
 from hockney.results.runs import Run
 from hockney.results.store import Store
 
@@ -100,7 +100,7 @@ def test_groups_of_hosts_are_told_apart_and_the_slow_pair_is_named(
         matrices = {matrix.load: matrix for matrix in pair_matrices(run)}
         found = [one for one in explain_run(run).findings if "slow_pair" in one.facts]
     assert set(matrices) == {"idle", "loaded"}
-    assert run_command(["show", "1", "--tables", "--store", str(store)]) == 0
+    assert execute(["show", "1", "--tables", "--store", str(store)]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     print(said, shown)  # where what follows fails
     for matrix in matrices.values():

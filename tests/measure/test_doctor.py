@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hockney.cli import run
+from hockney.cli import execute
 from hockney.machine import Moment, facts
 from hockney.measure import doctor as checkup
 from hockney.measure.doctor import Checkup, FloorSeen, PairFigures, check_up, summarize_floor
@@ -57,7 +57,7 @@ def test_without_a_compiler_it_says_so_and_goes_on(
 
     monkeypatch.setattr(checkup, "load", fail)
     monkeypatch.setattr(checkup, "observe", lambda *_: Moment(0.5))
-    assert run(["doctor"]) == 0
+    assert execute(["doctor"]) == 0
     output = capsys.readouterr().out
     assert "not measured: no C compiler found" in output
     assert "What is missing" in output
@@ -87,7 +87,7 @@ def test_nodes_are_counted_and_their_cpus_named(
     known = facts()
     known["topology"]["nodes"] = [{"cpus": one, "memory_bytes": None} for one in cpus]
     monkeypatch.setattr(checkup, "check_up", lambda: Checkup(known, Moment(0.5), PairFigures(), (), ()))
-    assert run(["doctor"]) == 0
+    assert execute(["doctor"]) == 0
     (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("NUMA nodes")]
     assert line.removeprefix("NUMA nodes").strip() == said
 
@@ -102,7 +102,7 @@ def test_the_screen_without_facts(monkeypatch: pytest.MonkeyPatch, capsys: pytes
     )
     found = Checkup({}, Moment(0.5, steal=0.02, busy_cpus=0.1), measured, (), ())
     monkeypatch.setattr(checkup, "check_up", lambda: found)
-    assert run(["doctor", "--no-facts"]) == 0
+    assert execute(["doctor", "--no-facts"]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "PairFigures",
         "floor, far                184 ns in 75% of the measurements",
@@ -117,7 +117,7 @@ def test_the_screen_without_facts(monkeypatch: pytest.MonkeyPatch, capsys: pytes
         "Nothing was found.",
     ]
     monkeypatch.setattr(checkup, "check_up", lambda: replace(found, measured=PairFigures(why="one CPU only")))
-    assert run(["doctor", "--no-facts"]) == 0
+    assert execute(["doctor", "--no-facts"]) == 0
     assert "not measured: one CPU only" in capsys.readouterr().out
 
 
@@ -134,7 +134,7 @@ def test_this_machine() -> None:
 
 
 def test_doctor_as_a_command(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["doctor", "--json"]) == 0
+    assert execute(["doctor", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["format"] == "hockney-doctor"
     assert document["measured"]["clock_ns"] > 0

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hockney.cli import run
+from hockney.cli import execute
 from hockney.measure import inventory
 from hockney.measure.inventory import take_inventory
 from hockney.model import Point
@@ -182,7 +182,7 @@ def test_without_a_compiler_the_rest_is_still_listed(
         raise NoCompiler("no C compiler found; install one with: apt-get install gcc")
 
     monkeypatch.setattr(inventory, "load", fail)
-    assert run(["list"]) == 0
+    assert execute(["list"]) == 0
     output = capsys.readouterr().out
     assert output.startswith("Patterns and transports are not known: no C compiler found; install one with")
     assert "Launchers" in output
@@ -191,14 +191,14 @@ def test_without_a_compiler_the_rest_is_still_listed(
 
 @pytest.mark.usefixtures("catalogue")
 def test_the_screens(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["list"]) == 0
+    assert execute(["list"]) == 0
     output = capsys.readouterr().out
     assert "its mpicc fails; mend it" in output
-    assert run(["list", "matrix"]) == 0
+    assert execute(["list", "matrix"]) == 0
     output = capsys.readouterr().out
     assert "no (1): the pattern needs nonblocking, which the transport does not offer" in output
     assert "native: " in output
-    assert run(["list", "patterns"]) == 0
+    assert execute(["list", "patterns"]) == 0
     assert "auto|native" in capsys.readouterr().out
 
 
@@ -207,13 +207,13 @@ def test_machines_are_those_of_the_archive_with_their_source(capsys: pytest.Capt
     found = {item.name: item.more for item in take_inventory(cpus=2).machines}
     assert found["gpmimd"]["figures"] == 208
     assert found["t3e"]["figures"] == 3  # the one that is printed as na is none
-    assert run(["list", "machines"]) == 0
+    assert execute(["list", "machines"]) == 0
     text = capsys.readouterr().out
     assert "64 T9000 transputers" in text
     assert "Roger Heeley" in text
-    assert run(["list", "machines", "--json"]) == 0
+    assert execute(["list", "machines", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)["machines"]
     assert [machine["name"] for machine in listed] == list(found)
     assert listed[0]["source"]["date"] == "August 1997"
-    assert run(["list"]) == 0
+    assert execute(["list"]) == 0
     assert "Intel Paragon" in capsys.readouterr().out

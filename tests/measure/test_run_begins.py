@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from tests.builders import make_info, make_launch, make_measurement, make_point
 
-from hockney.cli import run as run_command
+from hockney.cli import execute
 from hockney.cli.progress import Display
 from hockney.errors import UsageError
 from hockney.machine import facts
@@ -219,11 +219,11 @@ def test_a_run_without_points_of_an_earlier_version_cannot_go_on(
         run_id = store.create_run(make_info(facts=facts()), [])
         if status is not None:
             store.finish_run(run_id, status)
-    assert run_command(["run", "--resume"]) == 2
+    assert execute(["run", "--resume"]) == 2
     assert capsys.readouterr().err == (
         "hockney: run 1 was stopped before its points were stored and cannot go on: begin a new one\n"
     )
-    assert run_command(["show", "last"]) == 0
+    assert execute(["show", "last"]) == 0
     shown = capsys.readouterr().out
     assert "It was stopped before its points were stored: begin a new one." in shown
     assert "--resume" not in shown
@@ -244,7 +244,7 @@ def test_ctrl_c_while_earlier_measurements_are_read_says_what_is_kept(
         return read(self, stored)
 
     monkeypatch.setattr(Store, "measurements", interrupted)
-    assert run_command(["run", "--resume"]) == 3
+    assert execute(["run", "--resume"]) == 3
     assert capsys.readouterr().err.splitlines()[-1] == (
         "hockney: stopped by Ctrl-C; nothing new was measured yet, and run 1 keeps its "
         f"{counted(before.rounds, 'round')}: "
@@ -260,11 +260,11 @@ def test_a_run_stopped_before_its_first_figure_explains_no_table_that_is_not_the
 ) -> None:
     monkeypatch.setenv("HOCKNEY_STORE", str(tmp_path / "r.db"))
     monkeypatch.setattr(running, "warnings_before", lambda *_, **__: os.kill(os.getpid(), signal.SIGINT))
-    assert run_command(["quick"]) == 3
+    assert execute(["quick"]) == 3
     ended = capsys.readouterr()
     assert ended.err.endswith("; it was stopped early: `hockney run --resume 1` goes on with it\n")
     if command == "show":
-        assert run_command(["show", "last"]) == 0
+        assert execute(["show", "last"]) == 0
         shown = capsys.readouterr().out
         assert "pending  the run was stopped before it was reached" in shown
         assert "too few measurements" not in shown

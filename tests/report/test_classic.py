@@ -13,7 +13,7 @@ from tests.report.runs import Made, crowded, store_run, stored
 
 from hockney import suites
 from hockney.archive import Published, published, reports
-from hockney.cli import run as call
+from hockney.cli import execute
 from hockney.cli.classic import format_figure
 from hockney.model import Point
 from hockney.report.classic import classic_names, make_report
@@ -362,7 +362,7 @@ def test_every_published_figure_is_printed(
     shown = [cell for view in views for one in view.rows for cell in one if isinstance(cell, Published)]
     missing = [one for one in published(suite) if not any(one is cell for cell in shown)]
     assert not missing
-    assert call(["--store", str(tmp_path / "r.db"), "show", "last", "--tables"]) == 0
+    assert execute(["--store", str(tmp_path / "r.db"), "show", "last", "--tables"]) == 0
     words = set(re.findall(r"[\w.]+", capsys.readouterr().out))
     assert {one.printed or "na" for one in published(suite)} <= words
 
@@ -384,12 +384,12 @@ def test_show_prints_the_tables_and_json_carries_them(
 ) -> None:
     path = tmp_path / "r.db"
     store_run(path, suite, [ONE_OF_EACH[suite]])
-    assert call(["--store", str(path), "show", "last", "--tables"]) == 0
+    assert execute(["--store", str(path), "show", "last", "--tables"]) == 0
     text = capsys.readouterr().out
     assert text.startswith("The tables of: ")
     assert "published" in text
     assert "ratio" in text
-    assert call(["--store", str(path), "show", "last", "--tables", "--json"]) == 0
+    assert execute(["--store", str(path), "show", "last", "--tables", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     cells = [cell for table in document["tables"]["of"] for one in table["rows"] for cell in one]
     assert any(isinstance(cell, dict) and cell["value"] is not None and cell["ratio"] for cell in cells)
@@ -397,7 +397,7 @@ def test_show_prints_the_tables_and_json_carries_them(
     assert document["series"]
     for table in document["tables"]["of"]:
         assert all(len(one) == len(table["columns"]) for one in table["rows"]), table["name"]
-    assert call(["--store", str(path), "show", "last", "--json"]) == 0
+    assert execute(["--store", str(path), "show", "last", "--json"]) == 0
     assert "tables" not in json.loads(capsys.readouterr().out)
 
 
@@ -406,13 +406,13 @@ def test_published_and_measured_figures_are_in_one_plot(tmp_path: Path, capsys: 
     made = [Made(point("shm", "oneway", 2, size), 300 + size) for size in (4, 64, 256, 1024)]
     made += [Made(point("shm", "alltoall", 8, size), 9000 + size) for size in (4, 64)]
     store_run(tmp_path / "r.db", "atlas", made)
-    assert call(["show", "last", "--tables", "--plot", *store]) == 0
+    assert execute(["show", "last", "--tables", "--plot", *store]) == 0
     text = capsys.readouterr().out
     assert "Com-1.1 (one-way), us" in text
     assert "Com-1.3 (all-to-all), us: processors 8" in text
     assert text.count("o published   x shm") == 2
     store_run(tmp_path / "r.db", "ancor", [ONE_OF_EACH["ancor"]])
-    assert call(["show", "last", "--tables", "--plot", *store]) == 2
+    assert execute(["show", "last", "--tables", "--plot", *store]) == 2
     assert "no published curve" in capsys.readouterr().err
 
 
@@ -420,14 +420,14 @@ def test_every_state_is_refused_where_each_figure_names_its_state(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store_run(tmp_path / "r.db", "atlas", [ONE_OF_EACH["atlas"]])
-    assert call(["--store", str(tmp_path / "r.db"), "show", "last", "--tables", "--states"]) == 2
+    assert execute(["--store", str(tmp_path / "r.db"), "show", "last", "--tables", "--states"]) == 2
     assert "`hockney show 1 --states" in capsys.readouterr().err
 
 
 def test_an_oversubscribed_figure_is_marked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "r.db"
     store_run(path, "atlas", [ONE_OF_EACH["atlas"]], oversubscribed=True)
-    assert call(["--store", str(path), "show", "last", "--tables"]) == 0
+    assert execute(["--store", str(path), "show", "last", "--tables"]) == 0
     text = capsys.readouterr().out
     assert "0.660* ±" in text
     assert "more ranks than CPUs, so this is a scheduling time" in text
@@ -436,11 +436,11 @@ def test_an_oversubscribed_figure_is_marked(tmp_path: Path, capsys: pytest.Captu
 def test_a_run_of_something_else_has_no_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "r.db"
     store_run(path, "oneway", [ONE_OF_EACH["atlas"]])
-    assert call(["--store", str(path), "show", "last", "--tables"]) == 2
+    assert execute(["--store", str(path), "show", "last", "--tables"]) == 2
     assert "atlas, scabench, t3d, ancor, paragon" in capsys.readouterr().err
     store_run(path, "atlas", [ONE_OF_EACH["atlas"]])
-    assert call(["--store", str(path), "show", "last", "--tables", "--pattern", "oneway"]) == 0
-    assert call(["--store", str(path), "show", "1", "--tables", "--pattern", "nothing"]) == 2
+    assert execute(["--store", str(path), "show", "last", "--tables", "--pattern", "oneway"]) == 0
+    assert execute(["--store", str(path), "show", "1", "--tables", "--pattern", "nothing"]) == 2
 
 
 @pytest.mark.parametrize(
@@ -482,10 +482,10 @@ def test_a_run_of_a_classic_suite_ends_with_its_tables(
         '[[series]]\npattern = "oneway"\nbytes = 4\n'
     )
     words = ["--store", str(tmp_path / "r.db"), "run", "atlas", "--oversubscribe"]
-    assert call(words) == 0
+    assert execute(words) == 0
     text = capsys.readouterr().out
     assert text.startswith("The tables of: Roger Heeley")
     assert f"`hockney show 1 --store {tmp_path / 'r.db'}`" in text
-    assert call([*words, "--json"]) == 0
+    assert execute([*words, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert [table["name"] for table in document["tables"]["of"]][:2] == ["configuration", "com-1.1"]

@@ -13,7 +13,7 @@ from tests.report.runs import FACTS, Made, store_run, stored
 from tests.report.test_classic import ONE_OF_EACH, stream
 
 from hockney.archive import conclusions, reports
-from hockney.cli import run as call
+from hockney.cli import execute
 from hockney.report.classic import make_report
 from hockney.report.classic.conclusions import Conclusion, evaluate
 from hockney.results.store import Store
@@ -130,7 +130,7 @@ def test_figures_of_different_machine_states_are_not_compared(
     assert only.verdict == "inconclusive"
     assert only.reason is not None
     assert only.reason.startswith("the figures are not of one state of the machine: native ")
-    assert call(["--store", str(tmp_path / "r.db"), "show", "last", "--tables"]) == 0
+    assert execute(["--store", str(tmp_path / "r.db"), "show", "last", "--tables"]) == 0
     assert "not of one state of the machine" in " ".join(capsys.readouterr().out.split())
 
 
@@ -219,17 +219,17 @@ def test_what_was_not_measured_is_not_testable_and_what_has_no_interval_inconclu
     [only] = found["t3d-puts"].judgements
     assert (only.verdict, only.reason) == ("not testable", "not asked for in this run")
     assert "CPUs is unknown" in str(found["t3d-fewer-messages"].judgements[0].reason)
-    assert call(["--store", str(tmp_path / "t3d" / "r.db"), "show", "last", "--tables"]) == 0
+    assert execute(["--store", str(tmp_path / "t3d" / "r.db"), "show", "last", "--tables"]) == 0
     text = capsys.readouterr().out
     assert "not testable here  because: not asked for in this run" in text
     assert "put 2.08 us, message 77.0 us" in text
     (tmp_path / "arms").mkdir()
     concluded(tmp_path / "arms", "ancor", [replace(one, then=replace(one, cpu_share=(0.9, 0.16))) for one in streams()])
-    assert call(["--store", str(tmp_path / "arms" / "r.db"), "show", "last", "--tables"]) == 0
+    assert execute(["--store", str(tmp_path / "arms" / "r.db"), "show", "last", "--tables"]) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert "receiver 15.5 % ±3.2%" in text
     assert text.count("Intervals are within one launch.") == 1
-    assert call(["--store", str(tmp_path / "t3d" / "r.db"), "show", "last", "--tables", "--json"]) == 0
+    assert execute(["--store", str(tmp_path / "t3d" / "r.db"), "show", "last", "--tables", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert [one["id"] for one in document["tables"]["conclusions"]] == ["t3d-puts", "t3d-fewer-messages"]
 

@@ -11,7 +11,7 @@ from tests.report.cells import about, figure, point, reason, row, tables
 from tests.report.runs import Made, options, store_run
 from tests.report.test_classic import stream
 
-from hockney.cli import run as call
+from hockney.cli import execute
 from hockney.model import Point
 from hockney.report.classic.values import Cell, Measured
 from hockney.report.classic.view import NOTHING
@@ -35,7 +35,7 @@ def oneway(size: int, time_ns: float, floor_ns: float = 30.0, measurements: int 
 def shown(path: Path, suite: str, made: list[Made], capsys: pytest.CaptureFixture[str]) -> str:
     path.mkdir(exist_ok=True)
     store_run(path / "r.db", suite, made)
-    assert call(["--store", str(path / "r.db"), "show", "last", "--tables"]) == 0
+    assert execute(["--store", str(path / "r.db"), "show", "last", "--tables"]) == 0
     return capsys.readouterr().out
 
 

@@ -11,7 +11,7 @@ from syrupy.assertion import SnapshotAssertion
 from tests.report.runs import FACTS, Made, options, store_quick, store_run
 
 from hockney.analysis.finding import Finding, Fix, Subject
-from hockney.cli import run as call
+from hockney.cli import execute
 from hockney.cli.sheet import print_sheet, sheet_as_json
 from hockney.model import Point
 from hockney.report.names import readable_name
@@ -37,7 +37,7 @@ def row(path: Path, *made: Made) -> Row:
 
 
 def shown(path: Path, capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    assert call(["--store", str(path / "r.db"), "show", "--tables", *words]) == 0
+    assert execute(["--store", str(path / "r.db"), "show", "--tables", *words]) == 0
     return capsys.readouterr().out
 
 

@@ -8,7 +8,7 @@ import pytest
 from tests.report.runs import Made, crowded, options, store_run
 from tests.report.test_classic import stream
 
-from hockney.cli import run as call
+from hockney.cli import execute
 from hockney.model import Point
 from hockney.report.classic.values import Cell, Column, Measured, Table
 from hockney.report.classic.view import NOTHING, view_of
@@ -155,7 +155,7 @@ def test_no_line_of_a_report_is_wider_than_the_line(
     monkeypatch.setenv("COLUMNS", str(width))
     monkeypatch.setenv("HOCKNEY_STORE", str(tmp_path / "r.db"))  # commands that carry --store may be longer than a line
     store_run(tmp_path / "r.db", suite, wide(suite))
-    assert call(["show", "last", "--tables"]) == 0
+    assert execute(["show", "last", "--tables"]) == 0
     text = capsys.readouterr().out
     assert max(map(len, text.splitlines())) <= width
     assert "published" in text
@@ -163,7 +163,7 @@ def test_no_line_of_a_report_is_wider_than_the_line(
 
 def test_what_a_transport_cannot_do_is_one_sentence_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store_run(tmp_path / "r.db", "t3d", wide("t3d"))
-    assert call(["--store", str(tmp_path / "r.db"), "show", "last", "--tables"]) == 0
+    assert execute(["--store", str(tmp_path / "r.db"), "show", "last", "--tables"]) == 0
     text = " ".join(capsys.readouterr().out.split())
     lacks = "Not measured (skipped: put needs put and get, which this transport does not offer): "
     assert text.count(lacks) == 1
@@ -175,7 +175,7 @@ def test_what_a_transport_cannot_do_is_one_sentence_a_table(tmp_path: Path, caps
 
 def test_a_load_stands_below_what_was_published(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store_run(tmp_path / "r.db", "t3d", wide("t3d"))
-    assert call(["--store", str(tmp_path / "r.db"), "show", "last", "--tables"]) == 0
+    assert execute(["--store", str(tmp_path / "r.db"), "show", "last", "--tables"]) == 0
     lines = capsys.readouterr().out.splitlines()
     place = lines.index("Remote DRAM, Register, in page (published: latency, cp 86; words/cp 1/83; MB/s 15)")
     assert lines[place + 1].startswith("  get of 8 B on mpi@mpich-5.0.2:rma ")

@@ -23,12 +23,12 @@ def main() -> NoReturn:
     """The command that standard arguments ask for, and the end of this process."""
     streams.open_closed()
     gc.set_threshold(200_000)  # by default reading a large run looks for garbage so often that it takes a fifth longer
-    code = run(sys.argv[1:])
+    code = execute(sys.argv[1:])
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done and said: a late Ctrl-C must not change how it ended
     sys.exit(code)
 
 
-def run(arguments: Sequence[str]) -> int:
+def execute(arguments: Sequence[str]) -> int:
     """Carry out one command line; gives the exit code. Prints every error; raises nothing."""
     from hockney.cli import exit_codes
     from hockney.errors import ExitCode

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tests.cli.support import fill
 
-from hockney.cli import run
+from hockney.cli import execute
 
 VALUES = ("x", -1, b"\x00\xff", '{"a":[1]}', float("inf"), None)
 COMMANDS = (
@@ -52,7 +52,7 @@ def codes(path: Path, capsys: pytest.CaptureFixture[str], case: object) -> set[i
     """The exit codes of all commands; each must end as documented, with sentences."""
     found = set()
     for words in COMMANDS:
-        code = run([*words, "--store", str(path)])
+        code = execute([*words, "--store", str(path)])
         said = capsys.readouterr()
         assert "a fault in hockney" not in said.err, (case, words, said.err)
         assert "Traceback" not in said.err
@@ -101,7 +101,7 @@ def test_a_damaged_row_is_named_once_and_the_rest_is_shown(
     path = Path(shutil.copy(whole, tmp_path / "edited.db"))
     with contextlib.closing(sqlite3.connect(path)) as db, db:
         db.execute(edit)
-    assert run([left, "--store", str(path)]) == 3
+    assert execute([left, "--store", str(path)]) == 3
     output = capsys.readouterr()
     lines = [line for line in output.err.splitlines() if said in line]
     assert len(lines) == 1, output.err
@@ -115,9 +115,9 @@ def test_a_damaged_run_is_wrong_usage_and_others_can_be_shown(
     path = Path(shutil.copy(whole, tmp_path / "edited.db"))
     with contextlib.closing(sqlite3.connect(path)) as db, db:
         db.execute("UPDATE run SET plan = '[' WHERE id = 2")
-    assert run(["show", "2", "--store", str(path)]) == 2
+    assert execute(["show", "2", "--store", str(path)]) == 2
     assert "run 2 is damaged (its plan); look at another run" in capsys.readouterr().err
-    assert run(["show", "1", "--store", str(path)]) == 0
+    assert execute(["show", "1", "--store", str(path)]) == 0
 
 
 @pytest.mark.full
