@@ -9,7 +9,7 @@ from typing import Any
 from hockney.analysis.explain.pairs import PairMatrix
 from hockney.cli import render
 from hockney.cli.render import Column
-from hockney.report.findings_pairs import class_text, inconclusive_text, outlier_text
+from hockney.report.findings import class_text, inconclusive_text, outlier_text
 from hockney.stats import Interval
 from hockney.units import counted, format_bytes, format_ns
 

@@ -1,50 +1,49 @@
-"""The sentences of findings: `WORDING` has templates for each code; a code without them is printed by its facts.
+"""The sentences of findings, notes and pairs of ranks; findings.toml has the templates, and explains them.
 
-In a template `{name}` is a fact of the finding, formatted by the unit that its key ends with, or a field of its
-subject. A template that names a fact that the finding does not have is left out, and so is one with `{name?value}`
-where the fact has another value. Alternatives are separated by `|`.
+A code without a template is printed by its facts.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from string import Formatter
 from typing import Any
 
 from hockney.analysis.explain.layers import Layer
+from hockney.analysis.explain.pairs import Inconclusive, Outlier, PairClass
 from hockney.analysis.finding import Finding, Note
-from hockney.report.findings_archive import ARCHIVE
-from hockney.report.findings_curves import CURVES, NOTES
-from hockney.report.findings_pairs import PAIRS
-from hockney.report.wording import Wording
 from hockney.stats.fit import Estimate
-from hockney.units import format_bytes, format_ns, format_rate
+from hockney.units import counted, format_bytes, format_ns, format_rate
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 _LIST_MAX = 5
-
-
-WORDING: dict[str, Wording] = {**CURVES, **PAIRS, **ARCHIVE}
+_TEMPLATES: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("findings.toml").read_text(encoding="utf-8"))
+WORDING: Mapping[str, Mapping[str, Any]] = _TEMPLATES["finding"]  # by code
 
 
 def title_of(finding: Finding) -> str:
     """The title in one line, without transport and state."""
-    wording = WORDING.get(finding.code)
-    return (wording and fill(wording.title, finding)) or finding.code
+    return fill(WORDING.get(finding.code, {}).get("title", ""), finding) or finding.code
 
 
 def evidence_of(finding: Finding) -> str:
     """The figures that show it; "" where the title says all."""
-    wording = WORDING.get(finding.code)
-    if wording is None:
+    if finding.code not in WORDING:
         return "; ".join(f"{_words(key)} {fact_text(key, fact)}" for key, fact in finding.facts.items())
-    return " ".join(filter(None, (fill(template, finding) for template in wording.evidence)))
+    parts = (fill(template, finding) for template in WORDING[finding.code].get("evidence", ()))
+    return " ".join(filter(None, parts))
 
 
 def cause_of(finding: Finding) -> str:
     """The likely cause as a sentence, "" where none is known; its code where that has no wording."""
-    wording = WORDING.get(finding.code)
-    template = None if wording is None else wording.causes.get(finding.cause)
+    template = WORDING.get(finding.code, {}).get("causes", {}).get(finding.cause)
     return finding.cause if template is None else fill(template, finding)
 
 
@@ -56,7 +55,7 @@ def sentence_of(finding: Finding) -> str:
 
 def note_text(note: Note) -> str:
     """What limits the findings of a run, as a sentence; its fix is not part of it."""
-    return _filled(NOTES[note.code], note.facts)
+    return _filled(_TEMPLATES["notes"][note.code], note.facts)
 
 
 def layer_text(layer: Layer) -> str:
@@ -80,13 +79,51 @@ def layer_text(layer: Layer) -> str:
     return f"{text}, {sizes}{more} ({layer.state})"
 
 
+def class_text(pair_class: PairClass) -> str:
+    """`one host: 1.00 us (10 pairs, 1.00 us to 1.40 us)`."""
+    count = counted(len(pair_class.pairs), "pair")
+    span = f", {format_ns(pair_class.fastest_ns)} to {format_ns(pair_class.slowest_ns)}"
+    return f"{pair_class.name}: {format_ns(pair_class.median_ns)} ({count}{span if len(pair_class.pairs) > 1 else ''})"
+
+
+def outlier_text(outlier: Outlier, hosts: Sequence[str]) -> str:
+    """`ranks 1 and 3: 1.30 us, 1.30x their class (one host, 1.00 us)`."""
+    names = _names(outlier.ranks, hosts)
+    if len(names) == 1:
+        who, whose = f"rank {names[0]} with {outlier.of_pairs} others", "its"
+    else:
+        who, whose = f"ranks {' and '.join(names)}" + (f" with {outlier.reach}" if outlier.reach else ""), "their"
+    doubt = "; they may lie farther apart (topology unknown)" if outlier.may_be_farther else ""
+    than = f"{whose} class ({outlier.class_name}, {format_ns(outlier.class_ns)})"
+    return f"{who}: {format_ns(outlier.time.value)}, {outlier.factor:.2f}x {than}{doubt}"
+
+
+def inconclusive_text(pair: Inconclusive, hosts: Sequence[str]) -> str:
+    """`ranks 1 and 3 may be slow (inconclusive): 1.30 us, 1.30x their class (one host, 1.00 us); why. Fix.`."""
+    time = pair.time.estimate
+    why = (
+        f"{pair.time.n} measurements are too few for an interval"
+        if time is None
+        else f"the interval is {format_ns(time.low)} to {format_ns(time.high)}"
+    )
+    than = f"{pair.time.value / pair.class_ns:.2f}x their class ({pair.class_name}, {format_ns(pair.class_ns)})"
+    return (
+        f"ranks {' and '.join(_names(pair.ranks, hosts))} may be slow (inconclusive): {format_ns(pair.time.value)}, "
+        f"{than}; {why}. Measure longer with --time."
+    )
+
+
+def _names(ranks: Iterable[int], hosts: Sequence[str]) -> list[str]:
+    return [f"{rank} ({hosts[rank]})" if len(set(hosts)) > 1 else str(rank) for rank in ranks]
+
+
 def fill(template: str, finding: Finding) -> str:
     """The first alternative of a template that the finding has all facts of, with these; "" where there is none."""
     subject = finding.subject
     facts: dict[str, Any] = {"transport": subject.transport, "pattern": subject.pattern, "state": subject.state}
     facts |= {} if subject.ranks is None else {"ranks": subject.ranks}
     facts |= finding.facts
-    return next(filter(None, (_filled(one, facts) for one in template.split("|"))), "")
+    return next(filter(None, (_filled(each, facts) for each in template.split("|"))), "")
 
 
 def _filled(template: str, facts: Mapping[str, Any]) -> str:
@@ -106,7 +143,7 @@ def fact_text(key: str, fact: Any) -> str:
     if isinstance(fact, str):
         return fact
     if isinstance(fact, Sequence):
-        texts = [fact_text(key, one) for one in fact]
+        texts = [fact_text(key, item) for item in fact]
         more = f" and {len(texts) - _LIST_MAX} more" if len(texts) > _LIST_MAX else ""
         return ", ".join(texts[:_LIST_MAX]) + more
     unit = next((text for end, text in _UNITS if key.endswith(end)), _number)

@@ -13,7 +13,7 @@ from tests.analysis.explain.test_pairs import idle, matrices
 from hockney.analysis.explain.clusters import clusters
 from hockney.analysis.explain.pairs import PairMatrix
 from hockney.machine.topology import Cache, Topology
-from hockney.report.findings_pairs import outlier_text
+from hockney.report.findings import outlier_text
 
 MACHINES = 300
 # Two complexes of six and two CPUs in one package.
