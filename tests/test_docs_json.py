@@ -352,6 +352,17 @@ def test_errors(tmp_path: Path, read: Read) -> None:
 
 def test_the_page_names_the_version_of_the_documents() -> None:
     assert f"of these documents: {JSON_VERSION}\n" in PAGE
+    assert f"\nVersion {JSON_VERSION} " in PAGE
+
+
+def test_a_key_that_goes_or_changes_its_type_raises_the_version() -> None:
+    """`keys.json` holds the keys of this version; new ones may come at any time."""
+    recorded = json.loads((Path(__file__).parent / "keys.json").read_text(encoding="utf-8"))
+    assert recorded["version"] == JSON_VERSION, "write the keys of the new version to tests/keys.json"
+    now = {(section, row.key, row.type) for section, rows in SECTIONS.items() for row in rows}
+    before = {(section, key, kind) for section, keys in recorded["keys"].items() for key, kind in keys.items()}
+    assert sorted(before - now) == [], "raise JSON_VERSION, and say in docs/json.md what changed"
+    assert sorted(now - before) == [], "new keys belong into tests/keys.json"
 
 
 @pytest.mark.parametrize("words", [Verdict, Outcome, PointStatus, RunStatus])

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from hockney.cli import execute
+from hockney.cli.render import JSON_VERSION
 from hockney.model import (
     Definition,
     Launch,
@@ -75,7 +76,7 @@ def document(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, A
     output = capsys.readouterr()
     assert output.err == ""
     read: dict[str, Any] = json.loads(output.out)
-    assert read["version"] == 1
+    assert read["version"] == JSON_VERSION
     return read
 
 

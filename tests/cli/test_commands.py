@@ -19,6 +19,7 @@ from tests.cli.support import Cli, document, environment
 
 from hockney.cli import execute
 from hockney.cli.commands import COMMANDS, hockney
+from hockney.cli.render import JSON_VERSION
 
 FILLED = ("runs", "show", "export")
 
@@ -322,7 +323,7 @@ def test_export_into_a_folder_that_is_not_there(
     assert capsys.readouterr().err == f"hockney: {said}\n"
     assert execute(["export", "2", "--json", "-o", str(path), "--store", str(filled_store)]) == 2
     assert json.loads(capsys.readouterr().out) == {
-        "format": "hockney-error", "version": 1, "error": said, "exit_code": 2,
+        "format": "hockney-error", "version": JSON_VERSION, "error": said, "exit_code": 2,
     }  # fmt: skip
     assert execute(["export", "2", "-o", str(tmp_path), "--store", str(filled_store)]) == 2
     assert capsys.readouterr().err == f"hockney: cannot write {tmp_path}: it is a folder; name a file\n"

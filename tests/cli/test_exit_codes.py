@@ -261,7 +261,7 @@ def test_after_a_document_an_error_is_no_second_one(
     monkeypatch.setattr(commands.Commands, "get_command", lambda *_: shows)
     assert execute(["runs", "--json"]) == 3
     output = capsys.readouterr()
-    assert json.loads(output.out) == {"format": "hockney-runs", "version": 1, "asked": True}
+    assert json.loads(output.out) == {"format": "hockney-runs", "version": render.JSON_VERSION, "asked": True}
     assert output.err == "hockney: no store\n"
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from tests.measure.test_run import command
 
+from hockney.cli.render import JSON_VERSION
 from hockney.worker.mpi import find_mpis
 
 FIGURES = ("latency_ns", "bandwidth_bytes_per_s", "bidirectional_bytes_per_s", "barrier_ns")
@@ -46,7 +47,12 @@ def test_quick_prints_every_figure_of_its_sheet(tmp_path: Path) -> None:
     looks = re.findall(r"^  first figure: (.*): [\d.]+ [mnu]?s$", said, re.MULTILINE)
     assert looks[0] == "pingpong 8 B on shm"  # not what the harness costs by itself
     assert "pingpong 8 B on null" in looks
-    assert (sheet["format"], sheet["version"], sheet["run"], sheet["launches_per_job"]) == ("hockney-quick", 1, 1, 1)
+    assert (sheet["format"], sheet["version"], sheet["run"], sheet["launches_per_job"]) == (
+        "hockney-quick",
+        JSON_VERSION,
+        1,
+        1,
+    )
     for _ in range(6):
         assert code == (0 if sheet["rows"] else 3), said  # as without --json
         if not lacking(sheet):

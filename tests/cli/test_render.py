@@ -12,7 +12,7 @@ import pytest
 
 from hockney.cli import render
 from hockney.cli.curves import definition_text, format_interval
-from hockney.cli.render import Column, split_columns
+from hockney.cli.render import JSON_VERSION, Column, split_columns
 from hockney.cli.streams import print_line
 from hockney.model import Definition, Warning_
 
@@ -170,7 +170,7 @@ def test_json_says_what_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     document = json.loads(capsys.readouterr().out)
     assert document == {
         "format": "hockney-show",
-        "version": 1,
+        "version": JSON_VERSION,
         "values": [1, 2],
         "value": 0.5,
         "names": ["a", "b"],

@@ -143,7 +143,7 @@ def test_csv_says_where_any_launch_had_more_ranks_than_cpus(store: Store) -> Non
 
 def test_json_says_what_it_is_and_what_was_asked(store: Store, full: int) -> None:
     found = json_of(store, full)
-    assert (found["format"], found["version"]) == ("hockney-export", 1)
+    assert (found["format"], found["version"]) == ("hockney-export", 2)
     assert set(found) == {"format", "version", "run", "facts", "launches", "warnings", "series"}
     info = make_info()
     assert found["run"] == {

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from hockney.model import Warning_
 
-JSON_VERSION = 1
+JSON_VERSION = 2
 _COMMAND = re.compile("`[^`]*`")
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:[num]?s|min|h|[KMG]iB|[kMG]?B|%)(?!\w))")
 _HARD_BLANK = "\N{NO-BREAK SPACE}"

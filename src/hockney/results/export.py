@@ -22,7 +22,7 @@ from hockney.stats import UNKNOWN, Figure, State, figures_of
 from hockney.units import printable
 
 FORMAT = "hockney-export"
-VERSION = 1
+VERSION = 2
 
 CSV_COLUMNS = (
     "run",
