@@ -191,7 +191,7 @@ def test_results_for_a_closed_standard_output_are_an_error(tmp_path: Path, fille
 
 def test_ctrl_c_is_a_sentence(tmp_path: Path) -> None:
     """Doctor is stopped while it asks a program that says nothing, so that its process surely reads what it is sent."""
-    silent = tmp_path / "lstopo-no-graphics"
+    silent = tmp_path / "git"
     silent.write_text("#!/bin/sh\nexec sleep 600\n")
     silent.chmod(0o755)
     process = subprocess.Popen(

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.machine.trees import grow, program, stat
 
-from hockney.machine import Moment, StealMeter, Watch, observe
+from hockney.machine import Moment, StealMeter, Watch
 
 
 def test_steal_is_the_fraction_between_two_looks(tmp_path: Path) -> None:
@@ -54,38 +54,6 @@ def test_steal_of_this_machine_is_a_fraction() -> None:
     assert 0 <= value <= 1
 
 
-def test_a_moment_names_the_busy_programs(tmp_path: Path) -> None:
-    before = {**program(7, "a (b) c", 150), **program(8, "idle", 10), **program(os.getpid(), "me", 0)}
-    grow(tmp_path, {"proc/stat": stat((0, 0, 0), (0, 0, 0)), **before, "proc/9/stat": ""})
-
-    def meanwhile(duration_s: float) -> None:
-        after = {**program(7, "a (b) c", 240), **program(os.getpid(), "me", 30), **program(11, "new", 20, began=50)}
-        thread = program(3, "ksoftirqd/0", 70, began=0, flags=0x04208040)
-        grow(tmp_path, {"proc/stat": stat((90, 8, 2), (30, 70, 0)), **after, **thread})
-
-    moment = observe(1.0, root=tmp_path, sleep=meanwhile)
-    assert moment.steal == 0.01
-    assert moment.busy_cpus == 1.2
-    assert [(one.name, one.pid, one.cpus) for one in moment.programs] == [
-        ("a (b) c", 7, 0.9),
-        ("new", 11, 0.2),
-    ]
-
-
-def test_a_single_stolen_tick_is_no_evidence(tmp_path: Path) -> None:
-    grow(tmp_path, {"proc/stat": stat((0, 0, 0))})
-
-    def meanwhile(duration_s: float) -> None:
-        grow(tmp_path, {"proc/stat": stat((0, 9, 1))})
-
-    assert observe(0.1, root=tmp_path, sleep=meanwhile).steal == 0.0
-
-
-def test_a_moment_where_nothing_is_known(tmp_path: Path) -> None:
-    moment = observe(0.1, root=tmp_path, sleep=lambda _: None)
-    assert (moment.steal, moment.busy_cpus, moment.programs) == (None, None, ())
-
-
 def watched(
     root: Path,
     before: Mapping[str, str],
@@ -93,7 +61,7 @@ def watched(
     *,
     own_s: float,
     cpus: tuple[int, ...] | None = None,
-) -> Moment | None:
+) -> Moment:
     """What a watch says of 10 s in which our own jobs used so much CPU time."""
     own, clock = iter((5.0, 5.0 + own_s)), iter((100.0, 110.0))
     grow(root, before)
@@ -110,7 +78,6 @@ def test_others_took_what_our_jobs_did_not(tmp_path: Path) -> None:
         {"proc/stat": stat((900, 100, 0), (600, 400, 0))},
         own_s=12.0,
     )
-    assert moment is not None
     assert (moment.duration_s, moment.programs) == (10.0, ())
     assert moment.busy_cpus == pytest.approx(0.3)
 
@@ -119,7 +86,7 @@ def test_interrupts_are_nobodys(tmp_path: Path) -> None:
     """A kernel that counts them apart would else show those of our own messages as another program."""
     line = "cpu  700 0 500 0 0 100 600 0 0 0\ncpu0 700 0 500 0 0 100 600 0 0 0\n"
     moment = watched(tmp_path, {"proc/stat": stat((0, 0, 0))}, {"proc/stat": line}, own_s=12.0)
-    assert moment == Moment(10.0, busy_cpus=0.0)
+    assert (moment.busy_cpus, moment.programs) == (0.0, ())
 
 
 def test_programs_that_are_seen_were_busy_at_the_least(tmp_path: Path) -> None:
@@ -132,12 +99,10 @@ def test_programs_that_are_seen_were_busy_at_the_least(tmp_path: Path) -> None:
         **program(9, "rank", 700, began=900, state="Z"),
     }
     moment = watched(tmp_path, before, after, own_s=15.0)
-    assert moment is not None
     assert [(one.name, one.pid, one.cpus) for one in moment.programs] == [("another", 8, 0.5), ("cc1", 7, 0.25)]
     assert moment.busy_cpus == 0.75
     # On which CPUs they were is not told, so it is no sign where only some are ours to use.
     some = watched(tmp_path, before, after, own_s=8.0, cpus=(0,))
-    assert some is not None
     assert some.busy_cpus == pytest.approx(0.1)
 
 
@@ -145,10 +110,30 @@ def test_a_short_watch_tells_nothing_and_the_next_begins_anew(tmp_path: Path) ->
     clock = iter((0.0, 0.2, 1.2))
     watch = Watch(lambda: 0.0, root=tmp_path, clock=lambda: next(clock))
     grow(tmp_path, {"proc/stat": stat((20, 0, 0))})
-    assert watch.read() is None
+    assert watch.read().busy_cpus is None
     grow(tmp_path, {"proc/stat": stat((60, 60, 0))})
-    assert watch.read() == Moment(1.0, busy_cpus=0.4)
+    assert watch.read().busy_cpus == 0.4
 
 
 def test_a_watch_where_nothing_is_known(tmp_path: Path) -> None:
-    assert watched(tmp_path, {}, {}, own_s=1.0) is None
+    assert watched(tmp_path, {}, {}, own_s=1.0) == Moment(10.0)
+
+
+def test_busy_programs_are_named_without_ours_and_the_kernels(tmp_path: Path) -> None:
+    before = {**program(7, "a (b) c", 1500), **program(8, "idle", 10), **program(os.getpid(), "me", 0)}
+    after = {
+        **program(7, "a (b) c", 2400),
+        **program(os.getpid(), "me", 300),
+        **program(11, "new", 200, began=50),
+        **program(3, "ksoftirqd/0", 700, began=0, flags=0x04208040),
+        "proc/9/stat": "",
+    }
+    ticks = {"proc/stat": stat((0, 0, 0), (0, 0, 0))}, {"proc/stat": stat((900, 80, 20), (300, 700, 0))}
+    moment = watched(tmp_path, {**ticks[0], **before}, {**ticks[1], **after}, own_s=0.0)
+    assert (moment.steal, moment.busy_cpus) == (0.01, 1.2)
+    assert [(each.name, each.pid, each.cpus) for each in moment.programs] == [("a (b) c", 7, 0.9), ("new", 11, 0.2)]
+
+
+def test_a_single_stolen_tick_is_no_evidence(tmp_path: Path) -> None:
+    ticks = {"proc/stat": stat((0, 0, 0))}, {"proc/stat": stat((0, 9, 1))}
+    assert watched(tmp_path, *ticks, own_s=0.0).steal == 0.0

@@ -5,59 +5,20 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import shutil
 from pathlib import Path
 
 import pytest
 from tests.machine.trees import grow, two_sockets
 
 from hockney import machine
-from hockney.machine import placement, topology
+from hockney.machine import placement
 from hockney.machine.files import format_cpus, parse_cpus
-from hockney.machine.topology import Cache, Node, Topology, from_lstopo, from_sysfs, read_topology
-
-HWLOC_2 = """<?xml version="1.0" encoding="UTF-8"?>
-<!DOCTYPE topology SYSTEM "hwloc2.dtd">
-<topology version="2.0">
- <object type="Machine" os_index="0" cpuset="0x00000003,0x00000003">
-  <object type="Package" os_index="0" cpuset="0x00000003,0x00000003">
-   <object type="NUMANode" os_index="0" cpuset="0x00000003,0x00000003" local_memory="4096"/>
-   <object type="L3Cache" cpuset="0x3,0x3" cache_size="33554432" depth="3" cache_linesize="64" cache_type="0">
-    <object type="L1Cache" cpuset="0x1,0x1" cache_size="32768" depth="1" cache_linesize="64" cache_type="1">
-     <object type="L1iCache" cpuset="0x00000001,0x00000001" cache_size="0" depth="1" cache_linesize="-1" cache_type="2">
-      <object type="Core" os_index="0" cpuset="0x00000001,0x00000001">
-       <object type="PU" os_index="0" cpuset="0x00000001"/>
-       <object type="PU" os_index="32" cpuset="0x00000001,"/>
-      </object>
-     </object>
-    </object>
-    <object type="Core" os_index="1" cpuset="0x2,0x2">
-     <object type="PU" os_index="1" cpuset="0x00000002"/>
-     <object type="PU" os_index="33" cpuset="0x00000002,0x0"/>
-    </object>
-   </object>
-  </object>
- </object>
-</topology>
-"""
-HWLOC_1 = """<topology>
- <object type="Machine" cpuset="0x00000003">
-  <object type="NUMANode" cpuset="0x00000003" local_memory="8192">
-   <object type="Socket" cpuset="0x00000003">
-    <object type="Cache" cpuset="0x00000003" cache_size="1048576" depth="2" cache_linesize="64" cache_type="0">
-     <object type="PU" cpuset="0x00000001"/>
-     <object type="PU" cpuset="0x00000002"/>
-    </object>
-   </object>
-  </object>
- </object>
-</topology>
-"""
+from hockney.machine.topology import Cache, Node, Topology, read_topology
 
 
 @pytest.fixture
 def sockets(tmp_path: Path) -> Topology:
-    return from_sysfs(two_sockets(tmp_path))
+    return read_topology(two_sockets(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -101,48 +62,9 @@ def test_topology_survives_json(sockets: Topology) -> None:
     assert sorted(again.caches, key=str) == sorted(sockets.caches, key=str)
 
 
-def test_hwloc_2() -> None:
-    found = from_lstopo(HWLOC_2, slower=(33,))
-    assert found is not None
-    assert found.cores == ((0, 32), (1, 33))
-    assert found.packages == ((0, 1, 32, 33),)
-    assert found.nodes == (Node((0, 1, 32, 33), 4096),)
-    assert Cache(1, "data", 32768, 64, (0, 32)) in found.caches
-    assert Cache(1, "instruction", None, None, (0, 32)) in found.caches
-    assert found.slower == (33,)
-
-
-def test_hwloc_1_without_cores() -> None:
-    found = from_lstopo(HWLOC_1)
-    assert found is not None
-    assert found.cores == ((0,), (1,))
-    assert found.packages == ((0, 1),)
-    assert found.caches == (Cache(2, "unified", 1 << 20, 64, (0, 1)),)
-
-
-@pytest.mark.parametrize(
-    "xml", ["", "rubbish", "<topology/>", "<topology><object type='PU' cpuset='0xf...f'/></topology>"]
-)
-def test_what_is_no_topology(xml: str) -> None:
-    assert from_lstopo(xml) is None
-
-
-def test_no_lstopo_and_no_sysfs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(topology, "_ask_lstopo", lambda: None)
+def test_no_sysfs(tmp_path: Path) -> None:
     assert read_topology(tmp_path) == Topology()
     assert Topology().last_level() == ()
-
-
-@pytest.mark.skipif(shutil.which("lstopo-no-graphics") is None, reason="hwloc's lstopo is not installed")
-def test_hwloc_and_sysfs_agree_on_this_machine() -> None:
-    hwloc, sysfs = read_topology(), from_sysfs()
-    assert hwloc.source == "hwloc"
-    usable = set(machine.usable_cpus())
-
-    def cores(found: Topology) -> set[frozenset[int]]:
-        return {frozenset(core) & usable for core in found.cores} - {frozenset()}
-
-    assert cores(hwloc) == cores(sysfs)
 
 
 @pytest.mark.parametrize(
@@ -164,7 +86,7 @@ def test_hwloc_and_sysfs_agree_on_this_machine() -> None:
 def test_slower_kinds_of_cores(files: dict[str, str], slower: tuple[int, ...], tmp_path: Path) -> None:
     cpus = {f"sys/devices/system/cpu/cpu{cpu}/topology/core_cpus_list": str(cpu) for cpu in range(6)}
     root = grow(tmp_path, {"sys/devices/system/cpu/online": "0-5", **cpus, **files})
-    assert from_sysfs(root).slower == slower
+    assert read_topology(root).slower == slower
 
 
 # ---- where ranks go -------------------------------------------------------------------------------------------------

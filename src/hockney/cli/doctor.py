@@ -69,7 +69,7 @@ def _machine_rows(facts: dict[str, Any]) -> list[list[str]]:
     boost = {None: "unknown", True: "on", False: "off"}[cpu["boost"]]
     return [
         ["CPU", f"{cpu['model'] or 'unknown'}{frequency}"],
-        ["cores", f"{cpu['cores']}{threads}, packages: {cpu['packages'] or '?'}, usable CPUs: {_usable(facts)}"],
+        ["cores", f"{cpu['cores'] or '?'}{threads}, packages: {cpu['packages'] or '?'}, usable CPUs: {_usable(facts)}"],
         ["caches", caches or "unknown"],
         ["NUMA nodes", _nodes([node["cpus"] for node in facts["topology"]["nodes"]])],
         ["memory", f"{memory['total_bytes'] / 2**30:.1f} GiB" if memory["total_bytes"] else "unknown"],

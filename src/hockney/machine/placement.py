@@ -38,10 +38,11 @@ def choose_cpus(ranks: int, topology: Topology | None = None, usable: Iterable[i
     """
     if usable is None:
         usable = usable_cpus() if can_pin() else ()
-    cores = _cores(topology or _this_machine(), frozenset(usable))
+    topology = topology or _this_machine()
+    cores = _cores(topology, frozenset(usable))
     if not cores or ranks < 1:
         return ()
-    fitting = _fitting(topology or _this_machine(), cores, ranks)
+    fitting = _fitting(topology, cores, ranks)
     deepest = max(len(core) for core in fitting)
     cpus = [core[thread] for thread in range(deepest) for core in fitting if thread < len(core)]
     return tuple(cpus[rank % len(cpus)] for rank in range(ranks))
@@ -66,30 +67,30 @@ def _this_machine() -> Topology:
     return read_topology()
 
 
+def _levels(topology: Topology) -> tuple[tuple[Cpus, ...], ...]:
+    """Groups of CPUs that share something, from the closest kind to the widest."""
+    return topology.last_level(), tuple(node.cpus for node in topology.nodes), topology.packages
+
+
 def _cores(topology: Topology, usable: frozenset[int]) -> list[Cpus]:
     """The usable hardware threads of each core, in the order in which cores are taken."""
     cores = [tuple(cpu for cpu in core if cpu in usable) for core in topology.cores]
     known = {cpu for core in cores for cpu in core}
     cores = [core for core in cores if core] + [(cpu,) for cpu in usable - known]
-    groups = (topology.packages, tuple(node.cpus for node in topology.nodes), topology.last_level())
-    order = {core: (core[0] in topology.slower, *(_place(level, core[0]) for level in groups), core) for core in cores}
-    return sorted(cores, key=order.__getitem__)
 
+    def order(core: Cpus) -> tuple[object, ...]:
+        places = ([core[0] not in group for group in level] for level in reversed(_levels(topology)))
+        return core[0] in topology.slower, *places, core
 
-def _place(groups: tuple[Cpus, ...], cpu: int) -> int:
-    return next((place for place, group in enumerate(groups) if cpu in group), len(groups))
+    return sorted(cores, key=order)
 
 
 def _fitting(topology: Topology, cores: list[Cpus], ranks: int) -> list[Cpus]:
     """The first group of cores, from the closest kind to the widest, that holds a core for each rank; else all."""
-    for groups in (topology.last_level(), tuple(node.cpus for node in topology.nodes), topology.packages):
-        tried: set[Cpus] = set()
-        for core in cores:
-            group = next((group for group in groups if core[0] in group), ())
-            if not group or group in tried:
-                continue
-            tried.add(group)
-            inside = [other for other in cores if other[0] in group]
+    for level in _levels(topology):
+        # In the order in which cores are taken: the group of the first core is tried first.
+        for group in dict.fromkeys(group for core in cores for group in level if core[0] in group):
+            inside = [core for core in cores if core[0] in group]
             if len(inside) >= ranks:
                 return inside
     return cores

@@ -1,12 +1,7 @@
-"""Which CPUs share what: hardware threads of a core, caches, NUMA nodes, packages.
-
-From hwloc's lstopo where it is installed, because it knows the firmwares that lie; else from what Linux says in sysfs.
-"""
+"""Which CPUs share what: hardware threads of a core, caches, NUMA nodes, packages, from what Linux says in sysfs."""
 
 from __future__ import annotations
 
-import subprocess
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +10,6 @@ from typing import Any
 from hockney.machine.files import ROOT, format_cpus, parse_cpus, read_int, read_text
 
 Cpus = tuple[int, ...]
-
-_LSTOPO_LIMIT_S = 2
-_CACHE_KINDS = {"Data": "data", "Instruction": "instruction", "Unified": "unified"}
-_HWLOC_CACHE_KINDS = {"0": "unified", "1": "data", "2": "instruction"}
 
 
 @dataclass(frozen=True)
@@ -42,7 +33,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Topology:
-    """The CPUs of this machine. `source` is "hwloc", "sysfs", or None where nothing is known.
+    """The CPUs of this machine. `source` is "sysfs" (of earlier versions also "hwloc"), None where nothing is known.
 
     `cores` holds the hardware threads of each core; `slower` the CPUs of a slower kind than the fastest ones here.
     """
@@ -114,80 +105,7 @@ class Topology:
 
 
 def read_topology(root: Path = ROOT) -> Topology:
-    """The topology of this machine. Under another root than `/` (tests) only sysfs is asked."""
-    xml = _ask_lstopo() if root == ROOT else None
-    return (from_lstopo(xml, _slower_cpus(root)) if xml else None) or from_sysfs(root)
-
-
-# ---- hwloc ----------------------------------------------------------------------------------------------------------
-
-
-def _ask_lstopo() -> str | None:
-    argv = ["lstopo-no-graphics", "--no-io", "--of", "xml"]
-    try:
-        done = subprocess.run(
-            argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=_LSTOPO_LIMIT_S, check=False, text=True
-        )
-    except (OSError, subprocess.TimeoutExpired, UnicodeDecodeError):
-        return None
-    return done.stdout if done.returncode == 0 else None
-
-
-def from_lstopo(xml: str, slower: Cpus = ()) -> Topology | None:
-    """The topology in an XML export of hwloc 1 or 2; None if that isn't one."""
-    try:
-        # Written by a program of this machine that runs as we do: there is nobody to attack us with it.
-        tree = ElementTree.fromstring(xml)
-    except ElementTree.ParseError:
-        return None
-    objects = list(tree.iter("object"))
-    threads = [cpus for item in objects if item.get("type") == "PU" for cpus in [_cpuset(item)] if cpus]
-    if not threads:
-        return None
-    cores = [_cpuset(item) for item in objects if item.get("type") == "Core"]
-    return Topology(
-        source="hwloc",
-        cores=_unique([*cores, *(cpus for cpus in threads if not any(cpus[0] in core for core in cores))]),
-        packages=_unique(_cpuset(item) for item in objects if item.get("type") in ("Package", "Socket")),
-        nodes=tuple(
-            Node(_cpuset(item), _whole(item.get("local_memory"))) for item in objects if item.get("type") == "NUMANode"
-        ),
-        caches=tuple(cache for item in objects for cache in [_hwloc_cache(item)] if cache),
-        slower=slower,
-    )
-
-
-def _hwloc_cache(item: ElementTree.Element) -> Cache | None:
-    """An element of type L1Cache, L1iCache, … (hwloc 2) or just Cache (hwloc 1) as a value."""
-    name = item.get("type") or ""
-    level = _whole(item.get("depth"))
-    cpus = _cpuset(item)
-    if not (name == "Cache" or (name.startswith("L") and name.endswith("Cache"))) or level is None or not cpus:
-        return None
-    kind = _HWLOC_CACHE_KINDS.get(item.get("cache_type") or "", "unified")
-    line_bytes = _whole(item.get("cache_linesize"))
-    return Cache(level, kind, _whole(item.get("cache_size")) or None, line_bytes if line_bytes else None, cpus)
-
-
-def _cpuset(item: ElementTree.Element) -> Cpus:
-    """`0x00000003,,0x00000001`: words of 32 bits, the highest first, an empty one for 0."""
-    words = (item.get("cpuset") or "").split(",")
-    try:
-        bits = int("".join(word.removeprefix("0x").rjust(8, "0") for word in words), 16)
-    except ValueError:
-        return ()  # `0xf...f`: an infinite set, which no real object has
-    return tuple(cpu for cpu in range(bits.bit_length()) if bits >> cpu & 1)
-
-
-def _whole(text: str | None) -> int | None:
-    return int(text) if text is not None and text.isdigit() else None
-
-
-# ---- sysfs ----------------------------------------------------------------------------------------------------------
-
-
-def from_sysfs(root: Path = ROOT) -> Topology:
-    """The topology as Linux tells it; empty, with the source None, where it doesn't."""
+    """The topology of this machine as Linux tells it; empty, with the source None, where it doesn't."""
     folder = root / "sys/devices/system/cpu"
     online = parse_cpus(read_text(folder / "online"))
     if not online:
@@ -204,8 +122,8 @@ def from_sysfs(root: Path = ROOT) -> Topology:
         source="sysfs",
         cores=_unique(cores),
         packages=_unique(packages),
-        nodes=_sysfs_nodes(root),
-        caches=tuple(sorted(caches.values(), key=lambda cache: (cache.level, cache.kind, cache.cpus))),
+        nodes=_nodes(root),
+        caches=tuple(caches[key] for key in sorted(caches)),
         slower=_slower_cpus(root),
     )
 
@@ -217,20 +135,17 @@ def _group(folder: Path, names: Iterable[str], online: Cpus) -> Cpus:
 
 
 def _add_cache(index: Path, online: Cpus, caches: dict[tuple[int, str, Cpus], Cache]) -> None:
-    level = read_int(index / "level")
-    kind = _CACHE_KINDS.get(read_text(index / "type") or "")
+    level, kind = read_int(index / "level"), (read_text(index / "type") or "").lower()
     cpus = _group(index, ("shared_cpu_list",), online)
     # Every CPU lists the caches it shares; the sizes of one need reading once only.
-    if level is None or kind is None or not cpus or (level, kind, cpus) in caches:
+    if level is None or not kind or not cpus or (level, kind, cpus) in caches:
         return
-    size = read_text(index / "size") or ""
-    scale = {"K": 1 << 10, "M": 1 << 20}.get(size[-1:], 1)
-    digits = size.rstrip("KM")
-    size_bytes = int(digits) * scale if digits.isdigit() else None
+    kib = (read_text(index / "size") or "").removesuffix("K")
+    size_bytes = int(kib) * 1024 if kib.isdigit() else None
     caches[level, kind, cpus] = Cache(level, kind, size_bytes, read_int(index / "coherency_line_size"), cpus)
 
 
-def _sysfs_nodes(root: Path) -> tuple[Node, ...]:
+def _nodes(root: Path) -> tuple[Node, ...]:
     nodes = []
     folders = (root / "sys/devices/system/node").glob("node[0-9]*")
     for folder in sorted(folders, key=lambda path: int(path.name.removeprefix("node"))):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import shutil
 import statistics
 import time
 from collections import Counter
@@ -78,9 +77,6 @@ def check_up(duration_s: float = 1.5, *, clock: Callable[[], float] = time.monot
     except WorkerError as error:
         missing.append(Missing("worker", error.reason, error.remedy or "repair that, or name another compiler with CC"))
         measured = PairFigures(why=str(error))
-    if shutil.which("lstopo-no-graphics") is None:
-        how = "install it, for example: apt-get install hwloc-nox"
-        missing.append(Missing("lstopo", "hwloc is not installed, so the topology is only what the kernel says", how))
     found = (*warnings_before(known, moment=moment, when="A moment ago"), *_warnings_after(measured))
     return Checkup(known, moment, measured, found, tuple(missing))
 

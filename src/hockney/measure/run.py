@@ -314,4 +314,4 @@ def watched(watch: Watch | None, others: list[Moment]) -> Iterator[None]:
         yield
     finally:
         if watch is not None:
-            others.append(watch.read() or Moment(0.0))
+            others.append(watch.read())

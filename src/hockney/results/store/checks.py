@@ -146,7 +146,7 @@ COUNTED_OPTIONS = {  # read as numbers, or as a class of FT
 FACTS: Mapping[str, Form] = {
     "hostname": _TEXT,
     "board": _TEXT,
-    "os": {"name": _TEXT, "kernel": _TEXT, "tick_hz": _FIGURE},
+    "os": {"name": _TEXT, "kernel": _TEXT},
     "cpu": {"model": _TEXT, "cores": _FIGURE, "frequency_now_hz": _FIGURE, "frequency_max_hz": _FIGURE},
     "topology": {
         "source": _TEXT,
