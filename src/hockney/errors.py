@@ -29,9 +29,16 @@ class ExitCode(enum.IntEnum):
 
 
 class HockneyError(Exception):
-    """Base of all errors raised on purpose. `exit_code` is what the command ends with."""
+    """Base of all errors raised on purpose. `exit_code` is what the command ends with.
+
+    `argv` is the command that helps, beginning with the program; cli/ adds it to the text.
+    """
 
     exit_code = ExitCode.INCOMPLETE
+
+    def __init__(self, *args: object, argv: tuple[str, ...] = ()) -> None:
+        super().__init__(*args)
+        self.argv = argv
 
 
 class UsageError(HockneyError):

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import json
+import re
+import shlex
 import socket
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import click
 import pytest
 from tests.builders import make_info
+from tests.cli.support import Cli
 
 from hockney import machine
 from hockney.analysis.finding import Fix
 from hockney.analysis.repeat import more_launches, resume
+from hockney.cli import execute
 from hockney.cli.commands import hockney
-from hockney.cli.rerun import as_then, command_line, fix_text
+from hockney.cli.rerun import as_then, command_line, fix_text, named_store, typed
+
+COMMAND = re.compile("`hockney ([^`]*)`")
 
 
 def repeated(command: str, launches: int = 10, plan: Mapping[str, Any] | None = None, **more: Any) -> Fix:
@@ -103,3 +111,68 @@ def test_one_side_of_an_interleaved_pair_is_not_resumed() -> None:
     info = make_info(command=command, plan={"interleaved": {"side": "new"}, "launches": 8})
     assert command_line(resume(3, info)) == command
     assert command_line(more_launches(3, info, 12)) == command
+
+
+# ---- the results file that --store named ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("run --resume", "run --resume --store 'my runs.db'"),
+        ("run -t shm -- -odd.toml", "run -t shm --store 'my runs.db' -- -odd.toml"),
+        ("compare 1 2 --store other.db", "compare 1 2 --store other.db"),
+        ("doctor", "doctor"),
+    ],
+)
+def test_a_command_that_reads_results_names_the_file(words: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert typed(*words.split()) == f"`hockney {words}`"
+    reset = named_store.set("my runs.db")
+    try:
+        assert typed(*words.split()) == f"`hockney {said}`"
+        monkeypatch.setenv("UCX_TLS", "x")
+        fix = Fix("Do", ("hockney", *words.split()), {"environment": {}})
+        assert command_line(fix) == f"env -u UCX_TLS hockney {said}"
+    finally:
+        named_store.reset(reset)
+
+
+def test_the_ending_of_a_run_names_its_results_file_and_can_be_copied(cli: Cli) -> None:
+    point = ("run", "pingpong", "-t", "shm", "--bytes", "8", "--time", "1s")
+    elsewhere = cli(*point, "--store", "my $runs.db")
+    assert elsewhere.returncode == 0
+    command, *more = COMMAND.findall(elsewhere.stderr)
+    assert all(one.endswith("--store 'my $runs.db'") for one in more)
+    assert command == "explain 1 --store 'my $runs.db'"
+    assert cli(*shlex.split(command)).returncode == 0
+    by_default = cli(*point)
+    assert COMMAND.findall(by_default.stderr)[0] == "explain 1"  # the environment's still holds when it is copied
+
+
+def test_notes_errors_and_documents_carry_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOCKNEY_STORE", str(tmp_path / "none.db"))
+    path = tmp_path / 'the "new".db'
+    words = f"`hockney quick --store {shlex.quote(str(path))}`"
+    assert execute(["--store", str(path), "show"]) == 2
+    assert words in capsys.readouterr().err
+    assert execute(["show", "--json", "--store", str(path)]) == 2
+    assert words in json.loads(capsys.readouterr().out)["error"]
+    assert execute(["--store", str(path)]) == 0
+    assert words in capsys.readouterr().out
+    assert execute(["--store", str(path), "paragon"]) == 2
+    assert f"`hockney run paragon --store {shlex.quote(str(path))}`" in capsys.readouterr().err
+    assert execute(["show"]) == 2  # the next command line of this process names none
+    assert "`hockney quick`" in capsys.readouterr().err
+
+
+def test_findings_carry_it(filled_store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["explain", "--store", str(filled_store)]) == 0
+    option = f"--store {shlex.quote(str(filled_store))}"
+    commands = COMMAND.findall(capsys.readouterr().out)
+    assert commands
+    assert all(option in command for command in commands if not command.startswith(("doctor", "list")))
+    assert execute(["explain", "--json", "--store", str(filled_store)]) == 0
+    notes = json.loads(capsys.readouterr().out)["notes"]
+    assert notes[0]["fix"]["command"] == f"hockney run mine --launches 6 {option}"

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from hockney.cli import copying, streams
+from hockney.cli import streams
 
 _MEMORY_MIN_BYTES = 256 << 20
 
@@ -30,7 +30,7 @@ def main() -> NoReturn:
 
 def execute(arguments: Sequence[str]) -> int:
     """Carry out one command line; gives the exit code. Prints every error; raises nothing."""
-    from hockney.cli import exit_codes
+    from hockney.cli import exit_codes, rerun
     from hockney.errors import ExitCode
 
     streams.holds_document.set(False)
@@ -42,7 +42,7 @@ def execute(arguments: Sequence[str]) -> int:
     except BaseException as error:  # noqa: BLE001 - this is where all of them end
         code = exit_codes.explain(error, arguments)
     finally:
-        copying.named_store.set(None)
+        rerun.named_store.set(None)
     return int(exit_codes.flush(code))
 
 

@@ -6,8 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from hockney.cli import render
-from hockney.cli.copying import commands_in
-from hockney.cli.rerun import fix_text
+from hockney.cli.rerun import command_line, fix_text
 from hockney.report.changes import environment_lines, protocol_text, range_sentence, reason_text
 from hockney.stats import CONFIDENCE
 
@@ -36,7 +35,6 @@ def say_environment(found: Comparison, *, everything: bool) -> int:
 
 def comparison_json(found: Comparison) -> dict[str, Any]:
     """All that a comparison says; `sentence` is for people."""
-    fixes = [fix_text(fix) for fix in found.fixes]
     return {
         "base": found.base,
         "new": found.new,
@@ -52,8 +50,8 @@ def comparison_json(found: Comparison) -> dict[str, Any]:
         "series": [_series_json(change) for change in found.changes],
         "only_base": [point_json(point) for point in found.only_base],
         "only_new": [point_json(point) for point in found.only_new],
-        "remedies": fixes,
-        "commands": commands_in(*fixes),
+        "remedies": [fix_text(fix) for fix in found.fixes],
+        "commands": [command_line(fix) for fix in found.fixes if fix.argv],
         "drifting": found.drifting,
     }
 

@@ -76,13 +76,13 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in COMMANDS and not ctx.resilient_parsing:
-            from hockney.cli.copying import named_store
+            from hockney.cli.rerun import named_store, typed
             from hockney.suites import builtin_names
 
             named_store.set(None if (store := ctx.params.get("store")) is None else str(store))
             for kind, names in (("suite", builtin_names), ("pattern", _patterns)):
                 if args[0] in names():
-                    raise UsageError(f"'{args[0]}' is a {kind}: `hockney run {args[0]}`")
+                    raise UsageError(f"'{args[0]}' is a {kind}: {typed('run', args[0])}")
             raise unknown("command", args[0], COMMANDS)
         return super().resolve_command(ctx, args)
 

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from hockney.cli import complete
-from hockney.cli.copying import named_store
+from hockney.cli.rerun import named_store
 from hockney.errors import ExitCode, UsageError
 
 Function = Callable[..., Any]

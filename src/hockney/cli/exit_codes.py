@@ -14,7 +14,7 @@ from pathlib import Path
 
 import click
 
-from hockney.cli.copying import copyable
+from hockney.cli.rerun import error_text
 from hockney.cli.streams import holds_document, is_reader_gone, silence
 from hockney.errors import ExitCode, HockneyError
 from hockney.units import printable
@@ -45,7 +45,7 @@ def explain(error: BaseException, arguments: Sequence[str]) -> int:
 
 def _sentence(error: BaseException, arguments: Sequence[str]) -> str:
     if isinstance(error, HockneyError):
-        return str(error)
+        return error_text(error)
     if isinstance(error, click.ClickException):
         return _with_hint(error)
     if isinstance(error, (KeyboardInterrupt, click.Abort)):
@@ -91,7 +91,7 @@ def flush(code: int) -> int:
 
 def _say(sentence: str, code: int) -> int:
     with contextlib.suppress(OSError, ValueError):
-        print(printable(copyable(f"hockney: {sentence}")), file=sys.stderr)
+        print(printable(f"hockney: {sentence}"), file=sys.stderr)
     return code
 
 

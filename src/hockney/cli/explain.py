@@ -60,12 +60,13 @@ def _of_run(reference: str | None, store: Path | None) -> Explanation:
             run = results.run("last" if reference is None else reference)
         except UsageError as error:
             from hockney.archive import machines
+            from hockney.cli.rerun import typed
 
             if reference not in machines():
                 raise
             raise UsageError(
                 f"no run is called '{reference}', but a machine of the archive is: "
-                f"`hockney explain --machine {reference}`"
+                f"{typed('explain', '--machine', reference)}"
             ) from error
         return explain_run(run)
 
@@ -100,13 +101,11 @@ def explanation_json(found: Explanation) -> dict[str, Any]:
 
 
 def _fix_json(fix: Fix | None) -> dict[str, Any] | None:
-    from hockney.cli.copying import commands_in
-    from hockney.cli.rerun import fix_text
+    from hockney.cli.rerun import command_line
 
     if fix is None:
         return None
-    command = next(iter(commands_in(fix_text(fix))), None) if fix.argv else None
-    return {"text": fix.text, "argv": list(fix.argv), "command": command}
+    return {"text": fix.text, "argv": list(fix.argv), "command": command_line(fix) or None}
 
 
 # ---- the screen -----------------------------------------------------------------------------------------------------

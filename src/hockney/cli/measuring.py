@@ -17,6 +17,7 @@ from hockney.cli.common import refuse_loss, refuse_unwritable
 from hockney.cli.export import written
 from hockney.cli.labels import check_label, tell_of_label
 from hockney.cli.progress import Display
+from hockney.cli.rerun import typed
 from hockney.cli.show import print_run, print_run_by_size, run_as_json
 from hockney.cli.streams import remark
 from hockney.cli.tables import Tables, print_tables, tables_as_json, tables_of
@@ -142,7 +143,7 @@ def _print(run: Run, tables: Tables, catalogue: Catalogue, *, verbose: bool) -> 
         print_run(run)
         return
     render.say()
-    render.say(f"All figures, and the reasons of failed and skipped points: `hockney show {run.id}`")
+    render.say(f"All figures, and the reasons of failed and skipped points: {typed('show', run.id)}")
 
 
 @contextlib.contextmanager
@@ -171,20 +172,19 @@ def _ending(outcome: RunOutcome, results: Store, *, is_empty: bool) -> Iterator[
     run_id = outcome.run_id
     parts = [f"Saved as run {run_id} in {results.path}"]
     if outcome.status is RunStatus.INTERRUPTED:
-        parts.append(f"it was stopped early: `hockney run --resume {run_id}` goes on with it")
+        parts.append(f"it was stopped early: {typed('run', '--resume', run_id)} goes on with it")
     elif outcome.status is RunStatus.PARTIAL and not outcome.failed:
-        parts.append(f"nothing could be measured; `hockney show {run_id}` shows why")
+        parts.append(f"nothing could be measured; {typed('show', run_id)} shows why")
     elif outcome.status is RunStatus.PARTIAL:
         before = f", {outcome.failed_before} of them before it was resumed" if outcome.failed_before else ""
-        parts.append(f"{counted(outcome.failed, 'point')} failed{before}: `hockney show {run_id}` shows why")
+        parts.append(f"{counted(outcome.failed, 'point')} failed{before}: {typed('show', run_id)} shows why")
         if outcome.failed_before:
             parts.append("only a new run tries them again")
         if not any(measurement.samples for measurement in results.summaries(run_id)):
             parts.append("nothing was measured")
     elif not is_empty:
-        parts.append(
-            f"next: `hockney explain {run_id}` · `hockney show {run_id} --plot` · `hockney show {run_id} --states`"
-        )
+        commands = typed("explain", run_id), typed("show", run_id, "--plot"), typed("show", run_id, "--states")
+        parts.append(f"next: {' · '.join(commands)}")
     yield "; ".join(parts)
 
 

@@ -14,6 +14,7 @@ import time
 
 from hockney.cli.curves import size_text, sizes_text
 from hockney.cli.render import line_width, wrapped
+from hockney.cli.rerun import typed
 from hockney.cli.streams import silence
 from hockney.measure.estimate import FIRST_ROUNDS_MIN, enough_text, first_rounds_s
 from hockney.measure.interfaces import Progress
@@ -137,13 +138,13 @@ class Display:
     def reads(self, run_id: int, rounds: int) -> None:
         """Called before `begun` of a run that is resumed: reading it may take a while."""
         rounds_text = counted(rounds, "round")
-        self._stored = f", and run {run_id} keeps its {rounds_text}: `hockney run --resume {run_id}` goes on with it"
+        self._stored = f", and run {run_id} keeps its {rounds_text}: {typed('run', '--resume', run_id)} goes on with it"
 
     def kept(self) -> str:
         """What is stored when the user stops the run."""
         if self._run_id is None:
             return f"nothing new was measured yet{self._stored}"
-        return "everything measured so far is stored (see: `hockney runs`)"
+        return f"everything measured so far is stored (see: {typed('runs')})"
 
     def _say_failed(self) -> None:
         """Print failures since the last event: sizes of one curve in one line, once for all launches."""

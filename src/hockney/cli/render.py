@@ -17,7 +17,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from hockney.cli.copying import copyable
 from hockney.cli.streams import holds_document, print_line
 from hockney.units import printable
 
@@ -72,7 +71,7 @@ def print_json(command: str, data: Mapping[str, Any]) -> None:
     document = {"format": f"hockney-{command}", "version": JSON_VERSION, **data}
     text = json.dumps(document, indent=2, allow_nan=False, default=_as_json)
     holds_document.set(True)
-    print_line(copyable(text, in_json=True))
+    print_line(text)
 
 
 def _as_json(value: Any) -> Any:
@@ -97,7 +96,7 @@ def wrapped(text: str, width: int | None = None, *, first: str = "", rest: str =
 
     Words, commands in `…`, and numbers with their units stay whole.
     """
-    joined = _COMMAND.sub(lambda match: match[0].replace(" ", _HARD_BLANK), printable(copyable(text)))
+    joined = _COMMAND.sub(lambda match: match[0].replace(" ", _HARD_BLANK), printable(text))
     lines = textwrap.wrap(
         _keep_units(joined),
         max(1, line_width() if width is None else width),
@@ -122,7 +121,7 @@ def title(text: str, *, first: bool = False) -> None:
 
 def say(text: str = "", *, style: str | None = None) -> None:
     """A sentence that may be searched for in a log: one line in a pipe."""
-    _print_lines(wrapped(text) if is_terminal() else [copyable(text)], style)
+    _print_lines(wrapped(text) if is_terminal() else [text], style)
 
 
 def note(text: str, *, style: str | None = None) -> None:

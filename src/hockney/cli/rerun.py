@@ -5,12 +5,37 @@ from __future__ import annotations
 import os
 import shlex
 import socket
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
 
-from hockney.analysis import repeat
-from hockney.analysis.finding import Fix
-from hockney.model import RunInfo
+from hockney.errors import HockneyError
+
+if TYPE_CHECKING:
+    from hockney.analysis.finding import Fix
+
+named_store: ContextVar[str | None] = ContextVar("named_store", default=None)  # as --store of this command line has it
+
+_WITHOUT_STORE = {"completion", "doctor", "list"}
+
+
+def typed(*words: object) -> str:
+    """A command of hockney in backquotes, as the user types it: ``typed("show", 3)`` gives `hockney show 3`."""
+    return f"`{_joined(('hockney', *map(str, words)))}`"
+
+
+def _joined(argv: Sequence[str]) -> str:
+    """With the results file that --store named; that of the environment still holds for whoever copies the command."""
+    store, words = named_store.get(), list(argv)
+    if store is not None and words[0] == "hockney" and not _WITHOUT_STORE & {words[1]} and "--store" not in words:
+        end = words.index("--") if "--" in words else len(words)
+        words[end:end] = ["--store", store]
+    return shlex.join(words)
+
+
+def error_text(error: HockneyError) -> str:
+    """The sentence of an error, with the command that helps."""
+    return f"{error}: {typed(*error.argv[1:])}" if error.argv else str(error)
 
 
 def fix_text(fix: Fix) -> str:
@@ -21,12 +46,7 @@ def fix_text(fix: Fix) -> str:
 
 def command_line(fix: Fix) -> str:
     """The command as it is typed; "" where there is none."""
-    return f"{as_then(fix.run_facts)}{shlex.join(fix.argv)}" if fix.argv else ""
-
-
-def going_on(run: int, info: RunInfo) -> str:
-    """The command that continues a run, in backquotes."""
-    return f"`{command_line(repeat.resume(run, info))}`"
+    return f"{as_then(fix.run_facts)}{_joined(fix.argv)}" if fix.argv else ""
 
 
 def as_then(facts: Mapping[str, Any]) -> str:

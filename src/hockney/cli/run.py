@@ -74,6 +74,7 @@ def run(
     between them. Patterns are measured over all sizes, with more sizes where a curve bends.
     """
     from hockney.cli.measuring import Output, measure_and_show, resume_and_show
+    from hockney.cli.rerun import typed
     from hockney.cli.run_options import find_suite, read_options
     from hockney.errors import UsageError
 
@@ -86,7 +87,7 @@ def run(
             )
         return resume_and_show("run", resume, output, store=store)
     if not what:
-        raise UsageError("name what to run: a pattern, a suite or a file, for example: `hockney run pingpong`")
+        raise UsageError(f"name what to run: a pattern, a suite or a file, for example: {typed('run', 'pingpong')}")
     if len(what) > 1:
         raise UsageError(f"'{' '.join(what)}' is several words; put commas between patterns: `{','.join(what)}`")
     if dry_run and (csv is not None or label is not None):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from hockney.cli.common import names
+from hockney.cli.rerun import typed
 from hockney.errors import UsageError, unknown
 from hockney.machine import refuse_unusable
 from hockney.measure.plan import RunOptions, pattern_suite
@@ -62,7 +62,7 @@ def _refuse_transport(what: str) -> None:
     ]
     obstacles = catalogue.obstacles(points)
     runs = (point.pattern for point in points if point not in obstacles)
-    raise UsageError(f"{what} is a transport: `hockney run {next(runs)} -t {shlex.quote(what)}`")
+    raise UsageError(f"{what} is a transport: {typed('run', next(runs), '-t', what)}")
 
 
 def read_options(words: Mapping[str, Any]) -> RunOptions:

@@ -60,7 +60,9 @@ def runs(label: tuple[str, str] | None, *, as_json: bool, store: Path | None) ->
     ]  # fmt: skip
     render.table(columns, [_row(run) for run in found])
     if not found:
-        render.say("There are no runs yet: `hockney quick` makes one.")
+        from hockney.cli.rerun import typed
+
+        render.say(f"There are no runs yet: {typed('quick')} makes one.")
 
 
 def _relabel(path: Path, reference: str, label: str, *, as_json: bool) -> None:

@@ -15,7 +15,7 @@ from hockney.analysis.repeat import resume
 from hockney.cli import render
 from hockney.cli.curves import SHORT_MARK, SHORT_NOTE, placement_text, state_text
 from hockney.cli.render import Column
-from hockney.cli.rerun import fix_text
+from hockney.cli.rerun import fix_text, typed
 from hockney.model import PointStatus
 from hockney.report.findings import cause_of, evidence_of, title_of
 from hockney.report.sheet import COLUMNS, Row, Sheet, Value
@@ -238,5 +238,5 @@ def _print_caveats(sheet: Sheet, missing: Sequence[Missing], findings: Iterable[
     if not verbose:
         render.say()
         run = sheet.run_id
-        more = f"All findings: `hockney explain {run}`. Definitions and fixes: `hockney show {run} --tables -v`"
+        more = f"All findings: {typed('explain', run)}. Definitions and fixes: {typed('show', run, '--tables', '-v')}"
         render.note(more, style="dim")

@@ -10,7 +10,6 @@ import warnings
 from collections.abc import Iterator
 from contextvars import ContextVar
 
-from hockney.cli.copying import copyable
 from hockney.errors import DamagedRowWarning
 from hockney.units import printable
 
@@ -54,7 +53,7 @@ def remark(text: str) -> None:
     with contextlib.suppress(OSError):  # reported at the end
         sys.stdout.flush()  # keeps the order where both streams go to one file
     try:
-        print(printable(copyable(text)), file=sys.stderr, flush=True)
+        print(printable(text), file=sys.stderr, flush=True)
     except OSError:
         silence(sys.stderr.fileno())
 

@@ -10,6 +10,7 @@ from hockney.cli import render
 from hockney.cli.classic import print_report, report_as_json
 from hockney.cli.curves import placement_text, say_one_launch
 from hockney.cli.pairs import pairs_as_json, print_pairs
+from hockney.cli.rerun import typed
 from hockney.cli.sheet import print_sheet, sheet_as_json
 from hockney.errors import UsageError
 from hockney.report.classic import make_report
@@ -29,7 +30,7 @@ def tables_of(run: Run, *, every_state: bool = False) -> Tables:
     if found and every_state:
         raise UsageError(
             "--tables shows every state only for quick. Here each figure names its state; "
-            f"run `hockney show {run.id} --states` for all states"
+            f"run {typed('show', run.id, '--states')} for all states"
         )
     return found
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from hockney.cli.commands import COMMANDS
-from hockney.cli.copying import copyable
+from hockney.cli.rerun import error_text, typed
 from hockney.errors import HockneyError
 from hockney.units import printable
 
@@ -31,13 +31,15 @@ def welcome(*, as_json: bool, store: Path | None) -> None:
         click.echo(f"      {COMMANDS[name].summary}")
     click.echo("\nAll commands: hockney --help. Each one with its options: hockney COMMAND --help.")
     if last is None:
-        end = "No runs are stored yet. Start with `hockney quick`."
+        end = f"No runs are stored yet. Start with {typed('quick')}."
     elif "number" in last:
         name = f"{last['number']}" + (f" ({last['label']})" if last["label"] else "")
-        end = f"Last run: {name}, {last['suite']}, {last['started']}, {last['status']}.\nSee it: `hockney show last`"
+        end = (
+            f"Last run: {name}, {last['suite']}, {last['started']}, {last['status']}.\nSee it: {typed('show', 'last')}"
+        )
     else:
         end = f"The results cannot be read: {last['error']}"
-    click.echo(printable(copyable(end)))
+    click.echo(printable(end))
 
 
 def _last_run(path: Path | None) -> dict[str, Any] | None:
@@ -53,7 +55,7 @@ def _last_run(path: Path | None) -> dict[str, Any] | None:
         with Store.open(path, readonly=True) as store:
             runs = store.runs()
     except HockneyError as error:
-        return {"error": str(error)}
+        return {"error": error_text(error)}
     if not runs:
         return None
     from hockney.cli.times import local_time

@@ -77,7 +77,7 @@ def write_until_it_fails(store: Store, run_id: int) -> tuple[int, str]:
 
 def saved(rounds: int) -> str:
     count = f"{rounds} round{'' if rounds == 1 else 's'}"
-    return f"; stored up to here: {count}, and `hockney run --resume 1` goes on from there"
+    return f"; stored up to here: {count} of run 1, which can be resumed"
 
 
 # ---- a full disk -----------------------------------------------------------------------------------------------------

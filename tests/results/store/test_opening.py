@@ -131,7 +131,7 @@ def test_closed_store_is_one_file(path: Path) -> None:
 def test_nothing_there_yet(path: Path, how: dict[str, bool], empty: bool) -> None:
     if empty:
         path.touch()
-    assert refused(path, **how) == f"there are no results in {path} yet; `hockney quick` makes some"
+    assert refused(path, **how) == f"there are no results in {path} yet; measure some"
     assert path.exists() == empty
 
 

@@ -377,7 +377,7 @@ def test_run_that_is_not_there(store: Store, reference: str, text: str) -> None:
 
 
 def test_no_run_at_all(store: Store) -> None:
-    with pytest.raises(UsageError, match=r"there are no runs in .* yet; `hockney quick` makes one"):
+    with pytest.raises(UsageError, match=r"there are no runs in .* yet"):
         store.find_run("last")
 
 

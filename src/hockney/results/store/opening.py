@@ -239,4 +239,4 @@ def _require(path: Path) -> None:
     except OSError as error:
         raise _wrong(path, str(error.strerror)) from error
     if is_empty:
-        raise WrongStoreError(f"there are no results in {path} yet; `hockney quick` makes some")
+        raise WrongStoreError(f"there are no results in {path} yet; measure some", argv=("hockney", "quick"))

@@ -232,7 +232,7 @@ class Store:
         found = self._all("SELECT id, label FROM run ORDER BY id DESC")
         known = [(int(run_id), label if isinstance(label, str) else None) for run_id, label in found]
         if not known:
-            raise UsageError(f"there are no runs in {self.path} yet; `hockney quick` makes one")
+            raise UsageError(f"there are no runs in {self.path} yet; measure one", argv=("hockney", "quick"))
         return find_run(reference, known)
 
     def run(self, run_id: int) -> StoredRun:
@@ -412,5 +412,4 @@ class Store:
             (rounds,) = self._db.execute("SELECT rounds FROM run WHERE id = ?", (run_id,)).fetchone()
         except (sqlite3.Error, TypeError):
             return ""
-        kept = counted(rounds, "round")
-        return f"; stored up to here: {kept}, and `hockney run --resume {run_id}` goes on from there"
+        return f"; stored up to here: {counted(rounds, 'round')} of run {run_id}, which can be resumed"
