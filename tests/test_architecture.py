@@ -101,8 +101,8 @@ def test_who_asks_for_the_family_is_told(family: str) -> None:
 def test_light_commands_load_nothing_heavy(arguments: list[str], tmp_path: Path) -> None:
     program = (
         "import sys\n"
-        "from hockney.cli import run\n"
-        f"code = run({[*arguments]!r})\n"
+        "from hockney.cli import execute\n"
+        f"code = execute({[*arguments]!r})\n"
         "heavy = {'numpy', 'scipy', 'pydantic', 'rich', 'psutil'} & set(sys.modules)\n"
         "assert code == 0 and not heavy, (code, heavy)\n"
     )
