@@ -1,0 +1,140 @@
+"""The formulas of docs/metrics.md are what the worker counts: whose time, its divisor, and the bytes of each rate."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from tests.worker.test_native import DESCRIPTION, converse, measure
+
+from hockney.worker.build import build_worker
+
+PAGE = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text(encoding="utf-8")
+DEFAULTS = {row["name"]: {one["name"]: one["default"] for one in row["options"]} for row in DESCRIPTION["patterns"]}
+
+
+def table(heading: str) -> list[list[str]]:
+    """The cells of the rows below a table's first heading."""
+    rows = PAGE.partition(f"| {heading} |")[2].partition("\n\n")[0].splitlines()[2:]
+    return [[cell.strip() for cell in row.strip("| ").split("|")] for row in rows]
+
+
+TIMES = table("pattern | one repetition | time")
+# What a rate counts: the formula on the page, and the bytes for p ranks, n bytes and the options, in the time it names.
+RATES: dict[str, Callable[[int, int, dict[str, Any]], float]] = {
+    "bytes / time per message": lambda p, n, options: n,
+    "2 × bytes × window / wall time": lambda p, n, options: 2 * n * options["window"],
+    "S × bytes / time per event": lambda p, n, options: options["senders"] * n,
+    "(P - 1) × bytes / time per event": lambda p, n, options: (p - 1) * n,
+    "bytes / half a round trip": lambda p, n, options: n,
+    "P × bytes / mean time": lambda p, n, options: p * n,
+    "8 B / time per load or word": lambda p, n, options: 8,
+    "P (P - 1) bytes / time": lambda p, n, options: p * (p - 1) * n,
+    "2 (P - 1) bytes / time": lambda p, n, options: 2 * (p - 1) * n,
+    "P/2 × bytes / half a round trip": lambda p, n, options: p / 2 * n,
+}
+
+
+class Case(NamedTuple):
+    """A point, and the formula of its rate."""
+
+    pattern: str
+    transport: str
+    ranks: int
+    bytes: int
+    options: dict[str, Any]
+    rate: str = ""
+
+
+CASES = [
+    Case("pingpong", "shm", 2, 24, {}, "bytes / half a round trip"),
+    Case("pingpong", "shm", 5, 24, {"source": 3, "target": 4}, "bytes / half a round trip"),
+    Case("prtt", "shm", 2, 24, {"messages": 3}),
+    Case("oneway", "shm", 2, 24, {"window": 16}, "bytes / time per message"),
+    Case("oneway", "shm", 5, 24, {"window": 3, "until": "sent", "source": 4, "target": 0}),
+    Case("twoway", "shm", 2, 24, {"window": 16}, "2 × bytes × window / wall time"),
+    Case("pairs", "shm", 4, 24, {"window": 2}),
+    Case("alltoall", "shm", 5, 24, {"algorithm": "flat"}, "P (P - 1) bytes / time"),
+    Case("allreduce", "shm", 5, 24, {}, "2 (P - 1) bytes / time"),
+    Case("outfarm", "shm", 5, 24, {}),
+    Case("multicast", "shm", 5, 24, {}),
+    Case("funnel", "shm", 5, 24, {}),
+    Case("pushfarm", "shm", 5, 24, {"senders": 3}, "S × bytes / time per event"),
+    Case("pullfarm", "shm", 5, 24, {"senders": 2}, "S × bytes / time per event"),
+    Case("robpush", "shm", 5, 24, {}, "(P - 1) × bytes / time per event"),
+    Case("robpull", "shm", 5, 24, {}, "(P - 1) × bytes / time per event"),
+    Case("barrier", "shm", 5, 0, {}),
+    Case("ring", "shm", 5, 24, {"distance": 2}, "P × bytes / mean time"),
+    Case("putpong", "shm", 5, 24, {"source": 2, "target": 0}),
+    Case("put", "shm", 5, 24, {"source": 2, "target": 0}),
+    Case("get", "shm", 2, 24, {}),
+    Case("putring", "shm", 5, 24, {"distance": 3}, "P × bytes / mean time"),
+    Case("memload", "null", 1, 4096, {}, "8 B / time per load or word"),
+    Case("memload", "null", 1, 4096, {"access": "stream"}, "8 B / time per load or word"),
+    Case("bisection", "shm", 4, 24, {}, "P/2 × bytes / half a round trip"),
+    Case("rounds", "shm", 4, 24, {"round": 2}),
+    Case("ft", "shm", 2, 0, {"class": "S"}),
+    Case("stream", "unix", 2, 24, {"writes": 40}),
+]
+TIMED = {
+    "source": "root", "rank 0": "root", "as ": "root", "slower side": "slowest", "slowest rank": "slowest",
+    "mean of ranks": "mean", "mean of the sources": "sources",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def answers() -> dict[int, dict[str, Any]]:
+    """Of each case, by its place; one worker for each transport and number of ranks."""
+    found: dict[int, dict[str, Any]] = {}
+
+    def job(place: int) -> tuple[str, int]:
+        return CASES[place].transport, CASES[place].ranks
+
+    for (transport, ranks), group in itertools.groupby(sorted(range(len(CASES)), key=job), key=job):
+        places = list(group)
+        commands = [
+            measure(CASES[at].pattern, CASES[at].bytes, batch=1, samples=2, **CASES[at].options) for at in places
+        ]
+        arguments = ["-t", transport, "-n", str(ranks), "--oversubscribed"]
+        told, done = converse(build_worker(), commands, *arguments)
+        assert [answer["kind"] for answer in told] == ["measure"] * len(places) + ["bye"], done.stdout
+        found.update(zip(places, told, strict=False))
+    return found
+
+
+def test_every_pattern_and_every_rate_on_the_page_has_a_case() -> None:
+    assert {case.pattern for case in CASES} == set(DEFAULTS) == {row[0] for row in TIMES}
+    assert {case.rate for case in CASES if case.rate} == set(RATES)
+    for figure, formula, _ in table("figure | formula | counts"):
+        assert any(rate in formula for rate in RATES), figure
+
+
+@pytest.mark.parametrize("place", range(len(CASES)), ids=lambda at: f"{CASES[at].pattern} {at}")
+def test_the_page_says_whose_time_counts_and_by_what_it_is_divided(place: int, answers: dict[int, Any]) -> None:
+    case, answer = CASES[place], answers[place]
+    text = next(row[2] for row in TIMES if row[0] == case.pattern)
+    who = re.match("|".join(sorted(TIMED, key=len, reverse=True)), text)
+    assert who, text
+    source = case.options.get("source", 0)
+    assert answer["timed"] == (f"rank {source}" if source and who[0] == "source" else TIMED[who[0]])
+    options = {**DEFAULTS[case.pattern], **case.options}
+    divisor = re.search(r" / (\(2 × `\w+`\)|`\w+`|\d+)", text)
+    factors = re.findall(r"\d+|`\w+`", divisor[1]) if divisor else []
+    if options.get("access") == "stream":
+        factors = ["8"]  # words of a line
+    numbers = [int(options[factor.strip("`")] if "`" in factor else factor) for factor in factors]
+    assert answer["divisor"] == math.prod(numbers), text
+
+
+@pytest.mark.parametrize("place", [at for at, case in enumerate(CASES) if case.rate], ids=lambda at: CASES[at].pattern)
+def test_a_rate_counts_the_bytes_on_the_page(place: int, answers: dict[int, Any]) -> None:
+    case, answer = CASES[place], answers[place]
+    formulas = [row[1] for row in table("figure | formula | counts")]
+    assert any(case.rate in formula for formula in formulas)
+    in_repetition = answer["bytes_per_rep"] / (1 if case.rate.endswith("wall time") else answer["divisor"])
+    assert in_repetition == RATES[case.rate](case.ranks, case.bytes, {**DEFAULTS[case.pattern], **case.options})
