@@ -193,7 +193,6 @@ def test_every_machine_of_the_archive_can_be_explained(machine: str, capsys: pyt
         (["--machine", "gpmim"], "did you mean 'gpmimd'?", 2),
         (["1"], "run 1 (base) has no figures", 3),
         (["7"], "there is no run 7", 2),
-        (["t3d"], "no run is called 't3d', but a machine of the archive is: `hockney explain --machine t3d", 2),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )

@@ -57,12 +57,12 @@ def test_a_ratio_stays_with_its_figure() -> None:
     ("width", "lines"),
     [
         (40, ["what ranks   ratio  time there", "2, 4", "  long name    0.5        12.5"]),
-        (28, ["                     time", "what ranks   ratio  there", "2, 4", "  long name    0.5   12.5"]),
+        (28, ["                        time", "what ranks   ratio     there", "2, 4", "  long name    0.5      12.5"]),
         (
             20,
             [
                 *("what ranks   ratio", "2, 4", "  long name    0.5", ""),
-                *("              time", "what ranks   there", "2, 4", "  long name   12.5"),
+                *("                time", "what ranks     there", "2, 4", "  long name     12.5"),
             ],
         ),
     ],
@@ -122,8 +122,9 @@ def test_a_terminal_that_is_too_narrow_gets_whole_figures(
 def test_titles_and_warnings_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
     render.title("First", first=True)
     render.title("Second")
-    render.warnings([Warning_("load", "machine", "It is busy.", "Stop it.")])
-    assert capsys.readouterr().out == "First\n\nSecond\n! It is busy. Stop it.\n"
+    render.limits([Warning_("load", "machine", "It is busy.", "Stop it.")] * 2)
+    limits = "What limits precision\n! It is busy. Stop it.\n"
+    assert capsys.readouterr().out == f"First\n\nSecond\n\n{limits}"
 
 
 def test_notes_are_wrapped_in_a_pipe_and_what_logs_are_searched_for_is_not(
@@ -136,7 +137,7 @@ def test_notes_are_wrapped_in_a_pipe_and_what_logs_are_searched_for_is_not(
             monkeypatch.setattr("sys.__stdout__", None)  # no terminal to ask
         else:
             monkeypatch.setenv("COLUMNS", columns)
-        render.warnings([Warning_("load", "machine", words.strip(), "Stop it.")])
+        render.bullet("!", f"{words}Stop it.")
         render.note(words)
         render.item(words, head="switch")
         starts = ("! word", "  ", "word", "  word", "  switch: word", "    word")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ import click
 
 from hockney.cli import complete, render
 from hockney.cli.common import command
+from hockney.cli.rerun import command_line, fix_text
 from hockney.errors import UsageError, unknown
 from hockney.units import counted
 
@@ -19,8 +21,7 @@ if TYPE_CHECKING:
     from hockney.analysis.finding import Finding, Fix, NotChecked, Note
 
 _FINDINGS_MAX, _LINES_MAX = 10, 40  # of a screen without --all
-_NOTES_MAX = 3
-_WIDE = 100  # columns, in which a table of fits has two parts at most
+_NOTES_MAX, _NAMES_MAX = 3, 6
 
 
 @command("explain", example="hockney explain last\nhockney explain --machine t3d")
@@ -42,13 +43,13 @@ def explain(reference: str | None, machine: str | None, everything: bool, *, as_
     """
     if reference is not None and machine is not None:
         raise UsageError("explain takes a run or a machine of the archive (--machine NAME): give one of them, not both")
-    found = _of_machine(machine) if machine is not None else _of_run(reference, store)
+    explanation = _of_machine(machine) if machine is not None else _of_run(reference, store)
     if as_json:
-        render.print_json("explain", explanation_json(found))
+        render.print_json("explain", explanation_json(explanation))
     elif everything:
-        _print_all(found)
+        _print_all(explanation)
     else:
-        _print_strongest(found)
+        _print_strongest(explanation)
 
 
 def _of_run(reference: str | None, store: Path | None) -> Explanation:
@@ -56,53 +57,40 @@ def _of_run(reference: str | None, store: Path | None) -> Explanation:
     from hockney.results.runs import open_results
 
     with open_results(store) as results:
-        try:
-            run = results.run("last" if reference is None else reference)
-        except UsageError as error:
-            from hockney.archive import machines
-            from hockney.cli.rerun import typed
-
-            if reference not in machines():
-                raise
-            raise UsageError(
-                f"no run is called '{reference}', but a machine of the archive is: "
-                f"{typed('explain', '--machine', reference)}"
-            ) from error
-        return explain_run(run)
+        return explain_run(results.run(reference or "last"))
 
 
 def _of_machine(name: str) -> Explanation:
     from hockney.archive import machines
+    from hockney.archive.explain import explain_machine
 
     if name not in machines():
         raise unknown("machine", name, machines())
-    from hockney.archive.explain import explain_machine
-
     return explain_machine(machines()[name])
 
 
 # ---- JSON -----------------------------------------------------------------------------------------------------------
 
 
-def explanation_json(found: Explanation) -> dict[str, Any]:
+def explanation_json(explanation: Explanation) -> dict[str, Any]:
     """Everything, with each finding and note also as a sentence, and each fix also as the command to type."""
     from hockney.report.findings import note_text, sentence_of
 
-    document = asdict(found)
-    document["findings"] = [
-        {**asdict(one), "text": sentence_of(one), "fix": _fix_json(one.fix)} for one in found.findings
-    ]
-    document["notes"] = [{**asdict(one), "text": note_text(one), "fix": _fix_json(one.fix)} for one in found.notes]
-    document["not_checked"] = [
-        {"what": gap.what, "reason": gap.reason.value, "detail": gap.detail, "how": _fix_json(gap.how)}
-        for gap in found.not_checked
-    ]
-    return document
+    return {
+        **asdict(explanation),
+        "findings": [
+            {**asdict(finding), "text": sentence_of(finding), "fix": _fix_json(finding.fix)}
+            for finding in explanation.findings
+        ],
+        "notes": [{**asdict(note), "text": note_text(note), "fix": _fix_json(note.fix)} for note in explanation.notes],
+        "not_checked": [
+            {"what": gap.what, "reason": gap.reason.value, "detail": gap.detail, "how": _fix_json(gap.how)}
+            for gap in explanation.not_checked
+        ],
+    }
 
 
 def _fix_json(fix: Fix | None) -> dict[str, Any] | None:
-    from hockney.cli.rerun import command_line
-
     if fix is None:
         return None
     return {"text": fix.text, "argv": list(fix.argv), "command": command_line(fix) or None}
@@ -111,30 +99,31 @@ def _fix_json(fix: Fix | None) -> dict[str, Any] | None:
 # ---- the screen -----------------------------------------------------------------------------------------------------
 
 
-def _print_strongest(found: Explanation) -> None:
+def _print_strongest(explanation: Explanation) -> None:
     """At most ten findings, each once for all transports that have it, in at most 40 lines."""
-    groups = grouped(found.findings)
-    states = {finding.subject.state for finding in found.findings} - {""}
-    texts = [_finding_lines(group, with_state=len(states) > 1) for group in groups]
-    notes = [render.wrapped(_note_text(note), rest="  ") for note in found.notes[:_NOTES_MAX]]
-    gaps = _gap_lines(found.not_checked)
+    groups = grouped(explanation.findings)
+    with_state = len({finding.subject.state for finding in explanation.findings}) > 1
+    notes = [render.wrapped(_note_text(note), rest="  ") for note in explanation.notes[:_NOTES_MAX]]
+    gaps = _gap_lines(explanation.not_checked)
     room = _LINES_MAX - 3 - sum(map(len, notes)) - (len(gaps) + 2 if gaps else 0)
-    shown = 0
-    while shown < min(len(texts), _FINDINGS_MAX) and len(texts[shown]) <= room:
-        room -= len(texts[shown])
-        shown += 1
-    shown = max(shown, min(1, len(texts)))
-    _print_head(found)
-    for lines in (*notes, *texts[:shown]):
+    shown: list[list[str]] = []
+    for group in groups[:_FINDINGS_MAX]:
+        lines = _finding_lines(group, with_state=with_state)
+        if shown and len(lines) > room:
+            break
+        room -= len(lines)
+        shown.append(lines)
+    _print_head(explanation)
+    for lines in (*notes, *shown):
         render.lines(lines)
-    more = [counted(len(groups) - shown, "finding")] if shown < len(groups) else []
-    for noun, members in (("LogGP fit", found.loggp), ("layer", found.layers), ("line", found.lines)):
+    more = [counted(len(groups) - len(shown), "finding")] if len(shown) < len(groups) else []
+    for noun, members in (("LogGP fit", explanation.loggp), ("layer", explanation.layers), ("line", explanation.lines)):
         height = 2 * len(members) + 5  # a table may be in two parts
-        if members and not more and height <= room and render.line_width() >= _WIDE:
-            room -= height
-            _print_fits(found, noun)
-        elif members:
+        if members and (more or height > room):
             more.append(counted(len(members), noun))
+        elif members:
+            room -= height
+            _print_fits(explanation, noun)
     if more:
         render.note(f"More with --all: {', '.join(more)}.", style="dim")
     if gaps:
@@ -142,43 +131,43 @@ def _print_strongest(found: Explanation) -> None:
         render.lines(gaps)
 
 
-def _print_all(found: Explanation) -> None:
-    _print_head(found)
-    for note in found.notes:
+def _print_all(explanation: Explanation) -> None:
+    _print_head(explanation)
+    for note in explanation.notes:
         render.note(_note_text(note))
-    for finding in found.findings:
+    for finding in explanation.findings:
         render.lines(_finding_lines([finding], with_state=True))
         for source in finding.sources:
             render.item(f"Source: {source}", style="dim")
     for noun in ("line", "LogGP fit", "layer"):
-        _print_fits(found, noun)
-    if found.not_checked:
+        _print_fits(explanation, noun)
+    if explanation.not_checked:
         render.title("Not checked")
-        for gap in found.not_checked:
-            how = f"; {_fix_text(gap.how)}" if gap.how else ""
+        for gap in explanation.not_checked:
+            how = f"; {fix_text(gap.how)}" if gap.how else ""
             render.item(f"{gap.what}: {gap.reason.value}: {gap.detail}{how}", style="dim")
 
 
-def _print_fits(found: Explanation, noun: str) -> None:
+def _print_fits(explanation: Explanation, noun: str) -> None:
     from hockney.cli import fits
     from hockney.report.findings import layer_text
 
     if noun == "line":
-        fits.print_lines(found.lines)
-        fits.print_off_lines(found.off_lines)
+        fits.print_lines(explanation.lines)
+        fits.print_off_lines(explanation.off_lines)
     elif noun == "LogGP fit":
-        fits.print_loggp(found.loggp)
-    elif found.layers:
+        fits.print_loggp(explanation.loggp)
+    elif explanation.layers:
         render.title("What each layer adds to half a round trip")
-        for layer in found.layers:
+        for layer in explanation.layers:
             render.item(layer_text(layer))
 
 
-def _print_head(found: Explanation) -> None:
-    count = len(found.findings)
-    states = {finding.subject.state for finding in found.findings} - {""}
+def _print_head(explanation: Explanation) -> None:
+    count = len(explanation.findings)
+    states = {finding.subject.state for finding in explanation.findings} - {""}
     state = f", state {states.pop()}" if len(states) == 1 else ""
-    render.title(f"{found.subject}: {counted(count, 'finding') if count else 'no findings'}{state}", first=True)
+    render.title(f"{explanation.subject}: {counted(count, 'finding') if count else 'no findings'}{state}", first=True)
 
 
 def grouped(findings: Sequence[Finding]) -> list[list[Finding]]:
@@ -188,75 +177,67 @@ def grouped(findings: Sequence[Finding]) -> list[list[Finding]]:
     """
     yielding = {finding.subject.transport for finding in findings if finding.cause == "yields"}
     groups: dict[tuple[object, ...], list[Finding]] = {}
-    repeats: dict[tuple[object, ...], int] = {}
+    repeats: Counter[tuple[object, ...]] = Counter()
     for finding in findings:
         about, facts = finding.subject, finding.facts
         if finding.code == "yielding library" and about.transport in yielding:
             continue
         kind = (finding.code, finding.cause, facts.get("answer"), facts.get("threshold"), "fall_ns" in facts)
         of_transport = (*kind, about.transport, about.state)
-        repeats[of_transport] = repeats.get(of_transport, -1) + 1
         groups.setdefault((*kind, not about.transport, repeats[of_transport]), []).append(finding)
+        repeats[of_transport] += 1
     return list(groups.values())
 
 
-def _finding_lines(group: Sequence[Finding], *, with_state: bool) -> list[str]:
-    """At most three paragraphs: the title with the evidence, the likely cause, the fix."""
-    from hockney.cli.rerun import command_line
+def finding_parts(group: Sequence[Finding], name_of: Callable[[Finding], str]) -> tuple[str, str, str]:
+    """The title with the evidence and the other transports, the likely cause, and the fix; "" where there is none."""
     from hockney.report.findings import cause_of, evidence_of, title_of
 
     finding = group[0]
-    names = [_where(one, with_state=with_state) for one in group]
-    also = ", ".join(dict.fromkeys(name for name in names if name != names[0]))
-    head = f"{names[0]}: {title_of(finding)}. {evidence_of(finding)}".removeprefix(": ")
-    lines = render.wrapped(head + (f" Also on {also}." if also else ""), first="- ", rest="  ")
-    cause, fix = cause_of(finding), finding.fix
-    lines += render.wrapped(cause, first="  ", rest="    ") if cause else []
-    if fix is not None:
-        text = f"Fix: {_fix_text(fix)}"
-        is_long = fix.argv and len(text) + 2 > render.line_width()
-        lines += render.wrapped(f"Try: `{command_line(fix)}`" if is_long else text, first="  ", rest="    ")
+    also = ", ".join(dict.fromkeys(name for name in map(name_of, group) if name != name_of(finding)))
+    head = f"{name_of(finding)}: {title_of(finding)}. {evidence_of(finding)}".removeprefix(": ").strip()
+    fix = f"Fix: {_sentence(finding.fix)}" if finding.fix else ""
+    return head + (f" Also on {also}." if also else ""), cause_of(finding), fix
+
+
+def _finding_lines(group: Sequence[Finding], *, with_state: bool) -> list[str]:
+    """At most three paragraphs."""
+
+    def name_of(finding: Finding) -> str:
+        about = finding.subject
+        has_state = with_state and about.transport and about.state
+        return f"{about.transport} ({about.state})" if has_state else about.transport
+
+    head, cause, fix = finding_parts(group, name_of)
+    if group[0].fix and group[0].fix.argv and len(fix) + 2 > render.line_width():
+        fix = f"Try: `{command_line(group[0].fix)}`"
+    lines = render.wrapped(head, first="- ", rest="  ")
+    for part in filter(None, (cause, fix)):
+        lines += render.wrapped(part, first="  ", rest="    ")
     return lines
-
-
-def _where(finding: Finding, *, with_state: bool) -> str:
-    about = finding.subject
-    return f"{about.transport} ({about.state})" if about.transport and about.state and with_state else about.transport
 
 
 def _gap_lines(gaps: Sequence[NotChecked]) -> list[str]:
     """One line for each reason, and one with the commands that measure the most."""
-    from hockney.cli.rerun import command_line
-
     reasons: dict[str, dict[str, None]] = {}
     for gap in gaps:
         reasons.setdefault(gap.reason.value, {})[gap.what] = None
-    lines = [
-        line
-        for reason, names in reasons.items()
-        for line in render.wrapped(f"{reason}: {_first_names(list(names))}", first="  ", rest="    ")
-    ]
-    commands = dict.fromkeys(command_line(gap.how) for gap in gaps if gap.how)
-    if any(commands):
-        lines += render.wrapped(
-            f"To measure: {'; '.join(f'`{one}`' for one in commands if one)}", first="  ", rest="    "
-        )
-    return lines
-
-
-def _first_names(names: Sequence[str], most: int = 6) -> str:
-    more = f" and {len(names) - most} more (--all)" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+    texts = []
+    for reason, names in reasons.items():
+        more = f" and {len(names) - _NAMES_MAX} more (--all)" if len(names) > _NAMES_MAX else ""
+        texts.append(f"{reason}: {', '.join([*names][:_NAMES_MAX])}{more}")
+    commands = dict.fromkeys(f"`{command_line(gap.how)}`" for gap in gaps if gap.how and gap.how.argv)
+    if commands:
+        texts.append(f"To measure: {'; '.join(commands)}")
+    return [line for text in texts for line in render.wrapped(text, first="  ", rest="    ")]
 
 
 def _note_text(note: Note) -> str:
     from hockney.report.findings import note_text
 
-    return note_text(note) + (f" {_fix_text(note.fix)}" if note.fix else "")
+    return note_text(note) + (f" {_sentence(note.fix)}" if note.fix else "")
 
 
-def _fix_text(fix: Fix) -> str:
-    from hockney.cli.rerun import fix_text
-
+def _sentence(fix: Fix) -> str:
     text = fix_text(fix)
     return text if text.endswith((".", "`")) else f"{text}."
