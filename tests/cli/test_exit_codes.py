@@ -215,7 +215,7 @@ def test_ctrl_c_is_a_sentence(tmp_path: Path) -> None:
 
 def test_only_who_measures_says_that_something_is_stored(tmp_path: Path) -> None:
     def stop(display: Display) -> None:
-        display.begun(1, Plan("test", (Point("shm", "pingpong", 2, 8),)), goes_on=False, several=False, precise=0)
+        display.begun(1, Plan("test", (Point("shm", "pingpong", 2, 8),)), goes_on=False, precise=0)
         raise KeyboardInterrupt
 
     with (

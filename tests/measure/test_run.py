@@ -47,7 +47,7 @@ class Silent:
         self.stop_after_rounds = stop_after_rounds
         self.launches: list[Launch] = []
 
-    def begun(self, run_id: int, plan: Plan, *, goes_on: bool, several: bool, precise: int) -> None:
+    def begun(self, run_id: int, plan: Plan, *, goes_on: bool, precise: int) -> None:
         pass
 
     def launched(self, launch: Launch) -> None:

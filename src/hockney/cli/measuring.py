@@ -77,9 +77,7 @@ def resume_and_show(command: str, reference: str, output: Output, *, store: Path
     """Continue a stored run. Raises as measure_and_show."""
 
     def begin(catalogue: Catalogue, results: Store, display: Display) -> RunOutcome:
-        run_id = results.find_run(reference)
-        display.reads(run_id, results.run(run_id).rounds)
-        return running.resume(str(run_id), catalogue, results, display)
+        return running.resume(reference, catalogue, results, display)
 
     return _carry_out(command, begin, store, output, create=False)
 

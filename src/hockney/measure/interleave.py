@@ -92,7 +92,7 @@ def measure(
                     recorder = Recorder(store, run_id, display)
                     sides.append(_Side(plan, run_id, recorder, names if side == "new" else {}, variant.environment))
             warn_before(plan, info.facts, store, run_id, "When the run began")
-            display.begun(sides[BASE].run_id, plans[BASE], goes_on=False, several=True, precise=0)
+            display.begun(sides[BASE].run_id, plans[BASE], goes_on=False, precise=0)
             _make_launch_pairs(_BothSides((sides[BASE], sides[NEW])), catalogue, others)
             for one in sides:
                 judge_over_launches(store, one.run_id, one.plan.precision)

@@ -32,10 +32,10 @@ _WORST_FIRST = (
 class Display(Protocol):
     """Shows a run while it measures. Called between measurements only, so it may take some ms."""
 
-    def begun(self, run_id: int, plan: Plan, *, goes_on: bool, several: bool, precise: int) -> None:
+    def begun(self, run_id: int, plan: Plan, *, goes_on: bool, precise: int) -> None:
         """The run has a number; nothing is started yet.
 
-        `goes_on`: it is resumed. `several`: it has several launches. `precise`: how many points are precise already.
+        `goes_on`: it is resumed. `precise`: how many points are precise already.
         """
         ...
 

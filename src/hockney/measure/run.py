@@ -246,7 +246,7 @@ def _carry_out(
     others: list[Moment] = []
     status = RunStatus.DONE
     try:
-        display.begun(run_id, plan, goes_on=start.round > 0, several=start.several, precise=start.precise)
+        display.begun(run_id, plan, goes_on=start.round > 0, precise=start.precise)
         _make_launches(plan, catalogue, recorder, start, others)
         if start.several:
             judge_over_launches(store, run_id, plan.precision)
