@@ -65,7 +65,9 @@ class Simulated:
                 assert known.high is not None
                 times.append(known.value + waited)
                 widths.append((known.high - known.low) / 2)
-            rows.append(RoundTrips(size, MESSAGES, *times, DELAY_NS, tuple(widths) if errors else ()))
+            one, burst, delayed, spaced = times
+            told = tuple(widths) if errors else ()
+            rows.append(RoundTrips(size, MESSAGES, one, burst, delayed, spaced, DELAY_NS, told))
         return rows
 
 
