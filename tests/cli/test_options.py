@@ -1,13 +1,22 @@
-"""Every option of `hockney run` changes just its field of the plan, and the plan that is shown is the one stored."""
+"""Every option of a command that measures changes just its field of the plan, and the shown plan is the stored one."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.cli.support import Cli, document
 
+from hockney.cli import execute
+from hockney.cli.compare import compare as compare_command
 from hockney.cli.run import run as run_command
+from hockney.errors import UsageError
+from hockney.measure.interleave import Variant
+from hockney.measure.plan import Plan
 from hockney.results.store import Store
 
 BASE = {
@@ -82,3 +91,123 @@ def test_the_plan_of_a_dry_run_is_the_one_that_is_stored(
     assert [(p.transport, p.pattern, p.ranks, p.bytes, dict(p.options)) for p in points] == [
         (p["transport"], p["pattern"], p["ranks"], p["bytes"], p["options"]) for p in shown["points"]
     ]
+
+
+# ---- commands that measure with options of their own ----------------------------------------------------------------
+
+
+class Stopped(UsageError):
+    """Ends a command where it would measure."""
+
+
+def plan_of_quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *words: str) -> tuple[Plan, Mapping[str, Any]]:
+    seen: list[tuple[Plan, Mapping[str, Any]]] = []
+
+    def measure(plan: Plan, *_: object, **more: Any) -> None:
+        seen.append((plan, more))
+        raise Stopped("here")
+
+    monkeypatch.setattr("hockney.measure.run.measure", measure)
+    assert execute(["quick", *words, "--store", str(tmp_path / "r.db")]) == 2
+    (found,) = seen
+    return found
+
+
+def changed_fields(plan: Plan, than: Plan) -> set[str]:
+    return {field.name for field in fields(plan) if getattr(plan, field.name) != getattr(than, field.name)}
+
+
+@pytest.mark.parametrize(
+    ("words", "changed"),
+    [(("--time", "5s"), {"time_s", "timeout_s"}), (("--cpus", "0,1"), {"cpus"})],
+)
+def test_an_option_of_quick_changes_just_its_field(
+    words: tuple[str, ...], changed: set[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("hockney.cli.measuring.usable_cpus", lambda: (0, 1, 2, 3))
+    before, _ = plan_of_quick(monkeypatch, tmp_path)
+    after, more = plan_of_quick(monkeypatch, tmp_path, *words, "--label", "mine")
+    assert changed_fields(after, before) == changed
+    assert more["label"] == "mine"
+
+
+INTERLEAVED = ["compare", "oneway", "--interleave", "--base-env", "A=1", "--new-env", "A=2"]
+
+
+def variants_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *words: str) -> tuple[Variant, Variant]:
+    seen: list[tuple[Variant, Variant]] = []
+
+    def measure(variants: tuple[Variant, Variant], *_: object, **__: object) -> None:
+        seen.append(variants)
+        raise Stopped("here")
+
+    monkeypatch.setattr("hockney.measure.interleave.measure", measure)
+    assert execute([*words, "--store", str(tmp_path / "r.db")]) == 2
+    (found,) = seen
+    return found
+
+
+def facts_of(plan: Plan) -> dict[str, Any]:
+    points = [
+        {"transport": point.transport, "ranks": point.ranks, "bytes": point.bytes, "options": dict(point.options)}
+        for point in plan.points
+    ]
+    return facts({"plan": json.loads(json.dumps(plan.as_json())), "points": points})
+
+
+@pytest.mark.parametrize("option", sorted(CHANGES.keys() - {"--refine"}))
+def test_an_option_of_run_changes_both_variants_alike(
+    option: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("hockney.machine.usable_cpus", lambda: (0, 1, 2, 3))
+    base = {**BASE, "--launches": "6"}
+    value, changed = CHANGES[option]
+    if option == "--launches":
+        value, changed = "7", {"launches": 7}
+    more = {"--oversubscribe": None} if option == "--cpus" else {}
+    before = [facts_of(side.plan) for side in variants_of(monkeypatch, tmp_path, *INTERLEAVED, *arguments(dict(base)))]
+    words = arguments({**base, **more, option: value})
+    after = [facts_of(side.plan) for side in variants_of(monkeypatch, tmp_path, *INTERLEAVED, *words)]
+    for old, new in zip(before, after, strict=True):
+        assert {name: new[name] for name in new if new[name] != old[name]} == changed
+
+
+def test_each_side_has_its_own_environment_transport_and_label(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    words = ["compare", "oneway", "--interleave", "--base-transport", "shm", "--new-transport", "threads"]
+    more = ["--base-env", "A=1", "--new-env", "B=2", "--label", "mine"]
+    base, new = variants_of(monkeypatch, tmp_path, *words, *more)
+    assert ({point.transport for point in base.plan.points}, base.label) == ({"shm"}, "mine-base")
+    assert ({point.transport for point in new.plan.points}, new.label) == ({"threads"}, "mine-new")
+    assert (base.environment, new.environment) == ({"A": "1"}, {"B": "2"})
+
+
+def test_every_option_of_compare_is_in_the_plan_or_named_here() -> None:
+    options = {max(param.opts, key=len) for param in compare_command.params if param.opts[0].startswith("-")}
+    sides = {f"--{side}-{what}" for side in ("base", "new") for what in ("env", "transport")}
+    others = {"--interleave", "--label", "--margin", "--all", "--json", "--store", "--hosts"}
+    assert options == (CHANGES.keys() - {"--refine"}) | sides | others
+
+
+@pytest.mark.parametrize(
+    ("words", "changed"),
+    [
+        (("--max-slowdown", "7%"), {"max_slowdown": 0.07}),
+        (("--time", "3s"), {"time_s": 3.0}),
+        (("--patience", "9s"), {"patience_s": 9.0}),
+    ],
+)
+def test_an_option_of_check_changes_just_what_it_names(
+    words: tuple[str, ...], changed: dict[str, Any], filled_store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[dict[str, Any]] = []
+
+    def check(baseline: str, *_: object, command: str, **given: Any) -> None:
+        seen.append({"baseline": baseline, **given})
+        raise Stopped("here")
+
+    monkeypatch.setattr("hockney.measure.check.check", check)
+    for more in ((), words):
+        assert execute(["check", "--baseline", "last", *more, "--store", str(filled_store)]) == 2
+    before, after = seen
+    assert before["baseline"] == "2"
+    assert {name: after[name] for name in after if after[name] != before[name]} == changed
