@@ -19,8 +19,9 @@ from tests.measure.test_run import Silent
 from hockney.analysis.compare import Verdict, compare_runs
 from hockney.errors import UsageError
 from hockney.measure import interleave
+from hockney.measure import run as running
 from hockney.measure.plan import Plan
-from hockney.measure.run import resume
+from hockney.measure.run import Variant, resume
 from hockney.model import Point, PointStatus, RunStatus
 from hockney.results.store import Store
 from hockney.worker.mpi import Mpi
@@ -41,7 +42,7 @@ def plan(transport: str = "fault", launches: int = 6, time_s: float = 6.0) -> Pl
 
 
 def test_an_environment_that_slows_one_side_is_found(store: Store) -> None:
-    variants = interleave.Variant(plan(), {}, "a"), interleave.Variant(plan(), SLOW, "b")
+    variants = Variant(plan(), {}, "a"), Variant(plan(), SLOW, "b")
     base, new = interleave.measure(variants, load_catalogue(), store, Silent(), command="test")
     assert (base.status, new.status) == (RunStatus.DONE, RunStatus.DONE)
     found = compare_runs(store, base.run_id, new.run_id)
@@ -67,7 +68,7 @@ def test_an_environment_that_slows_one_side_is_found(store: Store) -> None:
 
 
 def test_two_transports_are_one_series(store: Store) -> None:
-    variants = interleave.Variant(plan("shm"), {}), interleave.Variant(plan("threads"), {})
+    variants = Variant(plan("shm"), {}), Variant(plan("threads"), {})
     base, new = interleave.measure(variants, load_catalogue(), store, Silent(), command="test")
     found = compare_runs(store, base.run_id, new.run_id)
     assert [(change.point.transport, change.point.bytes) for change in found.changes] == [
@@ -80,7 +81,7 @@ def test_two_transports_are_one_series(store: Store) -> None:
 
 def test_a_point_that_fails_on_one_side_is_skipped_on_the_other(store: Store) -> None:
     ok, broken = ({"HOCKNEY_FAULT": what} for what in ("count 9 9", "fail 1 8"))
-    variants = interleave.Variant(plan(launches=1), ok), interleave.Variant(plan(launches=1), broken)
+    variants = Variant(plan(launches=1), ok), Variant(plan(launches=1), broken)
     base, new = interleave.measure(variants, load_catalogue(), store, Silent(), command="test")
     assert store.points(new.run_id)[0].status is PointStatus.FAILED
     row = store.points(base.run_id)[0]
@@ -153,25 +154,25 @@ def test_an_mpi_named_by_its_folder(tmp_path: Path) -> None:
     assert resumed.returncode == 0 or "nothing left to measure" in resumed.stderr or "is complete" in resumed.stderr
 
 
-@pytest.mark.parametrize("where", ["create_run", "warn_before"])
+@pytest.mark.parametrize(("holder", "name"), [(Store, "create_run"), (running, "warnings_before")])
 def test_ctrl_c_before_the_first_measurement_ends_both_runs(
-    store: Store, monkeypatch: pytest.MonkeyPatch, where: str
+    store: Store, monkeypatch: pytest.MonkeyPatch, holder: Any, name: str
 ) -> None:
-    real = getattr(interleave, where)
+    real = getattr(holder, name)
 
-    def interrupted(*words: Any) -> Any:
+    def interrupted(*words: Any, **more: Any) -> Any:
         os.kill(os.getpid(), signal.SIGINT)
-        return real(*words)
+        return real(*words, **more)
 
-    monkeypatch.setattr(interleave, where, interrupted)
-    variants = interleave.Variant(plan(), {}), interleave.Variant(plan(), SLOW)
+    monkeypatch.setattr(holder, name, interrupted)
+    variants = Variant(plan(), {}), Variant(plan(), SLOW)
     outcomes = interleave.measure(variants, load_catalogue(), store, Silent(), command="test")
     assert [outcome.status for outcome in outcomes] == [RunStatus.INTERRUPTED] * 2
     assert [store.run(outcome.run_id).status for outcome in outcomes] == [RunStatus.INTERRUPTED] * 2
 
 
 def test_one_side_alone_cannot_go_on(store: Store) -> None:
-    variants = interleave.Variant(plan(), {}), interleave.Variant(plan(), SLOW)
+    variants = Variant(plan(), {}), Variant(plan(), SLOW)
     stopped = Silent(stop_after_rounds=1)
     _, new = interleave.measure(variants, load_catalogue(), store, stopped, command="hockney compare")
     assert new.status is RunStatus.INTERRUPTED
@@ -183,7 +184,7 @@ def test_a_variable_that_hockney_sets_itself_is_refused(store: Store) -> None:
     catalogue = load_catalogue()
     wheel = Mpi("mpi@mpich-4.2", "mpich", "4.2", Path("mpicc"), Path("mpiexec"), is_wheel=True)
     own = replace(catalogue.transports["shm"], library=wheel)
-    variants = interleave.Variant(plan("shm"), {}), interleave.Variant(plan("shm"), {"LD_LIBRARY_PATH": "/opt/b"})
+    variants = Variant(plan("shm"), {}), Variant(plan("shm"), {"LD_LIBRARY_PATH": "/opt/b"})
     catalogue = replace(catalogue, transports={**catalogue.transports, "shm": own})
     with pytest.raises(UsageError, match="hockney sets LD_LIBRARY_PATH itself for this library"):
         interleave.measure(variants, catalogue, store, Silent(), command="test")

@@ -74,6 +74,7 @@ def measure_interleaved(what: str, given: dict[str, Any], store: Path | None) ->
     from hockney.machine.topology import read_topology
     from hockney.measure import interleave
     from hockney.measure.plan import make_plan, transport_words
+    from hockney.measure.run import Variant
     from hockney.model import RunStatus
 
     environments = [_environment(given.pop(f"{side}_env")) for side in _SIDES]
@@ -90,7 +91,7 @@ def measure_interleaved(what: str, given: dict[str, Any], store: Path | None) ->
     words = [word for of_side in options for word in transport_words(suite, of_side)]
     with measuring(store, create=True, words=words) as (catalogue, results, display):
         base, new = (
-            interleave.Variant(
+            Variant(
                 make_plan(suite, of_side, catalogue, len(usable_cpus()), lambda: read_topology().cache_sizes()),
                 environment,
                 label and f"{label}-{side}",

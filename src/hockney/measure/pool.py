@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Protocol
 
+from hockney.machine import choose_cpus, usable_cpus
 from hockney.measure.interfaces import PointFailed
 from hockney.measure.plan import Plan, cpus_for
 from hockney.model import Definition, Launch, Measurement, Point
@@ -72,24 +73,21 @@ class WorkerPool:
         catalogue: Catalogue,
         starter: Starter,
         *,
-        choose_cpus: Callable[[int], tuple[int, ...]],
-        cpus_usable: int,
-        steal: Callable[[], float | None] = lambda: None,  # since it was last called
-        launch_index: int = 0,
-        environment: Mapping[str, str] | None = None,  # of the jobs, on top of ours
-        failures: Failures | None = None,
+        steal: Callable[[], float | None],
+        launch_index: int,
+        environment: Mapping[str, str],
+        failures: Failures,
     ) -> None:
+        """`steal` returns that since its last call; `environment` is added to ours for the jobs."""
         self._plan = plan
         self._catalogue = catalogue
         self._starter = starter
-        self._choose_cpus = choose_cpus
-        self._cpus_usable = cpus_usable
         self._steal = steal
         self._launch_index = launch_index
-        self._environment = environment or {}
+        self._environment = environment
         self._live: dict[tuple[str, int], _Live] = {}
-        self._starts: dict[tuple[str, int], int] = {}
-        self._failures = failures or Failures()
+        self._starts: Counter[tuple[str, int]] = Counter()
+        self._failures = failures
 
     def __enter__(self) -> WorkerPool:
         return self
@@ -103,10 +101,6 @@ class WorkerPool:
             else:
                 live.session.kill()
         self._live.clear()
-
-    def pids(self) -> list[int]:
-        """The launchers that are running; for tests and for `doctor`."""
-        return [pid for live in self._live.values() for pid in live.session.pids]
 
     # ---- sampler.Instrument ------------------------------------------------------------------------------------------
 
@@ -139,14 +133,9 @@ class WorkerPool:
             raise PointFailed(f"{end}{remedy}") from end
         measurement = _measure(point, live, round_, started_unix_s, answer, self._steal())
         caps = self._catalogue.transports[point.transport].caps
-        if (
-            verify
-            and not measurement.verified
-            and measurement.has_payload
-            and "payload" in caps
-            and "lossy" not in caps
-        ):
-            # Only where messages may be lost is a payload that did not arrive no fault.
+        # Only where messages may be lost is a payload that did not arrive no fault.
+        has_payload = measurement.has_payload and "payload" in caps and "lossy" not in caps
+        if verify and has_payload and not measurement.verified:
             raise PointFailed(f"the payload was not verified: the worker of {point.transport} says so")
         return measurement
 
@@ -173,18 +162,18 @@ class WorkerPool:
     def _start(self, transport: str, ranks: int) -> _Live:
         hosts = self._plan.hosts
         placed = self._plan.cpus
-        first = placed or self._choose_cpus(-(-ranks // max(1, len(hosts))))
+        first = placed or choose_cpus(-(-ranks // max(1, len(hosts))))
         job = Job(
             executable=self._catalogue.transports[transport].executable,
             transport=self._catalogue.transports[transport].worker_name,
             ranks=ranks,
             # The rest is for hosts that are one machine under several names.
-            cpus=tuple(dict.fromkeys((*first, *self._choose_cpus(ranks)))) if hosts else first,
-            oversubscribed=not hosts and ranks > cpus_for(ranks, placed, self._cpus_usable),
+            cpus=tuple(dict.fromkeys((*first, *choose_cpus(ranks)))) if hosts else first,
+            oversubscribed=not hosts and ranks > cpus_for(ranks, placed, len(usable_cpus())),
             hosts=hosts,
             start_limit_s=self._plan.start_limit_s,
         )
-        self._starts[transport, ranks] = self._starts.get((transport, ranks), 0) + 1
+        self._starts[transport, ranks] += 1
         return self._bring_up(transport, job)
 
     def _bring_up(self, transport: str, job: Job) -> _Live:

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import Protocol
 
-from hockney.errors import HockneyError
 from hockney.machine import Moment, warnings_during
 from hockney.measure.interfaces import Progress
 from hockney.measure.plan import Plan
@@ -86,6 +85,9 @@ class Recorder:
         self._begun_s = time.monotonic()
         self._spent_s = dict.fromkeys((STARTING, MEASURING, ADDED), 0.0)
 
+    def begun(self, plan: Plan, *, goes_on: bool, precise: int) -> None:
+        self._display.begun(self.run_id, plan, goes_on=goes_on, precise=precise)
+
     def started(self, launched: Launch) -> int:
         self._spent_s[STARTING] += time.time() - launched.started_unix_s
         launch_id = self.store.add_launch(self.run_id, launched)
@@ -151,12 +153,6 @@ class Recorder:
         self.store.finish_run(self.run_id, status)
         rest_s = time.monotonic() - self._begun_s - sum(self._spent_s.values())
         return RunOutcome(self.run_id, status, failed, failed_before, {**self._spent_s, PREPARING: max(0.0, rest_s)})
-
-
-def finish_quietly(store: Store, run_id: int, status: RunStatus) -> None:
-    """Store how a run ended after an error; a second error of the store would hide the first."""
-    with contextlib.suppress(HockneyError):
-        store.finish_run(run_id, status)
 
 
 @contextlib.contextmanager

@@ -1,6 +1,7 @@
-"""One run from its plan to the store: starts the jobs, lets the sampler measure, writes every round, notes warnings.
+"""Runs from their plans to the store: starts the jobs, lets the sampler measure, writes every round, notes warnings.
 
 When Ctrl-C, a full disk or a kill ends a run early, every finished round is in the store, and the run can be resumed.
+A run has one side; two variants that are measured in alternation (interleave.py) are two sides, each its own run.
 """
 
 from __future__ import annotations
@@ -9,19 +10,18 @@ import contextlib
 import os
 import random
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hockney import __version__
 from hockney.analysis.repeat import INTERLEAVED
-from hockney.errors import UsageError
+from hockney.errors import HockneyError, UsageError
 from hockney.machine import (
     Moment,
     StealMeter,
     Watch,
     another_machine,
-    choose_cpus,
     facts,
     refuse_unusable,
     usable_cpus,
@@ -30,9 +30,9 @@ from hockney.machine import (
 from hockney.measure.plan import Plan, Skipped, refuse_empty
 from hockney.measure.pool import Failures, WorkerPool
 from hockney.measure.precision import judge_over_launches
-from hockney.measure.recorder import Display, Recorder, RunOutcome, finish_quietly, interrupts_wait
+from hockney.measure.recorder import Display, Recorder, RunOutcome, interrupts_wait
 from hockney.measure.sampler import Sampler
-from hockney.model import Measurement, Point, PointStatus, RunInfo, RunStatus
+from hockney.model import NOT_MEASURED, Measurement, Point, PointStatus, RunInfo, RunStatus
 from hockney.results.store import Store, StoredPoint, StoredRun
 from hockney.results.store.lock import alone
 from hockney.results.traits import traits_json
@@ -45,11 +45,32 @@ _MEASUREMENTS_LATER = 8  # of a point in each launch after the first: the scatte
 
 
 @dataclass(frozen=True)
+class Variant:
+    """What a run measures. `environment`: variables that it adds to its jobs'; `link`: what is stored with the plan."""
+
+    plan: Plan
+    environment: Mapping[str, str] = field(default_factory=dict)
+    label: str | None = None
+    link: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Side:
+    """A stored run while it is measured, with the facts of now."""
+
+    plan: Plan
+    recorder: Recorder
+    facts: dict[str, Any] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Start:
     """Where a run begins or is resumed: its next round and launch, and the earlier measurements that count.
 
-    `alike`: a measurement of each point that has any, whose batch is used again. `several`: points are judged over all
-    launches. `precise`, `failed`: how many points are so already; they are not measured again.
+    `alike`: a measurement of each point that has any, whose batch is used again.
+    `several`: points are judged over all launches. `precise`, `failed`: how many points are so already; they are not
+    measured again.
     """
 
     seed: int
@@ -62,6 +83,14 @@ class Start:
     failed: int = 0
 
 
+MakeSampler = Callable[..., Sampler]
+"""(plan, sides, pools, **rest of Sampler's arguments) -> the sampler of one launch, measuring with all sides' pools."""
+
+
+def _one_side(plan: Plan, sides: Sequence[Side], pools: Sequence[WorkerPool], **launch: Any) -> Sampler:
+    return Sampler(plan, pools[0], sides[0].recorder, **launch)
+
+
 def measure(
     plan: Plan, catalogue: Catalogue, store: Store, display: Display, *, command: str, label: str | None = None
 ) -> RunOutcome:
@@ -69,61 +98,64 @@ def measure(
 
     KeyboardInterrupt stops it: all measurements made are stored, and the outcome is INTERRUPTED.
     """
-    info = describe_run(plan, catalogue, command, label)
+    return measure_variants([Variant(plan, label=label)], catalogue, store, display, command=command)[0]
+
+
+def measure_variants(
+    variants: Sequence[Variant],
+    catalogue: Catalogue,
+    store: Store,
+    display: Display,
+    *,
+    command: str,
+    make_sampler: MakeSampler = _one_side,
+) -> list[RunOutcome]:
+    """Measure a new run of each variant, all at once; their plans have the same time and launches. See measure."""
+    infos = [_describe(variant, catalogue, command) for variant in variants]
+    start = Start(infos[0].seed, several=variants[0].plan.launches > 1)
     with contextlib.ExitStack() as held:
-        try:
-            with interrupts_wait():  # a stored run must have its number here
-                run_id = create_run(plan, info, store, held)
-            warn_before(plan, info.facts, store, run_id, "When the run began")
-        except KeyboardInterrupt:
-            store.finish_run(run_id, RunStatus.INTERRUPTED)
-            return RunOutcome(run_id, RunStatus.INTERRUPTED, 0)
-        return _carry_out(plan, catalogue, store, display, run_id, Start(info.seed, several=plan.launches > 1))
+
+        def begin() -> Iterator[Side]:
+            for variant, info in zip(variants, infos, strict=True):
+                skipped = {row.point: row.reason for row in variant.plan.skipped}
+                run_id = store.create_run(
+                    info,
+                    variant.plan.points,
+                    skipped,
+                    lock=lambda number: held.enter_context(alone(store.path, number)),
+                )
+                yield Side(variant.plan, Recorder(store, run_id, display), info.facts, variant.environment)
+
+        return _carry_out(begin, catalogue, start, make_sampler, when="When the run began")
 
 
-def describe_run(
-    plan: Plan, catalogue: Catalogue, command: str, label: str | None, environment: Mapping[str, str] = os.environ
-) -> RunInfo:
+def _describe(variant: Variant, catalogue: Catalogue, command: str) -> RunInfo:
     """All that is stored of a run that begins now. Raises UsageError without any point, or for unusable CPUs."""
+    plan = variant.plan
     refuse_empty(plan)
     refuse_unusable(plan.cpus)
     points = (*plan.points, *(skipped.point for skipped in plan.skipped))
     patterns, transports = {point.pattern for point in points}, {point.transport for point in points}
-    known = {
-        "transports": list(catalogue.transports),
-        "sleeping": [name for name, info in catalogue.transports.items() if info.sleeps],
-        "traits": traits_json(
-            (info for name, info in catalogue.patterns.items() if name in patterns),
-            (info for name, info in catalogue.transports.items() if name in transports),
-        ),
-    }
+    known = facts(environment={**os.environ, **variant.environment}, compiler=compiler_facts())
     return RunInfo(
         command=command,
         suite=plan.suite,
-        label=label,
+        label=variant.label,
         started_unix_s=time.time(),
         seed=random.SystemRandom().randrange(1 << 32),
         version=__version__,
-        facts={**facts(environment=environment, compiler=compiler_facts()), **known},
-        plan=plan.as_json(),
+        facts={
+            **known,
+            "environment": {**known["environment"], **variant.environment},
+            "transports": list(catalogue.transports),
+            "sleeping": [name for name, info in catalogue.transports.items() if info.sleeps],
+            "traits": traits_json(
+                (info for name, info in catalogue.patterns.items() if name in patterns),
+                (info for name, info in catalogue.transports.items() if name in transports),
+            ),
+        },
+        plan={**plan.as_json(), **variant.link},
     )
-
-
-def create_run(plan: Plan, info: RunInfo, store: Store, held: contextlib.ExitStack) -> int:
-    """Store a new run with its points; returns its number. `held` keeps its lock."""
-    skipped = {row.point: row.reason for row in plan.skipped}
-    return store.create_run(
-        info, plan.points, skipped, lock=lambda number: held.enter_context(alone(store.path, number))
-    )
-
-
-def warn_before(plan: Plan, known: dict[str, Any], store: Store, run_id: int, when: str) -> None:
-    """Store the warnings of what disturbs this plan now, which observes other programs for a moment."""
-    ranks_here = max(point.ranks for point in plan.points) if not plan.hosts else 1
-    over_loopback = not plan.hosts and any(point.transport.startswith("tcp") for point in plan.points)
-    for warning in warnings_before(known, ranks=ranks_here, when=when, cpus=plan.cpus):
-        if warning.kind != "congestion" or over_loopback:
-            store.add_warning(run_id, warning)
 
 
 def resume(reference: str, catalogue: Catalogue, store: Store, display: Display) -> RunOutcome:
@@ -134,61 +166,34 @@ def resume(reference: str, catalogue: Catalogue, store: Store, display: Display)
     """
     run_id = store.find_run(reference)
     with alone(store.path, run_id):
-        return _resume(run_id, catalogue, store, display)
-
-
-def _resume(run_id: int, catalogue: Catalogue, store: Store, display: Display) -> RunOutcome:
-    stored, points, known = store.run(run_id), store.points(run_id), facts()
-    _refuse_unfit(stored, points, known)
-    measurable = [row for row in points if row.status not in (PointStatus.FAILED, PointStatus.SKIPPED)]
-    try:
-        plan = Plan.from_json(stored.info.suite, (row.point for row in measurable), stored.info.plan)
-    except (KeyError, TypeError, ValueError) as error:
-        raise UsageError(
-            f"run {run_id} was stored by another version of hockney and cannot go on: begin a new run"
-        ) from error
-    # With its skipped points, so that a run of which all was refused does not end as done.
-    skipped = (Skipped(row.point, row.reason or "") for row in points if row.status is PointStatus.SKIPPED)
-    plan = replace(plan, skipped=tuple(skipped))
-    begun = _launches_begun(stored)
-    ended = stored.status in (RunStatus.DONE, RunStatus.PARTIAL)
-    launches_left = plan.launches - (begun if ended else max(0, begun - 1))  # the last one begun was cut short
-    if plan.launches > 1 and launches_left < plan.launches:
-        plan = replace(plan, refine=frozenset())  # the first launch has added the sizes
-    goes_on = launches_left > 0 and plan.launches > 1
-    if not measurable or (not goes_on and all(row.status is PointStatus.PRECISE for row in measurable)):
-        raise UsageError(
-            f"run {run_id} has nothing left to measure: what is not precise failed or was skipped; begin a new run"
-            if len(measurable) < len(points)
-            else f"run {run_id} is complete: there is nothing to resume"
+        stored, points, known = store.run(run_id), store.points(run_id), facts()
+        _refuse_unfit(stored, points, known)
+        plan, launches_left = _rest_of(stored, points)
+        measurable = [row for row in points if row.status not in NOT_MEASURED]
+        for row in measurable:
+            catalogue.add_folder(row.point.transport)
+        gone = sorted({row.point.transport for row in measurable} - set(catalogue.transports))
+        if gone:
+            raise UsageError(f"run {run_id} cannot go on: {', '.join(gone)} is not here any more; begin a new run")
+        refuse_unusable(plan.cpus)
+        counts = plan.launches == 1  # a launch is judged by its own measurements alone
+        before = {row.point: store.measurements(row) for row in measurable}
+        start = Start(
+            seed=stored.info.seed + stored.rounds,
+            several=not counts,
+            round=stored.rounds,
+            launch=_launches_begun(stored),
+            earlier=[measurement for measurements in before.values() for measurement in measurements] if counts else [],
+            alike={point: measurements[-1] for point, measurements in before.items() if measurements},
+            precise=sum(row.status is PointStatus.PRECISE for row in measurable) if counts else 0,
+            failed=sum(row.status is PointStatus.FAILED for row in points),
         )
-    for row in measurable:
-        catalogue.add_folder(row.point.transport)
-    gone = sorted({row.point.transport for row in measurable} - set(catalogue.transports))
-    if gone:
-        raise UsageError(f"run {run_id} cannot go on: {', '.join(gone)} is not here any more; begin a new run")
-    refuse_unusable(plan.cpus)
-    counts = plan.launches == 1  # a launch is judged by its own measurements alone
-    before = {row.point: list(store.measurements(row)) for row in measurable}
-    earlier = [measurement for measurements in before.values() for measurement in measurements] if counts else []
-    store.resume_run(run_id)
-    failed = sum(row.status is PointStatus.FAILED for row in points)
-    try:
-        warn_before(plan, known, store, run_id, "When the run went on")
-    except KeyboardInterrupt:
-        store.finish_run(run_id, RunStatus.INTERRUPTED)
-        return RunOutcome(run_id, RunStatus.INTERRUPTED, failed, failed)
-    start = Start(
-        seed=stored.info.seed + stored.rounds,
-        several=plan.launches > 1,
-        round=stored.rounds,
-        launch=begun,
-        earlier=earlier,
-        alike={point: measurements[-1] for point, measurements in before.items() if measurements},
-        precise=sum(row.status is PointStatus.PRECISE for row in measurable) if counts else 0,
-        failed=failed,
-    )
-    return _carry_out(replace(plan, launches=max(1, launches_left)), catalogue, store, display, run_id, start)
+
+        def begin() -> Iterator[Side]:
+            store.resume_run(run_id)
+            yield Side(replace(plan, launches=max(1, launches_left)), Recorder(store, run_id, display), known)
+
+        return _carry_out(begin, catalogue, start, when="When the run went on")[0]
 
 
 def _refuse_unfit(stored: StoredRun, points: Sequence[StoredPoint], known: Mapping[str, Any]) -> None:
@@ -203,6 +208,33 @@ def _refuse_unfit(stored: StoredRun, points: Sequence[StoredPoint], known: Mappi
         raise UsageError(f"run {stored.id} cannot go on here, for {changed}: begin a new one")
     if not points:
         raise UsageError(f"run {stored.id} was stopped before its points were stored and cannot go on: begin a new one")
+
+
+def _rest_of(stored: StoredRun, points: Sequence[StoredPoint]) -> tuple[Plan, int]:
+    """The plan that a run goes on with, and how many launches it lacks. Raises UsageError where nothing is left."""
+    measurable = [row for row in points if row.status not in NOT_MEASURED]
+    try:
+        plan = Plan.from_json(stored.info.suite, (row.point for row in measurable), stored.info.plan)
+    except (KeyError, TypeError, ValueError) as error:
+        raise UsageError(
+            f"run {stored.id} was stored by another version of hockney and cannot go on: begin a new run"
+        ) from error
+    # With its skipped points, so that a run of which all was refused does not end as done.
+    skipped = (Skipped(row.point, row.reason or "") for row in points if row.status is PointStatus.SKIPPED)
+    plan = replace(plan, skipped=tuple(skipped))
+    begun = _launches_begun(stored)
+    ended = stored.status in (RunStatus.DONE, RunStatus.PARTIAL)
+    left = plan.launches - (begun if ended else max(0, begun - 1))  # the last one begun was cut short
+    if plan.launches > 1 and left < plan.launches:
+        plan = replace(plan, refine=frozenset())  # the first launch has added the sizes
+    goes_on = left > 0 and plan.launches > 1
+    if not measurable or (not goes_on and all(row.status is PointStatus.PRECISE for row in measurable)):
+        raise UsageError(
+            f"run {stored.id} has nothing left to measure: what is not precise failed or was skipped; begin a new run"
+            if len(measurable) < len(points)
+            else f"run {stored.id} is complete: there is nothing to resume"
+        )
+    return plan, left
 
 
 def _launches_begun(stored: StoredRun) -> int:
@@ -224,7 +256,6 @@ def add_launches(
         plan = Plan.from_json(stored.info.suite, points, stored.info.plan)
         plan = replace(plan, launches=launches, time_s=time_s, refine=frozenset())
         refuse_unusable(plan.cpus)
-        store.resume_run(run_id)
         before = {row.point: store.measurements(row) for row in store.points(run_id) if row.point in plan.points}
         start = Start(
             seed=stored.info.seed + stored.rounds,
@@ -233,43 +264,77 @@ def add_launches(
             launch=_launches_begun(stored),
             alike={point: measurements[-1] for point, measurements in before.items() if measurements},
         )
-        outcome = _carry_out(plan, catalogue, store, display, run_id, start)
+
+        def begin() -> Iterator[Side]:
+            store.resume_run(run_id)
+            yield Side(plan, Recorder(store, run_id, display))
+
+        (outcome,) = _carry_out(begin, catalogue, start)
         if stored.status is RunStatus.PARTIAL and outcome.status is RunStatus.DONE:
             store.finish_run(run_id, RunStatus.PARTIAL)
         return outcome
 
 
 def _carry_out(
-    plan: Plan, catalogue: Catalogue, store: Store, display: Display, run_id: int, start: Start
-) -> RunOutcome:
-    recorder = Recorder(store, run_id, display)
+    begin: Callable[[], Iterator[Side]],
+    catalogue: Catalogue,
+    start: Start,
+    make_sampler: MakeSampler = _one_side,
+    *,
+    when: str | None = None,
+) -> list[RunOutcome]:
+    """Measure all sides and store how each ended; `when` is said of what disturbs them now, None: nobody looks."""
+    sides: list[Side] = []
     others: list[Moment] = []
     status = RunStatus.DONE
     try:
-        display.begun(run_id, plan, goes_on=start.round > 0, precise=start.precise)
-        _make_launches(plan, catalogue, recorder, start, others)
+        with interrupts_wait():  # a stored run must have its number here
+            for side in begin():
+                sides.append(side)  # noqa: PERF402 - the first one counts where the second cannot be stored
+        if when is not None:
+            _warn_before(sides[-1], when)
+        sides[0].recorder.begun(sides[0].plan, goes_on=start.round > 0, precise=start.precise)
+        _make_launches(sides, catalogue, start, make_sampler, others)
         if start.several:
-            judge_over_launches(store, run_id, plan.precision)
+            for side in sides:
+                judge_over_launches(side.recorder.store, side.recorder.run_id, side.plan.precision)
     except KeyboardInterrupt:
         status = RunStatus.INTERRUPTED
     except Exception:
-        finish_quietly(store, run_id, RunStatus.INTERRUPTED)
+        for side in sides:
+            with contextlib.suppress(HockneyError):  # a second error of the store would hide the first
+                side.recorder.store.finish_run(side.recorder.run_id, RunStatus.INTERRUPTED)
         raise
-    return recorder.finish(plan, status, catalogue, others, failed_before=start.failed, goes_on=start.launch > 0)
+    return [
+        side.recorder.finish(side.plan, status, catalogue, others, failed_before=start.failed, goes_on=start.launch > 0)
+        for side in sides
+    ]
 
 
-def _make_launches(plan: Plan, catalogue: Catalogue, recorder: Recorder, start: Start, others: list[Moment]) -> None:
+def _warn_before(side: Side, when: str) -> None:
+    """Store the warnings of what disturbs this plan now, which observes other programs for a moment."""
+    plan, recorder = side.plan, side.recorder
+    ranks_here = max(point.ranks for point in plan.points) if not plan.hosts else 1
+    over_loopback = not plan.hosts and any(point.transport.startswith("tcp") for point in plan.points)
+    for warning in warnings_before(side.facts, ranks=ranks_here, when=when, cpus=plan.cpus):
+        if warning.kind != "congestion" or over_loopback:
+            recorder.store.add_warning(recorder.run_id, warning)
+
+
+def _make_launches(
+    sides: Sequence[Side], catalogue: Catalogue, start: Start, make_sampler: MakeSampler, others: list[Moment]
+) -> None:
     """Each launch starts every job anew, with its part of the time. The first adds sizes, all later ones have them too.
 
     What other programs used during each goes to `others`, except for jobs of several hosts: daemons may start their
     ranks here, and their CPU time would count as another program's.
     """
+    plan, recorder = sides[0].plan, sides[0].recorder
     cpus = usable_cpus()
     meter = StealMeter(cpus)
     watch = None if plan.hosts else Watch(cpu_time_s, cpus)
-    round_ = start.round
-    failures = Failures()
-    alike = start.alike
+    failures = [Failures() for _ in sides]
+    round_, alike = start.round, start.alike
     end_s = time.monotonic() + plan.time_s
     for index in range(LAUNCHES_MAX if plan.more_launches else plan.launches):
         left = max(0, plan.launches - 1 - index)
@@ -278,22 +343,25 @@ def _make_launches(plan: Plan, catalogue: Catalogue, recorder: Recorder, start: 
             plan = replace(plan, points=tuple(point for point in plan.points if point in unknown))
             if not plan.points or time.monotonic() >= end_s:
                 return
-        recorder.launches_left = left
-        pool = WorkerPool(
-            plan,
-            catalogue,
-            recorder,
-            choose_cpus=choose_cpus,
-            cpus_usable=len(cpus),
-            steal=meter.read,
-            launch_index=start.launch + index,
-            failures=failures,
-        )
-        with watched(watch, others), pool:
-            sampler = Sampler(
+        with contextlib.ExitStack() as up:
+            up.callback(_note_others, watch, others)
+            pools = []
+            for side, failed in zip(sides, failures, strict=True):
+                side.recorder.launches_left = left
+                pool = WorkerPool(
+                    side.plan,
+                    catalogue,
+                    side.recorder,
+                    steal=meter.read,
+                    launch_index=start.launch + index,
+                    environment=side.environment,
+                    failures=failed,
+                )
+                pools.append(up.enter_context(pool))
+            sampler = make_sampler(
                 plan,
-                pool,
-                recorder,
+                sides,
+                pools,
                 seed=start.seed + index,
                 clock=time.monotonic,
                 earlier=start.earlier,
@@ -302,16 +370,10 @@ def _make_launches(plan: Plan, catalogue: Catalogue, recorder: Recorder, start: 
                 measurements=_MEASUREMENTS_LATER if plan.more_launches and index > 0 else None,
             )
             sampler.run(max(0.0, end_s - time.monotonic()) / (left + 1))
-            round_ = sampler.rounds
-        alike = sampler.alike
+        round_, alike = sampler.rounds, sampler.alike
         plan = replace(plan, points=sampler.points, refine=frozenset())
 
 
-@contextlib.contextmanager
-def watched(watch: Watch | None, others: list[Moment]) -> Iterator[None]:
-    """Add what other programs used during a launch, however it ends; of a short one nothing is known."""
-    try:
-        yield
-    finally:
-        if watch is not None:
-            others.append(watch.read())
+def _note_others(watch: Watch | None, others: list[Moment]) -> None:
+    if watch is not None:
+        others.append(watch.read())
