@@ -15,8 +15,8 @@ from hockney.cli import execute
 from hockney.cli.compare import compare as compare_command
 from hockney.cli.run import run as run_command
 from hockney.errors import UsageError
-from hockney.measure.interleave import Variant
 from hockney.measure.plan import Plan
+from hockney.measure.run import Variant
 from hockney.results.store import Store
 
 BASE = {
