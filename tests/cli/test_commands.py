@@ -216,7 +216,7 @@ def test_common_options_may_stand_before_the_command(filled_store: Path, capsys:
         (["run", "pingpong", "--bytes", "8x", "--bytes", "8"], "'8x' is not a size"),
         (
             ["quick", "--label", ""],
-            "the label is empty: leave --label out, or give a name, for example --label before-",
+            "a label is one line of 1 to 40 characters",
         ),
         (["show", "last", "--pattern", "pong"], "did you mean 'pingpong'?"),
         (["run", "ping"], "unknown suite or pattern 'ping': did you mean 'pingpong'?"),

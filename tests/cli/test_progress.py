@@ -9,18 +9,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.builders import make_info, make_launch
-from tests.cli.support import FACTS, PINGPONG, Cli, command_line, environment, make_measurement
+from tests.builders import make_launch
+from tests.cli.support import PINGPONG, Cli, command_line, environment, make_measurement
 
 from hockney.cli import progress
-from hockney.cli.curves import why_no_intervals
 from hockney.cli.progress import Display, progress_text
 from hockney.measure.estimate import first_rounds_s
 from hockney.measure.interfaces import Progress
 from hockney.measure.plan import Plan
-from hockney.model import Launch, PatternTraits, Point, PointStatus, RunInfo, RunStatus
-from hockney.results.runs import Run
-from hockney.results.store import Store
+from hockney.model import Launch, PatternTraits, Point, PointStatus
 
 POINTS = tuple(replace(PINGPONG, bytes=size) for size in (8, 64, 1024))
 
@@ -93,15 +90,6 @@ def test_estimate_of_the_first_round() -> None:
     assert first_s(short) < first_s(replace(short, transport="mpi@openmpi-4.1.4"))
 
 
-def test_a_label_names_the_newest_run(cli: Cli, tmp_path: Path) -> None:
-    arguments = ("run", "barrier", "-t", "shm", "--time", "10ms", "-l", "monday")
-    first, second = (sentences(cli(*arguments).stderr) for _ in range(2))
-    assert not any("monday" in line for line in first)
-    assert second[0] == "run 1 has the label 'monday' too: it now names the new run, and monday~1 the old one"
-    with Store.open(tmp_path / "results.db", readonly=True) as store:
-        assert [store.find_run(name) for name in ("monday", "monday~1")] == [2, 1]
-
-
 def test_alike_failures_are_printed_once(capsys: pytest.CaptureFixture[str]) -> None:
     display = Display()
     for _ in range(2):  # launches
@@ -134,37 +122,6 @@ def test_the_first_figure_of_a_transport(capsys: pytest.CaptureFixture[str]) -> 
 def test_cpus_of_the_ranks(ranks: int, cpus: tuple[int, ...], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     Display().launched(Launch("null", "nothing", ranks, 0.0, (), cpus, ("h",) * ranks, False, 20.0))
     assert capsys.readouterr().err == f"{said}\n"
-
-
-@pytest.mark.parametrize(
-    ("status", "advice"),
-    [(RunStatus.INTERRUPTED, ""), (RunStatus.DONE, ", or start a new run with --time 5m")],
-)
-def test_why_no_intervals(tmp_path: Path, status: RunStatus, advice: str) -> None:
-    points = [replace(PINGPONG, bytes=size) for size in (8, 64, 1024)]
-    with Store.open(tmp_path / "r.db") as store:
-        info = RunInfo("hockney run mine", "mine", None, 1_760_000_000.0, 2, "0.1.0", FACTS, {"time_s": 30.0})
-        number = store.create_run(info, points)
-        launch = Launch("shm", "shared memory", 2, 1_760_000_000.0, ("worker",), (0, 1), ("h", "h"), False, 20.0)
-        store.write_round(number, [make_measurement(points[0], store.add_launch(number, launch), 0, 50.0, 30.0)])
-        store.set_status(number, points[0], PointStatus.STOPPED)
-        store.finish_run(number, status)
-        assert why_no_intervals(Run(store, number)) == (
-            "2 of 3 points were not reached. Each point was measured once: too few measurements for an interval. "
-            f"Resume run 1: `hockney run --resume 1`{advice}."
-        )
-
-
-def test_intervals_over_two_launches_are_intervals(tmp_path: Path) -> None:
-    """A run of one launch that was resumed has two, whose interval needs no six measurements."""
-    with Store.open(tmp_path / "r.db") as store:
-        number = store.create_run(make_info(), [PINGPONG])
-        for index in range(2):
-            launch = store.add_launch(number, make_launch(index=index))
-            store.write_round(number, [make_measurement(PINGPONG, launch, index, 50.0 + index, 30.0)])
-        run = Run(store, number)
-        assert run.series[0].figures()[0].low_ns is not None
-        assert why_no_intervals(run) is None
 
 
 def test_a_terminal_has_one_line_that_is_removed(tmp_path: Path) -> None:

@@ -84,10 +84,8 @@ def test_a_label_is_given_taken_over_and_taken_away(cli: Cli, path: Path) -> Non
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "run 2 has the label 'new one' now\n", "")
     shared = cli("runs", "--label", "2", "base", "--json")
     assert json.loads(shared.stdout)["labelled"] == 2
-    assert shared.stderr == "2 runs have the label 'base': it names the newest of them, run 2\n"
     away = cli("runs", "--label", "2", "")
-    assert (away.returncode, away.stdout) == (0, "run 2 has no label now\n")
-    assert away.stderr == "the label 'base' names run 1 now\n"
+    assert (away.returncode, away.stdout, away.stderr) == (0, "run 2 has no label now\n", "")
     with Store.open(path, readonly=True) as store:
         assert [one.label for one in store.runs()] == ["base", None]
 
@@ -95,13 +93,7 @@ def test_a_label_is_given_taken_over_and_taken_away(cli: Cli, path: Path) -> Non
 @pytest.mark.parametrize("label", ["12", "last", "a~1", "-x", "x" * 41, " ", "two\nlines"])
 def test_a_label_that_could_name_no_run_is_refused(label: str, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert execute(["runs", "--store", str(path), "--label", "1", label]) == 2
-    said = capsys.readouterr().err
-    assert "label" in said
-    if label == " ":
-        assert said == (
-            "hockney: the label is empty: use '' to remove the label, or give a name, for example --label 1 "
-            "before-upgrade\n"
-        )
+    assert "label" in capsys.readouterr().err
     with Store.open(path, readonly=True) as store:
         assert store.runs()[0].label == "base"
 

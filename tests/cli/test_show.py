@@ -31,7 +31,7 @@ def test_screen(
 ) -> None:
     """With a failed and a skipped point, a job with more ranks than CPUs, and a warning."""
     monkeypatch.setenv("COLUMNS", str(width))
-    monkeypatch.setattr("hockney.cli.show.local_time", lambda unix_s: "2025-10-09 08:53")
+    monkeypatch.setattr("hockney.cli.figures.local_time", lambda unix_s: "2025-10-09 08:53")
     monkeypatch.setenv("HOCKNEY_STORE", str(filled_store))
     assert execute(["show", "2"]) == 0
     assert capsys.readouterr().out == snapshot
@@ -72,7 +72,7 @@ def test_a_stopped_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert execute(["--store", str(path), "show", "last"]) == 0
     output = capsys.readouterr().out
     assert re.search(r"^ +8 B .* stopped$", output, re.MULTILINE)
-    assert re.search(r"64 KiB +pending +the run was stopped before it was reached$", output, re.MULTILINE)
+    assert re.search(r"64 KiB +pending +not reached$", output, re.MULTILINE)
     assert execute(["--store", str(path), "runs"]) == 0
     assert "1/2" in capsys.readouterr().out
 
@@ -242,7 +242,7 @@ def test_one_state(filled_store: Path, capsys: pytest.CaptureFixture[str]) -> No
     series = document(capsys, *arguments, "far", "--json")["series"]
     assert {figure["state"] for one in series for figure in one["figures"]} == {"far"}
     assert execute([*arguments, "faar"]) == 2
-    assert capsys.readouterr().err == "hockney: no figure of state 'faar': there are far; near; unknown\n"
+    assert "unknown state in this run 'faar': did you mean 'far'?" in capsys.readouterr().err
     assert execute([*arguments, "far", "--tables"]) == 2
     assert "leave out --pattern, --transport and --state" in capsys.readouterr().err
 
@@ -284,17 +284,7 @@ def test_by_size_takes_no_other_form_of_output(cli: Cli, filled_store: Path, oth
     assert f"--by-size and {other} are two forms of output" in ended.stderr
 
 
-def test_precision_text_has_the_largest_scatters() -> None:
-    """The one that needs most launches scatters least between them."""
-    scatters = [(0.01, 0.05, 90), (0.04, 0.02, 12)]
-    figures = [
-        SimpleNamespace(
-            state="near", precision=0.1, between_launches=between, within_launches=within, launches_needed=needed
-        )
-        for between, within, needed in scatters
-    ]
+def test_precision_text_names_the_most_launches_that_are_needed() -> None:
+    figures = [SimpleNamespace(state="near", precision=0.1, launches_needed=needed) for needed in (90, None, 12)]
     said = precision_text(cast(list[Figure], figures), 0.01)
-    assert said == (
-        "Not all reached ±1.0%: launches vary by up to 4.0%, measurements within a launch by up to 5.0%; about 90 "
-        "launches reach it."
-    )
+    assert said == "Not all reached ±1.0%: about 90 launches reach it."

@@ -56,7 +56,7 @@ def test_ranks_of_every_kind_of_job_run_where_they_are_placed(tmp_path: Path) ->
         arguments = ["run", "pingpong", "-t", transports, "--bytes", "8", "--time", "1s", "--launches", "1"]
         done = hockney(*arguments, "--cpus", words, store=path)
         assert done.returncode == 0, done.stderr
-        assert f"Ranks on CPUs {cpus[0]} and {cpus[1]}." in done.stdout
+        assert f"2 ranks on CPUs {cpus[0]} and {cpus[1]}." in done.stdout
     for run_id, cpus in ((1, (SECOND, FIRST)), (2, (FIRST, SECOND))):
         jobs = placed(path, run_id)
         assert len(jobs) >= 3
@@ -92,7 +92,7 @@ def test_a_cpu_for_both_ranks_is_oversubscription(tmp_path: Path) -> None:
         assert "2 ranks on 1 CPU would measure the scheduler; name more in --cpus" in refused.stderr
         done = hockney(*arguments, "--cpus", cpus, "--oversubscribe", store=path)
         assert done.returncode == 0, done.stderr
-        assert f"Ranks on CPU {FIRST}." in done.stdout
+        assert f"2 ranks on CPU {FIRST}." in done.stdout
         assert "more ranks than CPUs" in done.stdout
     with Store.open(path, readonly=True) as store:
         for run in store.runs():
@@ -159,12 +159,12 @@ def test_a_plan_has_room_for_as_many_ranks_as_cpus_are_named() -> None:
 @pytest.mark.parametrize(
     ("cpus", "text"),
     [
-        ([(0, 2)], "Ranks on CPUs 0 and 2."),
-        ([(0, 2), (0, 2, 4)], "Ranks on CPUs 0, 2 and 4."),
+        ([(0, 2)], "2 ranks on CPUs 0 and 2."),
+        ([(0, 2), (0, 2, 4)], "3 ranks on CPUs 0, 2 and 4."),
         ([(0, 1), (4, 5, 6)], "2 ranks on CPUs 0 and 1; 3 ranks on CPUs 4, 5 and 6."),
-        ([(0, 1, 0, 1)], "Ranks on CPUs 0 and 1 in turn."),
-        ([(3, 3)], "Ranks on CPU 3."),
-        ([tuple(range(16))], "Ranks on CPUs 0-15."),
+        ([(0, 1, 0, 1)], "4 ranks on CPUs 0 and 1."),
+        ([(3, 3)], "2 ranks on CPU 3."),
+        ([tuple(range(16))], "16 ranks on CPUs 0-15."),
         ([(0, -1)], None),
     ],
 )

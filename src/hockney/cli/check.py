@@ -114,14 +114,13 @@ def _check_baseline(
 ) -> int:
     from hockney.cli.changes import comparison_json
     from hockney.cli.junit import write_junit
-    from hockney.cli.labels import find_run
     from hockney.cli.measuring import command_line, measuring
     from hockney.measure.check import check as measure_again
     from hockney.report.changes import difference_text
 
     with measuring(store, create=False) as (catalogue, results, display):
         checked = measure_again(
-            str(find_run(results, reference)),
+            str(results.find_run(reference)),
             catalogue,
             results,
             display,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hockney.archive import Published
 from hockney.cli import render
-from hockney.cli.curves import SHORT_MARK, SHORT_NOTE, say_one_launch, why_no_intervals
+from hockney.cli.curves import SHORT_MARK, SHORT_NOTE, say_one_launch
 from hockney.machine.advice import OVERSUBSCRIBED
 from hockney.report.classic.conclusions import ClassicReport, Conclusion, Judgement, Named
 from hockney.report.classic.reading import states_note
@@ -27,9 +27,6 @@ _TOO_FEW = "±?"
 def print_report(report: ClassicReport, run: Run, missing: Sequence[Missing] = ()) -> None:
     """Print every table of a run with its notes, then what is `missing` on this machine."""
     render.title(f"The tables of: {report.report.source}", first=True)
-    why = why_no_intervals(run)
-    if why:
-        render.note(why, style="yellow")
     views = [view_of(table) for table in report.tables]
     said: set[str] = set()
     for table, view in zip(report.tables, views, strict=True):

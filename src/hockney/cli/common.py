@@ -19,6 +19,7 @@ Function = Callable[..., Any]
 
 
 HELP_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+_LABEL_MAX = 40  # characters
 _CODES = {
     ExitCode.DONE: "done",
     ExitCode.WORSE: "slower",
@@ -116,6 +117,16 @@ def names(option: str, texts: Sequence[str]) -> tuple[str, ...]:
     if texts and not words:
         raise UsageError(f"{option} names nothing: name something, or leave it out")
     return words
+
+
+def check_label(label: str | None) -> None:
+    """Raises UsageError for a label that cannot name a run."""
+    if label is None:
+        return
+    if label.isdecimal() or label == "last" or "~" in label:
+        raise UsageError(f"'{label}' cannot be a label: a number, 'last' and '~' already mean something; use another")
+    if not label.strip() or not label.isprintable() or label.startswith("-") or len(label) > _LABEL_MAX:
+        raise UsageError(f"a label is one line of 1 to {_LABEL_MAX} characters and does not begin with '-'")
 
 
 def refuse_unwritable(path: Path) -> None:

@@ -10,7 +10,6 @@ import click
 from hockney.cli import complete, render
 from hockney.cli.common import command
 from hockney.cli.interleaved import interleave_options, measure_interleaved, refuse_measuring_options
-from hockney.cli.labels import find_run
 from hockney.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -69,7 +68,7 @@ def compare(
     else:
         refuse_measuring_options(options)
     with Store.open(store, readonly=True) as results:
-        runs = find_run(results, base), find_run(results, new)
+        runs = results.find_run(base), results.find_run(new)
         is_pair = names_of_pair(*(results.run(one).info for one in runs)) is not None
         usual = 1.01 if is_pair else 1.0  # the size of the environment alone moves times by some tenths of a per cent
         found = compare_runs(results, *runs, margin=usual if asked is None else asked)

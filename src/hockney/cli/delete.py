@@ -9,8 +9,8 @@ import click
 
 from hockney.cli import complete, render
 from hockney.cli.common import command
+from hockney.cli.render import local_time
 from hockney.cli.streams import remark
-from hockney.cli.times import local_time
 from hockney.units import counted
 
 
@@ -23,11 +23,10 @@ def delete(references: tuple[str, ...], yes: bool, *, as_json: bool, store: Path
     RUN is a number, a label, `last` or `last~1`. On a terminal, hockney asks before it deletes. A run that is being
     measured is not deleted. The numbers of deleted runs are not used again, but later runs reuse their space.
     """
-    from hockney.cli.labels import find_run
     from hockney.results.store import Store
 
     with Store.open(store, create=False) as results:
-        numbers = list(dict.fromkeys(find_run(results, reference) for reference in references))
+        numbers = list(dict.fromkeys(results.find_run(reference) for reference in references))
         runs = [run for run in results.runs() if run.id in numbers]
         told = [
             f"run {run.id}{f' ({run.label})' if run.label else ''}: {run.suite}, {local_time(run.started_unix_s)}, "

@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from hockney.cli import render
-from hockney.cli.by_size import name_of
 from hockney.cli.changes import point_json
-from hockney.cli.curves import size_text, sizes_text
+from hockney.cli.curves import name_of, size_text, sizes_text
 from hockney.cli.measuring import plan_here
 from hockney.cli.render import Column
 from hockney.measure.estimate import first_rounds_s

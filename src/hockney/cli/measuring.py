@@ -12,13 +12,12 @@ from pathlib import Path
 from types import FrameType
 
 from hockney.cli import render
-from hockney.cli.by_size import groups_of
-from hockney.cli.common import refuse_loss, refuse_unwritable
+from hockney.cli.common import check_label, refuse_loss, refuse_unwritable
 from hockney.cli.export import written
-from hockney.cli.labels import check_label, tell_of_label
+from hockney.cli.figures import groups_of, print_run, print_run_by_size
 from hockney.cli.progress import Display
 from hockney.cli.rerun import typed
-from hockney.cli.show import print_run, print_run_by_size, run_as_json
+from hockney.cli.show import run_as_json
 from hockney.cli.streams import remark
 from hockney.cli.tables import Tables, print_tables, tables_as_json, tables_of
 from hockney.errors import ExitCode
@@ -61,7 +60,6 @@ def measure_and_show(
 
     def begin(catalogue: Catalogue, results: Store, display: Display) -> RunOutcome:
         plan = plan_here(suite, asked, catalogue)
-        tell_of_label(label, results, display)
         return running.measure(plan, catalogue, results, display, command=command_line(command), label=label)
 
     check_label(label)

@@ -12,6 +12,7 @@ import re
 import shutil
 import sys
 import textwrap
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -72,6 +73,11 @@ def is_colored() -> bool:
 def line_width() -> int:
     """The width of a line, from 20 to 1000: of the terminal or COLUMNS, else 100."""
     return min(max(shutil.get_terminal_size((100, 24)).columns, 20), 1000)
+
+
+def local_time(unix_s: float) -> str:
+    """`2026-03-01 14:05`, in the local time zone."""
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(unix_s))
 
 
 # ---- JSON -----------------------------------------------------------------------------------------------------------

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from hockney.cli import complete, render
-from hockney.cli.common import command
-from hockney.cli.render import Column
-from hockney.cli.times import local_time
+from hockney.cli.common import check_label, command
+from hockney.cli.render import Column, local_time
 from hockney.units import format_duration_s
 
 if TYPE_CHECKING:
@@ -66,16 +65,16 @@ def runs(label: tuple[str, str] | None, *, as_json: bool, store: Path | None) ->
 
 
 def _relabel(path: Path, reference: str, label: str, *, as_json: bool) -> None:
-    from hockney.cli.labels import relabel
     from hockney.results.store import Store
 
+    check_label(label or None)
     with Store.open(path, create=False) as results:
-        number = relabel(results, reference, label or None)
+        number = results.find_run(reference)
+        results.label_run(number, label or None)
     if as_json:
         render.print_json("runs", {"store": str(path), "labelled": number})
-        return
-    words = f"the label '{label}'" if label else "no label"
-    render.say(f"run {number} has {words} now")
+    else:
+        render.say(f"run {number} has the label '{label}' now" if label else f"run {number} has no label now")
 
 
 def _row(run: RunSummary) -> list[str]:

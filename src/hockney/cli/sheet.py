@@ -141,11 +141,10 @@ def _spread(value: Value) -> str:
 def _legend(sheet: Sheet, run: Run, cells: str) -> Iterable[str]:
     """What the table shows; of marks only those that are in its `cells`."""
     placement = placement_text(run)
-    ranks = f"Two ranks on {placement.removeprefix('Ranks on ')}" if placement else "Two ranks."
     launches = counted(sheet.launches_per_job, "launch", "launches")
     overs = {value.over for row in sheet.rows for value in row.values.values() if value is not None}
     within = "; ± of one launch in places" if len(overs) > 1 and ONE_LAUNCH in overs else ""
-    yield f"{ranks} Median with 95 % confidence interval, {launches}{within}."
+    yield f"{placement or 'Two ranks.'} Median with 95 % confidence interval, {launches}{within}."
     counts: Counter[str] = Counter()
     for state in sheet.states:
         counts[state.name] += state.measurements

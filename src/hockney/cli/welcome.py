@@ -58,7 +58,7 @@ def _last_run(path: Path | None) -> dict[str, Any] | None:
         return {"error": error_text(error)}
     if not runs:
         return None
-    from hockney.cli.times import local_time
+    from hockney.cli.render import local_time
 
     last = runs[-1]
     return {

@@ -1,0 +1,316 @@
+"""The figures of a run as tables of one curve each, as one table of several transports by size, or as plots."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from hockney.analysis.repeat import LAUNCHES, more_launches, resume
+from hockney.cli import render
+from hockney.cli.curves import (
+    SHORT_MARK,
+    SHORT_NOTE,
+    definition_text,
+    endings_of,
+    format_interval,
+    name_of,
+    placement_text,
+    precision_text,
+    say_one_launch,
+    size_text,
+    state_text,
+    status_text,
+)
+from hockney.cli.render import Column, local_time
+from hockney.cli.rerun import fix_text
+from hockney.model import Point, RunStatus, curve_of
+from hockney.report.names import readable_names
+from hockney.units import counted, format_messages, format_ns, format_rate
+
+if TYPE_CHECKING:
+    from hockney.results.runs import Run, Series
+    from hockney.stats import Figure
+
+_PLOT_MIN = 3  # sizes of a curve
+
+
+class _Row(NamedTuple):
+    series: Series
+    figure: Figure
+    precision: float | None  # that was asked for
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column, its text, and in which tables it is: all, or only those of a stream or of several states."""
+
+    column: Column
+    text: Callable[[_Row], str]
+    only: str = ""
+
+
+def _known(value: float | None, text: Callable[[float], str]) -> str:
+    return "" if value is None else text(value)
+
+
+def _measurements(row: _Row) -> str:
+    in_launches = f" in {row.figure.n_launches}" if len(row.series.launches) > 1 else ""
+    return f"{row.figure.n_measurements}{in_launches}"
+
+
+_COLUMNS = (
+    _Column(Column("size", right=True, key=True, style="bold"), lambda row: size_text(row.series.point)),
+    _Column(Column("time", right=True), lambda row: format_ns(row.figure.value_ns) + SHORT_MARK * row.figure.is_short),
+    _Column(Column("95 % interval", right=True), lambda row: format_interval(row.figure.low_ns, row.figure.high_ns)),
+    _Column(Column("rate", right=True), lambda row: _known(row.figure.rate_bytes_per_s, format_rate)),
+    _Column(Column("messages", right=True), lambda row: _known(row.figure.messages_per_s, format_messages), "stream"),
+    _Column(Column("minimum", right=True, optional=True), lambda row: format_ns(row.figure.minimum_ns)),
+    _Column(Column("state", key=True), lambda row: row.figure.state, "states"),
+    _Column(Column("floor", right=True), lambda row: _known(row.figure.floor_ns, format_ns), "states"),
+    _Column(Column("measurements", right=True, optional=True), _measurements),
+    _Column(Column("status"), lambda row: status_text(row.series.status, row.figure, row.precision)),
+)
+
+
+def figures_in(series: Series, state: str | None, *, or_most: bool = False) -> list[Figure]:
+    """Those in one state of the machine; in every one where that is None.
+
+    `or_most`: where the point has none, that in the state with most of its measurements.
+    """
+    figures = series.figures()
+    in_state = [figure for figure in figures if state in (None, figure.state)]
+    if or_most and not in_state:
+        return sorted(figures, key=lambda figure: -figure.n_measurements)[:1]
+    return in_state
+
+
+def groups_of(series: Iterable[Series]) -> list[dict[str, list[Series]]]:
+    """The series of each pattern, number of ranks and options, by transport; without null, the harness itself."""
+    groups: dict[tuple[object, ...], dict[str, list[Series]]] = {}
+    for member in series:
+        point = member.point
+        if point.transport != "null":
+            group = groups.setdefault((point.pattern, point.ranks, point.options), {})
+            group.setdefault(point.transport, []).append(member)
+    return list(groups.values())
+
+
+# ---- a table for each curve -----------------------------------------------------------------------------------------
+
+
+def print_run(
+    run: Run, series: Sequence[Series] | None = None, *, every_state: bool = False, state: str | None = None
+) -> None:
+    """Print the figures of these series (None: of all), in one state unless in `every_state`, and what has none."""
+    from hockney.analysis.explain.pairs import why_no_matrix
+
+    shown = run.series if series is None else series
+    main = None if every_state else state or _main_state(run)
+    asked = run.info.plan.get("precision")
+    curves: dict[object, list[_Row]] = {}
+    for member in sorted(shown, key=lambda member: member.point.bytes):
+        figures = figures_in(member, main, or_most=state is None)
+        curves.setdefault(curve_of(member.point), []).extend(_Row(member, figure, asked) for figure in figures)
+    tables = [curves[curve] for curve in dict.fromkeys(curve_of(member.point) for member in shown) if curves[curve]]
+    rows = [row for table in tables for row in table]
+    _print_head(run, shown, [row.figure for row in rows], main if state is None else None)
+    names = readable_names(run.launches.values())
+    for table in tables:
+        _print_curve(table, names, main)
+    _print_notes(run, rows, asked)
+    no_matrix = why_no_matrix((member.point.pattern, member.point.ranks) for member in shown)
+    if no_matrix is not None:
+        render.note(no_matrix)
+    _print_endings(run, shown)
+
+
+def _print_curve(rows: Sequence[_Row], names: Mapping[str, str], state: str | None) -> None:
+    """One table; with states where they are not all the one `state`."""
+    point = rows[0].series.point
+    kinds = {"", "stream" if _has_window(point) else ""}
+    # A rank alone has no floor, and so no state.
+    kinds |= {"states" if any(row.figure.state != state and point.ranks > 1 for row in rows) else ""}
+    columns = [column for column in _COLUMNS if column.only in kinds]
+    render.title(name_of(point, names.get(point.transport, point.transport)))
+    render.table([column.column for column in columns], [[column.text(row) for column in columns] for row in rows])
+
+
+def _has_window(point: Point) -> bool:
+    """Whether several messages are in flight at once, so that a rate says more than a time."""
+    return "window" in dict(point.options)
+
+
+def _print_notes(run: Run, rows: Sequence[_Row], asked_precision: float | None) -> None:
+    """What holds for the tables above, each once: definitions, precision, and the meaning of marks."""
+    definitions: dict[str, str] = {}
+    for row in sorted(rows, key=lambda row: row.series.point.bytes):  # 0 B has no rate
+        pattern = row.series.point.pattern
+        over = {other.figure.interval_over for other in rows if other.series.point.pattern == pattern}
+        definitions[pattern] = definition_text(row.figure.definition, over)
+    if definitions:
+        render.title("Times and rates")
+    for text in dict.fromkeys(definitions.values()):
+        patterns = [pattern for pattern, its in definitions.items() if its == text]
+        render.note(f"{', '.join(patterns)}: {text}", style="dim")
+    missed = precision_text((row.figure for row in rows), asked_precision)
+    if missed:
+        render.note(missed, style="dim")
+    if any(row.figure.is_short for row in rows):
+        render.note(SHORT_NOTE, style="yellow")
+    if rows and len({launch.index for launch in run.launches.values()}) == 1:
+        fix = fix_text(more_launches(run.id, run.info, LAUNCHES))
+        render.note(f"Intervals cover one launch only, not the variation between launches. {fix}.", style="dim")
+    crowded = {name_of(row.series.point, row.series.point.transport): None for row in rows if row.series.oversubscribed}
+    if crowded:
+        more = f" and {len(crowded) - 1} more" if len(crowded) > 1 else ""
+        render.note(
+            f"More ranks than CPUs, so these are scheduling times: {next(iter(crowded))}{more}.", style="yellow"
+        )
+
+
+# ---- one row per size -----------------------------------------------------------------------------------------------
+
+
+def print_run_by_size(run: Run, series: Sequence[Series] | None = None, *, state: str | None = None) -> None:
+    """Print the times of these series (None: of all), a row per size and a column per transport; of streams the rates.
+
+    Sizes that were not measured in the state of the table are marked, unless `state` is asked for; then they are left
+    out.
+    """
+    shown = run.series if series is None else series
+    main = state or _main_state(run)
+    names = readable_names(run.launches.values())
+    figures = {member: figures_in(member, main, or_most=state is None) for member in shown}
+    of_all = [figure for of_one in figures.values() for figure in of_one]
+    _print_head(run, shown, of_all, main if state is None else None)
+    cells = ""
+    for group in groups_of(member for member in shown if figures[member]):
+        cells += _print_group(group, figures, names, main)
+    marks = {"±": "95 % interval", "*": "in another machine state", "–": "not measured"}
+    meanings = [f"{mark}: {meaning}" for mark, meaning in marks.items() if mark in cells]
+    if meanings:
+        render.note(f"{'; '.join(meanings)}.", style="dim")
+    say_one_launch(figure.interval_over for figure in of_all if figure.low_ns is not None)
+    if SHORT_MARK in cells:
+        render.note(SHORT_NOTE)
+    _print_endings(run, shown)
+
+
+def _print_group(
+    group: Mapping[str, Sequence[Series]],
+    figures: Mapping[Series, Sequence[Figure]],
+    names: Mapping[str, str],
+    state: str,
+) -> str:
+    """Print a pattern on all its transports; returns the text of all cells."""
+    by_size = {
+        transport: {member.point.bytes: figures[member][0] for member in members}
+        for transport, members in group.items()
+    }
+    points = {member.point.bytes: member.point for members in group.values() for member in members}
+    asked = [points[size] for size in sorted(points) if points[size].role == "asked"]
+    render.title(name_of(asked[0]))
+    columns = [Column("size", right=True, key=True, style="bold")]
+    columns += [Column(names.get(transport, transport), right=True) for transport in group]
+    texts: list[Callable[[Figure], str]] = [lambda figure: format_ns(figure.value_ns)]
+    if _has_window(asked[0]) and any(points):
+        texts.append(lambda figure: format_rate(figure.rate_bytes_per_s or 0.0))
+    cells = ""
+    for number, text in enumerate(texts):
+        if number:
+            render.say()
+        rows = [
+            [size_text(point), *(_cell(sizes.get(point.bytes), state, text) for sizes in by_size.values())]
+            for point in asked
+        ]
+        render.table(columns, rows, fits=True)
+        cells += "".join(cell for row in rows for cell in row)
+    if len(points) > len(asked):
+        render.note(f"{counted(len(points) - len(asked), 'added size')} not shown.", style="dim")
+    return cells
+
+
+def _cell(figure: Figure | None, state: str, text: Callable[[Figure], str]) -> str:
+    """`41.9 ns ±2%`, rounded up; padded, so that figures with and without an interval are aligned."""
+    if figure is None:
+        return "–"
+    precision = "" if figure.precision is None else f"±{min(math.ceil(100 * figure.precision), 999)}%"
+    mark = SHORT_MARK * figure.is_short + "*" * (figure.state != state)
+    return f"{text(figure)} {precision:<4}{mark:<1}"
+
+
+# ---- plots ----------------------------------------------------------------------------------------------------------
+
+
+def print_plots(run: Run, series: Sequence[Series], state: str | None = None) -> None:
+    """Plot times and rates of curves with three sizes or more, the transports of a pattern in one plot."""
+    from hockney.cli.plot import PlotCurve, print_plot
+
+    main = state or _main_state(run)
+    names = readable_names(run.launches.values())
+    _print_head(run, series, [], main)
+    for group in groups_of(series):
+        times, rates = [], []
+        for transport, members in group.items():
+            figures = {member.point.bytes: figure for member in members for figure in figures_in(member, main)}
+            if len(figures) >= _PLOT_MIN:
+                sizes = sorted(figures)
+                times.append(PlotCurve(names[transport], sizes, [figures[size].value_ns for size in sizes]))
+                rates.append(
+                    PlotCurve(names[transport], sizes, [figures[size].rate_bytes_per_s or 0 for size in sizes])
+                )
+        name = name_of(next(iter(group.values()))[0].point)
+        print_plot(f"Time of {name}", times, "ns")
+        print_plot(f"Rate of {name}", rates, "bytes/s")
+
+
+# ---- above and below ------------------------------------------------------------------------------------------------
+
+
+def _main_state(run: Run) -> str:
+    from hockney.results.runs import table_state
+
+    measured = [member for member in run.series if member.point.transport != "null"]
+    return table_state(measured) or table_state(run.series) or ""
+
+
+def _print_head(run: Run, shown: Sequence[Series], figures: Sequence[Figure], state: str | None) -> None:
+    """The run, the machine, libraries and CPUs, whether figures have intervals, and the `state` that was chosen."""
+    info, facts = run.info, run.facts
+    name = f"Run {run.id}" + (f" ({run.label})" if run.label else "")
+    render.title(f"{name}: {info.suite}, {local_time(info.started_unix_s)}, {run.status.value}", first=True)
+    model = facts.get("cpu", {}).get("model") or "unknown CPU"
+    render.note(f"{facts.get('hostname') or 'unknown host'}: {model}; hockney {info.version}; {info.command}")
+    transports = {member.point.transport for member in shown}
+    libraries = {launch.transport: launch.library for launch in run.launches.values()}
+    for transport, library in libraries.items():
+        if transport in transports:
+            render.note(f"{transport}: {library}")
+    placement = placement_text(run)
+    if placement:
+        render.note(placement)
+    fix = fix_text(resume(run.id, info))
+    few = sum(figure.low_ns is None for figure in figures)
+    if 2 * few > len(figures):
+        have = f"{few} of {counted(len(figures), 'figure')} have too few measurements for an interval"
+        render.note(f"{have}. {fix}.", style="yellow")
+    elif run.status is RunStatus.KILLED:
+        render.note(f"It was killed after {counted(run.rounds, 'round')}. {fix}.", style="yellow")
+    counts: Counter[str] = Counter()
+    for member in shown:
+        if member.point.transport != "null":
+            counts += member.measurements_by_state
+    if counts and state is not None:
+        render.note(state_text(counts, state))
+
+
+def _print_endings(run: Run, shown: Sequence[Series]) -> None:
+    """What has no figure and why, and warnings."""
+    endings = endings_of(shown)
+    if endings:
+        render.title("Failed, skipped, not reached")
+        render.table([Column("what", wrap=True), "status", Column("why", wrap=True)], endings, fits=True)
+    render.limits(run.warnings)
