@@ -157,6 +157,7 @@ def test_nothing_of_the_callers_hides_a_dependency(ready: Checkout, tmp_path: Pa
     assert ready.start(cwd=tmp_path, PYTHONPATH=str(tmp_path)) == (0, "started\n", "")
 
 
+@pytest.mark.full
 def test_moved_checkout_starts_and_a_changed_lock_is_noticed(ready: Checkout, tmp_path: Path) -> None:
     moved = Checkout(tmp_path, small=True)
     shutil.copytree(ready.root / ".venv", moved.root / ".venv", symlinks=True)
@@ -193,6 +194,7 @@ def test_killed_set_up_recovers(small: Checkout, kill: Callable[[subprocess.Pope
     assert small.start() == (0, "started\n", "")
 
 
+@pytest.mark.full
 def test_two_first_starts_at_once(small: Checkout) -> None:
     starts = [small.popen() for _ in range(2)]
     results = [finish(start) for start in starts]
@@ -227,6 +229,7 @@ def test_no_python(small: Checkout) -> None:
     assert small.start() == (3, "", "hockney: needs Python 3.10 or newer as python3 on PATH, and there is none\n")
 
 
+@pytest.mark.full
 def test_newer_python_under_another_name(small: Checkout) -> None:
     small.replace_python("exit 1")
     (small.bin / "python3.12").symlink_to(PYTHON)
@@ -249,6 +252,7 @@ def test_python_without_ensurepip(small: Checkout) -> None:
     assert err.count("\n") == 1
 
 
+@pytest.mark.full
 def test_the_tests_install_what_makes_the_environment(small: Checkout) -> None:
     """As root on a made-up Debian, where all is installed but python3-venv."""
     small.replace_python(WITHOUT_ENSUREPIP)
@@ -276,6 +280,7 @@ def test_the_tests_install_what_makes_the_environment(small: Checkout) -> None:
     assert err.endswith("No module named pytest\n")  # a small one has no tests
 
 
+@pytest.mark.full
 def test_no_network_is_a_sentence(small: Checkout) -> None:
     status, out, err = small.start(PIP_INDEX_URL="http://127.0.0.1:9/simple")
     assert (status, out) == (3, "")
@@ -284,6 +289,7 @@ def test_no_network_is_a_sentence(small: Checkout) -> None:
     assert small.start()[:2] == (0, "started\n")
 
 
+@pytest.mark.full
 def test_package_with_another_hash_is_refused(small: Checkout) -> None:
     lock = small.root / "requirements.lock"
     lock.write_text(re.sub("sha256:[0-9a-f]*", "sha256:" + "0" * 64, lock.read_text()))
@@ -292,6 +298,7 @@ def test_package_with_another_hash_is_refused(small: Checkout) -> None:
     assert "refuses a package whose hash is not the one in requirements.lock" in err
 
 
+@pytest.mark.full
 def test_goes_on_without_the_mpich_wheel(small: Checkout) -> None:
     with (small.root / "requirements.lock").open("a") as lock:
         lock.write("mpich==0.0.99 \\\n    --hash=sha256:" + "0" * 64 + "\n")

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from tests.builders import make_info
 from tests.cli.support import FACTS, make_measurement
+from tests.matrix import matrix
 
 from hockney.cli import execute, render
 from hockney.model import Launch, Point, PointStatus, RunStatus, Warning_
@@ -102,7 +103,10 @@ def test_a_file_of_ones_own_and_the_report_of_a_check_steer_nobody(
     assert not STEERS.search(report.read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("columns", ["999999999", "0", "1", "-5", "abc", "", "9" * 5000, "1e3", " 80", "\u0664"])
+WIDTHS = ["999999999", "0", "1", "-5", "abc", "", "9" * 5000, "1e3", " 80", "\u0664"]
+
+
+@pytest.mark.parametrize("columns", matrix(WIDTHS, short=["999999999", "0", "abc"]))
 def test_a_width_that_no_terminal_has_is_taken_for_one_that_some_have(
     columns: str, filled_store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

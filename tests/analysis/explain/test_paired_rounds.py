@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.analysis.explain.drift import POWERS, drifts, false_switches, measured, places, straight, told
+from tests.matrix import matrix
 from tests.measure.made_up_machine import Machine, jumping_after
 
 from hockney.model import Measurement, Point
@@ -15,14 +16,14 @@ LONG = POWERS[8:]
 BOTH_BYTES = LONG[len(LONG) // 2 - 1], LONG[len(LONG) // 2]
 
 
-@pytest.mark.parametrize("every_s", [15.0, 31.0])
-@pytest.mark.parametrize("by", [0.1, 0.3])
+@pytest.mark.parametrize("every_s", matrix([15.0, 31.0], short=[31.0]))
+@pytest.mark.parametrize("by", matrix([0.1, 0.3], short=[0.3]))
 def test_a_machine_that_drifts_has_no_protocol_switch(every_s: float, by: float) -> None:
     assert false_switches(every_s, by, seed=7) == []
 
 
-@pytest.mark.parametrize("every_s", [7.0, 15.0, 31.0])
-@pytest.mark.parametrize("last_bytes", [1000, 4040])
+@pytest.mark.parametrize("every_s", matrix([7.0, 15.0, 31.0], short=[31.0]))
+@pytest.mark.parametrize("last_bytes", matrix([1000, 4040], short=[4040]))
 def test_a_jump_on_a_machine_that_drifts_is_found_to_a_byte(every_s: float, last_bytes: int) -> None:
     assert places(every_s, 0.3, 7, last_bytes) == [(last_bytes, last_bytes + 1)]
 
