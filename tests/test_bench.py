@@ -219,18 +219,6 @@ def test_scatter_is_told_within_each_state() -> None:
     assert shown.met == INCONCLUSIVE
 
 
-def test_what_comes_and_goes_in_one_run_takes_no_state_of_another() -> None:
-    slowed = (2 * ALONE[0], ALONE[1])
-
-    def run(*looks: tuple[tuple[float, float], tuple[float, float]]) -> list[Sampled]:
-        return [Sampled(129.0, MachineProbe((NEAR, NEAR), paces), 1) for paces in looks]
-
-    lasting = [run(*[(ALONE, ALONE)] * 40, *[(slowed, slowed)] * 8) for _ in range(3)]
-    flickering = run(*[(ALONE, slowed)] * 200, *[(ALONE, ALONE)] * 400, *[(slowed, slowed)] * 40)
-    found = repeat_rows("4 runs", [*lasting, flickering])
-    assert [one.state for one in found] == ["near, 27.0 ns; 4 runs", "near, 27.0 ns, one contended; 3 runs"]
-
-
 def test_what_a_library_prints_between_the_numbers_is_left_out() -> None:
     lines = ["Warning: no InfiniBand 2 3", "8 130.50 128.00", "", "1024 240.0 238.1", "1 2"]
     assert numbers(lines, 3) == [[8.0, 130.5, 128.0], [1024.0, 240.0, 238.1]]

@@ -545,7 +545,7 @@ def test_loads(transport: str, access: str) -> None:
         (measure("putring", 8, distance=9), "at most 1, not 9"),
         (measure("putpong", 9), "multiples of 8 B, not 9 B"),
         (measure("putpong", 0), "multiples of 8 B, not 0 B"),
-        (measure("memload", 64), "runs on 1 ranks, not on 2"),
+        (measure("memload", 64), "runs on 1 rank, not on 2"),
     ],
 )
 def test_what_does_not_go_together_is_refused_in_a_sentence(command: str, culprit: str) -> None:
