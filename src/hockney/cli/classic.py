@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Iterable, Sequence
+import math
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from hockney.analysis.repeat import resume
 from hockney.archive import Published
 from hockney.cli import render
 from hockney.cli.curves import SHORT_MARK, SHORT_NOTE, say_one_launch
+from hockney.cli.rerun import fix_text
 from hockney.machine.advice import OVERSUBSCRIBED
 from hockney.report.classic.conclusions import ClassicReport, Conclusion, Judgement, Named
 from hockney.report.classic.reading import states_note
@@ -40,7 +43,7 @@ def print_report(report: ClassicReport, run: Run, missing: Sequence[Missing] = (
     )
     say_one_launch(cell.interval_over for cell in cells)
     if any(cell.lacks_measurements for cell in cells):
-        render.note(f"{_TOO_FEW}: too few measurements for an interval.")
+        render.note(f"{_TOO_FEW}: too few measurements for an interval. {fix_text(resume(run.id, run.info))}.")
     if any(cell.is_short for cell in cells):
         render.note(SHORT_NOTE)
     if any(cell.oversubscribed for cell in cells):
@@ -53,19 +56,18 @@ def print_report(report: ClassicReport, run: Run, missing: Sequence[Missing] = (
 
 def report_as_json(report: ClassicReport) -> dict[str, Any]:
     """For --json: every table; a cell is text, or a figure with its unit, interval, state and published value."""
-    source = asdict(report.report)
-    tables = [_table_json(table) for table in report.tables]
-    return {"tables": {"source": source, "of": tables, "conclusions": [asdict(one) for one in report.conclusions]}}
-
-
-def _table_json(table: Table) -> dict[str, Any]:
-    return {
-        "name": table.name,
-        "title": table.title,
-        "columns": [asdict(column) for column in table.columns],
-        "rows": [[_cell_json(cell) for cell in row] for row in table.rows],
-        "notes": list(table.notes),
-    }
+    tables = [
+        {
+            "name": table.name,
+            "title": table.title,
+            "columns": [asdict(column) for column in table.columns],
+            "rows": [[_cell_json(cell) for cell in row] for row in table.rows],
+            "notes": list(table.notes),
+        }
+        for table in report.tables
+    ]
+    conclusions = [asdict(conclusion) for conclusion in report.conclusions]
+    return {"tables": {"source": asdict(report.report), "of": tables, "conclusions": conclusions}}
 
 
 def _cell_json(cell: Cell) -> Any:
@@ -98,38 +100,26 @@ def _print_table(table: Table, view: View, said: set[str]) -> None:
         said.update(table.notes)
 
 
-def _print_conclusions(found: Sequence[Conclusion]) -> None:
+def _print_conclusions(conclusions: Sequence[Conclusion]) -> None:
     """Print the verdicts below each conclusion and its published figures."""
-    if not found:
-        return
-    render.title("What the report concludes, and whether it holds here")
-    columns = [render.Column("", wrap=False), render.Column("", wrap=False), render.Column("", wrap=True)]
-    shown: list[list[str] | str] = []
-    for one in found:
-        there = one.published or _figures(one.figures)
-        shown.append(f"{one.text}{f' [{one.holds}]' if one.holds else ''}")
-        shown += [["  published", "", there]] if there else []
-        shown += [[f"  {each.on or 'here'}", *_judged(each)] for each in one.judgements]
-    render.table(columns, shown, fits=True)
+    if conclusions:
+        render.title("What the report concludes, and whether it holds here")
+    for conclusion in conclusions:
+        render.note(f"{conclusion.text}{f' [{conclusion.holds}]' if conclusion.holds else ''}")
+        published = conclusion.published or ", ".join(map(_named, conclusion.figures))
+        if published:
+            render.item(published, head="published")
+        for judgement in conclusion.judgements:
+            parts = [judgement.verdict, ", ".join(map(_named, judgement.figures)), judgement.reason]
+            render.item("; ".join(filter(None, parts)), head=judgement.on or "here")
 
 
-def _judged(one: Judgement) -> tuple[str, str]:
-    if one.verdict == "not testable":
-        return "not testable here", f"because: {one.reason}"
-    why = f"; {one.reason}" if one.reason else ""
-    return f"{one.verdict} here" if one.verdict != "inconclusive" else one.verdict, _figures(one.figures, _arm_of) + why
-
-
-def _figures(figures: Sequence[Named], arm_of: Callable[[Named], str] = lambda one: "") -> str:
-    marked = ((one, "*" if one.oversubscribed else "") for one in figures)
-    return ", ".join(
-        f"{one.name} {format_figure(one.value)}{mark} {one.unit}".strip() + arm_of(one) for one, mark in marked
-    )
-
-
-def _arm_of(one: Named) -> str:
-    spread = Measured(one.unit, one.value, one.low, one.high).spread
-    return f" {_TOO_FEW}" if one.low is None else "" if spread is None else f" {_arm(spread)}"
+def _named(figure: Named) -> str:
+    """`receiver 15.5 % ±3.2%`; published figures have no interval, and no ± either."""
+    spread = Measured(figure.unit, figure.value, figure.low, figure.high).spread
+    mark = "*" if figure.oversubscribed else ""
+    arm = "" if spread is None else _arm(spread)
+    return " ".join(filter(None, (figure.name, f"{format_figure(figure.value)}{mark}", figure.unit, arm)))
 
 
 def _columns(columns: Sequence[Column], compared: Collection[int]) -> list[render.Column]:
@@ -178,7 +168,7 @@ def _text(cell: Cell, common: str | None, reasons: dict[str, int]) -> str:
         format_figure(cell.value) + ("*" if cell.oversubscribed else "") + (SHORT_MARK if cell.is_short else ""),
         _TOO_FEW if cell.lacks_measurements else "" if spread is None else _arm(spread),
         "" if cell.at_bytes is None else f"at {format_bytes(cell.at_bytes)}",
-        _left_out(cell.pairs),
+        f"of {cell.pairs[0]} of {cell.pairs[1]} pairs" if cell.pairs and cell.pairs[0] < cell.pairs[1] else "",
         "" if cell.state in (None, common) else str(cell.state),
     ]
     return " ".join(part for part in parts if part)
@@ -190,12 +180,6 @@ def _arm(spread: float) -> str:
     return f"±{max(0.001, spread):.1%}" if spread < 0.0995 else f"±{spread:.0%}"
 
 
-def _left_out(pairs: tuple[int, int] | None) -> str:
-    """How many pairs a statistic is over, if some are left out."""
-    of, asked = pairs or (0, 0)
-    return f"of {of} of {asked} pairs" if of < asked else ""
-
-
 def _ratio(cell: Cell) -> str:
     ratio = cell.ratio if isinstance(cell, Measured) else None
     return "" if ratio is None else format_figure(ratio)
@@ -203,12 +187,7 @@ def _ratio(cell: Cell) -> str:
 
 def format_figure(value: float) -> str:
     """Three digits, never an exponent: `0.00123`, `6.60`, `23,167`."""
-    magnitude = abs(value)
-    if magnitude >= 99.95:
-        return f"{value:,.0f}"
-    if magnitude == 0:
+    if not value:
         return "0"
-    for digits, edge in ((1, 9.995), (2, 0.9995), (3, 0.09995), (4, 0.009995), (5, 0.0009995)):
-        if magnitude >= edge:
-            return f"{value:.{digits}f}"
-    return f"{value:.6f}"
+    decimals = 2 - math.floor(math.log10(abs(float(f"{value:.3g}"))))
+    return f"{value:,.{min(max(decimals, 0), 6)}f}"

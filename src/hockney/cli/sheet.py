@@ -14,10 +14,10 @@ from hockney.analysis.finding import Finding
 from hockney.analysis.repeat import resume
 from hockney.cli import render
 from hockney.cli.curves import SHORT_MARK, SHORT_NOTE, placement_text, state_text
+from hockney.cli.explain import finding_parts
 from hockney.cli.render import Column
 from hockney.cli.rerun import fix_text, typed
 from hockney.model import PointStatus
-from hockney.report.findings import cause_of, evidence_of, title_of
 from hockney.report.sheet import COLUMNS, Row, Sheet, Value
 from hockney.results.runs import Run
 from hockney.stats import ONE_LAUNCH
@@ -53,7 +53,7 @@ def print_sheet(
         render.note(few if sheet.states else "Nothing was measured.", style="yellow")
     if verbose:
         _print_definitions(sheet)
-    _print_findings(sheet, findings, len(findings) if verbose else _FINDINGS_MAX)
+    _print_findings(sheet, findings, verbose=verbose)
     _print_caveats(sheet, missing, findings, verbose=verbose)
 
 
@@ -178,7 +178,8 @@ def _print_definitions(sheet: Sheet) -> None:
         render.item(f"{ready}; `hockney run quick -t NAME,…` measures them", head="also ready")
 
 
-def _print_findings(sheet: Sheet, findings: Sequence[Finding], most: int) -> None:
+def _print_findings(sheet: Sheet, findings: Sequence[Finding], *, verbose: bool) -> None:
+    """The strongest finding of each kind, and what transports add to each other; all findings if `verbose`."""
     names = {row.transport: row.name for row in sheet.rows}
     layers = [
         f"{names[layer.upper]} adds {format_ns(layer.added_ns)} to {names[layer.lower]}"
@@ -187,53 +188,43 @@ def _print_findings(sheet: Sheet, findings: Sequence[Finding], most: int) -> Non
     ]
     if findings or layers:
         render.title("Findings")
-    alike: dict[str, list[Finding]] = {}
-    for finding in sorted(findings, key=lambda one: -one.effect):
-        alike.setdefault(finding.code, []).append(finding)
-    for strongest, *others in [*alike.values()][:most]:
-        render.bullet("!" if strongest.fix else "·", _finding_text(strongest, others, names))
+    alike: dict[object, list[Finding]] = {}
+    for finding in sorted(findings, key=lambda finding: -finding.effect):
+        alike.setdefault((finding.code, len(alike) * verbose), []).append(finding)
+    for group in list(alike.values())[: None if verbose else _FINDINGS_MAX]:
+        text, *more = finding_parts(
+            group, lambda finding: names.get(finding.subject.transport, finding.subject.transport)
+        )
+        for part in filter(None, more):
+            text += f" {part}" if verbose or len(text) + len(part) < _FINDING_CHARACTERS else ""
+        render.bullet("!" if group[0].fix else "·", text)
     if layers:
         render.bullet("·", f"{'; '.join(layers)}.")
 
 
-def _finding_text(finding: Finding, others: Sequence[Finding], names: dict[str, str]) -> str:
-    """As many sentences as fit in two lines: what, how much, why, where else, and what to do."""
-    transport = names.get(finding.subject.transport, finding.subject.transport)
-    text = f"{transport}: {title_of(finding)}." if transport else f"{title_of(finding)}."
-    also = dict.fromkeys(names.get(one.subject.transport, one.subject.transport) for one in others)
-    where = f"Also: {', '.join(also)}." if any(also) else ""
-    fix = f"Fix: {fix_text(finding.fix)}" if finding.fix else ""
-    for part in (evidence_of(finding), cause_of(finding), fix, where):
-        sentence = part if not part or part.endswith(".") else f"{part}."
-        if sentence and len(text) + len(sentence) < _FINDING_CHARACTERS:
-            text += f" {sentence}"
-    return text
-
-
 def _print_caveats(sheet: Sheet, missing: Sequence[Missing], findings: Iterable[Finding], *, verbose: bool) -> None:
     """One line each, without warnings that are findings, too; everything in full if `verbose`."""
-    known = {"yield" for finding in findings if finding.code == "yielding library"}
     caveats = []
-    alike: dict[tuple[int, PointStatus, str], list[str]] = {}
+    alike: dict[str, list[str]] = {}
     for failure in sheet.failures:
-        alike.setdefault((failure.points, failure.status, failure.reason), []).append(failure.transport)
-    for (count, status, reason), transports in alike.items():
-        end = "without a figure" if status is PointStatus.BUDGET else status.value
-        caveats.append(f"{counted(count, 'point')} {end}, {reason}: {', '.join(transports)}")
+        end = "without a figure" if failure.status is PointStatus.BUDGET else failure.status.value
+        alike.setdefault(f"{counted(failure.points, 'point')} {end}, {failure.reason}", []).append(failure.transport)
+    caveats += [f"{what}: {', '.join(transports)}" for what, transports in alike.items()]
     if missing and not verbose:
         caveats.append(
-            f"Not available: {', '.join(one.name for one in missing)} (`hockney list` shows how to get them)"
+            f"Not available: {', '.join(each.name for each in missing)} ({typed('list')} shows how to get them)"
         )
+    yields = any(finding.code == "yielding library" for finding in findings)
     # A resumed run repeats some: the newest counts.
     for warning in {(warning.kind, warning.subject): warning for warning in sheet.warnings}.values():
-        caveats += [str(warning)] if verbose else [warning.cause] * (warning.kind not in known)
-    caveats += [f"{one.name}: {one.why}; {one.how}" for one in missing if verbose]
+        caveats += [str(warning)] if verbose else [warning.cause] * (warning.kind != "yield" or not yields)
+    if verbose:
+        caveats += [f"{each.name}: {each.why}; {each.how}" for each in missing]
     if caveats:
         render.title("Caveats")
-    shown = caveats if verbose else caveats[:_CAVEATS_MAX]
-    for text in shown:
-        width = render.line_width() - 3
-        render.bullet("!", text if verbose else textwrap.shorten(text, max(width, 40), placeholder=" …"))
+    width = max(render.line_width() - 3, 40)
+    for text in caveats if verbose else caveats[:_CAVEATS_MAX]:
+        render.bullet("!", text if verbose else textwrap.shorten(text, width, placeholder=" …"))
     if not verbose:
         render.say()
         run = sheet.run_id
