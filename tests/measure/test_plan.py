@@ -9,7 +9,7 @@ import pytest
 from tests.builders import make_pattern, make_transport
 
 from hockney.errors import UsageError
-from hockney.measure.plan import Plan, RunOptions, _launches, make_plan, pattern_suite
+from hockney.measure.plan import Plan, RunOptions, make_plan, pattern_suite
 from hockney.model import Point
 from hockney.suites import Suite
 from hockney.suites.words import check_words
@@ -246,11 +246,6 @@ def test_a_pattern_alone_is_started_as_often_as_an_interval_over_launches_needs_
     assert launches((8, 16, 32, 64), 3.0) == 1
     assert launches((8,), 3.0, asked=2) == 2
     assert make_plan(suite(pattern="pingpong"), RunOptions(time_s=600.0), CATALOGUE, cpus=2).launches == 1
-
-
-def test_a_long_repetition_is_not_started_six_times_in_a_time_that_its_first_rounds_take() -> None:
-    point = Point("shm", "ft", 2, 0, (("class", "A"),))
-    assert [_launches([point], time_s) for time_s in (20.0, 600.0)] == [1, 6]
 
 
 def test_a_pattern_alone_is_a_refined_curve_from_0_to_4_mib() -> None:

@@ -71,7 +71,7 @@ def _row(curve: list[Point], plan: Plan) -> list[str]:
 
 
 def _first_s(plan: Plan) -> float:
-    return first_rounds_s(plan.points, plan.launches, plan.time_s)
+    return first_rounds_s(plan.points, plan.launches)
 
 
 def _as_json(plan: Plan) -> dict[str, Any]:

@@ -56,7 +56,7 @@ class Display:
             f"{percent_digits(plan.precision)} % or for {format_duration_s(plan.time_s)}, but at least {least}; "
             "Ctrl-C keeps what is measured"
         )
-        first_s = first_rounds_s(plan.points, plan.launches, plan.time_s)
+        first_s = first_rounds_s(plan.points, plan.launches)
         if not goes_on and plan.time_s < FIRST_ROUNDS_MIN * first_s:
             self.say(
                 f"the time is too short for confidence intervals: the first round of each launch takes about "

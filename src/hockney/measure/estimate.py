@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 
 from hockney.model import Point
-from hockney.stats.npb import ft_class, ft_operations
 
 MIN_MEASUREMENTS = 10  # to be called precise; fewer than six give no 95 % interval of a median at all
 SAMPLES_MIN = 3  # of a measurement, unless a single one is long
@@ -20,7 +19,6 @@ _FIRST_START_S = 0.02  # likewise, of a job,
 _FIRST_LIBRARY_START_S = 0.2  # and of one that a library's launcher starts
 _FIRST_BYTE_NS = 10.0  # of a long message: memory is touched, filled, verified, and sent 8 times (docs/methods.md)
 _NEXT_BYTE_NS = 3.0  # of every other message of its window
-_FT_PER_S = 2e9  # seen on two virtual CPUs, operations of FT on each rank
 
 
 def long_ns(points: int, time_s: float) -> float:
@@ -32,15 +30,14 @@ def long_ns(points: int, time_s: float) -> float:
     return min(_LONG_NS, max(_LONG_LEAST_NS, share_ns / (MIN_MEASUREMENTS * (SAMPLES_MIN + 1))))
 
 
-def first_rounds_s(points: Sequence[Point], launches: int, time_s: float) -> float:
-    """What the first round of every launch takes, of a run of time_s: it is made whole, whatever the budget.
+def first_rounds_s(points: Sequence[Point], launches: int) -> float:
+    """What the first round of every launch takes: it is made whole, whatever the budget.
 
-    Of long repetitions only those of long messages and of FT are known beforehand.
+    Of long repetitions only those of long messages are known beforehand.
     """
-    is_long_ns = long_ns(len(points), time_s / launches)
     jobs = {(point.transport, point.ranks) for point in points}
     starts_s = sum(_FIRST_LIBRARY_START_S if "@" in transport else _FIRST_START_S for transport, _ in jobs)
-    points_s = sum(FIRST_POINT_S + _first_bytes_s(point) + _first_ft_s(point, is_long_ns) for point in points)
+    points_s = sum(FIRST_POINT_S + _first_bytes_s(point) for point in points)
     return launches * (starts_s + points_s)
 
 
@@ -55,12 +52,3 @@ def _first_bytes_s(point: Point) -> float:
     window = int(dict(point.options).get("window", 1))
     message_ns = _FIRST_BYTE_NS + _NEXT_BYTE_NS * (window - 1)
     return point.bytes * message_ns * max(1.0, point.ranks / 2) / 1e9
-
-
-def _first_ft_s(point: Point, is_long_ns: float) -> float:
-    class_ = ft_class(point)
-    if class_ is None:
-        return 0.0
-    repetition_s = ft_operations(class_) / (_FT_PER_S * point.ranks)
-    # Calibrated and measured: see Sampler._calibrate.
-    return repetition_s * (3 if repetition_s * 1e9 >= is_long_ns else 2 + 2 * (SAMPLES_MIN + 1))

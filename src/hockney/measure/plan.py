@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from hockney.errors import UsageError
@@ -34,10 +34,6 @@ class Skipped:
 
     point: Point
     reason: str
-
-
-_STORED = ("precision", "time_s", "launches", "oversubscribe", "hosts", "timeout_s")
-_STORED_LATER = ("more_launches", "cpus", "start_limit_s", "exact", "grains")  # runs of earlier versions lack them
 
 
 @dataclass(frozen=True)
@@ -70,21 +66,24 @@ class Plan:
     def as_json(self) -> dict[str, Any]:
         """Everything but the points, which the store keeps by themselves."""
         return {
-            **{name: getattr(self, name) for name in (*_STORED, *_STORED_LATER)},
+            **{name: getattr(self, name) for name in _stored_names()},
             "refine": [list(curve) for curve in sorted(self.refine)],
         }
 
     @classmethod
     def from_json(cls, suite: str, points: Iterable[Point], stored: Mapping[str, Any]) -> Plan:
-        """The plan of a stored run for the points given. Raises KeyError if a field is missing."""
-        known = {name: stored[name] for name in _STORED}
-        known |= {name: stored[name] for name in _STORED_LATER if name in stored}
+        """The plan of a stored run for the points given. Raises KeyError, TypeError or ValueError for no such plan."""
+        known = {name: stored[name] for name in _stored_names() if name in stored}
         known |= {name: tuple(known.get(name, ())) for name in ("hosts", "cpus")}
         refine = frozenset(
             (transport, pattern, ranks, tuple((name, value) for name, value in options))
             for transport, pattern, ranks, options in stored["refine"]
         )
         return cls(suite, tuple(points), refine=refine, **known)
+
+
+def _stored_names() -> list[str]:
+    return [field.name for field in fields(Plan) if field.name not in ("suite", "points", "skipped", "refine")]
 
 
 @dataclass(frozen=True)
@@ -168,79 +167,91 @@ def make_plan(
     ]
     time_s = suite.time_s if asked.time_s is None else asked.time_s
     _refuse_too_many(suite, sum(map(len, grids)), time_s)
-    rules = _Rules(catalogue, cpus, suite.oversubscribe or asked.oversubscribe, asked.hosts, asked.cpus)
-    points: dict[Point, None] = {}
-    skipped: dict[Point, str] = {}
-    refine = set()
-    for grid in grids:
-        for point in grid.points([0]) if grid.unknown_sizes else ():
-            caches_text = " and ".join(grid.unknown_sizes)
-            skipped[point] = f"the size of the cache is not known here, so {caches_text} is no size"
-    asked_points: dict[Point, bool] = {}
+    is_refined: dict[Point, bool] = {}
+    unknown = []
     for grid in grids:
         for point in grid.points(grid.sizes):
-            asked_points[point] = asked_points.get(point, False) or grid.is_refined
-    obstacles = rules.obstacles(asked_points)
-    for point, is_refined in asked_points.items():
-        if point in obstacles:
-            skipped[point] = obstacles[point]
-            continue
-        points[point] = None
-        if is_refined:
-            refine.add(curve_of(point))
-    if asked.transports and not points and not skipped:
-        named = dict.fromkeys(word for series in suite.series for word in series.transports)
-        raise UsageError(
-            f"no series of {suite.name} is for {', '.join(asked.transports)}: name one of {', '.join(named)}"
-        )
-    launches = asked.launches or suite.launches or _launches(tuple(points), time_s)
+            is_refined[point] = is_refined.get(point, False) or grid.is_refined
+        if grid.unknown_sizes:
+            shares = " and ".join(grid.unknown_sizes)
+            reason = f"the size of the cache is not known here, so {shares} is no size"
+            unknown += [Skipped(point, reason) for point in grid.points([0])]
     low_s, high_s = _TIMEOUT_S
-    return Plan(
+    plan = Plan(
         suite=suite.name,
-        points=tuple(points),
-        skipped=tuple(Skipped(point, reason) for point, reason in skipped.items()),
+        points=(),
+        skipped=tuple(unknown),
         precision=suite.precision if asked.precision is None else asked.precision,
         time_s=time_s,
-        launches=launches,
-        more_launches=launches > 1,
-        oversubscribe=rules.oversubscribe,
+        oversubscribe=suite.oversubscribe or asked.oversubscribe,
         hosts=asked.hosts,
         cpus=asked.cpus,
         timeout_s=round(min(max(low_s, time_s), high_s)) if asked.timeout_s is None else asked.timeout_s,
         start_limit_s=START_LIMIT_S if asked.timeout_s is None else max(_START_LIMIT_MIN_S, asked.timeout_s),
-        refine=frozenset(refine),
         exact=asked.refine is True,
         grains={pattern.name: pattern.grain_bytes for pattern in patterns if pattern.grain_bytes > 1},
     )
+    plan = _with_points(plan, is_refined, catalogue, cpus)
+    if asked.transports and not plan.points and not plan.skipped:
+        named = dict.fromkeys(word for series in suite.series for word in series.transports)
+        raise UsageError(
+            f"no series of {suite.name} is for {', '.join(asked.transports)}: name one of {', '.join(named)}"
+        )
+    launches = asked.launches or suite.launches or _launches(plan.points, time_s)
+    refine = frozenset(curve_of(point) for point in plan.points if is_refined[point])
+    return replace(plan, launches=launches, more_launches=launches > 1, refine=refine)
 
 
 def plan_again(
-    suite: str, points: Iterable[Point], stored: dict[str, Any], catalogue: Catalogue, cpus: int, *, launches: int
+    suite: str, points: Iterable[Point], stored: Mapping[str, Any], catalogue: Catalogue, cpus: int, *, launches: int
 ) -> Plan:
     """The plan of a stored run for the same points, as far as they can be measured now; no size is added.
 
-    Raises KeyError if a field is missing, as of another version.
+    Raises as Plan.from_json.
     """
-    possible: list[Point] = []
-    skipped: list[Skipped] = []
     plan = Plan.from_json(suite, (), stored)
-    rules = _Rules(catalogue, cpus, plan.oversubscribe, plan.hosts, plan.cpus)
+    plan = replace(plan, launches=launches, more_launches=False, refine=frozenset())
     points = tuple(points)
-    obstacles: dict[Point, str] = {}
     for point in points:
         catalogue.add_folder(point.transport)
-        if point.transport not in catalogue.transports:
-            obstacles[point] = f"{point.transport} is not here any more"
-        elif point.pattern not in catalogue.patterns:
-            obstacles[point] = f"this version of hockney has no pattern {point.pattern}"
-    obstacles |= rules.obstacles(point for point in points if point not in obstacles)
+    return _with_points(plan, points, catalogue, cpus)
+
+
+def _with_points(plan: Plan, points: Iterable[Point], catalogue: Catalogue, cpus: int) -> Plan:
+    """The plan with those points that can be measured on so many CPUs; the others are skipped, each with its reason."""
+    points = tuple(points)
+    here = [
+        point for point in points if point.transport in catalogue.transports and point.pattern in catalogue.patterns
+    ]
+    reasons = catalogue.obstacles(here, one_host=not plan.hosts)
     for point in points:
-        if point in obstacles:
-            skipped.append(Skipped(point, obstacles[point]))
-        else:
-            possible.append(point)
-    measured, left_out = tuple(possible), tuple(skipped)
-    return replace(plan, points=measured, skipped=left_out, launches=launches, more_launches=False, refine=frozenset())
+        if point.transport not in catalogue.transports:
+            reasons[point] = f"{point.transport} is not here any more"
+        elif point.pattern not in catalogue.patterns:
+            reasons[point] = f"this version of hockney has no pattern {point.pattern}"
+        elif point not in reasons and (reason := _misplaced(plan, point, catalogue, cpus)):
+            reasons[point] = reason
+    return replace(
+        plan,
+        points=tuple(point for point in points if point not in reasons),
+        skipped=(*plan.skipped, *(Skipped(point, reasons[point]) for point in points if point in reasons)),
+    )
+
+
+def _misplaced(plan: Plan, point: Point, catalogue: Catalogue, cpus: int) -> str | None:
+    """Why a point cannot be measured on these CPUs and hosts."""
+    cpus = cpus_for(point.ranks, plan.cpus, cpus)
+    if not plan.hosts and point.ranks > cpus and not plan.oversubscribe:
+        more = "name more in --cpus" if plan.cpus else "allow this process more CPUs"
+        return (
+            f"{point.ranks} ranks on {counted(cpus, 'CPU')} would measure the scheduler; {more}, "
+            "or add --oversubscribe to hockney run"
+        )
+    if plan.hosts and "hosts" not in catalogue.transports[point.transport].caps:
+        every = catalogue.transports.items()
+        able = dict.fromkeys(split_name(name)[0] for name, info in every if "hosts" in info.caps)
+        return f"{point.transport} works within one host; over several: {', '.join(able)}"
+    return None
 
 
 def refuse_empty(plan: Plan) -> None:
@@ -253,39 +264,6 @@ def refuse_empty(plan: Plan) -> None:
 def cpus_for(ranks: int, placed: Sequence[int], cpus: int) -> int:
     """How many CPUs that many ranks have: those that the user placed them on, or `cpus` where hockney chooses."""
     return len(set(placed[:ranks])) or cpus
-
-
-@dataclass(frozen=True)
-class _Rules:
-    """What decides whether a point can be measured."""
-
-    catalogue: Catalogue
-    cpus: int
-    oversubscribe: bool
-    hosts: tuple[str, ...]
-    placed: tuple[int, ...]
-
-    def obstacles(self, points: Iterable[Point]) -> dict[Point, str]:
-        """Why points of known patterns and transports cannot be measured, a sentence for each that cannot."""
-        points = tuple(points)
-        found = self.catalogue.obstacles(points, one_host=not self.hosts)
-        ours = {point: reason for point in points if point not in found and (reason := self._of_machine(point))}
-        return found | ours
-
-    def _of_machine(self, point: Point) -> str | None:
-        transport = self.catalogue.transports[point.transport]
-        cpus = cpus_for(point.ranks, self.placed, self.cpus)
-        if not self.hosts and point.ranks > cpus and not self.oversubscribe:
-            more = "name more in --cpus" if self.placed else "allow this process more CPUs"
-            return (
-                f"{point.ranks} ranks on {counted(cpus, 'CPU')} would measure the scheduler; {more}, "
-                "or add --oversubscribe to hockney run"
-            )
-        if self.hosts and "hosts" not in transport.caps:
-            every = self.catalogue.transports.items()
-            able = dict.fromkeys(split_name(name)[0] for name, info in every if "hosts" in info.caps)
-            return f"{point.transport} works within one host; over several: {', '.join(able)}"
-        return None
 
 
 def _refuse_unused(suite: Suite, asked: RunOptions, patterns: Sequence[PatternInfo], catalogue: Catalogue) -> None:
@@ -315,7 +293,7 @@ def _refuse_too_many(suite: Suite, count: int, time_s: float) -> None:
 
 def _launches(points: Sequence[Point], time_s: float) -> int:
     """Enough for an interval over launches, if each has the time for a figure of every point; else one."""
-    least_s = max(_LAUNCHES * len(points) * _POINT_S, FIRST_ROUNDS_MIN * first_rounds_s(points, _LAUNCHES, time_s))
+    least_s = max(_LAUNCHES * len(points) * _POINT_S, FIRST_ROUNDS_MIN * first_rounds_s(points, _LAUNCHES))
     return _LAUNCHES if time_s >= least_s else 1
 
 

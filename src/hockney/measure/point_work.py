@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -49,12 +50,10 @@ class Work:
     asked_at: int = 0  # how many measurements it had when more were asked for, next to an added size
 
     def add(self, measurement: Measurement) -> None:
-        times_ns = sorted(measurement.times_ns().tolist())
-        half = len(times_ns) // 2
         self.batches.append(measurement.batch)
         self.last = measurement
         self.probes.append(signs_of(measurement))
-        self.medians_ns.append(times_ns[half] if len(times_ns) % 2 else (times_ns[half - 1] + times_ns[half]) / 2)
+        self.medians_ns.append(statistics.median(measurement.times_ns().tolist()))
 
     @property
     def precision(self) -> float | None:

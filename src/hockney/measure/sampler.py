@@ -106,8 +106,6 @@ class Sampler:
                     active = self._judge(active, refine=not over)
                 self._tell_round(active, start_s, budget_s)
         except KeyboardInterrupt:
-            if self._pending:
-                self._tell_round(active, start_s, budget_s)
             for work in active:
                 if work.probes:
                     self._end_early(work, PointStatus.STOPPED, "the run was stopped")
@@ -178,19 +176,21 @@ class Sampler:
         """The measurements of one point in one round."""
         return [self._measure_point(work)]
 
-    def _measure_point(self, work: Work) -> Measurement:
-        """A measurement whose batches are long enough.
+    def _measure_point(self, work: Work, samples: int | None = None) -> Measurement:
+        """A measurement whose batches are long enough, of these samples or the point's own.
 
         The batch may have been chosen on a cold path or a slower machine. A measurement with too short batches is made
         again: the clock, and the ranks' meeting before each batch, would be a part of its times.
         """
-        verify = work.wants_check()
+        verify = samples is None and work.wants_check()
         for _ in range(_CALIBRATIONS_MAX):
-            measurement = self._measure(work, work.batch, samples=work.samples, warmup=work.warmup, verify=verify)
-            batch = self._next_batch(work, measurement)
-            if batch == work.batch:
+            measurement = self._measure(
+                work, work.batch, samples=samples or work.samples, warmup=work.warmup, verify=verify
+            )
+            wanted = self._wanted_batch(work, measurement)
+            if work.batch >= wanted / 2:
                 break
-            work.set_batch(batch, repetition_ns(measurement))
+            work.set_batch(min(wanted, _GROWTH_MAX * work.batch), repetition_ns(measurement))
         return measurement
 
     def _measure(self, work: Work, batch: int, *, samples: int, warmup: int, verify: bool = False) -> Measurement:
@@ -205,27 +205,13 @@ class Sampler:
             if not work.is_long:
                 self._measure(work, work.batch, samples=1, warmup=work.warmup)
             return
-        long = self._long_repetition(work)
-        if long is not None:
-            work.set_batch(self._wanted_batch(work, long), repetition_ns(long))
-            work.is_long = work.batch == 1
-            work.samples = 1
-            return
         work.batch = 1
-        for _ in range(_CALIBRATIONS_MAX):
-            measurement = self._measure(work, work.batch, samples=SAMPLES_MIN, warmup=1)
-            is_enough = batch_ns(measurement) >= _BATCH_NS / 2
-            wanted = self._wanted_batch(work, measurement)
-            work.set_batch(
-                wanted if is_enough else min(wanted, _GROWTH_MAX * measurement.batch), repetition_ns(measurement)
-            )
-            if is_enough:
-                break
-
-    def _next_batch(self, work: Work, measurement: Measurement) -> int:
-        """This batch, or a longer one where at least twice as many repetitions are wanted."""
-        wanted = self._wanted_batch(work, measurement)
-        return measurement.batch if measurement.batch >= wanted / 2 else min(wanted, _GROWTH_MAX * measurement.batch)
+        measurement = self._long_repetition(work)
+        is_long = measurement is not None
+        measurement = measurement or self._measure_point(work, SAMPLES_MIN)
+        work.set_batch(self._wanted_batch(work, measurement), repetition_ns(measurement))
+        if is_long:
+            work.is_long, work.samples = work.batch == 1, 1
 
     def _wanted_batch(self, work: Work, measurement: Measurement) -> int:
         """As many repetitions as make reading the clock cost less than 1 % of a batch.
@@ -292,36 +278,34 @@ class Sampler:
         Also sizes that were measured already, but in another machine state than the rest of the curve.
         """
         added: list[Work] = []
-        known_elsewhere: list[Work] = []
-        room_at_most = _EXACT_MAX if self._plan.exact else _REFINED_MAX
+        again: list[Work] = []
         for curve in sorted(self._plan.refine):
             works = self._measured(curve)
             known = curve_in_one_state(works)
             unknown = {work.point for work in works} - {point for point, _ in known}
-            room = room_at_most - self._refined[curve]
-            if room <= 0 or not known or not unfinished.isdisjoint(unknown):
-                continue
-            if not self._is_news(curve, works, unfinished):
+            room = (_EXACT_MAX if self._plan.exact else _REFINED_MAX) - self._refined[curve]
+            is_ready = room > 0 and known and unfinished.isdisjoint(unknown)
+            if not is_ready or not self._is_news(curve, works, unfinished):
                 continue
             grain = self._plan.grains.get(works[0].point.pattern, 1)
             times = [(point.bytes, time) for point, time in known]
-            points = [
+            wanted = [
                 replace(works[0].point, bytes=size, role="refined")
                 for size in sizes_to_add(times, grain_bytes=grain, exact=self._plan.exact)
             ]
-            new = [Work(point) for point in [point for point in points if point not in self._work][:room]]
+            new = [Work(point) for point in wanted if point not in self._work][:room]
             self._refined[curve] += len(new)
             added += new
-            elsewhere = [self._work[point] for point in points if point in unknown]
-            known_elsewhere += [work for work in elsewhere if work.retries < _RETRIES_MAX]
+            elsewhere = [self._work[point] for point in wanted if point in unknown]
+            again += [work for work in elsewhere if work.retries < _RETRIES_MAX]
         if added:
             self._work.update({work.point: work for work in added})
             self._observer.points_added([work.point for work in added])
-        for work in known_elsewhere:
+        for work in again:
             work.retries += 1
             work.begin_anew()
-        self._finished -= len(known_elsewhere)
-        return added + known_elsewhere
+        self._finished -= len(again)
+        return added + again
 
     def _measured(self, curve: CurveKey) -> list[Work]:
         """A curve's points by size, without those that failed."""
@@ -385,15 +369,13 @@ class Sampler:
         usual_s = sum(known_s) / max(1, len(known_s))  # of one that was just added
         measurements_s = sum((work.cost_s or usual_s) * self._measurements_wanted(work) for work in active)
         now_s = self._clock()
-        begun_s = max((now_s if work.first_s is None else work.first_s for work in active), default=-math.inf)
-        return max(measurements_s, begun_s + self._span_s - now_s)
+        begun_s = [now_s if work.first_s is None else work.first_s for work in active]
+        return max(measurements_s, max(begun_s, default=-math.inf) + self._span_s - now_s)
 
     def _measurements_wanted(self, work: Work) -> float:
         """An interval narrows with the root of the number of measurements."""
-        done = len(work.probes)
         if self._measurements is not None:
             return max(1, self._measurements - work.measurements_since)
         least = max(1, MIN_MEASUREMENTS - work.measurements_since, _NARROW_LOOKS - work.narrow_looks)
-        if work.precision is None:
-            return least
-        return max(least, done * ((work.precision / self._plan.precision) ** 2 - 1))
+        shortfall = (work.precision or 0.0) / self._plan.precision
+        return max(least, len(work.probes) * (shortfall**2 - 1))
