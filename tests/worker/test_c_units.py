@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import shutil
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,15 +15,37 @@ from tests.worker.test_native import HERE, measure
 
 from hockney.worker.build import SOURCES, family_sources
 
+ADDRESS = ("-fsanitize=address,undefined",)
+FLAGS = ["-g", "-O1", "-std=c17", "-D_GNU_SOURCE", "-DHK_FAMILY_NATIVE", "-Wall", "-Wextra", "-Werror", "-pthread",
+         "-fno-sanitize-recover=all", f"-I{SOURCES}", f"-I{SOURCES / 'transports'}"]  # fmt: skip
 
-def run_unit(program: Path, compiler: str, folder: Path, checks: Sequence[str], sources: Iterable[Path]) -> None:
-    """Compile a program of checks with these of the worker's sources, and run it."""
-    if shutil.which(compiler) is None:
-        pytest.skip(f"{compiler} is not installed")
+
+@pytest.fixture(scope="session")
+def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[Path]]:
+    """The worker's objects under sanitizers, compiled once by each compiler, whichever process needs them first."""
+    shared = tmp_path_factory.getbasetemp()
+    shared = shared.parent if "PYTEST_XDIST_WORKER" in os.environ else shared
+
+    def objects(compiler: str) -> list[Path]:
+        folder = shared / f"sanitized-{compiler}"
+        folder.mkdir(exist_ok=True)
+        with (folder / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not (folder / "done").exists():
+                sources = [path for path in family_sources("native") if path.name not in ("main.c", "local.c")]
+                for source in sources:
+                    made = folder / "-".join(source.with_suffix(".o").parts)
+                    subprocess.run([compiler, *FLAGS, *ADDRESS, "-c", SOURCES / source, "-o", made], check=True)
+                (folder / "done").touch()
+        return sorted(folder.glob("*.o"))
+
+    return objects
+
+
+def run_unit(program: Path, compiler: str, folder: Path, checks: Sequence[str], parts: Iterable[Path]) -> None:
+    """Compile a program of checks with these sources or objects of the worker, and run it."""
     executable = folder / program.stem
-    flags = ["-g", "-O1", "-std=c17", "-D_GNU_SOURCE", "-DHK_FAMILY_NATIVE", "-Wall", "-Wextra", "-Werror", "-pthread"]
-    flags += [*checks, "-fno-sanitize-recover=all", f"-I{SOURCES}", f"-I{SOURCES / 'transports'}"]
-    argv = [compiler, *flags, *map(str, (program, *sources)), "-o", str(executable), "-lrt", "-lm"]
+    argv = [compiler, *FLAGS, *checks, *map(str, (program, *parts)), "-o", str(executable), "-lrt", "-lm"]
     subprocess.run(argv, check=True)
     done = subprocess.run([executable], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -29,11 +53,12 @@ def run_unit(program: Path, compiler: str, folder: Path, checks: Sequence[str], 
 
 @pytest.mark.parametrize("program", sorted(HERE.glob("test_*.c")), ids=lambda path: path.stem)
 @pytest.mark.parametrize("compiler", matrix(["gcc", "clang"], short=["gcc"]))
-def test_c_units(program: Path, compiler: str, tmp_path: Path) -> None:
+def test_c_units(program: Path, compiler: str, tmp_path: Path, sanitized: Callable[[str], list[Path]]) -> None:
+    if shutil.which(compiler) is None:
+        pytest.skip(f"{compiler} is not installed")
     family = tmp_path / "family.c"
     family.write_text('#include "family.h"\nconst hk_family_t hk_family = {.name = "test"};\n')
-    sources = [SOURCES / p for p in family_sources("native") if p.name not in ("main.c", "local.c")]
-    run_unit(program, compiler, tmp_path, ["-fsanitize=address,undefined"], [family, *sources])
+    run_unit(program, compiler, tmp_path, ADDRESS, [family, *sanitized(compiler)])
 
 
 @pytest.mark.full
