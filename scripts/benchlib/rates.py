@@ -21,7 +21,7 @@ from scipy.stats import binomtest
 from tests.analysis.compare.slowed import SIZES, SLOWED, check_again, load_catalogue, measure, plan, slowed
 
 from hockney.analysis.compare import Verdict
-from hockney.cli.check import exit_code
+from hockney.cli.baseline import report_of
 from hockney.errors import ExitCode, UsageError
 from hockney.machine import facts, usable_cpus
 from hockney.measure.check import PATIENCE_S, Checked
@@ -59,15 +59,15 @@ def rates(count: int, transports: Sequence[str] = ()) -> int:
                     checks.append(check_again(catalogue, store, base, patience_s=PATIENCE_S))
                 took_s[kind].append(time.monotonic() - begun_s)
                 print(f"{number:3d} {kind:9} {took_s[kind][-1]:5.1f} s {_words(checks[-1])}", flush=True)
-                for one in checks[-1].comparison.ranges:
-                    if one.verdict is not Verdict.SAME:
-                        print(f"    {range_sentence(one, (base, checks[-1].run_id))}", flush=True)
+                for same in checks[-1].comparison.ranges:
+                    if same.verdict is not Verdict.SAME:
+                        print(f"    {range_sentence(same, checks[-1].comparison)}", flush=True)
 
     print()
     _tell("unchanged, false alarms (exit 1)", [checked.is_worse for checked in found["unchanged"]])
     _tell(
         "unchanged, inconclusive (exit 3)",
-        [exit_code(checked) == ExitCode.INCOMPLETE for checked in found["unchanged"]],
+        [report_of(checked).code == ExitCode.INCOMPLETE for checked in found["unchanged"]],
     )
     if "slowed" in found:
         _tell_slowed(found["slowed"])
@@ -88,8 +88,8 @@ def _tell_slowed(checks: Sequence[Checked]) -> None:
     of_slowed = [_worse_sizes(checked) for checked in checks]
     _tell("slowed, found (exit 1, at a slowed size)", [any(map(_is_slowed, sizes)) for sizes in of_slowed])
     _tell("slowed, found at every slowed size", [slowed_sizes <= set(sizes) for sizes in of_slowed])
-    _tell("slowed, inconclusive (exit 3)", [exit_code(checked) == ExitCode.INCOMPLETE for checked in checks])
-    _tell("slowed, called well (exit 0)", [exit_code(checked) == ExitCode.DONE for checked in checks])
+    _tell("slowed, inconclusive (exit 3)", [report_of(checked).code == ExitCode.INCOMPLETE for checked in checks])
+    _tell("slowed, called well (exit 0)", [report_of(checked).code == ExitCode.DONE for checked in checks])
     _tell("slowed, false alarms (at other sizes)", [not all(map(_is_slowed, sizes)) for sizes in of_slowed])
 
 
@@ -131,7 +131,7 @@ def _is_slowed(size: int) -> bool:
 
 def _words(checked: Checked) -> str:
     counts = ", ".join(f"{count} {verdict.value}" for verdict, count in checked.comparison.counts.items())
-    return f"exit {exit_code(checked)}: {counts}; {checked.judged_again} judged again"
+    return f"exit {report_of(checked).code}: {counts}; {checked.judged_again} judged again"
 
 
 def _tell(what: str, outcomes: Sequence[bool]) -> None:

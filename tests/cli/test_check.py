@@ -18,7 +18,7 @@ from tests.builders import make_info, make_point
 from tests.cli.support import call
 
 from hockney.analysis.compare import Comparison, Difference, Reason, ReasonCode, SeriesChange, Verdict
-from hockney.cli.check import _hidden_json, exit_code, junit_cases, print_check
+from hockney.cli.baseline import report_of
 from hockney.cli.junit import reported, write_junit
 from hockney.measure.check import Checked
 from hockney.results.store import Store
@@ -64,13 +64,11 @@ SCREENS = {
 
 
 @pytest.mark.parametrize("name", SCREENS)
-def test_screen(name: str, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
-    print_check(SCREENS[name])
-    said = capsys.readouterr().out
-    assert said == snapshot
-    found = SCREENS[name].comparison
-    reported_ranges = [one for one in found.ranges if one.verdict in (Verdict.SLOWER, Verdict.INCONCLUSIVE)]
-    assert len(said.splitlines()) <= len(reported_ranges) + 5
+def test_screen(name: str, snapshot: SnapshotAssertion) -> None:
+    lines = report_of(SCREENS[name]).lines
+    assert "\n".join(lines) == snapshot
+    others = [same for same in SCREENS[name].comparison.ranges if same.verdict is not Verdict.SAME]
+    assert len(lines) <= len(others) + 5
 
 
 @pytest.mark.parametrize(
@@ -85,39 +83,39 @@ def test_screen(name: str, capsys: pytest.CaptureFixture[str], snapshot: Snapsho
     ],
 )
 def test_exit_code(check: Checked, code: int) -> None:
-    assert exit_code(check) == code
+    assert report_of(check).code == code
 
 
-def test_the_largest_slowdown_that_may_hide_is_in_document_and_report(tmp_path: Path) -> None:
-    assert _hidden_json(fine(1.02, 1.05).comparison) is None
-    comparison = fine(1.2, 1.302).comparison
-    hidden = _hidden_json(comparison)
-    assert hidden is not None
+def test_the_largest_slowdown_that_may_hide_is_in_the_document() -> None:
+    assert report_of(fine(1.02, 1.05)).document["may_hide"] is None
+    hidden = report_of(fine(1.2, 1.302)).document["may_hide"]
     assert (hidden["ratio"], hidden["point"]["bytes"]) == (1.302, 2048)
-    for made, remarks in ((comparison, 2), (fine(1.02).comparison, 0)):
-        write_junit(tmp_path / "j.xml", "title", junit_cases(made), 0)
-        assert len(list(ET.parse(tmp_path / "j.xml").getroot().iter("system-out"))) == remarks
 
 
 def test_each_series_is_a_test_whose_name_no_verdict_changes(tmp_path: Path) -> None:
     well = fine(1.02, 1.03, 1.04).comparison
     slow = tuple(replace(change, verdict=Verdict.SLOWER) for change in well.changes[1:])
     worse = replace(
-        well, changes=(well.changes[0], *slow), only_base=(make_point(8, "shm", options=(("window", "4"),)),)
+        well,
+        changes=(well.changes[0], *slow),
+        only_base=(make_point(8, "shm", options=(("window", "4"),)),),
+        differences=(Difference("kernel", "6.1", "6.6"),),
     )
     names = []
     for made in (well, worse):
-        write_junit(tmp_path / "j.xml", "title", junit_cases(made), 0, [("changed: kernel", "6.1 -> 6.6")])
+        report = report_of(Checked(7, made, 0))
+        write_junit(tmp_path / "j.xml", report.title, report.cases, report.properties)
         suite = ET.parse(tmp_path / "j.xml").getroot()
         names.append([(case.get("classname"), case.get("name")) for case in suite.iter("testcase")])
-        assert [one.attrib for one in suite.iter("property")] == [{"name": "changed: kernel", "value": "6.1 -> 6.6"}]
         assert datetime.fromisoformat(suite.get("timestamp") or "").tzinfo is not None
+    assert [changed.attrib for changed in suite.iter("property")] == [
+        {"name": "changed: kernel", "value": "6.1 -> 6.6"}
+    ]
     assert names[0] == [("pingpong on tcp", f"2 ranks, {size} KiB") for size in (1, 2, 4)]
     assert names[1] == [*names[0], ("pingpong on shm", "2 ranks, window=4, 8 B")]
     failures = list(suite.iter("failure"))
     for failure, size in zip(failures, (2, 4), strict=True):
-        assert (failure.get("message") or "").startswith(f"pingpong on tcp, {size} KiB: slower, ")
-    assert all("2-4 KiB: slower" in (one.text or "") for one in failures)
+        assert (failure.get("message") or "").startswith(f"slower: pingpong on tcp, {size} KiB: ")
 
 
 # ---- the command ----------------------------------------------------------------------------------------------------
@@ -125,35 +123,11 @@ def test_each_series_is_a_test_whose_name_no_verdict_changes(tmp_path: Path) -> 
 
 def test_command_on_an_unchanged_machine(tmp_path: Path) -> None:
     """Whatever this machine does meanwhile, nothing here takes a thousand times as long."""
-    measured = call(
-        tmp_path,
-        "run",
-        "pingpong",
-        "-t",
-        "shm",
-        "--bytes",
-        "8,64",
-        "--time",
-        "1s",
-        "--launches",
-        "5",
-        "--label",
-        "base",
-    )
+    options = ("--bytes", "8,64", "--time", "1s", "--launches", "5", "--label", "base")
+    measured = call(tmp_path, "run", "pingpong", "-t", "shm", *options)
     assert measured.returncode == 0, measured.stderr
-    done = call(
-        tmp_path,
-        "check",
-        "--baseline",
-        "base",
-        "--max-slowdown",
-        "100000%",
-        "--patience",
-        "5s",
-        "--junit",
-        "j.xml",
-        "--json",
-    )
+    again = ("--max-slowdown", "100000%", "--patience", "5s", "--junit", "j.xml", "--json")
+    done = call(tmp_path, "check", "--baseline", "base", *again)
     assert done.stderr.count("ranks on CPUs") == 1  # said once, however many launches
     assert done.stderr.count("until all are known to ") == 1
     document = json.loads(done.stdout)
@@ -254,10 +228,10 @@ def test_a_check_that_is_killed_leaves_a_report_that_says_so(tmp_path: Path) -> 
     ("arguments", "said"),
     [
         ([], "say what to check against"),
-        (["--baseline", "last", "--expect", "e.toml"], "give one of them, not both"),
+        (["--baseline", "last", "--expect", "e.toml"], "give one of them"),
         (["--baseline", "last", "last"], "it takes no RUN"),
-        (["--expect", "e.toml", "--max-slowdown", "5%"], "--max-slowdown goes with --baseline"),
-        (["--expect", "e.toml", "--patience", "5s"], "--patience goes with --baseline"),
+        (["--expect", "e.toml", "--max-slowdown", "5%"], "--max-slowdown and --patience go with --baseline"),
+        (["--expect", "e.toml", "--patience", "5s"], "--max-slowdown and --patience go with --baseline"),
         (["--baseline", "last", "--patience", "long"], "write for example 30s"),
         (["--baseline", "last", "--max-slowdown", "0"], "write for example 1%"),
         (["--baseline", "last", "--max-slowdown", ""], "write for example 1%"),

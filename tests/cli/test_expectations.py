@@ -95,7 +95,6 @@ def test_each_limit_is_a_test_of_one_name(tmp_path: Path) -> None:
     assert names(absent, one) == ["latency: pingpong of 9 B on shm, 2 ranks, near", name]
     of_mpi = one.replace('"shm"', '"mpi"')
     assert names(of_mpi) == ["latency: pingpong of 8 B on mpi, 2 ranks, near"]  # as of the only one, if there were one
-    assert names(one, one) == [f"{name} (the 1st [[expect]])", f"{name} (the 2nd [[expect]])"]
 
 
 def test_control_characters_are_escaped_in_the_report(tmp_path: Path) -> None:

@@ -5,32 +5,31 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from hockney.cli import render
+from hockney.cli.curves import SHORT_NOTE
 from hockney.cli.rerun import command_line, fix_text
-from hockney.report.changes import environment_lines, protocol_text, range_sentence, reason_text
+from hockney.report import changes
 from hockney.stats import CONFIDENCE
 
 if TYPE_CHECKING:
     from hockney.analysis.compare import Comparison, Range, SeriesChange
     from hockney.model import Point
 
+_ITEMS_MAX = 3  # of what changed, in one line
 
-def say_environment(found: Comparison, *, everything: bool) -> int:
-    """Print a line for what changed and one for what disturbed the runs, or one for each item; returns how many."""
-    lines = 0
-    for word, items in environment_lines(found):
-        if everything:
-            for item in items:
-                render.say(f"{word}: {item}")
-            lines += len(items)
-            continue
-        shown = 1
-        while shown < len(items) and len("; ".join(items[: shown + 1])) < render.line_width() - 30:
-            shown += 1
-        more = f"; {len(items) - shown} more in --json" if shown < len(items) else ""
-        render.say(f"{word}: {'; '.join(items[:shown])}{more}")
-        lines += 1
-    return lines
+
+def notes(found: Comparison, *, everything: bool = False) -> list[str]:
+    """What a reader must know besides the series, the most important first."""
+    lines = []
+    for word, items in changes.environment_items(found).items():
+        shown = items if everything else items[:_ITEMS_MAX]
+        more = f"; {len(items) - len(shown)} more in --json" if len(shown) < len(items) else ""
+        lines += [f"{word}: {'; '.join(shown)}{more}"] if items else []
+    caution = changes.caution_sentence(found)
+    lines += [caution] if caution else []
+    for run, points in ((found.base, found.only_base), (found.new, found.only_new)):
+        lines += [changes.only_in_sentence(run, points)] if points else []
+    lines += [SHORT_NOTE] if any(change.is_short for change in found.changes) else []
+    return [*lines, *(f"Fix: {fix_text(fix)}" for fix in found.fixes)]
 
 
 def comparison_json(found: Comparison) -> dict[str, Any]:
@@ -46,7 +45,7 @@ def comparison_json(found: Comparison) -> dict[str, Any]:
         "counts": {verdict.value: count for verdict, count in found.counts.items()},
         "explained_by_chance": found.by_chance,
         "confidence": CONFIDENCE,
-        "ranges": [_range_json(one, found) for one in found.ranges],
+        "ranges": [_range_json(same, found) for same in found.ranges],
         "series": [_series_json(change) for change in found.changes],
         "only_base": [point_json(point) for point in found.only_base],
         "only_new": [point_json(point) for point in found.only_new],
@@ -63,18 +62,18 @@ def point_json(point: Point) -> dict[str, Any]:
 
 
 def _range_json(found: Range, of: Comparison) -> dict[str, Any]:
-    point, runs = found.first.point, (of.base, of.new)
+    point = found.first.point
     return {
         "verdict": found.verdict.value,
-        "sentence": range_sentence(found, runs),
+        "sentence": changes.range_sentence(found, of),
         "transport": point.transport,
         "pattern": point.pattern,
         "ranks": point.ranks,
         "options": dict(point.options),
         "bytes": [change.point.bytes for change in found.changes],
         "states": found.states,
-        "protocol": protocol_text(found, runs),
-        "reason": reason_text(found.first.reasons),
+        "protocol": changes.protocol_text(found, (of.base, of.new)),
+        "reason": changes.reason_text(found.first.reasons),
         "reason_codes": [reason.code.value for reason in found.first.reasons],
     }
 
@@ -83,7 +82,7 @@ def _series_json(change: SeriesChange) -> dict[str, Any]:
     return {
         "point": point_json(change.point),
         "verdict": change.verdict.value,
-        "reason": reason_text(change.reasons),
+        "reason": changes.reason_text(change.reasons),
         "reason_codes": [reason.code.value for reason in change.reasons],
         "states": [] if change.state is None else [change.state],
         "base_ns": change.base_ns,

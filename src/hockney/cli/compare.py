@@ -69,7 +69,7 @@ def compare(
         refuse_measuring_options(options)
     with Store.open(store, readonly=True) as results:
         runs = results.find_run(base), results.find_run(new)
-        is_pair = names_of_pair(*(results.run(one).info for one in runs)) is not None
+        is_pair = names_of_pair(*(results.run(run).info for run in runs)) is not None
         usual = 1.01 if is_pair else 1.0  # the size of the environment alone moves times by some tenths of a per cent
         found = compare_runs(results, *runs, margin=usual if asked is None else asked)
     if as_json:
@@ -83,7 +83,8 @@ def compare(
 
 
 def _print(found: Comparison, *, everything: bool) -> None:
-    from hockney.cli.changes import say_environment
+    from hockney.analysis.compare import Verdict
+    from hockney.cli.changes import notes
     from hockney.report import changes
 
     columns: list[render.Column | str] = [
@@ -94,36 +95,14 @@ def _print(found: Comparison, *, everything: bool) -> None:
         "verdict",
     ]
     names = changes.names_of(found)
-    render.table(columns, [changes.row(one, names) for one in found.ranges])
-    said = say_environment(found, everything=everything)
-    notes = _notes(found, everything=everything)
-    shown = notes if everything else notes[: max(1, _NOTES_MAX - said)]
+    render.table(columns, [changes.row(same, names) for same in found.ranges])
+    below = notes(found, everything=everything)
+    if everything:
+        below += [changes.range_sentence(same, found) for same in found.ranges if same.verdict is not Verdict.SAME]
+    shown = below if everything else below[:_NOTES_MAX]
     for note in shown:
         render.say(note)
     launches = "{} and {} launches".format(*found.launches)
-    more = f"; {len(notes) - len(shown)} more notes: --all" if len(notes) > len(shown) else ""
+    more = f"; {len(below) - len(shown)} more notes: --all" if len(below) > len(shown) else ""
     chance = f" ({found.by_chance} of them within chance)" if found.by_chance else ""
     render.say(f"run {found.base} -> run {found.new}: {changes.counts_text(found)}{chance}; {launches}{more}")
-
-
-def _notes(found: Comparison, *, everything: bool) -> list[str]:
-    """What a reader must know below the table, the most important first."""
-    from hockney.cli.curves import SHORT_NOTE
-    from hockney.cli.rerun import fix_text
-    from hockney.report import changes
-
-    notes = [changes.caution_sentence(found)]
-    notes += [
-        changes.only_in_sentence(run, points)
-        for run, points in ((found.base, found.only_base), (found.new, found.only_new))
-        if points
-    ]
-    notes += [SHORT_NOTE] if any(change.is_short for change in found.changes) else []
-    notes += [f"Fix: {fix_text(fix)}" for fix in found.fixes]
-    if everything:
-        notes += [
-            changes.range_sentence(one, (found.base, found.new))
-            for one in found.ranges
-            if one.first.reasons or changes.protocol_text(one, (found.base, found.new))
-        ]
-    return [note for note in notes if note]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hockney.analysis.compare.protocols import KnownSwitch, Side
@@ -13,6 +13,8 @@ from hockney.report.names import readable_name
 from hockney.units import counted, format_bytes, format_ns, format_two_sizes, percent_digits
 
 SHORT_MARK = "†"
+NONE = "-"  # no figure
+_CURVES_MAX = 3  # named where there are many
 _AS_FACTOR = 2.0  # what takes twice as long, or half, is said as a factor
 
 # Why a series is inconclusive: in a table, and as a sentence.
@@ -91,14 +93,14 @@ def times_text(found: Range, side: int) -> str:
     times_ns = [change.new_ns if side else change.base_ns for change in found.changes]
     known = [time_ns for time_ns in times_ns if time_ns is not None]
     mark = SHORT_MARK if any(change.is_short for change in found.changes) else ""
-    return _span(min(known), max(known), format_ns) + mark if known else "-"
+    return _span(min(known), max(known), format_ns) + mark if known else NONE
 
 
 def change_text(found: Range) -> str:
     """`+8.0 % (+6.1 to +13.5)`, `x16.1 (15.8 to 16.4)`: of several sizes the median, and the outermost ends of CIs."""
     shifts = [shift for shift in found.shifts if shift.low is not None and shift.high is not None]
     if not shifts:
-        return "-"
+        return NONE
     ratio = statistics.median(shift.ratio for shift in shifts)
     low, high = min(shift.low or 0.0 for shift in shifts), max(shift.high or 0.0 for shift in shifts)
     if low >= _AS_FACTOR or high <= 1 / _AS_FACTOR:
@@ -154,16 +156,17 @@ def _switch_text(switch: KnownSwitch) -> str:
     return f"the switch between {format_two_sizes(switch.below_bytes, switch.above_bytes)}{documented}"
 
 
-def range_sentence(found: Range, runs: tuple[int, int]) -> str:
-    """All that is known of a range: `pingpong on tcp, 8-32 KiB: slower, 1.83-4.28 us -> …`."""
-    times = f"{times_text(found, 0)} -> {times_text(found, 1)}"
-    change = change_text(found)
-    change = f", {change.replace('(', '(95 % CI ')}" if change != "-" else ""
-    verdict = "no difference seen" if found.verdict is Verdict.SAME else found.verdict.value
-    states = f", {' / '.join(found.states)}" if found.states else ""
-    protocol = protocol_text(found, runs)
-    why = [text for text in (protocol, reason_text(found.first.reasons)) if text]
-    return f"{range_name(found)}: {verdict}, {times}{change}{states}{''.join(f'; {text}' for text in why)}"
+def range_sentence(found: Range, of: Comparison) -> str:
+    """All that is known of a range: `slower: pingpong on tcp, 8-32 KiB: +8.0 % (95 % CI …), 1.83-4.28 us -> …`."""
+    change, times = change_text(found), [times_text(found, side) for side in (0, 1)]
+    texts = [
+        change.replace("(", "(95 % CI ") if change != NONE else None,
+        " -> ".join(times) if NONE not in times else None,
+        " / ".join(found.states) or None,
+        protocol_text(found, (of.base, of.new)),
+        reason_text(found.first.reasons),
+    ]
+    return f"{found.verdict.value}: {range_name(found, names_of(of))}: {', '.join(text for text in texts if text)}"
 
 
 def counts_text(found: Comparison) -> str:
@@ -183,13 +186,13 @@ def difference_text(difference: Difference) -> str:
     return f"{difference.base or 'not known'} -> {difference.new or 'not known'}"
 
 
-def environment_lines(found: Comparison) -> Iterator[tuple[str, list[str]]]:
-    """What changed around the runs and what disturbed them, each a word and its items."""
-    if found.differences:
-        yield "changed", [f"{one.what}: {difference_text(one)}" for one in found.differences]
-    if found.disturbances:
-        causes = [(one.run, one.cause.rstrip(".")) for one in found.disturbances]
-        yield "disturbed", [f"run {run}: {cause[:1].lower()}{cause[1:]}" for run, cause in causes]
+def environment_items(found: Comparison) -> dict[str, list[str]]:
+    """What changed around the runs and what disturbed them: a word and its items."""
+    causes = [(event.run, event.cause.rstrip(".")) for event in found.disturbances]
+    return {
+        "changed": [f"{changed.what}: {difference_text(changed)}" for changed in found.differences],
+        "disturbed": [f"run {run}: {cause[:1].lower()}{cause[1:]}" for run, cause in causes],
+    }
 
 
 def caution_sentence(found: Comparison) -> str | None:
@@ -205,13 +208,7 @@ def caution_sentence(found: Comparison) -> str | None:
 
 
 def only_in_sentence(run: int, points: Sequence[Point]) -> str:
-    """`only in run 3: 13 series (pingpong on tcp, unix: 6 sizes; barrier on tcp)`."""
-    sizes: dict[tuple[str, str], list[int]] = {}
-    for point in points:
-        sizes.setdefault((point.pattern, point.transport), []).extend([point.bytes] if point.is_sized else [])
-    alike: dict[tuple[str, str], list[str]] = {}
-    for (pattern, transport), found in sizes.items():
-        text = f", {_span(min(found), max(found), format_bytes)}" if found else ""
-        alike.setdefault((pattern, text), []).append(transport)
-    kinds = "; ".join(f"{pattern} on {', '.join(names)}{text}" for (pattern, text), names in alike.items())
-    return f"only in run {run}: {counted(len(points), 'series', 'series')} ({kinds})"
+    """`only in run 3: 13 series (pingpong on tcp, pingpong on unix, barrier on tcp)`."""
+    curves = list(dict.fromkeys(curve_name(point) for point in points))
+    more = ", …" if len(curves) > _CURVES_MAX else ""
+    return f"only in run {run}: {counted(len(points), 'series', 'series')} ({', '.join(curves[:_CURVES_MAX])}{more})"
