@@ -193,7 +193,7 @@ def test_check_against_a_baseline(tmp_path: Path, read: Read, monkeypatch: pytes
         with Store.open(path) as store:
             found = compare_runs(store, base, new, margin=1.0 + 1e-9)
         checked = Checked(new, found, 3)
-        monkeypatch.setattr(hockney.measure.check, "check", lambda *_, checked=checked, **__: checked)
+        monkeypatch.setattr("hockney.cli.baseline.check", lambda *_, checked=checked, **__: checked)
         documents.append(
             read("check", "--baseline", base, "--store", path, code=1 if found.counts[Verdict.SLOWER] else 3)
         )
