@@ -30,9 +30,14 @@ def tables(path: Path, suite: str, made: Sequence[Made], **info: Any) -> dict[st
 
 
 def row(table: Table, *begins: str) -> tuple[Cell, ...]:
-    found = [one for one in table.rows if one[: len(begins)] == begins]
-    assert len(found) == 1, (begins, found)
-    return found[0]
+    """The row whose first cells are these; a unit may follow after a comma."""
+    matching = [
+        cells
+        for cells in table.rows
+        if all(text in (cell, str(cell).rpartition(", ")[0]) for cell, text in zip(cells, begins, strict=False))
+    ]
+    assert len(matching) == 1, (begins, matching)
+    return matching[0]
 
 
 def figure(cell: Cell) -> float:

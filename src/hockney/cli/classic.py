@@ -15,9 +15,8 @@ from hockney.cli.curves import SHORT_MARK, SHORT_NOTE, say_one_launch
 from hockney.cli.rerun import fix_text
 from hockney.machine.advice import OVERSUBSCRIBED
 from hockney.report.classic.conclusions import ClassicReport, Conclusion, Judgement, Named
-from hockney.report.classic.reading import states_note
 from hockney.report.classic.values import Cell, Column, Measured, Table
-from hockney.report.classic.view import View, text_of, view_of
+from hockney.report.classic.view import View, states_note, text_of, view_of
 from hockney.units import format_bytes
 
 if TYPE_CHECKING:
@@ -79,8 +78,6 @@ def _print_table(table: Table, view: View, said: set[str]) -> None:
     render.title(table.title)
     common, note = states_note(cell for row in view.rows for cell in row if isinstance(cell, Measured))
     reasons: dict[str, int] = {}
-    if view.rows and view.shared:
-        render.note(f"All columns: {', '.join(view.shared)}.", style="dim")
     if view.rows:
         compared = {place for row in view.rows for place, cell in enumerate(row) if _ratio(cell)}
         columns = _columns(view.columns[view.heading :], {place - view.heading for place in compared})
@@ -137,7 +134,7 @@ def _columns(columns: Sequence[Column], compared: Collection[int]) -> list[rende
 def _by_heading(view: View) -> Iterable[tuple[str, list[tuple[Cell, ...]]]]:
     for head, rows in itertools.groupby(view.rows, key=lambda row: row[: view.heading]):
         titled = list(zip(view.columns, map(text_of, head), strict=False))
-        keys = ", ".join(text for column, text in titled if column.kind == "key" and text)
+        keys = ", ".join(f"{column.title} {text}" for column, text in titled if column.kind == "key" and text)
         published = [(column.title, text) for column, text in titled if column.kind == "published" and text]
         told = "; ".join(f"{title.removeprefix('published ')} {text}" for title, text in published)
         yield f"{keys} (published: {told})" if told else keys, list(rows)

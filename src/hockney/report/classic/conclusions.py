@@ -10,12 +10,13 @@ import ast
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from hockney.archive import Published, Report, conclusions
-from hockney.report.classic.reading import NOT_PLANNED, SEVERAL_STATES
-from hockney.report.classic.values import Measured, Table
+from hockney.report.classic.reading import NOT_PLANNED
+from hockney.report.classic.values import SEVERAL_STATES, Cell, Measured, Table
+from hockney.report.classic.view import text_of
 from hockney.stats import MIXED
 from hockney.units import format_bytes
 
@@ -83,101 +84,88 @@ class NotTestable(Exception):
 def judged(report: str, tables: Sequence[Table], *, one_host: bool, page_bytes: int | None) -> tuple[Conclusion, ...]:
     """The verdicts on all conclusions of a report from these tables."""
     by_name = {table.name: table for table in tables}
-    found = conclusions(report)
-    return tuple(_judged(spec, by_name, _why_not(spec, one_host, page_bytes)) for spec in found)
+    return tuple(_judged(spec, by_name, _why_not(spec, one_host, page_bytes)) for spec in conclusions(report))
 
 
 def _why_not(spec: Mapping[str, Any], one_host: bool, page_bytes: int | None) -> str | None:
     if spec.get("page_bytes", page_bytes) != page_bytes:
-        size = "not known" if page_bytes is None else format_bytes(page_bytes)
-        return f"it is judged for pages of {format_bytes(spec['page_bytes'])}; the page size here is {size}"
+        return f"it is judged for pages of {format_bytes(spec['page_bytes'])}, which this machine does not have"
     return spec.get("untestable") or (spec.get("one_host") if one_host else None)
 
 
 def _judged(spec: Mapping[str, Any], tables: Mapping[str, Table], why: str | None) -> Conclusion:
     holds, rows = spec.get("holds"), spec.get("rows", {})
-    if why or not holds:
-        found = [Judgement(_ANY, "not testable", why)]
-    else:
-        groups = [_ANY] if spec.get("across") else _transports(rows.values(), tables)
-        found = [_judgement(holds, rows, group, tables) for group in groups or [_ANY]]
-        reasons = {one.reason for one in found if one.verdict == "not testable"}
-        if len(reasons) == 1 and all(one.verdict == "not testable" for one in found):
-            found = [Judgement(_ANY, "not testable", reasons.pop())]
+    groups: list[str] = [_ANY]
+    if not spec.get("across"):
+        used = [tables[where["table"]] for where in rows.values() if where["table"] in tables]
+        groups = list(dict.fromkeys(column.parts[0] for table in used for column in table.columns if column.parts))
+    judgements = [Judgement(_ANY, "not testable", why)]
+    if holds and not why:
+        judgements = [_judgement(holds, rows, group, tables) for group in groups or [_ANY]]
+        reasons = {(each.verdict, each.reason) for each in judgements}
+        if len(reasons) == 1 and judgements[0].verdict == "not testable":
+            judgements = [replace(judgements[0], on=_ANY)]
     # A published figure that two names share belongs to neither.
     places = [(where["table"], where["row"]) for where in rows.values()]
     alone = {name: where for name, where in rows.items() if places.count((where["table"], where["row"])) == 1}
-    there = [_published(name, where, tables) for name, where in alone.items()]
-    figures = tuple(one for one in there if one is not None)
-    return Conclusion(spec["id"], spec["text"], holds, spec.get("published"), figures, tuple(found))
+    there = (_published(name, where, tables) for name, where in alone.items())
+    figures = tuple(figure for figure in there if figure is not None)
+    return Conclusion(spec["id"], spec["text"], holds, spec.get("published"), figures, tuple(judgements))
 
 
 def _judgement(holds: str, rows: Mapping[str, Any], group: str, tables: Mapping[str, Table]) -> Judgement:
     try:
-        figures = {name: _figure(name, where, group, tables) for name, where in rows.items()}
+        figures = tuple(_figure(name, where, group, tables) for name, where in rows.items())
     except NotTestable as why:
         return Judgement(group, "not testable", str(why))
-    said = tuple(figures.values())
-    if any(one.low is None or one.high is None for one in said):
-        return Judgement(group, "inconclusive", "too few measurements for an interval", said)
-    states = {one.state for one in said if one.state is not None}
+    bounds = {each.name: (each.low, each.high) for each in figures if each.low is not None and each.high is not None}
+    if len(bounds) < len(figures):
+        return Judgement(group, "inconclusive", "too few measurements for an interval", figures)
+    states = {each.state for each in figures if each.state is not None}
     if len(states) > 1 or states & {MIXED.name, SEVERAL_STATES}:
-        told = ", ".join(f"{one.name} {one.state}" for one in said if one.state is not None)
-        return Judgement(group, "inconclusive", f"the figures are not of one state of the machine: {told}", said)
-    result = evaluate(holds, {one.name: (one.low or 0.0, one.high or 0.0) for one in said})
-    return Judgement(group, "inconclusive" if result is None else "holds" if result else "does not hold", None, said)
+        told = ", ".join(f"{each.name} {each.state}" for each in figures if each.state is not None)
+        return Judgement(group, "inconclusive", f"the figures are not of one state of the machine: {told}", figures)
+    result = evaluate(holds, bounds)
+    verdict: Verdict = "inconclusive" if result is None else "holds" if result else "does not hold"
+    return Judgement(group, verdict, None, figures)
 
 
 # ---- the cells of a name -------------------------------------------------------------------------------------------
 
 
-def _cells(where: Mapping[str, Any], group: str, tables: Mapping[str, Table]) -> Iterable[Measured]:
-    """The measured cells of a name's rows in matching columns, those with the fewest parts first."""
-    table = tables.get(where["table"])
-    if table is None:
-        return
-    fits = re.compile(where.get("column", ""))
-    columns = [
-        (len(column.parts), place)
-        for place, column in enumerate(table.columns)
-        if column.kind == "measured" and fits.search(column.title) and group in (_ANY, *column.parts[:1])
-    ]
-    for row in _rows(where, table):
-        for _, place in sorted(columns):
-            cell = row[place]
-            if isinstance(cell, Measured):
-                yield cell
-
-
-def _rows(where: Mapping[str, Any], table: Table) -> Iterable[tuple[Any, ...]]:
-    for row in table.rows:
-        if all(_begins(cell, text) for cell, text in zip(row, where["row"], strict=False)):
+def _rows(where: Mapping[str, Any], table: Table | None) -> Iterable[tuple[Cell, ...]]:
+    """The rows whose first cells begin with the words of a name."""
+    for row in table.rows if table else ():
+        pairs = zip(row, where["row"], strict=False)
+        if all(cell == text or (text and re.match(rf"{re.escape(text)}\b", text_of(cell))) for cell, text in pairs):
             yield row
 
 
-def _begins(cell: object, text: str) -> bool:
-    return isinstance(cell, str) and re.match(rf"{re.escape(text)}\b", cell) is not None
-
-
-def _transports(rows: Iterable[Mapping[str, Any]], tables: Mapping[str, Table]) -> list[str]:
-    found = (tables[where["table"]] for where in rows if where["table"] in tables)
-    return list(dict.fromkeys(column.parts[0] for table in found for column in table.columns if column.parts))
+def _cells(where: Mapping[str, Any], group: str, table: Table | None) -> list[Measured]:
+    """The measured cells of a name's rows in matching columns, those with the fewest parts first."""
+    fits = re.compile(where.get("column", ""))
+    columns = [
+        (len(column.parts), place)
+        for place, column in enumerate(table.columns if table else ())
+        if column.kind == "measured" and fits.search(column.title) and group in (_ANY, *column.parts[:1])
+    ]
+    cells = (row[place] for row in _rows(where, table) for _, place in sorted(columns))
+    return [cell for cell in cells if isinstance(cell, Measured)]
 
 
 def _figure(name: str, where: Mapping[str, Any], group: str, tables: Mapping[str, Table]) -> Named:
-    cells = list(_cells(where, group, tables))
+    cells = _cells(where, group, tables.get(where["table"]))
     known = [cell for cell in cells if cell.value is not None]
     if not known:
         raise NotTestable(next((cell.reason for cell in cells if cell.reason), NOT_PLANNED))
     best = {"min": min, "max": max}.get(where.get("best", ""))
-    cell = best(known, key=lambda one: one.value or 0.0) if best else known[0]
+    cell = best(known, key=lambda cell: cell.value or 0.0) if best else known[0]
     return Named(name, cell.unit, cell.value or 0.0, cell.low, cell.high, cell.oversubscribed, cell.state)
 
 
 def _published(name: str, where: Mapping[str, Any], tables: Mapping[str, Table]) -> Named | None:
     """The published figure of a name's row."""
-    table = tables.get(where["table"])
-    for row in _rows(where, table) if table else ():
+    for row in _rows(where, tables.get(where["table"])):
         for cell in row:
             if isinstance(cell, Published) and cell.value is not None:
                 return Named(name, cell.unit, cell.value, cell.value - cell.within, cell.value + cell.within)
@@ -199,15 +187,15 @@ def evaluate(expression: str, bounds: Mapping[str, Bounds]) -> bool | None:
 
 def _truth(node: ast.expr, bounds: Mapping[str, Bounds]) -> bool | None:
     if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
-        return _all(_truth(one, bounds) for one in node.values)
+        return _all(_truth(each, bounds) for each in node.values)
     if isinstance(node, ast.Compare):
-        sides = [_range(one, bounds) for one in (node.left, *node.comparators)]
+        sides = [_range(each, bounds) for each in (node.left, *node.comparators)]
         return _all(_compared(*each) for each in zip(node.ops, sides, sides[1:], strict=False))
     raise ValueError(f"no condition: {ast.unparse(node)}")
 
 
-def _all(found: Iterable[bool | None]) -> bool | None:
-    every = list(found)
+def _all(truths: Iterable[bool | None]) -> bool | None:
+    every = list(truths)
     return False if False in every else None if None in every else True
 
 
@@ -232,6 +220,6 @@ def _range(node: ast.expr, bounds: Mapping[str, Bounds]) -> Bounds:
         left, right = _range(node.left, bounds), _range(node.right, bounds)
         if isinstance(node.op, ast.Div) and right[0] <= 0 <= right[1]:
             return float("-inf"), float("inf")
-        ends = [_ARITHMETIC[type(node.op)](one, other) for one in left for other in right]
+        ends = [_ARITHMETIC[type(node.op)](first, second) for first in left for second in right]
         return min(ends), max(ends)
     raise ValueError(f"no number: {ast.unparse(node)}")

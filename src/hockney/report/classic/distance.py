@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from hockney.machine.topology import Topology
-from hockney.report.classic.layout import contents
-from hockney.report.classic.reading import NOT_PLANNED, QUANTITIES, Reading, blank
-from hockney.report.classic.values import Cell, Column, Measured, Table
+from hockney.report.classic.layout import contents, label_of, layouts
+from hockney.report.classic.pairs import WORD_BYTES
+from hockney.report.classic.reading import NOT_PLANNED, Reading
+from hockney.report.classic.values import Cell, Column, Measured, Table, blank
 from hockney.results.runs import Series
 from hockney.stats.fit import DistanceFit, NoFit, fit_distance
 
-PERIOD_NS = 1 / 0.150  # of the T3D's clock
 
-
-def distance_table(groups: Mapping[tuple[str, ...], Sequence[Series]], reading: Reading) -> Table:
-    """The parameters for each group of pairs, or one column with the reason if none has a fit."""
-    found = {parts: _fit(group, reading) for parts, group in groups.items()}
-    fits = {parts: fit for parts, fit in found.items() if isinstance(fit, tuple)}
-    why = next((reason for reason in found.values() if isinstance(reason, str)), NOT_PLANNED)
+def distance_table(reading: Reading) -> Table:
+    """The parameters for each way to ping-pong a word, or one column with the reason if none has a fit."""
+    layout = next(each for each in layouts("t3d") if each.name == "ping_pong")
+    groups: dict[tuple[str, ...], list[Series]] = {}
+    for series in reading.series(*layout.patterns):
+        if series.point.bytes == WORD_BYTES:
+            groups.setdefault(label_of(layout, "t3d", series), []).append(series)
+    results = {label: _fit(group, reading) for label, group in groups.items()}
+    fits = {label: fit for label, fit in results.items() if isinstance(fit, tuple)}
+    why = next((reason for reason in results.values() if isinstance(reason, str)), NOT_PLANNED)
     rows: list[tuple[Cell, ...]] = []
-    for spec in contents("t3d")["distance"]:
-        published_ns = spec["published_cp"] * PERIOD_NS
-        cells = [_parameter(spec["parameter"], *fit, published_ns) for fit in fits.values()]
-        rows.append((spec["title"], f"{published_ns:.3g}", *(cells or [blank("ns", why, published_ns)])))
-    if fits:
-        scatters = [Measured("ns", fit.rms_ns, state=state, computed=True) for fit, state in fits.values()]
-        farthest = ["rank {} to rank {}".format(*fit.worst_pair) for fit, _ in fits.values()]
-        rows += [("scatter about it (rms)", "", *scatters), ("farthest from it", "", *farthest)]
+    for title, name, published_ns in contents("t3d")["distance"]:
+        cells = [_parameter(name, *fit, published_ns) for fit in fits.values()]
+        rows.append((title, f"{published_ns:.3g}", *(cells or [blank("ns", why, published_ns)])))
+    scatters = [Measured("ns", fit.rms_ns, state=state, computed=True) for fit, state in fits.values()]
+    rows += [("scatter about it (rms)", "", *scatters)] if fits else []
     columns = [Column("what"), Column("published", "published")]
-    columns += [Column(", ".join(parts), "measured", parts) for parts in fits] or [Column("this machine", "measured")]
+    columns += [Column(", ".join(label), "measured", label) for label in fits or [("this machine",)]]
     title = "What distance adds: base + hops + changes of direction, ns"
     return Table("distance", title, tuple(columns), tuple(rows), tuple(contents("t3d")["notes"]["distance"]))
 
@@ -44,9 +45,9 @@ def _parameter(name: str, fit: DistanceFit, state: str | None, published_ns: flo
 
 def _fit(group: Sequence[Series], reading: Reading) -> tuple[DistanceFit, str | None] | str:
     """The fit with its state, or why there is none."""
-    measured = reading.together(group, QUANTITIES["time"])
+    measured = reading.together(group)
     if not measured:
-        return reading.reason(group[0]) if group else NOT_PLANNED
+        return reading.reason(group[0])
     times_ns: dict[tuple[int, int], float] = {}
     hops: dict[tuple[int, int], int] = {}
     for series, cell in measured:
@@ -64,14 +65,11 @@ def _borders(series: Series, pair: tuple[int, int], reading: Reading) -> int | s
     """The number of borders between the CPUs of two ranks, or why it is unknown."""
     if series.oversubscribed:
         return "more ranks than CPUs: scheduling times do not depend on distance"
-    if reading.between_hosts(series):
-        return "the ranks were on several hosts, whose network is unknown"
     placed = {tuple(launch.cpus[rank] for rank in pair) for launch in series.launches}
-    try:
-        topology = Topology.from_json(reading.run.facts.get("topology", {}))
-    except KeyError:
+    topology = reading.run.facts.get("topology", {})
+    if "cores" not in topology:
         return "the topology of this machine's CPUs is unknown"
-    if len(placed) != 1 or min(min(cpus) for cpus in placed) < 0 or not topology.cores:
+    if reading.between_hosts(series) or len(placed) != 1 or min(min(cpus) for cpus in placed) < 0:
         return "the CPUs of a pair are unknown"
-    ((one, other),) = placed
-    return topology.borders(one, other)
+    ((source, target),) = placed
+    return Topology.from_json(topology).borders(source, target)

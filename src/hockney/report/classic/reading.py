@@ -2,24 +2,43 @@
 
 from __future__ import annotations
 
-import functools
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from hockney import stats
 from hockney.errors import unnamed
-from hockney.model import Measurement, Point, PointStatus
-from hockney.report.classic.values import Measured
-from hockney.results.runs import Run, Series
+from hockney.model import Definition, Measurement, Point, PointStatus
+from hockney.report.classic.values import Measured, blank
+from hockney.results.runs import Run, Series, table_state
 from hockney.stats import Figure
 from hockney.stats.npb import ft_class, ft_mops
 
-Options = Mapping[str, str]
 NOT_PLANNED = "not asked for in this run"
-SEVERAL_STATES = "several states"
+_WORD_BYTES = 8
+_LOCAL = ("memload",)  # it sends nothing, so the null transport is as good as any
 
-_LOCAL = ("memload",)  # they send nothing, so the null transport is as good as any
+
+@dataclass(frozen=True)
+class Basis:
+    """What a quantity is computed from besides a time.
+
+    A row of the load table stands for `loads` of the pattern, which bring `load_bytes` together (0: the point's size).
+    """
+
+    point: Point
+    definition: Definition
+    hertz: float = 0.0
+    loads: int = 1
+    load_bytes: int = 0
+
+    def cycles(self, time_ns: float) -> float:
+        """Clock periods of the loads."""
+        return time_ns * self.loads * self.hertz / 1e9
+
+    def rate_mb_s(self, time_ns: float) -> float:
+        """By the pattern's definition."""
+        return self.definition.bytes_per_rep / (time_ns * self.definition.divisor) * 1e3
 
 
 @dataclass(frozen=True)
@@ -27,212 +46,190 @@ class Quantity:
     """What a report prints of a point: its unit, and how it follows from the time in ns, or from each measurement."""
 
     unit: str
-    of: Callable[[Point, Figure, float], float] = lambda point, figure, ns: ns
+    of: Callable[[Basis, float], float] = lambda of, ns: ns
     larger_is_better: bool = False
-    of_measurement: Callable[[Point, Measurement], float | None] | None = None
+    of_measurement: Callable[[Measurement], float | None] | None = None
+    by_clock: bool = False
 
 
-def _rate_mb_s(figure: Figure, time_ns: float) -> float:
-    return figure.definition.bytes_per_rep / (time_ns * figure.definition.divisor) * 1e3
+def _sender(measurement: Measurement) -> int:
+    return int(dict(measurement.point.options).get("source", 0))
 
 
-def _mean_us(point: Point, measurement: Measurement) -> float:
-    """The mean time of an event."""
-    return float(measurement.times_ns().mean()) / 1e3
-
-
-def _cpu_percent(point: Point, measurement: Measurement, *, of_sender: bool) -> float | None:
-    source = int(dict(point.options).get("source", 0))
-    rank = source if of_sender else 1 - source
+def _cpu_percent(measurement: Measurement, rank: int) -> float | None:
     used = measurement.cpu_user_ns[rank] + measurement.cpu_system_ns[rank]
     return 100 * used / measurement.wall_ns[rank] if measurement.wall_ns[rank] else None
 
 
-def _ft_mops(point: Point, figure: Figure, time_ns: float) -> float:
-    return ft_mops(str(ft_class(point)), time_ns * figure.definition.divisor) / point.ranks
+def rank_us(measurement: Measurement, rank: int) -> float:
+    """The time of a measurement on one rank."""
+    import numpy as np
+
+    return float(np.median(measurement.elapsed_ns[rank])) / (measurement.batch * measurement.definition.divisor) / 1e3
+
+
+def _per_write(measurement: Measurement, name: str, rank: int) -> float | None:
+    writes = measurement.elapsed_ns.shape[1] * measurement.batch * measurement.definition.messages_per_rep
+    return measurement.counters[name][rank] / writes if name in measurement.counters and writes else None
+
+
+def _delay_us(measurement: Measurement) -> float | None:
+    counters = measurement.counters
+    return sum(counters["delay_ns"]) / max(1.0, sum(counters["delays"])) / 1e3 if "delay_ns" in counters else None
 
 
 QUANTITIES: Mapping[str, Quantity] = {
-    "time": Quantity("us", lambda point, figure, ns: ns / 1e3),
-    "whole time": Quantity("us", lambda point, figure, ns: 2 * ns / 1e3),
-    "rate": Quantity("MB/s", lambda point, figure, ns: _rate_mb_s(figure, ns), True),
-    "half the rate": Quantity("MB/s", lambda point, figure, ns: _rate_mb_s(figure, ns) / 2, True),
-    "rate per rank": Quantity("MB/s", lambda point, figure, ns: _rate_mb_s(figure, ns) / point.ranks, True),
+    "time": Quantity("us", lambda of, ns: ns / 1e3),
+    "whole time": Quantity("us", lambda of, ns: 2 * ns / 1e3),
+    "rate": Quantity("MB/s", lambda of, ns: of.rate_mb_s(ns), True),
+    "half the rate": Quantity("MB/s", lambda of, ns: of.rate_mb_s(ns) / 2, True),
+    "rate per rank": Quantity("MB/s", lambda of, ns: of.rate_mb_s(ns) / of.point.ranks, True),
     # Half of the ranks send at a time, and the time is half a round trip.
     "rate of pairs": Quantity(
-        "MB/s",
-        lambda point, figure, ns: point.ranks * point.bytes / (ns * figure.definition.divisor) * 1e3,
-        True,
+        "MB/s", lambda of, ns: of.point.ranks * of.point.bytes / (ns * of.definition.divisor) * 1e3, True
     ),
-    "speed per rank": Quantity("Mop/s", _ft_mops, True),
-    "mean time": Quantity("us", of_measurement=_mean_us),
-    "CPU of the sender": Quantity("%", of_measurement=functools.partial(_cpu_percent, of_sender=True)),
-    "CPU of the receiver": Quantity("%", of_measurement=functools.partial(_cpu_percent, of_sender=False)),
+    "speed per rank": Quantity(
+        "Mop/s", lambda of, ns: ft_mops(str(ft_class(of.point)), ns * of.definition.divisor) / of.point.ranks, True
+    ),
+    "load time": Quantity("ns", lambda of, ns: ns * of.loads),
+    "load cycles": Quantity("cp", lambda of, ns: of.cycles(ns), by_clock=True),
+    "words per cycle": Quantity(
+        "words/cp", lambda of, ns: (of.load_bytes or of.point.bytes) / _WORD_BYTES / of.cycles(ns), by_clock=True
+    ),
+    "load rate": Quantity("MB/s", lambda of, ns: (of.load_bytes or of.point.bytes) / (ns * of.loads) * 1e3, True),
+    "mean time": Quantity("us", of_measurement=lambda one: float(one.times_ns().mean()) / 1e3),
+    "delay taken": Quantity("us", of_measurement=_delay_us),
+    "time of the sender": Quantity("us", of_measurement=lambda one: rank_us(one, _sender(one))),
+    "time of the receiver": Quantity("us", of_measurement=lambda one: rank_us(one, 1 - _sender(one))),
+    "CPU of the sender": Quantity("%", of_measurement=lambda one: _cpu_percent(one, _sender(one))),
+    "CPU of the receiver": Quantity("%", of_measurement=lambda one: _cpu_percent(one, 1 - _sender(one))),
+    "full buffers": Quantity("", of_measurement=lambda one: _per_write(one, "write_would_block", _sender(one))),
+    "empty buffers": Quantity("", of_measurement=lambda one: _per_write(one, "read_would_block", 1 - _sender(one))),
 }
 
 
 class Reading:
     """A run for tables. `defaults` are the options that points leave out, by pattern."""
 
-    def __init__(self, run: Run, defaults: Mapping[str, Options] | None = None) -> None:
+    def __init__(self, run: Run, defaults: Mapping[str, Mapping[str, str]]) -> None:
         self.run = run
-        self._defaults = defaults or {}
+        self._defaults = defaults
         self._figures: dict[Series, list[Figure]] = {}
-        states: Counter[str] = Counter(state.name for series in run.series for state in series.states)
-        self._common = [name for name, _ in states.most_common() if name not in ("mixed", "unknown")]
+        self._state = table_state(run.series)
 
     def series(self, *patterns: str) -> list[Series]:
         """All series of these patterns without those of the harness, in the order of the plan."""
-        found = (series.point for series in self.run.series)
-        wanted = [
-            point.pattern in patterns and (point.transport != "null" or point.pattern in _LOCAL) for point in found
+        return [
+            series
+            for series in self.run.series
+            if series.point.pattern in patterns and (series.point.transport != "null" or series.point.pattern in _LOCAL)
         ]
-        return [series for series, is_wanted in zip(self.run.series, wanted, strict=True) if is_wanted]
 
     def options(self, point: Point) -> dict[str, str]:
         """The options of a point with the defaults."""
         return {**self._defaults.get(point.pattern, {}), **dict(point.options)}
 
-    def figure(self, series: Series, state: str | None = None) -> Figure | None:
-        """The figure of a series in a state, by default in the run's most frequent one among those with an interval.
+    def figures(self, series: Series) -> list[Figure]:
+        """The figures of a series by state: those with an interval first, and of these the run's main state."""
 
-        None without a figure, or if it has no interval but another state's has.
-        """
-        found = self._ordered(series)
-        fitting = (one for one in found if state in (None, one.state) and (one is found[0] or one.low_ns is not None))
-        return next(fitting, None)
-
-    def _ordered(self, series: Series) -> list[Figure]:
-        def place(figure: Figure) -> tuple[bool, bool, int, int]:
-            return (figure.low_ns is None, figure.state == "mixed", self._rank(figure.state), -figure.n_measurements)
+        def place(figure: Figure) -> tuple[bool, bool, bool, int]:
+            is_mixed = figure.state == stats.MIXED.name
+            return figure.low_ns is None, is_mixed, figure.state != self._state, -figure.n_measurements
 
         if series not in self._figures:
             self._figures[series] = sorted(series.figures(), key=place)
         return self._figures[series]
 
-    def _rank(self, state: str) -> int:
-        """States by their frequency in the run; mixed and unknown last."""
-        return self._common.index(state) if state in self._common else len(self._common)
+    def figure(self, series: Series, state: str | None = None) -> Figure | None:
+        """The figure of a series in a state, by default the first; None without one."""
+        return next((figure for figure in self.figures(series) if state in (None, figure.state)), None)
 
-    def one_state(self, found: Iterable[Series]) -> str | None:
-        """The state that most of these series have figures in, preferably with intervals."""
-        figures = [figure for figure in map(self.figure, found) if figure is not None]
-        count = Counter(figure.state for figure in figures)
-        sure = Counter(figure.state for figure in figures if figure.low_ns is not None)
+    def together(self, series: Sequence[Series]) -> list[tuple[Series, Measured]]:
+        """The series that have a figure in the state that most have it in, with their times in us."""
+        state = table_state(series)
+        cells = [(each, self.cell(each, "time", state=state)) for each in series]
+        return [(each, cell) for each, cell in cells if cell.value is not None]
 
-        def place(state: str) -> tuple[bool, bool, int, int, int]:
-            return (state == "mixed", state == "unknown", -count[state], -sure[state], self._rank(state))
-
-        return min(count, key=place, default=None)
-
-    def together(self, found: Sequence[Series], quantity: Quantity) -> list[tuple[Series, Measured]]:
-        """The series that have a figure in one common state, with these figures."""
-        state = self.one_state(found)
-        cells = [(series, self.cell(series, quantity, state=state)) for series in found]
-        return [(series, cell) for series, cell in cells if cell.value is not None]
-
-    def measurements(self, series: Series, state: str | None = None) -> list[Measurement]:
-        """The measurements of a series' figure."""
-        figure = self.figure(series, state)
-        if figure is None:
-            return []
-        return [
-            measurement
-            for measurement, one in zip(series.measurements, series.states, strict=True)
-            if one.name == figure.state
-            and (measurement.definition, measurement.batch) == (figure.definition, figure.batch)
-            and measurement.elapsed_ns.size
-        ]
-
-    def median(
-        self, series: Series, unit: str, of: Callable[[Measurement], float | None], state: str | None = None
+    def cell(
+        self,
+        series: Series,
+        quantity: str,
+        published: float | None = None,
+        state: str | None = None,
+        loads: tuple[int, int] = (1, 0),
     ) -> Measured:
-        """A figure from a value of each measurement, combined as times are; `of` returns None without a value."""
-        figure = self.figure(series, state)
-        each = [(of(measurement), measurement.launch_id) for measurement in self.measurements(series, state)]
-        known = [(value, launch_id) for value, launch_id in each if value is not None]
-        if figure is None or not known:
-            return blank(unit, self.reason(series) if figure is None else "nothing was counted")
-        values, launch_ids = zip(*known, strict=True)
-        found, over = stats.time_of(values, launch_ids)
-        covers = None if found.low is None else over
-        shown = self._shown(figure, series)
-        return Measured(unit, found.value, found.low, found.high, shown, series.oversubscribed, interval_over=covers)
+        """A series as a cell; `quantity` is a name of QUANTITIES, `state` as for `figure`, `loads` as for Basis."""
+        figure, what = self.figure(series, state), QUANTITIES[quantity]
+        if figure is None or (what.of_measurement is None and figure.value_ns <= 0):
+            return blank(what.unit, self.reason(series), published)
+        if what.by_clock and not clock_hz(self.run.facts):
+            return blank(what.unit, "the clock of the CPU is not known", published)
+        return replace(self._cell(series, figure, what, loads), published=published, is_short=figure.is_short)
 
-    def of_rank(self, series: Series, rank: int, state: str | None = None) -> Measured:
-        """The time on one rank, in us."""
+    def _cell(self, series: Series, figure: Figure, quantity: Quantity, loads: tuple[int, int] = (1, 0)) -> Measured:
+        if quantity.of_measurement is not None:
+            return self.median(series, figure, quantity.unit, quantity.of_measurement)
+        basis = Basis(series.point, figure.definition, clock_hz(self.run.facts) or 0.0, *loads)
+        times = Measured("ns", figure.value_ns, figure.low_ns, figure.high_ns)
+        return replace(
+            times.converted(quantity.unit, lambda time_ns: quantity.of(basis, time_ns)),
+            state=self._shown(figure, series),
+            oversubscribed=series.oversubscribed,
+            interval_over=None if figure.low_ns is None else figure.interval_over,
+        )
 
-        def time_us(measurement: Measurement) -> float:
-            import numpy as np
-
-            return (
-                float(np.median(measurement.elapsed_ns[rank]))
-                / (measurement.batch * measurement.definition.divisor)
-                / 1e3
-            )
-
-        return self.median(series, "us", time_us, state)
+    def median(self, series: Series, figure: Figure, unit: str, of: Callable[[Measurement], float | None]) -> Measured:
+        """A value of each measurement of a figure, combined as times are; `of` returns None without a value."""
+        values, launch_ids = [], []
+        for measurement, seen in zip(series.measurements, series.states, strict=True):
+            is_of_figure = (seen.name, measurement.definition, measurement.batch) == (
+                figure.state, figure.definition, figure.batch,
+            )  # fmt: skip
+            value = of(measurement) if is_of_figure and measurement.elapsed_ns.size else None
+            if value is not None:
+                values.append(value)
+                launch_ids.append(measurement.launch_id)
+        if not values:
+            return blank(unit, "nothing was counted")
+        time, over = stats.time_of(values, launch_ids)
+        covers = None if time.low is None else over
+        state = self._shown(figure, series)
+        return Measured(unit, time.value, time.low, time.high, state, series.oversubscribed, interval_over=covers)
 
     @staticmethod
     def _shown(figure: Figure, series: Series) -> str | None:
         """The state of a figure for its cell; a single rank has no floor, and so no state."""
         return None if series.point.ranks == 1 and figure.state == stats.UNKNOWN.name else figure.state
 
-    def cell(
-        self, series: Series, quantity: Quantity, published: float | None = None, state: str | None = None
-    ) -> Measured:
-        """A series as a cell; `state` as for `figure`."""
-        figure = self.figure(series, state)
-        if figure is None or (quantity.of_measurement is None and figure.value_ns <= 0):
-            return blank(quantity.unit, self.reason(series), published)
-        return replace(self._cell(series, figure, quantity), published=published, is_short=figure.is_short)
-
-    def _cell(self, series: Series, figure: Figure, quantity: Quantity) -> Measured:
-        if quantity.of_measurement is not None:
-            return self.median(
-                series, quantity.unit, functools.partial(quantity.of_measurement, series.point), figure.state
-            )
-
-        def of(time_ns: float | None) -> float | None:
-            return None if time_ns is None else quantity.of(series.point, figure, time_ns)
-
-        ends = [end for end in (of(figure.low_ns), of(figure.high_ns)) if end is not None]
-        low, high = sorted(ends) if len(ends) == 2 else (None, None)
-        shown = self._shown(figure, series)
-        over = None if low is None else figure.interval_over
-        return Measured(quantity.unit, of(figure.value_ns), low, high, shown, series.oversubscribed, interval_over=over)
-
-    def fastest(self, series: Series, quantity: Quantity) -> Measured:
+    def fastest(self, series: Series, quantity: str) -> Measured:
         """The fastest sample of a series in any state, as a cell."""
-        figures = [figure for figure in self._ordered(series) if figure.minimum_ns > 0]
+        what = QUANTITIES[quantity]
+        figures = [figure for figure in self.figures(series) if figure.minimum_ns > 0]
         if not figures:
-            return blank(quantity.unit, self.reason(series))
-        figure = min(figures, key=lambda one: one.minimum_ns)
-        value = quantity.of(series.point, figure, figure.minimum_ns)
-        return Measured(quantity.unit, value, oversubscribed=series.oversubscribed, computed=True)
+            return blank(what.unit, self.reason(series))
+        figure = min(figures, key=lambda figure: figure.minimum_ns)
+        value = what.of(Basis(series.point, figure.definition), figure.minimum_ns)
+        return Measured(what.unit, value, oversubscribed=series.oversubscribed, computed=True)
 
     def best(
-        self, found: Sequence[Series], quantity: Quantity, published: float | None = None, *, fastest: bool = False
+        self, series: Sequence[Series], quantity: str, published: float | None = None
     ) -> tuple[Series | None, Measured]:
-        """The best of several series in any state, with its size; `fastest`: by the fastest sample of each.
+        """The best of several series in any state, with its size.
 
         Figures without an interval count only for a series that has no others.
         """
+        what = QUANTITIES[quantity]
         cells = [
-            (series, self.fastest(series, quantity) if fastest else self._cell(series, figure, quantity))
-            for series in found
-            for figure in self._sure(series)
-            if figure.value_ns > 0
+            (each, self._cell(each, figure, what))
+            for each in series
+            for place, figure in enumerate(self.figures(each))
+            if figure.value_ns > 0 and (place == 0 or figure.low_ns is not None)
         ]
         if not cells:
-            return None, blank(quantity.unit, self.reason(found[0]) if found else NOT_PLANNED, published)
-        sign = 1 if quantity.larger_is_better else -1
-        series, cell = max(cells, key=lambda pair: sign * (pair[1].value or 0.0))
-        return series, replace(cell, at_bytes=series.point.bytes, published=published)
-
-    def _sure(self, series: Series) -> list[Figure]:
-        figures = self._ordered(series)
-        return [figure for figure in figures if figure.low_ns is not None] or figures[:1]
+            return None, blank(what.unit, self.reason(series[0]) if series else NOT_PLANNED, published)
+        sign = 1 if what.larger_is_better else -1
+        chosen, cell = max(cells, key=lambda pair: sign * (pair[1].value or 0.0))
+        return chosen, replace(cell, at_bytes=chosen.point.bytes, published=published)
 
     @staticmethod
     def reason(series: Series) -> str:
@@ -240,10 +237,8 @@ class Reading:
         point, reason = series.point, series.reason and unnamed(series.reason, series.point.transport, "this transport")
         if reason is not None and reason.startswith(f"{point.ranks} ranks on "):
             return "more ranks than CPUs would measure the scheduler; with --oversubscribe hockney run does so"
-        if series.status is PointStatus.FAILED:
-            return f"failed: {reason or 'no reason was stored'}"
-        if series.status is PointStatus.SKIPPED:
-            return f"skipped: {reason or 'no reason was stored'}"
+        if series.status in (PointStatus.FAILED, PointStatus.SKIPPED):
+            return f"{series.status.value}: {reason or 'no reason was stored'}"
         return "not reached: the time was up, or the run was stopped"
 
     @staticmethod
@@ -252,22 +247,14 @@ class Reading:
         return any(len(set(launch.hosts)) > 1 for launch in series.launches)
 
 
-def blank(unit: str, reason: str, published: float | None = None) -> Measured:
-    """A cell without a figure."""
-    return Measured(unit, reason=reason, published=published)
+def clock_hz(facts: Mapping[str, Any]) -> int | None:
+    """The CPU's highest frequency, else the one at the start of the run; None: unknown."""
+    cpu = facts.get("cpu", {})
+    hertz: int | None = cpu.get("frequency_max_hz") or cpu.get("frequency_now_hz")
+    return hertz
 
 
-def states_note(cells: Iterable[Measured]) -> tuple[str | None, str | None]:
-    """The most frequent state of some cells, and the sentence for it; None without any."""
-    count = Counter(cell.state for cell in cells if cell.value is not None and cell.state is not None)
-    if not count:
-        return None, None
-    common = max(count, key=lambda state: (state not in ("mixed", SEVERAL_STATES), count[state]))
-    if set(count) == {stats.UNKNOWN.name}:
-        return common, None
-    return common, f"State of the machine: {common}{'' if len(count) == 1 else ', unless a cell names another'}."
-
-
-def options_text(options: Iterable[tuple[str, str]]) -> str:
-    """`window=16 until=sent`."""
-    return " ".join(f"{name}={value}" for name, value in options)
+def data_caches(facts: Mapping[str, Any]) -> list[tuple[int, int]]:
+    """(level, bytes) of each data cache, the smallest first."""
+    caches = facts.get("topology", {}).get("caches", ())
+    return sorted((cache["level"], cache["size_bytes"]) for cache in caches if cache["kind"] != "instruction")

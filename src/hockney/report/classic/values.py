@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Generic, Literal, TypeVar
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from hockney.archive import Published
 
+SEVERAL_STATES = "several states"
 Kind = Literal["key", "published", "measured"]
 
 
@@ -40,14 +41,9 @@ class Measured:
         return self.value / self.published if self.value is not None and self.published else None
 
     @property
-    def has_interval(self) -> bool:
-        """Whether it has a confidence interval."""
-        return self.low is not None and self.high is not None
-
-    @property
     def lacks_measurements(self) -> bool:
         """Whether more measurements would give it an interval."""
-        return bool(self.value) and not self.has_interval and not self.computed
+        return bool(self.value) and None in (self.low, self.high) and not self.computed
 
     @property
     def spread(self) -> float | None:
@@ -56,9 +52,17 @@ class Measured:
             return None
         return max(self.high - self.value, self.value - self.low) / self.value
 
+    def converted(self, unit: str, of: Callable[[float], float]) -> Measured:
+        """The same figure in another unit; `of` is monotonic."""
+        if self.value is None:
+            return replace(self, unit=unit)
+        low, high = (
+            sorted(map(of, (self.low, self.high))) if self.low is not None and self.high is not None else (None,) * 2
+        )
+        return replace(self, unit=unit, value=of(self.value), low=low, high=high)
+
 
 Cell = str | Published | Measured
-Row = TypeVar("Row")
 
 
 @dataclass(frozen=True)
@@ -84,31 +88,7 @@ class Table:
     notes: tuple[str, ...] = ()
     heading: int = 0
 
-    def measured(self) -> Iterable[Measured]:
-        """Every cell of this machine."""
-        return (cell for row in self.rows for cell in row if isinstance(cell, Measured))
 
-
-@dataclass(frozen=True)
-class Field(Generic[Row]):
-    """A column, and how its cell follows from what a row is made of."""
-
-    title: str
-    pick: Callable[[Row], Cell]
-    kind: Kind = "key"
-    parts: tuple[str, ...] = ()
-
-
-def table_of(
-    name: str,
-    title: str,
-    fields: Iterable[Field[Row]],
-    rows: Iterable[Row],
-    notes: Iterable[str] = (),
-    heading: int = 0,
-) -> Table:
-    """The table of some rows by a description of its columns."""
-    described = tuple(fields)
-    columns = tuple(Column(field.title, field.kind, field.parts) for field in described)
-    cells = tuple(tuple(field.pick(row) for field in described) for row in rows)
-    return Table(name, title, columns, cells, tuple(notes), heading)
+def blank(unit: str, reason: str, published: float | None = None) -> Measured:
+    """A cell without a figure."""
+    return Measured(unit, reason=reason, published=published)
