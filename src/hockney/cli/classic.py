@@ -14,7 +14,7 @@ from hockney.cli import render
 from hockney.cli.curves import SHORT_MARK, SHORT_NOTE, say_one_launch
 from hockney.cli.rerun import fix_text
 from hockney.machine.advice import OVERSUBSCRIBED
-from hockney.report.classic.conclusions import ClassicReport, Conclusion, Judgement, Named
+from hockney.report.classic.conclusions import ClassicReport, Conclusion, Named
 from hockney.report.classic.values import Cell, Column, Measured, Table
 from hockney.report.classic.view import View, states_note, text_of, view_of
 from hockney.units import format_bytes

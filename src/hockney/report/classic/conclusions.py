@@ -168,9 +168,9 @@ def _published(name: str, where: Mapping[str, Any], tables: Mapping[str, Table])
     for row in _rows(where, tables.get(where["table"])):
         for cell in row:
             if isinstance(cell, Published) and cell.value is not None:
-                return Named(name, cell.unit, cell.value, cell.value - cell.within, cell.value + cell.within)
+                return Named(name, cell.unit, cell.value)
             if isinstance(cell, Measured) and cell.published is not None:
-                return Named(name, cell.unit, cell.published, cell.published, cell.published)
+                return Named(name, cell.unit, cell.published)
     return None
 
 
