@@ -36,6 +36,7 @@ class Work:
     medians_ns: list[float] = field(default_factory=list)
     batches: list[int] = field(default_factory=list)
     states: list[State] = field(default_factory=list)
+    clock_ns: float = 0.0  # what reading the clock costs there
     batch: int = 0  # 0: not calibrated
     samples: int = 0
     is_long: bool = False  # a repetition is a measurement by itself

@@ -201,6 +201,7 @@ class Sampler:
     def _calibrate(self, work: Work) -> None:
         """Choose the batch, if no earlier launch did. These samples only warm up; they are not kept."""
         work.warm = True
+        work.clock_ns = self._instrument.clock_ns(work.point)
         if work.batch > 0:
             if not work.is_long:
                 self._measure(work, work.batch, samples=1, warmup=work.warmup)
@@ -218,14 +219,14 @@ class Sampler:
 
         Of a stream, also enough for its ends to weigh little, and no more than fit a third of the time limit.
         """
-        one_ns = repetition_ns(measurement)
-        clocked = math.ceil(max(_BATCH_NS, 200 * self._instrument.clock_ns(work.point)) / one_ns)
+        each_ns = repetition_ns(measurement)
+        clocked = math.ceil(max(_BATCH_NS, 200 * work.clock_ns) / each_ns)
         if not work.point.is_stream:
             return clocked
         # A batch of datagrams is no longer than a receiver's buffer: ranks meet only between batches.
         least_ns = 0 if "lost" in measurement.counters else _STREAM_BATCH_NS
-        wanted = max(clocked, least_ns / one_ns, _STREAM_EVENTS / measurement.definition.divisor)
-        return max(1, min(math.ceil(wanted), int(self._stream_ns / one_ns / (1 + 1 / FILL))))
+        wanted = max(clocked, least_ns / each_ns, _STREAM_EVENTS / measurement.definition.divisor)
+        return max(1, min(math.ceil(wanted), int(self._stream_ns / each_ns / (1 + 1 / FILL))))
 
     def _long_repetition(self, work: Work) -> Measurement | None:
         """A single repetition that is long enough to be a measurement; None where repetitions are shorter.
