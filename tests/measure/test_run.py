@@ -398,10 +398,10 @@ def test_ctrl_c_while_a_round_is_written_loses_nothing(
     path = tmp_path / "r.db"
     insert = Store._insert
 
-    def interrupted(self: Store, table: str, columns: str, row: Any) -> int:
+    def interrupted(self: Store, table: str, values: Any) -> int:
         if table == "measurement_samples":
             os.kill(os.getpid(), signal.SIGINT)
-        return insert(self, table, columns, row)
+        return insert(self, table, values)
 
     monkeypatch.setattr(Store, "_insert", interrupted)
     outcome = measure(catalogue, path, SMALL, LARGE, precision=1e-6, time_s=60)

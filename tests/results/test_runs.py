@@ -134,7 +134,7 @@ def test_run_by_reference(results: hockney.Results, reference: str | int, label:
 
 
 def test_unknown_run(results: hockney.Results) -> None:
-    with pytest.raises(UsageError, match=r"there is no run 7: the nearest is 2, the newest$"):
+    with pytest.raises(UsageError, match=r"there is no run 7 in "):
         results.run(7)
 
 
@@ -182,8 +182,8 @@ def test_select_of_several_says_which(run: hockney.Run) -> None:
     with pytest.raises(UsageError) as caught:
         run.select(transport="mpi*")
     assert str(caught.value) == (
-        "2 series of run 2 match: pingpong of 8 B on mpi@mpich-4.3, 2 ranks; pingpong of 8 B on mpi@openmpi-4.1:rma, "
-        "2 ranks. Ask for one with more than that"
+        "several match in run 2: pingpong of 8 B on mpi@mpich-4.3, 2 ranks; pingpong of 8 B on mpi@openmpi-4.1:rma, "
+        "2 ranks. Ask for one of them"
     )
 
 
@@ -191,8 +191,8 @@ def test_select_of_none_says_what_there_is(run: hockney.Run) -> None:
     with pytest.raises(UsageError) as caught:
         run.select(transport="udp")
     assert str(caught.value) == (
-        "no series of run 2 matches; it has transports mpi@mpich-4.3, mpi@openmpi-4.1:rma, shm, tcp; "
-        "patterns pingpong; bytes 8, 64"
+        "no series of run 2 matches; it has transport: mpi@mpich-4.3, mpi@openmpi-4.1:rma, shm, tcp; "
+        "pattern: pingpong; bytes: 8, 64"
     )
 
 
@@ -244,9 +244,9 @@ def test_main_state_is_the_uncontended_one_with_most_measurements(
 @pytest.mark.parametrize(
     ("pattern", "transport", "said"),
     [
-        ("pingpong", "shm", "2 curves of run 2 match: pingpong on shm, 2 ranks; pingpong window=4 on shm, 2 ranks"),
-        ("pingpong", "mpi*", "2 curves of run 2 match"),
-        ("barrier", "shm", "no curve of run 2 matches; it has transports"),
+        ("pingpong", "shm", "several match in run 2: pingpong on shm, 2 ranks; pingpong window=4 on shm, 2 ranks"),
+        ("pingpong", "mpi*", "several match in run 2"),
+        ("barrier", "shm", "no curve of run 2 matches; it has transport: "),
     ],
 )
 def test_curve_is_refused_where_none_or_several_match(

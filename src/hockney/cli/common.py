@@ -141,14 +141,12 @@ def refuse_unwritable(path: Path) -> None:
 
 def refuse_loss(option: str, path: Path, needed: Collection[Path] = ()) -> None:
     """Raises UsageError where writing this file would destroy one that the command needs, or results of hockney."""
-    from hockney.results.store.opening import results_file_of
+    from hockney.results.store.opening import is_results_file
 
     if any(_is_same(path, other) for other in needed):
         lost = f"which the {click.get_current_context().info_name} itself needs"
-    elif (results := results_file_of(path)) is not None:
-        lost = (
-            "a results file of hockney" if _is_same(path, results) else f"which belongs to the results file {results}"
-        )
+    elif is_results_file(path):
+        lost = "a results file of hockney"
     else:
         return
     raise UsageError(f"{option} would write over {path}, {lost}: name another file")

@@ -9,11 +9,12 @@ UsageError.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from hockney import stats
 from hockney.errors import UsageError
@@ -71,63 +72,34 @@ class Results:
         self.close()
 
 
+Value = TypeVar("Value")
+
+
 class Run:
-    """One run as it was stored when this was made. `series` and what hangs on it are read when first asked for."""
+    """One run as it was stored when this was made.
+
+    `label` is None without one; the same label may be given to several runs. `info` is what was known when it started:
+    command, suite, seed, version of hockney, plan; `facts` are the machine's: CPU, caches, kernel, governor, versions,
+    as nested dictionaries. `status` is RUNNING while a program measures it, KILLED if that program is gone;
+    `finished_unix_s` is None for a run that has not ended. `rounds` are those stored. `launches` are by the id that a
+    measurement names as `launch_id`. `warnings` limit the figures.
+    """
 
     def __init__(self, store: Store, run_id: int) -> None:
+        stored = store.run(run_id)
         self._store = store
-        self._stored = store.run(run_id)
+        self.id = run_id
+        self.info: RunInfo = stored.info
+        self.label = stored.info.label
+        self.facts: dict[str, Any] = stored.info.facts
+        self.status: RunStatus = stored.status
+        self.finished_unix_s = stored.finished_unix_s
+        self.rounds = stored.rounds
+        self.launches: Mapping[int, Launch] = stored.launches
+        self.warnings: tuple[Warning_, ...] = stored.warnings
 
     def __repr__(self) -> str:
         return f"<hockney run {self.id}{f' {self.label}' if self.label else ''}: {self.info.command}>"
-
-    @property
-    def id(self) -> int:
-        """Its number in its file."""
-        return self._stored.id
-
-    @property
-    def info(self) -> RunInfo:
-        """What was known when it started: command, suite, seed, version of hockney, plan."""
-        return self._stored.info
-
-    @property
-    def label(self) -> str | None:
-        """The name that it was given; None without one. The same name may be given to several runs."""
-        return self._stored.info.label
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """The machine: CPU, caches, kernel, governor, versions, as nested dictionaries."""
-        return self._stored.info.facts
-
-    @property
-    def status(self) -> RunStatus:
-        """How it ended; RUNNING while a program measures it, KILLED if that program is gone."""
-        return self._stored.status
-
-    @property
-    def finished_unix_s(self) -> float | None:
-        """Seconds since 1970; None for a run that has not ended."""
-        return self._stored.finished_unix_s
-
-    @property
-    def rounds(self) -> int:
-        """How many rounds are stored: a kill costs the one in hand."""
-        return self._stored.rounds
-
-    @property
-    def launches(self) -> Mapping[int, Launch]:
-        """Each start of a job by its id, which a measurement names as `launch_id`: library, CPUs, hosts.
-
-        Command line.
-        """
-        return self._stored.launches
-
-    @property
-    def warnings(self) -> tuple[Warning_, ...]:
-        """What limits the figures, with cause and remedy."""
-        return self._stored.warnings
 
     @functools.cached_property
     def series(self) -> tuple[Series, ...]:
@@ -139,15 +111,14 @@ class Run:
 
         Measurements of another batch than most of their state are left out; they are in no figure.
         """
-        found = []
+        listed = []
         for series in self.series:
             measurements = self._summaries.get(series._stored.id, [])
             batches = [measurement.batch for measurement, _ in measurements]
-            counts = stats.of_one_batch(
-                [0] * len(measurements), batches, ((at, measurement.definition) for measurement, at in measurements)
-            )
-            found.append((series, [one for one, is_counted in zip(measurements, counts, strict=True) if is_counted]))
-        return found
+            conditions = ((state, measurement.definition) for measurement, state in measurements)
+            counts = stats.of_one_batch([0] * len(measurements), batches, conditions)
+            listed.append((series, list(itertools.compress(measurements, counts))))
+        return listed
 
     def find(
         self,
@@ -176,23 +147,9 @@ class Run:
             and wanted in (None, series.point.options)
         ]
 
-    def select(
-        self,
-        *,
-        transport: str | None = None,
-        pattern: str | None = None,
-        ranks: int | None = None,
-        bytes: int | None = None,  # noqa: A002  # as Point calls it
-        options: Mapping[str, str] | None = None,
-    ) -> Series:
+    def select(self, **where: Any) -> Series:
         """The one series that matches, as `find`. Raises UsageError where none or several do, and says which."""
-        found = self.find(transport=transport, pattern=pattern, ranks=ranks, bytes=bytes, options=options)
-        if len(found) == 1:
-            return found[0]
-        shown = "; ".join(str(series.point) for series in found[:3]) + ("; …" if len(found) > 3 else "")
-        if found:
-            raise UsageError(f"{len(found)} series of run {self.id} match: {shown}. Ask for one with more than that")
-        raise UsageError(f"no series of run {self.id} matches; it has {self._inventory()}")
+        return self._only("series", {str(series.point): series for series in self.find(**where)})
 
     def curve(
         self,
@@ -210,27 +167,30 @@ class Run:
         """
         import numpy as np
 
-        found = self.find(pattern=pattern, transport=transport, ranks=ranks, options=options)
-        names = list(dict.fromkeys(one.point.text("") for one in found))
-        if len(names) > 1:
-            shown = "; ".join(names[:3]) + ("; …" if len(names) > 3 else "")
-            raise UsageError(f"{len(names)} curves of run {self.id} match: {shown}. Ask for one of them")
-        if not found:
-            raise UsageError(f"no curve of run {self.id} matches; it has {self._inventory()}")
-        figures = curve_figures(found, state)[1]
+        curves: dict[str, list[Series]] = {}
+        for member in self.find(pattern=pattern, transport=transport, ranks=ranks, options=options):
+            curves.setdefault(member.point.text(""), []).append(member)
+        members = self._only("curve", curves)
+        figures = curve_figures(members, state)[1]
         if state is not None and not figures:
-            seen = sorted({one.state for series in found for one in series.figures()})
+            seen = sorted({figure.state for member in members for figure in member.figures()})
             raise UsageError(f"no figure of state '{state}': there are {'; '.join(seen) or 'none of any state'}")
-        rows = [(series.point.bytes, one.value_ns, one.low_ns, one.high_ns) for series, one in figures.items()]
+        rows = [(member.point.bytes, time.value_ns, time.low_ns, time.high_ns) for member, time in figures.items()]
         sizes, times, low, high = np.array(sorted(rows), dtype=float).reshape(-1, 4).T
         return Curve(sizes.astype(np.int64), times, low, high)
 
-    def _inventory(self) -> str:
+    def _only(self, kind: str, matching: Mapping[str, Value]) -> Value:
+        if len(matching) == 1:
+            return next(iter(matching.values()))
+        if matching:
+            shown = "; ".join([*itertools.islice(matching, 3), *(["…"] if len(matching) > 3 else [])])
+            raise UsageError(f"several match in run {self.id}: {shown}. Ask for one of them")
         points = [series.point for series in self.series]
-        transports = sorted({point.transport for point in points})
-        patterns = sorted({point.pattern for point in points})
-        sizes = sorted({point.bytes for point in points})
-        return f"transports {', '.join(transports)}; patterns {', '.join(patterns)}; bytes {', '.join(map(str, sizes))}"
+        known = "; ".join(
+            f"{name}: {', '.join(map(str, sorted({getattr(point, name) for point in points})))}"
+            for name in ("transport", "pattern", "bytes")
+        )
+        raise UsageError(f"no {kind} of run {self.id} matches; it has {known}")
 
     @functools.cached_property
     def _summaries(self) -> dict[int, list[tuple[MeasurementSummary, stats.State]]]:
@@ -284,7 +244,7 @@ def is_contended(state: str) -> bool:
 
 def table_state(series: Iterable[Series]) -> str | None:
     """The name of the one state that a table of these series shows; see main_state."""
-    return main_state(one.measurements_by_state for one in series)
+    return main_state(member.measurements_by_state for member in series)
 
 
 def curve_figures(series: Iterable[Series], state: str | None = None) -> tuple[str | None, dict[Series, stats.Figure]]:
@@ -295,37 +255,25 @@ def curve_figures(series: Iterable[Series], state: str | None = None) -> tuple[s
     series = list(series)
     chosen = table_state(series) if state is None else state
     figures: dict[Series, stats.Figure] = {}
-    for one in series:
-        in_state = [figure for figure in one.figures() if figure.state == chosen]
+    for member in series:
+        in_state = [figure for figure in member.figures() if figure.state == chosen]
         if in_state:
-            figures[one] = max(in_state, key=lambda figure: figure.n_measurements)  # definitions may differ
+            figures[member] = max(in_state, key=lambda figure: figure.n_measurements)  # definitions may differ
     return chosen, figures
 
 
 class Series:
-    """One point of a run and all that was measured of it."""
+    """One `point` of a run and all that was measured of it; `status` is how far it got, `reason` a sentence why."""
 
     def __init__(self, run: Run, stored: StoredPoint) -> None:
         self._run = run
         self._stored = stored
+        self.point: Point = stored.point
+        self.status: PointStatus = stored.status
+        self.reason = stored.reason
 
     def __repr__(self) -> str:
         return f"<hockney series {self.point}: {self.status.value}>"
-
-    @property
-    def point(self) -> Point:
-        """What was measured: pattern, transport, ranks, size, options."""
-        return self._stored.point
-
-    @property
-    def status(self) -> PointStatus:
-        """How far it got; `reason` says why."""
-        return self._stored.status
-
-    @property
-    def reason(self) -> str | None:
-        """Why the status is what it is, as a sentence."""
-        return self._stored.reason
 
     @functools.cached_property
     def measurements(self) -> tuple[Measurement, ...]:

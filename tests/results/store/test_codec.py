@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
 import pytest
 
-from hockney.errors import StoreError
 from hockney.results.store.codec import decode, encode
 
 LOW, HIGH = np.iinfo(np.int64).min, np.iinfo(np.int64).max
@@ -62,15 +62,13 @@ def test_no_damaged_byte_gives_other_samples() -> None:
     blob = encode(array)
     for i in range(1, len(blob)):
         damaged = blob[:i] + bytes([blob[i] ^ 0x55]) + blob[i + 1 :]
-        try:
+        with contextlib.suppress(ValueError):
             assert np.array_equal(decode(damaged), array)  # a bit that zlib does not use
-        except StoreError as error:
-            assert "damaged" in str(error)  # noqa: PT017  # both ends are right
 
 
-@pytest.mark.parametrize("blob", [b"", b"\0", b"\1", b"\1x", GOLDEN[:-5], GOLDEN[:8]])
+@pytest.mark.parametrize("blob", [b"", b"\0", b"\2" + GOLDEN[1:], b"\1", b"\1x", GOLDEN[:-5], GOLDEN[:8]])
 def test_cut_blob_is_an_error(blob: bytes) -> None:
-    with pytest.raises(StoreError, match="damaged"):
+    with pytest.raises(ValueError, match="samples"):
         decode(blob)
 
 
@@ -87,10 +85,5 @@ def test_head_that_does_not_fit_its_numbers_is_an_error() -> None:
         blob(5, 1, 1, numbers=b"\2\0\0\0\0"),
         b"\1" + zlib.compress(b"x"),
     ):
-        with pytest.raises(StoreError, match="damaged"):
+        with pytest.raises(ValueError, match="samples"):
             decode(wrong)
-
-
-def test_blob_of_a_later_version_asks_for_an_update() -> None:
-    with pytest.raises(StoreError, match="update hockney"):
-        decode(b"\2" + GOLDEN[1:])

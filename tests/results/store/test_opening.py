@@ -85,21 +85,16 @@ def test_only_the_users_own_folder_is_made(tmp_path: Path, monkeypatch: pytest.M
     mistyped = tmp_path / "resutls" / "r.db"
     monkeypatch.setenv("HOCKNEY_STORE", str(mistyped))
     for path in (mistyped, None):
-        with pytest.raises(WrongStoreError, match=f"there is no folder {mistyped.parent}; make it first"):
+        with pytest.raises(WrongStoreError, match=f"there is no folder {mistyped.parent}: make it first"):
             Store.open(path)
     assert not mistyped.parent.exists()
-
-
-@pytest.mark.parametrize("how", [{"readonly": True}, {"create": False}, {}])
-def test_a_folder_that_can_hold_no_file(how: dict[str, bool]) -> None:
-    assert "its folder cannot hold one" in refused(Path("/proc/results.db"), **how)
 
 
 @pytest.mark.parametrize("how", [{"readonly": True}, {"create": False}, {}])
 def test_what_keeps_nothing(path: Path, how: dict[str, bool]) -> None:
     os.mkfifo(path)
     for one in (Path("/dev/null"), path):
-        with pytest.raises(WrongStoreError, match=f"results file {one}: it is a device, a pipe or a socket, which "):
+        with pytest.raises(WrongStoreError, match=f"results file {one}: it is not a file"):
             Store.open(one, **how)
 
 
@@ -171,8 +166,8 @@ def test_store_of_a_newer_version(path: Path, readonly: bool) -> None:
     before = path.read_bytes()
     text = refused(path, readonly=readonly)
     assert text == (
-        f"results file {path}: written by a newer hockney (its tables are version 99, this one knows up to "
-        f"{len(schema.MIGRATIONS)}); update hockney, or name another file with --store or HOCKNEY_STORE"
+        f"results file {path}: written by a newer hockney; update hockney, or name another file with --store or "
+        "HOCKNEY_STORE"
     )
     assert path.read_bytes() == before
 
@@ -183,10 +178,8 @@ def test_store_of_an_earlier_version_is_brought_up_to_date(
 ) -> None:
     fill(path)
 
-    def m9999_add_a_column(db: sqlite3.Connection) -> None:
-        db.execute("ALTER TABLE run ADD COLUMN overhead_ns REAL")
-
-    monkeypatch.setattr(schema, "MIGRATIONS", [*schema.MIGRATIONS, m9999_add_a_column])
+    new = "ALTER TABLE run ADD COLUMN overhead_ns REAL"
+    monkeypatch.setattr(schema, "MIGRATIONS", [*schema.MIGRATIONS, new])
     with Store.open(path, readonly=readonly) as store:
         assert [run.label for run in store.runs()] == ["kept"]
     db = sqlite3.connect(path)
@@ -244,12 +237,9 @@ def test_when_measurements_of_an_earlier_version_began_is_not_known(
 def test_failed_migration_changes_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(path)
 
-    def m0002_half(db: sqlite3.Connection) -> None:
-        db.execute("CREATE TABLE half (a)")
-        db.execute("INSERT INTO nowhere VALUES (1)")
-
+    half = "CREATE TABLE half (a);\nINSERT INTO nowhere VALUES (1);\n"
     with monkeypatch.context() as patched:
-        patched.setattr(schema, "MIGRATIONS", [*schema.MIGRATIONS, m0002_half])
+        patched.setattr(schema, "MIGRATIONS", [*schema.MIGRATIONS, half])
         assert "no such table: nowhere" in refused(path)
     with Store.open(path) as store:
         assert [run.label for run in store.runs()] == ["kept"]
@@ -259,7 +249,7 @@ def test_failed_migration_changes_nothing(path: Path, monkeypatch: pytest.Monkey
 
 
 def test_folder_in_place_of_the_file(tmp_path: Path) -> None:
-    assert "it is a folder; name another file" in refused(tmp_path)
+    assert "it is not a file; name another file" in refused(tmp_path)
 
 
 def test_file_in_place_of_the_folder(tmp_path: Path) -> None:
@@ -304,7 +294,7 @@ def test_folder_that_may_not_be_made(shared: Path, monkeypatch: pytest.MonkeyPat
     shared.chmod(0o555)
     with without_root():
         assert "cannot make its folder (Permission denied)" in refused(default_path())
-        assert "its folder cannot hold one (Permission denied)" in refused(shared / "results.db")
+        assert "check the permissions of the file and its folder" in refused(shared / "results.db")
 
 
 def test_store_opened_to_read_can_not_be_written(path: Path) -> None:

@@ -7,10 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import sqlite3
-import tempfile
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -26,7 +23,6 @@ _DAMAGED, _NOT_TEXT = "malformed", "Could not decode to UTF-8"
 _DATABASE_BYTES_MIN = 512  # one page of the smallest size
 # SQLite's file format, "The Database Header".
 _MAGIC, _HEAD_BYTES, _APPLICATION_ID = b"SQLite format 3\0", 100, slice(68, 72)
-_COMPANION = re.compile(r"-(?:wal|shm|journal|run\d+)$")  # files of SQLite's, and of lock.py
 _ANOTHER = "name another file with --store or HOCKNEY_STORE"
 # Part of SQLite's message -> what the user reads after "results file PATH: ".
 _SENTENCES = {
@@ -78,8 +74,7 @@ def border(path: Path, saved: Callable[[], str] | None = None) -> Iterator[None]
         raise _wrong(path, "a database, but not one of hockney") from error
     except schema.NewerStore as error:
         raise WrongStoreError(
-            f"results file {path}: written by a newer hockney (its tables are version {error.version}, this one knows "
-            f"up to {len(schema.MIGRATIONS)}); update hockney, or {_ANOTHER}"
+            f"results file {path}: written by a newer hockney; update hockney, or {_ANOTHER}"
         ) from error
 
 
@@ -89,18 +84,28 @@ def _wrong(path: Path, why: str) -> WrongStoreError:
 
 def connect_to_write(path: Path, *, create: bool) -> sqlite3.Connection:
     """A connection to an up-to-date store, which `create` makes where there is none."""
+    refuse_mistyped(path)
     if create:
-        _need_folder(path)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)  # the user's data folder
+        except OSError as error:
+            raise StoreError(f"results file {path}: cannot make its folder ({error.strerror}); {_ANOTHER}") from error
     else:
-        _require(path)
+        _need_results(path)
     with border(path):
         # SQLite would refuse the first write only, after an hour of measuring.
         if path.exists() and not os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
-            raise WrongStoreError(f"results file {path}: {_SENTENCES[_READONLY]}")
+            raise sqlite3.OperationalError(_READONLY)
         db = _connect(path, "rwc" if create else "rw")
         with _closed_on_error(db):
             schema.migrate(db)
-            _use_write_ahead_log(db)
+            # Readers and the writer then do not wait for each other. Some network file systems do without, and so
+            # does a store that another program opens just now.
+            try:
+                db.execute("PRAGMA journal_mode = WAL")
+            except sqlite3.OperationalError as error:
+                if _FULL in str(error):
+                    raise
             # A kill loses nothing that was committed; a power cut may cost the last rounds, never the file.
             # FULL would wait for the disk in every round: tens of ms on a network home.
             db.execute("PRAGMA synchronous = NORMAL")
@@ -110,12 +115,13 @@ def connect_to_write(path: Path, *, create: bool) -> sqlite3.Connection:
 
 def connect_to_read(path: Path) -> sqlite3.Connection:
     """A connection that cannot write. A store of an earlier version is brought up to date first."""
-    _require(path)
+    refuse_mistyped(path)
+    _need_results(path)
     with border(path):
         db = _connect_to_read(path)
         with _closed_on_error(db):
-            behind = schema.version_of(db) < len(schema.MIGRATIONS)
-        if behind:
+            is_current = schema.is_current(db)
+        if not is_current:
             db.close()
             connect_to_write(path, create=False).close()
             db = _connect_to_read(path)
@@ -142,27 +148,9 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
     # to open and close it here would drop the locks of this program's other connections (POSIX).
     with contextlib.suppress(OSError):  # SQLite reports what cannot be read
         if path.is_file() and 0 < path.stat().st_size < _DATABASE_BYTES_MIN:
-            raise WrongStoreError(f"results file {path}: {_SENTENCES[_NOT_A_DATABASE]}")
+            raise sqlite3.DatabaseError(_NOT_A_DATABASE)
     # Autocommit (None): transactions are begun and ended by name, in one place.
     return sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True, timeout=BUSY_S, isolation_level=None)
-
-
-def _use_write_ahead_log(db: sqlite3.Connection) -> None:
-    """Let readers and the writer not wait for each other; some network file systems do without.
-
-    SQLite does not wait for the lock that this switch needs, so that is done here.
-    """
-    deadline_s = time.monotonic() + BUSY_S
-    while True:
-        try:
-            db.execute("PRAGMA journal_mode = WAL")
-            return
-        except sqlite3.OperationalError as error:
-            if _FULL in str(error):
-                raise
-            if "locked" not in str(error) or time.monotonic() > deadline_s:
-                return
-        time.sleep(0.01)
 
 
 @contextlib.contextmanager
@@ -177,21 +165,14 @@ def _closed_on_error(db: sqlite3.Connection) -> Iterator[None]:
 def refuse_mistyped(path: Path) -> None:
     """Raises WrongStoreError where no such file can be: of folders only the user's data folder will be made."""
     # Those of Path raise where the folder may not be searched.
-    if not os.path.isdir(path.parent):  # noqa: PTH112
-        with contextlib.suppress(HockneyError):
-            if path == _users_path():
-                return
-        raise WrongStoreError(f"results file {path}: there is no folder {path.parent}; make it first, or {_ANOTHER}")
-    if os.path.isdir(path):  # noqa: PTH112
-        raise _wrong(path, "it is a folder")
-    if not os.path.exists(path):  # noqa: PTH110
-        try:  # permissions are no proof: nobody can make a file in /proc, where root has all of them
-            with tempfile.TemporaryFile(dir=path.parent):
-                pass
-        except OSError as error:
-            raise _wrong(path, f"its folder cannot hold one ({error.strerror})") from error
-    elif not os.path.isfile(path):  # noqa: PTH113
-        raise _wrong(path, "it is a device, a pipe or a socket, which keeps nothing")
+    if os.path.exists(path) and not os.path.isfile(path):  # noqa: PTH110, PTH113
+        raise _wrong(path, "it is not a file")
+    if os.path.isdir(path.parent):  # noqa: PTH112
+        return
+    with contextlib.suppress(HockneyError):
+        if path == _users_path():
+            return
+    raise _wrong(path, f"there is no folder {path.parent}: make it first")
 
 
 def identity(path: Path) -> tuple[int, int] | None:
@@ -203,35 +184,20 @@ def identity(path: Path) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def results_file_of(path: Path) -> Path | None:
-    """The results file that a file is, or that it belongs to as its log or as the lock of a run; None of any other.
-
-    It must not be open here: see _connect.
-    """
-    for name in dict.fromkeys((path, Path(os.path.realpath(path)))):
-        for candidate in (name, name.with_name(_COMPANION.sub("", name.name) or name.name)):
-            head = b""
-            with contextlib.suppress(OSError):
-                if candidate.is_file():  # opening a pipe would wait for a writer
-                    with candidate.open("rb") as file:
-                        head = file.read(_HEAD_BYTES)
-            if head.startswith(_MAGIC) and head[_APPLICATION_ID] == schema.APPLICATION_ID.to_bytes(4, "big"):
-                return candidate
-    return None
-
-
-def _need_folder(path: Path) -> None:
-    """Make the user's data folder where it is needed."""
-    refuse_mistyped(path)
+def is_results_file(path: Path) -> bool:
+    """Whether a file holds results. It must not be open here: see _connect."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreError(f"results file {path}: cannot make its folder ({error.strerror}); {_ANOTHER}") from error
+        if not path.is_file():  # opening a pipe would wait for a writer
+            return False
+        with path.open("rb") as file:
+            head = file.read(_HEAD_BYTES)
+    except OSError:
+        return False
+    return head.startswith(_MAGIC) and head[_APPLICATION_ID] == schema.APPLICATION_ID.to_bytes(4, "big")
 
 
-def _require(path: Path) -> None:
+def _need_results(path: Path) -> None:
     """Raises WrongStoreError without a file. A program that is killed while it makes the file leaves an empty one."""
-    refuse_mistyped(path)
     try:
         is_empty = path.stat().st_size == 0
     except FileNotFoundError:

@@ -77,9 +77,8 @@ class StoredPoint:
 class MeasurementSummary(NamedTuple):
     """A measurement without its samples.
 
-    Times are by the pattern's definition, None where the measurement has no samples.
-
-    `signs` tell the state of the machine then, with all others of the run.
+    `median_ns` is by the pattern's definition, None without samples. `signs` tell the state of the machine then, with
+    all others of the run.
     """
 
     point_id: int
@@ -89,8 +88,6 @@ class MeasurementSummary(NamedTuple):
     batch: int
     definition: Definition
     median_ns: float | None
-    min_ns: float | None
-    max_ns: float | None
     steal: float | None
     signs: MachineProbe
     counters: Mapping[str, tuple[float, ...]]

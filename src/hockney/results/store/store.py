@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import re
 import sqlite3
 import time
 import warnings
@@ -12,21 +14,22 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
-from hockney.errors import DamagedRowWarning, StoreError, UsageError, WrongStoreError
-from hockney.model import Launch, Measurement, Point, PointStatus, RunInfo, RunStatus, Warning_
+from hockney.errors import DamagedRowWarning, UsageError, WrongStoreError, unknown
+from hockney.model import Definition, Launch, Measurement, Point, PointStatus, RunInfo, RunStatus, Warning_
 from hockney.results.store import codec, opening, rows
-from hockney.results.store.checks import DamagedRow
 from hockney.results.store.lock import alone, is_measured_now
 from hockney.results.store.records import MeasurementSummary, RunSummary, StoredPoint, StoredRun
-from hockney.results.store.references import find_run
 from hockney.stats.states import State, classify
-from hockney.units import counted
+from hockney.units import counted, parse_count
 
 Value = TypeVar("Value")
 
 # When a run without an end was last heard of: it began or went on, or a measurement of it was stored.
 _SEEN = """max(started_unix_s, coalesce(resumed_unix_s, 0), coalesce((SELECT max(measurement.started_unix_s)
     FROM measurement JOIN point ON point.id = point_id WHERE run_id = run.id), 0))"""
+_OF_POINT = "run_id = :run_id AND " + " AND ".join(
+    f"{name} = :{name}" for name in ("transport", "pattern", "ranks", "bytes", "options")
+)
 
 
 class Store:
@@ -41,7 +44,6 @@ class Store:
         self.path = path
         self._has_written = False
         self._opened = opening.identity(path)
-        self._point_ids: dict[int, dict[Point, int]] = {}  # by run; only this program adds points to its runs
         self._launches_of: dict[int, dict[int, Launch]] = {}  # by run, those read so far: they never change
 
     @classmethod
@@ -91,10 +93,10 @@ class Store:
         `skipped` are points that cannot be measured, and why. `lock` is called with the number before anyone else can
         see the run: without its lock, others would take it for killed.
         """
-        row = rows.run_row(info)
+        values = {**rows.run_values(info), "status": RunStatus.RUNNING.value, "idle_s": 0.0}
         with self._transaction():
-            run_id = self._insert("run", f"{rows.RUN}, status, idle_s", (*row, RunStatus.RUNNING.value, 0.0))
-            self._insert_points(run_id, points, skipped)
+            run_id = self._insert("run", values)
+            self._insert_points(run_id, points, skipped or {})
             if lock is not None:
                 lock(run_id)
         return run_id
@@ -140,14 +142,12 @@ class Store:
     def add_launch(self, run_id: int, launch: Launch) -> int:
         """Store one start of a job; gives the `launch_id` of its measurements."""
         with self._transaction(run_id):
-            return self._insert("launch", f"run_id, {rows.LAUNCH}", (run_id, *rows.launch_row(launch)))
+            return self._insert("launch", {"run_id": run_id, **rows.launch_values(launch)})
 
-    def add_points(self, run_id: int, points: Sequence[Point]) -> dict[Point, int]:
-        """Store points as "pending"; returns their ids. Points that the run has already keep their status and role."""
+    def add_points(self, run_id: int, points: Iterable[Point]) -> None:
+        """Store points as "pending". Points that the run has already keep their status and role."""
         with self._transaction(run_id):
-            self._insert_points(run_id, points)
-        ids = self._point_ids[run_id] = {stored.point: stored.id for stored in self._points_of(run_id, {})}
-        return {point: ids[point] for point in points}
+            self._insert_points(run_id, points, {})
 
     def write_round(self, run_id: int, measurements: Sequence[Measurement]) -> None:
         """Store all measurements of a round, or none: one transaction.
@@ -155,33 +155,24 @@ class Store:
         On a full disk nothing is half-written and the StoreError says how many rounds are stored. Raises ValueError
         for a measurement to a point that was not added.
         """
-        ids = [self._point_id(run_id, measurement.point) for measurement in measurements]
-        packed = [
-            (rows.measurement_row(measurement, point_id), codec.encode(measurement.elapsed_ns))
-            for measurement, point_id in zip(measurements, ids, strict=True)
-        ]
+        packed = [(rows.measurement_values(each), codec.encode(each.elapsed_ns)) for each in measurements]
         with self._transaction(run_id):
-            for row, blob in packed:
-                measurement_id = self._insert("measurement", f"{rows.MEASUREMENT}, {rows.MEASUREMENT_FIGURES}", row)
-                self._insert("measurement_samples", "measurement_id, elapsed_ns", (measurement_id, blob))
+            for measurement, (values, blob) in zip(measurements, packed, strict=True):
+                point_id = self._point_id(run_id, measurement.point)
+                measurement_id = self._insert("measurement", {"point_id": point_id, **values})
+                self._insert("measurement_samples", {"measurement_id": measurement_id, "elapsed_ns": blob})
             self._db.execute("UPDATE run SET rounds = rounds + 1 WHERE id = ?", (run_id,))
 
     def set_status(self, run_id: int, point: Point, status: PointStatus, reason: str | None = None) -> None:
         """Store how far a point got, and why. Raises ValueError for a point that was not added."""
-        point_id = self._point_id(run_id, point)
         with self._transaction(run_id):
-            self._db.execute(
-                "UPDATE point SET status = ?, reason = ? WHERE id = ?", (status.value, reason or None, point_id)
-            )
+            changed = (status.value, reason or None, self._point_id(run_id, point))
+            self._db.execute("UPDATE point SET status = ?, reason = ? WHERE id = ?", changed)
 
     def add_warning(self, run_id: int, warning: Warning_) -> None:
         """Store a warning; one that the run has already is not stored twice."""
-        columns = f"run_id, {rows.WARNING}"
         with self._transaction(run_id):
-            self._db.execute(
-                f"INSERT OR IGNORE INTO warning ({columns}) VALUES ({rows.holes(columns)})",
-                (run_id, warning.kind, warning.subject, warning.cause, warning.remedy),
-            )
+            self._insert("warning", {"run_id": run_id, **vars(warning)}, "INSERT OR IGNORE")
 
     # ---- reading -------------------------------------------------------------------------------------------------
 
@@ -189,126 +180,105 @@ class Store:
         """All runs, oldest first."""
         points: dict[int, Counter[PointStatus]] = {}
         transports: dict[int, set[str]] = {}
-        counts = self._all("SELECT run_id, transport, status, count(*) FROM point GROUP BY run_id, transport, status")
-        for run_id, *row, count in counts:
-            known = self._sound(f"{counted(count, 'point')} of run {run_id}", rows.point_status_of, row)
-            if known is not None:
-                transport, status = known
-                points.setdefault(run_id, Counter())[status] += count
-                transports.setdefault(run_id, set()).add(transport)
-        measured: dict[int, int] = dict(
-            self._all(
-                """SELECT run_id, count(*) FROM point WHERE status != ?
-                AND EXISTS (SELECT 1 FROM measurement WHERE point_id = point.id) GROUP BY run_id""",
-                PointStatus.SKIPPED.value,
-            )
-        )
+        measured: Counter[int] = Counter()
+        for run_id, transport, status, count, count_measured in self._all(
+            f"""SELECT run_id, transport, status, count(*),
+            sum(EXISTS (SELECT 1 FROM measurement WHERE point_id = point.id))
+            FROM point WHERE {rows.condition(rows.STORED_POINT)} GROUP BY run_id, transport, status"""
+        ):
+            points.setdefault(run_id, Counter())[PointStatus(status)] += count
+            transports.setdefault(run_id, set()).add(transport)
+            measured[run_id] += 0 if status == PointStatus.SKIPPED.value else count_measured
 
         def summary(row: rows.Row) -> RunSummary:
-            run_id = row[0]
-            names = tuple(sorted(transports.get(run_id, ())))
-            status = self._status(run_id, row[6])
-            return rows.summary_of_run(row, status, names, points.get(run_id, {}), measured.get(run_id, 0))
+            run_id, seen_unix_s = row[0], row[-1]
+            return rows.run_summary(
+                row[:-1],
+                seen_unix_s=seen_unix_s,
+                status=self._status(run_id, row[1]),
+                transports=tuple(sorted(transports.get(run_id, ()))),
+                points=points.get(run_id, {}),
+                measured=measured[run_id],
+            )
 
-        found = self._all(
-            f"""SELECT id, label, command, suite, started_unix_s, finished_unix_s, status, rounds, idle_s,
-            coalesce(finished_unix_s, {_SEEN}) FROM run ORDER BY id"""
+        listed = self._all(
+            f"SELECT {rows.select(rows.RUN_SUMMARY)}, coalesce(finished_unix_s, {_SEEN}) FROM run ORDER BY id"
         )
-        summaries = (self._sound(f"run {row[0]}", summary, row) for row in found)
-        return [each for each in summaries if each is not None]
+        return self._sound("run {}", summary, listed)
 
-    def _status(self, run_id: int, stored: object) -> RunStatus:
-        """A killed program cannot store the end of its run, but its lock is gone. Raises DamagedRow."""
-        status = rows.status_of(stored)
+    def _status(self, run_id: int, stored: str) -> RunStatus:
+        """A killed program cannot store the end of its run, but its lock is gone. Raises ValueError."""
+        status = RunStatus(stored)
         is_left = status is RunStatus.RUNNING and not is_measured_now(self.path, run_id)
         return RunStatus.KILLED if is_left else status
 
     def find_run(self, reference: str) -> int:
         """The number of a run, from its number, its label (the newest run that has it), or `last`.
 
-        `last~2` is the second before the last, `LABEL~1` the one before with this label. Raises UsageError, which
-        names the nearest that there is.
+        `last~2` is the second before the last, `LABEL~1` the one before with this label. Raises UsageError.
         """
-        found = self._all("SELECT id, label FROM run ORDER BY id DESC")
-        known = [(int(run_id), label if isinstance(label, str) else None) for run_id, label in found]
-        if not known:
+        labels: dict[int, str | None] = dict(self._all("SELECT id, label FROM run ORDER BY id DESC"))
+        if not labels:
             raise UsageError(f"there are no runs in {self.path} yet; measure one", argv=("hockney", "quick"))
-        return find_run(reference, known)
+        number = parse_count(reference, 1 << 62, 0)
+        if number in labels:
+            return number
+        for name, back in ((reference, 0), *_steps_back(reference)):
+            runs = [run_id for run_id, label in labels.items() if label == name or name == "last"]
+            if back < len(runs):
+                return runs[back]
+        if number is not None:
+            raise UsageError(f"there is no run {number} in {self.path}", argv=("hockney", "runs"))
+        names = dict.fromkeys(filter(None, labels.values()))
+        raise unknown("run", reference, ["last", *names, *map(str, labels)], listed_by="hockney runs")
 
     def run(self, run_id: int) -> StoredRun:
         """All of a run but its points. Raises UsageError for an unknown number."""
-        found = self._all(f"SELECT id, status, finished_unix_s, rounds, {rows.RUN} FROM run WHERE id = ?", run_id)
-        if not found:
-            raise UsageError(f"there is no run {run_id} in {self.path}")
-        stored = self._all(f"SELECT {rows.WARNING} FROM warning WHERE run_id = ? ORDER BY id", run_id)
-        known = (self._sound(f"a warning of run {run_id}", rows.warning_of, row) for row in stored)
+        stored = self._all(f"SELECT {rows.select(rows.STORED_RUN)} FROM run WHERE id = ?", run_id)
+        if not stored:
+            raise UsageError(f"there is no run {run_id} in {self.path}", argv=("hockney", "runs"))
+        limits = self._all(f"SELECT {rows.select(rows.WARNING)} FROM warning WHERE run_id = ? ORDER BY id", run_id)
+        limits_read = tuple(self._sound(f"a warning of run {run_id}", rows.warning, limits))
         try:
-            status = self._status(run_id, found[0][1])
-            limits = tuple(warning for warning in known if warning is not None)
-            return rows.run_of(found[0], status, dict(self._launches(run_id)), limits)
-        except DamagedRow as damage:
+            status = self._status(run_id, stored[0][1])
+            return rows.stored_run(stored[0], status, dict(self._launches(run_id)), limits_read)
+        except rows.DAMAGE as damage:
             raise WrongStoreError(
-                f"results file {self.path}: run {run_id} is damaged (its {damage.column}); look at another run, or "
-                "restore the file from a copy"
+                f"results file {self.path}: run {run_id} is damaged; name another run, or restore the file from a copy"
             ) from damage
 
     def _launches(self, run_id: int) -> Mapping[int, Launch]:
         known = self._launches_of.setdefault(run_id, {})
-        new = f"SELECT id, {rows.LAUNCH} FROM launch WHERE run_id = ? AND id > ? ORDER BY id"
-        for row in self._all(new, run_id, max(known, default=0)):
-            launch = self._sound(f"launch {row[0]} of run {run_id}", rows.launch_of, row[1:])
-            if launch is not None:
-                known[row[0]] = launch
+        new = self._all(
+            f"SELECT id, {rows.select(rows.LAUNCH)} FROM launch WHERE run_id = ? AND id > ? ORDER BY id",
+            *(run_id, max(known, default=0)),
+        )
+        known |= self._sound(f"launch {{}} of run {run_id}", lambda row: (row[0], rows.launch(row[1:])), new)
         return known
 
     def points(self, run_id: int) -> list[StoredPoint]:
         """All points of a run in the order they were added."""
-        return self._points_of(run_id, rows.facts_of(*self._all("SELECT facts FROM run WHERE id = ?", run_id)))
-
-    def _points_of(self, run_id: int, facts: Mapping[str, Any]) -> list[StoredPoint]:
-        found = self._all(f"SELECT id, status, reason, {rows.POINT} FROM point WHERE run_id = ? ORDER BY id", run_id)
-        points = (self._sound(f"a point of run {run_id}", lambda r: rows.point_of(r, facts), row) for row in found)
-        return [point for point in points if point is not None]
+        facts: dict[str, Any] = {}
+        with contextlib.suppress(*rows.DAMAGE):
+            facts = dict(json.loads(self._all("SELECT facts FROM run WHERE id = ?", run_id)[0][0]))
+        stored = self._all(f"SELECT {rows.select(rows.STORED_POINT)} FROM point WHERE run_id = ? ORDER BY id", run_id)
+        return self._sound(f"a point of run {run_id}", lambda row: rows.stored_point(row, facts), stored)
 
     def summaries(self, run_id: int) -> list[MeasurementSummary]:
         """All measurements of a run without their samples, by point, then in the order of writing."""
-        found = self._all(
-            f"""SELECT {rows.SUMMARY} FROM point JOIN measurement ON measurement.point_id = point.id
+        launches = self._launches(run_id)
+        definitions: dict[rows.Row, Definition] = {}
+        stored = self._all(
+            f"""SELECT {rows.select(rows.SUMMARY)} FROM point JOIN measurement ON measurement.point_id = point.id
             WHERE point.run_id = ? ORDER BY measurement.point_id, measurement.id""",
             run_id,
         )
-        launches = self._launches(run_id)
-        found = self._with_launch(found, launches, f"run {run_id}")
-        summaries, damaged = rows.summaries_of(found, launches)
-        for column in damaged:
-            self._leave_out(f"a measurement of run {run_id}", column)
-        return summaries
-
-    def _with_launch(self, found: Sequence[rows.Row], launches: Mapping[int, Launch], whose: str) -> list[rows.Row]:
-        """The rows (SUMMARY or MEASUREMENT) whose launch is known; the others are left out."""
-        known = [row for row in found if row[1] in launches]
-        if len(known) < len(found):
-            self._leave_out(f"a measurement of {whose}", "launch_id")
-        return known
-
-    def _sound(self, what: str, read: Callable[[rows.Row], Value], row: Sequence[object]) -> Value | None:
-        """The value of a row; a damaged one is named, and left out."""
-        try:
-            return read(tuple(row))
-        except DamagedRow as damage:
-            self._leave_out(what, damage.column)
-            return None
-
-    def _leave_out(self, what: str, column: str) -> None:
-        text = f"results file {self.path}: {what} is damaged (its {column.rpartition('.')[2]}) and left out"
-        warnings.warn(DamagedRowWarning(text), stacklevel=3)
-
-    def states(self, run_id: int) -> dict[int, list[State]]:
-        """The states of the machine at each measurement by point id, in the order of writing."""
-        by_point: dict[int, list[State]] = {}
-        for summary, state in self.summaries_with_states(run_id):
-            by_point.setdefault(summary.point_id, []).append(state)
-        return by_point
+        return self._sound(
+            f"a measurement of run {run_id}",
+            lambda row: rows.measurement_summary(row, launches, definitions),
+            [row for row in stored if row[1] in launches],
+            rows.no_summary,
+        )
 
     def summaries_with_states(self, run_id: int) -> list[tuple[MeasurementSummary, State]]:
         """As `summaries`, each with the state of the machine then, classified over the whole run."""
@@ -318,27 +288,39 @@ class Store:
     def measurements(self, stored: StoredPoint) -> list[Measurement]:
         """A point's measurements with their samples, in the order of writing."""
         found = self._all(
-            f"""SELECT {rows.MEASUREMENT}, elapsed_ns FROM measurement
+            f"""SELECT {rows.select(rows.MEASUREMENT)}, elapsed_ns FROM measurement
             LEFT JOIN measurement_samples ON measurement_id = measurement.id
             WHERE point_id = ? ORDER BY measurement.id""",
             stored.id,
         )
         if not found:
             return []
-        (run_id,) = self._all("SELECT run_id FROM point WHERE id = ?", stored.id)[0]
-        launches = self._launches(run_id)
+        launches = self._launches(self._all("SELECT run_id FROM point WHERE id = ?", stored.id)[0][0])
+        return self._sound(
+            f"a measurement of {stored.point}",
+            lambda row: rows.measurement(row[:-1], row[-1], stored.point, launches),
+            [row for row in found if row[1] in launches],
+            lambda row: rows.no_measurement(stored.point, row[1]),
+        )
 
-        def measurement(row: rows.Row) -> Measurement:
-            whole = self._sound(
-                f"a measurement of {stored.point}", lambda r: rows.measurement_of(r, stored.point, launches), row
-            )
-            return rows.measurement_without_samples(stored.point, row[1]) if whole is None else whole
-
-        try:
-            return [measurement(row) for row in self._with_launch(found, launches, str(stored.point))]
-        except StoreError as error:
-            kind = StoreError if self._has_written else WrongStoreError
-            raise kind(f"results file {self.path}: {stored.point}: {error}") from error
+    def _sound(
+        self,
+        what: str,
+        read: Callable[[rows.Row], Value],
+        stored: Iterable[rows.Row],
+        instead: Callable[[rows.Row], Value] | None = None,
+    ) -> list[Value]:
+        """The values of rows; a damaged one is named (`what`, with its first column), and left out or replaced."""
+        values = []
+        for row in stored:
+            try:
+                values.append(read(row))
+            except rows.DAMAGE:  # noqa: PERF203  # each row by itself
+                text = f"results file {self.path}: {what.format(row[0])} is damaged and left out"
+                warnings.warn(DamagedRowWarning(text), stacklevel=3)
+                if instead is not None:
+                    values.append(instead(row))
+        return values
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -354,33 +336,22 @@ class Store:
     # ---- inside --------------------------------------------------------------------------------------------------
 
     def _point_id(self, run_id: int, point: Point) -> int:
-        if run_id not in self._point_ids:
-            self._point_ids[run_id] = {stored.point: stored.id for stored in self._points_of(run_id, {})}
-        point_id = self._point_ids[run_id].get(point)
-        if point_id is None:
+        values = {"run_id": run_id, **rows.point_values(point)}
+        row = self._db.execute(f"SELECT id FROM point WHERE {_OF_POINT}", values).fetchone()
+        if row is None:
             raise ValueError(f"{point} was not added to run {run_id}")
-        return point_id
+        return int(row[0])
 
-    def _insert(self, table: str, columns: str, row: rows.Row) -> int:
-        cursor = self._db.execute(f"INSERT INTO {table} ({columns}) VALUES ({rows.holes(columns)})", row)
+    def _insert(self, table: str, values: Mapping[str, Any], how: str = "INSERT") -> int:
+        cursor = self._db.execute(*rows.insertion(table, values, how))
         assert cursor.lastrowid is not None
         return cursor.lastrowid
 
-    def _insert_points(self, run_id: int, points: Iterable[Point], skipped: Mapping[Point, str] | None = None) -> None:
-        reasons = skipped or {}
-        columns = f"run_id, status, reason, {rows.POINT}"
-        self._db.executemany(
-            f"INSERT OR IGNORE INTO point ({columns}) VALUES ({rows.holes(columns)})",
-            [
-                (
-                    run_id,
-                    (PointStatus.SKIPPED if point in reasons else PointStatus.PENDING).value,
-                    reasons.get(point),
-                    *rows.point_row(point),
-                )
-                for point in (*points, *reasons)
-            ],
-        )
+    def _insert_points(self, run_id: int, points: Iterable[Point], skipped: Mapping[Point, str]) -> None:
+        for point in (*points, *skipped):
+            status = PointStatus.SKIPPED if point in skipped else PointStatus.PENDING
+            values = {"run_id": run_id, "status": status.value, "reason": skipped.get(point)}
+            self._insert("point", values | rows.point_values(point), "INSERT OR IGNORE")
 
     def _all(self, query: str, *values: object) -> list[rows.Row]:
         with self._border():
@@ -413,3 +384,10 @@ class Store:
         except (sqlite3.Error, TypeError):
             return ""
         return f"; stored up to here: {counted(rounds, 'round')} of run {run_id}, which can be resumed"
+
+
+def _steps_back(reference: str) -> Iterator[tuple[str, int]]:
+    """`last~2` -> last, 2."""
+    match = re.fullmatch(r"(.+)~(\d{1,18})", reference)
+    if match:
+        yield match[1], int(match[2])
