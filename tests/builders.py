@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from hockney.model import Definition, Launch, Measurement, Point, RunInfo
 from hockney.results.traits import pattern_traits
-from hockney.worker.build import build_worker
+from hockney.worker.build import Recipe, build_worker
 from hockney.worker.catalogue import OptionInfo, PatternInfo, TransportInfo
+from hockney.worker.libraries import Library
 
 HALF_ROUND_TRIP = Definition(timed="root", divisor=2, bytes_per_rep=16, messages_per_rep=2)
 SLOWEST = Definition(timed="slowest", divisor=1, bytes_per_rep=0, messages_per_rep=2, algorithm="portable")
@@ -19,6 +21,12 @@ SLOWEST = Definition(timed="slowest", divisor=1, bytes_per_rep=0, messages_per_r
 def make_point(size_bytes: int = 8, transport: str = "shm", pattern: str = "pingpong", **more: Any) -> Point:
     traits = more.pop("traits", pattern_traits({}, pattern))
     return Point(transport, pattern, more.pop("ranks", 2), size_bytes, traits=traits, **more)
+
+
+def make_library(
+    its_id: str = "mpi@openmpi-4", kind: str = "openmpi", program: Path = Path("mpiexec"), *, is_wheel: bool = False
+) -> Library:
+    return Library(its_id, its_id, kind, program, Recipe(family="mpi", compiler=("mpicc",)), is_wheel)
 
 
 def make_measurement(

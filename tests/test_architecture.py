@@ -89,9 +89,9 @@ def test_transports_see_nothing_of_any_pattern() -> None:
 def test_who_asks_for_the_family_is_told(family: str) -> None:
     """Only some units are: in another, a file that asks would be compiled for no family, and nobody would say so."""
     asks = re.compile(r"\bHK_FAMILY_(?!H\b)")
-    for unit, sources in build._units(build.Recipe(family)).items():
+    for (unit, options), sources in build._units(build.Recipe(family)).items():
         asking = [str(source) for source, text in sources.items() if asks.search(text)]
-        assert not asking or f"-DHK_FAMILY_{family.upper()}" in unit.defines, f"{asking} stand in the unit {unit.name}"
+        assert not asking or f"-DHK_FAMILY_{family.upper()}" in options, f"{asking} stand in the unit {unit}"
     assert not [path.name for path in build.SOURCES.rglob("*.h") if asks.search(path.read_text())], "read in any unit"
 
 

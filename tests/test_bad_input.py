@@ -22,7 +22,7 @@ from hockney.suites import Suite
 from hockney.worker.answers import MeasureAnswer
 from hockney.worker.build import Recipe
 from hockney.worker.catalogue import Catalogue, Missing, load
-from hockney.worker.pvm import search
+from hockney.worker.pvm import find_pvms
 from hockney.worker.session import WorkerSession
 
 COARSE = Recipe(
@@ -114,9 +114,9 @@ class DaemonKiller(Silent):
             self.timer.start()
 
 
-@pytest.mark.skipif(not search()[0], reason="no PVM here: apt-get install pvm pvm-dev")
+@pytest.mark.skipif(not find_pvms()[0], reason="no PVM here: apt-get install pvm pvm-dev")
 def test_a_pvm_daemon_that_dies_costs_a_point_and_the_rest_goes_on(tmp_path: Path) -> None:
-    catalogue = load(libraries=search()[0])
+    catalogue = load(libraries=find_pvms()[0])
     pvm = next(name for name in catalogue.transports if name.startswith("pvm@"))
     outcome, ended = measure(
         tmp_path / "r.db",

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from tests.analysis.compare.slowed import load_catalogue
+from tests.builders import make_library
 from tests.cli.support import call
 from tests.measure.test_run import Silent
 
@@ -24,7 +25,6 @@ from hockney.measure.plan import Plan
 from hockney.measure.run import Variant, resume
 from hockney.model import Point, PointStatus, RunStatus
 from hockney.results.store import Store
-from hockney.worker.mpi import Mpi
 
 SIZES = (8, 16384)
 SLOW = {"HOCKNEY_FAULT": "slow 1 16384 65536 200"}
@@ -182,7 +182,7 @@ def test_one_side_alone_cannot_go_on(store: Store) -> None:
 
 def test_a_variable_that_hockney_sets_itself_is_refused(store: Store) -> None:
     catalogue = load_catalogue()
-    wheel = Mpi("mpi@mpich-4.2", "mpich", "4.2", Path("mpicc"), Path("mpiexec"), is_wheel=True)
+    wheel = make_library("mpi@mpich-4.2", "mpich", is_wheel=True)
     own = replace(catalogue.transports["shm"], library=wheel)
     variants = Variant(plan("shm"), {}), Variant(plan("shm"), {"LD_LIBRARY_PATH": "/opt/b"})
     catalogue = replace(catalogue, transports={**catalogue.transports, "shm": own})

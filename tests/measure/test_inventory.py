@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from tests.builders import make_library
 
 from hockney.cli import execute
 from hockney.measure import inventory
@@ -16,9 +17,9 @@ from hockney.model import Point
 from hockney.worker.catalogue import Catalogue, Missing, OptionInfo, PatternInfo, TransportInfo
 from hockney.worker.errors import NoCompiler
 from hockney.worker.launch import LAUNCHERS
-from hockney.worker.mpi import Mpi
+from hockney.worker.libraries import Library
 
-OPEN_MPI = Mpi("mpi@openmpi-4.1.4", "openmpi", "4.1.4", Path("/opt/bin/mpicc"), Path("/opt/bin/mpiexec"), False)
+OPEN_MPI = make_library("mpi@openmpi-4.1.4", program=Path("/opt/bin/mpiexec"))
 ALGORITHM = OptionInfo("algorithm", ("auto", "native"), "auto", 0, 0, "whose")
 
 
@@ -36,7 +37,9 @@ def pattern(name: str, *, ranks: tuple[int, int, int] = (2, 2, 1), needs: frozen
     )
 
 
-def transport(name: str, caps: str = "send nonblocking", native: str = "", library: Mpi | None = None) -> TransportInfo:
+def transport(
+    name: str, caps: str = "send nonblocking", native: str = "", library: Library | None = None
+) -> TransportInfo:
     return TransportInfo(
         name=name,
         summary=f"how {name} sends",
@@ -95,7 +98,7 @@ def test_transports_and_patterns_are_those_of_the_workers() -> None:
     ]
     assert found.transports[-1].why == "its mpicc fails"
     assert found.transports[-1].how == "mend it"
-    assert found.transports[2].summary.startswith("Open MPI 4.1.4: ")
+    assert found.transports[2].summary.startswith(f"{OPEN_MPI.name}: ")
     assert found.transports[0].more["executable"] == "worker"
 
 
@@ -119,7 +122,7 @@ def test_every_launcher_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert launchers.keys() == LAUNCHERS.keys()
     assert launchers["openmpi"].more == {"programs": ["/opt/bin/mpiexec"]}
     assert launchers["ssh"].ready
-    for name in ("mpich", "intel", "mpiexec", "pvm", "srun"):
+    for name in ("mpich", "intel", "mpiexec", "pvm"):
         assert launchers[name].why
         assert launchers[name].how
 

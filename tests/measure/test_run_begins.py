@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.builders import make_info, make_launch, make_measurement, make_point
+from tests.builders import make_info, make_launch, make_library, make_measurement, make_point
 
 from hockney.cli import execute
 from hockney.cli.progress import Display
@@ -26,7 +26,6 @@ from hockney.model import Measurement, RunStatus, Warning_
 from hockney.results.store import Store, StoredPoint
 from hockney.results.store.lock import alone
 from hockney.worker.catalogue import Catalogue, TransportInfo, load
-from hockney.worker.mpi import Mpi
 
 
 @pytest.fixture(scope="module")
@@ -55,8 +54,7 @@ def test_what_disturbs_the_loopback_is_said_of_what_uses_it(
 
 def test_who_has_another_mpi_is_told_to_compare_with_it_not_to_install_one(catalogue: Catalogue) -> None:
     def mpi(name: str, kind: str, *, is_wheel: bool) -> TransportInfo:
-        library = Mpi(name, kind, "1", Path("mpicc"), Path("mpiexec"), is_wheel)
-        return replace(catalogue.transports["shm"], name=name, library=library)
+        return replace(catalogue.transports["shm"], name=name, library=make_library(name, kind, is_wheel=is_wheel))
 
     wheel, other = mpi("mpi@mpich-5", "mpich", is_wheel=True), mpi("mpi@openmpi-4", "openmpi", is_wheel=False)
     measurement = make_measurement(make_point(transport=wheel.name))
@@ -72,7 +70,7 @@ def test_who_has_another_mpi_is_told_to_compare_with_it_not_to_install_one(catal
 
 def test_who_told_open_mpi_to_yield_is_told_so(catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMPI_MCA_mpi_yield_when_idle", "1")
-    library = Mpi("mpi@openmpi-4", "openmpi", "4", Path("mpicc"), Path("mpiexec"), is_wheel=False)
+    library = make_library()
     assert how_to_spin(library, catalogue) == "Unset OMPI_MCA_mpi_yield_when_idle=1."
     monkeypatch.delenv("OMPI_MCA_mpi_yield_when_idle")
     assert how_to_spin(library, catalogue) == "Look for the library's setting that makes waits spin."

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.builders import make_info, make_point
+from tests.builders import make_info, make_library, make_point
 from tests.measure.test_run import Silent, command
 
 from hockney.analysis.compare.differences import disturbances
@@ -21,7 +21,6 @@ from hockney.measure.plan import Plan
 from hockney.model import Launch, Point, PointStatus, RunStatus, Warning_
 from hockney.results.store import Store
 from hockney.worker.catalogue import load
-from hockney.worker.mpi import Mpi
 
 
 def call(store: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -173,7 +172,7 @@ def test_a_launcher_that_never_answers_is_waited_for_once(tmp_path: Path) -> Non
     program.write_text(f"#!/bin/sh\necho x >> {starts}\nexec sleep 60\n")
     program.chmod(0o755)
     catalogue = load(libraries=())
-    library = Mpi("mpi@mpich-1", "mpich", "1", program, program, is_wheel=False)
+    library = make_library("mpi@mpich-1", "mpich", program)
     names = ("mpi@mpich-1", "mpi@mpich-1:sync")
     ready = {name: replace(catalogue.transports["shm"], name=name, library=library) for name in names}
     catalogue = replace(catalogue, transports={**catalogue.transports, **ready})

@@ -21,5 +21,6 @@ def only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PATH", str(basic))
     for variable in ("HOCKNEY_MPICC", "HOCKNEY_OSHCC"):
         monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(sys, "prefix", str(tmp_path / "venv"))
     return tmp_path

@@ -15,7 +15,7 @@ from hockney.stats.fit import NoFit, RoundTrips, fit_loggp
 from hockney.worker.answers import MeasureAnswer
 from hockney.worker.build import build_worker
 from hockney.worker.catalogue import load
-from hockney.worker.mpi import Mpi
+from hockney.worker.libraries import Library
 from hockney.worker.session import WorkerSession
 
 EVERY_TRANSPORT = pytest.mark.parametrize(
@@ -25,7 +25,7 @@ MESSAGES, DELAY_NS, SAMPLES = 4, 300_000, 15
 SIZES = (0, 64, 512, 2048, 4000)
 
 
-def session_on(where: str | Mpi) -> WorkerSession:
+def session_on(where: str | Library) -> WorkerSession:
     return WorkerSession(job(transport=where) if isinstance(where, str) else job(where))
 
 
@@ -39,7 +39,7 @@ def delay_ns(answer: MeasureAnswer) -> float:
 
 
 @EVERY_TRANSPORT
-def test_a_delay_follows_every_message_and_its_cost_is_known(where: str | Mpi) -> None:
+def test_a_delay_follows_every_message_and_its_cost_is_known(where: str | Library) -> None:
     with session_on(where) as session:
         session.hello()
         answer = prtt(session, 64, MESSAGES, DELAY_NS)
@@ -78,7 +78,7 @@ def round_trips(session: WorkerSession, sizes: Sequence[int], of: Callable[[Sequ
 
 
 @EVERY_TRANSPORT
-def test_loggp_from_four_times_of_each_size(where: str | Mpi) -> None:
+def test_loggp_from_four_times_of_each_size(where: str | Library) -> None:
     """Whatever a loaded machine measures: parameters of all sizes, or a reason why not.
 
     A size that was disturbed may lie on no line, also the first or the last.

@@ -11,6 +11,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -21,10 +22,10 @@ from hockney.worker.build import build_worker
 from hockney.worker.catalogue import describe
 from hockney.worker.errors import LaunchFailed, WorkerDied
 from hockney.worker.launch import Job, launch
-from hockney.worker.pvm import Pvm, search
+from hockney.worker.pvm import find_pvms
 from hockney.worker.session import WorkerSession
 
-FOUND, _ = search()
+FOUND, _ = find_pvms()
 WAYS = ["psend", "inplace", "raw", "default"]
 TRANSPORTS = ["pvm", *(f"pvm:{way}{route}" for way in WAYS for route in ("", "-daemon"))]
 
@@ -63,17 +64,18 @@ def only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     )
     monkeypatch.setenv("CC", str(cc))
     monkeypatch.delenv("PVM_ROOT", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(module, "_ROOTS", (str(tmp_path / "usual"),))
     return tmp_path
 
 
 def test_no_pvm_at_all(only: Path) -> None:
-    assert search(folder=only / "cache") == ((), ())
+    assert find_pvms() == ((), ())
 
 
 def test_one_in_a_usual_place(only: Path) -> None:
     root = install(only / "usual")
-    (pvm,), unusable = search(folder=only / "cache")
+    (pvm,), unusable = find_pvms()
     assert unusable == ()
     assert (pvm.id, pvm.name, pvm.kind, pvm.program) == ("pvm@3.4.6", "PVM 3.4.6", "pvm", root / "lib" / "pvmd")
     assert pvm.recipe.family == "pvm"
@@ -84,30 +86,30 @@ def test_one_in_a_usual_place(only: Path) -> None:
 def test_the_one_that_is_asked_for_comes_first(only: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(only / "usual", "3.4.6")
     monkeypatch.setenv("PVM_ROOT", str(install(only / "mine", "3.4.5")))
-    assert [pvm.id for pvm in search(folder=only / "cache")[0]] == ["pvm@3.4.5", "pvm@3.4.6"]
+    assert [pvm.id for pvm in find_pvms()[0]] == ["pvm@3.4.5", "pvm@3.4.6"]
 
 
 def test_two_builds_of_one_version_have_two_names(only: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(only / "usual")
     monkeypatch.setenv("PVM_ROOT", str(install(only / "mine")))
-    assert [pvm.id for pvm in search(folder=only / "cache")[0]] == ["pvm@3.4.6", "pvm@3.4.6~2"]
+    assert [pvm.id for pvm in find_pvms()[0]] == ["pvm@3.4.6", "pvm@3.4.6~2"]
 
 
 @pytest.mark.parametrize(("part", "word"), [("header", "pvm3.h"), ("library", "libpvm3")])
 def test_half_an_installation_is_told(only: Path, part: str, word: str) -> None:
     root = install(only / "usual", header=part != "header", library=part != "library")
-    found, (unusable,) = search(folder=only / "cache")
+    found, (unusable,) = find_pvms()
     assert found == ()
-    assert unusable.wrapper == root / "lib" / "pvmd"
+    assert unusable.path == root / "lib" / "pvmd"
     assert word in unusable.reason
     assert "pvm-dev" in unusable.reason
 
 
 def test_an_upgrade_is_noticed(only: Path) -> None:
     root = install(only / "usual")
-    assert search(folder=only / "cache")[0][0].version == "3.4.6"
+    assert find_pvms()[0][0].id == "pvm@3.4.6"
     (root / "include" / "pvm3.h").write_text('#define PVM_VER "3.4.10"\n')
-    assert search(folder=only / "cache")[0][0].version == "3.4.10"
+    assert find_pvms()[0][0].id == "pvm@3.4.10"
 
 
 # ---- real jobs ------------------------------------------------------------------------------------------------------
@@ -148,13 +150,8 @@ def assert_nothing_stays(room: Path) -> None:
 
 
 def job(transport: str = "pvm", ranks: int = 2, *, pvmd: Path | None = None) -> WorkerSession:
-    pvm: Pvm = FOUND[0]
-    launched = launch(Job(build_worker(pvm.recipe), transport, ranks), pvm)
-    if pvmd is not None:
-        launched = launch(
-            Job(build_worker(pvm.recipe), transport, ranks), Pvm(pvm.id, pvm.version, pvmd, pvm.flags, pvm.libraries)
-        )
-    return WorkerSession(launched)
+    pvm = replace(FOUND[0], program=pvmd or FOUND[0].program)
+    return WorkerSession(launch(Job(build_worker(pvm.recipe), transport, ranks), pvm))
 
 
 @needs_pvm
@@ -198,7 +195,9 @@ def test_every_variant_carries_every_length(room: Path, transport: str, ranks: i
 def test_a_daemon_that_runs_is_used_and_left_alone(room: Path) -> None:
     launched = launch(Job(Path(), "pvm", 2), FOUND[0])
     environment = {**os.environ, **{name: text for name, text in launched.environment.items() if text}}
-    with subprocess.Popen([FOUND[0].pvmd], env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as daemon:
+    with subprocess.Popen(
+        [FOUND[0].program], env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
+    ) as daemon:
         try:
             assert daemon.stdout
             assert daemon.stdout.readline().startswith(str(room).encode())

@@ -7,7 +7,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -23,16 +22,16 @@ from hockney.errors import UsageError
 from hockney.worker.build import NATIVE, Recipe, build_worker
 from hockney.worker.errors import (
     LaunchFailed,
-    PayloadCorrupt,
     WorkerDied,
     WorkerError,
     WorkerRefused,
     WorkerTimedOut,
 )
 from hockney.worker.launch import START_LIMIT_S, Job, StartCommand, launch
-from hockney.worker.mpi import Mpi, find_mpis
+from hockney.worker.libraries import Library
 from hockney.worker.processes import MARK, find_members
 from hockney.worker.session import WorkerSession
+from hockney.worker.wrappers import find_mpis
 
 HERE = Path(__file__).parent
 FAULTY = Recipe(defines=("HK_EXTRA_TRANSPORTS(X)=X(fault)",), extra_sources=(HERE / "fault.c",))
@@ -44,7 +43,7 @@ CPUS = tuple(sorted(os.sched_getaffinity(0)))
 ENDLESS = 10**12
 
 
-def job(mpi: Mpi | None = None, transport: str = "shm", ranks: int = 2, recipe: Recipe = NATIVE) -> StartCommand:
+def job(mpi: Library | None = None, transport: str = "shm", ranks: int = 2, recipe: Recipe = NATIVE) -> StartCommand:
     executable = build_worker(mpi.recipe if mpi else recipe)
     crowded = ranks > len(CPUS)
     return launch(Job(executable, "mpi" if mpi else transport, ranks, CPUS, oversubscribed=crowded), mpi)
@@ -115,7 +114,7 @@ def soon(action: Callable[[], object]) -> Iterator[None]:
 
 
 @EVERY_JOB
-def test_a_session_from_hello_to_quit(mpi: Mpi | None) -> None:
+def test_a_session_from_hello_to_quit(mpi: Library | None) -> None:
     with WorkerSession(job(mpi)) as session, nothing_stays(session):
         hello = session.hello()
         assert [rank.rank for rank in hello.ranks] == [0, 1]
@@ -135,7 +134,7 @@ def test_a_session_from_hello_to_quit(mpi: Mpi | None) -> None:
 
 
 @EVERY_JOB
-def test_more_ranks_than_cpus(mpi: Mpi | None) -> None:
+def test_more_ranks_than_cpus(mpi: Library | None) -> None:
     with WorkerSession(job(mpi, ranks=2 * len(CPUS))) as session, nothing_stays(session):
         assert len(session.hello().ranks) == 2 * len(CPUS)
         assert session.measure("alltoall", bytes=64, samples=3, timeout_s=60).verified
@@ -143,7 +142,7 @@ def test_more_ranks_than_cpus(mpi: Mpi | None) -> None:
 
 
 @EVERY_MPI
-def test_every_pattern_on_every_mpi(mpi: Mpi) -> None:
+def test_every_pattern_on_every_mpi(mpi: Library) -> None:
     patterns = (
         "pingpong",
         "oneway",
@@ -187,7 +186,7 @@ def test_an_open_mpi_tells_what_carries_the_bytes(chosen: dict[str, str], path: 
 
 @EVERY_MPI
 @pytest.mark.parametrize("ranks", [2, 3])
-def test_an_allreduce_of_the_librarys_own_and_of_its_parts(mpi: Mpi, ranks: int) -> None:
+def test_an_allreduce_of_the_librarys_own_and_of_its_parts(mpi: Library, ranks: int) -> None:
     with WorkerSession(job(mpi, ranks=ranks)) as session:
         session.hello()
         for algorithm, done_by in (("auto", "native"), ("doubling", "portable"), ("parts", "native parts")):
@@ -200,7 +199,7 @@ def test_an_allreduce_of_the_librarys_own_and_of_its_parts(mpi: Mpi, ranks: int)
 
 
 @EVERY_JOB
-def test_ft_is_verified(mpi: Mpi | None) -> None:
+def test_ft_is_verified(mpi: Library | None) -> None:
     with WorkerSession(job(mpi)) as session:
         session.hello()
         for class_ in ("S", "W"):
@@ -210,14 +209,14 @@ def test_ft_is_verified(mpi: Mpi | None) -> None:
 
 
 @EVERY_JOB
-def test_ft_on_one_rank(mpi: Mpi | None) -> None:
+def test_ft_on_one_rank(mpi: Library | None) -> None:
     with WorkerSession(job(mpi, ranks=1)) as session:
         session.hello()
         assert session.measure("ft", samples=1, warmup=0, timeout_s=60).verified
 
 
 @EVERY_MPI
-def test_many_requests_at_once(mpi: Mpi) -> None:
+def test_many_requests_at_once(mpi: Library) -> None:
     with WorkerSession(job(mpi)) as session:
         session.hello()
         for pattern in ("oneway", "twoway"):
@@ -264,7 +263,7 @@ def test_a_wrong_checksum_is_a_failure_in_one_sentence() -> None:
 
 
 @EVERY_MPI
-def test_a_message_too_long_for_mpi_is_unsupported(mpi: Mpi) -> None:
+def test_a_message_too_long_for_mpi_is_unsupported(mpi: Library) -> None:
     with WorkerSession(job(mpi)) as session:
         session.hello()
         with pytest.raises(WorkerRefused) as refusal:
@@ -288,9 +287,9 @@ def test_a_word_that_would_break_the_line_is_not_sent(word: str) -> None:
 def test_a_corrupt_payload_is_named_and_the_session_goes_on() -> None:
     with WorkerSession(faulty("corrupt 1 17")) as session:
         session.hello()
-        with pytest.raises(PayloadCorrupt) as fault:
+        with pytest.raises(WorkerRefused, match=r"rank 1.*64 B.*rank 0.*byte 17") as fault:
             session.measure("pingpong", bytes=64)
-        assert (fault.value.rank, fault.value.source, fault.value.bytes, fault.value.offset) == (1, 0, 64, 17)
+        assert fault.value.code == "corrupt"
         assert session.measure("pingpong", bytes=8).verified
 
 
@@ -311,22 +310,19 @@ def test_rubbish_on_standard_output_is_kept_apart() -> None:
 
 @EVERY_JOB
 @pytest.mark.parametrize("victim", [0, 1])
-def test_a_killed_rank_is_named(mpi: Mpi | None, victim: int) -> None:
+def test_a_killed_rank_ends_the_job_and_is_named(mpi: Library | None, victim: int) -> None:
     with WorkerSession(job(mpi)) as session, nothing_stays(session):
         pid = session.hello().ranks[victim].pid
         with soon(lambda: os.kill(pid, signal.SIGKILL)), pytest.raises(WorkerDied) as death:
             session.measure("pingpong", batch=ENDLESS, timeout_s=60)
-        assert death.value.signal == signal.SIGKILL
-        if mpi is not None and mpi.kind == "mpich":  # Hydra may name one that it has ended itself
-            assert re.fullmatch(r"the worker was killed by SIGKILL: mpiexec names rank [01], but .*", str(death.value))
-        else:
-            assert death.value.rank == victim
-            assert str(death.value).startswith(f"rank {victim} was killed by SIGKILL")
+        # A library's launcher says in its own words which one it was, if it knows.
+        how = f"rank {victim} was killed by SIGKILL" if mpi is None else r"the worker .*(signal 9|SIGKILL)"
+        assert re.match(how, str(death.value))
 
 
 @EVERY_JOB
 @pytest.mark.parametrize("victim", [0, 1])
-def test_a_stopped_rank_ends_at_the_time_limit(mpi: Mpi | None, victim: int) -> None:
+def test_a_stopped_rank_ends_at_the_time_limit(mpi: Library | None, victim: int) -> None:
     with WorkerSession(job(mpi)) as session, nothing_stays(session):
         pid = session.hello().ranks[victim].pid
         late = pytest.raises(WorkerTimedOut, match="no end after 1 s")
@@ -335,7 +331,7 @@ def test_a_stopped_rank_ends_at_the_time_limit(mpi: Mpi | None, victim: int) -> 
 
 
 @EVERY_JOB
-def test_a_stopped_launcher_ends_at_the_time_limit(mpi: Mpi | None) -> None:
+def test_a_stopped_launcher_ends_at_the_time_limit(mpi: Library | None) -> None:
     with WorkerSession(job(mpi)) as session, nothing_stays(session):
         session.hello()
         os.kill(session.pids[0], signal.SIGSTOP)
@@ -344,18 +340,18 @@ def test_a_stopped_launcher_ends_at_the_time_limit(mpi: Mpi | None) -> None:
 
 
 @EVERY_JOB
-def test_a_killed_launcher_takes_its_ranks_along(mpi: Mpi | None) -> None:
+def test_a_killed_launcher_takes_its_ranks_along(mpi: Library | None) -> None:
     with WorkerSession(job(mpi)) as session, nothing_stays(session):
         session.hello()
         launcher = session.pids[0]
-        with soon(lambda: os.kill(launcher, signal.SIGKILL)), pytest.raises(WorkerDied) as death:
+        killed = pytest.raises(WorkerDied, match="killed by SIGKILL")
+        with soon(lambda: os.kill(launcher, signal.SIGKILL)), killed:
             session.measure("pingpong", batch=ENDLESS, timeout_s=60)
-        assert death.value.signal == signal.SIGKILL
 
 
 @EVERY_JOB
 @pytest.mark.parametrize("busy", [False, True], ids=["idle", "measuring"])
-def test_no_rank_outlives_a_killed_control_plane(mpi: Mpi | None, busy: bool, tmp_path: Path) -> None:
+def test_no_rank_outlives_a_killed_control_plane(mpi: Library | None, busy: bool, tmp_path: Path) -> None:
     started = job(mpi)
     script = tmp_path / "control_plane.py"
     script.write_text(
@@ -464,24 +460,6 @@ def test_a_rank_killed_on_another_host_ends_the_job(agent: Path) -> None:
             session.measure("pingpong", batch=ENDLESS, timeout_s=60)
 
 
-@EVERY_MPI
-def test_a_port_that_another_program_has_taken_is_named(mpi: Mpi, monkeypatch: pytest.MonkeyPatch) -> None:
-    with socket.socket() as taken:
-        taken.bind(("0.0.0.0", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        if mpi.kind == "openmpi":
-            for name, value in (("btl", "self,tcp"), ("btl_tcp_port_min_v4", port), ("btl_tcp_port_range_v4", 1)):
-                monkeypatch.setenv(f"OMPI_MCA_{name}", str(value))
-            allowed = f"OMPI_MCA_btl_tcp_port_min_v4={port}, OMPI_MCA_btl_tcp_port_range_v4=1"
-        else:
-            allowed = f"MPIEXEC_PORT_RANGE={port}:{port}"
-            monkeypatch.setenv(*allowed.split("="))
-        said = f"did not start the worker: other programs have taken every port that is allowed ({allowed})"
-        with pytest.raises(LaunchFailed, match=re.escape(said)), WorkerSession(job(mpi)) as session:
-            session.hello()
-
-
 @pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="only Linux tells of the end of a process by a descriptor")
 def test_a_launcher_that_has_ended_is_not_waited_for_whoever_keeps_its_pipes_open() -> None:
     left_behind = ("sh", "-c", "sleep 60 & read hello; echo no such host >&2; exit 7")
@@ -495,8 +473,8 @@ def test_a_launcher_that_has_ended_is_not_waited_for_whoever_keeps_its_pipes_ope
 
 
 @pytest.mark.parametrize("mpi", [mpi for mpi in MPIS if mpi.kind == "mpich"], ids=lambda mpi: mpi.name)
-def test_an_mpich_tells_the_device_that_it_was_built_for(mpi: Mpi) -> None:
-    said = subprocess.run([mpi.mpiexec.with_name("mpichversion")], capture_output=True, text=True, check=True).stdout
+def test_an_mpich_tells_the_device_that_it_was_built_for(mpi: Library) -> None:
+    said = subprocess.run([mpi.program.with_name("mpichversion")], capture_output=True, text=True, check=True).stdout
     device = re.search(r"^MPICH Device:\s*(.+?)\s*$", said, re.MULTILINE)
     assert device is not None
     with WorkerSession(job(mpi)) as session:
@@ -507,7 +485,7 @@ def test_an_mpich_tells_the_device_that_it_was_built_for(mpi: Mpi) -> None:
 
 
 @EVERY_MPI
-def test_the_mpiexec_of_another_library_is_recognised(mpi: Mpi) -> None:
+def test_the_mpiexec_of_another_library_is_recognised(mpi: Library) -> None:
     strangers = [other for other in MPIS if other.kind != mpi.kind]
     if not strangers:
         pytest.skip("there is only one kind of MPI here")

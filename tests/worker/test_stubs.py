@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import random
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,8 @@ import psutil
 import pytest
 
 import hockney.worker.channel
-from hockney.worker.channel import Channel, LineSplitter
-from hockney.worker.diagnose import Death, find_cause, reason, summary
+from hockney.worker.channel import Channel
+from hockney.worker.diagnose import reason, summary
 from hockney.worker.errors import LaunchFailed, ProtocolError, WorkerDied, WorkerError, WorkerTimedOut
 from hockney.worker.launch import StartCommand
 from hockney.worker.processes import find_members
@@ -153,7 +152,6 @@ def test_what_is_no_answer_is_a_protocol_error(stub: Stub, verb: str, text: byte
         ("pattern", "oneway"),
         ("bytes", 9),
         ("samples", 3),
-        ("size", 2),
         ("verified", 1),
         ("verified", None),
         ("divisor", 2.0),
@@ -164,7 +162,6 @@ def test_what_is_no_answer_is_a_protocol_error(stub: Stub, verb: str, text: byte
         ("bytes_per_rep", -1),
         ("messages_per_rep", 2**64),
         ("timed", "nobody"),
-        ("timed", "rank 1"),
         ("timed", "rank x"),
         ("started_ns", 2**70),
         ("elapsed_ns", [[5, 2**70]]),
@@ -179,28 +176,20 @@ def test_what_is_no_answer_is_a_protocol_error(stub: Stub, verb: str, text: byte
         ("algorithm", 1),
         ("elapsed_ns", MISSING),
         ("elapsed_ns", [5, 4]),
-        ("elapsed_ns", [[5]]),
-        ("elapsed_ns", [[5, 4], [5, 4]]),
         ("elapsed_ns", [[5, -4]]),
         ("elapsed_ns", [[5, 4.5]]),
         ("elapsed_ns", [[5, True]]),
-        ("elapsed_ns", [[]]),
-        ("wall_ns", []),
         ("wall_ns", {"0": 1}),
         ("floor_ns", MISSING),
         ("counters", MISSING),
         ("counters", [1]),
-        ("counters", {"lost": [1, 2]}),
         ("counters", {"lost": ["1"]}),
         ("floor_ns", [1.0]),
         ("floor_ns", ["1", "2"]),
-        ("floor_ns", None),
-        ("floor_kind", None),
         ("floor_kind", "loop"),
         ("pace_ns", MISSING),
         ("pace_ns", [0.63, 0.63]),
         ("pace_ns", [[0.63]]),
-        ("pace_ns", [[0.63], [0.63, 0.63]]),
         ("pace_ns", [[0.63], ["1"]]),
         ("solo_ns", MISSING),
         ("solo_ns", [1]),
@@ -224,7 +213,7 @@ def test_a_wrong_field_is_a_protocol_error_and_ends_the_job(stub: Stub, key: str
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("ranks", None), ("ranks", [{}]), ("ranks", [[]]), ("size", 2), ("clock_ns", "20"), ("library", 1)],
+    [("ranks", None), ("ranks", [{}]), ("ranks", [[]]), ("clock_ns", "20"), ("library", 1)],
 )
 def test_a_wrong_hello_is_a_protocol_error(stub: Stub, key: str, value: object) -> None:
     with pytest.raises(ProtocolError):
@@ -283,16 +272,10 @@ def test_a_start_that_does_not_end_is_ended(stub: Stub, body: str) -> None:
     assert not psutil.pid_exists(session.pids[0])
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        # What the ranks of tcp say when they can't meet, though all of them had started.
-        'print("hockney worker: rank 0: rendezvous: 1 of 1 ranks haven\'t come in time", file=sys.stderr); sys.exit(3)',
-        "time.sleep(1.5); print('no such interface', file=sys.stderr); sys.exit(3)",
-    ],
-)
-def test_who_would_wait_in_vain_is_not_told_to_wait_longer(stub: Stub, body: str) -> None:
-    session = WorkerSession(stub.launch(body), start_limit_s=1)
+def test_who_would_wait_in_vain_is_not_told_to_wait_longer(stub: Stub) -> None:
+    """What the ranks of tcp say when they can't meet, though all of them had started."""
+    said = "hockney worker: rank 0: rendezvous: 1 of 1 ranks haven't come in time"
+    session = WorkerSession(stub.launch(f"print({said!r}, file=sys.stderr); sys.exit(3)"), start_limit_s=20)
     with pytest.raises(LaunchFailed, match="it ended with exit code 3; stub said: ") as error, session:
         session.hello()
     assert "--limit" not in str(error.value)
@@ -349,50 +332,20 @@ hear(); tell(HELLO); time.sleep(600)
 # ---- pieces --------------------------------------------------------------------------------------------------------
 
 
-def test_lines_do_not_depend_on_how_they_arrive() -> None:
-    numbers = random.Random(1)
-    answer = b"@hk " + json.dumps({"elapsed_ns": list(range(100_000))}).encode()
-    lines = [b"", b"noise", answer, b"@h", b"x" * 4096, b"", answer, b"\xff" * 10, b"@hk {}"]
-    stream = b"\n".join([*lines, b"the rest"])
-    for largest in (1, 3, 4097, 1 << 18, len(stream)):
-        splitter = LineSplitter()
-        found: list[bytes] = []
-        at = 0
-        while at < len(stream):
-            step = numbers.randint(1, largest) if largest > 1 else 1
-            found += splitter.feed(stream[at : at + step])
-            at += step
-        assert found == lines
-        assert splitter.rest() == b"the rest"
-
-
-@pytest.mark.parametrize(
-    ("said", "death"),
-    [
-        (
-            "mpirun noticed that process rank 1 with PID 4711 on node n7 exited on signal 9 (Killed).",
-            Death(rank=1, signal=9),
-        ),
-        (
-            "The first process to do so was:\n\n  Process name: [[57713,1],3]\n  Exit code:    14\n",
-            Death(rank=3, status=14),
-        ),
-        (
-            "=   PID 4712 RUNNING AT n7\n=   EXIT CODE: 9\nWITH THE EXIT STRING: Killed (signal 9)\n",
-            Death(signal=9, note="mpiexec names rank 5, but it ends the others in the same way"),
-        ),
-        (
-            "=   RANK 1 PID 4711 RUNNING AT n7\n=   KILLED BY SIGNAL: 11 (Segmentation fault)\n",
-            Death(rank=1, signal=11),
-        ),
-        ("=   RANK 2 PID 4711 RUNNING AT n7\n=   EXIT CODE: 14\n", Death(rank=2, status=14)),
-        ("srun: error: n7: task 3: Killed\n", Death(rank=3, signal=9)),
-        ("nothing of use", Death()),
-        ("", Death()),
-    ],
-)
-def test_what_launchers_say_of_a_death(said: str, death: Death) -> None:
-    assert find_cause(said, {4711: 4, 4712: 5}) == death
+def test_lines_do_not_depend_on_how_they_arrive(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
+    pieces = ["noise", "@h", "x" * 4096, "", "@hk " + "y" * 10_000, "@hk {}", "the rest"]
+    launched = stub.launch(f"sys.stdout.write({chr(10).join(pieces)!r})")
+    for chunk_bytes in (1, 3, 4097, 1 << 18):
+        monkeypatch.setattr(hockney.worker.channel, "_CHUNK_BYTES", chunk_bytes)
+        channel = Channel()
+        channel.spawn(launched.argv, {})
+        deadline_s = time.monotonic() + 60
+        lines = []
+        while (line := channel.read_line(deadline_s)) is not None:
+            lines.append(line)
+        channel.end()
+        assert lines == [b"y" * 10_000, b"{}"]
+        assert list(channel.noise) == [b"noise", b"@h", b"x" * 4096, b"the rest"]
 
 
 def test_the_reason_is_the_cause_and_not_what_followed() -> None:
@@ -410,6 +363,12 @@ def test_the_reason_is_the_cause_and_not_what_followed() -> None:
     backtrace += " 0 /lib/libucs.so.0(ucs_handle_error+0x2dc) [0x7f]\n"
     assert reason(f"Assertion failed in file mpidig.c\n{backtrace}") == "Assertion failed in file mpidig.c"
     assert reason("") == ""
+    open_mpi = (
+        "--------\nmpirun noticed that process rank 1 with PID 0 on node n7 exited on signal 9 (Killed).\n-----\n"
+    )
+    assert reason(open_mpi).startswith("mpirun noticed that process rank 1")
+    hydra = "=   EXIT CODE: 9\nYOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)\nSee the FAQ\n"
+    assert reason(hydra) == "YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)"
     assert summary("----\nNot enough slots\n\nAsk for fewer\n----\n") == "Not enough slots Ask for fewer"
     assert len(summary("word " * 1000)) <= 600
 

@@ -34,7 +34,6 @@ from hockney.results.store import Store, default_path
 from hockney.stats import MIXED
 from hockney.suites import Suite
 from hockney.units import counted, format_duration_s, percent_digits
-from hockney.worker import leftovers
 from hockney.worker.catalogue import Catalogue, load
 
 
@@ -150,7 +149,6 @@ def measuring(
 
     `words` name the transports that are wanted, None all.
     """
-    leftovers.remove_recorded()
     catalogue = load(words)
     display = Display(quiet=quiet)
     with Store.open(store, create=create) as results, _stop_on_sigterm(), contextlib.closing(display):

@@ -22,7 +22,7 @@ from hockney.suites.words import check_words
 from hockney.units import counted
 from hockney.worker.catalogue import Catalogue, PatternInfo, TransportInfo, load
 from hockney.worker.errors import WorkerError
-from hockney.worker.launch import LAUNCHERS, launcher_of
+from hockney.worker.launch import LAUNCHERS
 
 # The libraries that launchers belong to, and how to get the programs that aren't there.
 _HOW = {
@@ -32,7 +32,6 @@ _HOW = {
     "oshrun": "install Open MPI, for example: apt-get install openmpi-bin libopenmpi-dev",
     "mpiexec": "put an MPI's mpicc and mpiexec on PATH",
     "pvm": "install PVM, for example: apt-get install pvm pvm-dev",
-    "srun": "measure on a cluster under Slurm",
     "ssh": "install an ssh client, for example: apt-get install openssh-client",
 }
 _LIBRARY_LAUNCHERS = ("openmpi", "mpich", "intel", "oshrun", "mpiexec", "pvm")
@@ -180,7 +179,7 @@ def _launcher(name: str, transports: Iterable[TransportInfo]) -> Item:
             return Item(name, summary, f"{name} is not on PATH", _HOW[name])
         return Item(name, summary, more={"programs": [path]})
     found = [transport.library for transport in transports if transport.library]
-    programs = sorted({str(library.program) for library in found if launcher_of(library) == name})
+    programs = sorted({str(library.program) for library in found if library.kind == name})
     if not programs:
         return Item(name, summary, "no library of this kind was found", _HOW[name])
     return Item(name, f"{summary} {', '.join(programs)}", more={"programs": programs})

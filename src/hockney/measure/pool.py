@@ -23,7 +23,6 @@ from hockney.worker.answers import MeasureAnswer, Rank
 from hockney.worker.catalogue import Catalogue
 from hockney.worker.errors import (
     LaunchFailed,
-    PayloadCorrupt,
     ProtocolError,
     WorkerDied,
     WorkerError,
@@ -125,8 +124,6 @@ class WorkerPool:
             )
         except WorkerRefused as refusal:
             raise PointFailed(str(refusal), skipped=refusal.unsupported) from refusal
-        except PayloadCorrupt as fault:
-            raise PointFailed(str(fault)) from fault
         except (WorkerDied, WorkerTimedOut, ProtocolError) as end:
             self._bury(point, end)
             remedy = f" ({how_to_wait_longer(end.limit_s)})" if isinstance(end, WorkerTimedOut) else ""
@@ -186,7 +183,7 @@ class WorkerPool:
             hello = session.hello()
             if len(hello.ranks) != job.ranks:
                 asked = counted(job.ranks, "rank")
-                raise LaunchFailed(command.launcher, f"asked for {asked}, {len(hello.ranks)} came up", "")
+                raise LaunchFailed(command.launcher, f"asked for {asked}, {len(hello.ranks)} came up")
             if _share_cpus(hello.ranks) and not job.oversubscribed:
                 session.close()
                 return self._bring_up(transport, replace(job, oversubscribed=True))

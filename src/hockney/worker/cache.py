@@ -1,4 +1,4 @@
-"""The folder that keeps what is slow to make: built workers, and what compilers say of themselves.
+"""The folder that keeps what is slow to make: built workers, and what programs say of themselves.
 
 Everything in it may be deleted at any time. Files appear by an atomic rename, so two processes that make the same one
 at once are harmless: the last one wins, and both are whole.
@@ -6,7 +6,6 @@ at once are harmless: the last one wins, and both are whole.
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import os
@@ -45,23 +44,12 @@ def scratch(folder: Path) -> Iterator[Path]:
 
     Raises CacheUnusable if `folder` can't be made or written, also when that shows only later, inside the block.
     """
-    room = None
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        room = Path(tempfile.mkdtemp(prefix="tmp-", dir=folder))
-        yield room
+        with tempfile.TemporaryDirectory(prefix="tmp-", dir=folder) as room:
+            yield Path(room)
     except OSError as error:
-        raise unusable(folder, error) from error
-    finally:
-        if room is not None:
-            shutil.rmtree(room, ignore_errors=True)
-
-
-def unusable(folder: Path, error: OSError) -> CacheUnusable:
-    """The system's error as one that says what to do."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return CacheUnusable(folder)
-    return CacheUnusable(folder, error.strerror or str(error))
+        raise CacheUnusable(folder, error.strerror or str(error)) from error
 
 
 def touch(path: Path) -> bool:
@@ -79,16 +67,13 @@ def touch(path: Path) -> bool:
 def forget_unused(folder: Path) -> None:
     """Remove what nobody has used for a month, and what killed builders left. Errors don't matter here."""
     limit_s = time.time() - _UNUSED_AFTER_S
-    for entry in [*folder.iterdir(), *folder.glob("objects/*"), *folder.glob("probes/*")]:
-        try:
-            if entry.stat().st_mtime >= limit_s:
-                continue
-            if not entry.is_dir():
-                entry.unlink()
-            elif entry.name.startswith("tmp-"):
-                shutil.rmtree(entry, ignore_errors=True)
-        except OSError:
-            continue
+    for entry in [*folder.glob("*-*"), *folder.glob("objects/*"), *folder.glob("probes/*")]:
+        with suppress(OSError):
+            if entry.stat().st_mtime < limit_s:
+                if entry.is_dir():
+                    shutil.rmtree(entry)
+                else:
+                    entry.unlink()
 
 
 # ---- what programs say of themselves --------------------------------------------------------------------------------
@@ -96,8 +81,8 @@ def forget_unused(folder: Path) -> None:
 
 def resolve(program: str) -> Path | None:
     """The file that a program's name or path leads to now, symbolic links followed; None if there is none."""
-    found = shutil.which(program)
-    return Path(found).resolve() if found else None
+    path = shutil.which(program)
+    return Path(path).resolve() if path else None
 
 
 def stamp(name: str) -> list[str | int] | None:
@@ -132,11 +117,9 @@ class Probes:
     def put(self, key: Iterable[str], answer: Mapping[str, Any], files: Iterable[str]) -> None:
         """Keep an answer. A folder that can't be written only costs time here: the next call asks again."""
         record = {"answer": answer, "stamps": {name: stamp(name) for name in files}}
-        try:
+        with suppress(OSError):
             self._folder.mkdir(parents=True, exist_ok=True)
             descriptor, name = tempfile.mkstemp(dir=self._folder)
             with os.fdopen(descriptor, "w") as file:
                 json.dump(record, file)
             Path(name).replace(self._path(key))
-        except OSError:
-            return

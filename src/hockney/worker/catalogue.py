@@ -18,10 +18,12 @@ from typing import Any
 from hockney.errors import UsageError, unknown
 from hockney.model import Limit, PatternTraits, Point, TransportTraits
 from hockney.units import RANKS_MAX, parse_count
-from hockney.worker import mpi, pvm, shmem
+from hockney.worker import wrappers
 from hockney.worker.build import Recipe, build_worker
+from hockney.worker.cache import Probes
 from hockney.worker.errors import BuildError, ProtocolError
 from hockney.worker.libraries import REPAIR, Library, Unusable, side_by_side
+from hockney.worker.pvm import find_pvms
 
 _DESCRIBE_LIMIT_S = 20
 
@@ -151,11 +153,6 @@ class Catalogue:
             lack = self.lack(word)
             if lack is not None:
                 raise UsageError(f"{word} is not here: {lack.why}; {lack.how}")
-            if not meant and "@" in word and not any(matches(word.partition(":")[0], name) for name in self.transports):
-                raise UsageError(
-                    f"no library here is called '{word}': found are {self._libraries_like(word)}; "
-                    "`hockney list` says how to get more"
-                )
             if not meant:
                 raise unknown("transport", word, ["mpi", *self.transports], listed_by="hockney list transports")
             found.update((info.name, info) for info in meant)
@@ -168,20 +165,13 @@ class Catalogue:
             return
         if base != "mpi" or not prefix.startswith("/"):
             raise UsageError(f"'{word}' names no MPI: write mpi@ and the whole path of its folder, as mpi@/opt/mpich")
-        library = mpi.search.at(Path(prefix))
+        library = wrappers.MPI.at(Path(prefix))
         try:
             if isinstance(library, Unusable):
                 raise UsageError(f"{word} is not here: {library.reason}; {library.how}")
             self.transports.update(_transports_of(library))
         except (BuildError, ProtocolError) as error:
             raise UsageError(f"{word} is not usable: {error.reason}; {error.remedy or REPAIR}") from error
-
-    def _libraries_like(self, word: str) -> str:
-        """Those of the family that a word names, without their variants; where there are none, the families."""
-        here = dict.fromkeys(name.partition(":")[0] for name in self.transports if "@" in name)
-        family = word.partition("@")[0] + "@"
-        like = [name for name in here if name.startswith(family)]
-        return ", ".join(like or dict.fromkeys(f"{name.partition('@')[0]}@…" for name in here)) or "none"
 
     def lack(self, word: str) -> Missing | None:
         """What is missing here and keeps `word` from naming a transport: itself, or the whole family of `pvm:raw`.
@@ -240,27 +230,13 @@ def matches(word: str, name: str) -> bool:
     )
 
 
-@dataclass(frozen=True)
-class _Family:
-    """A family of workers: what finds its libraries, and what to say where there is none."""
-
-    name: str
-    search: Callable[[], tuple[tuple[Library, ...], tuple[Unusable, ...]]]
-    why: str
-    how: str
-
-
-# One line for each family but the native one.
-_FAMILIES = (
-    _Family("mpi", mpi.search, "no MPI was found", "install one, for example: apt install libopenmpi-dev openmpi-bin"),
-    _Family(
-        "shmem",
-        shmem.search,
-        "no OpenSHMEM was found",
-        "install one, for example: apt install libopenmpi-dev openmpi-bin",
-    ),
-    _Family("pvm", pvm.search, "no PVM was found", "install it, for example: apt install pvm pvm-dev"),
-)
+# One line for each family but the native one: what finds its libraries, and what to say where there is none.
+_Search = Callable[[], tuple[tuple[Library, ...], tuple[Unusable, ...]]]
+_FAMILIES: dict[str, tuple[_Search, str, str]] = {
+    "mpi": (wrappers.MPI, "MPI", "libopenmpi-dev openmpi-bin"),
+    "shmem": (wrappers.SHMEM, "OpenSHMEM", "libopenmpi-dev openmpi-bin"),
+    "pvm": (find_pvms, "PVM", "pvm pvm-dev"),
+}
 
 
 def load(
@@ -278,14 +254,15 @@ def load(
     transports = {row["name"]: _transport(row, native) for row in description["transports"]}
     missing: list[Missing] = []
     found = list(libraries or ())
-    families = _named(words, transports) if libraries is None else []
-    for family, (usable, unusable) in zip(
-        families, side_by_side(lambda family: family.search(), families), strict=True
-    ):
+    families = _named(words) if libraries is None else []
+    searches = side_by_side(lambda name: _FAMILIES[name][0](), families)
+    for name, (usable, unusable) in zip(families, searches, strict=True):
         found += usable
-        missing += [Missing(str(library.wrapper), library.reason, library.how) for library in unusable]
+        missing += [Missing(str(library.path), library.reason, library.how) for library in unusable]
         if not usable:
-            missing.append(Missing(family.name, family.why, family.how))
+            _, title, packages = _FAMILIES[name]
+            how = f"install one, for example: apt install {packages}"
+            missing.append(Missing(name, f"no {title} was found", how))
     for library in found:
         try:
             transports.update(_transports_of(library))
@@ -305,18 +282,10 @@ def _transports_of(library: Library) -> dict[str, TransportInfo]:
     return found
 
 
-def _named(words: Iterable[str] | None, native: Iterable[str]) -> list[_Family]:
-    """The families that words name; all of them for an unknown word, so that the error can name all transports."""
-    if words is None:
-        return list(_FAMILIES)
-    native = list(native)
-    named: dict[str, _Family] = {}
-    for word in words:
-        base = split_name(word)[0]
-        meant = [family for family in _FAMILIES if fnmatch.fnmatchcase(family.name, base)]
-        is_known = meant or any(matches(word, name) for name in native)
-        named.update((family.name, family) for family in (meant if is_known else _FAMILIES))
-    return [family for family in _FAMILIES if family.name in named]
+def _named(words: Iterable[str] | None) -> list[str]:
+    """The families that words name; all of them where there are no words."""
+    bases = ["*"] if words is None else [split_name(word)[0] for word in words]
+    return [name for name in _FAMILIES if any(fnmatch.fnmatchcase(name, base) for base in bases)]
 
 
 def native_patterns() -> list[str]:
@@ -330,18 +299,15 @@ def describe(executable: Path, *, is_wheel: bool = False) -> dict[str, Any]:
     `is_wheel`: it is linked with a library from a Python environment, which the system's must not shadow. Raises
     ProtocolError.
     """
-    kept = executable.with_suffix(".json")
-    try:
-        known: dict[str, Any] = json.loads(kept.read_text())
-    except (OSError, ValueError):
-        pass
-    else:
-        return known
-    answers = _answers(executable, "--describe", is_wheel=is_wheel)
-    if not answers:
-        raise ProtocolError(f"the worker {executable.name} does not describe itself")
-    _keep(kept, json.dumps(answers[0]))
-    return answers[0]
+    probes, key = Probes(executable.parent), ["describe", executable.name]
+    known = probes.get(key)
+    if known is None:
+        answers = _answers(executable, "--describe", is_wheel=is_wheel)
+        if not answers:
+            raise ProtocolError(f"the worker {executable.name} does not describe itself")
+        known = answers[0]
+        probes.put(key, known, [])
+    return known
 
 
 def _answers(executable: Path, flag: str, text: str = "", *, is_wheel: bool = False) -> list[dict[str, Any]]:
@@ -365,16 +331,6 @@ def _answers(executable: Path, flag: str, text: str = "", *, is_wheel: bool = Fa
         return [json.loads(line[4:]) for line in lines if line.startswith("@hk ")]
     except ValueError as error:
         raise ProtocolError(f"the answer of the worker {executable.name} is not JSON: {error}") from error
-
-
-def _keep(path: Path, text: str) -> None:
-    """Only a saving of time: a folder that can't be written is no error."""
-    try:
-        scratch = path.with_suffix(".json.new")
-        scratch.write_text(text)
-        scratch.replace(path)
-    except OSError:
-        return
 
 
 # The rows of `--describe` have the names of these classes' fields; one more or less is a TypeError.

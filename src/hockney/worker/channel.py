@@ -6,61 +6,23 @@ launcher says on standard error, so its pipe can't fill up and stop the job.
 
 from __future__ import annotations
 
-import errno
 import os
 import selectors
 import subprocess
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from hockney.worker.answers import PREFIX
-from hockney.worker.errors import LaunchFailed, ProtocolError
-from hockney.worker.processes import MARK, end_job, find_members, new_mark
+from hockney.worker.errors import LaunchFailed
+from hockney.worker.processes import MARK, end_job, new_mark
 
 _CHUNK_BYTES = 1 << 18
 _NOISE_LINE_BYTES = 4096
 _NOISE_LINES = 100
-_ANSWER_BYTES = 1 << 30
 _SAID_BYTES = 1 << 16
 _PIPE_BYTES = 1 << 20  # the most that a pipe holds
-
-
-class LineSplitter:
-    """Cuts a stream of bytes into lines. A line that is no answer is cut short: it is kept for people only."""
-
-    def __init__(self) -> None:
-        self._parts: list[bytes] = []
-        self._len_bytes = 0
-
-    def feed(self, data: bytes) -> Iterator[bytes]:
-        """The lines that `data` completes, without their ends. Raises ProtocolError for an answer beyond all reason."""
-        first, *others = data.split(b"\n")
-        self._add(first)
-        for piece in others:
-            yield self.rest()
-            self._add(piece)
-
-    def rest(self) -> bytes:
-        """The line that has not ended, which is forgotten."""
-        line = b"".join(self._parts)
-        self._parts = []
-        self._len_bytes = 0
-        return line
-
-    def _add(self, piece: bytes) -> None:
-        if not piece:
-            return
-        if self._len_bytes >= _NOISE_LINE_BYTES:
-            if not self._parts[0].startswith(PREFIX):
-                return
-            if self._len_bytes > _ANSWER_BYTES:
-                raise ProtocolError("an answer of the worker does not end")
-        self._parts.append(piece)
-        self._len_bytes += len(piece)
-        if self._len_bytes >= _NOISE_LINE_BYTES and len(self._parts) > 1 and len(self._parts[0]) < len(PREFIX):
-            self._parts = [b"".join(self._parts)]  # so that the test above finds the whole prefix
 
 
 class Channel:
@@ -69,18 +31,18 @@ class Channel:
     def __init__(self) -> None:
         self.noise: deque[bytes] = deque(maxlen=_NOISE_LINES)
         self.processes: list[subprocess.Popen[bytes]] = []
-        self.mark = new_mark()
+        self.said_bytes = 0  # on standard error, in all: more than is kept
+        self._mark = new_mark()
         self._selector = selectors.DefaultSelector()
         self._ends: dict[int, subprocess.Popen[bytes]] = {}  # by pidfd, of those that have not ended
-        self._splitter = LineSplitter()
         self._lines: deque[bytes] = deque()
+        self._line = bytearray()  # that has not ended
         self._said = bytearray()
-        self._said_bytes = 0  # in all: more than is kept
         self._answers_end = False
 
     def spawn(self, argv: Sequence[str], environment: Mapping[str, str | None]) -> None:
         """Start a process in a session of its own, so that Ctrl-C is ours to handle. Raises LaunchFailed."""
-        merged: dict[str, str | None] = {**os.environ, **environment, MARK: self.mark}
+        merged: dict[str, str | None] = {**os.environ, **environment, MARK: self._mark}
         try:
             process = subprocess.Popen(
                 argv,
@@ -92,20 +54,15 @@ class Channel:
                 start_new_session=True,
             )
         except OSError as error:
-            remedy = "; raise the limit (ulimit -n)" if error.errno == errno.EMFILE else ""
-            raise LaunchFailed(argv[0], f"{error.strerror or error}{remedy}", "") from error
+            raise LaunchFailed(argv[0], error.strerror or str(error)) from error
         self.processes.append(process)
         for pipe in (process.stdin, process.stdout, process.stderr):
             assert pipe is not None
             os.set_blocking(pipe.fileno(), False)
-        answers = process.stdout if len(self.processes) == 1 else None
-        for pipe in (process.stdout, process.stderr):
-            assert pipe is not None
-            self._selector.register(pipe, selectors.EVENT_READ, pipe is answers)
-        self._watch_end(process)
-
-    def _watch_end(self, process: subprocess.Popen[bytes]) -> None:
-        """Wake whoever waits when the process ends, also if one that it has left behind keeps its pipes open."""
+            if pipe is not process.stdin:
+                is_of_answers = pipe is process.stdout and len(self.processes) == 1
+                self._selector.register(pipe, selectors.EVENT_READ, is_of_answers)
+        # Wakes whoever waits when the process ends, also if one that it has left behind keeps its pipes open.
         with suppress(OSError, AttributeError):  # not every system can, and not every sandbox lets us
             end = os.pidfd_open(process.pid)
             self._ends[end] = process
@@ -113,30 +70,26 @@ class Channel:
 
     # ---- waiting ----------------------------------------------------------------------------------------------------
 
-    def write(self, data: bytes, deadline_s: float, process: subprocess.Popen[bytes] | None = None) -> bool:
-        """Write all of `data` to a process, the first if not said. False: nobody reads there any more.
+    def write(self, data: bytes, deadline_s: float, place: int = 0) -> None:
+        """Write all of `data` to the process in that place. Where nobody reads any more, the end tells why.
 
         Raises TimeoutError when `deadline_s` (of time.monotonic) has passed.
         """
-        pipe = (process or self.processes[0]).stdin
-        assert pipe is not None
+        process = self.processes[place]
+        assert process.stdin is not None
         left = memoryview(data)
-        with selectors.DefaultSelector() as writable:
-            writable.register(pipe, selectors.EVENT_WRITE)
-            try:
-                while left:
-                    if not writable.select(max(0.0, deadline_s - time.monotonic())):
-                        raise TimeoutError
-                    left = left[os.write(pipe.fileno(), left) :]
-            except BrokenPipeError:
-                return False
-        return True
+        with selectors.DefaultSelector() as writable, suppress(BrokenPipeError):
+            writable.register(process.stdin, selectors.EVENT_WRITE)
+            while left:
+                if not writable.select(max(0.0, deadline_s - time.monotonic())):
+                    raise TimeoutError
+                left = left[os.write(process.stdin.fileno(), left) :]
 
     def read_line(self, deadline_s: float) -> bytes | None:
         """The next answer without its prefix; None at the end. What is no answer goes to `noise`.
 
         The end is also when one of several processes has failed, for then the others wait for it in vain. Raises
-        TimeoutError when `deadline_s` (of time.monotonic) has passed, ProtocolError.
+        TimeoutError when `deadline_s` (of time.monotonic) has passed.
         """
         while True:
             while self._lines:
@@ -169,12 +122,22 @@ class Channel:
         if not data:
             self._hang_up(key)
         elif key.data:
-            self._lines.extend(self._splitter.feed(data))
+            self._split(data)
         else:
             self._said += data
-            self._said_bytes += len(data)
+            self.said_bytes += len(data)
             del self._said[:-_SAID_BYTES]
         return len(data)
+
+    def _split(self, data: bytes) -> None:
+        """Cut standard output into lines. One that is no answer is cut short: it is kept for people only."""
+        first, *others = data.split(b"\n")
+        self._line += first
+        for piece in others:
+            self._lines.append(bytes(self._line))
+            self._line = bytearray(piece)
+        if not self._line.startswith(PREFIX):
+            del self._line[_NOISE_LINE_BYTES:]
 
     def _after(self, end: int) -> None:
         """A process has ended: what it has said is still in its pipes, and nobody else's word counts for it.
@@ -196,18 +159,17 @@ class Channel:
     def _hang_up(self, key: selectors.SelectorKey) -> None:
         self._selector.unregister(key.fileobj)
         if key.data:
-            self._lines.append(self._splitter.rest())
+            self._lines.append(bytes(self._line))
             self._answers_end = True
 
-    def failed_join(self) -> tuple[int, int] | None:
-        """The place among `processes` and the exit code of one that has failed, the first process excepted."""
-        ended = ((place, process.poll()) for place, process in enumerate(self.processes[1:], 1))
-        return next(((place, code) for place, code in ended if code), None)
+    def failed_join(self) -> int | None:
+        """The exit code of a process that has failed, the first one excepted."""
+        return next((code for process in self.processes[1:] if (code := process.poll())), None)
 
     def hear(self, limit_s: float) -> None:
         """Take what is still said within limit_s. Answers that come meanwhile are kept."""
         deadline_s = time.monotonic() + limit_s
-        with suppress(TimeoutError, ProtocolError):
+        with suppress(TimeoutError):
             while self._selector.get_map() and time.monotonic() < deadline_s:
                 self._take(deadline_s)
 
@@ -217,31 +179,18 @@ class Channel:
         Takes meanwhile what is still said.
         """
         deadline_s = time.monotonic() + limit_s
-        with suppress(TimeoutError, ProtocolError):
-            while self._selector.get_map():
-                self._take(deadline_s)
+        self.hear(limit_s)
         try:
             return self.processes[0].wait(max(0.0, deadline_s - time.monotonic()))
         except subprocess.TimeoutExpired:
             return None
 
-    def members(self) -> list[int]:
-        """The processes of the job on this host."""
-        return [
-            *(process.pid for process in self.processes),
-            *(one.pid for one in find_members(self.processes, self.mark)),
-        ]
-
     # ---- ending -----------------------------------------------------------------------------------------------------
 
     def said(self, since: int = 0) -> str:
-        """The last that the job's processes have said on standard error; `since`: only after it was said_so_far."""
-        fresh = min(len(self._said), self._said_bytes - since)
+        """The last that the job's processes have said on standard error; `since`: only after it was said_bytes."""
+        fresh = min(len(self._said), self.said_bytes - since)
         return self._said[len(self._said) - fresh :].decode(errors="replace")
-
-    def said_so_far(self) -> int:
-        """How many bytes have been said on standard error, as far as they were taken."""
-        return self._said_bytes
 
     def close_input(self) -> None:
         """The end of standard input for all."""
@@ -251,7 +200,7 @@ class Channel:
 
     def end(self) -> bool:
         """End all processes and close all pipes; see processes.end_job. May be called again."""
-        gone = end_job(self.processes, self.mark) if self.processes else True
+        gone = end_job(self.processes, self._mark)
         self.close()
         return gone
 

@@ -7,13 +7,13 @@ A command line is a tuple of words, never a shell string, but for what a remote 
 from __future__ import annotations
 
 import os
-import re
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from hockney.errors import UsageError
+from hockney.worker.compiler import split_words
 from hockney.worker.errors import LaunchFailed
 from hockney.worker.libraries import Library
 
@@ -25,8 +25,6 @@ JOIN_ADDRESS = "@ADDRESS@"
 
 YIELDS = "OMPI_MCA_mpi_yield_when_idle"
 """The variable that says whether Open MPI's waits yield the CPU; hockney says so where it is not set."""
-_HEAP_VARIABLES = ("SHMEM_SYMMETRIC_HEAP_SIZE", "SHMEM_SYMMETRIC_SIZE")  # Open MPI's, and the standard's
-_HEAP_SIZE = re.compile(r"(\d+)([KMGTkmgt]?)[Bb]?")
 
 DEFAULT_REMOTE_SHELL = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10")
 """A question for a password would wait for ever, so ssh may not ask one."""
@@ -37,8 +35,8 @@ class Job:
     """What is to be started. Rank r of a machine is pinned to `cpus[r % len(cpus)]`; empty: not pinned.
 
     `hosts` empty means this host; else ranks fill the hosts in blocks, as evenly as they can. `program` is the
-    launcher's executable, `mpi` the kind of the library (see mpi.Mpi.kind), `is_wheel` whether it is one. `yields` is
-    what the environment says of Open MPI's waits, if it does.
+    launcher's executable, `is_wheel` whether it is from a Python environment. `yields` is what the environment says of
+    Open MPI's waits, if it does.
     """
 
     executable: Path
@@ -48,7 +46,6 @@ class Job:
     oversubscribed: bool = False
     hosts: tuple[str, ...] = ()
     program: str = ""
-    mpi: str = ""
     is_wheel: bool = False
     yields: str | None = None
     remote_shell: tuple[str, ...] = DEFAULT_REMOTE_SHELL
@@ -72,23 +69,18 @@ class StartCommand:
 def launch(job: Job, library: Library | None = None, environment: Mapping[str, str] = os.environ) -> StartCommand:
     """The launcher that fits: a library's own, ssh for native ranks on several hosts, else none at all.
 
-    Raises UsageError where a job can't be started so, LaunchFailed where it had better not be.
+    Raises UsageError where a job can't be started so, LaunchFailed for a wrong HOCKNEY_RSH.
     """
     if library is not None:
-        if library.recipe.family == "shmem":
-            _check_heap(job, environment)
-        start = LAUNCHERS[launcher_of(library)]
-        yields = environment.get(YIELDS)
-        program = str(library.program)
-        return start(replace(job, program=program, mpi=library.kind, is_wheel=library.is_wheel, yields=yields))
-    if job.hosts:
-        try:
-            agent = shlex.split(environment.get("HOCKNEY_RSH", ""))
-        except ValueError as error:
-            asked = environment["HOCKNEY_RSH"]
-            raise LaunchFailed("hockney", f"HOCKNEY_RSH={asked} is no command: {str(error).lower()}", "") from error
-        return LAUNCHERS["ssh"](replace(job, remote_shell=tuple(agent) or job.remote_shell))
-    return LAUNCHERS["local"](job)
+        known = replace(job, program=str(library.program), is_wheel=library.is_wheel, yields=environment.get(YIELDS))
+        return LAUNCHERS[library.kind](known)
+    if not job.hosts:
+        return local(job)
+    asked = environment.get("HOCKNEY_RSH", "")
+    agent = tuple(split_words(asked))
+    if asked and not agent:
+        raise LaunchFailed("hockney", f"HOCKNEY_RSH={asked} is no command")
+    return ssh(replace(job, remote_shell=agent or job.remote_shell))
 
 
 def refuse_overridden(library: Library | None, environment: Mapping[str, str]) -> None:
@@ -96,23 +88,6 @@ def refuse_overridden(library: Library | None, environment: Mapping[str, str]) -
     for name, value in launch(Job(Path(), "", 1), library, {}).environment.items():
         if environment.get(name, value) != value:
             raise UsageError(f"hockney sets {name} itself for this library: give another variable")
-
-
-def _check_heap(job: Job, environment: Mapping[str, str]) -> None:
-    """A library takes all of its symmetric heaps when it starts, and the system then ends some process or other."""
-    import psutil  # 15 ms
-
-    free_bytes = psutil.virtual_memory().available
-    for variable in _HEAP_VARIABLES:
-        asked = _HEAP_SIZE.fullmatch(environment.get(variable, ""))
-        if asked and int(asked[1]) * 1024 ** " KMGT".index(asked[2].upper() or " ") * job.ranks > free_bytes:
-            heaps = f"{job.ranks} heaps by {variable}={asked[0]} are more than the {free_bytes / 2**30:.1f} GiB"
-            raise LaunchFailed("hockney", f"{heaps} of memory that are free; make it smaller", "")
-
-
-def launcher_of(library: Library) -> str:
-    """The name in LAUNCHERS of what starts a library's jobs."""
-    return library.kind if library.kind in LAUNCHERS else "mpiexec"
 
 
 def block_counts(ranks: int, hosts: int) -> tuple[int, ...]:
@@ -141,9 +116,11 @@ def _host_list(job: Job) -> str:
     return ",".join(f"{host}:{count}" for host, count in zip(job.hosts, counts, strict=True) if count)
 
 
-def _library_path(job: Job) -> dict[str, str | None]:
-    """A wheel that sees the system's library folder takes the system's libfabric instead of its own, and breaks."""
-    return {"LD_LIBRARY_PATH": None} if job.is_wheel else {}
+def _mpiexec(job: Job, *options: str, **environment: str) -> StartCommand:
+    argv = (job.program, *options, *_worker(job))
+    # A wheel that sees the system's library folder takes the system's libfabric instead of its own, and breaks.
+    path: dict[str, str | None] = {"LD_LIBRARY_PATH": None} if job.is_wheel else {}
+    return StartCommand(Path(job.program).name, argv, {**environment, **path})
 
 
 def local(job: Job) -> StartCommand:
@@ -157,16 +134,14 @@ def openmpi(job: Job) -> StartCommand:
     It counts cores, not hardware threads, so every job is allowed to oversubscribe, and whether waits yield, which
     that would change, is said by us, or by the user. Containers run as root; without the two variables it refuses to.
     """
-    yields = job.yields or ("1" if job.oversubscribed else "0")
-    argv = (
-        job.program,
+    return _mpiexec(
+        job,
         *("-np", str(job.ranks), "--oversubscribe", "--bind-to", "none"),
-        *("--mca", "mpi_yield_when_idle", yields),
+        *("--mca", "mpi_yield_when_idle", job.yields or ("1" if job.oversubscribed else "0")),
         *(("--host", _host_list(job)) if job.hosts else ()),
-        *_worker(job),
+        OMPI_ALLOW_RUN_AS_ROOT="1",
+        OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
     )
-    root: dict[str, str | None] = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    return StartCommand(Path(job.program).name, argv, {**root, **_library_path(job)})
 
 
 def oshrun(job: Job) -> StartCommand:
@@ -181,22 +156,20 @@ def oshrun(job: Job) -> StartCommand:
 def mpich(job: Job) -> StartCommand:
     """MPICH's mpiexec (Hydra)."""
     hosts = ("-hosts", _host_list(job)) if job.hosts else ()
-    argv = (job.program, "-n", str(job.ranks), "-bind-to", "none", *hosts, *_worker(job))
-    return StartCommand(Path(job.program).name, argv, _library_path(job))
+    return _mpiexec(job, "-n", str(job.ranks), "-bind-to", "none", *hosts)
 
 
 def intel(job: Job) -> StartCommand:
     """Intel MPI's mpiexec: a Hydra that pins by a variable, not by an option."""
     hosts = ("-hosts", _host_list(job)) if job.hosts else ()
-    argv = (job.program, "-n", str(job.ranks), *hosts, *_worker(job))
-    return StartCommand(Path(job.program).name, argv, {"I_MPI_PIN": "0", **_library_path(job)})
+    return _mpiexec(job, "-n", str(job.ranks), *hosts, I_MPI_PIN="0")
 
 
 def mpiexec(job: Job) -> StartCommand:
     """Any other MPI's mpiexec: only what the MPI standard says of it."""
     if job.hosts:
         raise UsageError(f"hosts cannot be given to {job.program}: nobody knows its options for them")
-    return StartCommand(Path(job.program).name, (job.program, "-n", str(job.ranks), *_worker(job)), _library_path(job))
+    return _mpiexec(job, "-n", str(job.ranks))
 
 
 def pvm(job: Job) -> StartCommand:
@@ -209,23 +182,6 @@ def pvm(job: Job) -> StartCommand:
     program = Path(job.program)
     environment = {"PVM_ROOT": str(program.parent.parent), "PVM_DPATH": job.program, "PVM_ALLOW_ROOT": "1"}
     return StartCommand("worker", _worker(job), environment)
-
-
-def srun(job: Job) -> StartCommand:
-    """Slurm's srun, in an allocation or making one. Standard input goes to rank 0 alone, output is not held back."""
-    hosts: tuple[str, ...] = ()
-    if job.hosts:
-        used = list(dict.fromkeys(job.hosts))[: job.ranks]
-        hosts = ("--nodes", str(len(used)), "--nodelist", ",".join(used), "--distribution=block")
-    argv = (
-        job.program or "srun",
-        *("--ntasks", str(job.ranks), *hosts),
-        f"--mpi={'pmix' if job.mpi == 'openmpi' else 'pmi2'}",
-        *("--cpu-bind=none", "--input=0", "--unbuffered", "--kill-on-bad-exit=1"),
-        *(("--overcommit",) if job.oversubscribed else ()),
-        *_worker(job),
-    )
-    return StartCommand("srun", argv, _library_path(job))
 
 
 def ssh(job: Job) -> StartCommand:
@@ -248,7 +204,6 @@ LAUNCHERS: dict[str, Callable[[Job], StartCommand]] = {
     "intel": intel,
     "mpiexec": mpiexec,
     "pvm": pvm,
-    "srun": srun,
     "ssh": ssh,
 }
 """Every launcher by name. A table in the tests holds the command line of each."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from hockney.worker import cache
@@ -16,103 +16,68 @@ from hockney.worker.build import Recipe
 from hockney.worker.cache import Probes
 from hockney.worker.compiler import ask, find_c_compiler
 from hockney.worker.errors import CompileFailed, NoCompiler
-from hockney.worker.libraries import Unusable, unique_id
+from hockney.worker.libraries import Library, Unusable, unique_id
 
 _ROOTS = ("/usr/lib/pvm3", "/usr/share/pvm3", "/usr/local/pvm3", "/usr/local/share/pvm3", "/opt/pvm3", "~/pvm3")
 _LIBRARIES = ("libpvm3.so", "libpvm3.a")
 
 
-@dataclass(frozen=True)
-class Pvm:
-    """One PVM: how to build for it and how to start it. `id` names it in transports: `pvm@3.4.6`."""
-
-    id: str
-    version: str
-    pvmd: Path  # PVM_ROOT/lib/pvmd
-    flags: tuple[str, ...]  # where the header is; empty: where every compiler looks
-    libraries: tuple[str, ...]
-
-    @property
-    def name(self) -> str:
-        """For people: `PVM 3.4.6`."""
-        return f"PVM {self.version}"
-
-    @property
-    def kind(self) -> str:
-        """Which launcher starts its jobs."""
-        return "pvm"
-
-    @property
-    def program(self) -> Path:
-        """The daemon: PVM has no launcher."""
-        return self.pvmd
-
-    @property
-    def is_wheel(self) -> bool:
-        """There is none."""
-        return False
-
-    @property
-    def recipe(self) -> Recipe:
-        """How the worker for this library is built."""
-        return Recipe(family="pvm", flags=self.flags, libraries=self.libraries)
-
-
-def search(*, folder: Path | None = None) -> tuple[tuple[Pvm, ...], tuple[Unusable, ...]]:
+def find_pvms() -> tuple[tuple[Library, ...], tuple[Unusable, ...]]:
     """Every PVM of this machine, once each, and the daemons that no program can be built for, with the reason.
 
-    Looked for are the folder in PVM_ROOT and the usual ones. `folder` replaces the user's cache folder. Raises nothing.
+    Looked for are the folder in PVM_ROOT and the usual ones. Raises nothing.
     """
     try:
         compiler = find_c_compiler()
     except NoCompiler:
         return (), ()
-    probes = Probes(folder or cache.default_folder())
-    found: dict[str, Pvm] = {}
+    probes = Probes(cache.default_folder())
+    libraries: dict[str, Library] = {}
     broken: list[Unusable] = []
     for root in _roots():
         pvmd = root / "lib" / "pvmd"
         if not os.access(pvmd, os.X_OK):
             continue
-        try:
-            pvm = _look_at(root, pvmd, compiler, probes)
-        except CompileFailed as error:
-            broken.append(Unusable(pvmd, str(error)))
-            continue
-        if isinstance(pvm, str):
-            broken.append(Unusable(pvmd, pvm))
-            continue
-        pvm = replace(pvm, id=unique_id(pvm.id, found))
-        found[pvm.id] = pvm
-    return tuple(found.values()), tuple(broken)
+        pvm = _look_at(root, pvmd, compiler, probes)
+        if pvm is None:
+            lack = "its header pvm3.h or its library libpvm3 is not here (Debian and Ubuntu have them in pvm-dev)"
+            broken.append(Unusable(pvmd, lack))
+        else:
+            its_id = unique_id(pvm.id, libraries)
+            libraries[its_id] = replace(pvm, id=its_id)
+    return tuple(libraries.values()), tuple(broken)
 
 
 def _roots() -> Iterator[Path]:
-    asked = os.environ.get("PVM_ROOT")
-    seen: set[Path] = set()
-    for name in (*([asked] if asked else []), *_ROOTS):
-        try:
-            root = Path(name).expanduser().absolute()
-        except RuntimeError:  # of a user without a home
-            continue
-        if root.resolve() not in seen:
-            seen.add(root.resolve())
-            yield root
+    """Each folder once, by the name that comes first."""
+    names = filter(None, (os.environ.get("PVM_ROOT"), *_ROOTS))
+    roots = [Path(os.path.expanduser(name)).absolute() for name in names]  # noqa: PTH111 - without a home it stays ~
+    by_place: dict[Path, Path] = {}
+    for root in roots:
+        by_place.setdefault(root.resolve(), root)
+    yield from by_place.values()
 
 
-def _look_at(root: Path, pvmd: Path, compiler: tuple[str, ...], probes: Probes) -> Pvm | str:
-    """What belongs to a daemon, or what is missing. Raises CompileFailed."""
+def _look_at(root: Path, pvmd: Path, compiler: tuple[str, ...], probes: Probes) -> Library | None:
+    """What belongs to a daemon; None where something is missing."""
     header = root / "include" / "pvm3.h"
     flags = (f"-I{header.parent}",) if header.is_file() else ()
     version = _version(compiler, flags, probes)
-    if not version:
-        return "its header pvm3.h is not here (Debian and Ubuntu have it in pvm-dev)"
-    library = next((path for name in _LIBRARIES for path in sorted(root.glob(f"lib/*/{name}"))), None)
-    if library is not None:
-        return Pvm(f"pvm@{version}", version, pvmd, flags, (str(library),))
-    if not any("/" in ask([*compiler, f"-print-file-name={name}"], probes).strip() for name in _LIBRARIES):
-        return "its library libpvm3 is not here (Debian and Ubuntu have it in pvm-dev)"
-    return Pvm(f"pvm@{version}", version, pvmd, flags, ("-lpvm3",))
+    library = next((str(path) for name in _LIBRARIES for path in sorted(root.glob(f"lib/*/{name}"))), None)
+    if library is None and version and any("/" in _where(compiler, name) for name in _LIBRARIES):
+        library = "-lpvm3"
+    if not version or library is None:
+        return None
+    recipe = Recipe(family="pvm", flags=flags, libraries=(library,))
+    return Library(f"pvm@{version}", f"PVM {version}", "pvm", pvmd, recipe)
+
+
+def _where(compiler: tuple[str, ...], library: str) -> str:
+    """The path of a library that the compiler finds by itself, else its name alone."""
+    try:
+        return ask([*compiler, f"-print-file-name={library}"])
+    except CompileFailed:
+        return ""
 
 
 def _version(compiler: tuple[str, ...], flags: tuple[str, ...], probes: Probes) -> str:
@@ -121,7 +86,7 @@ def _version(compiler: tuple[str, ...], flags: tuple[str, ...], probes: Probes) 
     answer = probes.get(key)
     if answer is None:
         try:
-            said = ask([*compiler, *flags, "-E", "-dD", "-include", "pvm3.h", "-x", "c", os.devnull], probes)
+            said = ask([*compiler, *flags, "-E", "-dD", "-include", "pvm3.h", "-x", "c", os.devnull])
         except CompileFailed:
             return ""
         version = re.search(r'^#define\s+PVM_VER\s+"([^"]+)"', said, re.MULTILINE)

@@ -10,8 +10,6 @@ standard input, or because it is ended here when a time limit passes or a rank i
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
 import secrets
 import signal
@@ -35,10 +33,8 @@ from hockney.worker.answers import (
     MeasureAnswer,
 )
 from hockney.worker.channel import Channel
-from hockney.worker.diagnose import Death
 from hockney.worker.errors import (
     LaunchFailed,
-    PayloadCorrupt,
     ProtocolError,
     WorkerDied,
     WorkerError,
@@ -48,7 +44,7 @@ from hockney.worker.errors import (
 )
 from hockney.worker.launch import JOIN_ADDRESS, START_LIMIT_S, StartCommand
 
-Answer = TypeVar("Answer", HelloAnswer, MeasureAnswer, FloorAnswer, ByeAnswer)
+Answer = TypeVar("Answer", HelloAnswer, MeasureAnswer, FloorAnswer, ByeAnswer, ListeningAnswer)
 
 # The worker ends itself when the limit of a command or of its start passes, and says what it waited for; only when it
 # can't, this much later, we do.
@@ -74,11 +70,9 @@ class WorkerSession:
         self._started_s = 0.0
         self._channel = Channel()
         self._id = 0
-        self._ranks_by_pid: dict[int, int] = {}
-        self._lost: Death | None = None
+        self._lost: LostAnswer | None = None
         self._files: frozenset[Path] = frozenset()  # ours to remove if the library can't
-        self._record: Path | None = None  # of these files, for who comes after us if we can't
-        self._heard = 0  # what had been said when the last command was sent
+        self._heard_bytes = 0  # what had been said when the last command was sent
         self._greeted = False
         self._ended = False
 
@@ -115,10 +109,7 @@ class WorkerSession:
         """
         limit_s = self._started_s + self._start_limit_s - time.monotonic() if not self._greeted else _GRACE_S
         answer = self._ask("hello", ["version=1", "eof=abort"], max(0.0, limit_s), "hello", HelloAnswer)
-        self._ranks_by_pid = {rank.pid: rank.rank for rank in answer.ranks}
-        here = [rank.pid for rank in answer.ranks if rank.host == socket.gethostname()]
-        self._files = leftovers.used_by_job(here, self.pids)
-        self._record = leftovers.record(self._channel.mark, self._files)
+        self._files = leftovers.used_by(rank.pid for rank in answer.ranks if rank.host == socket.gethostname())
         self._greeted = True
         return answer
 
@@ -137,7 +128,7 @@ class WorkerSession:
         """Measure one point: `samples` batches of `batch` repetitions each, after `warmup` repetitions.
 
         The job is ended when `timeout_s` (whole seconds) pass; that shows within 10 s. Raises WorkerRefused (the job
-        goes on), PayloadCorrupt (the job goes on), WorkerTimedOut, WorkerDied, ProtocolError.
+        goes on), WorkerTimedOut, WorkerDied, ProtocolError.
         """
         words = [
             f"pattern={pattern}",
@@ -145,7 +136,6 @@ class WorkerSession:
             *(f"bytes={bytes}", f"batch={batch}", f"samples={samples}", f"warmup={warmup}"),
             *(f"timeout_s={timeout_s}", f"verify={'yes' if verify else 'no'}"),
         ]
-
         answer = self._ask("measure", words, timeout_s, f"{pattern} of {format_bytes(bytes)}", MeasureAnswer)
         if (answer.pattern, answer.bytes, answer.batch, answer.samples) != (pattern, bytes, batch, samples):
             self.kill()
@@ -174,8 +164,6 @@ class WorkerSession:
             left = True
         if left or len(self._channel.processes) > 1:
             self.kill()
-        else:
-            self._forget()
         self._ended = True
         self._channel.close()
 
@@ -186,18 +174,10 @@ class WorkerSession:
         other hosts end by themselves when rank 0 is gone.
         """
         self._ended = True
-        if not self._greeted:  # ranks that have just begun may have made some, too
-            self._files |= leftovers.used_by(self._channel.members())
         gone = self._channel.end()
         if gone:
             leftovers.remove(self._files)
-            self._forget()
         return gone
-
-    def _forget(self) -> None:
-        if self._record is not None:
-            with contextlib.suppress(OSError):
-                self._record.unlink(missing_ok=True)
 
     # ---- what libraries say -----------------------------------------------------------------------------------------
 
@@ -221,16 +201,19 @@ class WorkerSession:
     def _ask(self, verb: str, words: list[str], limit_s: float, doing: str, kind: type[Answer]) -> Answer:
         """Send a command and wait for its answer of that kind. Another one ends the job."""
         if self._ended:
-            raise WorkerDied(None, None, None, "its session is over")
+            raise WorkerDied("the worker has ended: its session is over")
         for word in words:
             if not _WORD.fullmatch(word):
                 raise UsageError(f"'{word}' cannot stand in a command to a worker")
         self._id += 1
-        self._heard = self._channel.said_so_far()
+        self._heard_bytes = self._channel.said_bytes
         line = " ".join([verb, *words, f"id={self._id}"])
+        return self._exchange(line, kind, doing, limit_s)
+
+    def _exchange(self, line: str, kind: type[Answer], doing: str, limit_s: float) -> Answer:
         deadline_s = time.monotonic() + limit_s + _GRACE_S
         try:
-            self._channel.write(line.encode() + b"\n", deadline_s)  # if nobody reads, the end below tells why
+            self._channel.write(f"{line}\n".encode(), deadline_s)
             return self._answer(kind, deadline_s, doing, limit_s)
         except TimeoutError:
             raise self._timed_out(doing, limit_s) from None
@@ -245,7 +228,7 @@ class WorkerSession:
                 raise self._died(doing, limit_s, deadline_s)
             answer = answers.parse(line)
             if isinstance(answer, LostAnswer):
-                self._lost = Death(answer.rank, answer.signal or None, answer.exit or None)
+                self._lost = answer
             elif isinstance(answer, ErrorAnswer) and answer.id in (0, self._id):  # 0: it did not read the number
                 raise self._refusal(answer)
             elif not isinstance(answer, kind) or answer.id != self._id:
@@ -253,26 +236,23 @@ class WorkerSession:
             else:
                 return answer
 
-    def _refusal(self, answer: ErrorAnswer) -> WorkerError:
-        if answer.message.endswith(_SEE_LOG):
-            self._channel.hear(_DRAIN_S)  # what was said comes by another pipe, maybe later
-            return WorkerRefused(answer.code, self._reason() or answer.message)
-        if answer.code == "corrupt":
-            return PayloadCorrupt(answer.message, answer.rank, answer.sender, answer.bytes, answer.offset)
-        return WorkerRefused(answer.code, answer.message)
+    def _refusal(self, answer: ErrorAnswer) -> WorkerRefused:
+        if not answer.message.endswith(_SEE_LOG):
+            return WorkerRefused(answer.code, answer.message)
+        self._channel.hear(_DRAIN_S)  # what was said comes by another pipe, maybe later
+        return WorkerRefused(answer.code, self._reason() or answer.message)
 
     def _reason(self) -> str:
-        """What was said since the last command, cut to what tells the cause."""
-        return diagnose.reason(self._channel.said(self._heard))
+        """What was said since the last command, cut to what tells the cause. Hydra speaks on standard output."""
+        return diagnose.reason(self._channel.said(self._heard_bytes)) or diagnose.reason("\n".join(self.noise))
 
     # ---- when it ends -----------------------------------------------------------------------------------------------
 
     def _timed_out(self, doing: str, limit_s: float) -> WorkerError:
         self.kill()
-        if not self._greeted:
-            remedy = how_to_wait_longer(self._start_limit_s)
-            return self._not_started(f"no answer within {self._start_limit_s:g} s ({remedy})", timed_out=True)
-        return WorkerTimedOut(doing, limit_s, self._reason())
+        if self._greeted:
+            return WorkerTimedOut(doing, limit_s, self._reason())
+        return self._not_started(f"no answer within {self._start_limit_s:g} s", timed_out=True)
 
     def _died(self, doing: str, limit_s: float, deadline_s: float) -> WorkerError:
         """The end of the job's output: wait a moment for its last words, then say what is known.
@@ -283,36 +263,22 @@ class WorkerSession:
         left_s = max(_DRAIN_S, deadline_s - time.monotonic())
         exit_code = self._channel.wait_exit(min(_LAST_WORDS_S, left_s) if join is None else _DRAIN_S)
         self.kill()
-        if join is not None:
-            exit_code = join[1]
+        exit_code = exit_code if join is None else join
         if not self._greeted:
-            how = "" if exit_code is None else f" with exit code {exit_code}"
-            waited = time.monotonic() - self._started_s >= self._start_limit_s
-            late = waited and diagnose.is_a_rank_missing(self.said)
-            remedy = f" ({how_to_wait_longer(self._start_limit_s)})" if late else ""
-            return self._not_started(f"it ended{how}{remedy}")
-        death = self._death(join, exit_code)
-        # A launcher that ends the others after a rank's time was up may name one of those first; the kernel hangs up on
-        # ranks that stand still when their launcher goes.
-        ended_by_launcher = death is not self._lost and death.signal in (signal.SIGKILL, signal.SIGHUP)
-        late = ended_by_launcher and "no end after" in self._channel.said(self._heard)
-        if late or _TIMED_OUT_EXIT in (exit_code, death.status):
+            return self._not_started(f"it {_how_it_ended(exit_code)}")
+        lost = self._lost
+        # Each rank has a watch of its own, and a launcher may end the others before the first has told.
+        said = self._channel.said(self._heard_bytes)
+        if _TIMED_OUT_EXIT in (exit_code, lost and lost.exit) or "no end after" in said:
             return WorkerTimedOut(doing, limit_s, self._reason())
-        return WorkerDied(death.rank, death.signal, death.status, self._reason() or death.note)
-
-    def _death(self, join: tuple[int, int] | None, exit_code: int | None) -> Death:
-        """Who ended first and how: by the worker's own account, by its launcher's, or by the exit code alone."""
-        noise = "\n".join(self.noise)  # Hydra speaks on standard output
-        death = self._lost or diagnose.find_cause(f"{self.said}\n{noise}", self._ranks_by_pid)
-        if death != Death() or exit_code is None:
-            return death
-        rank = join[0] if join else None
-        return Death(rank, signal=-exit_code) if exit_code < 0 else Death(rank, status=exit_code)
+        who = f"rank {lost.rank}" if lost else "the worker"
+        how = _how_it_ended(-lost.signal or lost.exit if lost else exit_code)
+        reason = self._reason()
+        return WorkerDied(f"{who} {how}: {reason}" if reason else f"{who} {how}")
 
     def _not_started(self, reason: str, *, timed_out: bool = False) -> LaunchFailed:
-        port = diagnose.taken_port(self.said, os.environ)
-        if port:
-            return LaunchFailed(self._launch.launcher, port, "")
+        if time.monotonic() >= self._started_s + self._start_limit_s:
+            reason += f" ({how_to_wait_longer(self._start_limit_s)})"
         said = diagnose.summary(self.said) or diagnose.summary("\n".join(self.noise))
         return LaunchFailed(self._launch.launcher, reason, said, timed_out=timed_out)
 
@@ -320,20 +286,19 @@ class WorkerSession:
 
     def _join(self) -> None:
         """Start the other ranks as soon as rank 0 tells where it listens; all know one fresh secret."""
-        deadline_s = self._started_s + self._start_limit_s
-        token = f"token {secrets.token_hex(16)}\n".encode()
-        try:
-            self._channel.write(token, deadline_s)
-            line = self._channel.read_line(deadline_s)
-            if line is None:
-                raise self._died("start", self._start_limit_s, deadline_s)
-            answer = answers.parse(line)
-            if not isinstance(answer, ListeningAnswer):
-                raise ProtocolError(f"the worker answers '{answer.kind}' where it should say where it listens")
-            address = f"{answer.host}:{answer.port}"
-            for argv in self._launch.joins:
-                words = [word.replace(JOIN_ADDRESS, address) for word in argv]
-                self._channel.spawn(words, self._launch.environment)
-                self._channel.write(token, deadline_s, self._channel.processes[-1])
-        except TimeoutError:
-            raise self._timed_out("start", self._start_limit_s) from None
+        token = f"token {secrets.token_hex(16)}"
+        answer = self._exchange(token, ListeningAnswer, "start", self._start_limit_s)
+        for argv in self._launch.joins:
+            words = [word.replace(JOIN_ADDRESS, f"{answer.host}:{answer.port}") for word in argv]
+            self._channel.spawn(words, self._launch.environment)
+            self._channel.write(f"{token}\n".encode(), self._started_s + self._start_limit_s, place=-1)
+
+
+def _how_it_ended(exit_code: int | None) -> str:
+    """`exit_code` is negative for a signal; None and 0 say nothing."""
+    if not exit_code:
+        return "ended"
+    if exit_code > 0:
+        return f"ended with exit code {exit_code}"
+    name = next((known.name for known in signal.Signals if known == -exit_code), f"signal {-exit_code}")
+    return f"was killed by {name}"
