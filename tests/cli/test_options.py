@@ -205,7 +205,7 @@ def test_an_option_of_check_changes_just_what_it_names(
         seen.append({"baseline": baseline, **given})
         raise Stopped("here")
 
-    monkeypatch.setattr("hockney.measure.check.check", check)
+    monkeypatch.setattr("hockney.cli.baseline.check", check)
     for more in ((), words):
         assert execute(["check", "--baseline", "last", *more, "--store", str(filled_store)]) == 2
     before, after = seen

@@ -1,7 +1,7 @@
 """The command line. One file for each command: parse, call one library function that returns data, render.
 
 How a command ends is decided here, for all of them: 0 done, 1 a check says worse, 2 wrong usage or a file that is not
-usable, 3 measured in part or not at all. An error is one sentence on standard error; only HOCKNEY_DEBUG=1 shows a
+usable, 3 measured in part or not at all. An error is one sentence on standard error; HOCKNEY_DEBUG=1 shows a
 traceback.
 """
 
@@ -11,12 +11,11 @@ import gc
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import NoReturn
 
 from hockney.cli import streams
-
-_MEMORY_MIN_BYTES = 256 << 20
 
 
 def main() -> NoReturn:
@@ -31,39 +30,24 @@ def main() -> NoReturn:
 def execute(arguments: Sequence[str]) -> int:
     """Carry out one command line; gives the exit code. Prints every error; raises nothing."""
     from hockney.cli import exit_codes, rerun
-    from hockney.errors import ExitCode
+    from hockney.errors import DamagedRowWarning, ExitCode
 
     streams.holds_document.set(False)
-
-    try:
-        with streams.damage_told() as damaged:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", DamagedRowWarning)
+        try:
             code = _carry_out(arguments)
-        code = code or (ExitCode.INCOMPLETE if damaged else ExitCode.DONE)
-    except BaseException as error:  # noqa: BLE001 - this is where all of them end
-        code = exit_codes.explain(error, arguments)
-    finally:
-        rerun.named_store.set(None)
-    return int(exit_codes.flush(code))
-
-
-def _prepare_for_memory_limit() -> None:
-    """Raises HockneyError under a limit too low to load what figures are computed with."""
-    from hockney.cli.exit_codes import limit_bytes
-    from hockney.errors import HockneyError
-
-    limit = limit_bytes()
-    if limit is None:
-        return
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # each thread takes memory, and without it OpenBLAS ends us
-    if limit < _MEMORY_MIN_BYTES:
-        raise HockneyError(
-            f"the memory limit here is {limit >> 20} MiB, and hockney needs {_MEMORY_MIN_BYTES >> 20} MiB; raise it, "
-            "for example: ulimit -v unlimited"
-        )
+        except BaseException as error:  # noqa: BLE001 - this is where all of them end
+            code = exit_codes.explain(error, arguments)
+        finally:
+            rerun.named_store.set(None)
+    damaged = dict.fromkeys(str(warning.message) for warning in caught if warning.category is DamagedRowWarning)
+    for message in damaged:
+        streams.remark(f"hockney: {message}")
+    return int(exit_codes.flush(code or (ExitCode.INCOMPLETE if damaged else ExitCode.DONE)))
 
 
 def _carry_out(arguments: Sequence[str]) -> int:
-    _prepare_for_memory_limit()
     import click
 
     from hockney.cli.commands import hockney

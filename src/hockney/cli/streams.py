@@ -6,11 +6,8 @@ import contextlib
 import os
 import select
 import sys
-import warnings
-from collections.abc import Iterator
 from contextvars import ContextVar
 
-from hockney.errors import DamagedRowWarning
 from hockney.units import printable
 
 holds_document = ContextVar("holds_document", default=False)  # whether a JSON document was begun on standard output
@@ -22,14 +19,8 @@ def open_closed() -> None:
     Standard output is opened for reading only, so that a result that cannot be printed is an error.
     """
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
-        try:
-            os.fstat(number)
-        except OSError:
-            null = os.open(os.devnull, os.O_RDONLY if name == "stdout" else os.O_RDWR)
-            if null != number:
-                os.dup2(null, number)
-                os.close(null)
-        if getattr(sys, name) is None:
+        if getattr(sys, name) is None:  # the lowest number that is free is its own
+            os.open(os.devnull, os.O_RDONLY if name == "stdout" else os.O_RDWR)
             setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115 - open until the process ends
 
 
@@ -56,25 +47,6 @@ def remark(text: str) -> None:
         print(printable(text), file=sys.stderr, flush=True)
     except OSError:
         silence(sys.stderr.fileno())
-
-
-@contextlib.contextmanager
-def damage_told() -> Iterator[list[str]]:
-    """Print each warning of damaged rows once on standard error; yields the list of them."""
-    printed: list[str] = []
-
-    def show(message: Warning | str, category: type[Warning], *rest: object, **more: object) -> None:
-        if not issubclass(category, DamagedRowWarning):
-            before(message, category, *rest, **more)  # type: ignore[arg-type]
-        elif str(message) not in printed:
-            printed.append(str(message))
-            remark(f"hockney: {message}")
-
-    with warnings.catch_warnings():
-        before = warnings.showwarning
-        warnings.simplefilter("always", DamagedRowWarning)
-        warnings.showwarning = show
-        yield printed
 
 
 def is_reader_gone() -> bool:
