@@ -49,7 +49,7 @@ def read_machine(machine: Machine) -> PublishedReading:
         )
         for key in dict.fromkeys([*points, *peaks])
     ]
-    return PublishedReading(machine.name, tuple(curves), is_published=True, figures=machine.figures)
+    return PublishedReading(machine.name, tuple(curves), figures=machine.figures)
 
 
 def estimate_of(figure: Published) -> Estimate:

@@ -74,9 +74,7 @@ def layer_text(layer: Layer) -> str:
         verb, word = ("adds", "to") if layer.added_ns > 0 else ("saves", "compared with")
         text = f"{name} {verb} {format_ns(abs(layer.added_ns))} ({low} to {high}) {word} {lower}"
         text += "" if layer.floor_ns is None else f" of {format_ns(layer.floor_ns)}"
-    unsure = ", ".join(map(format_bytes, layer.unsure_bytes))
-    more = f"; too noisy at {unsure}" if unsure else ""
-    return f"{text}, {sizes}{more} ({layer.state})"
+    return f"{text}, {sizes} ({layer.state})"
 
 
 def class_text(pair_class: PairClass) -> str:

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from hockney.analysis.estimates import relative
-from hockney.analysis.explain.layers import Layer, layer_at, layers_below
+from hockney.analysis.explain.layers import Layer, layer_at
 from hockney.model import NOT_MEASURED, PointStatus, Warning_
 from hockney.report.names import readable_names
 from hockney.results.runs import Run, Series, table_state
+from hockney.results.traits import transport_traits
 from hockney.stats import LAUNCHES, ONE_LAUNCH, Figure, place
 from hockney.stats.fit import Segment, SegmentFit, fit_segments
 from hockney.stats.interval import Estimate
@@ -229,7 +231,7 @@ def make_sheet(run: Run, *, every_state: bool = False) -> Sheet:
         run_id=run.id,
         state=names.pop() if len(names) == 1 else None,
         rows=tuple(rows),
-        layers=tuple(_layers(rows)),
+        layers=tuple(_layers(rows, run.facts)),
         harness_ns=_harness_ns(harness),
         clock_ns=min((launch.clock_ns for launch in run.launches.values()), default=None),
         launches_per_job=len({launch.index for launch in run.launches.values()}),
@@ -276,14 +278,14 @@ def _harness_ns(series: Sequence[Series]) -> Value | None:
     return Value(2 * half.value, 2 * half.low, 2 * half.high, half.over) if half else None
 
 
-def _layers(rows: Sequence[Row]) -> Iterable[Layer]:
+def _layers(rows: Sequence[Row], facts: Mapping[str, Any]) -> Iterable[Layer]:
     """What the latency of each transport adds to that of the one below it, in one state and not oversubscribed."""
     latency = {(row.transport, row.state): row.values["latency_ns"] for row in rows if not row.oversubscribed}
     for (transport, state), upper in latency.items():
-        for lower in layers_below(transport):
-            below = latency.get((lower, state))
-            if upper is not None and below is not None:
-                yield layer_at(_LATENCY_BYTES, transport, lower, state, upper, below)
+        lower = transport_traits(facts, transport).below
+        below = latency.get((lower or "", state))
+        if lower is not None and upper is not None and below is not None:
+            yield layer_at(_LATENCY_BYTES, transport, lower, state, upper, below)
 
 
 def _failures(by_transport: dict[str, list[Series]], rows: Iterable[Row]) -> Iterable[Failure]:

@@ -84,7 +84,7 @@ def test_what_overrules_the_documented_limit_is_the_cause(store: Store) -> None:
     assert [change.point.bytes for change in found.changes] == [2048, 4096, 8192]
     assert protocol_text(found, (1, 2)) == (
         "below the switch between 8 KiB and 12 KiB (UCX_POSIX_SEG_SIZE, UCX_SYSV_SEG_SIZE) in run 1, "
-        "above the switch between 1 KiB and 2 KiB (UCX_RNDV_THRESH) in run 2"
+        "above the switch between 1 KiB and 2 KiB (UCX_POSIX_SEG_SIZE, UCX_SYSV_SEG_SIZE) in run 2"
     )
 
 

@@ -11,7 +11,7 @@ from tests.builders import make_info, make_launch, make_measurement, make_point
 from tests.stats.fit.test_loggp import LARGE, SMALL, check
 from tests.stats.fit.truth import MESSAGES, Machine
 
-from hockney.analysis.explain.loggp import Fitted, loggp_of
+from hockney.analysis.explain.loggp import FittedTrips, loggp_of
 from hockney.model import Definition, Measurement, Point, RunStatus
 from hockney.results.runs import open_results
 from hockney.results.store import Store
@@ -42,7 +42,7 @@ def store(
     *told: tuple[tuple[float, float], int, Times],
     oversubscribed: bool = False,
     hosts: Sequence[tuple[str, ...]] = (),
-) -> list[Fitted]:
+) -> list[FittedTrips]:
     """What is fitted to a run of which each (floors, measurements, points and their times) tells a part.
 
     With `hosts` each part is a launch of its own on these.
@@ -89,9 +89,9 @@ def store(
         return list(loggp_of(opened.run()))
 
 
-def checked(one: Fitted, machine: Machine) -> None:
-    assert not isinstance(one.found, NoFit), one.found
-    (found,) = one.found
+def checked(one: FittedTrips, machine: Machine) -> None:
+    assert not isinstance(one.fit, NoFit), one.fit
+    (found,) = one.fit
     check(found, machine, 0.01)
 
 
@@ -100,7 +100,7 @@ def test_each_state_has_its_parameters_or_says_what_it_lacks(tmp_path: Path) -> 
     near, far = store(tmp_path / "r.db", (NEAR, 7, points()), (FAR, 6, alone))
     assert (near.state, far.state) == ("near", "far")
     checked(near, SMALL)
-    assert far.found == NoFit(LACKS)
+    assert far.fit == NoFit(LACKS)
 
 
 def test_ranks_and_options_are_not_thrown_together(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_each_delay_is_the_one_that_was_counted_with_it(tmp_path: Path) -> None:
 
 def test_too_few_measurements_mixed_ones_and_crowded_ranks_give_no_parameters(tmp_path: Path) -> None:
     (few,) = store(tmp_path / "few.db", (NEAR, 3, points()))
-    assert few.found == NoFit(LACKS)
+    assert few.fit == NoFit(LACKS)
     mixed = store(
         tmp_path / "mixed.db", (NEAR, 6, list(points())[:1]), (FAR, 6, list(points())[:1]), (MIXED, 7, points())
     )
@@ -142,10 +142,11 @@ def test_too_few_measurements_mixed_ones_and_crowded_ranks_give_no_parameters(tm
 def test_a_size_whose_delay_is_too_short_is_left_out_alone(tmp_path: Path) -> None:
     (one,) = store(tmp_path / "r.db", (NEAR, 7, points(sizes=[*SIZES, 1 << 21])))
     checked(one, SMALL)
-    assert one.short_bytes == (1 << 21,)
+    assert not isinstance(one.fit, NoFit)
+    assert one.fit[-1].last_bytes == SIZES[-1]
     (all_short,) = store(tmp_path / "short.db", (NEAR, 7, points(delay_ns=1000)))
-    assert isinstance(all_short.found, NoFit)
-    assert "a delay longer than a round trip" in all_short.found.reason
+    assert isinstance(all_short.fit, NoFit)
+    assert "a delay longer than a round trip" in all_short.fit.reason
 
 
 def test_samples_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

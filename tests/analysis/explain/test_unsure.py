@@ -12,6 +12,7 @@ from hockney.analysis.explain import DETECTORS, explain
 from hockney.analysis.explain.curve import Curve, Reading
 from hockney.analysis.explain.fits import lines_of
 from hockney.analysis.explain.pattern_pairs import duplex
+from hockney.analysis.finding import Absence
 from hockney.archive import machines
 from hockney.archive.curves import read_machine
 from hockney.archive.explain import ODDITIES, explain_machine
@@ -82,6 +83,6 @@ def test_the_height_of_a_jump_between_sizes_far_apart_is_a_range() -> None:
 def test_a_line_that_determines_neither_start_nor_rate_is_left_out_with_a_reason() -> None:
     random = np.random.default_rng(3)
     made = curve(lambda size: 500.0 * 10 ** random.uniform(-2, 2), sizes=SIZES[:4])
-    fits = lines_of(reading(made))
-    assert fits.lines == ()
-    assert [gap.detail for gap in fits.not_checked] == ["the times scatter too much for a line"]
+    lines, _, gaps = lines_of(reading(made))
+    assert lines == []
+    assert [gap.reason for gap in gaps] == [Absence.INSUFFICIENT_DATA]

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from hockney.stats.fit import SegmentFit, fit_segments
-from hockney.stats.fit.refine import sizes_to_add
+from hockney.stats.fit.refine import sizes_to_add, steps_of
 from hockney.stats.interval import Interval
 
 Truth = Callable[[int], float]
@@ -70,7 +70,7 @@ def test_refining_ends_with_no_jump_left_that_has_a_wide_step(truth: Truth, nois
         [size for size, _ in curve], [time.value for _, time in curve], [time.precision or 0.0 for _, time in curve]
     )
     assert isinstance(fit, SegmentFit)
-    left = [step for switch in fit.switches if switch.is_jump for step in fit.steps_at(switch)]
+    left = [step for switch in fit.switches if switch.is_jump for step in steps_of(fit, switch)]
     assert all(above - below == 1 for below, above in left)
 
 

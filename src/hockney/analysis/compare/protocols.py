@@ -81,7 +81,7 @@ def known_switches(
     times_ns: Mapping[int, float], transport: str, facts: Mapping[str, Any], library: str
 ) -> tuple[KnownSwitch, ...]:
     """The switches of a curve, from its time at each size in one machine state."""
-    thresholds = [one for one in thresholds_of(transport, facts, library) if not one.is_of_build]
+    thresholds = list(thresholds_of(transport, facts, library))
     places = list(_jumps(times_ns))
     for below, above in itertools.pairwise(sorted(times_ns)):
         is_steep = times_ns[above] * below > (1 + JUMP) * times_ns[below] * above > 0

@@ -35,7 +35,7 @@ DETECTORS: tuple[Detector[Any], ...] = (
     Detector("far above the floor", "latency above the floor", ranks.above_floor, "quick"),
     Detector("slower than its parts", "collectives and their parts", guidelines.slower_than_parts, "guidelines"),
 )
-_SUITES = {one.what: one.suite for one in DETECTORS if one.suite} | {"LogGP": "loggp"}
+_SUITES = {detector.what: detector.suite for detector in DETECTORS if detector.suite} | {"LogGP": "loggp"}
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,8 @@ class Explanation:
 
 def explain_run(run: Run) -> Explanation:
     """Raises HockneyError where the run has no figure with an interval."""
-    found = explain(read_run(run))
-    return replace(found, not_checked=tuple(_with_suite(gap, run.info.suite) for gap in found.not_checked))
+    explanation = explain(read_run(run))
+    return replace(explanation, not_checked=tuple(_with_suite(gap, run.info.suite) for gap in explanation.not_checked))
 
 
 def _with_suite(gap: NotChecked, measured: str) -> NotChecked:
@@ -72,24 +72,24 @@ def explain(reading: Reading, detectors: Iterable[Detector[Any]] = DETECTORS) ->
     gaps: dict[str, list[NotChecked]] = {}
     is_oversubscribed = bool(reading.curves) and all(curve.oversubscribed for curve in reading.curves)
     for detector in detectors:
-        found = detector.find(reading)
-        if isinstance(found, NotChecked):
-            if is_oversubscribed and detector is not YIELDS:
-                found = NotChecked(Absence.NOT_APPLICABLE, detail="more ranks than CPUs")
-            gaps.setdefault(detector.code, []).append(replace(found, what=detector.what))
-        else:
-            findings.extend(found)
-    fits = lines_of(reading)
+        result = detector.find(reading)
+        if not isinstance(result, NotChecked):
+            findings.extend(result)
+            continue
+        if is_oversubscribed and detector is not YIELDS:
+            result = NotChecked(Absence.NOT_APPLICABLE, detail="more ranks than CPUs")
+        gaps.setdefault(detector.code, []).append(replace(result, what=detector.what))
+    lines, off_lines, without_lines = lines_of(reading)
     loggp, without_loggp = parameters_of(reading)
     codes = {finding.code for finding in findings}
     not_checked = [gap for code, of_code in gaps.items() if code not in codes for gap in of_code]
     return Explanation(
         subject=reading.subject,
         findings=tuple(sorted(findings, key=lambda finding: -finding.effect)),
-        lines=fits.lines,
-        loggp=loggp,
+        lines=tuple(lines),
+        loggp=tuple(loggp),
         layers=tuple(layers_of(reading)),
-        not_checked=(*not_checked, *caches.unreached_caches(reading), *fits.not_checked, *without_loggp),
+        not_checked=(*not_checked, *without_lines, *without_loggp),
         notes=reading.notes,
-        off_lines=fits.off_lines,
+        off_lines=tuple(off_lines),
     )

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from hockney.analysis.estimates import relative
-from hockney.analysis.explain.loggp import Fitted
+from hockney.analysis.explain.loggp import FittedTrips
 from hockney.analysis.explain.pairs import ClassOf, PairMatrix
 from hockney.analysis.finding import Note, Subject
 from hockney.model import Measurement, Warning_
 from hockney.results.store import MeasurementSummary
-from hockney.stats import Interval, State
+from hockney.results.traits import pattern_traits
+from hockney.stats import State
 from hockney.stats.fit import Estimate, NoFit, SegmentFit, fit_segments
-from hockney.stats.fit.refine import sizes_to_add
 
 Options = tuple[tuple[str, str], ...]
 Key = tuple[str, str, int, Options]  # transport, pattern, ranks and options: a curve in any state
@@ -103,18 +103,8 @@ class ClassCurve:
     measurements: int
 
 
-class Samples(Protocol):
-    """Returns about `most` measurements with their samples, of these patterns or of all, evenly chosen."""
-
-    def __call__(self, most: int, patterns: Sequence[str] = ()) -> Sequence[tuple[Measurement, State]]: ...
-
-
-def _one_class(pair: tuple[int, int], launch_id: int) -> str:
-    return ""
-
-
-def _no_samples(most: int, patterns: Sequence[str] = ()) -> Sequence[tuple[Measurement, State]]:
-    return ()
+# About so many measurements with their samples, of these patterns or (empty) of all, evenly chosen.
+Samples = Callable[[int, Sequence[str]], Sequence[tuple[Measurement, State]]]
 
 
 @dataclass(frozen=True)
@@ -136,26 +126,21 @@ class Reading:
     launchers: Mapping[str, str] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[Warning_, ...] = ()
-    samples: Samples = _no_samples
-    class_of: ClassOf = _one_class
+    samples: Samples = lambda most, patterns: ()
+    class_of: ClassOf = lambda pair, launch_id: ""
     matrices: tuple[PairMatrix, ...] = ()
-    loggp: tuple[Fitted, ...] = ()
+    loggp: tuple[FittedTrips, ...] = ()
     grains: Mapping[str, int] = field(default_factory=dict)
     refined_s: float | None = None
-    is_published: bool = False
 
     def of(self, *patterns: str) -> list[Curve]:
         """The curves of these patterns that are not oversubscribed."""
         return [curve for curve in self.curves if curve.pattern in patterns and not curve.oversubscribed]
 
-    def has_refined(self, curve: Curve, below_bytes: int, above_bytes: int) -> bool:
-        """Whether this run had --refine, and it would add no size between two."""
-        if self.refined_s is None:
-            return False
-        times = [(point.bytes, point.time_ns) for point in curve.points]
-        known = [(size, Interval(time.value, time.low, time.high, 0, None)) for size, time in times]
-        added = sizes_to_add(known, grain_bytes=self.grains.get(curve.pattern, 1), exact=True)
-        return not any(below_bytes < size < above_bytes for size in added)
+    def is_link(self, curve: Curve) -> bool:
+        """Whether its times are those of messages between two ranks, alone or next to other such pairs."""
+        traits = pattern_traits(self.facts, curve.pattern)
+        return traits.payload and traits.links in ("ends", "halves") and not curve.oversubscribed
 
     @property
     def caches(self) -> list[tuple[int, int]]:

@@ -22,7 +22,7 @@ def outliers(reading: Reading) -> list[Finding] | NotChecked:
     samples: dict[str, int] = {}
     total_ns: dict[str, float] = {}
     excess_ns: dict[str, list[float]] = {}
-    for measurement, _ in reading.samples(_MEASUREMENTS_MAX):
+    for measurement, _ in reading.samples(_MEASUREMENTS_MAX, ()):
         times_ns = measurement.times_ns() * (measurement.batch * measurement.definition.divisor)
         middle_ns = float(np.median(times_ns))
         if middle_ns > 0:  # else the clock is too coarse

@@ -12,7 +12,6 @@ from hockney.analysis.estimates import of_all
 from hockney.analysis.explain.curve import ClassCurve, Curve, CurvePoint, Key, Options, Place, Reading
 from hockney.analysis.explain.loggp import loggp_of
 from hockney.analysis.explain.pairs import classes_of, pair_matrices, pair_of
-from hockney.analysis.explain.thresholds import unreadable
 from hockney.analysis.finding import Note
 from hockney.analysis.repeat import LAUNCHES, more_launches, resume
 from hockney.errors import HockneyError
@@ -240,14 +239,6 @@ def _notes(run: Run, without_interval: Sequence[Point], curves: Sequence[Curve])
         yield Note("still running")
     elif one_launch is not None:
         yield one_launch
-    libraries = {launch.transport: launch.library for launch in run.launches.values()}
-    unread = {
-        (setting.variable, setting.value): name
-        for transport, library in libraries.items()
-        for name, setting in unreadable(transport, run.facts, library)
-    }
-    for (variable, value), name in unread.items():
-        yield Note("unreadable setting", {"variable": variable, "value": value, "threshold": name})
     if without_interval:
         yield Note("points without interval", {"points": len(without_interval), "example": str(without_interval[0])})
     failed = [series for series in run.series if series.status is PointStatus.FAILED]

@@ -18,7 +18,9 @@ from hockney.stats.interval import Estimate
 from hockney.stats.student import t_quantile
 
 if TYPE_CHECKING:
-    from hockney.model import FloatArray, Int64Array
+    from hockney.model import BoolArray, FloatArray, Int64Array
+
+_LEAST_LEVEL = 1e-3  # of the measured value: a line that goes below zero is no level
 
 
 @dataclass(frozen=True)
@@ -42,10 +44,8 @@ class Lines:
     def at(self, which: int, size: float) -> tuple[float, float]:
         """The value at a size, and its variance."""
         off = size - self.mean_bytes[which]
-        return (
-            float(self.mean[which] + self.slope[which] * off),
-            float(self.mean_var[which] + self.slope_var[which] * off**2),
-        )
+        value = self.mean[which] + self.slope[which] * off
+        return float(value), float(self.mean_var[which] + self.slope_var[which] * off**2)
 
     def estimate(self, value: float, variance: float) -> Estimate:
         """A value with the interval of Student's t."""
@@ -62,13 +62,35 @@ class Lines:
 
 
 def fit_lines(
-    sizes: FloatArray, values: FloatArray, level: FloatArray, weight: FloatArray, group: Int64Array, known: float = 0.0
-) -> tuple[Lines, FloatArray]:
-    """The lines of all groups, and each size's value on its line.
+    sizes: FloatArray,
+    values: FloatArray,
+    errors: FloatArray | None,
+    kept: BoolArray,
+    group: Int64Array,
+    level: FloatArray | None = None,
+) -> tuple[Lines, FloatArray, FloatArray]:
+    """The lines of all groups through the sizes that are `kept`, and each size's relative residual and weight.
 
-    Values scatter in proportion to their `level`; a `weight` of 0 leaves a size out. `known` is the relative error of
-    the values as measured, 0 where unknown.
+    Values scatter in proportion to their `level`, None for the line's own value. The residuals and the standard
+    `errors` are relative to it.
     """
+    import numpy as np
+
+    known = 0.0 if errors is None else float(np.median(errors))
+    scale, missed = values if level is None else level, 0.0
+    for _ in range(3):  # weights depend on residuals, and residuals on weights
+        weights = kept * weights_of(errors, len(sizes), missed)
+        lines, fitted = _least_squares(sizes, values, scale, weights, group, known)
+        if level is None:
+            scale = fitted = np.maximum(fitted, _LEAST_LEVEL * values)
+        residuals = (values - fitted) / scale
+        missed = 0.0 if errors is None else _missed_by(residuals[kept], errors[kept], lines.freedom)
+    return lines, residuals, weights
+
+
+def _least_squares(
+    sizes: FloatArray, values: FloatArray, level: FloatArray, weight: FloatArray, group: Int64Array, known: float
+) -> tuple[Lines, FloatArray]:
     import numpy as np
 
     count = int(group[-1]) + 1
@@ -84,12 +106,12 @@ def fit_lines(
     slope = summed(weights * off * values) / spread
     fitted = mean[group] + slope[group] * off
     freedom = max(1, int(np.count_nonzero(weight)) - 2 * count)
-    off_line = np.sqrt(weights) * (values - fitted)
-    squares = float(off_line @ off_line)
+    misses = np.sqrt(weights) * (values - fitted)
+    squares = float(misses @ misses)
     scatter = squares / freedom
     if scatter < known**2:  # the known errors count as three more sizes
         scatter = (squares + 3 * known**2) / (freedom + 3)
-    variance = scatter * _repeated(off_line, group)
+    variance = scatter * _repeated(misses, group)
     return Lines(mean_bytes, mean, slope, variance / total, variance / spread, freedom), fitted
 
 
@@ -121,7 +143,7 @@ def weights_of(errors: FloatArray | None, count: int, missed: float = 0.0) -> Fl
     return 2 / (1 + (errors / common) ** 2)
 
 
-def missed_by(residuals: FloatArray, errors: FloatArray, freedom: int) -> float:
+def _missed_by(residuals: FloatArray, errors: FloatArray, freedom: int) -> float:
     """The error that all values share besides their own, so that residuals are as large as expected.
 
     It is at least the median of their own errors.

@@ -25,7 +25,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hockney.stats.fit.lines import Lines, NoFit, fit_lines, missed_by, weights_of
+from hockney.stats.fit.lines import Lines, NoFit, fit_lines
 from hockney.stats.fit.segments import SegmentFit, fit_segments
 from hockney.stats.interval import Estimate
 from hockney.stats.student import t_quantile
@@ -100,84 +100,56 @@ def fit_loggp(trips: Sequence[RoundTrips]) -> tuple[LogGP, ...] | NoFit:
             f"o_s and o_r need a delay longer than a round trip: at {format_bytes(short.size_bytes)} that takes "
             f"{short.one_ns:.0f} ns, the delay {short.delay_ns:.0f} ns"
         )
-    half_ns = [row.one_ns / 2 for row in rows]
-    errors = np.array([row.errors_ns for row in rows]) if all(row.errors_ns for row in rows) else None
-    relative = None if errors is None else (errors[:, 0] / np.maximum([row.one_ns for row in rows], 0.01)).tolist()
-    segments = fit_segments([row.size_bytes for row in rows], half_ns, relative)
+    sizes = [row.size_bytes for row in rows]
+    errors = np.array([row.errors_ns for row in rows]).T if all(row.errors_ns for row in rows) else None
+    one = np.array([row.one_ns for row in rows])
+    relative = None if errors is None else (errors[0] / np.maximum(one, 0.01)).tolist()
+    segments = fit_segments(sizes, (one / 2).tolist(), relative)
     if isinstance(segments, NoFit):
         return segments
 
-    delays = np.array([row.delay_ns for row in rows])
-    n = np.array([row.messages for row in rows])
-    one, burst = np.array([(row.one_ns, row.burst_ns) for row in rows]).T
-    alone, spaced = np.array([(row.one_delayed_ns, row.spaced_ns) for row in rows]).T - [delays, n * delays]
-    none, each, work = 0 * delays, 1 / (n - 1), np.abs(alone) + 0.01 * one / 2
+    n, delays = np.array([row.messages for row in rows]), np.array([row.delay_ns for row in rows])
+    alone = np.array([row.one_delayed_ns for row in rows]) - delays  # delays end by the clock
+    spaced = np.array([row.spaced_ns for row in rows]) - n * delays
+    times = np.array([one, [row.burst_ns for row in rows], alone, spaced])
+    none, each = np.zeros(len(rows)), 1 / (n - 1)
+    work = np.abs(alone) + 0.01 * one / 2
     # Each value as a sum of the four times without their delays, and the time that its scatter is relative to.
-    made = {  # delays end by the clock
-        "half_round_trip": ((0.5 + none, none, none, none), one / 2),
-        "per_message": ((-each, each, none, none), burst * each),
+    made = {
+        "half_round_trip": ((none + 0.5, none, none, none), one / 2),
+        "per_message": ((-each, each, none, none), times[1] * each),
         "send": ((none, none, -each, each), work),
-        "busy": ((none, none, 1 + none, none), work),
+        "busy": ((none, none, none + 1, none), work),
         "receive": ((none, none, 1 + each, -each), work),
     }
-    fits = {
-        name: _lines(
-            segments,
-            np.sum([part * time for part, time in zip(parts, (one, burst, alone, spaced), strict=True)], axis=0),
-            level,
-            None if errors is None else np.linalg.norm(np.transpose(parts) * errors, axis=1) / level,
-        )
-        for name, (parts, level) in made.items()
-    }
+    fits: dict[str, tuple[Lines, FloatArray]] = {}
+    for name, (parts, level) in made.items():
+        off = None if errors is None else np.linalg.norm(parts * errors, axis=0) / level / t_quantile(1000)
+        values = np.sum(parts * times, axis=0)
+        lines, residuals, _ = fit_lines(np.array(sizes, dtype=float), values, off, *segments.groups(), level)
+        fits[name] = lines, residuals
     receiving, _ = fits.pop("receive")
     return tuple(_of_segment(segments, which, fits, receiving) for which in range(len(segments.segments)))
 
 
-_Fits = Mapping[str, tuple[Lines, "FloatArray"]]
-
-
-def _of_segment(segments: SegmentFit, which: int, fits: _Fits, receiving: Lines) -> LogGP:
+def _of_segment(
+    segments: SegmentFit, which: int, fits: Mapping[str, tuple[Lines, FloatArray]], receiving: Lines
+) -> LogGP:
     (on_way, _), (per_message, _), (sending, _), (both, _) = fits.values()
-    segment = segments.segments[which]
-    own = segments.on_line(segment)
-    residuals = {name: tuple(missed[own].tolist()) for name, (_, missed) in fits.items()}
+    on_line = segments.on_line(segments.segments[which])
+    residuals = {name: tuple(missed[on_line].tolist()) for name, (_, missed) in fits.items()}
+    # The half round trip at 0 B less the busy times; the two lines come from different measurements.
+    (whole_ns, whole_var), (busy_ns, busy_var) = on_way.at(which, 0.0), both.at(which, 0.0)
     return LogGP(
-        first_bytes=segment.first_bytes,
-        last_bytes=segment.last_bytes,
-        latency_ns=_left(on_way, both, which),
+        first_bytes=segments.segments[which].first_bytes,
+        last_bytes=segments.segments[which].last_bytes,
+        latency_ns=on_way.estimate(whole_ns - busy_ns, whole_var + busy_var),
         send_ns=sending.value(which, 0.0),
         receive_ns=receiving.value(which, 0.0),
         busy_ns=both.value(which, 0.0),
         gap_ns=per_message.value(which, 0.0),
         gap_ns_per_byte=per_message.slope_of(which),
-        sizes_bytes=tuple(segments.sizes_bytes[at] for at in own),
+        sizes_bytes=tuple(segments.sizes_bytes[at] for at in on_line),
         residuals=residuals,
-        relative_rms=math.sqrt(statistics.fmean(one**2 for missed in residuals.values() for one in missed)),
+        relative_rms=math.sqrt(statistics.fmean(off**2 for missed in residuals.values() for off in missed)),
     )
-
-
-def _lines(
-    segments: SegmentFit, values: FloatArray, level: FloatArray, errors: FloatArray | None
-) -> tuple[Lines, FloatArray]:
-    """The lines over each segment, and the residuals relative to `level`, as `errors` are."""
-    import numpy as np
-
-    sizes = np.array(segments.sizes_bytes, dtype=float)
-    starts = [segment.first_bytes for segment in segments.segments]
-    group = np.maximum(np.searchsorted(starts, sizes, side="right") - 1, 0)
-    kept = np.ones(len(sizes), dtype=bool)
-    kept[list(segments.outliers)] = False
-    lines, fitted = fit_lines(sizes, values, level, kept * 1.0, group)
-    if errors is not None:
-        standard = errors / t_quantile(1000)
-        for _ in range(2):  # weights depend on residuals, and residuals on weights
-            missed = missed_by(((values - fitted) / level)[kept], standard[kept], lines.freedom)
-            weights = kept * weights_of(standard, len(sizes), missed)
-            lines, fitted = fit_lines(sizes, values, level, weights, group, float(np.median(standard)))
-    return lines, (values - fitted) / level
-
-
-def _left(on_way: Lines, both: Lines, which: int) -> Estimate:
-    """The half round trip at 0 B less the busy times; the two lines come from different measurements."""
-    (whole_ns, whole_var), (busy_ns, busy_var) = on_way.at(which, 0.0), both.at(which, 0.0)
-    return on_way.estimate(whole_ns - busy_ns, whole_var + busy_var)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hockney.stats.fit.lines import Lines, NoFit, fit_lines, missed_by, weights_of
+from hockney.stats.fit.lines import Lines, NoFit, fit_lines
 from hockney.stats.fit.partition import SIZES_MIN, partition
 from hockney.stats.interval import Estimate
 from hockney.stats.student import t_quantile
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 JUMP = 0.05  # of the time: a smaller step may come from the fit itself
 _BETWEEN = 0.1  # of a switch's jump: a time this far from both of its lines lies between them
-_LEAST_LEVEL = 1e-3  # of the measured time: a line that goes below zero is no level
+_LEAST_LEVEL = 1e-3  # of the upper line: a lower line that goes below zero is no level
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,8 @@ class SegmentFit:
     """A curve as straight segments. Sizes ascend; each size has a residual (measured - fitted) / fitted.
 
     `outliers` are indices of sizes that no segment explains; their residuals refer to the segment around them.
-    `lines_ns` are the lines' values at each size. `curved`: a smooth curve describes the times better than the
-    segments, which then only approximate it, and its switches are none.
+    `curved`: a smooth curve describes the times better than the segments, which then only approximate it, and its
+    switches are none.
     """
 
     segments: tuple[Segment, ...]
@@ -91,7 +91,6 @@ class SegmentFit:
     times_ns: tuple[float, ...]
     residuals: tuple[float, ...]
     outliers: tuple[int, ...]
-    lines_ns: tuple[Estimate, ...]
     curved: bool = False
 
     def on_line(self, segment: Segment) -> list[int]:
@@ -99,27 +98,19 @@ class SegmentFit:
         within = (at for at, size in enumerate(self.sizes_bytes) if segment.first_bytes <= size <= segment.last_bytes)
         return [at for at in within if at not in self.outliers]
 
-    def left_out_of(self, segment: Segment) -> tuple[int, ...]:
-        """The outliers between a segment's first and last size."""
-        off = (self.sizes_bytes[at] for at in self.outliers)
-        return tuple(size for size in off if segment.first_bytes < size < segment.last_bytes)
-
     def is_ambiguous(self, segment: Segment) -> bool:
         """Whether it has three sizes and leaves out one between them: another three may lie on a line just as well."""
-        return segment.sizes == SIZES_MIN and bool(self.left_out_of(segment))
+        off = [self.sizes_bytes[at] for at in self.outliers]
+        return segment.sizes == SIZES_MIN and any(segment.first_bytes < size < segment.last_bytes for size in off)
 
-    def steps_at(self, switch: Switch) -> list[tuple[int, int]]:
-        """The neighbouring sizes around a switch between which the time jumps, largest step in its direction first.
+    def groups(self) -> tuple[BoolArray, Int64Array]:
+        """Which sizes lie on a segment, and the segment around each."""
+        import numpy as np
 
-        Empty where the time rises in many small steps: then the switch has no exact place.
-        """
-        first, last = (self.sizes_bytes.index(size) for size in (switch.below_bytes, switch.above_bytes))
-        if last == first + 1:  # the lines are more precise than two times
-            return [(switch.below_bytes, switch.above_bytes)] if abs(switch.relative.value) >= JUMP else []
-        sign = math.copysign(1.0, switch.relative.value)
-        steps = [(self.times_ns[at + 1] / self.times_ns[at] - 1, at) for at in range(first, last)]
-        steps = sorted((step for step in steps if abs(step[0]) >= JUMP), key=lambda step: -sign * step[0])
-        return [(self.sizes_bytes[at], self.sizes_bytes[at + 1]) for _, at in steps]
+        starts = [segment.first_bytes for segment in self.segments]
+        kept = np.ones(len(self.sizes_bytes), dtype=bool)
+        kept[list(self.outliers)] = False
+        return kept, np.maximum(np.searchsorted(starts, self.sizes_bytes, side="right") - 1, 0)
 
 
 def fit_segments(
@@ -140,7 +131,7 @@ def fit_segments(
     group = np.searchsorted(found.starts, np.arange(len(sizes)), side="right") - 1
     kept = np.ones(len(sizes), dtype=bool)
     kept[list(found.outliers)] = False
-    lines, residuals, weights = _lines(curve, kept, group)
+    lines, residuals, weights = fit_lines(sizes, times, standard, kept, group)
     members = [np.flatnonzero(kept & (group == which)) for which in range(count)]
     segments = tuple(
         _segment(lines, which, sizes[own], residuals[own], weights[own]) for which, own in enumerate(members)
@@ -153,7 +144,6 @@ def fit_segments(
         times_ns=tuple(times.tolist()),
         residuals=tuple(residuals.tolist()),
         outliers=found.outliers,
-        lines_ns=tuple(lines.value(which, size) for which, size in zip(group.tolist(), sizes.tolist(), strict=True)),
         curved=found.curved,
     )
 
@@ -168,7 +158,7 @@ def fit_line(
     if isinstance(curve, NoFit):
         return curve
     count = len(curve[0])
-    lines, residuals, weights = _lines(curve, np.ones(count, dtype=bool), np.zeros(count, dtype=np.int64))
+    lines, residuals, weights = fit_lines(*curve, np.ones(count, dtype=bool), np.zeros(count, dtype=np.int64))
     return _segment(lines, 0, curve[0], residuals, weights)
 
 
@@ -192,22 +182,6 @@ def _curve(sizes_bytes: Sequence[int], times_ns: Sequence[float], errors: Sequen
     return sizes[order], times[order], None if errors is None else np.array(errors)[order] / t_quantile(1000)
 
 
-def _lines(curve: _Curve, kept: BoolArray, group: Int64Array) -> tuple[Lines, FloatArray, FloatArray]:
-    """The line of each group, and each size's relative residual and weight."""
-    import numpy as np
-
-    sizes, times, standard = curve
-    fitted, missed = times, 0.0
-    known = 0.0 if standard is None else float(np.median(standard))
-    for _ in range(3):  # weights depend on residuals, and residuals on weights
-        weights = kept * weights_of(standard, len(sizes), missed)
-        lines, fitted = fit_lines(sizes, times, fitted, weights, group, known)
-        fitted = np.maximum(fitted, _LEAST_LEVEL * times)
-        residuals = (times - fitted) / fitted
-        missed = 0.0 if standard is None else missed_by(residuals[kept], standard[kept], lines.freedom)
-    return lines, residuals, weights
-
-
 def _segment(lines: Lines, which: int, sizes: FloatArray, residuals: FloatArray, weights: FloatArray) -> Segment:
     import numpy as np
 
@@ -225,29 +199,22 @@ def _segment(lines: Lines, which: int, sizes: FloatArray, residuals: FloatArray,
 def _switch(lines: Lines, which: int, segments: Sequence[Segment], off: Iterable[tuple[float, float]]) -> Switch:
     """The switch after a segment; `off` are the outliers of the curve as (size, time)."""
     below, above = segments[which].last_bytes, segments[which + 1].first_bytes
-    places = [(below + above) / 2, below, above]
-    jumps = [_gap(lines, which, size) for size in places]
-    levels = [max(lines.at(which, size)[0], _LEAST_LEVEL * abs(lines.at(which + 1, size)[0])) for size in places]
-    jump = _enclosed(jumps)
-    relative = _enclosed([Estimate(j.value / ns, j.low / ns, j.high / ns) for j, ns in zip(jumps, levels, strict=True)])
+    jumps, parts = [], []
+    for size in ((below + above) / 2, below, above):
+        (lower_ns, lower_var), (upper_ns, upper_var) = lines.at(which, size), lines.at(which + 1, size)
+        jump = lines.estimate(upper_ns - lower_ns, lower_var + upper_var)
+        level_ns = max(lower_ns, _LEAST_LEVEL * abs(upper_ns))
+        jumps.append(jump)
+        parts.append(Estimate(jump.value / level_ns, jump.low / level_ns, jump.high / level_ns))
+    jump, relative = (
+        Estimate(at[0].value, min(each.low for each in at), max(each.high for each in at)) for at in (jumps, parts)
+    )
     is_gradual = False
     for size, ns in off:
         if below < size < above:
-            least_ns, most_ns = sorted(lines.at(line, size)[0] for line in (which, which + 1))
-            margin_ns = _BETWEEN * (most_ns - least_ns)
-            is_gradual |= least_ns + margin_ns < ns < most_ns - margin_ns
+            lower_ns, upper_ns = lines.at(which, size)[0], lines.at(which + 1, size)[0]
+            is_gradual |= _BETWEEN < (ns - lower_ns) / (upper_ns - lower_ns) < 1 - _BETWEEN
     return Switch(below, above, jump, relative, jump.low <= 0 <= jump.high, is_gradual)
-
-
-def _enclosed(estimates: Sequence[Estimate]) -> Estimate:
-    """The first value, with an interval that encloses all intervals."""
-    return Estimate(estimates[0].value, min(each.low for each in estimates), max(each.high for each in estimates))
-
-
-def _gap(lines: Lines, which: int, size: float) -> Estimate:
-    """From a line to the next one at a size."""
-    (lower_ns, lower_var), (upper_ns, upper_var) = lines.at(which, size), lines.at(which + 1, size)
-    return lines.estimate(upper_ns - lower_ns, lower_var + upper_var)
 
 
 def _n_half(lines: Lines, which: int) -> Estimate | None:
