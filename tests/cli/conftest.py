@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.cli.support import Cli, Ended, call, fill
+from tests.cli.support import Cli, Ended, call, call_here, fill
 
 
 @pytest.fixture(scope="session")
@@ -17,9 +17,10 @@ def filled_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def cli(tmp_path: Path) -> Cli:
-    """Runs `hockney` in a process of its own, in a fresh folder with an empty store."""
+    """Runs `hockney` in a fresh folder with an empty store; with variables of its own, in a process of its own."""
 
     def in_folder(*arguments: str, **variables: str) -> Ended:
-        return call(tmp_path, *arguments, **variables)
+        is_plain = variables.keys() <= {"HOCKNEY_STORE"} and arguments
+        return (call_here if is_plain else call)(tmp_path, *arguments, **variables)
 
     return in_folder

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import subprocess
@@ -68,6 +70,22 @@ def call(folder: Path, *arguments: str, **variables: str) -> Ended:
         timeout=120,
         check=False,
     )
+
+
+def call_here(folder: Path, *arguments: str, **variables: str) -> Ended:
+    """As `call`, but in this process, which takes a tenth of the time."""
+    streams = [io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2)]
+    with pytest.MonkeyPatch.context() as patch:
+        for name in os.environ.keys() - environment(folder).keys():
+            patch.delenv(name)
+        for name, value in environment(folder, **variables).items():
+            patch.setenv(name, value)
+        patch.chdir(folder)
+        patch.setattr(sys, "argv", ["hockney", *arguments])
+        with contextlib.redirect_stdout(streams[0]), contextlib.redirect_stderr(streams[1]):
+            code = execute(arguments)
+    out, err = (stream.buffer.getvalue().decode() for stream in streams)  # type: ignore[attr-defined]
+    return subprocess.CompletedProcess(arguments, code, out, err)
 
 
 def document(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
