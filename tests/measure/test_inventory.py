@@ -158,24 +158,10 @@ def test_a_suite_that_has_nothing_to_measure(tmp_path: Path) -> None:
 def test_on_one_cpu_quick_is_ready_and_what_is_not_says_how_it_runs() -> None:
     suites = {suite.name: suite for suite in take_inventory(cpus=1).suites}
     assert suites["quick"].ready
-    assert suites["quick"].summary.endswith("; on 1 CPU its times are the scheduler's")
-    loggp = suites["loggp"]
-    assert loggp.why == (
+    assert suites["loggp"].why == (
         "2 ranks on 1 CPU would measure the scheduler; allow this process more CPUs, "
         "or add --oversubscribe to hockney run"
     )
-    two = next(suite for suite in take_inventory(cpus=2).suites if suite.name == "quick")
-    assert "scheduler" not in two.summary
-
-
-def test_a_suite_of_all_pairs_says_where_there_are_too_few_cpus_for_several() -> None:
-    summaries = {}
-    for cpus in (2, 4):
-        summaries[cpus] = next(suite for suite in take_inventory(cpus=cpus).suites if suite.name == "allpairs").summary
-    assert "a matrix of all pairs needs three or more" in summaries[2]
-    assert "each on its own CPU or host" in summaries[2]
-    assert summaries[4].startswith(summaries[2].partition(":")[0])
-    assert "matrix" not in summaries[4]
 
 
 def test_without_a_compiler_the_rest_is_still_listed(

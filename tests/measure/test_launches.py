@@ -14,6 +14,7 @@ from tests.measure.contended_machine import ContendedMachine
 from tests.measure.made_up_machine import Machine
 from tests.measure.test_run import Silent
 
+from hockney.machine import Moment
 from hockney.measure import run as running
 from hockney.measure.plan import Plan
 from hockney.model import Measurement, Point, PointStatus
@@ -77,9 +78,9 @@ def measured(
     Pool.cores = cores
     clock = Pool.machine.clock
     monkeypatch.setattr(running, "WorkerPool", Pool)
-    monkeypatch.setattr(running, "Watch", lambda *_: SimpleNamespace(read=lambda: None))
+    monkeypatch.setattr(running, "Watch", lambda *_: SimpleNamespace(read=lambda: Moment(0.0)))
     monkeypatch.setattr(running, "time", SimpleNamespace(monotonic=clock, time=clock))
-    monkeypatch.setattr(running, "warn_before", lambda *_: None)
+    monkeypatch.setattr(running, "warnings_before", lambda *_, **__: [])
     plan = Plan("test", POINTS, precision=0.02, time_s=60.0, launches=6, **more)
     with Store.open(path) as store:
         run_id = running.measure(plan, Catalogue({}, {}, ()), store, Silent(), command="test").run_id

@@ -21,11 +21,11 @@ from hockney.machine import facts
 from hockney.measure import run as running
 from hockney.measure.plan import Plan, Skipped
 from hockney.measure.recorder import Recorder
-from hockney.measure.run_warnings import KernelShare, how_to_spin
+from hockney.measure.run_warnings import KernelShare
 from hockney.model import Measurement, RunStatus, Warning_
 from hockney.results.store import Store, StoredPoint
 from hockney.results.store.lock import alone
-from hockney.worker.catalogue import Catalogue, TransportInfo, load
+from hockney.worker.catalogue import Catalogue, load
 
 
 @pytest.fixture(scope="module")
@@ -52,28 +52,18 @@ def test_what_disturbs_the_loopback_is_said_of_what_uses_it(
         assert (of_bbr in store.run(1).warnings) is warned
 
 
-def test_who_has_another_mpi_is_told_to_compare_with_it_not_to_install_one(catalogue: Catalogue) -> None:
-    def mpi(name: str, kind: str, *, is_wheel: bool) -> TransportInfo:
-        return replace(catalogue.transports["shm"], name=name, library=make_library(name, kind, is_wheel=is_wheel))
-
-    wheel, other = mpi("mpi@mpich-5", "mpich", is_wheel=True), mpi("mpi@openmpi-4", "openmpi", is_wheel=False)
-    measurement = make_measurement(make_point(transport=wheel.name))
+@pytest.mark.parametrize(
+    ("is_wheel", "remedy"), [(True, "No setting of the PyPI wheel"), (False, "Look for the library's setting")]
+)
+def test_a_library_that_yields_gets_a_remedy(catalogue: Catalogue, is_wheel: bool, remedy: str) -> None:
+    library = make_library("mpi@mpich-5", "mpich", is_wheel=is_wheel)
+    info = replace(catalogue.transports["shm"], name=library.id, library=library)
     share = KernelShare()
+    measurement = make_measurement(make_point(transport=library.id))
     share.add(replace(measurement, cpu_system_ns=(10**9, 0), wall_ns=(10**9, 10**9)))
-    alone, both = (
-        next(iter(share.warnings(replace(catalogue, transports={one.name: one for one in here})))).remedy
-        for here in ((wheel,), (wheel, other))
-    )
-    assert alone.endswith("install another MPI to compare (apt install libopenmpi-dev openmpi-bin).")
-    assert both == "No setting of the PyPI wheel of MPICH changes this; compare with mpi@openmpi-4."
-
-
-def test_who_told_open_mpi_to_yield_is_told_so(catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OMPI_MCA_mpi_yield_when_idle", "1")
-    library = make_library()
-    assert how_to_spin(library, catalogue) == "Unset OMPI_MCA_mpi_yield_when_idle=1."
-    monkeypatch.delenv("OMPI_MCA_mpi_yield_when_idle")
-    assert how_to_spin(library, catalogue) == "Look for the library's setting that makes waits spin."
+    (warning,) = share.warnings(replace(catalogue, transports={library.id: info}))
+    assert (warning.kind, warning.subject) == ("yield", library.id)
+    assert warning.remedy.startswith(remedy)
 
 
 def test_ctrl_c_before_the_first_measurement_is_an_interruption_that_can_go_on(

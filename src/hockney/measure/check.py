@@ -78,30 +78,27 @@ def check(
     base_id = store.find_run(reference)
     plan = _plan(store, base_id, catalogue)
     plan = plan if time_s is None else replace(plan, time_s=time_s)
-    outcome = running.measure(plan, catalogue, store, display, command=command, label=None)
-    _refuse_stopped(outcome)
-    compared = functools.partial(compare_runs, store, base_id, outcome.run_id, margin=1 + max_slowdown)
-    found = compared()
-    suspects = _measured(store, outcome.run_id, suspicious(found.changes, found.margin))
-    everything, until_s = _measured(store, outcome.run_id, plan.points), clock() + patience_s
+    run_id = _unless_stopped(running.measure(plan, catalogue, store, display, command=command))
+    compared = functools.partial(compare_runs, store, base_id, run_id, margin=1 + max_slowdown)
+    comparison = compared()
+    measured = _measured(store, run_id, plan.points)
+    suspects = [point for point in suspicious(comparison.changes, comparison.margin) if point in measured]
     verdicts: dict[Point, SeriesChange] = {}
-    left, made = list(suspects), 0  # how many times the launches of the plan
+    left, made = suspects, 0  # how many times the launches of the plan
+    until_s = clock() + patience_s
     while left and (not made or clock() + made * plan.time_s <= until_s):
         more = max(1, made)
-        _refuse_stopped(
-            running.add_launches(
-                *(outcome.run_id, everything, more * plan.launches, more * plan.time_s),
-                *(catalogue, store, display),
-            )
-        )
+        launches, budget_s = more * plan.launches, more * plan.time_s
+        _unless_stopped(running.add_launches(run_id, measured, launches, budget_s, catalogue, store, display))
         made += more
         fresh = compared(first_launch=plan.launches)
-        found = replace(fresh, changes=found.changes, protocols={**found.protocols, **fresh.protocols})
-        judged = {change.point: settled(change, found.margin, len(fresh.changes)) for change in fresh.changes}
+        protocols = {**comparison.protocols, **fresh.protocols}
+        comparison = replace(fresh, changes=comparison.changes, protocols=protocols)
+        judged = {change.point: settled(change, comparison.margin, len(fresh.changes)) for change in fresh.changes}
         verdicts |= {point: judged[point] for point in left}
         left = [point for point in left if may_be_decided(verdicts[point], base_id)]
-    changes = tuple(verdicts.get(change.point, change) for change in found.changes)
-    return Checked(outcome.run_id, replace(found, changes=changes), len(suspects))
+    changes = tuple(verdicts.get(change.point, change) for change in comparison.changes)
+    return Checked(run_id, replace(comparison, changes=changes), len(suspects))
 
 
 def suspicious(changes: Iterable[SeriesChange], margin: float) -> list[Point]:
@@ -154,11 +151,10 @@ def _plan(store: Store, base_id: int, catalogue: Catalogue) -> Plan:
     now = {
         row.point: replace(row.point, transport=names.get(row.point.transport, row.point.transport)) for row in planned
     }
+    points, cpus = [now[point] for point in good], len(usable_cpus())
     try:
         plan = plan_again(
-            *(stored.info.suite, [now[point] for point in good], stored.info.plan),
-            *(catalogue, len(usable_cpus())),
-            launches=max(launches, LAUNCHES),
+            stored.info.suite, points, stored.info.plan, catalogue, cpus, launches=max(launches, LAUNCHES)
         )
     except (KeyError, TypeError, ValueError) as error:
         raise UsageError(
@@ -180,16 +176,14 @@ def check_expectations(
 ) -> tuple[int, list[Judged]]:
     """Measure what has limits, and once more what may not keep them; the run, and what became of each limit."""
     plan = make_plan(expectations.suite(), RunOptions(time_s=time_s), catalogue, len(usable_cpus()))
-    outcome = running.measure(plan, catalogue, store, display, command=command, label=None)
-    _refuse_stopped(outcome)
-    judged = judge(Run(store, outcome.run_id), expectations, catalogue)
-    uncertain = points_of(judged, (Judgement.MISSED, Judgement.INCONCLUSIVE))
-    again = _measured(store, outcome.run_id, uncertain)
+    run_id = _unless_stopped(running.measure(plan, catalogue, store, display, command=command))
+    judged = judge(Run(store, run_id), expectations, catalogue)
+    again = _measured(store, run_id, points_of(judged, (Judgement.MISSED, Judgement.INCONCLUSIVE)))
     if again:
         budget_s = plan.time_s / len(plan.points) * len(again)
-        _refuse_stopped(running.add_launches(outcome.run_id, again, plan.launches, budget_s, catalogue, store, display))
-        judged = judge(Run(store, outcome.run_id), expectations, catalogue)
-    return outcome.run_id, judged
+        _unless_stopped(running.add_launches(run_id, again, plan.launches, budget_s, catalogue, store, display))
+        judged = judge(Run(store, run_id), expectations, catalogue)
+    return run_id, judged
 
 
 def _measured(store: Store, run_id: int, points: Iterable[Point]) -> list[Point]:
@@ -198,8 +192,10 @@ def _measured(store: Store, run_id: int, points: Iterable[Point]) -> list[Point]
     return [point for point in points if point in measured]
 
 
-def _refuse_stopped(outcome: RunOutcome) -> None:
+def _unless_stopped(outcome: RunOutcome) -> int:
+    """The number of a run. Raises HockneyError for one that was stopped."""
     if outcome.status is RunStatus.INTERRUPTED:
         raise HockneyError(
             f"the check was stopped, so nothing is decided; what was measured is stored as run {outcome.run_id}"
         )
+    return outcome.run_id

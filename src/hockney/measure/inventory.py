@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,6 @@ _HOW = {
     "pvm": "install PVM, for example: apt-get install pvm pvm-dev",
     "ssh": "install an ssh client, for example: apt-get install openssh-client",
 }
-_LIBRARY_LAUNCHERS = ("openmpi", "mpich", "intel", "oshrun", "mpiexec", "pvm")
 
 
 @dataclass(frozen=True)
@@ -108,8 +107,6 @@ def take_inventory(suite_files: Sequence[str] = (), *, cpus: int) -> Inventory:
 
 
 def _suite(name: str, catalogue: Catalogue, fault: str | None, cpus: int) -> Item:
-    from hockney.analysis.explain.pairs import why_no_matrix
-
     try:
         if fault is not None:
             suite = load_suite(name)
@@ -122,30 +119,16 @@ def _suite(name: str, catalogue: Catalogue, fault: str | None, cpus: int) -> Ite
         return Item(Path(name).stem, "", str(error), how, wrong=is_there)
     more = {"points": len(plan.points), "skipped": len(plan.skipped)}
     if not plan.points:
-        if plan.skipped:
-            return Item(suite.name, suite.title, plan.skipped[0].reason, more=more)
-        how = "hockney list transports shows how to get more"
-        return Item(suite.name, suite.title, "it names no transport that is here", how, more)
+        why = next((skipped.reason for skipped in plan.skipped), "it names no transport that is here")
+        return Item(suite.name, suite.title, why, more=more)
     skipped = f", {len(plan.skipped)} more cannot run here" if plan.skipped else ""
-    summary = f"{suite.title}: {counted(len(plan.points), 'point')}{skipped}"
-    if plan.oversubscribe and any(point.ranks > cpus for point in plan.points):
-        summary += f"; on {counted(cpus, 'CPU')} its times are the scheduler's"
-    no_matrix = why_no_matrix((point.pattern, point.ranks) for point in plan.points)
-    return Item(suite.name, f"{summary}. {no_matrix}" if no_matrix else summary, more=more)
+    return Item(suite.name, f"{suite.title}: {counted(len(plan.points), 'point')}{skipped}", more=more)
 
 
 def _pattern(pattern: PatternInfo) -> Item:
     least, most, step = pattern.ranks
     options = [
-        {
-            "name": option.name,
-            "default": option.default,
-            "choices": list(option.choices),
-            "min": None if option.choices else option.min,
-            "max": None if option.choices else option.max,
-            "help": option.help,
-        }
-        for option in pattern.options
+        {**asdict(option), **({"min": None, "max": None} if option.choices else {})} for option in pattern.options
     ]
     more = {
         "ranks": {"least": least, "most": most or None, "multiple_of": step},
@@ -173,15 +156,13 @@ def _launcher(name: str, transports: Iterable[TransportInfo]) -> Item:
     summary = (LAUNCHERS[name].__doc__ or "").strip().partition("\n")[0]
     if name == "local":
         return Item(name, summary)
-    if name not in _LIBRARY_LAUNCHERS:
-        path = shutil.which(name)
-        if path is None:
-            return Item(name, summary, f"{name} is not on PATH", _HOW[name])
-        return Item(name, summary, more={"programs": [path]})
-    found = [transport.library for transport in transports if transport.library]
-    programs = sorted({str(library.program) for library in found if library.kind == name})
+    if name in ("srun", "ssh"):
+        programs = [path for path in [shutil.which(name)] if path]
+    else:
+        libraries = [transport.library for transport in transports if transport.library]
+        programs = sorted({str(library.program) for library in libraries if library.kind == name})
     if not programs:
-        return Item(name, summary, "no library of this kind was found", _HOW[name])
+        return Item(name, summary, "not found", _HOW[name])
     return Item(name, f"{summary} {', '.join(programs)}", more={"programs": programs})
 
 
@@ -198,7 +179,6 @@ def _machine(machine: Machine) -> Item:
 
 
 def _matrix(catalogue: Catalogue) -> Matrix:
-    cells: dict[str, dict[str, str | None]] = {}
     points = {}
     for transport in catalogue.transports.values():
         for pattern in catalogue.patterns.values():
@@ -206,13 +186,12 @@ def _matrix(catalogue: Catalogue) -> Matrix:
             point = Point(transport.name, pattern.name, pattern.ranks_default, pattern.bytes_default, options)
             points[transport.name, pattern.name] = point
     obstacles = catalogue.obstacles(points.values())
-    reasons = {names: obstacles[point] for names, point in points.items() if point in obstacles}
+    cells: dict[str, dict[str, str | None]] = {name: {} for name in catalogue.transports}
+    matrix = Matrix(tuple(catalogue.patterns), cells, {}, {})
     for (transport_name, pattern_name), point in points.items():
-        cell = None if point in obstacles else "native" if point.options else "yes"
-        cells.setdefault(transport_name, {})[pattern_name] = cell
-    needs = {pattern.name: pattern.needs for pattern in catalogue.patterns.values()}
-    missing = {
-        (transport, pattern): tuple(sorted(needs[pattern] - catalogue.transports[transport].caps))
-        for transport, pattern in reasons
-    }
-    return Matrix(tuple(catalogue.patterns), cells, reasons, missing)
+        names, is_free = (transport_name, pattern_name), point not in obstacles
+        cells[transport_name][pattern_name] = ("native" if point.options else "yes") if is_free else None
+        if not is_free:
+            needs, caps = catalogue.patterns[pattern_name].needs, catalogue.transports[transport_name].caps
+            matrix.reasons[names], matrix.missing[names] = obstacles[point], tuple(sorted(needs - caps))
+    return matrix

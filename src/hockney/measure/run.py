@@ -73,8 +73,8 @@ class Start:
     measured again.
     """
 
-    seed: int
     several: bool
+    seed: int = 0
     round: int = 0
     launch: int = 0
     earlier: Sequence[Measurement] = ()
@@ -112,7 +112,7 @@ def measure_variants(
 ) -> list[RunOutcome]:
     """Measure a new run of each variant, all at once; their plans have the same time and launches. See measure."""
     infos = [_describe(variant, catalogue, command) for variant in variants]
-    start = Start(infos[0].seed, several=variants[0].plan.launches > 1)
+    start = Start(several=variants[0].plan.launches > 1, seed=infos[0].seed)
     with contextlib.ExitStack() as held:
 
         def begin() -> Iterator[Side]:
@@ -175,25 +175,12 @@ def resume(reference: str, catalogue: Catalogue, store: Store, display: Display)
         gone = sorted({row.point.transport for row in measurable} - set(catalogue.transports))
         if gone:
             raise UsageError(f"run {run_id} cannot go on: {', '.join(gone)} is not here any more; begin a new run")
-        refuse_unusable(plan.cpus)
-        counts = plan.launches == 1  # a launch is judged by its own measurements alone
-        before = {row.point: store.measurements(row) for row in measurable}
-        start = Start(
-            seed=stored.info.seed + stored.rounds,
-            several=not counts,
-            round=stored.rounds,
-            launch=_launches_begun(stored),
-            earlier=[measurement for measurements in before.values() for measurement in measurements] if counts else [],
-            alike={point: measurements[-1] for point, measurements in before.items() if measurements},
-            precise=sum(row.status is PointStatus.PRECISE for row in measurable) if counts else 0,
-            failed=sum(row.status is PointStatus.FAILED for row in points),
-        )
-
-        def begin() -> Iterator[Side]:
-            store.resume_run(run_id)
-            yield Side(replace(plan, launches=max(1, launches_left)), Recorder(store, run_id, display), known)
-
-        return _carry_out(begin, catalogue, start, when="When the run went on")[0]
+        precise = sum(row.status is PointStatus.PRECISE for row in measurable)
+        failed = sum(row.status is PointStatus.FAILED for row in points)
+        several = plan.launches > 1  # else a launch is judged by its own measurements alone, and earlier ones count
+        start = Start(several=several, precise=0 if several else precise, failed=failed)
+        plan = replace(plan, launches=max(1, launches_left))
+        return _go_on(stored, plan, start, catalogue, store, display, known)
 
 
 def _refuse_unfit(stored: StoredRun, points: Sequence[StoredPoint], known: Mapping[str, Any]) -> None:
@@ -255,24 +242,40 @@ def add_launches(
         stored = store.run(run_id)
         plan = Plan.from_json(stored.info.suite, points, stored.info.plan)
         plan = replace(plan, launches=launches, time_s=time_s, refine=frozenset())
-        refuse_unusable(plan.cpus)
-        before = {row.point: store.measurements(row) for row in store.points(run_id) if row.point in plan.points}
-        start = Start(
-            seed=stored.info.seed + stored.rounds,
-            several=True,
-            round=stored.rounds,
-            launch=_launches_begun(stored),
-            alike={point: measurements[-1] for point, measurements in before.items() if measurements},
-        )
-
-        def begin() -> Iterator[Side]:
-            store.resume_run(run_id)
-            yield Side(plan, Recorder(store, run_id, display))
-
-        (outcome,) = _carry_out(begin, catalogue, start)
+        outcome = _go_on(stored, plan, Start(several=True), catalogue, store, display)
         if stored.status is RunStatus.PARTIAL and outcome.status is RunStatus.DONE:
             store.finish_run(run_id, RunStatus.PARTIAL)
         return outcome
+
+
+def _go_on(
+    stored: StoredRun,
+    plan: Plan,
+    start: Start,
+    catalogue: Catalogue,
+    store: Store,
+    display: Display,
+    known: dict[str, Any] | None = None,
+) -> RunOutcome:
+    """Measure a plan into a stored run, after its launches and rounds so far; `known`: the facts to warn of."""
+    refuse_unusable(plan.cpus)
+    points = set(plan.points)
+    before = {row.point: store.measurements(row) for row in store.points(stored.id) if row.point in points}
+    start = replace(
+        start,
+        seed=stored.info.seed + stored.rounds,
+        round=stored.rounds,
+        launch=_launches_begun(stored),
+        earlier=() if start.several else [each for measurements in before.values() for each in measurements],
+        alike={point: measurements[-1] for point, measurements in before.items() if measurements},
+    )
+
+    def begin() -> Iterator[Side]:
+        store.resume_run(stored.id)
+        yield Side(plan, Recorder(store, stored.id, display), known or {})
+
+    (outcome,) = _carry_out(begin, catalogue, start, when="When the run went on" if known else None)
+    return outcome
 
 
 def _carry_out(

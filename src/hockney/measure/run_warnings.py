@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterator
 
@@ -10,12 +9,17 @@ from hockney.model import Measurement, Warning_
 from hockney.results.store import Store
 from hockney.worker.catalogue import Catalogue
 from hockney.worker.launch import YIELDS
-from hockney.worker.libraries import Library
 
 _SYSTEM_SHARE_MAX = 0.2  # a library that spins in user space stays far below
 _SHARE_WALL_MIN_NS = 50_000_000  # in less time, one or two clock ticks would make a share
 _SHORT_BYTES_MAX = 1024
 _STEAL_MAX = 0.02
+# What helps against a library that yields while it waits.
+_WHEEL = (
+    "No setting of the PyPI wheel of MPICH changes this; compare with another MPI "
+    "(apt install libopenmpi-dev openmpi-bin)."
+)
+_SPIN = f"Look for the library's setting that makes waits spin; of Open MPI, leave {YIELDS} unset."
 
 
 class KernelShare:
@@ -36,29 +40,14 @@ class KernelShare:
         for name, wall_ns in self.wall_ns.items():
             share = self.system_ns[name] / max(1, wall_ns)
             info = catalogue.transports.get(name)
-            if wall_ns < _SHARE_WALL_MIN_NS or share < _SYSTEM_SHARE_MAX:
+            if wall_ns < _SHARE_WALL_MIN_NS or share < _SYSTEM_SHARE_MAX or info is None or "syscalls" in info.caps:
                 continue
-            if info is not None and info.library is not None and "syscalls" not in info.caps:
+            if info.library is not None:
                 cause = (
                     f"{name} spends {share:.0%} of its time in the kernel while it waits for short messages: it yields "
                     "the CPU in its progress loop, so its latency is that of system calls."
                 )
-                yield Warning_("yield", name, cause, how_to_spin(info.library, catalogue))
-
-
-def how_to_spin(library: Library, catalogue: Catalogue) -> str:
-    """The remedy for a library that yields while it waits."""
-    if library.is_wheel:
-        libraries = [info.library for info in catalogue.transports.values() if info.library]
-        other = next((each.id for each in libraries if not each.is_wheel and each.id.startswith("mpi@")), None)
-        advice = (
-            f"compare with {other}"
-            if other
-            else "install another MPI to compare (apt install libopenmpi-dev openmpi-bin)"
-        )
-        return f"No setting of the PyPI wheel of MPICH changes this; {advice}."
-    setting = os.environ.get(YIELDS) if library.kind == "openmpi" else None
-    return f"Unset {YIELDS}={setting}." if setting else "Look for the library's setting that makes waits spin."
+                yield Warning_("yield", name, cause, _WHEEL if info.library.is_wheel else _SPIN)
 
 
 def loss_warnings(lost: Counter[tuple[str, str]]) -> Iterator[Warning_]:
