@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from hockney.analysis.repeat import resume
@@ -103,7 +103,9 @@ def _print_conclusions(conclusions: Sequence[Conclusion]) -> None:
         render.title("What the report concludes, and whether it holds here")
     for conclusion in conclusions:
         render.note(f"{conclusion.text}{f' [{conclusion.holds}]' if conclusion.holds else ''}")
-        published = conclusion.published or ", ".join(map(_named, conclusion.figures))
+        published = conclusion.published or ", ".join(
+            _named(replace(figure, low=None)) for figure in conclusion.figures
+        )
         if published:
             render.item(published, head="published")
         for judgement in conclusion.judgements:

@@ -9,80 +9,52 @@ from typing import Any
 import click
 
 from hockney.cli.common import HELP_SETTINGS, common_options
-from hockney.errors import UsageError, unknown
+from hockney.errors import unknown
 
 
 @dataclass(frozen=True)
 class Entry:
-    """Where a command is, what it does in one line, and an example."""
+    """What a command does in one line, and an example."""
 
-    home: str
     summary: str
     example: str
 
 
 # In the order of the help. A test compares the summaries with the commands' own.
 COMMANDS = {
-    "quick": Entry(
-        "hockney.cli.quick:quick", "Measure this machine in about a minute, and print its data sheet.", "quick"
-    ),
-    "run": Entry(
-        "hockney.cli.run:run",
-        "Measure a suite or some patterns.",
-        "run pingpong,oneway -t shm,tcp --precision 1%",
-    ),
-    "list": Entry(
-        "hockney.cli.listing:list_command", "List what can be measured here, and how to get what is missing.", "list"
-    ),
-    "runs": Entry("hockney.cli.runs:runs", "List the runs that are stored.", "runs"),
-    "show": Entry("hockney.cli.show:show", "Show the figures of a run.", "show last --transport shm"),
-    "delete": Entry("hockney.cli.delete:delete", "Delete stored runs.", "delete last"),
-    "explain": Entry("hockney.cli.explain:explain", "Explain the figures of a run.", "explain last"),
-    "compare": Entry(
-        "hockney.cli.compare:compare",
-        "Compare two runs: which series became faster or slower.",
-        "compare before after",
-    ),
+    "quick": Entry("Measure this machine in about a minute, and print its data sheet.", "quick"),
+    "run": Entry("Measure a suite or some patterns.", "run pingpong,oneway -t shm,tcp --precision 1%"),
+    "list": Entry("List what can be measured here, and how to get what is missing.", "list"),
+    "runs": Entry("List the runs that are stored.", "runs"),
+    "show": Entry("Show the figures of a run.", "show last --transport shm"),
+    "delete": Entry("Delete stored runs.", "delete last"),
+    "explain": Entry("Explain the figures of a run.", "explain last"),
+    "compare": Entry("Compare two runs: which series became faster or slower.", "compare before after"),
     "check": Entry(
-        "hockney.cli.check:check",
-        "Check for slowdowns against a baseline, or limits in a file.",
-        "check --baseline before --max-slowdown 5%",
+        "Check for slowdowns against a baseline, or limits in a file.", "check --baseline before --max-slowdown 5%"
     ),
-    "export": Entry("hockney.cli.export:export", "Write a run as CSV or JSON.", "export last --csv -o figures.csv"),
-    "doctor": Entry("hockney.cli.doctor:doctor", "Show what limits precision here, and how to fix it.", "doctor"),
-    "completion": Entry(
-        "hockney.cli.completion:completion",
-        "Print the script that completes commands in a shell.",
-        "completion bash",
-    ),
+    "export": Entry("Write a run as CSV or JSON.", "export last --csv -o figures.csv"),
+    "doctor": Entry("Show what limits precision here, and how to fix it.", "doctor"),
+    "completion": Entry("Print the script that completes commands in a shell.", "completion bash"),
 }
 
 
 class Commands(click.Group):
-    """A group whose commands are loaded when they are needed."""
+    """A group whose commands are loaded when they are needed, each from its own module."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        entry = COMMANDS.get(cmd_name)
-        if entry is None:
+        if cmd_name not in COMMANDS:
             return None
-        module, _, attribute = entry.home.partition(":")
-        command: click.Command = getattr(importlib.import_module(module), attribute)
-        return command
+        module = importlib.import_module(f"hockney.cli.{'listing' if cmd_name == 'list' else cmd_name}")
+        return next(value for value in vars(module).values() if isinstance(value, click.Command))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in COMMANDS and not ctx.resilient_parsing:
-            from hockney.cli.rerun import named_store, typed
-            from hockney.suites import builtin_names
-
-            named_store.set(None if (store := ctx.params.get("store")) is None else str(store))
-            for kind, names in (("suite", builtin_names), ("pattern", _patterns)):
-                if args[0] in names():
-                    raise UsageError(f"'{args[0]}' is a {kind}: {typed('run', args[0])}")
             raise unknown("command", args[0], COMMANDS)
         return super().resolve_command(ctx, args)
 
@@ -94,17 +66,6 @@ class Commands(click.Group):
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write_paragraph()
         formatter.write_text("Example: hockney quick. Every command has --help with examples.")
-
-
-def _patterns() -> list[str]:
-    """[] where no worker can be built, so that the error is about the unknown command."""
-    from hockney.errors import HockneyError
-    from hockney.worker.catalogue import native_patterns
-
-    try:
-        return native_patterns()
-    except HockneyError:
-        return []
 
 
 def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
 from collections.abc import Callable, Collection, Sequence
@@ -34,19 +33,6 @@ class _Command(click.Command):
     example = ""
     codes: tuple[ExitCode, ...] = ()
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As click does; an option without its value is a UsageError that names the value, with an example."""
-        try:
-            return super().parse_args(ctx, args)
-        except click.BadOptionUsage as error:
-            name = error.option_name
-            option = next((option for option in self.params if name in option.opts), None)
-            if option is None or option.metavar is None:
-                raise  # a flag, which takes none, as --help
-            line = next((line.strip() for line in self.example.splitlines() if f" {name} " in line), None)
-            more = f"for example `{line}`" if line else f"see `{ctx.command_path} --help`"
-            raise UsageError(f"{name} needs {option.metavar}: {more}") from error
-
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write_paragraph()
         lines = self.example.splitlines()
@@ -56,13 +42,6 @@ class _Command(click.Command):
         formatter.write_paragraph()
         codes = ", ".join(f"{code:d} {_CODES[code]}" for code in self.codes)
         formatter.write(f"Exit codes: {codes}.\n")
-
-
-def _refuse_empty(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
-    """A path without characters would be the folder one is in."""
-    if path == Path():
-        raise UsageError("--store names no file: name one, or leave it out")
-    return path
 
 
 def common_options(function: Function) -> Function:
@@ -76,7 +55,6 @@ def common_options(function: Function) -> Function:
         "--store",
         type=click.Path(dir_okay=False, path_type=Path),
         metavar="FILE",
-        callback=_refuse_empty,
         help="The results file. [default: HOCKNEY_STORE]",
     )
     @functools.wraps(function)
@@ -129,30 +107,15 @@ def check_label(label: str | None) -> None:
         raise UsageError(f"a label is one line of 1 to {_LABEL_MAX} characters and does not begin with '-'")
 
 
-def refuse_unwritable(path: Path) -> None:
-    """Raises UsageError where a file cannot be written, as far as that is known beforehand."""
+def refuse_output(option: str, path: Path, needed: Collection[Path] = ()) -> None:
+    """Raises UsageError where a file cannot be written, or where it is `needed` or holds results of hockney."""
+    from hockney.results.store.opening import is_results_file
+
     if not path.parent.is_dir():
         raise UsageError(f"cannot write {path}: there is no folder {path.parent}; make it first")
     if path.is_dir():
         raise UsageError(f"cannot write {path}: it is a folder; name a file")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise UsageError(f"cannot write {path}: permission denied; name another file")
-
-
-def refuse_loss(option: str, path: Path, needed: Collection[Path] = ()) -> None:
-    """Raises UsageError where writing this file would destroy one that the command needs, or results of hockney."""
-    from hockney.results.store.opening import is_results_file
-
-    if any(_is_same(path, other) for other in needed):
-        lost = f"which the {click.get_current_context().info_name} itself needs"
-    elif is_results_file(path):
-        lost = "a results file of hockney"
-    else:
-        return
-    raise UsageError(f"{option} would write over {path}, {lost}: name another file")
-
-
-def _is_same(path: Path, other: Path) -> bool:
-    with contextlib.suppress(OSError):  # one of them isn't there
-        return path.samefile(other)
-    return os.path.realpath(path) == os.path.realpath(other)
+    if os.path.realpath(path) in map(os.path.realpath, needed) or is_results_file(path):
+        raise UsageError(f"{option} would write over {path}, which is input or results of hockney: name another file")

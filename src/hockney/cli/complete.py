@@ -5,18 +5,20 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 from click.shell_completion import CompletionItem
 
-if TYPE_CHECKING:
-    from hockney.results.store import RunSummary
-
 
 def runs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Names of runs: `last`, and labels."""
-    return _beginning(incomplete, ["last", "last~1", *sorted({run.label for run in _stored(ctx) if run.label})])
+    labels: set[str] = set()
+    with _quietly():
+        from hockney.results.store import Store
+
+        with Store.open(ctx.find_root().params.get("store"), readonly=True) as store:
+            labels = {run.label for run in store.runs() if run.label}
+    return _beginning(incomplete, ["last", "last~1", *sorted(labels)])
 
 
 def states(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -31,33 +33,16 @@ def states(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[
     return _beginning(incomplete, (word for word in words if " " not in word))
 
 
-def _stored(ctx: click.Context) -> list[RunSummary]:
-    with _quietly():
-        from hockney.results.store import Store
-
-        with Store.open(ctx.find_root().params.get("store"), readonly=True) as store:
-            return store.runs()
-    return []
-
-
 def suites_and_patterns(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Suites, patterns, and TOML files in this folder or the one that is being typed."""
+    from hockney.suites import builtin_names
+
+    folder = incomplete.rpartition("/")[0] or ("/" if incomplete.startswith("/") else ".")
     words: list[str] = []
     with _quietly():
-        from hockney.suites import builtin_names
-
-        words += builtin_names()
-    with _quietly():
-        from hockney.worker.catalogue import native_patterns
-
-        words += native_patterns()
-    folder = incomplete.rpartition("/")[0]
-    here = Path(folder or ("/" if incomplete.startswith("/") else "."))
-    with _quietly():
-        for path in sorted(here.iterdir()):
-            if path.suffix == ".toml" or path.is_dir():
-                words.append(f"{path}/" if path.is_dir() else str(path))
-    return _beginning(incomplete, words)
+        files = [f"{path}/" if path.is_dir() else str(path) for path in sorted(Path(folder).iterdir())]
+        words = [file for file in files if file.endswith((".toml", "/"))]
+    return _beginning(incomplete, [*builtin_names(), *_patterns(), *words])
 
 
 def transports(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -73,12 +58,15 @@ def transports(ctx: click.Context, param: click.Parameter, incomplete: str) -> l
 
 def patterns(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Names of patterns."""
-    words: list[str] = []
+    return _beginning(incomplete, _patterns())
+
+
+def _patterns() -> list[str]:
     with _quietly():
         from hockney.worker.catalogue import native_patterns
 
-        words += native_patterns()
-    return _beginning(incomplete, words)
+        return native_patterns()
+    return []
 
 
 def machines(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:

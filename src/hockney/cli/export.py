@@ -10,7 +10,7 @@ from typing import TextIO
 
 import click
 
-from hockney.cli.common import command, refuse_loss, refuse_unwritable, run_argument
+from hockney.cli.common import command, refuse_output, run_argument
 from hockney.cli.streams import holds_document
 from hockney.errors import HockneyError, UsageError
 
@@ -41,8 +41,7 @@ def export(
     if samples and not as_json:
         raise UsageError("--samples needs --json: a CSV has one row per figure")
     if output is not None:
-        refuse_unwritable(output)
-        refuse_loss("--output", output)
+        refuse_output("--output", output)
     from hockney.results.export import write_csv, write_json
     from hockney.results.store import Store
 

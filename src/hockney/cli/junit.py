@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
-from hockney.cli.common import refuse_loss, refuse_unwritable
+from hockney.cli.common import refuse_output
 from hockney.errors import HockneyError
 from hockney.units import printable
 
@@ -34,8 +34,7 @@ def reported(path: Path | None, needed: Collection[Path] = ()) -> Iterator[None]
     if path is None:
         yield
         return
-    refuse_unwritable(path)
-    refuse_loss("--junit", path, needed)
+    refuse_output("--junit", path, needed)
     _write_unfinished(path, "the check has not finished: it is running, or was killed")
     try:
         yield

@@ -11,7 +11,7 @@ import click
 from hockney.cli import render
 from hockney.cli.common import command
 from hockney.cli.render import Column
-from hockney.errors import UsageError, unknown
+from hockney.errors import UsageError
 
 if TYPE_CHECKING:
     from hockney.measure.inventory import Inventory, Item, Matrix
@@ -26,7 +26,7 @@ _MATRIX = "matrix"
     hockney list transports --json
     hockney list suites mine.toml""",
 )
-@click.argument("kind", required=False, type=click.STRING, metavar="[KIND]")
+@click.argument("kind", required=False, type=click.Choice([*_KINDS, _MATRIX]), metavar="[KIND]")
 @click.argument("files", nargs=-1, metavar="[FILE]...")
 def list_command(kind: str | None, files: Sequence[str], *, as_json: bool, store: Path | None) -> int:
     """List what can be measured here, and how to get what is missing.
@@ -36,8 +36,6 @@ def list_command(kind: str | None, files: Sequence[str], *, as_json: bool, store
     their published figures next to yours. FILEs are suites of your own, listed in place of hockney's; the exit code
     is 2 if one of them cannot be measured.
     """
-    if kind is not None and kind not in (*_KINDS, _MATRIX):
-        raise unknown("kind of list", kind, (*_KINDS, _MATRIX))
     if files and kind != "suites":
         raise UsageError("files can be given to 'list suites' only")
     from hockney.machine import usable_cpus
@@ -52,12 +50,16 @@ def list_command(kind: str | None, files: Sequence[str], *, as_json: bool, store
     if inventory.fault:
         render.note(f"Patterns and transports are not known: {inventory.fault}", style="red")
     for name in kinds:
+        if kind is None:
+            render.title("Machines of the archive" if name == "machines" else name.capitalize(), first=name == kinds[0])
         if name == _MATRIX:
             _print_matrix(inventory.matrix)
         elif name == "machines":
-            _print_machines(inventory.machines, alone=kind is not None)
+            _print_machines(inventory.machines, with_sources=kind is not None)
         else:
-            _print_items(name, getattr(inventory, name), alone=kind is not None)
+            _print_items(getattr(inventory, name))
+    if kind == "patterns":
+        _print_options(inventory.patterns)
     return code
 
 
@@ -76,9 +78,7 @@ def _as_json(name: str, inventory: Inventory) -> Any:
     ]
 
 
-def _print_items(name: str, items: Sequence[Item], *, alone: bool) -> None:
-    if not alone:
-        render.title(name.capitalize(), first=name == _KINDS[0])
+def _print_items(items: Sequence[Item]) -> None:
     rows = [
         [
             item.name,
@@ -87,34 +87,13 @@ def _print_items(name: str, items: Sequence[Item], *, alone: bool) -> None:
         ]
         for item in items
     ]
-    if rows:
-        render.table([Column("name", style="bold"), Column("state"), Column("what, or why not", wrap=True)], rows)
+    render.table([Column("name", style="bold"), Column("state"), Column("what, or why not", wrap=True)], rows)
     for item in items:
         errors = (item.why or "").splitlines()[1:]
         if errors:
             render.title(f"What is wrong in {item.name}")
-            for error in errors:
-                render.item(error.strip())
-    if alone and name == "patterns":
-        _print_options(items)
-
-
-def _print_machines(machines: Sequence[Item], *, alone: bool) -> None:
-    if not alone:
-        render.title("Machines of the archive")
-    rows = [
-        [one.name, str(one.more["figures"]), f"{one.more['title']}: {one.summary}", one.more["suite"]]
-        for one in machines
-    ]
-    columns: list[Column | str] = [
-        Column("name", style="bold"), Column("figures", right=True), Column("what it was", wrap=True), "suite",
-    ]  # fmt: skip
-    render.table(columns, rows)
-    if alone:
-        render.title("Where the figures were published")
-        sources = {one.more["suite"]: one.more["source"] for one in machines}
-        for suite, source in sources.items():
-            render.note(f"{suite}: {source['author']}: {source['title']}, {source['date']}")
+        for error in errors:
+            render.item(error.strip())
 
 
 def _reason(item: Item) -> str:
@@ -123,43 +102,43 @@ def _reason(item: Item) -> str:
     return f"{why}; {item.how}" if item.how else why
 
 
-def _print_options(patterns: Sequence[Item]) -> None:
+def _print_machines(machines: Sequence[Item], *, with_sources: bool) -> None:
     rows = [
-        [
-            pattern.name,
-            option["name"],
-            "|".join(option["choices"]) or f"{option['min']} to {option['max']}",
-            option["default"],
-            option["help"],
-        ]
-        for pattern in patterns
-        for option in pattern.more["options"]
+        [one.name, str(one.more["figures"]), f"{one.more['title']}: {one.summary}", one.more["suite"]]
+        for one in machines
     ]
-    if rows:
-        render.title("Options of patterns")
-        columns: list[Column | str] = ["pattern", "option", "values", "default", Column("what", wrap=True)]
-        render.table(columns, rows)
+    what = Column("what it was", wrap=True)
+    render.table([Column("name", style="bold"), Column("figures", right=True), what, "suite"], rows)
+    if with_sources:
+        render.title("Where the figures were published")
+        sources = {machine.more["suite"]: machine.more["source"] for machine in machines}
+        for suite, source in sources.items():
+            render.note(f"{suite}: {source['author']}: {source['title']}, {source['date']}")
+
+
+def _print_options(patterns: Sequence[Item]) -> None:
+    rows = []
+    for pattern in patterns:
+        for option in pattern.more["options"]:
+            values = "|".join(option["choices"]) or f"{option['min']} to {option['max']}"
+            rows.append([pattern.name, option["name"], values, option["default"], option["help"]])
+    render.title("Options of patterns")
+    render.table(["pattern", "option", "values", "default", Column("what", wrap=True)], rows)
 
 
 def _print_matrix(matrix: Matrix) -> None:
     marks: dict[str, str] = {}
     rows = []
     for transport, row in matrix.cells.items():
-        cells = []
+        cells = [transport]
         for pattern, cell in row.items():
-            missing, reason = matrix.missing.get((transport, pattern)), matrix.reasons.get((transport, pattern))
-            if missing:
+            reason = matrix.reasons.get((transport, pattern), "")
+            if missing := matrix.missing.get((transport, pattern)):
                 reason = f"the pattern needs {' and '.join(missing)}, which the transport does not offer"
-            mark = marks.setdefault(reason, f"no ({len(marks) + 1})") if reason else ""
-            cells.append(cell or mark)
-        rows.append([transport, *cells])
-    if not rows:
-        return
+            cells.append(cell or marks.setdefault(reason, f"no ({len(marks) + 1})"))
+        rows.append(cells)
     render.table([Column("transport", key=True), *matrix.patterns], rows, fits=True)
     render.say()
     for reason, mark in marks.items():
         render.note(f"{mark}: {reason}")
-    if any(cell == "native" for row in matrix.cells.values() for cell in row.values()):
-        render.note(
-            "native: by a collective operation of the library's own; the portable one runs too where messages do"
-        )
+    render.note("native: by a collective operation of the library's own; the portable one runs too where messages do")

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import FrameType
 
 from hockney.cli import render
-from hockney.cli.common import check_label, refuse_loss, refuse_unwritable
+from hockney.cli.common import check_label, refuse_output
 from hockney.cli.export import written
 from hockney.cli.figures import groups_of, print_run, print_run_by_size
 from hockney.cli.progress import Display
@@ -89,8 +89,7 @@ def _carry_out(
     words: Sequence[str] | None = None,
 ) -> int:
     if output.csv is not None:
-        refuse_unwritable(output.csv)
-        refuse_loss("--csv", output.csv, [store or default_path()])
+        refuse_output("--csv", output.csv, [store or default_path()])
     with measuring(store, create=create, quiet=output.quiet, words=words) as (catalogue, results, display):
         outcome = begin(catalogue, results, display)
         display.close()  # before anything is shown
