@@ -48,11 +48,6 @@ def test_columns_of_a_narrow_screen(width: int, tables: list[list[int]]) -> None
     assert split_columns(COLUMNS, [9, 7, 6, 16], width) == tables
 
 
-def test_a_ratio_stays_with_its_figure() -> None:
-    columns = [Column("size"), Column("a"), Column("ratio", joined=True), Column("b"), Column("ratio", joined=True)]
-    assert split_columns(columns, [4, 8, 5, 8, 5], 25) == [[0, 1, 2], [0, 3, 4]]
-
-
 @pytest.mark.parametrize(
     ("width", "lines"),
     [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -37,8 +37,8 @@ def print_report(report: ClassicReport, run: Run, missing: Sequence[Missing] = (
     cells = [cell for view in views for row in view.rows for cell in row if isinstance(cell, Measured)]
     render.say()
     render.note(
-        "ratio: this machine's figure over the published one. ±: half-width of the 95 % confidence interval. Figures "
-        "without ± are computed from others, or zero."
+        "x: ratio of this machine's figure to the published one. ±: half-width of the 95 % confidence interval; figures "
+        "without it are computed from others, or zero."
     )
     say_one_launch(cell.interval_over for cell in cells)
     if any(cell.lacks_measurements for cell in cells):
@@ -79,13 +79,23 @@ def _print_table(table: Table, view: View, said: set[str]) -> None:
     common, note = states_note(cell for row in view.rows for cell in row if isinstance(cell, Measured))
     reasons: dict[str, int] = {}
     if view.rows:
-        compared = {place for row in view.rows for place, cell in enumerate(row) if _ratio(cell)}
-        columns = _columns(view.columns[view.heading :], {place - view.heading for place in compared})
+        measured = any(column.kind == "measured" for column in view.columns)
+        columns = [
+            render.Column(
+                column.title,
+                right=column.kind != "key" and measured,
+                wrap=column.kind != "measured",
+                key=column.kind != "measured",
+            )
+            for column in view.columns[view.heading :]
+        ]
         shown: list[list[str] | str] = []
-        for heading, rows in _by_heading(view):
-            if heading:
-                shown.append(heading)
-            shown += [_texts(row, view, compared, common, reasons) for row in rows]
+        for heading, rows in itertools.groupby(view.rows, key=lambda row: row[: view.heading]):
+            shown += [_heading(view, heading)] if heading else []
+            for row in rows:
+                cells = list(zip(view.columns, row, strict=True))[view.heading :]
+                first, *others = [_text(cell, column, common, reasons) for column, cell in cells]
+                shown.append(["  " * bool(heading) + first, *others])
         render.table(columns, shown, fits=True)
     for text in view.left_out:
         render.note(text, style="yellow")
@@ -121,45 +131,23 @@ def _named(figure: Named) -> str:
     return " ".join(filter(None, (figure.name, f"{format_figure(figure.value)}{mark}", figure.unit, arm)))
 
 
-def _columns(columns: Sequence[Column], compared: Collection[int]) -> list[render.Column]:
-    """The columns to show, with a ratio after figures that have a published one."""
-    shown: list[render.Column] = []
-    for place, column in enumerate(columns):
-        is_figure = column.kind == "measured"
-        text = column.kind == "key" or not any(one.kind == "measured" for one in columns)
-        shown.append(render.Column(column.title, right=not text, wrap=not is_figure, key=not is_figure))
-        if place in compared:
-            shown.append(render.Column("ratio", right=True, joined=True))
-    return shown
+def _heading(view: View, cells: Sequence[Cell]) -> str:
+    """`ranks 2 (published: latency 86)`: the cells that the rows below have in common."""
+    titled = list(zip(view.columns, map(text_of, cells), strict=False))
+    keys = ", ".join(f"{column.title} {text}" for column, text in titled if column.kind == "key" and text)
+    published = [
+        f"{column.title.removeprefix('published ')} {text}"
+        for column, text in titled
+        if column.kind == "published" and text
+    ]
+    return f"{keys} (published: {'; '.join(published)})" if published else keys
 
 
-def _by_heading(view: View) -> Iterable[tuple[str, list[tuple[Cell, ...]]]]:
-    for head, rows in itertools.groupby(view.rows, key=lambda row: row[: view.heading]):
-        titled = list(zip(view.columns, map(text_of, head), strict=False))
-        keys = ", ".join(f"{column.title} {text}" for column, text in titled if column.kind == "key" and text)
-        published = [(column.title, text) for column, text in titled if column.kind == "published" and text]
-        told = "; ".join(f"{title.removeprefix('published ')} {text}" for title, text in published)
-        yield f"{keys} (published: {told})" if told else keys, list(rows)
-
-
-def _texts(
-    row: Sequence[Cell], view: View, compared: Collection[int], common: str | None, reasons: dict[str, int]
-) -> list[str]:
-    texts: list[str] = []
-    for place, cell in enumerate(row[view.heading :], start=view.heading):
-        indent = "  " if view.heading and place == view.heading else ""
-        texts.append(indent + _text(cell, common, reasons))
-        if isinstance(cell, Published) and view.columns[place].kind == "key":
-            texts[-1] += f" {cell.unit}"
-        if place in compared:
-            texts.append(_ratio(cell))
-    return texts
-
-
-def _text(cell: Cell, common: str | None, reasons: dict[str, int]) -> str:
-    """A figure with its interval, size, pairs and state, or the number of the reason why there is none."""
+def _text(cell: Cell, column: Column, common: str | None, reasons: dict[str, int]) -> str:
+    """A figure with its interval, size, pairs, state and ratio, or the number of the reason why there is none."""
     if not isinstance(cell, Measured):
-        return text_of(cell)
+        unit = f" {cell.unit}" if isinstance(cell, Published) and column.kind == "key" else ""
+        return text_of(cell) + unit
     if cell.value is None:
         return f"({reasons.setdefault(cell.reason or 'no reason is known', len(reasons) + 1)})"
     spread = cell.spread
@@ -169,6 +157,7 @@ def _text(cell: Cell, common: str | None, reasons: dict[str, int]) -> str:
         "" if cell.at_bytes is None else f"at {format_bytes(cell.at_bytes)}",
         f"of {cell.pairs[0]} of {cell.pairs[1]} pairs" if cell.pairs and cell.pairs[0] < cell.pairs[1] else "",
         "" if cell.state in (None, common) else str(cell.state),
+        "" if cell.ratio is None else f"x{format_figure(cell.ratio)}",
     ]
     return " ".join(part for part in parts if part)
 
@@ -177,11 +166,6 @@ def _arm(spread: float) -> str:
     if spread >= 10:
         return "±>999%"
     return f"±{max(0.001, spread):.1%}" if spread < 0.0995 else f"±{spread:.0%}"
-
-
-def _ratio(cell: Cell) -> str:
-    ratio = cell.ratio if isinstance(cell, Measured) else None
-    return "" if ratio is None else format_figure(ratio)
 
 
 def format_figure(value: float) -> str:

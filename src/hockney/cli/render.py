@@ -44,8 +44,7 @@ class Column:
     """A column of a table; `style` as rich writes it.
 
     On a narrow screen, the cells of `wrap` columns are broken into lines and `optional` columns are hidden. If that is
-    not enough, several tables are printed, each with the `key` columns (by default the first). A column that is
-    `joined` stays with the one before it. No figure is cut.
+    not enough, several tables are printed, each with the `key` columns (by default the first). No figure is cut.
     """
 
     title: str
@@ -53,7 +52,6 @@ class Column:
     wrap: bool = False
     optional: bool = False
     key: bool = False
-    joined: bool = False
     style: str = ""
 
 
@@ -225,14 +223,11 @@ def split_columns(columns: Sequence[Column], widths: Sequence[int], width: int) 
         return [shown]
     keys = [place for place, column in enumerate(columns) if column.key] or [0]
     parts = [keys[:]]
-    for place, column in enumerate(columns):
-        if place in keys:
-            continue
-        with_next = [place, place + 1] if place + 1 < len(columns) and columns[place + 1].joined else [place]
-        may_part = len(parts[-1]) > len(keys) and not column.joined
-        if may_part and _total([*parts[-1], *with_next], widths) > width:
-            parts.append(keys[:])
-        parts[-1].append(place)
+    for place in range(len(columns)):
+        if place not in keys:
+            if len(parts[-1]) > len(keys) and _total([*parts[-1], place], widths) > width:
+                parts.append(keys[:])
+            parts[-1].append(place)
     return parts
 
 
