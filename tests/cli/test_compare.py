@@ -87,8 +87,6 @@ def test_document(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert document["counts"]["slower"] == 8
     ranges = {(one["transport"], *one["bytes"]): one for one in document["ranges"] if one["verdict"] == "slower"}
     assert next(iter(ranges)) == ("tcp", 8192, 16384)
-    limit = "rendezvous: above the switch between 2 KiB and 4 KiB (btl_vader_eager_limit)"
-    assert ranges[OPENMPI, 8192, 16384]["protocol"].startswith(limit)
     decided = [one for one in document["series"] if one["verdict"] != "inconclusive"]
     assert all(one["shift"]["low"] < one["shift"]["ratio"] < one["shift"]["high"] for one in decided)
     assert all(one["base_ns"] > 0 and one["new_ns"] > 0 for one in decided)

@@ -72,7 +72,7 @@ def _range_json(found: Range, of: Comparison) -> dict[str, Any]:
         "options": dict(point.options),
         "bytes": [change.point.bytes for change in found.changes],
         "states": found.states,
-        "protocol": changes.protocol_text(found, (of.base, of.new)),
+        "protocol": changes.protocol_text(found),
         "reason": changes.reason_text(found.first.reasons),
         "reason_codes": [reason.code.value for reason in found.first.reasons],
     }

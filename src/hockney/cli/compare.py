@@ -51,7 +51,7 @@ def compare(
     alternation and compared: both see the same machine.
     """
     from hockney.analysis.compare import Verdict, compare_runs
-    from hockney.analysis.compare.paired import names_of_pair
+    from hockney.analysis.compare.comparison import names_of_pair
     from hockney.results.store import Store
     from hockney.units import parse_increase
 

@@ -108,7 +108,7 @@ def measure_interleaved(what: str, given: dict[str, Any], store: Path | None) ->
 def _refuse_contradictions(
     common: RunOptions, environments: Sequence[Mapping[str, str]], transports: Sequence[str | None]
 ) -> None:
-    from hockney.stats.pairs import PAIRS_MIN
+    from hockney.analysis.compare.comparison import PAIRS_MIN
     from hockney.units import counted
 
     if common.transports and any(transports):

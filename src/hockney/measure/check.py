@@ -92,8 +92,7 @@ def check(
         _unless_stopped(running.add_launches(run_id, measured, launches, budget_s, catalogue, store, display))
         made += more
         fresh = compared(first_launch=plan.launches)
-        protocols = {**comparison.protocols, **fresh.protocols}
-        comparison = replace(fresh, changes=comparison.changes, protocols=protocols)
+        comparison = replace(fresh, changes=comparison.changes)
         judged = {change.point: settled(change, comparison.margin, len(fresh.changes)) for change in fresh.changes}
         verdicts |= {point: judged[point] for point in left}
         left = [point for point in left if may_be_decided(verdicts[point], base_id)]

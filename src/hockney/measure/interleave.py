@@ -3,7 +3,7 @@
 Variants are environments, transports, library builds or MPI installations. Both jobs of a launch pair are up at once
 (an idle one sleeps), and each point is measured base, new, new, base, or the reverse, within a fraction of a second and
 with one batch. Each side is stored as an ordinary run; launch and round connect the measurements of such a quadruple
-(analysis/compare/paired.py).
+(analysis/compare/comparison.py).
 """
 
 from __future__ import annotations

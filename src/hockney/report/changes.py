@@ -6,11 +6,10 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from hockney.analysis.compare.protocols import KnownSwitch, Side
 from hockney.analysis.compare.values import MOVED, Comparison, Difference, Range, Reason, ReasonCode, Verdict
 from hockney.model import Point
 from hockney.report.names import readable_name
-from hockney.units import counted, format_bytes, format_ns, format_two_sizes, percent_digits
+from hockney.units import counted, format_bytes, format_ns, percent_digits
 
 SHORT_MARK = "†"
 NONE = "-"  # no figure
@@ -128,32 +127,9 @@ def _span(low: Any, high: Any, text: Callable[[Any], str]) -> str:
     return f"{number if last.endswith(f' {unit}') else first}-{last}"
 
 
-def protocol_text(found: Range, runs: tuple[int, int]) -> str | None:
-    """`rendezvous: above the switch between 4 KiB and 8 KiB (btl_vader_eager_limit)`; None where none is known.
-
-    Said of each of the `runs` where it isn't the same.
-    """
-    if found.protocols is None or found.verdict not in MOVED:
-        return None
-    sides = found.protocols.sides(found.first.point.bytes, found.changes[-1].point.bytes)
-    texts = [_side_text(side) for side in sides]
-    if sides[0].is_same(sides[1]):
-        return texts[0] or None
-    return ", ".join(f"{text} in run {run}" for text, run in zip(texts, runs, strict=True) if text) or None
-
-
-def _side_text(side: Side) -> str:
-    ends = {"above": side.above, "below": side.below}
-    is_eager = side.below is not None and "eager" in (side.below.name or "")
-    is_rendezvous = side.above is not None and "eager" in (side.above.name or "")
-    name = "eager" if is_eager else "rendezvous" if is_rendezvous else None
-    text = " and ".join(f"{where} {_switch_text(switch)}" for where, switch in ends.items() if switch)
-    return f"{name}: {text}" if name else text
-
-
-def _switch_text(switch: KnownSwitch) -> str:
-    documented = f" ({switch.name})" if switch.name else ""
-    return f"the switch between {format_two_sizes(switch.below_bytes, switch.above_bytes)}{documented}"
+def protocol_text(found: Range) -> str | None:
+    """`it begins above btl_vader_eager_limit`: the documented limit between it and the size before, if it moved."""
+    return f"it begins above {found.limit}" if found.limit and found.verdict in MOVED else None
 
 
 def range_sentence(found: Range, of: Comparison) -> str:
@@ -163,7 +139,7 @@ def range_sentence(found: Range, of: Comparison) -> str:
         change.replace("(", "(95 % CI ") if change != NONE else None,
         " -> ".join(times) if NONE not in times else None,
         " / ".join(found.states) or None,
-        protocol_text(found, (of.base, of.new)),
+        protocol_text(found),
         reason_text(found.first.reasons),
     ]
     return f"{found.verdict.value}: {range_name(found, names_of(of))}: {', '.join(text for text in texts if text)}"

@@ -16,27 +16,20 @@ from typing import Any
 from hockney.analysis.compare.differences import differences, disturbances, is_unchanged
 from hockney.analysis.compare.drift import Drift, Moved, Probes
 from hockney.analysis.compare.library_upgrade import renamed
-from hockney.analysis.compare.paired import judge_pairs, names_of_pair, quadruples_of
-from hockney.analysis.compare.protocols import KnownSwitch, Protocols, known_switches
-from hockney.analysis.compare.values import (
-    MOVED,
-    Comparison,
-    Difference,
-    Reason,
-    ReasonCode,
-    SeriesChange,
-    Verdict,
-)
+from hockney.analysis.compare.values import Comparison, Difference, Reason, ReasonCode, SeriesChange, Verdict
+from hockney.analysis.repeat import INTERLEAVED
 from hockney.errors import UsageError
-from hockney.model import NOT_MEASURED, CurveKey, Definition, Point, PointStatus, curve_of
+from hockney.model import NOT_MEASURED, Definition, Point, PointStatus, RunInfo
 from hockney.results.store import MeasurementSummary, Store, StoredPoint, StoredRun
 from hockney.stats import CONFIDENCE, MIXED, State, classify, classify_both, of_one_batch, place
 from hockney.stats.figures import STREAM_EVENTS_MIN
-from hockney.stats.shift import LAUNCHES_MIN, can_decide, shifts
+from hockney.stats.shift import LAUNCHES_MIN, Shift, can_decide, shifts
 from hockney.stats.states import MachineProbe
 
 _Launches = Mapping[int, Sequence[float]]  # by number, the medians of a launch's measurements in ns
 _Condition = tuple[str, Definition]  # the name of a state, and how samples became times
+Quadruples = Mapping[int, Mapping[int, tuple[list[float], list[float]]]]  # by launch and round, ns of base and of new
+PAIRS_MIN = 6  # launch pairs of two runs measured in alternation, to decide
 
 
 @dataclass(frozen=True)
@@ -68,27 +61,26 @@ def compare_runs(store: Store, base_id: int, new_id: int, *, margin: float = 1.0
         points = store.points(base_id), store.points(new_id)
         measurements = store.summaries(base_id), store.summaries(new_id)
     pair_names = names_of_pair(runs[0].info, runs[1].info)
-    names = renamed(*({one.point.transport for one in of_run} for of_run in points))
-    names = names if pair_names is None else dict(pair_names)
+    names = pair_names or renamed(*({stored.point.transport for stored in of_run} for of_run in points))
     states = _states(runs, measurements)
     base = _run_data(runs[0], points[0], measurements[0], states[0], names, 0)
     new = _run_data(runs[1], points[1], measurements[1], states[1], {}, first_launch)
     common = [point for point in new.points if point in base.points and not _is_skipped(point, base, new)]
     if not common or not (base.launches or new.launches):
-        raise UsageError(_nothing_in_common(base, new))
+        raise UsageError(f"runs {base_id} and {new_id} have no series in common that has samples")
     changed = differences(base.run, new.run, names)
     if pair_names is None:
         series = [_match(point, base, new) for point in common]
         sleeping = {name for run in runs for name in run.info.facts.get("sleeping", ())}
         drift_data = (base.probes, new.probes, sleeping) if is_unchanged(changed) else None
-        changes = judge(series, drift_data, margin)
     else:
         changed = (*(Difference("transport", *pair) for pair in names.items()), *changed)
-        missing = {point: tuple(_not_measured(point, base, new)) for point in common}
-        quadruples = quadruples_of(runs, (base.points, new.points), measurements, common)
-        changes = list(judge_pairs(quadruples, {point: why for point, why in missing.items() if why}, margin))
+        quadruples = _quadruples((base, new), measurements, common)
+        series = [match_pairs(point, quadruples[point], tuple(_not_measured(point, base, new))) for point in common]
+        drift_data = None
+    changes = judge(series, drift_data, margin)
     short = {*base.short, *new.short}
-    changes = [replace(one, is_short=True) if one.point in short else one for one in changes]
+    changes = [replace(change, is_short=change.point in short) for change in changes]
     return Comparison(
         base=base_id,
         new=new_id,
@@ -98,7 +90,6 @@ def compare_runs(store: Store, base_id: int, new_id: int, *, margin: float = 1.0
         changes=tuple(changes),
         only_base=tuple(point for point in base.launches if point not in new.points),
         only_new=tuple(point for point in new.launches if point not in base.points),
-        protocols=_protocols(changes, base, new),
         disturbances=disturbances(*runs),
         infos=(runs[0].info, runs[1].info),
         libraries={launch.transport: launch.library for launch in runs[1].launches.values()},
@@ -162,34 +153,22 @@ def _is_skipped(point: Point, *sides: RunData) -> bool:
     return all(side.points[point].status is PointStatus.SKIPPED and point not in side.launches for side in sides)
 
 
-def _nothing_in_common(*sides: RunData) -> str:
-    for side in sides:
-        if not side.launches:
-            return f"run {side.run.id} has nothing to compare: none of its points has samples"
-    described = [
-        ", ".join(sorted({point.pattern for point in side.launches}))
-        + f" on {', '.join(sorted({point.transport for point in side.launches}))}"
-        for side in sides
-    ]
-    if described[0] == described[1]:  # then options, ranks or sizes differ
-        described = [f"for example {next(iter(side.launches))}" for side in sides]
-    runs = [side.run.id for side in sides]
-    has = "; ".join(f"{run} has {text}" for run, text in zip(runs, described, strict=True))
-    return f"runs {runs[0]} and {runs[1]} have no series in common: {has}"
-
-
 # ---- one series -----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class MatchedSeries:
-    """A series with the times of its launches in base and new, in one state; or the reasons why there is none."""
+    """A series with the times of its launches in base and new, in one state; or the reasons why there is none.
+
+    `ratios` are those of launch pairs, where the runs were measured in alternation.
+    """
 
     point: Point
     state: str | None = None
     times_ns: tuple[Sequence[float], Sequence[float]] = ((), ())
     reasons: tuple[Reason, ...] = ()
     launches: tuple[int, int] = (0, 0)
+    ratios: Sequence[float] = ()
 
 
 def _match(point: Point, base: RunData, new: RunData) -> MatchedSeries:
@@ -261,6 +240,56 @@ def _medians_ns(launches: _Launches) -> list[float]:
     return [ns[0] if len(ns) == 1 else statistics.median(ns) for ns in launches.values()]
 
 
+# ---- runs measured in alternation -----------------------------------------------------------------------------------
+
+
+def names_of_pair(base: RunInfo, new: RunInfo) -> dict[str, str] | None:
+    """What new calls base's transports where the two were measured in alternation; None where they were not."""
+    links = [info.plan.get(INTERLEAVED) or {} for info in (base, new)]
+    if [link.get("side") for link in links] != ["base", "new"] or links[0].get("id") != links[1].get("id"):
+        return None
+    return dict(links[0].get("names") or {})
+
+
+def _quadruples(
+    sides: Sequence[RunData], measurements: Sequence[Sequence[MeasurementSummary]], common: Sequence[Point]
+) -> dict[Point, Quadruples]:
+    """The measurements of each series in both runs."""
+    quadruples: dict[Point, dict[int, dict[int, tuple[list[float], list[float]]]]] = {point: {} for point in common}
+    for number, (side, of_run) in enumerate(zip(sides, measurements, strict=True)):
+        series = {side.points[point].id: quadruples[point] for point in common}
+        for measurement in of_run:
+            if measurement.median_ns and measurement.point_id in series:
+                launch = side.run.launches[measurement.launch_id].index
+                of_launch = series[measurement.point_id].setdefault(launch, {})
+                of_launch.setdefault(measurement.round, ([], []))[number].append(measurement.median_ns)
+    return dict(quadruples)
+
+
+def launch_ratios(quadruples: Quadruples) -> list[float]:
+    """The ratio of new to base of each launch pair: the median over its rounds that have times on both sides."""
+    ratios = []
+    for _, rounds in sorted(quadruples.items()):
+        logs = [
+            statistics.fmean(map(math.log, new)) - statistics.fmean(map(math.log, base))
+            for base, new in rounds.values()
+            if base and new
+        ]
+        if logs:
+            ratios.append(math.exp(statistics.median(logs)))
+    return ratios
+
+
+def match_pairs(point: Point, quadruples: Quadruples, missing: tuple[Reason, ...]) -> MatchedSeries:
+    """A series of two runs measured in alternation; `missing`: why it was not measured."""
+    ratios = launch_ratios(quadruples)
+    if not missing and len(ratios) < PAIRS_MIN:
+        missing = (Reason(ReasonCode.FEW_PAIRS, {"pairs": len(ratios), "needed": PAIRS_MIN}),)
+    pairs = [pair for rounds in quadruples.values() for pair in rounds.values()]
+    base_ns, new_ns = ([ns for pair in pairs for ns in pair[side]] for side in (0, 1))
+    return MatchedSeries(point, None, (base_ns, new_ns), missing, ratios=ratios)
+
+
 # ---- all series -----------------------------------------------------------------------------------------------------
 
 
@@ -271,55 +300,33 @@ def judge(
 
     `drift_data`: probes of base and new, and the transports whose ranks sleep; None where drift is not the cause.
     """
-    known = [one for one in series if one.state is not None]
-    results = dict(zip(map(id, known), shifts([one.times_ns for one in known], margin), strict=True))
+    known = [member for member in series if member.state is not None or member.ratios]
+    pairs = [([1.0] * len(member.ratios), member.ratios) if member.ratios else member.times_ns for member in known]
+    results = {member.point: result for member, result in zip(known, shifts(pairs, margin), strict=True)}
     drift = None
     if drift_data is not None:
-        decided = [(one, *results[id(one)]) for one in known]
-        moved = [Moved(one.point, str(one.state), math.log(shift.ratio)) for one, shift, p in decided if p is not None]
+        decided = [member for member in known if results[member.point][1] is not None]
+        moved = [_moved(member, results[member.point][0]) for member in decided]
         drift = Drift(*drift_data[:2], moved, drift_data[2])
     changes = []
-    for one in series:
-        shift, chance = results.get(id(one), (None, None))
-        verdict, reasons = Verdict.INCONCLUSIVE, one.reasons
-        if shift is not None and chance is not None:
+    for member in series:
+        shift, chance = results.get(member.point, (None, None))
+        verdict, reasons = Verdict.INCONCLUSIVE, member.reasons
+        if shift is None or chance is None or reasons:
+            chance = None
+        elif chance > 1 - CONFIDENCE:
             verdict = Verdict.SAME
-            if chance <= 1 - CONFIDENCE:
-                verdict = Verdict.SLOWER if shift.ratio > 1 else Verdict.FASTER
-                near = shift.low if shift.ratio > 1 else shift.high
-                this = Moved(one.point, str(one.state), math.log(shift.ratio))
-                explained = None if drift is None or near is None else drift.explaining(this, near, margin)
-                if explained is not None:
-                    facts = dict(zip(("by", "shown_by"), explained, strict=True))
-                    verdict, reasons = Verdict.INCONCLUSIVE, (Reason(ReasonCode.DRIFT, facts),)
-        base_ns, new_ns = (statistics.median(times_ns) if times_ns else None for times_ns in one.times_ns)
-        change = SeriesChange(one.point, verdict, reasons, one.state, shift, chance, base_ns, new_ns)
-        changes.append(replace(change, launches=one.launches))
+        else:
+            verdict = Verdict.SLOWER if shift.ratio > 1 else Verdict.FASTER
+            explained = drift.explaining(_moved(member, shift), shift, margin) if drift else None
+            if explained is not None:
+                facts = dict(zip(("by", "shown_by"), explained, strict=True))
+                verdict, reasons = Verdict.INCONCLUSIVE, (Reason(ReasonCode.DRIFT, facts),)
+        base_ns, new_ns = (statistics.median(times_ns) if times_ns else None for times_ns in member.times_ns)
+        change = SeriesChange(member.point, verdict, reasons, member.state, shift, chance, base_ns, new_ns)
+        changes.append(replace(change, launches=member.launches))
     return changes
 
 
-def _protocols(changes: Iterable[SeriesChange], *sides: RunData) -> dict[CurveKey, Protocols]:
-    """Of the curves in which something moved, because a fit takes time."""
-    moved = {curve_of(change.point) for change in changes if change.verdict in MOVED}
-    base, new = (_switches(moved, side) for side in sides)
-    return {curve: Protocols.of(base[curve], new[curve]) for curve in moved if curve in base and curve in new}
-
-
-def _switches(curves: Collection[CurveKey], side: RunData) -> dict[CurveKey, tuple[KnownSwitch, ...]]:
-    """The switches of a run's curves, each in the state with most launches."""
-    listed: dict[CurveKey, list[Point]] = {}
-    for point in side.times_ns if curves else ():
-        if curve_of(point) in curves:
-            listed.setdefault(curve_of(point), []).append(point)
-    libraries = {launch.transport: launch.library for launch in side.run.launches.values()}
-    switches = {}
-    for curve, points in listed.items():
-        # A definition counts the bytes of its own size, so a state may have one for each.
-        seen = [
-            (state, point.bytes, launches) for point in points for (state, _), launches in side.times_ns[point].items()
-        ]
-        most = Counter(state for state, _, launches in seen for _ in launches).most_common(1)[0][0]
-        times_ns = {size: statistics.median(_medians_ns(launches)) for state, size, launches in seen if state == most}
-        transport = side.points[points[0]].point.transport  # as the run calls it, with its own version
-        switches[curve] = known_switches(times_ns, transport, side.run.info.facts, libraries.get(transport, ""))
-    return switches
+def _moved(member: MatchedSeries, shift: Shift) -> Moved:
+    return Moved(member.point, str(member.state), math.log(shift.ratio))

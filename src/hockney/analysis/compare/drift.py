@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hockney.model import Point
-from hockney.stats.shift import shifts
+from hockney.stats.shift import Shift, shifts
 from hockney.stats.states import MachineProbe
 
 _DRIFT_MIN = math.log(1.01)  # less is scatter
@@ -46,12 +46,10 @@ class Drift:
                     of_state = self._machine.setdefault(state, {})
                     of_state[what] = math.log(shifts([values])[0][0].ratio)
 
-    def explaining(self, one: Moved, near: float, margin: float) -> tuple[float, str] | None:
-        """The drift that may be all there is to a change, as a fraction, and what shows it.
-
-        `near` is the end of the interval of its ratio next to 1.
-        """
+    def explaining(self, one: Moved, shift: Shift, margin: float) -> tuple[float, str] | None:
+        """The drift that may be all there is to a change, as a fraction, and what shows it."""
         sign = math.copysign(1.0, one.log)
+        near = (shift.low if shift.ratio > 1 else shift.high) or 1.0  # the end of its interval next to 1
         shown = {what: sign * log for what, log in self._machine.get(one.state, {}).items()} | self._others(one, sign)
         by = max(shown, key=lambda what: shown[what], default=None)
         if by is None or not _DRIFT_MIN <= shown[by] <= _DRIFT_MAX:

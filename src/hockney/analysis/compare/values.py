@@ -5,10 +5,10 @@ from __future__ import annotations
 import enum
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hockney.analysis.compare.protocols import Protocols
+from hockney.analysis.explain.thresholds import thresholds_of
 from hockney.analysis.finding import Fix
 from hockney.analysis.repeat import LAUNCHES, more_launches
 from hockney.model import CurveKey, Point, RunInfo, curve_of
@@ -106,10 +106,13 @@ class SeriesChange:
 
 @dataclass(frozen=True)
 class Range:
-    """Neighbouring sizes of one curve with the same verdict and reasons that moved alike. Not empty; sizes ascend."""
+    """Neighbouring sizes of one curve with the same verdict and reasons that moved alike. Not empty; sizes ascend.
+
+    `limit` is the name of the documented limit between its first size and the size before, if there is one.
+    """
 
     changes: tuple[SeriesChange, ...]
-    protocols: Protocols | None = None  # of its curve
+    limit: str | None = None
 
     @property
     def first(self) -> SeriesChange:
@@ -134,8 +137,8 @@ class Comparison:
     """Two runs compared.
 
     `launches`: most of any series, in base and new. `margin`: the ratio that a difference must exceed. `only_base` and
-    `only_new`: points with samples that the other plan does not have. `protocols`: of the curves in which something
-    moved. `infos`: what is stored of base and new. `libraries`: of the transports of new.
+    `only_new`: points with samples that the other plan does not have. `infos`: what is stored of base and new.
+    `libraries`: of the transports of new.
     """
 
     base: int
@@ -146,7 +149,6 @@ class Comparison:
     changes: tuple[SeriesChange, ...]
     only_base: tuple[Point, ...] = ()
     only_new: tuple[Point, ...] = ()
-    protocols: Mapping[CurveKey, Protocols] = field(default_factory=dict)
     disturbances: tuple[Disturbance, ...] = ()
     infos: tuple[RunInfo, ...] = ()
     libraries: Mapping[str, str] = field(default_factory=dict)
@@ -210,28 +212,35 @@ class Comparison:
         curves: dict[CurveKey, list[SeriesChange]] = {}
         for change in self.changes:
             curves.setdefault(curve_of(change.point), []).append(change)
-        ranges: list[list[SeriesChange]] = []
-        for curve, members in curves.items():
-            begin = len(ranges)
+        ranges: list[Range] = []
+        for members in curves.values():
+            before: SeriesChange | None = None
             for change in sorted(members, key=lambda change: change.point.bytes):
-                if len(ranges) > begin and _belongs(ranges[-1], change, self.protocols.get(curve)):
-                    ranges[-1].append(change)
+                if before is not None and _belongs(ranges[-1].changes, change):
+                    ranges[-1] = replace(ranges[-1], changes=(*ranges[-1].changes, change))
                 else:
-                    ranges.append([change])
-        return [Range(tuple(changes), self.protocols.get(curve_of(changes[0].point))) for changes in ranges]
+                    limit = None if before is None else self._limit_between(before.point, change.point)
+                    ranges.append(Range((change,), limit))
+                before = change
+        return ranges
+
+    def _limit_between(self, below: Point, above: Point) -> str | None:
+        """The documented limit between two sizes, if there is just one."""
+        facts, library = self.infos[1].facts, self.libraries.get(above.transport, "")
+        names = [
+            threshold.name
+            for threshold in thresholds_of(above.transport, facts, library)
+            if threshold.lies_between(below.bytes, above.bytes) and not threshold.is_of_build
+        ]
+        return names[0] if len(names) == 1 else None
 
 
-def _belongs(before: Sequence[SeriesChange], change: SeriesChange, protocols: Protocols | None) -> bool:
-    """Whether a size belongs to the range before it.
-
-    What moved must be sent by the same protocol, and not move more than twice as much with intervals that agree on it.
-    """
+def _belongs(before: Sequence[SeriesChange], change: SeriesChange) -> bool:
+    """Whether a size belongs to the range before it: none moved more than twice as much, with intervals that agree."""
     if (change.verdict, change.reasons) != (before[0].verdict, before[0].reasons):
         return False
     if change.verdict not in MOVED:
         return True
-    if protocols is not None and protocols.separate(before[-1].point.bytes, change.point.bytes):
-        return False
     moved = _moved_by(change)
     pairs = (sorted((moved, _moved_by(other)), key=lambda one: one[1]) for other in before)
     return not any(more[0] > less[2] and more[1] > 2 * less[1] for less, more in pairs)
