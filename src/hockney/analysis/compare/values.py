@@ -230,7 +230,7 @@ class Comparison:
         names = [
             threshold.name
             for threshold in thresholds_of(above.transport, facts, library)
-            if threshold.lies_between(below.bytes, above.bytes) and not threshold.is_of_build
+            if threshold.lies_between(below.bytes, above.bytes)
         ]
         return names[0] if len(names) == 1 else None
 
