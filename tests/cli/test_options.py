@@ -61,7 +61,7 @@ def test_every_option_is_either_in_the_plan_or_named_here() -> None:
 def test_an_option_changes_just_its_field_of_the_plan(
     option: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("hockney.cli.measuring.usable_cpus", lambda: (0, 1, 2, 3))
+    monkeypatch.setattr("hockney.measure.plan.usable_cpus", lambda: (0, 1, 2, 3))
     value, changed = CHANGES[option]
     more = {"--oversubscribe": None} if option == "--cpus" else {}
     common = ["run", "oneway", "--dry-run", "--json"]
@@ -124,7 +124,7 @@ def changed_fields(plan: Plan, than: Plan) -> set[str]:
 def test_an_option_of_quick_changes_just_its_field(
     words: tuple[str, ...], changed: set[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("hockney.cli.measuring.usable_cpus", lambda: (0, 1, 2, 3))
+    monkeypatch.setattr("hockney.measure.plan.usable_cpus", lambda: (0, 1, 2, 3))
     before, _ = plan_of_quick(monkeypatch, tmp_path)
     after, more = plan_of_quick(monkeypatch, tmp_path, *words, "--label", "mine")
     assert changed_fields(after, before) == changed
@@ -159,7 +159,7 @@ def facts_of(plan: Plan) -> dict[str, Any]:
 def test_an_option_of_run_changes_both_variants_alike(
     option: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("hockney.machine.usable_cpus", lambda: (0, 1, 2, 3))
+    monkeypatch.setattr("hockney.measure.plan.usable_cpus", lambda: (0, 1, 2, 3))
     base = {**BASE, "--launches": "6"}
     value, changed = CHANGES[option]
     if option == "--launches":

@@ -8,10 +8,9 @@ from typing import Any
 from hockney.cli import render
 from hockney.cli.changes import point_json
 from hockney.cli.curves import name_of, size_text, sizes_text
-from hockney.cli.measuring import plan_here
 from hockney.cli.render import Column
 from hockney.measure.estimate import first_rounds_s
-from hockney.measure.plan import Plan, RunOptions, refuse_empty, transport_words
+from hockney.measure.plan import Plan, RunOptions, make_plan, refuse_empty, transport_words
 from hockney.model import Point, curve_of
 from hockney.suites import Suite
 from hockney.units import counted, format_duration_s, percent_digits
@@ -20,7 +19,7 @@ from hockney.worker.catalogue import load
 
 def show_plan(suite: Suite, asked: RunOptions, *, as_json: bool) -> int:
     """Print the plan; nothing is started or stored. Returns the exit code. Raises UsageError for an empty plan."""
-    plan = plan_here(suite, asked, load(transport_words(suite, asked)))
+    plan = make_plan(suite, asked, load(transport_words(suite, asked)))
     refuse_empty(plan)
     if as_json:
         render.print_json("run", _as_json(plan))

@@ -70,8 +70,6 @@ def measure_interleaved(what: str, given: dict[str, Any], store: Path | None) ->
     from hockney.cli.measuring import command_line, measuring
     from hockney.cli.run_options import find_suite, read_options
     from hockney.errors import HockneyError
-    from hockney.machine import usable_cpus
-    from hockney.machine.topology import read_topology
     from hockney.measure import interleave
     from hockney.measure.plan import make_plan, transport_words
     from hockney.measure.run import Variant
@@ -92,7 +90,7 @@ def measure_interleaved(what: str, given: dict[str, Any], store: Path | None) ->
     with measuring(store, create=True, words=words) as (catalogue, results, display):
         base, new = (
             Variant(
-                make_plan(suite, of_side, catalogue, len(usable_cpus()), lambda: read_topology().cache_sizes()),
+                make_plan(suite, of_side, catalogue),
                 environment,
                 label and f"{label}-{side}",
             )

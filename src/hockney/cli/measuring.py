@@ -21,10 +21,8 @@ from hockney.cli.show import run_as_json
 from hockney.cli.streams import remark
 from hockney.cli.tables import Tables, print_tables, tables_as_json, tables_of
 from hockney.errors import ExitCode
-from hockney.machine import usable_cpus
-from hockney.machine.topology import read_topology
 from hockney.measure import run as running
-from hockney.measure.plan import Plan, RunOptions, make_plan, transport_words
+from hockney.measure.plan import RunOptions, make_plan, transport_words
 from hockney.measure.recorder import RunOutcome
 from hockney.model import PointStatus, RunStatus
 from hockney.report.sheet import Sheet
@@ -58,16 +56,11 @@ def measure_and_show(
     """
 
     def begin(catalogue: Catalogue, results: Store, display: Display) -> RunOutcome:
-        plan = plan_here(suite, asked, catalogue)
+        plan = make_plan(suite, asked, catalogue)
         return running.measure(plan, catalogue, results, display, command=command_line(command), label=label)
 
     check_label(label)
     return _carry_out(command, begin, store, output, create=True, words=transport_words(suite, asked))
-
-
-def plan_here(suite: Suite, asked: RunOptions, catalogue: Catalogue) -> Plan:
-    """What would be measured on this machine."""
-    return make_plan(suite, asked, catalogue, len(usable_cpus()), lambda: read_topology().cache_sizes())
 
 
 def resume_and_show(command: str, reference: str, output: Output, *, store: Path | None) -> int:

@@ -60,14 +60,14 @@ class Topology:
             deepest.update((cpu, cache) for cpu in cache.cpus)
         return tuple(sorted({cache.cpus for cache in deepest.values()}))
 
-    def borders(self, one: int, other: int) -> int:
+    def borders(self, cpu: int, other: int) -> int:
         """How many borders lie between two CPUs: of core, last-level cache, memory node and package; 0 within a core.
 
         Kinds that divide the CPUs alike are one border.
         """
         nodes = tuple(node.cpus for node in self.nodes)
         kinds = {frozenset(groups) for groups in (self.cores, self.last_level(), nodes, self.packages) if groups}
-        return sum(not any(one in group and other in group for group in groups) for groups in kinds)
+        return sum(not any(cpu in group and other in group for group in groups) for groups in kinds)
 
     def as_json(self) -> dict[str, Any]:
         """Sets of CPUs as `0-7`, caches of one kind together: 256 CPUs make 15 lines, not 1000."""

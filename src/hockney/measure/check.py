@@ -20,7 +20,6 @@ from hockney.analysis.compare.expect import Outcome as Judgement
 from hockney.analysis.compare.library_upgrade import renamed
 from hockney.analysis.repeat import LAUNCHES, more_launches
 from hockney.errors import HockneyError, UsageError
-from hockney.machine import usable_cpus
 from hockney.measure import run as running
 from hockney.measure.plan import Plan, RunOptions, Skipped, make_plan, plan_again
 from hockney.measure.recorder import Display, RunOutcome
@@ -150,11 +149,9 @@ def _plan(store: Store, base_id: int, catalogue: Catalogue) -> Plan:
     now = {
         row.point: replace(row.point, transport=names.get(row.point.transport, row.point.transport)) for row in planned
     }
-    points, cpus = [now[point] for point in good], len(usable_cpus())
+    points, launches = [now[point] for point in good], max(launches, LAUNCHES)
     try:
-        plan = plan_again(
-            stored.info.suite, points, stored.info.plan, catalogue, cpus, launches=max(launches, LAUNCHES)
-        )
+        plan = plan_again(stored.info.suite, points, stored.info.plan, catalogue, launches=launches)
     except (KeyError, TypeError, ValueError) as error:
         raise UsageError(
             f"run {base_id} was stored by another version of hockney and cannot be measured again: take a new baseline"
@@ -174,7 +171,7 @@ def check_expectations(
     time_s: float | None = None,
 ) -> tuple[int, list[Judged]]:
     """Measure what has limits, and once more what may not keep them; the run, and what became of each limit."""
-    plan = make_plan(expectations.suite(), RunOptions(time_s=time_s), catalogue, len(usable_cpus()))
+    plan = make_plan(expectations.suite(), RunOptions(time_s=time_s), catalogue)
     run_id = _unless_stopped(running.measure(plan, catalogue, store, display, command=command))
     judged = judge(Run(store, run_id), expectations, catalogue)
     again = _measured(store, run_id, points_of(judged, (Judgement.MISSED, Judgement.INCONCLUSIVE)))

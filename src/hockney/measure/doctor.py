@@ -6,7 +6,7 @@ import itertools
 import statistics
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from hockney.machine import Moment, choose_cpus, facts, observe, usable_cpus, wa
 from hockney.model import Warning_
 from hockney.stats.states import MachineProbe, State, classify
 from hockney.worker.build import compiler_facts
-from hockney.worker.catalogue import Catalogue, Missing, TransportInfo, load
+from hockney.worker.catalogue import Catalogue, Missing, load
 from hockney.worker.errors import WorkerError
 from hockney.worker.launch import Job, launch
 from hockney.worker.session import WorkerSession
@@ -64,71 +64,61 @@ class Checkup:
     missing: tuple[Missing, ...]
 
 
-def check_up(duration_s: float = 1.5, *, clock: Callable[[], float] = time.monotonic) -> Checkup:
+def check_up(duration_s: float = 1.5) -> Checkup:
     """The facts of this machine, and the states of its floor during `duration_s`. Worker errors are reported in it."""
     known = facts(compiler=compiler_facts())
     moment = observe(0.5, usable_cpus())
     missing: list[Missing] = []
-    catalogue: Catalogue | None = None
     try:
         catalogue = load()
         missing += catalogue.missing
-        measured = _measure(catalogue, duration_s, clock)
+        measured = _measure(catalogue, duration_s)
     except WorkerError as error:
         missing.append(Missing("worker", error.reason, error.remedy or "repair that, or name another compiler with CC"))
         measured = PairFigures(why=str(error))
-    found = (*warnings_before(known, moment=moment, when="A moment ago"), *_warnings_after(measured))
-    return Checkup(known, moment, measured, found, tuple(missing))
+    warnings = (*warnings_before(known, moment=moment, when="A moment ago"), *_warnings_after(measured))
+    return Checkup(known, moment, measured, warnings, tuple(missing))
 
 
 # ---- measuring ------------------------------------------------------------------------------------------------------
 
 
-def _measure(catalogue: Catalogue, duration_s: float, clock: Callable[[], float]) -> PairFigures:
+def _measure(catalogue: Catalogue, duration_s: float) -> PairFigures:
     cpus = choose_cpus(2)
-    oversubscribed = len(usable_cpus()) < 2
+
+    def job(name: str) -> WorkerSession:
+        transport, oversubscribed = catalogue.transports[name], len(usable_cpus()) < 2
+        return WorkerSession(
+            launch(Job(transport.executable, transport.worker_name, 2, cpus=cpus, oversubscribed=oversubscribed))
+        )
+
     try:
-        harness_ns = _harness_ns(catalogue.transports["null"], cpus, oversubscribed)
-        with WorkerSession(launch(_job(catalogue.transports["shm"], cpus, oversubscribed))) as session:
+        with job("null") as session:  # the ping-pong loop that sends nothing
+            session.hello()
+            answer = session.measure("pingpong", bytes=8, batch=_HARNESS_BATCH, samples=7, timeout_s=_LIMIT_S)
+        with job("shm") as session:
             hello = session.hello()
-            pinned = None
-            if cpus:
-                pinned = all(
-                    rank.cpu == cpu and rank.cpus_usable == 1 for rank, cpu in zip(hello.ranks, cpus, strict=True)
-                )
-            if hello.floor_why is not None:
-                return PairFigures((), None, None, hello.clock_ns, pinned, cpus, harness_ns, hello.floor_why)
-            floors_ns = _watch_floor(session, duration_s, clock)
+            floors_ns = [] if hello.floor_why else _watch_floor(session, duration_s)
     except WorkerError as error:
         return PairFigures(why=str(error))
+    held = [rank.cpu == cpu and rank.cpus_usable == 1 for rank, cpu in zip(hello.ranks, cpus, strict=False)]
     return PairFigures(
         floor=summarize_floor(floors_ns),
-        floor_low_ns=min(floors_ns),
-        floor_high_ns=max(floors_ns),
+        floor_low_ns=min(floors_ns, default=None),
+        floor_high_ns=max(floors_ns, default=None),
         clock_ns=hello.clock_ns,
-        pinned=pinned,
+        pinned=all(held) if cpus else None,
         cpus=cpus,
-        harness_ns=harness_ns,
+        harness_ns=statistics.median(answer.elapsed_ns[0]) / _HARNESS_BATCH,
+        why=hello.floor_why,
     )
 
 
-def _job(transport: TransportInfo, cpus: tuple[int, ...], oversubscribed: bool) -> Job:
-    return Job(transport.executable, transport.worker_name, ranks=2, cpus=cpus, oversubscribed=oversubscribed)
-
-
-def _harness_ns(transport: TransportInfo, cpus: tuple[int, ...], oversubscribed: bool) -> float:
-    """One repetition of the ping-pong loop that sends nothing."""
-    with WorkerSession(launch(_job(transport, cpus, oversubscribed))) as session:
-        session.hello()
-        answer = session.measure("pingpong", bytes=8, batch=_HARNESS_BATCH, samples=7, timeout_s=_LIMIT_S)
-    return statistics.median(answer.elapsed_ns[0]) / _HARNESS_BATCH
-
-
-def _watch_floor(session: WorkerSession, duration_s: float, clock: Callable[[], float]) -> list[float]:
+def _watch_floor(session: WorkerSession, duration_s: float) -> list[float]:
     """Floors in ns, each the median of a few samples, since a single one may be interrupted."""
-    end_s = clock() + duration_s
+    end_s = time.monotonic() + duration_s
     floors_ns: list[float] = []
-    while len(floors_ns) < 2 or clock() < end_s:
+    while len(floors_ns) < 2 or time.monotonic() < end_s:
         answer = session.floor(batch=_FLOOR_BATCH, samples=_FLOOR_SAMPLES, timeout_s=_LIMIT_S)
         floors_ns.append(statistics.median(answer.half_round_trip_ns))
         time.sleep(_PAUSE_S)

@@ -14,7 +14,6 @@ from typing import Any
 
 from hockney.archive import Machine, machines, reports
 from hockney.errors import UsageError
-from hockney.machine.topology import read_topology
 from hockney.measure.plan import RunOptions, make_plan
 from hockney.model import Point
 from hockney.suites import builtin_names, load_suite
@@ -112,7 +111,7 @@ def _suite(name: str, catalogue: Catalogue, fault: str | None, cpus: int) -> Ite
             suite = load_suite(name)
             return Item(suite.name, suite.title, "no worker can be built", fault)
         suite = load_suite(name, check=lambda content: check_words(content, catalogue))
-        plan = make_plan(suite, RunOptions(), catalogue, cpus, lambda: read_topology().cache_sizes())
+        plan = make_plan(suite, RunOptions(), catalogue, cpus)
     except UsageError as error:
         is_there = Path(name).exists()
         how = "correct the file" if is_there else "name a file that exists"

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from hockney.errors import UsageError
+from hockney.machine import usable_cpus
+from hockney.machine.topology import read_topology
 from hockney.measure.estimate import FIRST_POINT_S, FIRST_ROUNDS_MIN, first_rounds_s
 from hockney.model import CurveKey, Point, curve_of
 from hockney.suites import CacheShare, Suite, SuiteSeries
@@ -147,20 +149,20 @@ def make_plan(
     suite: Suite,
     asked: RunOptions,
     catalogue: Catalogue,
-    cpus: int,
-    read_caches: Callable[[], Mapping[int, int]] = dict,
+    cpus: int | None = None,
+    read_caches: Callable[[], Mapping[int, int]] = lambda: read_topology().cache_sizes(),
 ) -> Plan:
     """Every point of a suite on every transport that it names, or the reason why it is skipped.
 
-    `cpus`: how many CPUs ranks may have. `read_caches` returns the size of the cache of each level, and is called only
-    where a suite names a share of a cache. Raises UsageError for unknown words, and for far more points than fit the
-    time.
+    `cpus`: how many CPUs ranks may have, None: this process's. `read_caches` returns the size of the cache of each
+    level, and is called only where a suite names a share of a cache. Raises UsageError for unknown words, and for far
+    more points than fit the time.
     """
     patterns = [catalogue.pattern(series.pattern) for series in suite.series]
     _refuse_unused(suite, asked, patterns, catalogue)
     names_caches = any(isinstance(size, CacheShare) for series in suite.series for size in series.bytes)
     caches = read_caches() if names_caches else {}
-    cpus = len(set(asked.cpus)) or cpus
+    cpus = len(set(asked.cpus)) or cpus or len(usable_cpus())
     grids = [
         _grid(suite, series, pattern, asked, catalogue, cpus, caches)
         for series, pattern in zip(suite.series, patterns, strict=True)
@@ -203,7 +205,7 @@ def make_plan(
 
 
 def plan_again(
-    suite: str, points: Iterable[Point], stored: Mapping[str, Any], catalogue: Catalogue, cpus: int, *, launches: int
+    suite: str, points: Iterable[Point], stored: Mapping[str, Any], catalogue: Catalogue, *, launches: int
 ) -> Plan:
     """The plan of a stored run for the same points, as far as they can be measured now; no size is added.
 
@@ -214,7 +216,7 @@ def plan_again(
     points = tuple(points)
     for point in points:
         catalogue.add_folder(point.transport)
-    return _with_points(plan, points, catalogue, cpus)
+    return _with_points(plan, points, catalogue, len(usable_cpus()))
 
 
 def _with_points(plan: Plan, points: Iterable[Point], catalogue: Catalogue, cpus: int) -> Plan:
