@@ -136,21 +136,10 @@ def test_transports_are_selected_by_words(words: tuple[str, ...], names: list[st
     assert [info.name for info in CATALOGUE.select(words)] == names
 
 
-@pytest.mark.parametrize(
-    ("word", "said"),
-    [
-        (
-            "mpi@foo",
-            "no library here is called 'mpi@foo': found are mpi@openmpi-4.1.4, mpi@mpich-4.0.2, mpi@mpich-5.0.2;",
-        ),
-        ("foo@bar", "no library here is called 'foo@bar': found are mpi@…, shmem@…;"),
-        ("mpi@mpich:snc", "unknown transport 'mpi@mpich:snc': did you mean 'mpi@mpich-5.0.2:sync'?"),
-    ],
-)
-def test_a_library_that_is_not_here_is_answered_with_those_of_its_family(word: str, said: str) -> None:
-    here = replace(CATALOGUE, transports=CATALOGUE.transports | {"shmem@sos-1": transport("shmem@sos-1")})
-    with pytest.raises(UsageError, match=f"^{re.escape(said)}"):
-        here.select([word])
+@pytest.mark.parametrize(("word", "nearest"), [("mpi@foo", "mpi"), ("mpi@mpich:snc", "mpi@mpich-5.0.2:sync")])
+def test_a_library_that_is_not_here_is_answered_with_the_nearest(word: str, nearest: str) -> None:
+    with pytest.raises(UsageError, match=f"^unknown transport '{word}': did you mean '{nearest}'"):
+        CATALOGUE.select([word])
 
 
 @pytest.mark.parametrize(
