@@ -235,13 +235,13 @@ def test_a_run_without_points_can_be_shown(filled_store: Path, capsys: pytest.Ca
 
 def test_errors_of_a_suites_file_have_a_line_each(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "bad.toml"
-    path.write_text('name = "bad"\ntitle = "Bad"\ntime = 0\nseries = [{ pattern = "pingpog" }]\n')
+    path.write_text('name = "bad"\ntitle = "Bad"\ntransports = "tpc"\nseries = [{ pattern = "pingpog" }]\n')
     assert execute(["list", "suites", str(path)]) == 2
     lines = capsys.readouterr().out.splitlines()
     assert not any(line.startswith("quick ") for line in lines)  # of a file that is named nothing else is listed
     assert f"{path} has 2 errors; correct the file" in next(line for line in lines if re.match(r"bad +wrong ", line))
     assert lines[lines.index("What is wrong in bad") + 1 :] == [
-        '  time: 0 is too small, it must be above 0: write for example time = "30s"',
+        "  transports: unknown transport 'tpc': did you mean 'tcp'?",
         "  pattern of the 1st [[series]]: unknown pattern 'pingpog': did you mean 'pingpong'?",
     ]
 
@@ -252,18 +252,6 @@ def test_a_file_that_is_there_is_wrong_and_not_missing(tmp_path: Path, capsys: p
     assert execute(["list", "suites", *map(str, files)]) == 2
     states = [line.split()[:2] for line in capsys.readouterr().out.splitlines() if line.startswith(("bad ", "nosuch "))]
     assert states == [["bad", "wrong"], ["nosuch", "missing"]]
-
-
-def test_a_range_within_a_list_is_told_where_it_may_stand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "mine.toml"
-    path.write_text('name = "mine"\ntitel = "Mine"\n[[series]]\npattern = "pingpong"\nbytes = [16, "1:64", "8x"]\n')
-    assert execute(["run", str(path)]) == 2
-    said = capsys.readouterr().err
-    assert (
-        "bytes of the 1st [[series]]: '1:64' is several sizes, and an item of a list is one: write them as the whole "
-        'value, bytes = "1:64", or with others before them, bytes = "8,1:64"; \'8x\' is not a size: '
-    ) in said
-    assert "unknown key 'titel': did you mean 'title'?" in said
 
 
 @pytest.mark.parametrize(

@@ -249,17 +249,18 @@ def test_options_are_stored_without_defaults_so_one_point_has_one_name() -> None
     assert plan.points == (Point("shm", "oneway", 2, 8, (("window", "4"),)),)
 
 
+def wrong_words(*series: dict[str, object], catalogue: Catalogue = CATALOGUE, **given: object) -> list[tuple[str, str]]:
+    """What is wrong in a suite of these tables."""
+    whole = Suite.model_validate({"name": "a", "title": "A", "transports": "shm", **given, "series": series})
+    return check_words(whole, "series", catalogue)
+
+
 def test_words_of_a_file_are_checked_with_their_places() -> None:
-    content = {
-        "transports": ["shm", "tpc", "pvm"],
-        "series": [
-            {"pattern": "pingpnog", "transports": "shn"},
-            {"pattern": "oneway", "options": {"windw": 1, "until": "never", "window": 16}},
-            {"pattern": 3},
-            "nothing",
-        ],
-    }
-    assert check_words(content, CATALOGUE) == [
+    tables: tuple[dict[str, object], ...] = (
+        {"pattern": "pingpnog", "transports": "shn"},
+        {"pattern": "oneway", "options": {"windw": 1, "until": "never", "window": 16}},
+    )
+    assert wrong_words(*tables, transports=["shm", "tpc", "pvm"]) == [
         ("transports", "unknown transport 'tpc': did you mean 'tcp'?"),
         ("series[0].transports", "unknown transport 'shn': did you mean 'shm'?"),
         ("series[0].pattern", "unknown pattern 'pingpnog': did you mean 'pingpong'?"),
@@ -323,9 +324,7 @@ def test_as_many_ranks_as_there_are_cpus() -> None:
 def test_pairs_say_nothing_to_a_barrier() -> None:
     with pytest.raises(UsageError, match="barrier has no source and target"):
         make_plan(suite(pattern="barrier", pairs="all"), RunOptions(), CATALOGUE, cpus=4)
-    wrong = check_words(
-        {"series": [{"pattern": "barrier", "pairs": "all"}, {"pattern": "put", "pairs": "all"}]}, CATALOGUE
-    )
+    wrong = wrong_words({"pattern": "barrier", "pairs": "all"}, {"pattern": "put", "pairs": "all"})
     assert [place for place, _ in wrong] == ["series[0].pairs"]
 
 
@@ -361,38 +360,28 @@ def test_a_pattern_for_one_rank_keeps_it_in_a_suite_and_is_refused_alone() -> No
     assert "memload runs on 1 rank, not on 4" in alone.skipped[0].reason
 
 
-def test_what_a_pattern_never_takes_is_refused_with_all_else_that_is_wrong() -> None:
-    content = {
-        "transports": "shn",
-        "series": [
-            {"pattern": "oneway", "ranks": 1},
-            {"pattern": "pairs", "ranks": [3, 1, 3, "many"]},
-            {"pattern": "barrier", "bytes": 8},
-            {"pattern": "memload", "bytes": [8, 100]},
-            {"pattern": "put", "options": {"source": 1}},
-            {"pattern": "put", "options": {"target": "first"}, "ranks": 1},
-            {"pattern": "put", "options": {"target": 3}, "ranks": [1, 2, 3]},
-            {"pattern": "oneway", "ranks": [1, 1, 1]},
-            {"pattern": "put", "options": {"target": 3}, "ranks": "cpus", "bytes": "L1"},
-            {"pattern": "barrier", "bytes": [0, "L1"]},
-        ],
-    }
-    wrong = check_words(content, CATALOGUE)
-    assert wrong[0][0] == "transports"
-    assert wrong[1:] == [
-        ("series[0].ranks", "oneway runs on 2 or more ranks, not on 1"),
-        ("series[1].ranks", "pairs runs on 2 or more ranks, a multiple of 2, not on 3"),
-        ("series[1].ranks", "pairs runs on 2 or more ranks, a multiple of 2, not on 1"),
-        ("series[2].bytes", "barrier has no message sizes to choose: leave bytes out"),
-        ("series[3].bytes", "memload takes sizes that are multiples of 64 B, not 8 B"),
-        ("series[4].options", "source and target are both rank 1 and must be two ranks"),
+def test_a_table_without_any_point_is_refused() -> None:
+    tables: tuple[dict[str, object], ...] = (
+        {"pattern": "oneway", "ranks": 1},
+        {"pattern": "pairs", "ranks": [3, 1]},
+        {"pattern": "barrier", "bytes": 8},
+        {"pattern": "memload", "bytes": [8, 100]},
+        {"pattern": "put", "options": {"source": 1}},
+        {"pattern": "put", "options": {"target": "first"}, "ranks": 1},
+        {"pattern": "put", "options": {"target": 3}, "ranks": [2, 3]},
+        {"pattern": "put", "options": {"target": 3}, "ranks": "cpus", "bytes": "L1"},
+        {"pattern": "barrier", "bytes": [0, "L1"]},
+    )
+    assert wrong_words(*tables) == [
+        ("series[0]", "oneway runs on 2 or more ranks, not on 1"),
+        ("series[1]", "pairs runs on 2 or more ranks, a multiple of 2, not on 3"),
+        ("series[2]", "barrier has no message sizes to choose: leave bytes out"),
+        ("series[3]", "memload takes sizes that are multiples of 64 B, not 8 B"),
+        ("series[4]", "source and target are both rank 1 and must be two ranks"),
         ("series[5].options.target", "option target of put must be a whole number from 0 to 4095, not 'first'"),
-        ("series[5].ranks", "put runs on 2 or more ranks, not on 1"),
-        ("series[6].ranks", "put runs on 2 or more ranks, not on 1"),
-        ("series[6].options", "target is rank 3, and the last of 2 ranks is 1"),
-        ("series[6].options", "target is rank 3, and the last of 3 ranks is 2"),
-        ("series[7].ranks", "oneway runs on 2 or more ranks, not on 1"),
-        ("series[9].bytes", "barrier has no message sizes to choose: leave bytes out"),
+        ("series[5]", "put runs on 2 or more ranks, not on 1"),
+        ("series[6]", "target is rank 3, and the last of 2 ranks is 1"),
+        ("series[8]", "barrier has no message sizes to choose: leave bytes out"),
     ]
 
 
@@ -412,20 +401,11 @@ def test_what_a_pattern_never_takes_is_refused_with_all_else_that_is_wrong() -> 
 def test_what_fits_among_others_is_measured_and_the_rest_skipped(
     series: dict[str, object], asked: tuple[int, ...], measured: set[tuple[int, int]], skipped: set[tuple[int, int]]
 ) -> None:
-    assert not check_words({"series": [series]}, CATALOGUE)
+    assert not wrong_words(series)
     plan = make_plan(suite(**series), RunOptions(ranks=asked), CATALOGUE, 4, lambda: {1: 32 << 10})
     assert {(point.ranks, point.bytes) for point in plan.points} == measured
     assert {(one.point.ranks, one.point.bytes) for one in plan.skipped} == skipped
     assert all(one.reason for one in plan.skipped)
-
-
-def test_only_to_a_suite_ranks_may_be_given_later() -> None:
-    content = {"pattern": "ring", "options": {"distance": 3}}
-    assert check_words({"expect": [content]}, CATALOGUE, "expect") == [
-        ("expect[0].options", "a distance among 2 ranks is at most 1, not 3")
-    ]
-    for ranks in ("cpus", [2, 4]):
-        assert not check_words({"expect": [{**content, "ranks": ranks}]}, CATALOGUE, "expect")
 
 
 def test_how_many_only_send_may_depend_on_ranks_that_are_asked_for_later() -> None:
@@ -433,11 +413,9 @@ def test_how_many_only_send_may_depend_on_ranks_that_are_asked_for_later() -> No
     farm = make_pattern("pushfarm", SEND, (3, 0, 1), "root", (senders,), senders="senders")
     catalogue = replace(CATALOGUE, patterns={"pushfarm": farm})
     series: dict[str, object] = {"pattern": "pushfarm", "options": {"senders": 3}}
-    assert not check_words({"series": [series]}, catalogue)
-    assert [place for place, _ in check_words({"series": [{**series, "ranks": [3, 4]}]}, catalogue)] == [
-        "series[0].options",
-        "series[0].options",
-    ]
+    assert not wrong_words(series, catalogue=catalogue)
+    [(place, _)] = wrong_words({**series, "ranks": [3, 4]}, catalogue=catalogue)
+    assert place == "series[0]"
 
 
 def test_ranks_and_size_that_are_not_given_are_the_patterns_own() -> None:
@@ -447,7 +425,7 @@ def test_ranks_and_size_that_are_not_given_are_the_patterns_own() -> None:
     three = replace(CATALOGUE, patterns={"ring": replace(CATALOGUE.patterns["ring"], ranks=(3, 0, 1))})
     assert points(make_plan(suite(pattern="ring"), RunOptions(), three, cpus=4)) == {("shm", "ring", 3, 8)}
     for pattern in ("memload", "barrier", "pairs", "oneway"):
-        assert not check_words({"series": [{"pattern": pattern}]}, CATALOGUE)
+        assert not wrong_words({"pattern": pattern})
 
 
 def test_a_plan_whose_first_round_goes_far_beyond_its_time_is_refused_with_the_time_it_takes() -> None:

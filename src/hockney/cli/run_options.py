@@ -14,7 +14,7 @@ from hockney.machine import refuse_unusable
 from hockney.measure.plan import RunOptions, pattern_suite
 from hockney.model import Point
 from hockney.suites import LAUNCHES_MAX, Suite, builtin_names, load_suite
-from hockney.suites.words import check_words, words_of
+from hockney.suites.words import check_words
 from hockney.units import RANKS_MAX, parse_count, parse_duration_s, parse_fraction, parse_sizes
 from hockney.worker.catalogue import load, matches, native_patterns
 
@@ -46,8 +46,9 @@ def _not_a_pattern(word: str, patterns: Sequence[str]) -> UsageError:
     return unknown("pattern", word, patterns, listed_by="hockney list")
 
 
-def _check(content: dict[str, Any]) -> list[tuple[str, str]]:
-    return check_words(content, load([word for _, word in words_of(content)]))
+def _check(suite: Suite) -> list[tuple[str, str]]:
+    words = {*suite.transports, *(word for series in suite.series for word in series.transports)}
+    return check_words(suite, "series", load(sorted(words)))
 
 
 def _refuse_transport(what: str) -> None:

@@ -110,7 +110,7 @@ def _suite(name: str, catalogue: Catalogue, fault: str | None, cpus: int) -> Ite
         if fault is not None:
             suite = load_suite(name)
             return Item(suite.name, suite.title, "no worker can be built", fault)
-        suite = load_suite(name, check=lambda content: check_words(content, catalogue))
+        suite = load_suite(name, check=lambda suite: check_words(suite, "series", catalogue))
         plan = make_plan(suite, RunOptions(), catalogue, cpus)
     except UsageError as error:
         is_there = Path(name).exists()

@@ -7,7 +7,7 @@ of them at once, each with its place in the file.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -20,13 +20,11 @@ from pydantic import (
     Field,
     StrictBool,
     ValidationInfo,
-    ValidatorFunctionWrapHandler,
     WrapValidator,
 )
-from pydantic_core import PydanticCustomError
 
-from hockney.errors import UsageError, unknown
-from hockney.suites.toml_models import FROM_FILE, Check, read_model, said, said_of_all, some
+from hockney.errors import unknown
+from hockney.suites.toml_models import FROM_FILE, Errors, read_model, said, some
 from hockney.units import DURATION_MAX_S, RANKS_MAX, parse_bytes, parse_duration_s, parse_fraction, parse_sizes
 
 LAUNCHES_MAX = 1000
@@ -60,34 +58,21 @@ def _cache_share(value: Any) -> CacheShare | None:
     return CacheShare(int(match[2]), int(match[1] or 1), int(match[3] or 1)) if match else None
 
 
-def _one_size(text: str) -> int:
-    """As parse_bytes; of several in one item of a list is said where they may stand."""
-    if (":" in text or "," in text) and parse_sizes(text):
-        raise UsageError(
-            f"'{text}' is several sizes, and an item of a list is one: write them as the whole value, "
-            f'bytes = "{text}", or with others before them, bytes = "8,{text}"'
-        )
-    return parse_bytes(text)
-
-
 def read_sizes(value: Any) -> Any:
     """Sizes as files hold them: a number, words as `--bytes` takes them, or a list of both."""
     if isinstance(value, str) and _cache_share(value) is None:
         return said(parse_sizes, value)
-    if isinstance(value, list | str):
-        items = value if isinstance(value, list) else [value]
-        shares = [share for item in items for share in [_cache_share(item)] if share is not None]
-        numbers = said_of_all(_one_size, [str(item) for item in items if _cache_share(item) is None])
-        return (*sorted(set(numbers)), *dict.fromkeys(shares))
-    return (said(parse_bytes, str(value)),) if isinstance(value, int) else value
+    if not isinstance(value, int | list | str):
+        return value
+    items = value if isinstance(value, list) else [value]
+    shares = [share for item in items for share in [_cache_share(item)] if share is not None]
+    numbers = [said(parse_bytes, str(item)) for item in items if _cache_share(item) is None]
+    return (*sorted(set(numbers)), *dict.fromkeys(shares))
 
 
-def _read_fraction(value: Any, check: ValidatorFunctionWrapHandler, info: ValidationInfo) -> float:
-    """Of a number alone in a file nobody knows whether it is a part or per cent, as on the command line."""
-    fraction: float = check(said(parse_fraction, value) if isinstance(value, str) else value)
-    if info.context == FROM_FILE and not isinstance(value, str):
-        raise PydanticCustomError("bare_number", "")
-    return fraction
+def _read_fraction(value: Any, info: ValidationInfo) -> Any:
+    """A file's number alone may be a part or per cent, so there it needs its unit, as on the command line."""
+    return said(parse_fraction, str(value)) if isinstance(value, str) or info.context == FROM_FILE else value
 
 
 def _listed(value: Any) -> Any:
@@ -98,12 +83,13 @@ def _texts(value: Any) -> Any:
     return {name: str(item) for name, item in value.items()} if isinstance(value, dict) else value
 
 
-Sizes = Annotated[tuple[int | CacheShare, ...], BeforeValidator(read_sizes), AfterValidator(some)]
+SOME = AfterValidator(some)
+Sizes = Annotated[tuple[int | CacheShare, ...], BeforeValidator(read_sizes), SOME]
 _Number = Annotated[int, Field(ge=1, le=RANKS_MAX, strict=True)]
 Ranks = Annotated[  # () for "cpus": as many as there are
     tuple[_Number, ...],
     BeforeValidator(_listed),
-    AfterValidator(some),
+    SOME,
     WrapValidator(lambda value, check: () if value == "cpus" else check(value)),
 ]
 Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
@@ -113,11 +99,7 @@ Seconds = Annotated[
     BeforeValidator(lambda v: said(parse_duration_s, v) if isinstance(v, str) else v),
 ]
 Options = Annotated[dict[str, str], BeforeValidator(_texts)]
-Fraction = Annotated[
-    float,
-    Field(strict=True, gt=0, allow_inf_nan=False),
-    WrapValidator(_read_fraction),
-]
+Fraction = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False), BeforeValidator(_read_fraction)]
 Launches = Annotated[int, Field(ge=1, le=LAUNCHES_MAX, strict=True)]
 
 
@@ -157,7 +139,7 @@ class Suite(BaseModel):
     time_s: Seconds = Field(default=120.0, alias="time")
     launches: Launches | None = 1
     oversubscribe: StrictBool = False
-    series: Annotated[tuple[SuiteSeries, ...], AfterValidator(some)]
+    series: Annotated[tuple[SuiteSeries, ...], SOME]
 
 
 def builtin_names() -> list[str]:
@@ -165,26 +147,21 @@ def builtin_names() -> list[str]:
     return sorted(path.stem for path in _FOLDER.glob("*.toml"))
 
 
-def load_suite(name_or_path: str, check: Check | None = None) -> Suite:
+def load_suite(name_or_path: str, check: Callable[[Suite], Errors] | None = None) -> Suite:
     """A suite by its name, or from a file whose name ends in .toml.
 
-    `check` looks at the file's words, of which this module knows nothing, and gives (place, message) for each that is
-    wrong. Raises UsageError: no such suite or file, or all that is wrong in it, each with its path in the file.
+    `check` knows the words of the file, which this module does not. Raises UsageError: no such suite or file, or all
+    that is wrong in it, each with its place in the file.
     """
     if name_or_path in builtin_names():
         return read_model(_FOLDER / f"{name_or_path}.toml", "suite", Suite, SuiteSeries, check)
     if not name_or_path.endswith(".toml"):
         raise unknown("suite", name_or_path, builtin_names())
 
-    def check_own(content: dict[str, Any]) -> list[tuple[str, str]]:
-        return [*_taken_name(content), *(check(content) if check is not None else [])]
+    def check_all(suite: Suite) -> Errors:
+        wrong = check(suite) if check is not None else []
+        if suite.name in builtin_names():  # by its name a run is known to be of a suite that has tables of its own
+            wrong.insert(0, ("name", f"'{suite.name}' is a suite that comes with hockney: give this one another name"))
+        return wrong
 
-    return read_model(Path(name_or_path), "suite", Suite, SuiteSeries, check_own)
-
-
-def _taken_name(content: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """By its name a run is known to be of a suite that has tables of its own."""
-    name = content.get("name")
-    if name not in builtin_names():
-        return []
-    return [("name", f"'{name}' is a suite that comes with hockney: give this one another name")]
+    return read_model(Path(name_or_path), "suite", Suite, SuiteSeries, check_all)

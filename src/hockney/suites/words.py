@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
 from hockney.errors import UsageError
 from hockney.model import Point
-from hockney.suites import CacheShare, Ranks, Sizes
-from hockney.suites.toml_models import well_formed
+from hockney.suites import CacheShare
+from hockney.suites.toml_models import Errors
 from hockney.worker.catalogue import Catalogue, PatternInfo
 
-_ENDS = ("source", "target", "distance", "round")
 Table = TypeVar("Table", bound=BaseModel)
 
 
@@ -49,88 +47,64 @@ def all_ends(pattern: PatternInfo, ranks: int) -> list[dict[str, str]]:
     raise UsageError(f"{pattern.name} has no source and target, no distance and no round: leave pairs out")
 
 
-def _tables_of(content: dict[str, Any], tables: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each table with its place, `series[0]`."""
-    listed = content.get(tables)
-    for number, table in enumerate(listed if isinstance(listed, list) else []):
-        if isinstance(table, dict):
-            yield f"{tables}[{number}]", table
+def check_words(whole: BaseModel, tables: str, catalogue: Catalogue) -> Errors:
+    """What is unknown here in a suite or a file of expectations, and tables without any point.
 
-
-def words_of(content: dict[str, Any], tables: str = "series") -> Iterator[tuple[str, str]]:
-    """Each word of a file that names transports, after its place."""
-    for place, table in [("", content), *_tables_of(content, tables)]:
-        words = table.get("transports")
-        for word in [words] if isinstance(words, str) else words if isinstance(words, list) else []:
-            if isinstance(word, str):
-                yield f"{place}.transports".lstrip("."), word
-
-
-def check_words(content: dict[str, Any], catalogue: Catalogue, tables: str = "series") -> list[tuple[str, str]]:
-    """(place, message) for each word of a file as read that is unknown here, and for each table without any point.
-
-    Values of the wrong form are left to the file's model.
+    `tables` is the name of the list of its tables.
     """
-    wrong: list[tuple[str, str]] = []
+    wrong: Errors = []
 
-    def check(place: str, *words: Any) -> bool:
-        """Whether the call of the first word with the others raises no UsageError; it is noted with its place."""
+    def check(place: str, call: Callable[..., object], *words: Any) -> bool:
+        """Whether a call raises no UsageError; it is noted with its place."""
         try:
-            words[0](*words[1:])
+            call(*words)
         except UsageError as error:
             wrong.append((place, str(error)))
             return False
         return True
 
-    name = content.get("name")
-    if isinstance(name, str) and name in catalogue.patterns:
+    name = getattr(whole, "name", "")
+    if name in catalogue.patterns:
         wrong.append(("name", f"'{name}' is a pattern's name: give the suite another one"))
-    for place, word in words_of(content, tables):
-        if catalogue.lack(word) is None:
-            check(place, catalogue.select, [word])
-    for place, table in _tables_of(content, tables):
-        name, options = table.get("pattern"), table.get("options")
-        if not isinstance(name, str) or not check(f"{place}.pattern", catalogue.pattern, name):
+    listed = [(f"{tables}[{number}].", table) for number, table in enumerate(getattr(whole, tables))]
+    for place, owner in [("", whole), *listed]:
+        for word in getattr(owner, "transports", ()):
+            if catalogue.lack(word) is None:
+                check(f"{place}transports", catalogue.select, [word])
+    for place, table in listed:
+        if not check(f"{place}pattern", catalogue.pattern, table.pattern):
             continue
-        pattern = catalogue.pattern(name)
-        if table.get("pairs") == "all":
-            check(f"{place}.pairs", all_ends, pattern, 2)
-        given = {key: str(value) for key, value in options.items()} if isinstance(options, dict) else {}
-        right = [item for item in given.items() if check(f"{place}.options.{item[0]}", check_option, pattern, *item)]
+        pattern = catalogue.pattern(table.pattern)
+        if getattr(table, "pairs", None) == "all":
+            check(f"{place}pairs", all_ends, pattern, 2)
+        right = [
+            item for item in table.options.items() if check(f"{place}options.{item[0]}", check_option, pattern, *item)
+        ]
         # The ranks of a suite may be named on the command line.
-        default = [] if tables == "series" else [pattern.ranks_default]
-        asked = well_formed(Ranks, table["ranks"]) if "ranks" in table else default
-        wrong += (
-            (f"{place}.{key}", reason)
-            for key, reason in _unfit(table, pattern, right, asked or [pattern.ranks_most], catalogue)
-        )
+        given = table.ranks if "ranks" in table.model_fields_set else ()
+        ranks = given or ((pattern.ranks_most,) if tables == "series" else (pattern.ranks_default,))
+        why = _why_unfit(table, pattern, right, ranks, catalogue)
+        if why is not None:
+            wrong.append((place.rstrip("."), why))
     return wrong
 
 
-def _unfit(
-    table: dict[str, Any],
-    pattern: PatternInfo,
-    options: list[tuple[str, str]],
-    asked: Iterable[int],
-    catalogue: Catalogue,
-) -> Iterator[tuple[str, str]]:
-    """Ranks, sizes and options of which no point comes, whatever the transport: the key, and why."""
+def _why_unfit(
+    table: Any, pattern: PatternInfo, options: Iterable[tuple[str, str]], ranks: Iterable[int], catalogue: Catalogue
+) -> str | None:
+    """Why no point comes of a table, whatever the transport; None if one does."""
     transport = next((info for info in catalogue.transports.values() if pattern.needs <= info.caps), None)
-    if transport is None:
-        return
-    follow_ranks = _ENDS if table.keys() & {"pairs", "pair_class"} else ()
-    fixed = tuple(pair for pair in options if pair[0] not in (*follow_ranks, "algorithm"))
-    point = Point(transport.name, pattern.name, pattern.ranks_default, pattern.bytes_default)
-    by_ranks = [replace(point, ranks=ranks, options=fixed) for ranks in asked]
-    sizes = dict.fromkeys(well_formed(Sizes, table["bytes"]) if "bytes" in table else ())
-    by_size = [replace(point, bytes=size) for size in sizes if not isinstance(size, CacheShare)]
-    plain = [replace(asked_for, options=()) for asked_for in by_ranks]
-    found = catalogue.obstacles([*by_ranks, *plain, *by_size], one_host=False)
-    if all(asked_for in found for asked_for in by_ranks):
-        keys = ("ranks" if without in found else "options" for without in plain)
-        yield from dict.fromkeys(zip(keys, (found[asked_for] for asked_for in by_ranks), strict=True))
-    if not pattern.sized:
-        if sizes.keys() - {0}:
-            yield "bytes", f"{pattern.name} has no message sizes to choose: leave bytes out"
-    elif len(by_size) == len(sizes) and by_size and all(asked_for in found for asked_for in by_size):
-        yield "bytes", found[by_size[0]]
+    sizes = table.bytes if "bytes" in table.model_fields_set else ()
+    if not pattern.sized and {*sizes} - {0}:
+        return f"{pattern.name} has no message sizes to choose: leave bytes out"
+    if transport is None or any(isinstance(size, CacheShare) for size in sizes):
+        return None
+    by_ranks = ("source", "target", "distance", "round") if table.model_fields_set & {"pairs", "pair_class"} else ()
+    fixed = tuple(pair for pair in options if pair[0] not in (*by_ranks, "algorithm"))
+    points = [
+        Point(transport.name, pattern.name, count, size, fixed)
+        for count in ranks
+        for size in sizes or (pattern.bytes_default,)
+    ]
+    obstacles = catalogue.obstacles(points, one_host=False)
+    return obstacles[points[0]] if all(point in obstacles for point in points) else None

@@ -17,13 +17,24 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from hockney.analysis.explain.pairs import PAIR_CLASSES, classes_of, pair_of
-from hockney.errors import UsageError, unknown
+from hockney.errors import unknown
 from hockney.model import NOT_MEASURED, Point
 from hockney.results.runs import Run, Series
 from hockney.stats import MIXED, Figure, State, figures_of
 from hockney.stats.states import is_state, parse_state
-from hockney.suites import Fraction, Launches, Names, Options, Ranks, Seconds, Sizes, Suite, SuiteSeries, read_sizes
-from hockney.suites.toml_models import read_model, said, some, well_formed
+from hockney.suites import (
+    SOME,
+    Fraction,
+    Launches,
+    Names,
+    Options,
+    Ranks,
+    Seconds,
+    Suite,
+    SuiteSeries,
+    read_sizes,
+)
+from hockney.suites.toml_models import read_model, said
 from hockney.suites.words import as_pairs, check_words, filled
 from hockney.units import ordinal, parse_rate_bytes_per_s, parse_time_ns
 from hockney.worker.catalogue import Catalogue, matches
@@ -66,9 +77,9 @@ class Expectation(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     pattern: str
-    transports: Annotated[Names, AfterValidator(some)]
+    transports: Annotated[Names, SOME]
     ranks: Ranks = (2,)
-    bytes: Annotated[tuple[int, ...], BeforeValidator(read_sizes), AfterValidator(some)] = (8,)
+    bytes: Annotated[tuple[int, ...], BeforeValidator(read_sizes), SOME] = (8,)
     options: Options = Field(default_factory=dict)
     state: Annotated[State | None, BeforeValidator(_state)] = None
     pair_class: Annotated[str | None, AfterValidator(_known_class)] = None
@@ -86,7 +97,7 @@ class Expectations(BaseModel):
     time_s: Seconds = Field(default=30.0, alias="time")
     precision: Fraction = 0.02
     launches: Launches = 1
-    expect: Annotated[tuple[Expectation, ...], AfterValidator(some)]
+    expect: Annotated[tuple[Expectation, ...], SOME]
 
     def suite(self) -> Suite:
         """What to measure for all limits."""
@@ -114,38 +125,32 @@ class Expectations(BaseModel):
 def load_expectations(path: Path, catalogue: Catalogue) -> Expectations:
     """Raises UsageError with everything that is wrong in the file, each with its path there."""
 
-    def check(content: dict[str, Any]) -> list[tuple[str, str]]:
-        if "series" in content and "expect" not in content:
-            raise UsageError(
-                f"{path} is a suite, not an expectations file, which "
-                'has [[expect]], and below it pattern = "pingpong", transports = "shm", latency = "<= 1.5 us"'
-            )
-        return [*check_words(content, catalogue, "expect"), *_check_limits(content, catalogue)]
+    def check(limits: Expectations) -> list[tuple[str, str]]:
+        return [*check_words(limits, "expect", catalogue), *_check_limits(limits, catalogue)]
 
-    found = read_model(path, "file of expectations", Expectations, Expectation, check)
-    whole = tuple(filled(one, catalogue.pattern(one.pattern)) for one in found.expect)
-    return found.model_copy(update={"expect": whole})
+    limits = read_model(path, "file of expectations", Expectations, Expectation, check)
+    whole = tuple(filled(table, catalogue.pattern(table.pattern)) for table in limits.expect)
+    return limits.model_copy(update={"expect": whole})
 
 
-def _check_limits(content: dict[str, Any], catalogue: Catalogue) -> Iterable[tuple[str, str]]:
-    """Tables without a limit, and keys that do not apply to their pattern; malformed tables are skipped."""
-    listed = content.get("expect")
-    for number, one in enumerate(listed if isinstance(listed, list) else ()):
-        if not isinstance(one, dict):
-            continue
-        place, name = f"expect[{number}]", one.get("pattern")
-        if not one.keys() & {"latency", "bandwidth"}:
+def _check_limits(limits: Expectations, catalogue: Catalogue) -> Iterable[tuple[str, str]]:
+    """Tables without a limit, and keys that do not apply to their pattern."""
+    for number, table in enumerate(limits.expect):
+        place, given = f"expect[{number}]", table.model_fields_set
+        if not given & {"latency_ns", "bandwidth_bytes_per_s"}:
             yield place, 'no limit: give latency = "<= 1.5 us" or bandwidth = ">= 2 GB/s"'
-        if "bandwidth" in one and 0 in well_formed(Sizes, one.get("bytes")):
-            yield place, "messages of 0 B have no bandwidth: leave 0 out of bytes, or give only latency"
-        pattern = catalogue.patterns.get(name) if isinstance(name, str) else None
+        pattern = catalogue.patterns.get(table.pattern)
         if pattern is None:
             continue
-        if "pair_class" in one and not {"source", "target"} <= {option.name for option in pattern.options}:
-            yield f"{place}.pair_class", f"{name} has no source and target, so it has no pairs to choose"
-        if "bandwidth" in one and not pattern.sized:
+        if table.pair_class and not {"source", "target"} <= {option.name for option in pattern.options}:
+            yield f"{place}.pair_class", f"{pattern.name} has no source and target, so it has no pairs to choose"
+        if table.bandwidth_bytes_per_s is None:
+            continue
+        if not pattern.sized:
             fix = 'give latency = "<= 1.5 us" instead'
-            yield f"{place}.bandwidth", f"{name} counts no bytes, so it has no bandwidth: {fix}"
+            yield f"{place}.bandwidth", f"{pattern.name} counts no bytes, so it has no bandwidth: {fix}"
+        elif 0 in table.bytes:
+            yield place, "messages of 0 B have no bandwidth: leave 0 out of bytes, or give only latency"
 
 
 class Outcome(enum.Enum):
