@@ -2,12 +2,12 @@
  *
  *   HOCKNEY_FAULT="corrupt 1 17"   rank 1 finds byte 17 of each received message of more than 17 bytes changed,
  *                                  also where it has several under way
- *   HOCKNEY_FAULT="hang 1 64"      rank 1 never returns from a receive of 64 bytes
- *   HOCKNEY_FAULT="kill 1 64"      rank 1 is killed by SIGKILL in a receive of 64 bytes
- *   HOCKNEY_FAULT="fail 1 64"      rank 1's receive of 64 bytes fails
- *   HOCKNEY_FAULT="rubbish 0 64"   rank 0 prints rubbish on standard output at each receive of 64 bytes
- *   HOCKNEY_FAULT="slow 1 64 256 25"  after each receive of 64 to 256 bytes rank 1 works for a quarter of a round
- *                                  trip: a ping-pong then takes 1.25 times as long
+ *   HOCKNEY_FAULT="wrong 0 0"      a message of 64 + 8 j bytes arrives with one bit changed where it is the one that
+ * rank j / 8 gets in its place j % 8; places are counted by their first message HOCKNEY_FAULT="hang 1 64"      rank 1
+ * never returns from a receive of 64 bytes HOCKNEY_FAULT="kill 1 64"      rank 1 is killed by SIGKILL in a receive of
+ * 64 bytes HOCKNEY_FAULT="fail 1 64"      rank 1's receive of 64 bytes fails HOCKNEY_FAULT="rubbish 0 64"   rank 0
+ * prints rubbish on standard output at each receive of 64 bytes HOCKNEY_FAULT="slow 1 64 256 25"  after each receive of
+ * 64 to 256 bytes rank 1 works for a quarter of a round trip: a ping-pong then takes 1.25 times as long
  *   HOCKNEY_FAULT="busy 20000 40000"  every rank works for 20 us in each send, before the message leaves, and for 40 us
  *                                  in each receive, behind the message
  *   HOCKNEY_FAULT="lag 1 2000000"  every rank sleeps for 2 ms before each message and each put of its own, rank 1 for 6
@@ -31,7 +31,7 @@
 
 extern const hk_transport_t hk_transport_shm;
 
-enum { RECEIVES_MAX = 64 };
+enum { RECEIVES_MAX = 64, PLACES_MAX = 8, WRONG_BYTES_MIN = 64 };
 
 typedef struct fault_ctx {
     hk_ctx_t base;
@@ -41,8 +41,10 @@ typedef struct fault_ctx {
     uint64_t ended_ns;                     /* when the last slowed receive was over */
     uint64_t lost;                         /* messages */
     uint64_t clock_ns;                     /* what reading the clock twice costs */
-    unsigned char *receives[RECEIVES_MAX]; /* under way, long enough to be corrupted */
+    unsigned char *receives[RECEIVES_MAX]; /* bytes of receives under way, to be corrupted */
     size_t receives_count;
+    const void *places[PLACES_MAX]; /* of messages of len_bytes */
+    size_t places_count, len_bytes;
 } fault_ctx_t;
 
 static fault_ctx_t *mine(hk_ctx_t *ctx)
@@ -124,6 +126,27 @@ static bool is_corrupted(const fault_ctx_t *ctx, size_t len_bytes)
     return strcmp(ctx->what, "corrupt") == 0 && ctx->base.rank == ctx->rank && len_bytes > (size_t)ctx->number;
 }
 
+/* Whether a message to a rank is to be wrong. */
+static bool is_wrong(fault_ctx_t *ctx, int rank, const void *place, size_t len_bytes)
+{
+    if (strcmp(ctx->what, "wrong") != 0 || len_bytes < WRONG_BYTES_MIN) {
+        return false;
+    }
+    if (len_bytes != ctx->len_bytes) {
+        ctx->len_bytes = len_bytes;
+        ctx->places_count = 0;
+    }
+    size_t i = 0;
+    while (i < ctx->places_count && ctx->places[i] != place) {
+        i++;
+    }
+    if (i == ctx->places_count && i < PLACES_MAX) {
+        ctx->places[ctx->places_count++] = place;
+    }
+    const size_t chosen = (len_bytes - WRONG_BYTES_MIN) / 8;
+    return rank == (int)(chosen / PLACES_MAX) && i == chosen % PLACES_MAX;
+}
+
 static bool is_slowed(const fault_ctx_t *ctx, size_t len_bytes)
 {
     return strcmp(ctx->what, "slow") == 0 && ctx->base.rank == ctx->rank && len_bytes >= (size_t)ctx->number &&
@@ -168,6 +191,9 @@ static hk_status_t fault_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_byt
     if (is_corrupted(fault, len_bytes)) {
         ((unsigned char *)buf)[fault->number] ^= 1;
     }
+    if (is_wrong(mine(ctx), ctx->rank, buf, len_bytes)) {
+        ((unsigned char *)buf)[len_bytes - 1] += 1;
+    }
     if (strcmp(fault->what, "lose") == 0 && ctx->rank == fault->rank && len_bytes == (size_t)fault->number) {
         memset(buf, 0, len_bytes);
         mine(ctx)->lost++;
@@ -186,7 +212,10 @@ static hk_status_t fault_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t len_by
 {
     fault_ctx_t *fault = mine(ctx);
     if (is_corrupted(fault, len_bytes) && fault->receives_count < RECEIVES_MAX) {
-        fault->receives[fault->receives_count++] = buf;
+        fault->receives[fault->receives_count++] = (unsigned char *)buf + fault->number;
+    }
+    if (is_wrong(fault, ctx->rank, buf, len_bytes) && fault->receives_count < RECEIVES_MAX) {
+        fault->receives[fault->receives_count++] = (unsigned char *)buf + len_bytes - 1;
     }
     return hk_transport_shm.irecv(fault->shm, peer, buf, len_bytes, req);
 }
@@ -196,7 +225,7 @@ static hk_status_t fault_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
     fault_ctx_t *fault = mine(ctx);
     const hk_status_t status = hk_transport_shm.wait_all(fault->shm, reqs, count);
     while (fault->receives_count > 0) {
-        fault->receives[--fault->receives_count][fault->number] ^= 1;
+        *fault->receives[--fault->receives_count] += 1;
     }
     return status;
 }
@@ -205,12 +234,24 @@ static hk_status_t fault_put(hk_ctx_t *ctx, int peer, void *remote, const void *
 {
     list(mine(ctx), "puts", peer, len_bytes);
     lag(mine(ctx));
-    return hk_transport_shm.put(mine(ctx)->shm, peer, remote, local, len_bytes);
+    unsigned char *copy = is_wrong(mine(ctx), peer, remote, len_bytes) ? malloc(len_bytes) : NULL;
+    if (copy != NULL) {
+        memcpy(copy, local, len_bytes);
+        copy[0] += 1; /* its end may be a word that somebody waits for */
+    }
+    const hk_status_t status =
+        hk_transport_shm.put(mine(ctx)->shm, peer, remote, copy != NULL ? copy : local, len_bytes);
+    free(copy);
+    return status;
 }
 
 static hk_status_t fault_get(hk_ctx_t *ctx, int peer, void *local, const void *remote, size_t len_bytes)
 {
-    return hk_transport_shm.get(mine(ctx)->shm, peer, local, remote, len_bytes);
+    const hk_status_t status = hk_transport_shm.get(mine(ctx)->shm, peer, local, remote, len_bytes);
+    if (is_wrong(mine(ctx), ctx->rank, local, len_bytes)) {
+        ((unsigned char *)local)[len_bytes - 1] += 1;
+    }
+    return status;
 }
 
 static hk_status_t fault_quiet(hk_ctx_t *ctx)

@@ -60,7 +60,8 @@ def test_a_full_and_an_empty_buffer_are_counted(transport: str, source: int) -> 
         "stream",
         65_500,
         batch=1,
-        samples=1,
+        # Another program may come between them at a wrong moment. A pipe is full after each write.
+        samples=1 if transport == "pipe" else 5,
         warmup=0,
         write="nonblocking",
         read="nonblocking",

@@ -52,7 +52,7 @@ def converse(
 
 
 def measure(pattern: str, size: int, **keys: object) -> str:
-    words = {"batch": 3, "samples": 4, "timeout_s": 120, **keys}
+    words = {"batch": 3, "samples": 4, "timeout_s": 30, **keys}
     return f"measure pattern={pattern} bytes={size} " + " ".join(f"{key}={value}" for key, value in words.items())
 
 

@@ -1,0 +1,94 @@
+"""A payload that arrives wrong fails the point, whatever the pattern, the rank that receives it and the block."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.worker.test_native import DESCRIPTION, FAULTY, converse, measure
+
+from hockney.worker.build import build_worker
+
+RANKS, PLACES = 4, 8
+
+# In how many places each of four ranks receives messages.
+BLOCKS: list[tuple[str, dict[str, object], tuple[int, ...]]] = [
+    ("pingpong", {}, (1, 1, 0, 0)),
+    ("pingpong", {"receive": "posted"}, (1, 1, 0, 0)),
+    ("pingpong", {"receive": "late"}, (1, 1, 0, 0)),
+    ("prtt", {}, (1, 1, 0, 0)),
+    ("oneway", {"window": 3}, (0, 3, 0, 0)),
+    ("twoway", {"window": 3}, (3, 3, 0, 0)),
+    ("pairs", {"window": 3}, (0, 0, 3, 3)),
+    ("alltoall", {}, (3, 3, 3, 3)),
+    ("allreduce", {"algorithm": "doubling"}, (1, 1, 1, 1)),  # a scratch for what others have
+    ("allreduce", {"algorithm": "parts"}, (1, 1, 2, 1)),
+    ("outfarm", {}, (0, 1, 1, 1)),
+    ("multicast", {}, (0, 1, 1, 1)),
+    ("funnel", {}, (3, 0, 0, 0)),
+    ("pushfarm", {"senders": 2}, (1, 1, 1, 2)),
+    ("pushfarm", {"senders": 1}, (1, 1, 1, 1)),
+    ("pullfarm", {"senders": 2}, (1, 1, 1, 3)),
+    ("pullfarm", {"senders": 1}, (1, 1, 2, 2)),
+    ("robpush", {}, (3, 0, 0, 0)),
+    ("robpush", {"read": "parallel", "buffers": 2}, (6, 0, 0, 0)),
+    ("robpull", {}, (3, 0, 0, 0)),
+    ("robpull", {"read": "parallel", "buffers": 2}, (6, 0, 0, 0)),
+    ("bisection", {}, (1, 1, 1, 1)),
+    ("rounds", {}, (1, 1, 1, 1)),
+    ("ring", {}, (1, 1, 1, 1)),
+    ("putpong", {}, (1, 1, 0, 0)),
+    ("put", {}, (0, 1, 0, 0)),
+    ("get", {}, (1, 0, 0, 0)),
+    ("putring", {}, (1, 1, 1, 1)),
+]
+
+
+def wrong_places(pattern: str, batch: int, options: dict[str, object]) -> set[tuple[int, int]]:
+    """The places of ranks in which one changed bit fails the point, each tried alone."""
+    places = [(rank, place) for rank in range(RANKS) for place in range(PLACES)]
+    first_bytes = 72 if pattern == "putpong" else 64  # its last word comes alone
+    commands = [
+        measure(pattern, first_bytes + 8 * (rank * PLACES + place), batch=batch, samples=1, warmup=0, **options)
+        for rank, place in places
+    ]
+    arguments = ["-t", "fault", "-n", str(RANKS), "--oversubscribed"]
+    answers, done = converse(build_worker(FAULTY), commands, *arguments, env={"HOCKNEY_FAULT": "wrong 0 0"})
+    assert len(answers) == len(places) + 1, done.stderr
+    wrong = set()
+    for (rank, place), answer in zip(places, answers, strict=False):
+        if answer["kind"] == "error":
+            assert answer["code"] == "corrupt", answer
+            assert answer["rank"] == rank or pattern == "allreduce"  # a wrong part is handed on
+            wrong.add((rank, place))
+        else:
+            assert answer["verified"]
+    return wrong
+
+
+@pytest.mark.parametrize(("pattern", "options", "blocks"), BLOCKS)
+def test_each_wrong_block_of_each_rank_fails_the_point(
+    pattern: str, options: dict[str, object], blocks: tuple[int, ...]
+) -> None:
+    """Some patterns take places and receivers in turn: the repetition that is verified is the second or the third."""
+    wrong = wrong_places(pattern, 1, options) | wrong_places(pattern, 2, options)
+    assert wrong == {(rank, place) for rank in range(RANKS) for place in range(blocks[rank])}
+
+
+def test_every_pattern_that_carries_a_payload_is_here() -> None:
+    carrying = {row["name"] for row in DESCRIPTION["patterns"] if row["payload"]}
+    # ft verifies checksums, and stream has no messages: both have tests of their own.
+    assert carrying - {"ft", "stream"} == {pattern for pattern, _, _ in BLOCKS}
+
+
+@pytest.mark.parametrize("read", ["blocking", "nonblocking"])
+@pytest.mark.parametrize("source", [0, 1])
+def test_a_stream_with_a_wrong_byte_fails_the_point(source: int, read: str, tmp_path: Path) -> None:
+    library = tmp_path / "wrong.so"
+    file = Path(__file__).parent / "wrong_recv.c"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", str(library), str(file)], check=True)
+    commands = [measure("stream", size, source=source, read=read, writes=1) for size in (999, 1000)]
+    answers, done = converse(build_worker(), commands, "-t", "unix", env={"LD_PRELOAD": str(library)})
+    assert [answer["kind"] for answer in answers] == ["measure", "error", "bye"], done.stderr
+    assert (answers[1]["code"], answers[1]["rank"], answers[1]["offset"]) == ("corrupt", 1 - source, 999)

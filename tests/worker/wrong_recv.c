@@ -1,0 +1,17 @@
+/* Preloaded: of every piece of 1000 bytes or more that arrives over a socket the last byte is wrong. */
+#undef _GNU_SOURCE
+#define _DEFAULT_SOURCE 1
+#include <stddef.h>
+
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+ssize_t recv(int fd, void *buf, size_t len_bytes, int flags)
+{
+    const ssize_t got = (ssize_t)syscall(SYS_recvfrom, fd, buf, len_bytes, flags, NULL, NULL);
+    if (got >= 1000) {
+        ((unsigned char *)buf)[got - 1] ^= 1;
+    }
+    return got;
+}
