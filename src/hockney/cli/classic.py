@@ -37,9 +37,9 @@ def print_report(report: ClassicReport, run: Run, missing: Sequence[Missing] = (
     cells = [cell for view in views for row in view.rows for cell in row if isinstance(cell, Measured)]
     render.say()
     render.note(
-        "x: ratio of this machine's figure to the published one. ±: half-width of the 95 % confidence interval; figures "
-        "without it are computed from others, or zero."
+        "x: ratio of this machine's figure to the published one. ±: half-width of the 95 % confidence interval."
     )
+    render.note("Figures without ± are computed from others, or zero.")
     say_one_launch(cell.interval_over for cell in cells)
     if any(cell.lacks_measurements for cell in cells):
         render.note(f"{_TOO_FEW}: too few measurements for an interval. {fix_text(resume(run.id, run.info))}.")

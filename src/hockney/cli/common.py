@@ -6,13 +6,16 @@ import functools
 import os
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from hockney.cli import complete
 from hockney.cli.rerun import named_store
 from hockney.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from hockney.results.store import RunSummary
 
 Function = Callable[..., Any]
 
@@ -34,14 +37,11 @@ class _Command(click.Command):
     codes: tuple[ExitCode, ...] = ()
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        formatter.write_paragraph()
-        lines = self.example.splitlines()
-        with formatter.section("Example" if len(lines) == 1 else "Examples"):
-            for line in lines:
+        with formatter.section("Examples"):
+            for line in self.example.splitlines():
                 formatter.write(f"  {line.strip()}\n")
-        formatter.write_paragraph()
-        codes = ", ".join(f"{code:d} {_CODES[code]}" for code in self.codes)
-        formatter.write(f"Exit codes: {codes}.\n")
+        with formatter.section("Exit codes"):
+            formatter.write_dl([(str(int(code)), _CODES[code]) for code in self.codes])
 
 
 def common_options(function: Function) -> Function:
@@ -95,6 +95,19 @@ def names(option: str, texts: Sequence[str]) -> tuple[str, ...]:
     if texts and not words:
         raise UsageError(f"{option} names nothing: name something, or leave it out")
     return words
+
+
+def stored_runs(store: Path | None) -> list[RunSummary]:
+    """The runs of a results file, oldest first; none where the default one does not exist yet."""
+    from hockney.results.store import Store, default_path
+    from hockney.results.store.opening import refuse_mistyped
+
+    path = store or default_path()
+    refuse_mistyped(path)
+    if store is None and not path.exists():
+        return []
+    with Store.open(path, readonly=True) as results:
+        return results.runs()
 
 
 def check_label(label: str | None) -> None:

@@ -46,9 +46,8 @@ def compare(
 ) -> int:
     """Compare two runs: which series became faster or slower.
 
-    Runs are named by number, label, `last` or `last~1`, and need 3 launches, better 6. A change that drift of the
-    machine may explain is inconclusive. With --interleave, two variants of a pattern or suite are measured in
-    alternation and compared: both see the same machine.
+    A run is a number, a label, `last` or `last~1`, with 3 launches, better 6. --interleave measures two variants
+    of a pattern or suite in alternation: both see the same machine.
     """
     from hockney.analysis.compare import Verdict, compare_runs
     from hockney.analysis.compare.comparison import names_of_pair

@@ -14,10 +14,9 @@ def runs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Co
     """Names of runs: `last`, and labels."""
     labels: set[str] = set()
     with _quietly():
-        from hockney.results.store import Store
+        from hockney.cli.common import stored_runs
 
-        with Store.open(ctx.find_root().params.get("store"), readonly=True) as store:
-            labels = {run.label for run in store.runs() if run.label}
+        labels = {run.label for run in stored_runs(ctx.find_root().params.get("store")) if run.label}
     return _beginning(incomplete, ["last", "last~1", *sorted(labels)])
 
 

@@ -23,6 +23,9 @@ def completion(shell: str, *, as_json: bool, store: Path | None) -> None:
     """Print the script that completes commands in a shell.
 
     Save it where the shell looks for completions, and start a new shell. The command must be on PATH as `hockney`.
+
+    It completes commands and options, and as their values suites, patterns, transports, labels of runs, machine states
+    and machines of the archive.
     """
     from click.shell_completion import get_completion_class
 

@@ -14,7 +14,10 @@ from hockney.cli.streams import remark
 from hockney.units import counted
 
 
-@command("delete", example="hockney delete last\nhockney delete 3 4 trial --yes\nhockney delete 1 --json")
+@command(
+    "delete",
+    example="hockney delete last\nhockney delete last~1\nhockney delete 3 4 trial --yes\nhockney delete 1 --json",
+)
 @click.argument("references", metavar="RUN...", nargs=-1, required=True, shell_complete=complete.runs)
 @click.option("-y", "--yes", is_flag=True, help="Delete without asking.")
 def delete(references: tuple[str, ...], yes: bool, *, as_json: bool, store: Path | None) -> int:

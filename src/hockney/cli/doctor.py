@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from hockney.measure.doctor import Checkup, PairFigures
 
 
-@command("doctor", example="hockney doctor\nhockney doctor --no-facts\nhockney doctor --json")
+@command(
+    "doctor",
+    example="hockney doctor\nhockney doctor --no-facts\nhockney doctor --json\nhockney doctor --json > machine.json",
+)
 @click.option("--no-facts", is_flag=True, help="Leave out the description of the machine.")
 def doctor(no_facts: bool, *, as_json: bool, store: Path | None) -> None:
     """Show what limits precision here, and how to fix it.

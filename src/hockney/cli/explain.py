@@ -117,7 +117,8 @@ def _print_strongest(explanation: Explanation) -> None:
     for lines in (*notes, *shown):
         render.lines(lines)
     more = [counted(len(groups) - len(shown), "finding")] if len(shown) < len(groups) else []
-    for noun, members in (("LogGP fit", explanation.loggp), ("layer", explanation.layers), ("line", explanation.lines)):
+    fits = {"LogGP fit": explanation.loggp, "layer": explanation.layers, "line": explanation.lines}
+    for noun, members in fits.items():
         height = 2 * len(members) + 5  # a table may be in two parts
         if members and (more or height > room):
             more.append(counted(len(members), noun))

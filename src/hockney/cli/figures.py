@@ -134,7 +134,8 @@ def _print_curve(rows: Sequence[_Row], names: Mapping[str, str], state: str | No
     # A rank alone has no floor, and so no state.
     kinds |= {"states" if any(row.figure.state != state and point.ranks > 1 for row in rows) else ""}
     columns = [column for column in _COLUMNS if column.only in kinds]
-    render.title(name_of(point, names.get(point.transport, point.transport)))
+    crowded = " (more ranks than CPUs: scheduling times)" if rows[0].series.oversubscribed else ""
+    render.title(name_of(point, names.get(point.transport, point.transport)) + crowded)
     render.table([column.column for column in columns], [[column.text(row) for column in columns] for row in rows])
 
 
@@ -145,15 +146,14 @@ def _has_window(point: Point) -> bool:
 
 def _print_notes(run: Run, rows: Sequence[_Row], asked_precision: float | None) -> None:
     """What holds for the tables above, each once: definitions, precision, and the meaning of marks."""
-    definitions: dict[str, str] = {}
-    for row in sorted(rows, key=lambda row: row.series.point.bytes):  # 0 B has no rate
-        pattern = row.series.point.pattern
+    largest = {row.series.point.pattern: row for row in sorted(rows, key=lambda row: row.series.point.bytes)}
+    definitions: dict[str, list[str]] = {}
+    for pattern, row in largest.items():  # 0 B has no rate
         over = {other.figure.interval_over for other in rows if other.series.point.pattern == pattern}
-        definitions[pattern] = definition_text(row.figure.definition, over)
+        definitions.setdefault(definition_text(row.figure.definition, over), []).append(pattern)
     if definitions:
         render.title("Times and rates")
-    for text in dict.fromkeys(definitions.values()):
-        patterns = [pattern for pattern, its in definitions.items() if its == text]
+    for text, patterns in definitions.items():
         render.note(f"{', '.join(patterns)}: {text}", style="dim")
     missed = precision_text((row.figure for row in rows), asked_precision)
     if missed:
@@ -163,12 +163,6 @@ def _print_notes(run: Run, rows: Sequence[_Row], asked_precision: float | None) 
     if rows and len({launch.index for launch in run.launches.values()}) == 1:
         fix = fix_text(more_launches(run.id, run.info, LAUNCHES))
         render.note(f"Intervals cover one launch only, not the variation between launches. {fix}.", style="dim")
-    crowded = {name_of(row.series.point, row.series.point.transport): None for row in rows if row.series.oversubscribed}
-    if crowded:
-        more = f" and {len(crowded) - 1} more" if len(crowded) > 1 else ""
-        render.note(
-            f"More ranks than CPUs, so these are scheduling times: {next(iter(crowded))}{more}.", style="yellow"
-        )
 
 
 # ---- one row per size -----------------------------------------------------------------------------------------------

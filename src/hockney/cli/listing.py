@@ -23,6 +23,7 @@ _MATRIX = "matrix"
 @command(
     "list",
     example="""hockney list
+    hockney list matrix
     hockney list transports --json
     hockney list suites mine.toml""",
 )

@@ -70,8 +70,8 @@ def run(
 ) -> int:
     """Measure a suite or some patterns.
 
-    Name one of the suites that `hockney list suites` shows, a suite file of your own, or patterns with commas
-    between them. Patterns are measured over all sizes, with more sizes where a curve bends.
+    Name a suite that `hockney list suites` shows, a file with your own, or patterns with commas between them.
+    Patterns are measured over all sizes, with more where a curve bends.
     """
     from hockney.cli.measuring import Output, measure_and_show, resume_and_show
     from hockney.cli.rerun import typed

@@ -8,12 +8,25 @@ from typing import TYPE_CHECKING
 import click
 
 from hockney.cli import complete, render
-from hockney.cli.common import check_label, command
+from hockney.cli.common import check_label, command, stored_runs
 from hockney.cli.render import Column, local_time
+from hockney.cli.rerun import typed
 from hockney.units import format_duration_s
 
 if TYPE_CHECKING:
     from hockney.results.store import RunSummary
+
+
+_COLUMNS = (
+    Column("run", right=True, style="bold"),
+    "label",
+    "suite",
+    "started",
+    "status",
+    Column("points", right=True),
+    Column("measured", right=True),
+    Column("transports", wrap=True, optional=True),
+)
 
 
 @command(
@@ -38,46 +51,31 @@ def runs(label: tuple[str, str] | None, *, as_json: bool, store: Path | None) ->
     for a killed run, the time until its last stored measurement. With --label nothing is listed.
     """
     from hockney.results.store import Store, default_path
-    from hockney.results.store.opening import refuse_mistyped
 
-    path = store or default_path()
-    refuse_mistyped(path)
     if label is not None:
-        _relabel(path, *label, as_json=as_json)
+        reference, name = label[0], label[1] or None
+        check_label(name)
+        with Store.open(store, create=False) as results:
+            number = results.find_run(reference)
+            results.label_run(number, name)
+        if as_json:
+            render.print_json("runs", {"store": str(results.path), "labelled": number})
+        else:
+            render.say(f"run {number} has the label '{name}' now" if name else f"run {number} has no label now")
         return
-    if store is None and not path.exists():
-        found: list[RunSummary] = []  # nothing is wrong yet; a file that was named and isn't there is
-    else:
-        with Store.open(path, readonly=True) as results:
-            found = results.runs()
+    stored = stored_runs(store)
     if as_json:
-        render.print_json("runs", {"store": str(path), "runs": [_as_json(run) for run in found]})
-        return
-    columns: list[Column | str] = [
-        Column("run", right=True, style="bold"), "label", "suite", "started", "status",
-        Column("points", right=True), Column("measured", right=True), Column("transports", wrap=True, optional=True),
-    ]  # fmt: skip
-    render.table(columns, [_row(run) for run in found])
-    if not found:
-        from hockney.cli.rerun import typed
-
+        documents = [_as_json(run) for run in stored]
+        render.print_json("runs", {"store": str(store or default_path()), "runs": documents})
+    elif stored:
+        render.table(_COLUMNS, [_row(run) for run in stored])
+    else:
         render.say(f"There are no runs yet: {typed('quick')} makes one.")
 
 
-def _relabel(path: Path, reference: str, label: str, *, as_json: bool) -> None:
-    from hockney.results.store import Store
-
-    check_label(label or None)
-    with Store.open(path, create=False) as results:
-        number = results.find_run(reference)
-        results.label_run(number, label or None)
-    if as_json:
-        render.print_json("runs", {"store": str(path), "labelled": number})
-    else:
-        render.say(f"run {number} has the label '{label}' now" if label else f"run {number} has no label now")
-
-
 def _row(run: RunSummary) -> list[str]:
+    least_s = run.measured_least_s
+    or_more = " or more" if run.measured_s is None else ""
     return [
         str(run.id),
         run.label or "",
@@ -85,15 +83,9 @@ def _row(run: RunSummary) -> list[str]:
         local_time(run.started_unix_s),
         run.status.value,
         f"{run.measured}/{run.planned}",
-        _measured(run),
+        "-" if least_s is None else f"{format_duration_s(least_s)}{or_more}",
         " ".join(run.transports),
     ]
-
-
-def _measured(run: RunSummary) -> str:
-    if run.measured_least_s is None:
-        return "-"
-    return format_duration_s(run.measured_least_s) + (" or more" if run.measured_s is None else "")
 
 
 def _as_json(run: RunSummary) -> dict[str, object]:

@@ -89,8 +89,8 @@ def _machine_text(facts: dict[str, Any]) -> str:
     software = [
         re.sub(r" GNU/Linux| \(.*\)", "", system.get("name") or ""),
         (system.get("kernel") or "").partition("-")[0],
-        around.get("hypervisor") or "",
-        around.get("container") or "",
+        around.get("hypervisor"),
+        around.get("container"),
     ]
     return " · ".join(", ".join(filter(None, words)) for words in (hardware, software) if any(words))
 
