@@ -49,7 +49,7 @@ def test_unknown_command_says_what_was_meant(cli: Cli) -> None:
         (["run", "shm"], "shm is a transport: `hockney run pingpong -t shm`"),
         (["run", "tcp:spin"], "tcp:spin is a transport: `hockney run pingpong -t tcp:spin`"),
         (["run", "udp"], "udp is a transport: `hockney run pingpong -t udp`"),
-        (["run", "mpi@nosuch"], "no library here is called 'mpi@nosuch'"),
+        (["run", "mpi@nosuch"], "unknown transport 'mpi@nosuch'"),
         (["run", "pingpong", "-t", "nosuch"], "…; `hockney list transports` lists all"),
         (["list", "patern"], "unknown kind of list 'patern': did you mean 'patterns'?"),
         (["list", "patterns", "x.toml"], "files can be given to 'list suites' only"),

@@ -39,7 +39,6 @@ def test_several_patterns_are_one_run_with_a_column_for_each_transport(cli: Cli,
     ("what", "said"),
     [
         ("pingpong,onway", "unknown pattern 'onway': did you mean 'oneway'?"),
-        ("pingpong,quick", "'quick' is a suite: run it by itself"),
         ("pingpong,", "unknown pattern ''"),
     ],
 )

@@ -110,12 +110,15 @@ def test_the_command(tmp_path: Path) -> None:
     [
         (("pingpong",), "both variants are the same"),
         (("pingpong", "last", "--new-env", "A=1"), "takes one pattern or suite, not 'last' too"),
-        (("pingpong", "--new-env", "A=1", "--launches", "5"), "5 launches of each variant can't decide anything: give"),
+        (
+            ("pingpong", "--new-env", "A=1", "--launches", "5"),
+            "so few launches of each variant decide nothing: give --launches 6",
+        ),
         (("pingpong", "--new-env", "A"), "'A' is not a variable: write NAME=VALUE"),
-        (("pingpong", "--new-transport", "shm"), "give both --base-transport and --new-transport"),
+        (("pingpong", "--new-transport", "shm"), "give --transport, or both --base-transport and --new-transport"),
         (
             ("pingpong", "-t", "shm", "--base-transport", "shm", "--new-transport", "tcp"),
-            "give --transport for both variants, or",
+            "give --transport, or both",
         ),
         (("pingpong", "--base-transport", "tcp:*", "--new-transport", "shm"), "the same number of transports"),
         (

@@ -513,7 +513,7 @@ def test_two_runs_into_one_store(tmp_path: Path) -> None:
         (["run", "pingpong", "--label", "last"], "cannot be a label"),
         (["run", "pingpong", "--label", "two\nlines"], "a label is one line of 1 to 40 characters"),
         (["run", "pingpong", "--label=-x"], "does not begin with '-'"),
-        (["run", "/etc/hosts"], "name a file that ends in .toml"),
+        (["run", "/etc/hosts"], "unknown suite or pattern '/etc/hosts'"),
         (["run", "barrier", "--bytes", "8"], "barrier has no message sizes"),
         (["run", "nothing.toml"], "cannot read the suite"),
     ],

@@ -68,14 +68,14 @@ def refuse_measuring_options(given: Mapping[str, Any]) -> None:
 def measure_interleaved(what: str, given: dict[str, Any], store: Path | None) -> tuple[str, str]:
     """Measure both variants; returns the numbers of their runs. Raises UsageError, HockneyError when stopped."""
     from hockney.cli.measuring import command_line, measuring
-    from hockney.cli.run_options import find_suite, read_options
+    from hockney.cli.run_options import find_suite, parse_pair, read_options
     from hockney.errors import HockneyError
-    from hockney.measure import interleave
+    from hockney.measure.interleave import measure
     from hockney.measure.plan import make_plan, transport_words
     from hockney.measure.run import Variant
     from hockney.model import RunStatus
 
-    environments = [_environment(given.pop(f"{side}_env")) for side in _SIDES]
+    environments = [dict(parse_pair("a variable", word) for word in given.pop(f"{side}_env")) for side in _SIDES]
     transports = [given.pop(f"{side}_transport") for side in _SIDES]
     label = given.pop("label")
     suite, common = find_suite(what), read_options({"refine": False, **given})
@@ -89,14 +89,10 @@ def measure_interleaved(what: str, given: dict[str, Any], store: Path | None) ->
     words = [word for of_side in options for word in transport_words(suite, of_side)]
     with measuring(store, create=True, words=words) as (catalogue, results, display):
         base, new = (
-            Variant(
-                make_plan(suite, of_side, catalogue),
-                environment,
-                label and f"{label}-{side}",
-            )
+            Variant(make_plan(suite, of_side, catalogue), environment, label and f"{label}-{side}")
             for side, environment, of_side in zip(_SIDES, environments, options, strict=True)
         )
-        outcomes = interleave.measure((base, new), catalogue, results, display, command=command_line("compare"))
+        outcomes = measure((base, new), catalogue, results, display, command=command_line("compare"))
         runs = [str(outcome.run_id) for outcome in outcomes]
         if any(outcome.status is RunStatus.INTERRUPTED for outcome in outcomes):
             raise HockneyError(f"stopped; what was measured is stored as runs {' and '.join(runs)}")
@@ -107,26 +103,12 @@ def _refuse_contradictions(
     common: RunOptions, environments: Sequence[Mapping[str, str]], transports: Sequence[str | None]
 ) -> None:
     from hockney.analysis.compare.comparison import PAIRS_MIN
-    from hockney.units import counted
 
-    if common.transports and any(transports):
-        raise UsageError("give --transport for both variants, or --base-transport and --new-transport, not all of them")
-    if any(transports) and not all(transports):
-        raise UsageError("give both --base-transport and --new-transport")
+    if any(transports) and (common.transports or not all(transports)):
+        raise UsageError("give --transport, or both --base-transport and --new-transport")
     if environments[0] == environments[1] and transports[0] == transports[1]:
         raise UsageError("both variants are the same: give what differs, for example --new-env NAME=VALUE")
     if common.launches is not None and common.launches < PAIRS_MIN:
-        launches = counted(common.launches, "launch", "launches")
-        raise UsageError(f"{launches} of each variant can't decide anything: give --launches {PAIRS_MIN} or more")
+        raise UsageError(f"so few launches of each variant decide nothing: give --launches {PAIRS_MIN} or more")
     if common.hosts and any(environments):
         raise UsageError("--base-env and --new-env only affect jobs on this host: leave out --hosts")
-
-
-def _environment(words: Sequence[str]) -> dict[str, str]:
-    variables = {}
-    for word in words:
-        name, equals, value = word.partition("=")
-        if not name or not equals:
-            raise UsageError(f"'{word}' is not a variable: write NAME=VALUE")
-        variables[name] = value
-    return variables

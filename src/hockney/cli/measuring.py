@@ -20,18 +20,17 @@ from hockney.cli.rerun import typed
 from hockney.cli.show import run_as_json
 from hockney.cli.streams import remark
 from hockney.cli.tables import Tables, print_tables, tables_as_json, tables_of
-from hockney.errors import ExitCode
+from hockney.errors import ExitCode, HockneyError
 from hockney.measure import run as running
 from hockney.measure.plan import RunOptions, make_plan, transport_words
 from hockney.measure.recorder import RunOutcome
-from hockney.model import PointStatus, RunStatus
+from hockney.model import RunStatus
 from hockney.report.sheet import Sheet
 from hockney.results.export import write_csv
 from hockney.results.runs import Run
 from hockney.results.store import Store, default_path
-from hockney.stats import MIXED
 from hockney.suites import Suite
-from hockney.units import counted, format_duration_s, percent_digits
+from hockney.units import counted
 from hockney.worker.catalogue import Catalogue, load
 
 
@@ -87,16 +86,15 @@ def _carry_out(
         outcome = begin(catalogue, results, display)
         display.close()  # before anything is shown
         run = Run(results, outcome.run_id)
-        is_kept = results.is_in_place()
         tables = tables_of(run)
         is_empty = isinstance(tables, Sheet) and not tables.rows
-        is_done = outcome.status is RunStatus.DONE and is_kept and not is_empty
+        is_done = outcome.status is RunStatus.DONE and not is_empty
         if output.as_json:
             document = {
                 "run": outcome.run_id,
                 "status": outcome.status.value,
                 "failed_points": outcome.failed,
-                "store": str(results.path) if is_kept else None,
+                "store": str(results.path),
                 **run_as_json(run),
                 **tables_as_json(tables),
                 "missing": [asdict(missing) for missing in catalogue.missing],
@@ -104,14 +102,10 @@ def _carry_out(
             render.print_json(command, document)
         else:
             _print(run, tables, catalogue, verbose=output.verbose)
-        if not is_kept:
-            remark(
-                f"\nhockney: the results file {results.path} was removed, moved or replaced during this run, and run "
-                f"{outcome.run_id} with it; name where it is now with --store, or measure again"
-            )
-        elif not (output.quiet and is_done):
-            for line in _ending(outcome, results, is_empty=is_empty):
-                remark(f"\n{line}")
+        if not results.is_in_place():
+            raise HockneyError(f"the results file {results.path} was removed, moved or replaced during this run")
+        if not (output.quiet and is_done):
+            remark(f"\n{_ending(outcome, results.path, is_empty=is_empty)}")
         if output.csv is not None:
             with written(output.csv) as stream:
                 write_csv(results, outcome.run_id, stream)
@@ -150,44 +144,20 @@ def measuring(
             raise KeyboardInterrupt(display.kept()) from interrupt
 
 
-def _ending(outcome: RunOutcome, results: Store, *, is_empty: bool) -> Iterator[str]:
-    """The lines on standard error below the result: where the time went, and what to do next."""
-    time_line = _time_text(outcome, results)
-    if time_line is not None:
-        yield time_line
+def _ending(outcome: RunOutcome, path: Path, *, is_empty: bool) -> str:
+    """The line on standard error below the result: what to do next."""
     run_id = outcome.run_id
-    parts = [f"Saved as run {run_id} in {results.path}"]
     if outcome.status is RunStatus.INTERRUPTED:
-        parts.append(f"it was stopped early: {typed('run', '--resume', run_id)} goes on with it")
-    elif outcome.status is RunStatus.PARTIAL and not outcome.failed:
-        parts.append(f"nothing could be measured; {typed('show', run_id)} shows why")
+        more = f"; it was stopped early: {typed('run', '--resume', run_id)} goes on with it"
     elif outcome.status is RunStatus.PARTIAL:
-        before = f", {outcome.failed_before} of them before it was resumed" if outcome.failed_before else ""
-        parts.append(f"{counted(outcome.failed, 'point')} failed{before}: {typed('show', run_id)} shows why")
-        if outcome.failed_before:
-            parts.append("only a new run tries them again")
-        if not any(measurement.samples for measurement in results.summaries(run_id)):
-            parts.append("nothing was measured")
-    elif not is_empty:
+        what = f"{counted(outcome.failed, 'point')} failed" if outcome.failed else "nothing could be measured"
+        more = f"; {what}: {typed('show', run_id)} shows why"
+    elif is_empty:
+        more = ""
+    else:
         commands = typed("explain", run_id), typed("show", run_id, "--plot"), typed("show", run_id, "--states")
-        parts.append(f"next: {' · '.join(commands)}")
-    yield "; ".join(parts)
-
-
-def _time_text(outcome: RunOutcome, results: Store) -> str | None:
-    """Where the time went, in a run of which some points did not reach the precision; None where all did."""
-    points = [row for row in results.points(outcome.run_id) if row.status in (PointStatus.PRECISE, PointStatus.BUDGET)]
-    missed = sum(row.status is PointStatus.BUDGET for row in points)
-    if not missed or not outcome.spent_s:
-        return None
-    spent = ", ".join(f"{format_duration_s(seconds)} {what}" for what, seconds in outcome.spent_s.items() if seconds)
-    states = [state for _, state in results.summaries_with_states(outcome.run_id)]
-    contended = sum(bool(state.contended) or state == MIXED for state in states) / len(states)
-    precision = percent_digits(results.run(outcome.run_id).info.plan["precision"])
-    return (
-        f"Time: {spent}. {missed} of {counted(len(points), 'point')} did not reach {precision} %; "
-        f"{100 * contended:.0f} % of the measurements were contended."
-    )
+        more = f"; next: {' · '.join(commands)}"
+    return f"Saved as run {run_id} in {path}{more}"
 
 
 def command_line(command: str) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, TypeVar
 
 from hockney.cli.common import names
@@ -12,7 +12,6 @@ from hockney.cli.rerun import typed
 from hockney.errors import UsageError, unknown
 from hockney.machine import refuse_unusable
 from hockney.measure.plan import RunOptions, pattern_suite
-from hockney.model import Point
 from hockney.suites import LAUNCHES_MAX, Suite, builtin_names, load_suite
 from hockney.suites.words import check_words
 from hockney.units import RANKS_MAX, parse_count, parse_duration_s, parse_fraction, parse_sizes
@@ -30,40 +29,21 @@ def find_suite(what: str) -> Suite:
         return load_suite(what, check=_check)
     patterns = native_patterns()
     words = [word.strip() for word in what.split(",")]
-    if all(word in patterns for word in words):
+    strange = next((word for word in words if word not in patterns), None)
+    if strange is None:
         return pattern_suite(*words)
     if len(words) > 1:
-        raise _not_a_pattern(next(word for word in words if word not in patterns), patterns)
-    if Path(what).exists():
-        raise UsageError(f"{what} is not a suite: name a file that ends in .toml")
-    _refuse_transport(what)
+        raise unknown("pattern", strange, patterns, listed_by="hockney list")
+    catalogue = load()
+    if "@" in what or catalogue.lack(what) or any(matches(what, transport) for transport in catalogue.transports):
+        catalogue.select([what])  # raises where no library is called so
+        raise UsageError(f"{what} is a transport: {typed('run', 'pingpong', '-t', what)}")
     raise unknown("suite or pattern", what, [*builtin_names(), *patterns], listed_by="hockney list")
-
-
-def _not_a_pattern(word: str, patterns: Sequence[str]) -> UsageError:
-    if word in builtin_names():
-        return UsageError(f"'{word}' is a suite: run it by itself; only patterns are run together")
-    return unknown("pattern", word, patterns, listed_by="hockney list")
 
 
 def _check(suite: Suite) -> list[tuple[str, str]]:
     words = {*suite.transports, *(word for series in suite.series for word in series.transports)}
     return check_words(suite, "series", load(sorted(words)))
-
-
-def _refuse_transport(what: str) -> None:
-    """Raises UsageError for the name of a transport, with the command that was meant."""
-    catalogue = load()
-    if "@" not in what and catalogue.lack(what) is None and not any(matches(what, one) for one in catalogue.transports):
-        return
-    transport = catalogue.select([what])[0]
-    points = [
-        Point(transport.name, pattern.name, pattern.ranks_default, pattern.bytes_default)
-        for pattern in catalogue.patterns.values()
-    ]
-    obstacles = catalogue.obstacles(points)
-    runs = (point.pattern for point in points if point not in obstacles)
-    raise UsageError(f"{what} is a transport: {typed('run', next(runs), '-t', what)}")
 
 
 def read_options(words: Mapping[str, Any]) -> RunOptions:
@@ -79,7 +59,7 @@ def read_options(words: Mapping[str, Any]) -> RunOptions:
         transports=names("--transport", words["transport"]),
         ranks=tuple(_number("ranks", RANKS_MAX, word) for word in names("--ranks", words["ranks"])),
         sizes=parse_sizes(",".join(words["sizes"])) if words["sizes"] else (),
-        options=tuple(_pair(word) for word in words["options"]),
+        options=tuple(parse_pair("an option", word) for word in words["options"]),
         precision=read("precision", parse_fraction),
         time_s=read("time_", parse_duration_s),
         launches=read("launches", functools.partial(_number, "launches", LAUNCHES_MAX)),
@@ -107,22 +87,20 @@ def _number(what: str, most: int, word: str) -> int:
 
 def read_cpus(words: Sequence[str]) -> tuple[int, ...]:
     """`0,4-6` -> (0, 4, 5, 6), the first rank's first. Raises UsageError."""
-    found: list[int] = []
+    cpus: list[int] = []
     for word in names("--cpus", words):
-        low, dash, high = word.partition("-")
-        numbers = (low, high) if dash else (low, low)
-        if not all(number.isascii() and number.isdigit() and len(number) < 6 for number in numbers):
-            raise UsageError(f"'{word}' is not a CPU: write its number, or several as 0,2 or 0-3")
-        first, last = map(int, numbers)
+        match = re.fullmatch(r"(\d{1,5})(?:-(\d{1,5}))?", word, re.ASCII)
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
         if first > last:
-            raise UsageError(f"'{word}' is not a range of CPUs: write {last}-{first}")
-        found += range(first, last + 1)
-    refuse_unusable(found)
-    return tuple(found)
+            raise UsageError(f"'{word}' is not a CPU: write its number, or several as 0,2 or 0-3")
+        cpus += range(first, last + 1)
+    refuse_unusable(cpus)
+    return tuple(cpus)
 
 
-def _pair(word: str) -> tuple[str, str]:
+def parse_pair(what: str, word: str) -> tuple[str, str]:
+    """`window=16` -> ("window", "16"). Raises UsageError."""
     name, equals, value = word.partition("=")
-    if not (name and equals and value):
-        raise UsageError(f"'{word}' is not an option: write NAME=VALUE, for example window=16")
+    if not name or not equals:
+        raise UsageError(f"'{word}' is not {what}: write NAME=VALUE")
     return name, value

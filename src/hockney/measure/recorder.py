@@ -6,10 +6,9 @@ import contextlib
 import os
 import signal
 import threading
-import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from types import FrameType
 from typing import Protocol
 
@@ -22,7 +21,6 @@ from hockney.results.store import Store
 from hockney.worker.catalogue import Catalogue
 from hockney.worker.mpi_transport import by_sockets
 
-STARTING, MEASURING, ADDED, PREPARING = "starting jobs", "measuring", "added sizes", "calibrating and storing"
 _WORST_FIRST = (
     PointStatus.FAILED, PointStatus.SKIPPED, PointStatus.STOPPED, PointStatus.BUDGET, PointStatus.PRECISE,
 )  # fmt: skip
@@ -57,16 +55,11 @@ class Display(Protocol):
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """How a run ended. `failed` counts points, `failed_before` those that failed before it was resumed.
-
-    `spent_s`: where the time went, by activity.
-    """
+    """How a run ended. `failed` counts points, also those that failed before it was resumed."""
 
     run_id: int
     status: RunStatus
     failed: int
-    failed_before: int = 0
-    spent_s: Mapping[str, float] = field(default_factory=dict)
 
 
 class Recorder:
@@ -82,14 +75,11 @@ class Recorder:
         self._lost: Counter[tuple[str, str]] = Counter()  # messages, by transport and pattern
         # Launches that are expected to make system calls: oversubscribed ranks yield, and sockets are the kernel's.
         self._in_kernel: set[int] = set()
-        self._begun_s = time.monotonic()
-        self._spent_s = dict.fromkeys((STARTING, MEASURING, ADDED), 0.0)
 
     def begun(self, plan: Plan, *, goes_on: bool, precise: int) -> None:
         self._display.begun(self.run_id, plan, goes_on=goes_on, precise=precise)
 
     def started(self, launched: Launch) -> int:
-        self._spent_s[STARTING] += time.time() - launched.started_unix_s
         launch_id = self.store.add_launch(self.run_id, launched)
         if launched.oversubscribed or by_sockets(launched.library, os.environ):
             self._in_kernel.add(launch_id)
@@ -98,7 +88,6 @@ class Recorder:
 
     def measured(self, measurement: Measurement) -> None:
         point = measurement.point
-        self._spent_s[ADDED if point.role == "refined" else MEASURING] += time.time() - measurement.started_unix_s
         if measurement.launch_id not in self._in_kernel:
             self.kernel_share.add(measurement)
         self._lost[point.transport, point.pattern] += round(sum(measurement.counters.get("lost", ())))
@@ -151,8 +140,7 @@ class Recorder:
         ):
             self.store.add_warning(self.run_id, warning)
         self.store.finish_run(self.run_id, status)
-        rest_s = time.monotonic() - self._begun_s - sum(self._spent_s.values())
-        return RunOutcome(self.run_id, status, failed, failed_before, {**self._spent_s, PREPARING: max(0.0, rest_s)})
+        return RunOutcome(self.run_id, status, failed)
 
 
 @contextlib.contextmanager
