@@ -22,7 +22,7 @@ from hockney.suites import Suite
 from hockney.worker.answers import MeasureAnswer
 from hockney.worker.build import Recipe
 from hockney.worker.catalogue import Catalogue, Missing, load
-from hockney.worker.pvm import find_pvms
+from hockney.worker.libraries import find_pvms
 from hockney.worker.session import WorkerSession
 
 COARSE = Recipe(

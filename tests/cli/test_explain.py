@@ -19,7 +19,7 @@ from hockney.cli import execute
 from hockney.cli import explain as cli_explain
 from hockney.cli.explain import grouped
 from hockney.suites import builtin_names
-from hockney.worker.wrappers import find_mpis
+from hockney.worker.libraries import find_mpis
 
 
 @pytest.fixture(scope="module")

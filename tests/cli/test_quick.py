@@ -13,7 +13,7 @@ import pytest
 from tests.measure.test_run import command
 
 from hockney.cli.render import JSON_VERSION
-from hockney.worker.wrappers import find_mpis
+from hockney.worker.libraries import find_mpis
 
 FIGURES = ("latency_ns", "bandwidth_bytes_per_s", "bidirectional_bytes_per_s", "barrier_ns")
 LINE = ("r_inf_bytes_per_s", "n_half_bytes")

@@ -10,13 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from hockney.worker import leftovers
+from hockney.worker import processes
 from hockney.worker.build import build_worker
 from hockney.worker.errors import WorkerDied
 from hockney.worker.launch import Job, launch
-from hockney.worker.libraries import Library
+from hockney.worker.libraries import Library, find_mpis
 from hockney.worker.session import WorkerSession
-from hockney.worker.wrappers import find_mpis
 
 SHM = Path("/dev/shm")
 pytestmark = pytest.mark.skipif(not os.access(SHM, os.W_OK), reason="there is no /dev/shm here")
@@ -32,7 +31,7 @@ def takes_names_away(mpi: Library) -> bool:
 def test_a_killed_job_leaves_no_shared_memory(mpi: Library, victims: int) -> None:
     with WorkerSession(launch(Job(build_worker(mpi.recipe), "mpi", 2, oversubscribed=True), mpi)) as session:
         pids = [rank.pid for rank in session.hello().ranks]
-        files = leftovers.used_by(pids)
+        files = processes.shared_memory_of(pids)
         assert all(path.exists() for path in files)
         assert files or takes_names_away(mpi)
         for pid in pids[:victims]:
@@ -49,12 +48,12 @@ def test_what_somebody_has_mapped_stays() -> None:
         for path in (ours, other):
             path.write_bytes(bytes(mmap.PAGESIZE))
         with ours.open("r+b") as one, other.open("r+b") as two, mmap.mmap(one.fileno(), 0), mmap.mmap(two.fileno(), 0):
-            assert leftovers.used_by([os.getpid()]) == {ours}
-            leftovers.remove({ours})
+            assert processes.shared_memory_of([os.getpid()]) == {ours}
+            processes.remove_unused({ours})
             assert ours.exists()
-        leftovers.remove({ours})
+        processes.remove_unused({ours})
         assert not ours.exists()
-        leftovers.remove({ours})
+        processes.remove_unused({ours})
         assert other.exists()
     finally:
         for path in (ours, other):
@@ -77,8 +76,8 @@ def test_what_goes_away_or_cannot_be_removed_keeps_nobody_from_the_others(monkey
         other.touch()
         with monkeypatch.context() as patched:
             patched.setattr(Path, "stat", seen_once)
-            leftovers.remove({quick})
-        leftovers.remove({folder, other})
+            processes.remove_unused({quick})
+        processes.remove_unused({folder, other})
         assert [path.exists() for path in (quick, folder, other)] == [False, True, False]
     finally:
         quick.unlink(missing_ok=True)

@@ -13,7 +13,7 @@ from tests.worker import made_up
 from tests.worker.made_up import on_path, script
 
 from hockney.worker import catalogue, compiler
-from hockney.worker.wrappers import MPI, find_mpis
+from hockney.worker.libraries import MPI, find_mpis
 
 SLEEP = shutil.which("sleep")
 MACROS = {

@@ -14,9 +14,8 @@ from hockney.worker.build import Recipe, build_worker
 from hockney.worker.catalogue import load
 from hockney.worker.errors import WorkerDied, WorkerRefused
 from hockney.worker.launch import Job, StartCommand, launch
-from hockney.worker.libraries import Library
+from hockney.worker.libraries import Library, find_mpis
 from hockney.worker.session import WorkerSession
-from hockney.worker.wrappers import find_mpis
 
 HERE = Path(__file__).parent
 CPUS = tuple(sorted(os.sched_getaffinity(0)))

@@ -11,10 +11,8 @@ from hockney.worker.build import build_worker
 from hockney.worker.catalogue import describe
 from hockney.worker.errors import WorkerRefused
 from hockney.worker.launch import Job, launch
-from hockney.worker.libraries import Library
-from hockney.worker.pvm import find_pvms
+from hockney.worker.libraries import Library, find_mpis, find_pvms
 from hockney.worker.session import WorkerSession
-from hockney.worker.wrappers import find_mpis
 
 CPUS = tuple(sorted(os.sched_getaffinity(0)))
 LIBRARIES: list[Library | None] = [None, *find_mpis(), *find_pvms()[0]]

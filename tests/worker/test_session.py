@@ -28,10 +28,9 @@ from hockney.worker.errors import (
     WorkerTimedOut,
 )
 from hockney.worker.launch import START_LIMIT_S, Job, StartCommand, launch
-from hockney.worker.libraries import Library
+from hockney.worker.libraries import Library, find_mpis
 from hockney.worker.processes import MARK, find_members
 from hockney.worker.session import WorkerSession
-from hockney.worker.wrappers import find_mpis
 
 HERE = Path(__file__).parent
 FAULTY = Recipe(defines=("HK_EXTRA_TRANSPORTS(X)=X(fault)",), extra_sources=(HERE / "fault.c",))

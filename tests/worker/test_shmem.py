@@ -18,9 +18,8 @@ from hockney.model import Point
 from hockney.worker.catalogue import load
 from hockney.worker.errors import WorkerDied, WorkerError, WorkerRefused
 from hockney.worker.launch import StartCommand
-from hockney.worker.libraries import Library
+from hockney.worker.libraries import SHMEM, Library
 from hockney.worker.session import WorkerSession
-from hockney.worker.wrappers import SHMEM
 
 FOUND = SHMEM()[0]
 EVERY_SHMEM = pytest.mark.parametrize("shmem", FOUND, ids=lambda shmem: shmem.id)

@@ -18,12 +18,10 @@ from typing import Any
 from hockney.errors import UsageError, unknown
 from hockney.model import Limit, PatternTraits, Point, TransportTraits
 from hockney.units import RANKS_MAX, parse_count
-from hockney.worker import wrappers
 from hockney.worker.build import Recipe, build_worker
 from hockney.worker.cache import Probes
 from hockney.worker.errors import BuildError, ProtocolError
-from hockney.worker.libraries import REPAIR, Library, Unusable, side_by_side
-from hockney.worker.pvm import find_pvms
+from hockney.worker.libraries import MPI, REPAIR, SHMEM, Library, Unusable, find_pvms, side_by_side
 
 _DESCRIBE_LIMIT_S = 20
 
@@ -165,7 +163,7 @@ class Catalogue:
             return
         if base != "mpi" or not prefix.startswith("/"):
             raise UsageError(f"'{word}' names no MPI: write mpi@ and the whole path of its folder, as mpi@/opt/mpich")
-        library = wrappers.MPI.at(Path(prefix))
+        library = MPI.at(Path(prefix))
         try:
             if isinstance(library, Unusable):
                 raise UsageError(f"{word} is not here: {library.reason}; {library.how}")
@@ -233,8 +231,8 @@ def matches(word: str, name: str) -> bool:
 # One line for each family but the native one: what finds its libraries, and what to say where there is none.
 _Search = Callable[[], tuple[tuple[Library, ...], tuple[Unusable, ...]]]
 _FAMILIES: dict[str, tuple[_Search, str, str]] = {
-    "mpi": (wrappers.MPI, "MPI", "libopenmpi-dev openmpi-bin"),
-    "shmem": (wrappers.SHMEM, "OpenSHMEM", "libopenmpi-dev openmpi-bin"),
+    "mpi": (MPI, "MPI", "libopenmpi-dev openmpi-bin"),
+    "shmem": (SHMEM, "OpenSHMEM", "libopenmpi-dev openmpi-bin"),
     "pvm": (find_pvms, "PVM", "pvm pvm-dev"),
 }
 

@@ -2,18 +2,23 @@
 
 Launchers put ranks into process groups and sessions of their own, and a launcher that dies leaves them to init. So
 every process of a job carries a mark in its environment, and what bears the mark is ended.
+
+A library removes its shared memory only when it ends in peace. A file counts as a job's if one of its processes had it
+mapped, and its name is one that libraries give to the memory of a single job.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import resource
 import secrets
 import signal
 import subprocess
 import time
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import psutil
 
@@ -23,6 +28,8 @@ MARK = "HOCKNEY_JOB"
 _POLITE_S = 2.0
 _HARD_S = 3.0
 _STEP_S = 0.01
+# MPICH; Open MPI 4 and 5.
+_SHARED_MEMORY = re.compile(r"/dev/shm/(?:mpich_shm_|vader_segment\.|sm_segment\.)[^/ ]+$", re.MULTILINE)
 
 
 def cpu_time_s() -> float:
@@ -67,7 +74,9 @@ def find_members(roots: Iterable[subprocess.Popen[bytes]], mark: str) -> list[ps
     """The living processes of a job on this host, but for the roots themselves: descendants, and who bears the mark."""
     roots = list(roots)
     members = {child.pid: child for root in roots for child in _descendants(root)}
-    members |= {process.pid: process for process in psutil.process_iter() if _mark_of(process) == mark}
+    for process in psutil.process_iter(["environ"]):
+        if (process.info["environ"] or {}).get(MARK) == mark:  # None where we may not look
+            members[process.pid] = process
     known = {root.pid for root in roots}
     return [process for pid, process in members.items() if pid not in known and _is_alive(process)]
 
@@ -77,13 +86,6 @@ def _descendants(root: subprocess.Popen[bytes]) -> list[psutil.Process]:
         return psutil.Process(root.pid).children(recursive=True) if root.returncode is None else []
     except psutil.Error:
         return []
-
-
-def _mark_of(process: psutil.Process) -> str | None:
-    try:
-        return process.environ().get(MARK)
-    except (psutil.Error, OSError):
-        return None
 
 
 def _is_alive(process: psutil.Process) -> bool:
@@ -97,10 +99,8 @@ def _is_alive(process: psutil.Process) -> bool:
 def _signal_group(root: subprocess.Popen[bytes], number: signal.Signals) -> None:
     """The group lives as long as one process in it, so its number can't belong to another while root is not reaped."""
     if root.poll() is None:
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(root.pid, number)
-        except (ProcessLookupError, PermissionError):
-            root.send_signal(number)
 
 
 def _wait_until_gone(
@@ -115,3 +115,26 @@ def _wait_until_gone(
         if time.monotonic() >= deadline_s:
             return False
         time.sleep(_STEP_S)
+
+
+# ---- shared memory that is left behind ------------------------------------------------------------------------------
+
+
+def shared_memory_of(pids: Iterable[int]) -> frozenset[Path]:
+    """The files in shared memory that processes of this host use now; those that can't be asked have none."""
+    names: set[str] = set()
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            names.update(_SHARED_MEMORY.findall(Path(f"/proc/{pid}/maps").read_text(errors="replace")))
+    return frozenset(map(Path, names))
+
+
+def remove_unused(files: Iterable[Path]) -> None:
+    """Remove those that are still there, are this user's, and nobody uses. What can't be removed stays."""
+    left = {path for path in files if path.exists()}
+    if left:
+        left -= shared_memory_of(int(folder.name) for folder in Path("/proc").glob("[0-9]*"))
+    for path in left:
+        with contextlib.suppress(OSError):  # its library may be quicker
+            if path.lstat().st_uid == os.geteuid():
+                path.unlink()

@@ -22,7 +22,7 @@ from typing import TypeVar
 
 from hockney.errors import UsageError
 from hockney.units import format_bytes
-from hockney.worker import answers, diagnose, leftovers
+from hockney.worker import answers, diagnose, processes
 from hockney.worker.answers import (
     ByeAnswer,
     ErrorAnswer,
@@ -109,7 +109,7 @@ class WorkerSession:
         """
         limit_s = self._started_s + self._start_limit_s - time.monotonic() if not self._greeted else _GRACE_S
         answer = self._ask("hello", ["version=1", "eof=abort"], max(0.0, limit_s), "hello", HelloAnswer)
-        self._files = leftovers.used_by(rank.pid for rank in answer.ranks if rank.host == socket.gethostname())
+        self._files = processes.shared_memory_of(rank.pid for rank in answer.ranks if rank.host == socket.gethostname())
         self._greeted = True
         return answer
 
@@ -176,7 +176,7 @@ class WorkerSession:
         self._ended = True
         gone = self._channel.end()
         if gone:
-            leftovers.remove(self._files)
+            processes.remove_unused(self._files)
         return gone
 
     # ---- what libraries say -----------------------------------------------------------------------------------------
