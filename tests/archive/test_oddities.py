@@ -80,9 +80,7 @@ def test_3_the_farm_of_3_has_the_speed_of_3_switches_the_one_of_5_that_of_1() ->
     assert (speeds.subject.pattern, speeds.subject.ranks) == ("robpush delay_us=0", 3)
     assert speeds.facts["slow_ns_per_byte"].value == pytest.approx(319, abs=1)
     assert speeds.facts["fast_ns_per_byte"].value == pytest.approx(209, abs=1)
-    facts = [speeds.facts[name] for name in ("slow_like", "fast_like", "fast_ranks", "same_in")]
-    assert facts == ["pairs", "oneway", 5, "robpull delay_us=0"]
-    assert speeds.facts["few_message_ns"] == pytest.approx(speeds.facts["many_message_ns"], rel=0.005)
+    assert [speeds.facts[name] for name in ("slow_like", "fast_like", "fast_ranks")] == ["pairs", "oneway", 5]
 
 
 def test_4_times_of_the_farms_that_compute_are_multiples_of_a_slice() -> None:

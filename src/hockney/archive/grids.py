@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from hockney.analysis.estimates import difference, is_above, ratio, relative, scaled
-from hockney.analysis.explain.curve import Curve, CurvePoint, Reading, is_like, subject_of
+from hockney.analysis.explain.curve import Curve, CurvePoint, Reading, subject_of
 from hockney.analysis.explain.laws import BY_MESSAGES, BY_SENDERS, Odd, Row, is_off, rows, without
 from hockney.analysis.finding import Finding, Subject
 from hockney.stats.fit import Estimate
@@ -95,7 +95,6 @@ def two_speeds(reading: Reading) -> list[Finding]:
                 "fast_ns_per_byte": fast,
                 "fast_like": _like(fast, reading),
                 "fast_ranks": more.ranks,
-                **_same_elsewhere(fewer, more, reading),
             }
             effect = slow.value / fast.value - 1
             findings.append(Finding("two speeds", subject_of(fewer, fewer.sizes[-2:]), facts, effect=effect))
@@ -114,35 +113,20 @@ def _like(slope: Estimate, reading: Reading) -> str:
     return next((name for name, of in known if of.low > 0 and abs(slope.value / of.value - 1) <= _MATCH), "")
 
 
-def _same_elsewhere(fewer: Curve, more: Curve, reading: Reading) -> dict[str, object]:
-    """The other farm, if a message takes as long there among both numbers of ranks."""
-    farms = [curve for curve in reading.of(*_ONE_BY_ONE) if curve.pattern != fewer.pattern]
-    like = [
-        next((farm for farm in farms if is_like(farm, one) and farm.options == one.options), None)
-        for one in (fewer, more)
-    ]
-    if like[0] is None or like[1] is None:
-        return {}
-    few, many = (farm.points[-1].time_ns.value / (farm.ranks - 1) for farm in like if farm is not None)
-    is_same = abs(few / many - 1) <= _MATCH
-    return {"same_in": like[0].name, "few_message_ns": few, "many_message_ns": many} if is_same else {}
-
-
 def delays(reading: Reading) -> list[Finding]:
     """Farms in which a microsecond of delay adds more than that, between the two longest delays of each row."""
-    curves_of: dict[tuple[object, ...], list[Curve]] = {}
+    rows_of: dict[tuple[object, ...], list[Curve]] = {}
     for curve in reading.curves:
-        if float(curve.option("delay_us") or 0):
-            options = tuple(option for option in curve.options if option[0] != "delay_us")
-            row = curve.transport, curve.pattern, curve.ranks, options, curve.state
-            curves_of.setdefault(row, []).append(curve)
+        if _delay_us(curve):
+            rows_of.setdefault((curve.transport, curve.pattern, curve.ranks, curve.state, curve.sizes), []).append(
+                curve
+            )
     slopes: dict[tuple[str, str], list[Estimate]] = {}
-    for curves in curves_of.values():
-        if len(curves) >= 2:
-            shorter, longer = sorted(curves, key=_delay_us)[-2:]
-            asked_ns = 1e3 * (_delay_us(longer) - _delay_us(shorter))
-            added = difference(longer.points[0].time_ns, shorter.points[0].time_ns)
-            slopes.setdefault((longer.transport, longer.pattern), []).append(scaled(added, 1 / asked_ns))
+    for curves in rows_of.values():
+        *_, shorter, longer = sorted(curves, key=_delay_us)
+        asked_ns = 1e3 * (_delay_us(longer) - _delay_us(shorter))
+        added = difference(longer.points[0].time_ns, shorter.points[0].time_ns)
+        slopes.setdefault((longer.transport, longer.pattern), []).append(scaled(added, 1 / asked_ns))
     findings = []
     for (transport, pattern), of_farm in slopes.items():
         low, high = (chosen(of_farm, key=lambda slope: slope.value) for chosen in (min, max))

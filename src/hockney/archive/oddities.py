@@ -23,8 +23,8 @@ _OFF = 0.02  # beyond what rounding explains
 def steps(reading: Reading) -> list[Finding]:
     """Sizes between which the time rises by more than a published best rate explains."""
     curves = [curve for curve in reading.curves if curve.peak_bytes_per_s is not None and len(curve.points) > 1]
-    found = [_step(curve, lower, upper) for curve in curves for lower, upper in pairwise(curve.points)]
-    return [finding for finding in found if finding is not None]
+    findings = (_step(curve, lower, upper) for curve in curves for lower, upper in pairwise(curve.points))
+    return [finding for finding in findings if finding is not None]
 
 
 def _step(curve: Curve, lower: CurvePoint, upper: CurvePoint) -> Finding | None:
@@ -49,13 +49,9 @@ def _step(curve: Curve, lower: CurvePoint, upper: CurvePoint) -> Finding | None:
 
 def plateaus(reading: Reading) -> list[Finding]:
     """Where the longer sizes lie on one line, the size at which that line reaches the time of the shortest."""
-    curves = [curve for curve in curves_of_shapes(reading) if len(curve.points) >= 4]
-    found: dict[str, Finding] = {}
-    for curve in curves:
-        finding = _plateau(curve)
-        if finding is not None:
-            found.setdefault(curve.name, finding)
-    return list(found.values())
+    curves = {curve.name: curve for curve in reversed(curves_of_shapes(reading)) if len(curve.points) >= 4}
+    findings = map(_plateau, reversed(curves.values()))
+    return [finding for finding in findings if finding is not None]
 
 
 def _plateau(curve: Curve) -> Finding | None:
@@ -75,55 +71,42 @@ def _plateau(curve: Curve) -> Finding | None:
 
 def derived_columns(reading: PublishedReading) -> list[Finding]:
     """Rates that are not words over clock periods, as the other rows' are."""
-    rows = [one for one in reading.figures if one.value and _number(one, "words") and _number(one, "cp")]
-    if len(rows) < 4:
-        return []
-    # words / cp -> rate: the clock rate, in the report's units, on which most rows agree.
-    scale = statistics.median((one.value or 0.0) / _computed(one) for one in rows)
+    rows = _rows(reading, "words", "cp")
+    per_cp = [float(figure.at["words"]) / float(figure.at["cp"]) for figure in rows]
+    # The clock rate, in the report's units, on which most rows agree.
+    scale = statistics.median([(figure.value or 0.0) / rate for figure, rate in zip(rows, per_cp, strict=True)] or [0])
     off = []
-    for one in rows:
-        computed, printed = scale * _computed(one), estimate_of(one)
+    for figure, rate in zip(rows, per_cp, strict=True):
+        computed, printed = scale * rate, estimate_of(figure)
         if abs(printed.value / computed - 1) > _OFF and not printed.low <= computed <= printed.high:
-            off.append((one, computed))
+            off.append((figure, computed))
     if not off:
         return []
     facts = {
-        "rows": [_where(one) for one, _ in off],
-        "printed": [one.printed for one, _ in off],
+        "rows": [_where(figure) for figure, _ in off],
+        "printed": [figure.printed for figure, _ in off],
         "computed": [round(computed, 1) for _, computed in off],
     }
-    effect = max(abs((one.value or 0.0) / computed - 1) for one, computed in off)
+    effect = max(abs((figure.value or 0.0) / computed - 1) for figure, computed in off)
     return [Finding("derived figure", Subject(reading.subject), facts, effect=effect)]
 
 
 def long_latencies(reading: PublishedReading) -> list[Finding]:
     """Latencies that are printed as longer than all that they are a part of."""
-    rows = [
-        (one, latency, total)
-        for one in reading.figures
-        if (latency := _number(one, "latency_cp")) and (total := _number(one, "cp"))
-    ]
-    longer = [(one, latency, total) for one, latency, total in rows if latency > total]
+    rows = _rows(reading, "latency_cp", "cp")
+    longer = [figure for figure in rows if float(figure.at["latency_cp"]) > float(figure.at["cp"])]
     if not longer:
         return []
-    facts = {
-        "rows": [_where(one) for one, _, _ in longer],
-        "latencies": [latency for _, latency, _ in longer],
-        "totals": [total for *_, total in longer],
-        "of": len(rows),
-    }
-    effect = min(latency / total for _, latency, total in longer) - 1
+    latencies, totals = ([float(figure.at[name]) for figure in longer] for name in ("latency_cp", "cp"))
+    facts = {"rows": [_where(figure) for figure in longer], "latencies": latencies, "totals": totals, "of": len(rows)}
+    effect = min(latency / total for latency, total in zip(latencies, totals, strict=True)) - 1
     return [Finding("part longer than the whole", Subject(reading.subject), facts, effect=effect)]
+
+
+def _rows(reading: PublishedReading, *columns: str) -> list[Published]:
+    """The figures that have these columns."""
+    return [figure for figure in reading.figures if figure.value and {*columns} <= figure.at.keys()]
 
 
 def _where(figure: Published) -> str:
     return f"{figure.get('source')} to {figure.get('destination')} {figure.get('page') or ''}".strip()
-
-
-def _number(figure: Published, name: str) -> float | None:
-    value = figure.get(name)
-    return float(value) if isinstance(value, (int, float)) else None
-
-
-def _computed(figure: Published) -> float:
-    return (_number(figure, "words") or 0.0) / (_number(figure, "cp") or 1.0)
