@@ -119,16 +119,6 @@ def test_n_half_is_the_first_size_with_half_of_the_best_rate(tmp_path: Path) -> 
     assert "--oversubscribe" in reason(row(table, "average latency")[3])
 
 
-def test_pairs_of_different_states_are_not_put_together(tmp_path: Path) -> None:
-    made = [
-        Made(point("shm", "putpong", 3, 8), 200, divisor=2),
-        Made(point("shm", "putpong", 3, 8, target=2), 220, divisor=2),
-        Made(point("shm", "putpong", 3, 8, source=1, target=2), 900, divisor=2, floor_ns=200),
-    ]
-    table = tables(tmp_path, "t3d", made)["ping_pong"]
-    assert figure(row(table, "max latency")[2]) == about(0.22)
-
-
 def test_load_table_has_the_nearest_load_of_this_machine(tmp_path: Path) -> None:
     sizes = {16 << 10: 2.0, 1 << 20: 10.0, 16 << 20: 90.0}
     made = [

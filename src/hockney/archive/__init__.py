@@ -47,7 +47,7 @@ class Published:
 
     def matches(self, where: Mapping[str, Coordinate | list[Coordinate]]) -> bool:
         """Whether each column in `where` has the value there, or one of those listed."""
-        return all(self.get(name) in (one if isinstance(one, list) else [one]) for name, one in where.items())
+        return all(self.get(name) in (value if isinstance(value, list) else [value]) for name, value in where.items())
 
     def get(self, name: str) -> Coordinate | None:
         """A column of its file by name; None where it is empty."""

@@ -32,8 +32,8 @@ ODDITIES: tuple[Detector[Any], ...] = (
 
 def explain_machine(machine: Machine) -> Explanation:
     """What the published figures show, and what the report says that they do not (unseen.toml)."""
-    found = explain(read_machine(machine), (*DETECTORS, *ODDITIES))
+    explanation = explain(read_machine(machine), (*DETECTORS, *ODDITIES))
     rows = [row for row in rows_of("unseen", Path(__file__).parent) if row["machine"] == machine.name]
     unseen = {row["what"]: NotChecked(Absence.INSUFFICIENT_DATA, row["what"], row["why"]) for row in rows}
-    rest = [gap for gap in found.not_checked if gap.what not in unseen]
-    return replace(found, not_checked=(*unseen.values(), *rest))
+    rest = [gap for gap in explanation.not_checked if gap.what not in unseen]
+    return replace(explanation, not_checked=(*unseen.values(), *rest))

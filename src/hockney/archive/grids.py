@@ -28,7 +28,7 @@ def identical_rows(reading: Reading) -> list[Finding]:
     findings = []
     growing = {row.pattern for row in rows(reading) if row.law is BY_MESSAGES}
     for fewer, more in _row_pairs(reading, sorted(growing)):
-        ratios = [ratio(one.time_ns, other.time_ns) for one, other in zip(fewer.points, more.points, strict=True)]
+        ratios = [ratio(a.time_ns, b.time_ns) for a, b in zip(fewer.points, more.points, strict=True)]
         factor = (more.ranks - 1) / (fewer.ranks - 1)
         if factor >= 1.5 and all(abs(over.value - 1) <= _SAME and relative(over) <= 10 * _SAME for over in ratios):
             facts = {"same_as_ranks": more.ranks, "time_ratio": ratios}

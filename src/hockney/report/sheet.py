@@ -45,9 +45,9 @@ class TransportFigures:
 
     def __init__(self, series: Iterable[Series], state: str) -> None:
         self._figures: dict[Series, Figure | None] = {}
-        for one in series:
-            figures = (f for f in one.figures() if f.state == state and f.low_ns is not None)
-            self._figures[one] = next(figures, None)
+        for each in series:
+            figures = (figure for figure in each.figures() if figure.state == state and figure.low_ns is not None)
+            self._figures[each] = next(figures, None)
 
     def time_ns(self, pattern: str, size: int = 0) -> Value | None:
         """The time of a pattern without options."""
@@ -60,16 +60,14 @@ class TransportFigures:
 
     def best_rate_bytes_per_s(self, pattern: str) -> Value | None:
         """The better of two sizes with 16 messages in flight; None where either is lacking, as it may be the best."""
-        rates: list[Value] = []
-        for series, figure in self._figures.items():
-            point = series.point
-            if (point.pattern, point.options) != (pattern, _STREAM_OPTIONS) or point.bytes not in _STREAM_BYTES:
-                continue
-            rate = _rate(figure, point.bytes) if figure else None
-            if rate is None:
-                return None
-            rates.append(rate)
-        return max(rates, key=lambda rate: rate.value, default=None)
+        rates = [
+            _rate(figure, series.point.bytes)
+            for series, figure in self._figures.items()
+            if (series.point.pattern, series.point.options) == (pattern, _STREAM_OPTIONS)
+            and series.point.bytes in _STREAM_BYTES
+        ]
+        known = [rate for rate in rates if rate is not None]
+        return max(known, key=lambda rate: rate.value, default=None) if len(known) == len(rates) else None
 
     def fitted(self, pick: Callable[[Segment], Estimate | None]) -> Value | None:
         """A parameter of `line`; None where its interval includes zero."""
@@ -91,10 +89,9 @@ class TransportFigures:
         if not isinstance(fit, SegmentFit):
             return None
         line = fit.segments[-1]
-        measured = (one for one in self._figures if one.status not in NOT_MEASURED)
-        sizes = {one.point.bytes for one in measured if one.point.pattern == "pingpong"}
-        is_whole = all(size in curve for size in sizes if size >= line.first_bytes)
-        return line if is_whole and not fit.is_ambiguous(line) else None
+        points = (each.point for each in self._figures if each.status not in NOT_MEASURED)
+        sizes = {point.bytes for point in points if point.pattern == "pingpong" and point.bytes >= line.first_bytes}
+        return line if sizes <= curve.keys() and not fit.is_ambiguous(line) else None
 
     def _times(self, pattern: str) -> dict[int, Value]:
         """By size."""
@@ -111,7 +108,9 @@ def _time(figure: Figure) -> Value:
     return Value(figure.value_ns, low, high, figure.interval_over, None, figure.is_short)
 
 
-def _rate(figure: Figure, size: int) -> Value | None:
+def _rate(figure: Figure | None, size: int) -> Value | None:
+    if figure is None:
+        return None
     rate, low, high = figure.rate_bytes_per_s, figure.rate_low_bytes_per_s, figure.rate_high_bytes_per_s
     if rate is None or low is None or high is None:
         return None
@@ -223,13 +222,13 @@ def make_sheet(run: Run, *, every_state: bool = False) -> Sheet:
     states = _states(run.series)
     rows: list[Row] = []
     for transport, members in by_transport.items():
-        wanted = [one.name for one in states if one.name != "mixed"] if every_state else [state, table_state(members)]
-        found = [row for name in dict.fromkeys(wanted) if name and (row := _row(run, transport, members, name, states))]
-        rows += found if every_state else found[:1]
-    names = {row.state for row in rows}
+        names = [each.name for each in states if each.name != "mixed"] if every_state else [state, table_state(members)]
+        known = [row for name in dict.fromkeys(names) if name and (row := _row(run, transport, members, name, states))]
+        rows += known if every_state else known[:1]
+    shown = {row.state for row in rows}
     return Sheet(
         run_id=run.id,
-        state=names.pop() if len(names) == 1 else None,
+        state=shown.pop() if len(shown) == 1 else None,
         rows=tuple(rows),
         layers=tuple(_layers(rows, run.facts)),
         harness_ns=_harness_ns(harness),
@@ -244,7 +243,7 @@ def make_sheet(run: Run, *, every_state: bool = False) -> Sheet:
 
 def _states(series: Iterable[Series]) -> tuple[StateCount, ...]:
     """From the nearest on."""
-    count = Counter((state.name, state.floor_ns) for one in series for state in one.states)
+    count = Counter((state.name, state.floor_ns) for each in series for state in each.states)
     ordered = sorted(count.items(), key=lambda item: place(*item[0]))
     return tuple(StateCount(name, floor_ns, measurements) for (name, floor_ns), measurements in ordered)
 
@@ -262,7 +261,7 @@ def _row(run: Run, transport: str, series: Sequence[Series], state: str, states:
         name=readable_names(run.launches.values())[transport],
         library=launch.library,
         state=state,
-        floor_ns=next((one.floor_ns for one in states if one.name == state), None),
+        floor_ns=next((each.floor_ns for each in states if each.name == state), None),
         values=values,
         fit_from_bytes=line.first_bytes if line else None,
         fit_to_bytes=line.last_bytes if line else None,
@@ -293,11 +292,11 @@ def _failures(by_transport: dict[str, list[Series]], rows: Iterable[Row]) -> Ite
     shown = {row.transport for row in rows}
     for transport, series in by_transport.items():
         ended = Counter(
-            (one.status, one.reason or "no reason is known")
-            for one in series
-            if one.status in (PointStatus.FAILED, PointStatus.SKIPPED)
+            (each.status, each.reason or "no reason is known")
+            for each in series
+            if each.status in (PointStatus.FAILED, PointStatus.SKIPPED)
         )
         yield from (Failure(transport, status, points, reason) for (status, reason), points in ended.items())
-        points = sum(bool(one.measurements) for one in series)
+        points = sum(bool(each.measurements) for each in series)
         if points and transport not in shown:
             yield Failure(transport, PointStatus.BUDGET, points, "too few measurements in any one machine state")

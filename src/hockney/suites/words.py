@@ -23,8 +23,8 @@ def as_pairs(pattern: PatternInfo, options: Mapping[str, str]) -> tuple[tuple[st
 
 def filled(table: Table, pattern: PatternInfo) -> Table:
     """The table with the pattern's own ranks and sizes where it names none."""
-    own = {"ranks": (pattern.ranks_default,), "bytes": (pattern.bytes_default,)}
-    return table.model_copy(update={key: value for key, value in own.items() if key not in table.model_fields_set})
+    defaults = {"ranks": (pattern.ranks_default,), "bytes": (pattern.bytes_default,)}
+    return table.model_copy(update={key: value for key, value in defaults.items() if key not in table.model_fields_set})
 
 
 def check_option(pattern: PatternInfo, name: str, value: str) -> None:

@@ -97,14 +97,14 @@ QUANTITIES: Mapping[str, Quantity] = {
         "words/cp", lambda of, ns: (of.load_bytes or of.point.bytes) / _WORD_BYTES / of.cycles(ns), by_clock=True
     ),
     "load rate": Quantity("MB/s", lambda of, ns: (of.load_bytes or of.point.bytes) / (ns * of.loads) * 1e3, True),
-    "mean time": Quantity("us", of_measurement=lambda one: float(one.times_ns().mean()) / 1e3),
+    "mean time": Quantity("us", of_measurement=lambda seen: float(seen.times_ns().mean()) / 1e3),
     "delay taken": Quantity("us", of_measurement=_delay_us),
-    "time of the sender": Quantity("us", of_measurement=lambda one: rank_us(one, _sender(one))),
-    "time of the receiver": Quantity("us", of_measurement=lambda one: rank_us(one, 1 - _sender(one))),
-    "CPU of the sender": Quantity("%", of_measurement=lambda one: _cpu_percent(one, _sender(one))),
-    "CPU of the receiver": Quantity("%", of_measurement=lambda one: _cpu_percent(one, 1 - _sender(one))),
-    "full buffers": Quantity("", of_measurement=lambda one: _per_write(one, "write_would_block", _sender(one))),
-    "empty buffers": Quantity("", of_measurement=lambda one: _per_write(one, "read_would_block", 1 - _sender(one))),
+    "time of the sender": Quantity("us", of_measurement=lambda seen: rank_us(seen, _sender(seen))),
+    "time of the receiver": Quantity("us", of_measurement=lambda seen: rank_us(seen, 1 - _sender(seen))),
+    "CPU of the sender": Quantity("%", of_measurement=lambda seen: _cpu_percent(seen, _sender(seen))),
+    "CPU of the receiver": Quantity("%", of_measurement=lambda seen: _cpu_percent(seen, 1 - _sender(seen))),
+    "full buffers": Quantity("", of_measurement=lambda seen: _per_write(seen, "write_would_block", _sender(seen))),
+    "empty buffers": Quantity("", of_measurement=lambda seen: _per_write(seen, "read_would_block", 1 - _sender(seen))),
 }
 
 
