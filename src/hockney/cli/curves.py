@@ -82,6 +82,11 @@ def format_interval(low_ns: float | None, high_ns: float | None) -> str:
     return f"{number} - {high}" if high.endswith(f" {unit}") else f"{low} - {high}"
 
 
+def spread_text(fraction: float) -> str:
+    """`±2%`, rounded up."""
+    return f"±{min(math.ceil(100 * fraction), 999)}%"
+
+
 def say_one_launch(overs: Iterable[str | None]) -> None:
     """Note that intervals do not cover the variation between launches; None: there is no interval."""
     kinds = set(overs) - {None}

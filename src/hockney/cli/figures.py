@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from hockney.cli.curves import (
     precision_text,
     say_one_launch,
     size_text,
+    spread_text,
     state_text,
     status_text,
 )
@@ -231,7 +231,7 @@ def _cell(figure: Figure | None, state: str, text: Callable[[Figure], str]) -> s
     """`41.9 ns ±2%`, rounded up; padded, so that figures with and without an interval are aligned."""
     if figure is None:
         return "–"
-    precision = "" if figure.precision is None else f"±{min(math.ceil(100 * figure.precision), 999)}%"
+    precision = "" if figure.precision is None else spread_text(figure.precision)
     mark = SHORT_MARK * figure.is_short + "*" * (figure.state != state)
     return f"{text(figure)} {precision:<4}{mark:<1}"
 

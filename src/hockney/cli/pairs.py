@@ -14,8 +14,6 @@ from hockney.stats import Interval
 from hockney.units import counted, format_bytes, format_ns
 
 _RANKS_MAX = 16  # of a matrix that is printed
-_INCONCLUSIVE_MAX = 5
-_UNITS = ((1e3, "ns", 1.0), (1e6, "us", 1e3), (float("inf"), "ms", 1e6))
 
 
 def print_pairs(matrices: Iterable[PairMatrix]) -> None:
@@ -64,19 +62,17 @@ def _print_matrix(matrix: PairMatrix) -> None:
         render.note(class_text(pair_class))
     for outlier in matrix.outliers:
         render.note(f"! {outlier_text(outlier, matrix.hosts)}", style="yellow")
-    for pair in matrix.inconclusive[:_INCONCLUSIVE_MAX]:
-        render.note(f"? {inconclusive_text(pair, matrix.hosts)}")
-    more = len(matrix.inconclusive) - _INCONCLUSIVE_MAX
-    if more > 0:
-        render.note(f"? {counted(more, 'more inconclusive pair')} in --json.")
+    if matrix.inconclusive:
+        count = counted(len(matrix.inconclusive), "pair")
+        render.note(
+            f"? {count} inconclusive (--json has all): {inconclusive_text(matrix.inconclusive[0], matrix.hosts)}"
+        )
 
 
 def _print_cells(matrix: PairMatrix) -> None:
-    largest = max(time.value for time in matrix.times.values())
-    unit, scale = next((unit, scale) for limit, unit, scale in _UNITS if largest < limit)
-    columns = [Column(f"{unit}, from", key=True), *(Column(f"to {b}", right=True) for b in range(matrix.ranks))]
+    columns = [Column("from", key=True), *(Column(f"to {b}", right=True) for b in range(matrix.ranks))]
     rows = [
-        [str(a), *("" if time is None else f"{time / scale:.3g}" for time in row)]
+        [str(a), *("" if time is None else format_ns(time) for time in row)]
         for a, row in enumerate(_square(matrix, lambda time: time.value))
     ]
     render.table(columns, rows)

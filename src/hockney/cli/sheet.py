@@ -13,12 +13,12 @@ from hockney.analysis.estimates import relative
 from hockney.analysis.finding import Finding
 from hockney.analysis.repeat import resume
 from hockney.cli import render
-from hockney.cli.curves import SHORT_MARK, SHORT_NOTE, placement_text, state_text
+from hockney.cli.curves import SHORT_MARK, SHORT_NOTE, placement_text, spread_text, state_text
 from hockney.cli.explain import finding_parts
 from hockney.cli.render import Column
 from hockney.cli.rerun import fix_text, typed
 from hockney.model import PointStatus
-from hockney.report.sheet import COLUMNS, Row, Sheet, Value
+from hockney.report.sheet import COLUMNS, Row, Sheet
 from hockney.results.runs import Run
 from hockney.stats import ONE_LAUNCH
 from hockney.units import counted, format_bytes, format_ns, format_rate
@@ -128,14 +128,8 @@ def _cells(row: Row) -> list[str]:
         if column.key in ("r_inf_bytes_per_s", "n_half_bytes"):
             cells.append(f"{'~' if relative(value) > _VAGUE else ''}{text}{mark}")
         else:
-            cells.append(f"{text} {_spread(value):<4}{mark}{SHORT_MARK if value.is_short else ''}")
+            cells.append(f"{text} {spread_text(relative(value)):<4}{mark}{SHORT_MARK if value.is_short else ''}")
     return cells
-
-
-def _spread(value: Value) -> str:
-    """`±2%`, the longer arm of the interval, rounded up."""
-    percent = 100 * relative(value)
-    return f"±{min(int(percent) + 1, 999)}%"
 
 
 def _legend(sheet: Sheet, run: Run, cells: str) -> Iterable[str]:
@@ -172,7 +166,10 @@ def _print_definitions(sheet: Sheet) -> None:
             sizes = f"{format_bytes(row.fit_from_bytes)} to {format_bytes(row.fit_to_bytes)}"
             render.item(f"r_inf and n_1/2 are of {sizes}; {row.library}", head=f"{row.name} ({row.state})")
     if sheet.harness_ns is not None:
-        render.item(f"{format_ns(sheet.harness_ns.value)} {_spread(sheet.harness_ns)} per repetition", head="harness")
+        render.item(
+            f"{format_ns(sheet.harness_ns.value)} {spread_text(relative(sheet.harness_ns))} per repetition",
+            head="harness",
+        )
     if sheet.also_ready:
         ready = ", ".join(sheet.also_ready)
         render.item(f"{ready}; `hockney run quick -t NAME,…` measures them", head="also ready")

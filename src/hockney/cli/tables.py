@@ -36,15 +36,13 @@ def tables_of(run: Run, *, every_state: bool = False) -> Tables:
 
 
 def print_table_plots(tables: Tables) -> None:
-    """Plot the published and measured figures of a classic report. Raises UsageError for other tables."""
+    """Plot the published and measured figures of a classic report. Raises UsageError where there are none."""
     from hockney.cli.plot import PlotCurve, print_plot
     from hockney.report.classic.plots import plots_of
 
-    if not isinstance(tables, ClassicReport):
-        raise UsageError("--tables --plot is for runs of the classic reports. Leave out --tables to plot curves")
-    plots = plots_of(tables)
+    plots = plots_of(tables) if isinstance(tables, ClassicReport) else []
     if not plots:
-        raise UsageError(f"{tables.report.name} has no published curve over sizes. Leave out --tables to plot curves")
+        raise UsageError("these tables have no published curve over sizes. Leave out --tables to plot your curves")
     for plot in plots:
         curves = [PlotCurve(name, *map(list, zip(*points, strict=True))) for name, points in plot.curves.items()]
         print_plot(plot.title, curves, plot.unit)
