@@ -118,13 +118,7 @@ def _print_strongest(explanation: Explanation) -> None:
         render.lines(lines)
     more = [counted(len(groups) - len(shown), "finding")] if len(shown) < len(groups) else []
     fits = {"LogGP fit": explanation.loggp, "layer": explanation.layers, "line": explanation.lines}
-    for noun, members in fits.items():
-        height = 2 * len(members) + 5  # a table may be in two parts
-        if members and (more or height > room):
-            more.append(counted(len(members), noun))
-        elif members:
-            room -= height
-            _print_fits(explanation, noun)
+    more += [counted(len(members), noun) for noun, members in fits.items() if members]
     if more:
         render.note(f"More with --all: {', '.join(more)}.", style="dim")
     if gaps:
@@ -133,6 +127,9 @@ def _print_strongest(explanation: Explanation) -> None:
 
 
 def _print_all(explanation: Explanation) -> None:
+    from hockney.cli import fits
+    from hockney.report.findings import layer_text
+
     _print_head(explanation)
     for note in explanation.notes:
         render.note(_note_text(note))
@@ -140,28 +137,18 @@ def _print_all(explanation: Explanation) -> None:
         render.lines(_finding_lines([finding], with_state=True))
         for source in finding.sources:
             render.item(f"Source: {source}", style="dim")
-    for noun in ("line", "LogGP fit", "layer"):
-        _print_fits(explanation, noun)
+    fits.print_lines(explanation.lines)
+    fits.print_off_lines(explanation.off_lines)
+    fits.print_loggp(explanation.loggp)
+    if explanation.layers:
+        render.title("What each layer adds to half a round trip")
+    for layer in explanation.layers:
+        render.item(layer_text(layer))
     if explanation.not_checked:
         render.title("Not checked")
         for gap in explanation.not_checked:
             how = f"; {fix_text(gap.how)}" if gap.how else ""
             render.item(f"{gap.what}: {gap.reason.value}: {gap.detail}{how}", style="dim")
-
-
-def _print_fits(explanation: Explanation, noun: str) -> None:
-    from hockney.cli import fits
-    from hockney.report.findings import layer_text
-
-    if noun == "line":
-        fits.print_lines(explanation.lines)
-        fits.print_off_lines(explanation.off_lines)
-    elif noun == "LogGP fit":
-        fits.print_loggp(explanation.loggp)
-    elif explanation.layers:
-        render.title("What each layer adds to half a round trip")
-        for layer in explanation.layers:
-            render.item(layer_text(layer))
 
 
 def _print_head(explanation: Explanation) -> None:
