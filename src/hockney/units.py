@@ -6,10 +6,8 @@ any unit that people write.
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Mapping
-from decimal import Decimal
+from collections.abc import Mapping, Sequence
 
 from hockney.errors import UsageError
 
@@ -22,7 +20,7 @@ _INCREASE_MAX = 1e9
 _DIGITS_MAX = 30  # of a whole number: Python refuses to read one of thousands
 _SCALE = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _SIZE = re.compile(r"(\d+)\s*([KMG]?)(?:i?B)?", re.IGNORECASE)
-_PERCENTAGE = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*(%?)")
+_PERCENTAGE = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*%")
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|min|h)?")
 _QUANTITY = re.compile(r"(\d+(?:\.\d+)?)\s*([a-zA-Z/]+)")
 _MU = str.maketrans("\N{MICRO SIGN}\N{GREEK SMALL LETTER MU}", "uu")  # two characters that look the same
@@ -61,11 +59,8 @@ def parse_sizes(text: str) -> tuple[int, ...]:
     sizes: set[int] = set()
     for part in text.split(","):
         ends = part.split(":")
-        if text.strip() and not all(end.strip() for end in ends):
-            beside, example = (":", "a range such as 8:64K") if len(ends) > 1 else (",", "a list such as 8,64K")
-            raise UsageError(f"'{text}' lacks a size beside '{beside}': write {example}")
         if len(ends) > 2:
-            raise UsageError(f"'{text}' has a range of {len(ends)} sizes: write its first and its last, such as 8:64K")
+            raise UsageError(f"'{part}' is not a range of sizes: write its first and its last, such as 8:64K")
         first, last = parse_bytes(ends[0]), parse_bytes(ends[-1])
         if last < first:
             raise UsageError(f"'{part}' runs backwards: write {ends[-1]}:{ends[0]}")
@@ -93,31 +88,20 @@ def parse_count(text: str, most: int, least: int = 1) -> int | None:
 
 def parse_fraction(text: str) -> float:
     """`1%` or `0.5 %` -> a fraction between 0 and 1. Raises UsageError."""
-    value = _part(text, below=1.0)
-    if not 0 < value < 1:
-        raise UsageError(f"'{text}' is not a precision, above 0 % and below 100 %: write for example 1%")
-    return value
+    return _percentage(text, 1.0, "a precision, above 0 % and below 100 %")
 
 
 def parse_increase(text: str) -> float:
     """`5%` or `150 %` -> a part of what was, above 0. Raises UsageError."""
-    value = _part(text, below=math.inf)
-    if not 0 < value <= _INCREASE_MAX:
-        raise UsageError(f"'{text}' is not a percentage above 0: write for example 1%")
-    return value
+    return _percentage(text, _INCREASE_MAX, "a percentage above 0")
 
 
-def _part(text: str, *, below: float) -> float:
-    """A percentage as a part of 1; of what is none 0. A number alone may mean a part or per cent: UsageError."""
+def _percentage(text: str, below: float, what: str) -> float:
     match = _PERCENTAGE.fullmatch(text.strip())
-    if match is None:
-        return 0.0
-    number = float(match[1])
-    if match[2] or not 0 < number / 100 < below:
-        return number / 100
-    if number < below:
-        raise UsageError(f"'{text}' could mean two things: write {match[1]}%, or {percent_digits(number)}%")
-    raise UsageError(f"'{text}' lacks its unit: write {match[1]}%")
+    value = float(match[1]) / 100 if match else 0.0
+    if not 0 < value < below:
+        raise UsageError(f"'{text}' is not {what}: write for example 1%")
+    return value
 
 
 def parse_time_ns(text: str) -> float:
@@ -143,28 +127,10 @@ def _quantity(text: str, units: Mapping[str, float], what: str, example: str) ->
 
 def format_bytes(count: int) -> str:
     """8 -> `8 B`, 65536 -> `64 KiB`; sizes that are no multiple stay in bytes."""
-    return _in_one_unit(count)[0]
-
-
-def format_two_sizes(low: int, high: int) -> str:
-    """1024, 2048 -> `1 KiB and 2 KiB`; 8191, 8192 -> `8,191 B and 8,192 B`."""
-    return " and ".join(comparable_sizes(low, high))
-
-
-def comparable_sizes(low: int, high: int) -> tuple[str, str]:
-    """Each as format_bytes has it, but two that are less than a factor of two apart in one unit."""
-    if low < high < 2 * low:
-        first, second = _in_one_unit(low, high)
-        return first, second
-    return format_bytes(low), format_bytes(high)
-
-
-def _in_one_unit(*counts: int) -> list[str]:
-    """In the greatest unit of which all of them are multiples."""
     for suffix, scale in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if all(count > 0 and count % scale == 0 for count in counts):
-            return [f"{count // scale:,} {suffix}" for count in counts]
-    return [f"{count:,} B" for count in counts]
+        if count > 0 and count % scale == 0:
+            return f"{count // scale:,} {suffix}"
+    return f"{count:,} B"
 
 
 def bytes_word(count: int) -> str:
@@ -173,38 +139,31 @@ def bytes_word(count: int) -> str:
 
 
 def percent_digits(fraction: float) -> str:
-    """0.05 -> `5`, 10000.0 -> `1000000`: six decimals at most unless that were 0, no idle zeros, never an exponent."""
-    text = f"{100 * fraction:.6f}".rstrip("0").rstrip(".")
-    return f"{Decimal(f'{100 * fraction:.3g}'):f}" if text == "0" else text
-
-
-def _three_digits(value: float) -> str:
-    magnitude = abs(value)  # the edges are where rounding would add a digit
-    return f"{value:.0f}" if magnitude >= 99.95 else f"{value:.1f}" if magnitude >= 9.995 else f"{value:.2f}"
+    """0.05 -> `5`, 10000.0 -> `1000000`: no idle zeros, never an exponent."""
+    return f"{100 * fraction:.10f}".rstrip("0").rstrip(".")
 
 
 def format_ns(value_ns: float) -> str:
     """Three digits and a unit that fits: `27.1 ns`, `1.52 us`, `24.5 us`, `3.10 ms`."""
-    for unit, scale in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
-        if abs(value_ns) >= scale * 0.9995:
-            return f"{_three_digits(value_ns / scale)} {unit}"
-    return f"{_three_digits(value_ns)} ns"
+    return _scaled(value_ns, (("s", 1e9), ("ms", 1e6), ("us", 1e3), ("ns", 1.0)))
 
 
 def format_rate(bytes_per_s: float) -> str:
     """Three digits: `850 MB/s`, `12.3 GB/s`."""
-    for unit, scale in (("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3)):
-        if bytes_per_s >= scale * 0.9995:
-            return f"{_three_digits(bytes_per_s / scale)} {unit}"
-    return f"{_three_digits(bytes_per_s)} B/s"
+    return _scaled(bytes_per_s, (("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3), ("B/s", 1.0)))
 
 
 def format_messages(messages_per_s: float) -> str:
     """Three digits: `920 /s`, `1.25 M/s`."""
-    for unit, scale in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
-        if messages_per_s >= scale * 0.9995:
-            return f"{_three_digits(messages_per_s / scale)} {unit}/s"
-    return f"{_three_digits(messages_per_s)} /s"
+    return _scaled(messages_per_s, (("G/s", 1e9), ("M/s", 1e6), ("k/s", 1e3), ("/s", 1.0)))
+
+
+def _scaled(value: float, units: Sequence[tuple[str, float]]) -> str:
+    """With three digits, in the greatest unit of which it is one or more; the edges are where rounding adds a digit."""
+    unit, scale = next((unit for unit in units if abs(value) >= unit[1] * 0.9995), units[-1])
+    scaled = value / scale
+    digits = 0 if abs(scaled) >= 99.95 else 1 if abs(scaled) >= 9.995 else 2
+    return f"{scaled:.{digits}f} {unit}"
 
 
 def format_duration_s(value_s: float) -> str:
@@ -224,11 +183,9 @@ def printable(text: str, keep: str = "\n") -> str:
 
     They become `\x1b`, `\u202e`; those in `keep` stay. All that is printed passes this.
     """
-    return _STEERING.sub(lambda match: match[0] if match[0] in keep else _escape(match[0]), text)
-
-
-def _escape(character: str) -> str:
-    return character.encode("unicode_escape").decode()
+    return _STEERING.sub(
+        lambda match: match[0] if match[0] in keep else match[0].encode("unicode_escape").decode(), text
+    )
 
 
 def counted(count: int, noun: str, plural: str = "") -> str:

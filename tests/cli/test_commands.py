@@ -203,7 +203,7 @@ def test_common_options_may_stand_before_the_command(filled_store: Path, capsys:
         (["runs", "--label", "1"], "option '--label' requires 2 arguments"),
         (["export", "-o"], "option '-o' requires an argument"),
         (["runs", "--help=x"], "--help"),
-        (["run", "pingpong", "--precision", "0.5"], "'0.5' could mean two things: write 0.5%, or 50%"),
+        (["run", "pingpong", "--precision", "0.5"], "'0.5' is not a precision, above 0 % and below 100 %"),
         (["run", "pingpong", "--launches", "abc"], "'abc' is not a number of launches: write 1 to 1000, for example "),
         (["run", "pingpong", "--launches", "0"], "'0' is not a number of launches: write 1 to 1000, for example "),
         (["run", "pingpong", "-t", "tpc", "-t", "shm"], "unknown transport 'tpc'"),

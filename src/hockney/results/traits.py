@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 from hockney.model import Limit, PatternTraits, TransportTraits
@@ -48,7 +48,7 @@ def _known(stored: Mapping[str, Any], kind: type) -> dict[str, Any]:
     return {name: value for name, value in stored.items() if name in names}
 
 
-# Runs before store format 13 hold no traits: these are their patterns and transports, and no later ones join them.
+# Runs of earlier versions hold no traits: these are their patterns and transports, and no later ones join them.
 _STREAM = PatternTraits(stream=True)
 _MESSAGES = PatternTraits(stream=True, law="messages")
 _SENDERS = PatternTraits(stream=True, law="senders")
@@ -68,61 +68,19 @@ _EARLIER_PATTERNS = {
     "ft": PatternTraits(sized=False),
     "memload": PatternTraits(payload=False),
 }
-_SLEEPS = frozenset(("payload", "syscalls"))
-_SPINS = _SLEEPS | {"spins"}
-_RING = "docs/transports.md, section Shared memory"
-_RING_LIMITS = tuple(
-    Limit(name=name, bytes=size, fact=None, meaning=meaning, see=_RING, source="docs/transports.md#shared-memory")
-    for name, size, meaning in (
-        ("hockney's inline word", 8, "longer messages are copied to the ring before their number"),
-        ("hockney's first cache line", 48, "longer messages lie in the cache lines after that of their number"),
-        ("hockney's single-copy threshold", 256, "longer messages are copied once, from the sender's buffer"),
-    )
-)
-_PIPE = Limit(
-    name="capacity of a pipe",
-    bytes=65536,
-    fact=None,
-    meaning="what a pipe holds: a longer message waits for its reader",
-    see="man 7 pipe",
-    source="https://man7.org/linux/man-pages/man7/pipe.7.html",
-)
-_UNIX = Limit(
-    name="net.core.wmem_default",
-    bytes=0,
-    fact="send_buffer_bytes",
-    meaning="what a socket holds unread, with the kernel's bookkeeping: a longer message waits for its reader",
-    see="sysctl net.core.wmem_default",
-    source="https://www.kernel.org/doc/html/latest/admin-guide/sysctl/net.html",
-)
-_TCP = Limit(
-    name="net.ipv4.tcp_rmem (default)",
-    bytes=0,
-    fact="tcp_receive_buffer_bytes",
-    meaning="the receive buffer that a connection starts with",
-    see="sysctl net.ipv4.tcp_rmem",
-    source="https://www.kernel.org/doc/html/latest/networking/ip-sysctl.html",
-)
-
-
-def _kernel(caps: frozenset[str], *limits: Limit, below: str | None = None) -> TransportTraits:
-    return TransportTraits(caps=caps, carrier="kernel", limits=limits, below=below)
-
-
+_KERNEL = TransportTraits(carrier="kernel", caps=frozenset(("payload", "syscalls")))
+_SPINS = replace(_KERNEL, caps=_KERNEL.caps | {"spins"})
 _LIBRARY = TransportTraits(below="shm", below_remote="tcp")
 _EARLIER_TRANSPORTS = {
-    "shm": TransportTraits(carrier="memory", limits=_RING_LIMITS),
-    "threads": TransportTraits(carrier="memory", limits=_RING_LIMITS, below="shm"),
+    "shm": TransportTraits(carrier="memory"),
+    "threads": TransportTraits(carrier="memory", below="shm"),
     "null": TransportTraits(carrier="nothing", caps=frozenset()),
-    **{
-        f"{name}{variant}": _kernel(_SPINS if variant == ":spin" else _SLEEPS, limit, below=None if variant else below)
-        for name, limit, below in (("pipe", _PIPE, None), ("unix", _UNIX, None), ("tcp", _TCP, "unix"))
-        for variant in ("", ":nonblock", ":spin")
-    },
-    "udp": _kernel(_SLEEPS),
-    "udp:spin": _kernel(_SPINS),
-    "pvm": _kernel(_SLEEPS, below="unix"),
-    **{f"pvm:{way}-daemon": _kernel(_SLEEPS) for way in ("psend", "inplace", "raw", "default")},
+    **{f"{name}:nonblock": _KERNEL for name in ("pipe", "unix", "tcp")},
+    **{f"{name}:spin": _SPINS for name in ("pipe", "unix", "tcp", "udp")},
+    **dict.fromkeys(("pipe", "unix", "udp"), _KERNEL),
+    "tcp": replace(_KERNEL, below="unix"),
+    "pvm": replace(_KERNEL, below="unix"),
+    **{f"pvm:{way}-daemon": _KERNEL for way in ("psend", "inplace", "raw", "default")},
     "mpi": _LIBRARY,
     **dict.fromkeys((f"mpi:{way}" for way in ("sync", "ready", "buffered", "persistent", "rma")), TransportTraits()),
     "shmem": _LIBRARY,

@@ -16,7 +16,30 @@ from hockney.stats.fit import Estimate
 _BY_NAME = {one.what: one for one in (*DETECTORS, *ODDITIES)}
 SIZES = (8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536)
 # What a kernel would call a page, and a last-level cache that fits among the sizes of tests.
+
+
+def _transport(carrier: str, *limits: tuple[str, int, str | None], below: str | None = None) -> dict[str, Any]:
+    keys = ("name", "bytes", "fact", "meaning", "see", "source")
+    documented = [dict(zip(keys, (*limit, "", "docs/transports.md", ""), strict=True)) for limit in limits]
+    caps = ["payload", "syscalls" if carrier == "kernel" else "spins"]
+    return {"carrier": carrier, "caps": caps, "limits": documented, "below": below}
+
+
+_RING = (
+    ("hockney's inline word", 8, None),
+    ("hockney's first cache line", 48, None),
+    ("hockney's single-copy threshold", 256, None),
+)
+TRAITS = {
+    "transports": {
+        "shm": _transport("memory", *_RING),
+        "threads": _transport("memory", *_RING, below="shm"),
+        "pipe": _transport("kernel", ("capacity of a pipe", 65536, None)),
+        "tcp": _transport("kernel", ("net.ipv4.tcp_rmem (default)", 0, "tcp_receive_buffer_bytes"), below="unix"),
+    }
+}
 FACTS: Mapping[str, Any] = {
+    "traits": TRAITS,
     "topology": {"caches": [{"level": 2, "kind": "unified", "size_bytes": 8192}]},
 }
 
@@ -54,7 +77,7 @@ def curve(
 
 
 def reading(*curves: Curve, **more: Any) -> Reading:
-    return Reading("a test", curves, facts=more.pop("facts", FACTS), **more)
+    return Reading("a test", curves, facts={"traits": TRAITS, **more.pop("facts", FACTS)}, **more)
 
 
 def found(what: str, of: Reading) -> list[Finding]:
