@@ -105,8 +105,6 @@ def print_run(
     run: Run, series: Sequence[Series] | None = None, *, every_state: bool = False, state: str | None = None
 ) -> None:
     """Print the figures of these series (None: of all), in one state unless in `every_state`, and what has none."""
-    from hockney.analysis.explain.pairs import why_no_matrix
-
     shown = run.series if series is None else series
     main = None if every_state else state or _main_state(run)
     asked = run.info.plan.get("precision")
@@ -121,9 +119,6 @@ def print_run(
     for table in tables:
         _print_curve(table, names, main)
     _print_notes(run, rows, asked)
-    no_matrix = why_no_matrix((member.point.pattern, member.point.ranks) for member in shown)
-    if no_matrix is not None:
-        render.note(no_matrix)
     _print_endings(run, shown)
 
 

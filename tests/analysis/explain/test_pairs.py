@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
-import math
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,6 @@ from hockney.analysis.explain import explain_run
 from hockney.analysis.explain.pairs import PairMatrix, pair_matrices, partners
 from hockney.analysis.explain.ranks import slow_pairs
 from hockney.analysis.explain.read import read_run
-from hockney.analysis.finding import Absence, NotChecked
-from hockney.cli.figures import print_run
 from hockney.cli.pairs import pairs_as_json, print_pairs
 from hockney.cli.tables import print_tables, tables_of
 from hockney.machine.topology import Cache, Topology
@@ -173,23 +170,6 @@ def test_the_class_is_what_ranks_share_in_every_launch(tmp_path: Path) -> None:
     assert matrix.cpus == (0, -1, -1)
 
 
-def test_a_class_has_the_figures_of_its_launches_only(tmp_path: Path) -> None:
-    """Ranks that share a core take 100 ns, others 1000; ranks 1 and 2 change places in the second of two launches."""
-    topology = Topology(source="sysfs", cores=((0, 1), (2, 3)), packages=((0, 1, 2, 3),), caches=())
-    first = idle(4, {(0, 1): 100.0, (2, 3): 100.0}, 1000.0)
-    second = idle(4, {(0, 2): 100.0, (1, 3): 100.0}, 1000.0)
-    (matrix,) = matrices(
-        tmp_path,
-        [dataclasses.replace(one, then=then) for one, then in zip(first, second, strict=True)],
-        facts={"hostname": "here", "topology": topology.as_json()},
-        launches=[{"cpus": (0, 1, 2, 3)}, {"cpus": (0, 2, 1, 3)}],
-    )
-    (of_package,) = matrix.classes
-    assert (of_package.name, len(of_package.pairs)) == ("one package", 6)
-    assert (of_package.fastest_ns, of_package.slowest_ns) == pytest.approx((1002, 1002), abs=3)
-    assert matrix.times[0, 1].value == pytest.approx(math.sqrt(101.5 * 1002), rel=0.01)  # the matrix is of all launches
-
-
 def test_launches_in_other_states_do_not_count_for_the_class(tmp_path: Path) -> None:
     """Ranks 0 and 1 share a core in the first launch, as 2 and 3 do, and not in the second, seen in another state."""
     topology = Topology(source="sysfs", cores=((0, 1), (2, 3)), packages=((0, 1, 2, 3),), caches=())
@@ -299,16 +279,6 @@ def test_explain_finds_the_slow_pair(tmp_path: Path) -> None:
 
 def test_one_pair_is_no_matrix(tmp_path: Path) -> None:
     assert matrices(tmp_path, idle(2, {}, 50.0)) == []
-
-
-def test_one_pair_says_how_to_get_a_matrix(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    store_run(tmp_path / "r.db", "allpairs", [Made(Point("shm", "rounds", 2, 8, options(round=1)), 50.0, divisor=2)])
-    with open_results(tmp_path / "r.db") as results:
-        print_run(results.run())
-        missing = slow_pairs(read_run(results.run()))
-    assert isinstance(missing, NotChecked)
-    assert missing.reason is Absence.NOT_APPLICABLE
-    assert "Two ranks are one pair: a matrix of all pairs needs three" in " ".join(capsys.readouterr().out.split())
 
 
 def test_between_hosts_times_make_the_classes(tmp_path: Path) -> None:

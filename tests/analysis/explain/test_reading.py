@@ -297,7 +297,7 @@ def test_a_run_without_a_figure(tmp_path: Path) -> None:
 
 
 def test_a_run_of_the_harness_alone(tmp_path: Path) -> None:
-    with pytest.raises(HockneyError, match="only the harness"):
+    with pytest.raises(HockneyError, match="no measurement of a transport"):
         explained(tmp_path / "r.db", pingpongs("null"))
 
 

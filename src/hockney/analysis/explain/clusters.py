@@ -39,43 +39,36 @@ def clusters(times_ns: Mapping[Pair, float], nearer: Collection[Pair]) -> list[l
 def slow_place(groups: Sequence[list[Pair]], nearer: Collection[Pair]) -> tuple[tuple[int, ...], Reach] | None:
     """The ranks of a slow switch or group and with whom they are slow, if the last of `groups` is exactly its pairs.
 
-    Ranks that `nearer` pairs link, such as those of a host, count as one node. Of two nodes or places alone neither can
-    be called slow.
+    Ranks that `nearer` pairs link, such as those of a host, count as one node. Where the others are no more, or have
+    not all met, neither side can be called slow.
     """
-    node_of = _places(nearer)
-    node_of.update((rank, rank) for group in groups for pair in group for rank in pair if rank not in node_of)
+    ranks = {rank for group in groups for pair in group for rank in pair}
+    node_of = {rank: rank for rank in ranks} | _places(nearer)
     nodes = set(node_of.values())
-    *levels, level = (
-        {(min(node_of[a], node_of[b]), max(node_of[a], node_of[b])) for a, b in group} for group in groups
-    )
+    *levels, level = ({_ordered(node_of[a], node_of[b]) for a, b in group} for group in groups)
     faster = set[Pair]().union(*levels)
     if not faster or level & faster:
         return None
-
-    def ranks_of(some: Collection[int]) -> tuple[int, ...]:
-        return tuple(sorted(rank for rank, node in node_of.items() if node in some))
-
     every = set(itertools.combinations(sorted(nodes), 2))
     linked = _places(faster)
-    fresh = frozenset(nodes - linked.keys())
-    if level == {pair for pair in every if fresh.issuperset(pair)}:
-        return ranks_of(fresh), "each other"
-    touching = {pair for pair in every if fresh & set(pair)}
-    if level == touching and len(level) < len(faster) and len(ranks_of(fresh)) > 1:
-        return ranks_of(fresh), "each other and all others" if len(fresh) > 1 else "all others"
-    place_of = {node: node for node in nodes} | _places(set[Pair]().union(*levels[:-1]))
-    places = [frozenset(node for node in nodes if place_of[node] == place) for place in set(place_of.values())]
-    several = [place for place in places if len(ranks_of(place)) > 1]
-    for place in several:
-        rest = nodes - place
-        rest_is_linked = len({linked.get(node, node) for node in rest}) == 1
-        if (
-            rest_is_linked
-            and sum(other <= rest for other in several) > 2
-            and level == {pair for pair in every if len(place.intersection(pair)) == 1}
-        ):
-            return ranks_of(place), "all others"
+    fresh = nodes - linked.keys()
+    before = _places(set[Pair]().union(*levels[:-1]))
+    places = [{node for node in nodes if before.get(node) == place} for place in set(before.values())]
+    for place in (fresh, *(places if len(places) > 3 else ())):
+        inner = {pair for pair in every if place.issuperset(pair)}
+        outer = {pair for pair in every if len(place.intersection(pair)) == 1}
+        members = tuple(sorted(rank for rank, node in node_of.items() if node in place))
+        if place is fresh and level == inner:
+            return members, "each other"
+        if place is fresh and level == inner | outer and len(members) > 1 and len(level) < len(faster):
+            return members, "each other and all others" if inner else "all others"
+        if place is not fresh and level == outer and len({linked.get(node, node) for node in nodes - place}) == 1:
+            return members, "all others"
     return None
+
+
+def _ordered(a: int, b: int) -> Pair:
+    return min(a, b), max(a, b)
 
 
 def _levels(times_ns: Mapping[Pair, float]) -> Iterator[list[Pair]]:

@@ -18,8 +18,12 @@ from hockney.stats import State
 from hockney.stats.fit import Estimate, NoFit, SegmentFit, fit_segments
 
 Options = tuple[tuple[str, str], ...]
-Key = tuple[str, str, int, Options]  # transport, pattern, ranks and options: a curve in any state
 Place = tuple[str, int]  # a transport and a number of ranks
+
+
+def name_of(pattern: str, options: Options) -> str:
+    """`oneway window=16`: a pattern with its options."""
+    return " ".join([pattern, *(f"{name}={value}" for name, value in options)])
 
 
 @dataclass(frozen=True)
@@ -48,8 +52,8 @@ class CurvePoint:
 class Curve:
     """All sizes of a pattern on a transport in one state; `points` ascend.
 
-    `peak_bytes_per_s` is a best rate that was published without its size. `counters` are sums over all measurements,
-    a number for each rank. `algorithm` is whose a collective is, by the pattern's definition.
+    `peak_bytes_per_s` is a best rate that was published without its size. `algorithm` is whose a collective is, by the
+    pattern's definition.
     """
 
     transport: str
@@ -60,21 +64,16 @@ class Curve:
     points: tuple[CurvePoint, ...]
     oversubscribed: bool = False
     peak_bytes_per_s: Estimate | None = None
-    counters: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     algorithm: str | None = None
 
     @property
     def name(self) -> str:
         """`oneway window=16`: the pattern with its options."""
-        return " ".join([self.pattern, *(f"{name}={value}" for name, value in self.options)])
+        return name_of(self.pattern, self.options)
 
     @property
     def sizes(self) -> tuple[int, ...]:
         return tuple(point.bytes for point in self.points)
-
-    @property
-    def key(self) -> Key:
-        return self.transport, self.pattern, self.ranks, self.options
 
     @property
     def place(self) -> Place:

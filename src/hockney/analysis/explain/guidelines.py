@@ -6,18 +6,18 @@ that hockney makes of messages itself ("portable") are not judged.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hockney.analysis.estimates import difference, ratio, scaled
+from hockney.analysis.estimates import ratio, scaled
 from hockney.analysis.explain.curve import Curve, Reading, is_like, subject_of
 from hockney.analysis.explain.thresholds import own_command
 from hockney.analysis.finding import Absence, Finding, Fix, NotChecked
 from hockney.stats.fit import Estimate
 
 _SLOWER = 0.05
-_SHORT_BYTES = 64
 # The command that lists the algorithms of a library.
 _ALGORITHMS = {"mpi@openmpi": "{folder}ompi_info --param coll tuned --level 9", "mpi@mpich": "{folder}mpivars"}
 _PARTS = {"portable": "the same made of messages", "native parts": "the same made of other collectives"}
@@ -54,11 +54,14 @@ def slower_than_parts(reading: Reading) -> list[Finding] | NotChecked:
 def _finding(points: list[_Made], reading: Reading) -> Finding:
     worst = max(points, key=lambda point: point.ratio.value)
     transport = worst.curve.transport
-    command = next((text for begins, text in _ALGORITHMS.items() if transport.startswith(begins)), None)
-    fix = None
-    if command is not None:
-        argv = own_command(command, reading.launchers.get(transport, "")).split()
-        fix = Fix("Choose another algorithm of the library; this command lists them.", tuple(argv))
+    commands = [
+        Fix(
+            "Choose another algorithm of the library; this command lists them.",
+            tuple(own_command(command, reading.launchers.get(transport, "")).split()),
+        )
+        for begins, command in _ALGORITHMS.items()
+        if transport.startswith(begins)
+    ]
     facts = {
         **({"size_bytes": worst.bytes} if worst.bytes else {}),
         "time_ns": worst.time_ns,
@@ -68,45 +71,36 @@ def _finding(points: list[_Made], reading: Reading) -> Finding:
         "points": len({(point.curve.ranks, point.curve.state, point.bytes) for point in points}),
     }
     subject = subject_of(worst.curve, tuple(sorted({point.bytes for point in points})))
+    fix = commands[0] if commands else None
     return Finding("slower than its parts", subject, facts, fix=fix, effect=worst.ratio.value - 1)
 
 
 def _by_algorithm(reading: Reading) -> Iterator[_Made]:
     """Collectives of the library and the same by another algorithm: both are timed in the same way."""
-    for whole in reading.curves:
-        for other in reading.of(whole.pattern) if whole.algorithm == "native" and not whole.oversubscribed else ():
-            parts = _PARTS.get(other.algorithm or "")
-            if parts and is_like(whole, other) and _other_options(whole) == _other_options(other):
-                for point in whole.points:
-                    time = other.at(point.bytes)
-                    if time is not None:
-                        time = _with_own_block(other, time) if whole.pattern == "alltoall" else time
-                        yield _Made(whole, point.bytes, point.time_ns, time, parts)
+    for whole, other in itertools.permutations(reading.curves, 2):
+        parts = _PARTS.get(other.algorithm or "")
+        is_same = whole.pattern == other.pattern and is_like(whole, other) and _options(whole) == _options(other)
+        if whole.algorithm != "native" or whole.oversubscribed or not parts or not is_same:
+            continue
+        # The library's alltoall copies the own block too, which is taken to cost as much as another message.
+        blocks = whole.ranks / (whole.ranks - 1) if whole.pattern == "alltoall" else 1.0
+        for point in whole.points:
+            time = other.at(point.bytes)
+            if time is not None:
+                yield _Made(whole, point.bytes, point.time_ns, scaled(time, blocks), parts)
 
 
-def _other_options(curve: Curve) -> list[tuple[str, str]]:
+def _options(curve: Curve) -> list[tuple[str, str]]:
     return [(name, value) for name, value in curve.options if name != "algorithm"]
-
-
-def _with_own_block(flat: Curve, time: Estimate) -> Estimate:
-    """The time of the messages to all others and of the own block, which the library's alltoall copies too.
-
-    It is taken to cost as much as the bytes of one message.
-    """
-    shortest = flat.points[0]
-    of_bytes = difference(time, shortest.time_ns) if shortest.bytes <= _SHORT_BYTES else time
-    block = scaled(of_bytes, 1 / (flat.ranks - 1))
-    return Estimate(*(getattr(time, bound) + max(getattr(block, bound), 0.0) for bound in ("value", "low", "high")))
 
 
 def _barriers(reading: Reading) -> Iterator[_Made]:
     """Dissemination takes log2 P rounds, of half a round trip each; only where no barrier by messages was measured."""
     barriers = reading.of("barrier")
-    for whole in barriers:
-        by_messages = any(is_like(whole, other) and other.algorithm == "portable" for other in barriers)
-        for pingpong in reading.of("pingpong") if whole.points and not by_messages else ():
-            # With a source or target it is one of many pairs, which may be closer than those of a barrier.
-            is_plain = not (pingpong.option("source") or pingpong.option("target"))
-            if is_plain and (whole.transport, whole.state) == (pingpong.transport, pingpong.state):
-                time = scaled(pingpong.points[0].time_ns, math.ceil(math.log2(whole.ranks)))
-                yield _Made(whole, 0, whole.points[0].time_ns, time, "half a round trip for each round")
+    by_messages = [(curve.place, curve.state) for curve in barriers if curve.algorithm == "portable"]
+    pingpongs = [curve for curve in reading.of("pingpong") if not curve.option("source") and not curve.option("target")]
+    for whole, pingpong in itertools.product(barriers, pingpongs):
+        is_same = (whole.transport, whole.state) == (pingpong.transport, pingpong.state)
+        if is_same and whole.points and (whole.place, whole.state) not in by_messages:
+            time = scaled(pingpong.points[0].time_ns, math.ceil(math.log2(whole.ranks)))
+            yield _Made(whole, 0, whole.points[0].time_ns, time, "half a round trip for each round")

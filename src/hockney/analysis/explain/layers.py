@@ -21,7 +21,8 @@ class Layer:
     """What a transport adds to the half round trip of the one below it, or to the floor, in one state.
 
     It holds from `first_bytes` to `last_bytes`, and its interval encloses those of these sizes. `is_seen`: there is a
-    difference; else `unsure_bytes` are its sizes. `floor_ns` is the floor of the upper one's own measurements, where the lower one is the floor.
+    difference; else `unsure_bytes` are its sizes. `floor_ns` is the floor of the upper one's measurements, where the
+    lower one is the floor.
     """
 
     upper: str

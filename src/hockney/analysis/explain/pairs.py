@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import statistics
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,7 +20,7 @@ from hockney.results.runs import Run, Series, main_state
 from hockney.stats import time_of
 from hockney.stats.fit import Estimate
 from hockney.stats.interval import Interval
-from hockney.stats.states import MIXED, State
+from hockney.stats.states import MIXED
 
 Load = Literal["idle", "loaded"]
 Options = tuple[tuple[str, str], ...]
@@ -106,39 +106,34 @@ class PairMatrix:
         return self.times.get((a, b)) or self.times.get((b, a))
 
 
-def why_no_matrix(points: Iterable[tuple[str, int]]) -> str | None:
-    """A sentence for rounds of all pairs among two ranks only, by (pattern, ranks); else None."""
-    if {ranks for pattern, ranks in points if pattern == "rounds"} != {2}:
-        return None
-    return "Two ranks are one pair: a matrix of all pairs needs three or more (-n 4), each on its own CPU or host."
-
-
 def pair_matrices(run: Run) -> list[PairMatrix]:
     """A matrix for each transport, number of ranks, size, load and options with several pairs."""
-    groups: dict[_Key, list[tuple[Series, _Medians, list[Pair]]]] = {}
+    groups: dict[_Key, list[tuple[Pair, _Medians]]] = {}
+    floors_ns: dict[str, float | None] = {}
     for series, measurements in run.summaries():
-        point = series.point
-        if series.status is PointStatus.FAILED or point.pattern not in ("pingpong", "rounds"):
+        point, is_loaded = series.point, series.point.traits.links == "round"
+        if series.status is PointStatus.FAILED or not (is_loaded or point.pattern == "pingpong"):
             continue
-        is_idle = point.pattern == "pingpong"
-        pairs = [pair_of(point)] if is_idle else partners(point.ranks, int(dict(point.options).get("round", "1")))
+        floors_ns |= {state.name: state.floor_ns for _, state in measurements}
         options = tuple(option for option in point.options if option[0] not in ("source", "target", "round"))
-        medians: _Medians = {}
-        for measurement, state in measurements:
-            if measurement.median_ns is not None and state != MIXED:
-                medians.setdefault(state, []).append((measurement.median_ns, measurement.launch_id))
-        key = point.transport, point.pattern, options, point.bytes, point.ranks
-        groups.setdefault(key, []).append((series, medians, pairs))
+        load: Load = "loaded" if is_loaded else "idle"
+        key = point.transport, point.pattern, options, point.bytes, load, point.ranks
+        cells = groups.setdefault(key, [])
+        if is_loaded:
+            round_ = int(dict(point.options).get("round", "1"))
+            cells += [(pair, _medians_of_ranks(series, pair)) for pair in partners(point.ranks, round_)]
+        else:
+            medians: _Medians = {}
+            for measurement, state in measurements:
+                if measurement.median_ns is not None and state != MIXED:
+                    medians.setdefault(state.name, []).append((measurement.median_ns, measurement.launch_id))
+            cells.append((pair_of(point), medians))
     share_of = _shares_of(run)
-    matrices = []
-    for key, members in groups.items():
-        if len({frozenset(pair) for *_, pairs in members for pair in pairs}) > 1:
-            cells = [
-                (pair, medians if key[1] == "pingpong" else _medians_of_ranks(series, pair))
-                for series, medians, pairs in members
-                for pair in pairs
-            ]
-            matrices.append(_matrix(run, key, cells, share_of))
+    matrices = [
+        _matrix(run, key, cells, floors_ns, share_of)
+        for key, cells in groups.items()
+        if len({frozenset(pair) for pair, _ in cells}) > 1
+    ]
     return [matrix for matrix in matrices if matrix is not None]
 
 
@@ -153,32 +148,37 @@ def partners(ranks: int, round_: int) -> list[Pair]:
 
 # ---- a matrix --------------------------------------------------------------------------------------------------------
 
-_Key = tuple[str, str, Options, int, int]  # transport, pattern, options, bytes, ranks
+_Key = tuple[str, str, Options, int, Load, int]  # transport, pattern, options, bytes, load, ranks
 _OfLaunches = list[tuple[float, int]]  # the median of each measurement, with its launch
-_Medians = dict[State, _OfLaunches]
+_Medians = dict[str, _OfLaunches]  # by the name of the machine state
 
 
-def _matrix(run: Run, key: _Key, cells: Sequence[tuple[Pair, _Medians]], share_of: _ShareOf) -> PairMatrix | None:
+def _matrix(
+    run: Run,
+    key: _Key,
+    cells: Sequence[tuple[Pair, _Medians]],
+    floors_ns: Mapping[str, float | None],
+    share_of: _ShareOf,
+) -> PairMatrix | None:
     """In the state that tables show; None where nothing was measured."""
-    state_name = main_state({state.name: len(medians) for state, medians in by_state.items()} for _, by_state in cells)
+    state = main_state({name: len(medians) for name, medians in by_state.items()} for _, by_state in cells)
+    if state is None:
+        return None
     times: dict[Pair, Interval] = {}
     both_ways: dict[Pair, _OfLaunches] = {}
     for (a, b), by_state in cells:
-        for state, medians in by_state.items():
-            if state.name == state_name:
-                chosen = state
-                times[a, b] = _time(medians)
-                both_ways.setdefault((min(a, b), max(a, b)), []).extend(medians)
-    if not times:
-        return None
+        if state in by_state:
+            times[a, b] = _time(by_state[state])
+            both_ways.setdefault((min(a, b), max(a, b)), []).extend(by_state[state])
     launch_ids = sorted({launch_id for medians in both_ways.values() for _, launch_id in medians})
     launches = [run.launches[launch_id] for launch_id in launch_ids]
-    farthest = {pair: _farthest(pair, medians, share_of) for pair, medians in both_ways.items()}
-    known = {pair: (share, _time(medians)) for pair, (share, medians) in farthest.items() if share.name}
-    classes, outliers, inconclusive = classify_pairs(
-        {pair: time for pair, (_, time) in known.items()}, {pair: share for pair, (share, _) in known.items()}
-    )
-    transport, pattern, options, size, ranks = key
+    shares: dict[Pair, Share] = {}
+    for pair, medians in both_ways.items():  # of ranks that launches placed differently, where they lay farthest apart
+        share = max((share_of(pair, launch_id) for _, launch_id in medians), key=_distance)
+        if share.name:
+            shares[pair] = share
+    classes, outliers, inconclusive = classify_pairs({pair: _time(both_ways[pair]) for pair in shares}, shares)
+    transport, pattern, options, size, load, ranks = key
     hosts = zip(*(launch.hosts for launch in launches), strict=True)
     cpus = zip(*(launch.cpus for launch in launches), strict=True)
     return PairMatrix(
@@ -186,9 +186,9 @@ def _matrix(run: Run, key: _Key, cells: Sequence[tuple[Pair, _Medians]], share_o
         pattern=pattern,
         options=options,
         bytes=size,
-        load="idle" if pattern == "pingpong" else "loaded",
-        state=chosen.name,
-        floor_ns=chosen.floor_ns,
+        load=load,
+        state=state,
+        floor_ns=floors_ns[state],
         ranks=ranks,
         hosts=tuple(" or ".join(dict.fromkeys(of_rank)) for of_rank in hosts),
         cpus=tuple(of_rank[0] if len(set(of_rank)) == 1 else -1 for of_rank in cpus),
@@ -215,7 +215,7 @@ def _medians_of_ranks(series: Series, ranks: Pair) -> _Medians:
         if measurement.elapsed_ns.size and state != MIXED:
             slower = measurement.elapsed_ns[list(ranks)].max(axis=0)
             time_ns = float(np.median(slower)) / (measurement.batch * measurement.definition.divisor)
-            medians.setdefault(state, []).append((time_ns, measurement.launch_id))
+            medians.setdefault(state.name, []).append((time_ns, measurement.launch_id))
     return medians
 
 
@@ -278,15 +278,8 @@ def _shared(cpus: Collection[int], topology: Topology) -> Share:
     return Share("one host", is_certain)
 
 
-def _farthest(pair: Pair, medians: _OfLaunches, share_of: _ShareOf) -> tuple[Share, _OfLaunches]:
-    """What a pair shared in the launches in which its ranks lay farthest apart, and its medians in these."""
-    shares = {launch_id: share_of(pair, launch_id) for _, launch_id in medians}
-    farthest = max((share for share in shares.values() if share.name), key=_distance, default=Share("", False))
-    return farthest, [(median, launch_id) for median, launch_id in medians if shares[launch_id].name == farthest.name]
-
-
 def _distance(share: Share) -> tuple[int, bool]:
-    return PAIR_CLASSES.index(share.name), not share.is_certain
+    return ("", *PAIR_CLASSES).index(share.name), not share.is_certain
 
 
 # ---- classes, and what is slower than its class ----------------------------------------------------------------------
@@ -304,27 +297,25 @@ def classify_pairs(
         by_times = not all(shares[pair].is_certain for pair in pairs)
         groups = clusters({pair: times[pair].value for pair in pairs}, nearer)
         for number, group in enumerate(groups, start=1):
-            slow = slow_place(groups[:number], nearer)
+            place = slow_place(groups[:number], nearer)
             known = [estimate for pair in group if (estimate := times[pair].estimate) is not None]
-            if slow is not None and known and of_all(known).low > _SLOW * classes[-1].median_ns:
-                outliers.append(_outlier(slow[0], known, classes[-1], len(group), slow[1]))
+            if place is not None and known and of_all(known).low > _SLOW * classes[-1].median_ns:
+                outliers.append(_outlier(place[0], known, classes[-1], len(group), place[1]))
             values = [times[pair].value for pair in group]
             full_name = name if len(groups) == 1 else f"{name}, group {number}"
-            middle, least, most = statistics.median(values), min(values), max(values)
-            classes.append(PairClass(full_name, tuple(sorted(group)), middle, least, most, by_times))
+            spread = statistics.median(values), min(values), max(values)
+            classes.append(PairClass(full_name, tuple(sorted(group)), *spread, by_times))
         nearer += pairs
     inconclusive: list[Inconclusive] = []
     for pair_class in classes:
-        if len(pair_class.pairs) >= _CLASS_MIN:
-            limit_ns = _SLOW * pair_class.median_ns
-            far_off = _far_off(pair_class, times)
-            slow_pairs = {p: time for p in far_off if (time := times[p].estimate) is not None and time.low > limit_ns}
-            outliers += _outliers(pair_class, slow_pairs)
-            inconclusive += (
-                Inconclusive(pair, times[pair], pair_class.name, pair_class.median_ns)
-                for pair in far_off
-                if pair not in slow_pairs
-            )
+        slow_pairs: dict[Pair, Estimate] = {}
+        for pair in _far_off(pair_class, times):
+            time = times[pair].estimate
+            if time is not None and time.low > _SLOW * pair_class.median_ns:
+                slow_pairs[pair] = time
+            else:
+                inconclusive.append(Inconclusive(pair, times[pair], pair_class.name, pair_class.median_ns))
+        outliers += _outliers(pair_class, slow_pairs)
     return tuple(classes), tuple(outliers), tuple(inconclusive)
 
 
@@ -333,6 +324,8 @@ def _far_off(pair_class: PairClass, times: Mapping[Pair, Interval]) -> list[Pair
 
     A spread is 1.48 median absolute deviations (P. J. Rousseeuw, C. Croux, JASA 88, 1993).
     """
+    if len(pair_class.pairs) < _CLASS_MIN:
+        return []
     middle_ns = pair_class.median_ns
     spread_ns = 1.4826 * statistics.median(abs(times[pair].value - middle_ns) for pair in pair_class.pairs)
     limit_ns = max(_SLOW * middle_ns, middle_ns + 4 * spread_ns)

@@ -26,38 +26,30 @@ def duplex(reading: Reading) -> list[Finding] | NotChecked:
 
 def _duplex(two_way: Curve, one_way: Curve) -> Finding | None:
     ratios = [(size, ratio(two_ns, one_ns)) for size, two_ns, one_ns in common_sizes(two_way, one_way)]
+    slower = [(size, over) for size, over in ratios if over.low > _ABOVE_DUPLEX]
     off = [(size, over) for size, over in ratios if over.low > _ABOVE_DUPLEX or over.high < _BELOW_DUPLEX]
     if not off:
         return None
     (first, first_ratio), (last, last_ratio) = off[0], off[-1]
-    slower = any(over.low > _ABOVE_DUPLEX for _, over in off)
     facts = {"one_way": one_way.name, "first_bytes": first, "first_ratio": first_ratio}
     if len(off) > 1:
         facts |= {"last_bytes": last, "last_ratio": last_ratio}
-    return Finding(
-        "duplex limit",
-        subject_of(two_way, tuple(size for size, _ in off)),
-        facts,
-        cause="one direction waits"
-        if not slower
-        else "directions take turns"
-        if last_ratio.low > _TAKES_TURNS
-        else "directions slow each other down",
-        effect=max(max(2 * over.low - 1, 1 - 2 * over.high) for _, over in off),
-    )
+    cause = "directions slow each other down" if slower else "one direction waits"
+    if slower and last_ratio.low > _TAKES_TURNS:
+        cause = "directions take turns"
+    effect = max(max(2 * over.low - 1, 1 - 2 * over.high) for _, over in off)
+    return Finding("duplex limit", subject_of(two_way, tuple(size for size, _ in off)), facts, cause, effect=effect)
 
 
 def shared_path(reading: Reading) -> list[Finding] | NotChecked:
     """A best rate under load that is a whole fraction of the best rate alone."""
-    pairs = [
-        (loaded, idle, loaded_rate, idle_rate)
-        for loaded, idle in loaded_and_idle(reading)
-        if (loaded_rate := _peak(loaded)) is not None and (idle_rate := _peak(idle)) is not None
-    ]
-    if not pairs:
-        return NotChecked(Absence.NOT_MEASURED, detail="needs a best rate alone and under load (pairs and oneway)")
     findings = []
-    for loaded, idle, loaded_rate, idle_rate in pairs:
+    is_measured = False
+    for loaded, idle in loaded_and_idle(reading):
+        loaded_rate, idle_rate = _peak(loaded), _peak(idle)
+        if loaded_rate is None or idle_rate is None:
+            continue
+        is_measured = True
         quotient = ratio(idle_rate, loaded_rate)
         sharing = round(quotient.value)
         is_ring = pattern_traits(reading.facts, loaded.pattern).links == "ring"
@@ -72,6 +64,8 @@ def shared_path(reading: Reading) -> list[Finding] | NotChecked:
                 "loaded_bytes_per_s": loaded_rate,
             }
             findings.append(Finding("shared path", subject_of(loaded), facts, effect=quotient.value - 1))
+    if not is_measured:
+        return NotChecked(Absence.NOT_MEASURED, detail="needs a best rate alone and under load (pairs and oneway)")
     return findings
 
 

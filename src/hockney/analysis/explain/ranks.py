@@ -6,10 +6,10 @@ import statistics
 
 from hockney.analysis.estimates import of_all, ratio
 from hockney.analysis.explain.clusters import Pair
-from hockney.analysis.explain.curve import Options, Place, Reading, subject_of
-from hockney.analysis.explain.pairs import PairMatrix, why_no_matrix
+from hockney.analysis.explain.curve import Options, Place, Reading, name_of, subject_of
+from hockney.analysis.explain.pairs import PairMatrix
 from hockney.analysis.finding import Absence, Finding, Fix, NotChecked, Subject
-from hockney.model import PatternTraits, Point
+from hockney.model import Point
 from hockney.results.traits import pattern_traits, transport_traits
 from hockney.stats import median
 from hockney.worker.mpi_transport import another_way
@@ -32,8 +32,9 @@ def slow_links(reading: Reading) -> list[Finding] | NotChecked:
     import numpy as np
 
     ratios: dict[tuple[Place, str, Options], dict[Pair, list[float]]] = {}
-    patterns = {curve.pattern for curve in reading.curves if _has_links(pattern_traits(reading.facts, curve.pattern))}
-    for measurement, _ in reading.samples(_MEASUREMENTS_MAX, sorted(patterns)) if patterns else ():
+    patterns = sorted({curve.pattern for curve in reading.curves})
+    patterns = [name for name in patterns if pattern_traits(reading.facts, name).links in ("halves", "ring")]
+    for measurement, _ in reading.samples(_MEASUREMENTS_MAX, patterns) if patterns else ():
         by_rank: list[float] = np.median(measurement.elapsed_ns, axis=1).tolist()
         if measurement.batch < _BATCH_MIN and max(by_rank) < _SAMPLE_MIN_NS:
             continue
@@ -64,17 +65,9 @@ def slow_links(reading: Reading) -> list[Finding] | NotChecked:
                 **({"common_ranks": sorted(common)} if common else {}),
             }
             fix = Fix("Measure all pairs, to tell a rank from a link or a switch.", ("hockney", "run", "allpairs"))
-            subject = Subject(transport, _name(pattern, options), ranks)
+            subject = Subject(transport, name_of(pattern, options), ranks)
             findings.append(Finding("slow rank or pair", subject, facts, "", fix, times.value - 1))
     return findings
-
-
-def _name(pattern: str, options: Options) -> str:
-    return " ".join([pattern, *(f"{option}={value}" for option, value in options)])
-
-
-def _has_links(traits: PatternTraits) -> bool:
-    return traits.links in ("halves", "ring")
 
 
 def _links(point: Point) -> list[Pair]:
@@ -89,9 +82,7 @@ def _links(point: Point) -> list[Pair]:
 def slow_pairs(reading: Reading) -> list[Finding] | NotChecked:
     """Of each matrix of pairs the slowest outlier, and how many more there are."""
     if not reading.matrices:
-        if why_no_matrix((curve.pattern, curve.ranks) for curve in reading.curves):
-            return NotChecked(Absence.NOT_APPLICABLE, detail="two ranks are one pair, and a matrix needs three ranks")
-        return NotChecked(Absence.NOT_MEASURED, detail="needs the times between all pairs of ranks")
+        return NotChecked(Absence.NOT_MEASURED, detail="needs the times between all pairs of three ranks or more")
     return [_slowest(matrix) for matrix in reading.matrices if matrix.outliers and not matrix.oversubscribed]
 
 
@@ -115,7 +106,7 @@ def _slowest(matrix: PairMatrix) -> Finding:
     }
     return Finding(
         "slow group" if worst.reach else "slow rank or pair",
-        Subject(matrix.transport, _name(matrix.pattern, matrix.options), matrix.ranks, matrix.state, (matrix.bytes,)),
+        Subject(matrix.transport, name_of(matrix.pattern, matrix.options), matrix.ranks, matrix.state, (matrix.bytes,)),
         facts,
         "slow or farther off" if worst.may_be_farther else "",
         Fix("Look at the whole matrix.", ("hockney", "show", "--tables")),
@@ -139,34 +130,28 @@ def above_floor(reading: Reading) -> list[Finding] | NotChecked:
     curves = reading.of("pingpong")
     if not curves or not reading.floors:
         return NotChecked(Absence.NOT_MEASURED, detail=f"needs pingpong of {_SHORT_BYTES} B or less, with the floor")
-    yielding = {warning.subject: warning.remedy for warning in reading.warnings if warning.kind == "yield"}
+    remedies = {warning.subject: warning.remedy for warning in reading.warnings if warning.kind == "yield"}
     findings = []
     for curve in curves:
         floor = reading.floors.get(curve.place)
         usual = _USUAL.get(transport_traits(reading.facts, curve.transport).carrier)
-        short = [point for point in curve.points if 0 < point.bytes <= _SHORT_BYTES]
-        if floor is None or usual is None or not short or ":" in curve.transport:
+        short = next((point for point in curve.points if 0 < point.bytes <= _SHORT_BYTES), None)
+        if floor is None or usual is None or short is None or ":" in curve.transport:
             continue
-        floors = ratio(short[0].time_ns, floor)
+        floors = ratio(short.time_ns, floor)
         if floors.low > usual:
             path = another_way(reading.libraries.get(curve.transport, ""), reading.facts.get("environment"))
+            remedy = remedies.get(curve.transport)
             facts = {
-                "size_bytes": short[0].bytes,
-                "latency_ns": short[0].time_ns,
+                "size_bytes": short.bytes,
+                "latency_ns": short.time_ns,
                 "floor_ns": floor,
                 "floors_ratio": floors,
                 "usual_ratio": usual,
                 **({"path": path} if path else {}),
             }
-            is_yielding = curve.transport in yielding
-            findings.append(
-                Finding(
-                    "far above the floor",
-                    subject_of(curve, (short[0].bytes,)),
-                    facts,
-                    "yields" if is_yielding else "another path" if path else "",
-                    Fix(yielding[curve.transport]) if is_yielding else None,
-                    floors.value / usual - 1,
-                )
-            )
+            cause = "yields" if remedy else "another path" if path else ""
+            fix = Fix(remedy) if remedy else None
+            subject = subject_of(curve, (short.bytes,))
+            findings.append(Finding("far above the floor", subject, facts, cause, fix, floors.value / usual - 1))
     return findings

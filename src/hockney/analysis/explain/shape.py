@@ -8,7 +8,6 @@ from hockney.analysis.finding import Absence, Finding, NotChecked
 
 # A curve's shape is its transport's: of each place, the first of these that it has is examined.
 SHAPES = ("pingpong", "putpong", "oneway", "pairs", "put", "get", "putring")
-REACH = 1.5  # a line's last size over its first, at least; else size 0 is farther off than twice what the line spans
 _EQUAL = 0.03
 _KNOWN = 0.10  # a ratio that is known less well is not called one
 _WIDE = 4  # a flat start reaches from the shortest size, or 4 B, to this factor at least
@@ -19,12 +18,12 @@ def flat(reading: Reading) -> list[Finding] | NotChecked:
     curves = [curve for curve in curves_of_shapes(reading) if len(curve.points) >= 3]
     if not curves:
         return no_shape(reading, "three sizes or more")
-    found: dict[tuple[str, str], Finding] = {}
+    findings: dict[tuple[str, str], Finding] = {}
     for curve in curves:
         finding = _flat(curve)
         if finding is not None:
-            found.setdefault((curve.transport, curve.name), finding)
-    return list(found.values())
+            findings.setdefault((curve.transport, curve.name), finding)
+    return list(findings.values())
 
 
 def _flat(curve: Curve) -> Finding | None:
@@ -37,24 +36,19 @@ def _flat(curve: Curve) -> Finding | None:
         if relative(over) <= _KNOWN:
             equal.append(point)
     last = equal[-1]
-    if len(equal) < 2 or last.bytes < _WIDE * max(4, first.bytes):
+    if last.bytes < _WIDE * max(4, first.bytes):
         return None
-    facts = {
-        "first_ns": first.time_ns,
-        "first_bytes": first.bytes,
-        "last_ns": last.time_ns,
-        "flat_bytes": last.bytes,
-    }
+    facts = {"first_ns": first.time_ns, "first_bytes": first.bytes, "last_ns": last.time_ns, "flat_bytes": last.bytes}
     return Finding("flat latency", subject_of(curve, tuple(point.bytes for point in equal)), facts)
 
 
 def curves_of_shapes(reading: Reading) -> list[Curve]:
     """The curves whose shape is examined: for each place those of the first pattern that it has."""
-    places: dict[Place, list[Curve]] = {}
-    for curve in reading.of(*SHAPES):
-        places.setdefault(curve.place, []).append(curve)
-    first = {place: min((one.pattern for one in curves), key=SHAPES.index) for place, curves in places.items()}
-    return [one for place, curves in places.items() for one in curves if one.pattern == first[place] and one.points]
+    curves = reading.of(*SHAPES)
+    first: dict[Place, str] = {}
+    for curve in sorted(curves, key=lambda curve: SHAPES.index(curve.pattern)):
+        first.setdefault(curve.place, curve.pattern)
+    return [curve for curve in curves if curve.pattern == first[curve.place] and curve.points]
 
 
 def no_shape(reading: Reading, needed: str) -> NotChecked:
