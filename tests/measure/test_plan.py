@@ -204,18 +204,12 @@ def test_what_cannot_run_is_skipped_with_its_reason(series: dict[str, object], a
     assert [reason in skipped.reason for skipped in plan.skipped] == [True]
 
 
-def test_oversubscription_runs_when_asked_for_by_the_suite_too() -> None:
-    crowded = Suite.model_validate(
-        {"name": "s", "title": "S", "oversubscribe": True, "series": [{"pattern": "pingpong", "ranks": 4}]}
-    )
-    plan = make_plan(crowded, RunOptions(), CATALOGUE, cpus=2)
-    assert plan.points
-    assert plan.oversubscribe
-
-
-def test_oversubscription_runs_when_asked_for() -> None:
-    plan = make_plan(suite(pattern="pingpong", ranks=4), RunOptions(oversubscribe=True), CATALOGUE, cpus=2)
+@pytest.mark.parametrize("by_suite", [True, False])
+def test_oversubscription_runs_when_asked_for(by_suite: bool) -> None:
+    crowded = suite(pattern="pingpong", ranks=4).model_copy(update={"oversubscribe": by_suite})
+    plan = make_plan(crowded, RunOptions(oversubscribe=not by_suite), CATALOGUE, cpus=2)
     assert points(plan) == {("shm", "pingpong", 4, 8)}
+    assert plan.oversubscribe
 
 
 def test_a_pattern_without_a_size_has_one_point() -> None:
@@ -344,14 +338,6 @@ def test_caches_are_not_asked_for_without_need() -> None:
     assert make_plan(suite(pattern="pingpong"), RunOptions(), CATALOGUE, 2, never).points
 
 
-def test_sizes_that_a_pattern_does_not_take_are_skipped() -> None:
-    plan = make_plan(suite(pattern="memload", bytes=["0", "8", "64"]), RunOptions(), CATALOGUE, cpus=2)
-    assert points(plan) == {("shm", "memload", 1, 64)}
-    assert [skipped.reason for skipped in plan.skipped] == [
-        f"memload takes sizes that are multiples of 64 B, not {size} B" for size in (0, 8)
-    ]
-
-
 def test_a_pattern_for_one_rank_keeps_it_in_a_suite_and_is_refused_alone() -> None:
     asked = RunOptions(ranks=(4,), sizes=(64,))
     assert points(make_plan(suite(pattern="memload", ranks=1), asked, CATALOGUE, cpus=4)) == {("shm", "memload", 1, 64)}
@@ -404,8 +390,8 @@ def test_what_fits_among_others_is_measured_and_the_rest_skipped(
     assert not wrong_words(series)
     plan = make_plan(suite(**series), RunOptions(ranks=asked), CATALOGUE, 4, lambda: {1: 32 << 10})
     assert {(point.ranks, point.bytes) for point in plan.points} == measured
-    assert {(one.point.ranks, one.point.bytes) for one in plan.skipped} == skipped
-    assert all(one.reason for one in plan.skipped)
+    assert {(row.point.ranks, row.point.bytes) for row in plan.skipped} == skipped
+    assert all(row.reason for row in plan.skipped)
 
 
 def test_how_many_only_send_may_depend_on_ranks_that_are_asked_for_later() -> None:

@@ -17,6 +17,7 @@ import psutil
 import pytest
 from tests.builders import make_info, make_launch, make_point, measurements_with_medians
 
+from hockney.cli import execute
 from hockney.errors import StoreError, UsageError
 from hockney.machine import facts
 from hockney.measure import run as running
@@ -518,20 +519,19 @@ def test_two_runs_into_one_store(tmp_path: Path) -> None:
         (["run", "nothing.toml"], "cannot read the suite"),
     ],
 )
-def test_wrong_usage_is_one_sentence_and_exit_code_2(tmp_path: Path, arguments: list[str], said: str) -> None:
+def test_wrong_usage_is_one_sentence_and_exit_code_2(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    said: str,
+) -> None:
     # --resume alone takes the next word as the run, so the store comes from the environment here.
-    done = subprocess.run(
-        [sys.executable, "-m", "hockney", *arguments],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "HOCKNEY_STORE": str(tmp_path / "r.db")},
-        check=False,
-        timeout=60,
-    )
-    assert done.returncode == 2, done.stderr
-    assert said in done.stderr
-    assert "Traceback" not in done.stderr
-    assert done.stderr.count("\n") <= 2
+    monkeypatch.setenv("HOCKNEY_STORE", str(tmp_path / "r.db"))
+    assert execute(arguments) == 2
+    sentence = capsys.readouterr().err
+    assert said in sentence
+    assert sentence.count("\n") <= 2
 
 
 def test_without_a_store_there_is_nothing_to_resume_and_none_is_made(tmp_path: Path) -> None:
@@ -565,30 +565,30 @@ def test_a_run_is_stored_whole_whatever_standard_streams_are_closed(tmp_path: Pa
         assert [run.status for run in store.runs()] == [RunStatus.DONE] * 4
 
 
-def test_nothing_can_be_measured_is_said_with_the_reason(tmp_path: Path) -> None:
-    arguments = ["run", "pairs", "-t", "shm", "-n", "3", "--oversubscribe"]
-    done = subprocess.run(command(*arguments, store=tmp_path / "r.db"), capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert "nothing to measure: pairs runs on 2 or more ranks, a multiple of 2, not on 3" in done.stderr
-
-
-def test_a_run_of_which_every_point_is_refused_is_not_done(tmp_path: Path) -> None:
-    arguments = ["run", "prtt", "-t", "shm", "--bytes", "8", "-o", "delay_ns=1"]  # no clock tells it
-    done = subprocess.run(command(*arguments, store=tmp_path / "r.db"), capture_output=True, text=True, check=False)
-    assert done.returncode == 3
-    assert "nothing could be measured" in done.stderr
-
-
-def test_a_run_that_measures_the_harness_alone_is_not_done(tmp_path: Path) -> None:
-    arguments = ["run", "ancor", "-t", "shm", "--time", "1s"]  # shm is no byte stream, so only null's point is left
-    done = subprocess.run(command(*arguments, store=tmp_path / "r.db"), capture_output=True, text=True, check=False)
-    assert done.returncode == 3, done.stderr
-
-
-def test_what_was_refused_leaves_nothing_to_resume(tmp_path: Path) -> None:
-    store = tmp_path / "r.db"
-    arguments = ["run", "prtt", "-t", "shm", "--bytes", "8", "-o", "delay_ns=1"]
-    subprocess.run(command(*arguments, store=store), capture_output=True, check=False)
-    done = subprocess.run(command("run", "--resume", store=store), capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert "nothing left to measure: what is not precise failed or was skipped" in done.stderr
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (
+            ["pairs", "-n", "3", "--oversubscribe"],
+            2,
+            "nothing to measure: pairs runs on 2 or more ranks, a multiple of 2",
+        ),
+        (["prtt", "--bytes", "8", "-o", "delay_ns=1"], 3, "nothing could be measured"),  # no clock tells it
+        (["ancor", "--time", "1s"], 3, "nothing could be measured"),  # shm is no byte stream: only null's point is left
+    ],
+)
+def test_a_run_without_any_result_is_not_done(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    code: int,
+    said: str,
+) -> None:
+    monkeypatch.setenv("HOCKNEY_STORE", str(tmp_path / "r.db"))
+    assert execute(["run", *arguments, "-t", "shm"]) == code
+    assert said in capsys.readouterr().err
+    if arguments[0] == "prtt":
+        assert execute(["run", "--resume"]) == 2
+        sentence = "nothing left to measure: what is not precise failed or was skipped"
+        assert sentence in capsys.readouterr().err
