@@ -32,9 +32,9 @@ class Launches:
     cores: ContendedMachine | None
     layouts: random.Random
 
-    def __init__(self, plan: Plan, catalogue: Catalogue, starter: Any, *, launch_index: int, **_: Any) -> None:
+    def __init__(self, plan: Plan, catalogue: Catalogue, started: Any, *, launch_index: int, **_: Any) -> None:
         self.machine.now_s += START_S
-        self._launch_id = starter.started(make_launch(index=launch_index))
+        self._launch_id = started(make_launch(index=launch_index))
         self._layout = {point: self.layouts.gauss(1, 0.008) for point in POINTS}
 
     def __enter__(self) -> Launches:

@@ -399,10 +399,10 @@ def test_ctrl_c_while_a_round_is_written_loses_nothing(
     path = tmp_path / "r.db"
     insert = Store._insert
 
-    def interrupted(self: Store, table: str, values: Any) -> int:
+    def interrupted(self: Store, table: str, *words: Any) -> int:
         if table == "measurement_samples":
             os.kill(os.getpid(), signal.SIGINT)
-        return insert(self, table, values)
+        return insert(self, table, *words)
 
     monkeypatch.setattr(Store, "_insert", interrupted)
     outcome = measure(catalogue, path, SMALL, LARGE, precision=1e-6, time_s=60)

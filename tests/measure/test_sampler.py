@@ -20,6 +20,10 @@ SHM = Point("shm", "pingpong", 2, 8)
 TCP = Point("tcp", "pingpong", 2, 8)
 
 
+def all_measurements(notes: Notes) -> list[Measurement]:
+    return [measurement for measurements in notes.rounds for measurement in measurements]
+
+
 def test_every_point_becomes_precise_and_is_then_left_alone() -> None:
     machine = Machine(lambda point: 30.0 if point == SHM else 0.2e9)
     notes = sample(machine, plan_of(SHM, TCP))
@@ -45,7 +49,7 @@ def test_a_batch_is_so_long_that_the_clock_costs_below_one_percent() -> None:
 def test_a_long_repetition_is_its_own_batch() -> None:
     machine = Machine(lambda point: 5e6)
     notes = sample(machine, plan_of(TCP))
-    assert {measurement.batch for measurements in notes.rounds for measurement in measurements} == {1}
+    assert {measurement.batch for measurement in all_measurements(notes)} == {1}
 
 
 def test_a_repetition_of_seconds_is_a_measurement_by_itself() -> None:
@@ -167,7 +171,7 @@ def test_states_are_not_mixed() -> None:
     machine = Machine(lambda point: 30.0, floor_ns=lambda now_s: 27.0 if int(now_s * 50) % 3 else 184.0)
     notes = sample(machine, plan_of(SHM, TCP))
     assert {end[0] for end in notes.ends.values()} == {PointStatus.PRECISE}
-    assert {measurement.floor_ns for measurements in notes.rounds for measurement in measurements} == {
+    assert {measurement.floor_ns for measurement in all_measurements(notes)} == {
         (27.0, 27.0),
         (184.0, 184.0),
     }
@@ -187,7 +191,7 @@ def test_ctrl_c_in_the_middle_of_a_round_loses_nothing() -> None:
     sampler = Sampler(plan_of(*points), machine, notes, seed=1, clock=machine.clock)
     with pytest.raises(KeyboardInterrupt):
         sampler.run(1000)
-    told = [measurement for measurements in notes.rounds for measurement in measurements]
+    told = all_measurements(notes)
     kept = [
         measurement for measurement in machine.measurements if measurement.elapsed_ns.shape[1] > 3
     ]  # the others were for calibration
@@ -198,7 +202,7 @@ def test_ctrl_c_in_the_middle_of_a_round_loses_nothing() -> None:
 def test_earlier_measurements_of_a_resumed_run_count() -> None:
     machine = Machine(lambda point: 30.0)
     first = sample(machine, plan_of(SHM))
-    earlier = [measurement for measurements in first.rounds for measurement in measurements][:9]
+    earlier = all_measurements(first)[:9]
     notes = sample(machine, plan_of(SHM), earlier=earlier)
     assert [len(measurements) for measurements in notes.rounds] == [1, 1]
 
@@ -304,9 +308,7 @@ def test_a_line_in_two_states_has_no_jumps() -> None:
     )
     points = [Point("mpi", "pingpong", 2, size) for size in POWERS]
     notes = sample(machine, replace(plan_of(*points, refine=True), exact=True))
-    assert {
-        measurement.floor_ns[0] for measurements in notes.rounds for measurement in measurements if measurement.floor_ns
-    } == {27.0, 184.0}
+    assert {measurement.floor_ns[0] for measurement in all_measurements(notes) if measurement.floor_ns} == {27.0, 184.0}
     assert notes.added == []
 
 
@@ -327,9 +329,7 @@ def test_what_a_resumed_run_knows_well_enough_is_not_measured_again() -> None:
     machine = Machine(lambda point: 30.0)
     first = sample(machine, plan_of(SHM))
     before = len(machine.measurements)
-    again = sample(
-        machine, plan_of(SHM), earlier=[measurement for measurements in first.rounds for measurement in measurements]
-    )
+    again = sample(machine, plan_of(SHM), earlier=all_measurements(first))
     assert again.ends[SHM][0] is PointStatus.PRECISE
     assert len(machine.measurements) == before
 
@@ -341,7 +341,7 @@ def test_a_point_that_a_resumed_run_never_measured_is_no_snapshot_of_a_moment() 
     again = sample(
         machine,
         plan_of(SHM, TCP),
-        earlier=[measurement for measurements in first.rounds for measurement in measurements],
+        earlier=all_measurements(first),
     )
     assert again.ends[TCP][0] is PointStatus.PRECISE
     assert machine.now_s - begin_s > 1.0
@@ -403,7 +403,7 @@ def test_repetitions_that_were_counted_on_a_cold_path_are_counted_again() -> Non
 
     machine = Cold(lambda point: 300.0)
     notes = sample(machine, plan_of(SHM))
-    batches_ns = [measurement.elapsed_ns[0, 0] for measurements in notes.rounds for measurement in measurements]
+    batches_ns = [measurement.elapsed_ns[0, 0] for measurement in all_measurements(notes)]
     assert min(batches_ns) >= 10_000
     assert notes.ends[SHM][0] is PointStatus.PRECISE
 
@@ -415,10 +415,6 @@ def shared_rounds(measurements: Sequence[Measurement], *sizes: int) -> int:
             *({measurement.round for measurement in measurements if measurement.point.bytes == size} for size in sizes)
         )
     )
-
-
-def all_measurements(notes: Notes) -> list[Measurement]:
-    return [measurement for measurements in notes.rounds for measurement in measurements]
 
 
 def refined(machine: Machine, budget_s: float = 1000, **more: Any) -> Notes:

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import TracebackType
-from typing import Protocol
 
 from hockney.machine import choose_cpus, usable_cpus
 from hockney.measure.interfaces import PointFailed
@@ -34,14 +33,6 @@ from hockney.worker.launch import Job, launch
 from hockney.worker.session import WorkerSession
 
 _STARTS_MAX = 4  # a job that dies more often than this is given up
-
-
-class Starter(Protocol):
-    """Stores each start of a job."""
-
-    def started(self, launched: Launch) -> int:
-        """The launch_id of the measurements that follow."""
-        ...
 
 
 @dataclass
@@ -70,17 +61,20 @@ class WorkerPool:
         self,
         plan: Plan,
         catalogue: Catalogue,
-        starter: Starter,
+        started: Callable[[Launch], int],
         *,
         steal: Callable[[], float | None],
         launch_index: int,
         environment: Mapping[str, str],
         failures: Failures,
     ) -> None:
-        """`steal` returns that since its last call; `environment` is added to ours for the jobs."""
+        """`started` stores a start and returns the launch_id of the measurements that follow.
+
+        `steal` returns that since its last call; `environment` is added to ours for the jobs.
+        """
         self._plan = plan
         self._catalogue = catalogue
-        self._starter = starter
+        self._started = started
         self._steal = steal
         self._launch_index = launch_index
         self._environment = environment
@@ -200,7 +194,7 @@ class WorkerPool:
                 index=self._launch_index,
             )
             # Still inside: a store that fails, or Ctrl-C just now, must not leave the job behind.
-            return _Live(session, self._starter.started(launched), launched)
+            return _Live(session, self._started(launched), launched)
         except BaseException:
             session.kill()
             raise

@@ -63,7 +63,7 @@ class RunOutcome:
 
 
 class Recorder:
-    """The sampler's Observer and the pool's Starter."""
+    """The sampler's Observer; the pool tells it of each start of a job."""
 
     def __init__(self, store: Store, run_id: int, display: Display) -> None:
         self.store = store

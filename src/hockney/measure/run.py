@@ -354,7 +354,7 @@ def _make_launches(
                 pool = WorkerPool(
                     side.plan,
                     catalogue,
-                    side.recorder,
+                    side.recorder.started,
                     steal=meter.read,
                     launch_index=start.launch + index,
                     environment=side.environment,
