@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from hockney.cli import render
-from hockney.cli.curves import definition_text, format_interval
+from hockney.cli.curves import format_interval
 from hockney.cli.render import JSON_VERSION, Column, split_columns
 from hockney.cli.streams import print_line
-from hockney.model import Definition, Warning_
+from hockney.model import Warning_
 
 COLUMNS = [Column("name", key=True), Column("a", right=True), Column("b", optional=True), Column("why", wrap=True)]
 
@@ -209,17 +209,3 @@ def test_a_command_goes_on_when_its_reader_has_left(monkeypatch: pytest.MonkeyPa
 )
 def test_interval(low_ns: float | None, high_ns: float | None, text: str) -> None:
     assert format_interval(low_ns, high_ns) == text
-
-
-@pytest.mark.parametrize(
-    ("definition", "said"),
-    [
-        (Definition("root", 2, 16, 2), "rank 0's time for one repetition, divided by 2;"),
-        (Definition("sources", 1, 8, 1), "the mean time of the sending ranks for one repetition;"),
-        (Definition("slowest", 1, 0, 0, "portable"), "Algorithm: portable."),
-    ],
-)
-def test_definition(definition: Definition, said: str) -> None:
-    text = definition_text(definition)
-    assert said in text
-    assert ("Rate:" in text) == (definition.bytes_per_rep > 0)

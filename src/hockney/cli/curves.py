@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from hockney.cli import render
 from hockney.machine.files import format_cpus, named_cpus
-from hockney.model import Definition, Point, PointStatus
-from hockney.stats.figures import LAUNCHES, ONE_LAUNCH
+from hockney.model import Point, PointStatus
+from hockney.stats.figures import ONE_LAUNCH
 from hockney.stats.npb import ft_class
 from hockney.stats.states import MIXED
 from hockney.units import counted, format_bytes, format_ns
@@ -21,12 +21,6 @@ if TYPE_CHECKING:
 
 SHORT_MARK = "†"
 SHORT_NOTE = "†: fewer than 8 events in a row, so start and end weigh in the time. Try: a longer --limit or --time."
-_WHOSE = {
-    "root": "rank 0's time",
-    "sources": "the mean time of the sending ranks",
-    "mean": "the mean time of all ranks",
-    "slowest": "the slowest rank's time",
-}
 _CPUS_NAMED_MAX = 8  # more are printed as ranges
 
 
@@ -112,19 +106,6 @@ def _cpus_text(cpus: Sequence[int]) -> str:
     if len(each) == 1 or len(each) > _CPUS_NAMED_MAX:
         return named_cpus(format_cpus(each))
     return f"CPUs {', '.join(map(str, each[:-1]))} and {each[-1]}"
-
-
-def definition_text(definition: Definition, over: Collection[str] = (ONE_LAUNCH,)) -> str:
-    """How samples become the time and the rate, as a sentence; intervals are `over` launches, one, or both."""
-    several = "geometric mean of launch medians, interval over launches"
-    one_launch = "median and interval within one launch"
-    value = ", or ".join([several] * (LAUNCHES in over) + [one_launch] * (ONE_LAUNCH in over))
-    divided = f", divided by {definition.divisor}" if definition.divisor > 1 else ""
-    whose = _WHOSE.get(definition.timed, f"{definition.timed}'s time")
-    text = f"{whose} for one repetition{divided}; {value}."
-    if definition.algorithm:
-        text += f" Algorithm: {definition.algorithm}."
-    return f"{text} Rate: payload bytes of one repetition over its whole time." if definition.bytes_per_rep else text
 
 
 def precision_text(figures: Iterable[Figure], asked: float | None) -> str | None:

@@ -12,7 +12,6 @@ from hockney.cli import render
 from hockney.cli.curves import (
     SHORT_MARK,
     SHORT_NOTE,
-    definition_text,
     endings_of,
     format_interval,
     name_of,
@@ -129,8 +128,10 @@ def _print_curve(rows: Sequence[_Row], names: Mapping[str, str], state: str | No
     # A rank alone has no floor, and so no state.
     kinds |= {"states" if any(row.figure.state != state and point.ranks > 1 for row in rows) else ""}
     columns = [column for column in _COLUMNS if column.only in kinds]
+    algorithm = rows[-1].figure.definition.algorithm
     crowded = " (more ranks than CPUs: scheduling times)" if rows[0].series.oversubscribed else ""
-    render.title(name_of(point, names.get(point.transport, point.transport)) + crowded)
+    name = name_of(point, names.get(point.transport, point.transport))
+    render.title(f"{name}{f', {algorithm} algorithm' if algorithm else ''}{crowded}")
     render.table([column.column for column in columns], [[column.text(row) for column in columns] for row in rows])
 
 
@@ -140,16 +141,10 @@ def _has_window(point: Point) -> bool:
 
 
 def _print_notes(run: Run, rows: Sequence[_Row], asked_precision: float | None) -> None:
-    """What holds for the tables above, each once: definitions, precision, and the meaning of marks."""
-    largest = {row.series.point.pattern: row for row in sorted(rows, key=lambda row: row.series.point.bytes)}
-    definitions: dict[str, list[str]] = {}
-    for pattern, row in largest.items():  # 0 B has no rate
-        over = {other.figure.interval_over for other in rows if other.series.point.pattern == pattern}
-        definitions.setdefault(definition_text(row.figure.definition, over), []).append(pattern)
-    if definitions:
-        render.title("Times and rates")
-    for text, patterns in definitions.items():
-        render.note(f"{', '.join(patterns)}: {text}", style="dim")
+    """What holds for the tables above, each once."""
+    if rows:
+        render.say()
+        render.note("docs/metrics.md defines the time and the rate of each pattern.", style="dim")
     missed = precision_text((row.figure for row in rows), asked_precision)
     if missed:
         render.note(missed, style="dim")
