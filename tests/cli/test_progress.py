@@ -60,7 +60,7 @@ def test_a_run_without_enough_time(cli: Cli, tmp_path: Path) -> None:
     """One round is made; the user learns why there are no intervals, and how to get them."""
     ended = cli("run", "pingpong", "-t", "shm", "--bytes", "8,64,1K", "--time", "1ms")
     shown = ended.stdout.replace("\n  ", " ")
-    assert shown.count("Each point was measured once: too few measurements for an interval.") == 1
+    assert shown.count("3 of 3 figures have too few measurements for an interval.") == 1
     assert "Resume run 1: `hockney run --resume 1`" in shown
     again = sentences(cli("run", "--resume").stderr)
     assert again[0].startswith("run 1 resumed: 3 points on 1 transport, ")
