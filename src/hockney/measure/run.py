@@ -302,6 +302,8 @@ def _carry_out(
             for side in sides:
                 judge_over_launches(side.recorder.store, side.recorder.run_id, side.plan.precision)
     except KeyboardInterrupt:
+        if not sides:
+            raise  # nothing is stored yet
         status = RunStatus.INTERRUPTED
     except Exception:
         for side in sides:
