@@ -169,20 +169,12 @@ def make_plan(
     ]
     time_s = suite.time_s if asked.time_s is None else asked.time_s
     _refuse_too_many(suite, sum(map(len, grids)), time_s)
-    is_refined: dict[Point, bool] = {}
-    unknown = []
-    for grid in grids:
-        for point in grid.points(grid.sizes):
-            is_refined[point] = is_refined.get(point, False) or grid.is_refined
-        if grid.unknown_sizes:
-            shares = " and ".join(grid.unknown_sizes)
-            reason = f"the size of the cache is not known here, so {shares} is no size"
-            unknown += [Skipped(point, reason) for point in grid.points([0])]
+    is_refined, unknown = _points_of(grids)
     low_s, high_s = _TIMEOUT_S
     plan = Plan(
         suite=suite.name,
         points=(),
-        skipped=tuple(unknown),
+        skipped=unknown,
         precision=suite.precision if asked.precision is None else asked.precision,
         time_s=time_s,
         oversubscribe=suite.oversubscribe or asked.oversubscribe,
@@ -202,6 +194,20 @@ def make_plan(
     launches = asked.launches or suite.launches or _launches(plan.points, time_s)
     refine = frozenset(curve_of(point) for point in plan.points if is_refined[point])
     return replace(plan, launches=launches, more_launches=launches > 1, refine=refine)
+
+
+def _points_of(grids: Iterable[_Grid]) -> tuple[dict[Point, bool], tuple[Skipped, ...]]:
+    """Each point with whether sizes may be added to its curve; and sizes that depend on an unknown cache."""
+    is_refined: dict[Point, bool] = {}
+    unknown = []
+    for grid in grids:
+        for point in grid.points(grid.sizes):
+            is_refined[point] = is_refined.get(point, False) or grid.is_refined
+        if grid.unknown_sizes:
+            shares = " and ".join(grid.unknown_sizes)
+            reason = f"the size of the cache is not known here, so {shares} is no size"
+            unknown += [Skipped(point, reason) for point in grid.points([0])]
+    return is_refined, tuple(unknown)
 
 
 def plan_again(
