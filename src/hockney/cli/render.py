@@ -201,7 +201,7 @@ def table(columns: Sequence[Column | str], rows: Iterable[Sequence[str] | str], 
     for number, places in enumerate(parts):
         if number:
             say()
-        _print_part(described, blocks, _grown(described, places, least, natural))
+        _print_part(described, blocks, _grown(places, least, natural))
     hidden = [column.title for place, column in enumerate(described) if not any(place in part for part in parts)]
     if hidden:
         note(f"(columns hidden, screen too narrow: {', '.join(hidden)})", style="dim")
@@ -235,19 +235,15 @@ def _total(places: Sequence[int], widths: Sequence[int]) -> int:
     return sum(widths[place] for place in places) + _GAP * (len(places) - 1)
 
 
-def _grown(
-    columns: Sequence[Column], places: Sequence[int], least: Sequence[int], natural: Sequence[int]
-) -> dict[int, int]:
-    """The widths of the columns at these places: sentences share what room the line has, then titles."""
+def _grown(places: Sequence[int], least: Sequence[int], natural: Sequence[int]) -> dict[int, int]:
+    """The widths of the columns at these places: they share what room the line has, none wider than it needs."""
     widths = {place: least[place] for place in places}
-    room = line_width() - _total(places, least)
-    for is_sentence in (True, False):
-        growing = [place for place in places if columns[place].wrap is is_sentence]
-        growing.sort(key=lambda place: natural[place] - least[place])
-        for left, place in zip(range(len(growing), 0, -1), growing, strict=True):
-            more = max(0, min(natural[place] - least[place], room // left))
-            widths[place] += more
-            room -= more
+    room = max(0, line_width() - _total(places, least))
+    by_need = sorted(places, key=lambda place: natural[place] - least[place])
+    for left, place in zip(range(len(by_need), 0, -1), by_need, strict=True):
+        more = min(natural[place] - least[place], room // left)
+        widths[place] += more
+        room -= more
     return widths
 
 
