@@ -14,18 +14,13 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from tests.worker.made_up import script
 
 from hockney.worker import build, cache
 from hockney.worker.build import NATIVE, Recipe, build_worker, family_sources
 from hockney.worker.cache import Probes
 from hockney.worker.compiler import find_c_compiler, identify
 from hockney.worker.errors import CacheUnusable, CompileFailed, NoCompiler
-
-
-def script(path: Path, text: str) -> Path:
-    path.write_text(f"#!/bin/sh\n{text}\n")
-    path.chmod(0o755)
-    return path
 
 
 def recording(path: Path, log: Path) -> Path:

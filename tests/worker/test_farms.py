@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.worker.test_native import FAULTY, converse, measure
+from tests.worker.test_native import converse, measure
 
 from hockney.measure.plan import RunOptions, make_plan
 from hockney.model import Point
@@ -81,21 +81,6 @@ def test_a_farm_without_receivers_is_refused_before_and_in_the_worker(
     point = Point("shm", pattern, 3, 16, (("senders", str(senders)),))
     enough = replace(point, ranks=senders + 2)
     assert catalogue.obstacles([point, enough], one_host=False) == {point: said}
-
-
-@pytest.mark.parametrize(
-    ("pattern", "rank", "source"), [("pushfarm", 1, 0), ("pullfarm", 1, 3), ("robpush", 0, 1), ("robpull", 2, 0)]
-)
-def test_a_corrupted_message_is_named(pattern: str, rank: int, source: int) -> None:
-    options = {"senders": 2} if pattern.endswith("farm") else {"read": "in-turn"}
-    commands = [measure(pattern, size, id=number, **options) for number, size in ((3, 8), (4, 64))]
-    answers, done = converse(
-        build_worker(FAULTY), commands, "-t", "fault", "-n", "4", "--oversubscribed",
-        env={"HOCKNEY_FAULT": f"corrupt {rank} 12"},
-    )  # fmt: skip
-    first = ["error"] if pattern == "robpull" else ["measure"]  # its requests have 16 B whatever the size
-    assert [a["kind"] for a in answers] == [*first, "error", "bye"], done.stderr
-    assert (answers[1]["code"], answers[1]["rank"], answers[1]["from"]) == ("corrupt", rank, source)
 
 
 # ---- the suite -----------------------------------------------------------------------------------------------------

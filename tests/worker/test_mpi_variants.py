@@ -1,4 +1,4 @@
-"""The variants of mpi under every MPI found here: send modes, persistent requests, one-sided."""
+"""The transports of every MPI found here: plain, send modes, persistent requests, one-sided."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ CPUS = tuple(sorted(os.sched_getaffinity(0)))
 VARIANTS = ("sync", "ready", "buffered", "persistent", "rma")
 PATTERNS = (
     *("pingpong", "oneway", "twoway", "pairs", "alltoall", "outfarm", "multicast", "funnel", "barrier"),
-    *("bisection", "rounds", "ring", "robpush", "robpull"),
+    *("bisection", "rounds", "ring", "prtt", "robpush", "robpull"),
 )
 EVERY_MPI = pytest.mark.parametrize("mpi", find_mpis(), ids=lambda mpi: mpi.id)
-EVERY_VARIANT = pytest.mark.parametrize("variant", VARIANTS)
+EVERY_TRANSPORT = pytest.mark.parametrize("transport", ["mpi", *(f"mpi:{variant}" for variant in VARIANTS)])
 ENDLESS = 10**12
 
 
@@ -54,11 +54,11 @@ def test_each_is_listed_with_what_it_can_do(mpi: Library) -> None:
 
 
 @EVERY_MPI
-@EVERY_VARIANT
-def test_every_pattern(mpi: Library, variant: str) -> None:
-    with WorkerSession(job(mpi, f"mpi:{variant}")) as session:
+@EVERY_TRANSPORT
+def test_every_pattern(mpi: Library, transport: str) -> None:
+    with WorkerSession(job(mpi, transport)) as session:
         hello = session.hello()
-        assert (hello.transport, hello.library.partition(" (")[0]) == (f"mpi:{variant}", mpi.name)
+        assert (hello.transport, hello.library.partition(" (")[0]) == (transport, mpi.name)
         for pattern in PATTERNS:
             for size in (0, 8, 100_000):
                 answer = session.measure(pattern, bytes=size, batch=2, samples=3, timeout_s=60)
@@ -72,10 +72,10 @@ def test_every_pattern(mpi: Library, variant: str) -> None:
 
 
 @EVERY_MPI
-@EVERY_VARIANT
+@EVERY_TRANSPORT
 @pytest.mark.full
-def test_many_messages_under_way_and_a_barrier_of_messages(mpi: Library, variant: str) -> None:
-    with WorkerSession(job(mpi, f"mpi:{variant}")) as session:
+def test_many_messages_under_way_and_a_barrier_of_messages(mpi: Library, transport: str) -> None:
+    with WorkerSession(job(mpi, transport)) as session:
         session.hello()
         for pattern in ("oneway", "twoway"):
             for size in (8, 40_000):
@@ -100,26 +100,15 @@ def test_a_first_word_by_one_sided_calls(mpi: Library, pattern: str) -> None:
 
 
 @EVERY_MPI
-@EVERY_VARIANT
+@EVERY_TRANSPORT
 @pytest.mark.full
 @pytest.mark.parametrize("pattern", ["pushfarm", "pullfarm"])
-def test_receives_while_sends_are_under_way(mpi: Library, variant: str, pattern: str) -> None:
-    with WorkerSession(job(mpi, f"mpi:{variant}", ranks=3)) as session:
+def test_receives_while_sends_are_under_way(mpi: Library, transport: str, pattern: str) -> None:
+    with WorkerSession(job(mpi, transport, ranks=3)) as session:
         session.hello()
         for in_flight in ("1", "2", "5"):
             answer = session.measure(pattern, bytes=16, samples=2, timeout_s=60, options=[("in_flight", in_flight)])
             assert answer.verified
-        session.close()
-
-
-@EVERY_MPI
-@EVERY_VARIANT
-def test_more_ranks_than_cpus(mpi: Library, variant: str) -> None:
-    with WorkerSession(job(mpi, f"mpi:{variant}", ranks=len(CPUS) + 1)) as session:
-        session.hello()
-        answer = session.measure("alltoall", bytes=64, samples=2, timeout_s=60, options=[("algorithm", "flat")])
-        assert answer.verified
-        session.measure("barrier", batch=2, samples=2, timeout_s=60, options=[("algorithm", "portable")])
         session.close()
 
 

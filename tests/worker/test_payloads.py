@@ -17,6 +17,7 @@ BLOCKS: list[tuple[str, dict[str, object], tuple[int, ...]]] = [
     ("pingpong", {}, (1, 1, 0, 0)),
     ("pingpong", {"receive": "posted"}, (1, 1, 0, 0)),
     ("pingpong", {"receive": "late"}, (1, 1, 0, 0)),
+    ("pingpong", {"source": 1, "target": 2}, (0, 1, 1, 0)),
     ("prtt", {}, (1, 1, 0, 0)),
     ("oneway", {"window": 3}, (0, 3, 0, 0)),
     ("twoway", {"window": 3}, (3, 3, 0, 0)),

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from tests.worker.made_up import script
 
 from hockney.worker import libraries as module
 from hockney.worker.build import build_worker
@@ -32,13 +33,6 @@ TRANSPORTS = ["pvm", *(f"pvm:{way}{route}" for way in WAYS for route in ("", "-d
 needs_pvm = pytest.mark.skipif(not FOUND, reason="no PVM here: apt-get install pvm pvm-dev")
 
 # ---- finding it -----------------------------------------------------------------------------------------------------
-
-
-def script(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"#!/bin/sh\n{text}\n")
-    path.chmod(0o755)
-    return path
 
 
 def install(root: Path, version: str = "3.4.6", *, header: bool = True) -> Path:
