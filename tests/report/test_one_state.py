@@ -149,7 +149,7 @@ def test_the_rate_at_which_a_writer_stores_is_called_so(tmp_path: Path) -> None:
     made = [Made(point("shm", "put", 2, 8), 3), Made(point("shm", "put", 2, 8, quiet="each"), 60)]
     table = tables(tmp_path, "t3d", made)["single_pairs"]
     titles = [column.title for column in table.columns[2:]]
-    assert titles == ["shm, put, store rate of the writer, 2 ranks", "shm, put with completion, 2 ranks"]
+    assert titles == ["shm, put (store rate), 2 ranks", "shm, put with completion, 2 ranks"]
     assert [figure(cell) for cell in row(table, "average latency")[2:]] == [about(0.003), about(0.06)]
 
 

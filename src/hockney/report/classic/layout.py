@@ -180,26 +180,30 @@ def make_table(layout: Layout, report: str, reading: Reading) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for line in lines:
         cells = {label: _cells(layout, line, members, reading) for label, members in groups.items()}
+        blanks = _blanks(layout, line)
         if layout.down:
-            shown = {label: some for label, some in cells.items() if some} or {("",): _blanks(layout, line)}
+            measured = {label: some for label, some in cells.items() if any(cell.value is not None for cell in some)}
+            shown = measured or {(): next(filter(None, cells.values()), blanks)}
             rows += [(*_head(layout, line, label), *some) for label, some in shown.items()]
         else:
-            rows.append(
-                (*_head(layout, line), *(cell for some in cells.values() for cell in some or _blanks(layout, line)))
-            )
+            rows.append((*_head(layout, line), *(cell for some in cells.values() for cell in some or blanks)))
     heads = list(dict.fromkeys(row[: layout.heading] for row in rows))
     rows.sort(key=lambda row: heads.index(row[: layout.heading]))
-    columns = [Column(title, "published" if title.startswith("published") else "key") for title in layout.keys.values()]
-    columns.append(Column("published", "published"))
+    units = dict.fromkeys(QUANTITIES[part.quantity].unit for part in layout.parts)
+    title = layout.title if layout.down else f"{layout.title}, {' and '.join(units)}"
+    notes = (*layout.notes, *_archive_notes(lines))
+    return Table(layout.name, title, tuple(_columns(layout, labels)), tuple(rows), notes, layout.heading)
+
+
+def _columns(layout: Layout, labels: Iterable[Label]) -> Iterable[Column]:
+    for title in layout.keys.values():
+        yield Column(title, "published" if title.startswith("published") else "key")
+    yield Column("published", "published")
     for label in [()] if layout.down else labels:
         name = ", ".join(filter(None, label)) or ("" if layout.down else "this machine")
         for column in layout.columns:
             title = ": ".join(filter(None, (name, column.title)))
-            columns.append(Column(title, "measured", (*label, *filter(None, [column.title]))))
-    units = dict.fromkeys(QUANTITIES[part.quantity].unit for part in layout.parts)
-    title = layout.title if layout.down else f"{layout.title}, {' and '.join(units)}"
-    notes = (*layout.notes, *_archive_notes(lines))
-    return Table(layout.name, title, tuple(columns), tuple(rows), notes, layout.heading)
+            yield Column(title, "measured", (*label, *filter(None, [column.title])))
 
 
 # ---- rows ----------------------------------------------------------------------------------------------------------
@@ -226,7 +230,8 @@ def _own_lines(layout: Layout, reading: Reading, lines: Sequence[_Line]) -> list
             size, options = series.point.bytes, reading.options(series.point)
             is_other_size = part.label and isinstance(part.ranks, int) and not part.how and size != part.bytes
             is_wanted = all(options.get(name) == text[1:] for name, text in part.options.items() if text[0] == "=")
-            if not is_wanted or is_other_size or series.point.role == "refined" or not _in_scope(part, series):
+            has_row = series.point.role != "refined" and (size > 0 or part.quantity != "rate")
+            if not is_wanted or is_other_size or not has_row or not _in_scope(part, series):
                 continue
             place = _own_place(layout, part, series, reading)
             keys = [
@@ -273,16 +278,13 @@ def _head(layout: Layout, line: _Line, label: Label = ()) -> list[Cell]:
 def label_of(layout: Layout, report: str, series: Series) -> Label:
     """The column of a series: its transport, and what else the table distinguishes."""
     point, names = series.point, contents(report).get("names", {})
-    method = [name for end, name in names.items() if point.transport.endswith(end)]
     if layout.places:
-        told = [f"{name}={value}" for name, value in point.options if name not in layout.places]
-        way = " ".join([point.pattern, *told])
-        return (point.transport, *method, names.get(way, way), point.ranks_text)
-    return (
-        point.transport,
-        *method,
-        *(f"{name}={value}" for name, value in point.options if name in layout.qualifiers),
-    )
+        options = (f"{name}={value}" for name, value in point.options if name not in layout.places)
+        way = " ".join([point.pattern, *options])
+        return (point.transport, names.get(way, way), point.ranks_text)
+    method = (name for end, name in names.items() if point.transport.endswith(end))
+    qualifiers = (f"{name}={value}" for name, value in point.options if name in layout.qualifiers)
+    return (point.transport, *method, *qualifiers)
 
 
 def _cells(layout: Layout, line: _Line, members: Sequence[Series], reading: Reading) -> list[Measured]:

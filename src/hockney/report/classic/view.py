@@ -34,13 +34,16 @@ def view_of(table: Table) -> View:
     missing: dict[str, list[str]] = {}  # names of columns and rows, by reason
     for place in measured if full else ():
         if place not in full:
-            _note(missing, table.columns[place].title, (row[place] for row in table.rows))
+            reasons = Counter(cell.reason for row in table.rows if isinstance(cell := row[place], Measured))
+            missing.setdefault(str(reasons.most_common(1)[0][0]), []).append(table.columns[place].title)
     rows: list[tuple[Cell, ...]] = []
     for row in table.rows:
         if not measured or any(_has_figure(row[place]) for place in full):
             rows.append(row)
             continue
-        _note(missing, _name(table, row), (row[place] for place in full or measured))
+        cells = (row[place] for place in full or measured)
+        for reason in dict.fromkeys(cell.reason for cell in cells if isinstance(cell, Measured)):
+            missing.setdefault(str(reason), []).append(_name(table, row))
         if any(_is_published(column, cell) for column, cell in zip(table.columns, row, strict=True)):
             rows.append(tuple(NOTHING if isinstance(cell, Measured) else cell for cell in row))
     shown = [
@@ -62,11 +65,6 @@ def _has_figure(cell: Cell) -> bool:
 
 def _is_published(column: Column, cell: Cell) -> bool:
     return isinstance(cell, Published) or (column.kind == "published" and bool(cell))
-
-
-def _note(missing: dict[str, list[str]], name: str, cells: Iterable[Cell]) -> None:
-    for reason in dict.fromkeys(cell.reason for cell in cells if isinstance(cell, Measured)):
-        missing.setdefault(reason or "no reason is known", []).append(name)
 
 
 def _name(table: Table, row: Sequence[Cell]) -> str:
