@@ -87,7 +87,7 @@ def test_distance_is_fitted_over_the_borders_between_cpus(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("made", "given", "why"),
     [
-        (every_pair(2, 50, 50), {"facts": TWO_CACHES, "pinned": True}, "needs three pairs, there are 2"),
+        (every_pair(2, 50, 50), {"facts": TWO_CACHES, "pinned": True}, "needs 3 pairs"),
         (every_pair(4, 50, 50), {"facts": TWO_CACHES}, None),
         (every_pair(4, 50, 50), {"pinned": True}, "topology of this machine's CPUs is unknown"),
         (every_pair(4, 50, 50), {"facts": TWO_CACHES, "oversubscribed": True}, "more ranks than CPUs"),
@@ -101,7 +101,7 @@ def test_where_no_distance_is_known_a_sentence_says_why(
     assert [column.title for column in table.columns] == ["what", "published", "this machine"]
     assert [one[0] for one in table.rows] == ["base", "each hop", "each change of direction"]
     for one in table.rows:
-        assert (why or "all pairs are equally far apart") in reason(one[2])
+        assert (why or "do not separate hops") in reason(one[2])
 
 
 def test_n_half_is_the_first_size_with_half_of_the_best_rate(tmp_path: Path) -> None:

@@ -163,9 +163,9 @@ def test_one_uncertain_time_hides_no_switch() -> None:
 @pytest.mark.parametrize(
     ("sizes", "times_ns", "reason"),
     [
-        ([], [], "a fit needs three sizes, there are 0"),
-        ([8], [1.0], "a fit needs three sizes, there is 1"),
-        ([8, 8, 64], [1.0, 1.0, 2.0], "a fit needs three sizes, there are 2"),
+        ([], [], "a fit needs three sizes"),
+        ([8], [1.0], "a fit needs three sizes"),
+        ([8, 8, 64], [1.0, 1.0, 2.0], "a fit needs three sizes"),
         ([8, 8, 64, 65], [1.0, 1.0, 2.0, 3.0], "a size occurs twice in the curve"),
         ([1, 2, 3], [1.0, 0.0, 3.0], "a fit needs positive times"),
         ([1, 2, 3], [1.0, math.nan, 3.0], "a fit needs positive times"),

@@ -97,9 +97,8 @@ def broken_laws(reading: Reading) -> list[Finding] | NotChecked:
         options = tuple(text for text in row.options if not text.startswith("senders="))
         groups.setdefault((row.pattern, row.transport, row.state, options, row.law.axis), []).append(row)
     if not groups:
-        return NotChecked(
-            Absence.NOT_MEASURED, detail="needs one pattern at four numbers of ranks, senders or receivers"
-        )
+        needed = "needs one pattern at four numbers of ranks, senders or receivers"
+        return NotChecked(Absence.NOT_MEASURED, detail=needed)
     return [finding for members in groups.values() for finding in _broken(members)]
 
 
@@ -109,27 +108,23 @@ def _broken(members: Sequence[Row]) -> Iterator[Finding]:
         at_x = [figure for figure in odd if figure.item.x == x]
         if 2 * len(at_x) < len(members):
             continue
-        curve, law = at_x[0].item.curve, at_x[0].row.law
-        sizes = {figure.row.size_bytes for figure in at_x}
-        follow = sorted({row.size_bytes for row in members} - sizes)
-        ratios = sorted(figure.over_ratio.value for figure in at_x)
-        yield Finding(
-            "broken scaling law",
-            Subject(curve.transport, curve.pattern, None, curve.state, tuple(sorted(sizes))),
-            {
-                "axis": law.axis,
-                "at": x,
-                "at_ranks": sorted({figure.item.curve.ranks for figure in at_x}),
-                "least_ratio": ratios[0],
-                "most_ratio": ratios[-1],
-                "over_law_ratio": [figure.over_ratio for figure in at_x],
-                "broken_bytes": sorted(sizes),
-                **({"following_bytes": follow} if follow else {}),
-            },
-            # What only long messages break is no time per message.
-            cause="bandwidth" if follow and follow[-1] < min(sizes) else "",
-            effect=max(abs(figure.relative) for figure in at_x),
-        )
+        curve, sizes = at_x[0].item.curve, sorted({figure.row.size_bytes for figure in at_x})
+        follow = sorted({row.size_bytes for row in members} - {*sizes})
+        ratios = [figure.over_ratio.value for figure in at_x]
+        facts = {
+            "axis": at_x[0].row.law.axis,
+            "at": x,
+            "at_ranks": sorted({figure.item.curve.ranks for figure in at_x}),
+            "least_ratio": min(ratios),
+            "most_ratio": max(ratios),
+            "over_law_ratio": [figure.over_ratio for figure in at_x],
+            "broken_bytes": sizes,
+            **({"following_bytes": follow} if follow else {}),
+        }
+        cause = "bandwidth" if follow and follow[-1] < sizes[0] else ""  # what only long messages break
+        effect = max(abs(figure.relative) for figure in at_x)
+        subject = Subject(curve.transport, curve.pattern, None, curve.state, tuple(sizes))
+        yield Finding("broken scaling law", subject, facts, cause, effect=effect)
 
 
 def rows(reading: Reading) -> Iterator[Row]:
@@ -139,13 +134,12 @@ def rows(reading: Reading) -> Iterator[Row]:
         laws = _LAWS.get(pattern_traits(reading.facts, curve.pattern).law or "", ())
         for law in laws if not curve.oversubscribed else ():
             x = law.coordinate(curve)
-            if x is not None:
-                options = [f"{name}={value}" for name, value in curve.options if name != law.axis]
-                if law is BY_SENDERS:
-                    options.append(f"{_receivers(curve):.0f} receivers")
-                for point in curve.points:
-                    key = law, curve.pattern, point.bytes, curve.transport, curve.state, tuple(options)
-                    groups.setdefault(key, []).append(Item(x, point.time_ns, curve))
+            options = [f"{name}={value}" for name, value in curve.options if name != law.axis]
+            if law is BY_SENDERS:
+                options.append(f"{_receivers(curve):.0f} receivers")
+            for point in curve.points if x is not None else ():
+                key = law, curve.pattern, point.bytes, curve.transport, curve.state, tuple(options)
+                groups.setdefault(key, []).append(Item(x or 0.0, point.time_ns, curve))
     for key, items in groups.items():
         if len(items) >= FIGURES_MIN:
             yield Row(*key, tuple(sorted(items, key=lambda item: item.x)))
@@ -153,8 +147,7 @@ def rows(reading: Reading) -> Iterator[Row]:
 
 def odd_one_out(row: Row) -> Odd | None:
     """The figure without which the others follow the law."""
-    tries = [without(row, (item,)) for item in row.items]
-    (odd,), off = min(tries, key=lambda attempt: attempt[1])
+    (odd,), off = min((without(row, (item,)) for item in row.items), key=lambda attempt: attempt[1])
     least = _ODD_CONSTANT if row.law.constant else _ODD_LINE
     return odd if off <= _FOLLOWS and is_off(odd, off) and abs(odd.relative) > least else None
 
@@ -166,28 +159,25 @@ def is_off(odd: Odd, rest: float) -> bool:
 
 
 def without(row: Row, left_out: Sequence[Item]) -> tuple[list[Odd], float]:
-    """Figures over the law of the others, and how far off it the farthest of the others is."""
-    rest = [item for item in row.items if item not in left_out]
-    law_ns = _law_at(rest, [item.x for item in row.items], row.law.constant)
-    odd, off = [], 0.0
-    for item, expected in zip(row.items, law_ns, strict=True):
-        if item not in left_out:
-            off = max(off, abs(item.time_ns.value / expected.value - 1))
-        else:
-            over = ratio(item.time_ns, expected) if expected.low > 0 else Estimate(1.0, 0.0, math.inf)
-            odd.append(Odd(row, item, over))
-    return odd, off
+    """Figures over the law of the others, and how far off it the farthest of the others is.
 
-
-def _law_at(items: Sequence[Item], places: Sequence[float], constant: bool) -> list[Estimate]:
-    """The law through figures, at these places: least squares of relative errors, with the outermost bounds."""
+    The law is the least squares of relative errors, so its time at a place is a sum of the others' times.
+    """
     import numpy as np
 
-    times = np.array([item.time_ns.value for item in items])
-    arms = np.array([max(item.time_ns.high - item.time_ns.value, item.time_ns.value - item.time_ns.low)
-                     for item in items])  # fmt: skip
-    parameters = 1 if constant else 2
-    columns = np.vander([item.x for item in items], parameters) / times[:, None]
-    shares = np.vander(places, parameters) @ np.linalg.pinv(columns) / times  # a law's time is a sum of the figures'
-    values, spans = shares @ times, np.abs(shares) @ arms
-    return [Estimate(float(v), float(v - arm), float(v + arm)) for v, arm in zip(values, spans, strict=True)]
+    rest = [item for item in row.items if item not in left_out]
+    times = np.array([item.time_ns.value for item in rest])
+    arms = [max(item.time_ns.high - item.time_ns.value, item.time_ns.value - item.time_ns.low) for item in rest]
+    parameters = 1 if row.law.constant else 2
+    inverse = np.linalg.pinv(np.vander([item.x for item in rest], parameters) / times[:, None])
+    odd, off = [], 0.0
+    for item in row.items:
+        shares = np.vander([item.x], parameters)[0] @ inverse / times
+        law_ns, span_ns = float(shares @ times), float(np.abs(shares) @ arms)
+        if item not in left_out:
+            off = max(off, abs(item.time_ns.value / law_ns - 1))
+        elif law_ns > span_ns:
+            odd.append(Odd(row, item, ratio(item.time_ns, Estimate(law_ns, law_ns - span_ns, law_ns + span_ns))))
+        else:
+            odd.append(Odd(row, item, Estimate(1.0, 0.0, math.inf)))
+    return odd, off

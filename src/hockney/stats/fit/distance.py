@@ -51,18 +51,13 @@ def fit_distance(
     pairs = sorted(times_ns)
     parameters = 2 if changes is None else 3
     if len(pairs) <= parameters:
-        words = "two parameters needs three" if changes is None else "three parameters needs four"
-        return NoFit(f"a fit of {words} pairs, there {'is' if len(pairs) == 1 else 'are'} {len(pairs)}")
+        return NoFit(f"a fit of {parameters} parameters needs {parameters + 1} pairs")
     if not all(math.isfinite(times_ns[pair]) and times_ns[pair] > 0 for pair in pairs):
         return NoFit("a fit needs positive times")
     ways = np.array([[1.0, hops[pair], *([] if changes is None else [changes[pair]])] for pair in pairs])
     times = np.array([times_ns[pair] for pair in pairs])
     if np.linalg.matrix_rank(ways) < parameters:
-        return NoFit(
-            "all pairs are equally far apart"
-            if changes is None
-            else "the pairs' routes do not separate hops, changes of direction and the base"
-        )
+        return NoFit("the pairs' routes do not separate hops, changes of direction and the base")
     values, *_ = np.linalg.lstsq(ways, times, rcond=None)
     residuals = times - ways @ values
     freedom = len(pairs) - parameters

@@ -4,8 +4,7 @@ Scatter comes from the residuals; where it is less than the values' known errors
 neighbouring residuals are correlated by r, the curve is not straight, and variances grow by (1 + r) / (1 - r).
 
 Sources: N. R. Draper, H. Smith, Applied Regression Analysis, 3rd ed., Wiley 1998, chapters 5 and 9; G. V. Bayley,
-J. M. Hammersley, J. Royal Statistical Society Supplement 8 (1946) 184-197 (correlation); R. C. Paule, J. Mandel,
-J. Research National Bureau of Standards 87 (1982) 377-385 (a common error besides known ones).
+J. M. Hammersley, J. Royal Statistical Society Supplement 8 (1946) 184-197 (correlation).
 """
 
 from __future__ import annotations
@@ -84,7 +83,7 @@ def fit_lines(
         if level is None:
             scale = fitted = np.maximum(fitted, _LEAST_LEVEL * values)
         residuals = (values - fitted) / scale
-        missed = 0.0 if errors is None else _missed_by(residuals[kept], errors[kept], lines.freedom)
+        missed = 0.0 if errors is None else math.sqrt(float(residuals[kept] @ residuals[kept]) / lines.freedom)
     return lines, residuals, weights
 
 
@@ -132,7 +131,7 @@ def _repeated(off_line: FloatArray, group: Int64Array) -> float:
 
 
 def weights_of(errors: FloatArray | None, count: int, missed: float = 0.0) -> FloatArray:
-    """Weights by the relative errors, with `missed` as an error that all sizes share.
+    """Weights by the relative errors, with what a line `missed` (root mean square) as an error that all sizes share.
 
     No size weighs more than twice the median one, so that no lucky interval rules the fit.
     """
@@ -141,21 +140,3 @@ def weights_of(errors: FloatArray | None, count: int, missed: float = 0.0) -> Fl
     if errors is None or (common := max(missed, float(np.median(errors)))) == 0:
         return np.ones(count)
     return 2 / (1 + (errors / common) ** 2)
-
-
-def _missed_by(residuals: FloatArray, errors: FloatArray, freedom: int) -> float:
-    """The error that all values share besides their own, so that residuals are as large as expected.
-
-    It is at least the median of their own errors.
-    """
-    import numpy as np
-
-    common = float(np.median(errors)) ** 2
-    for _ in range(100 if common > 0 else 0):  # Newton's method; from below it never overshoots
-        both = errors**2 + common
-        parts = residuals**2 / both
-        over = float(np.sum(parts)) - freedom
-        if over <= 1e-3 * freedom:
-            break
-        common += over / float(np.sum(parts / both))
-    return math.sqrt(common)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from hockney.stats.fit.lines import weights_of
 
@@ -34,11 +34,13 @@ class Partition:
     """`starts` holds the index of each segment's first size, `outliers` the indices taken out, both ascending.
 
     `curved`: a smooth curve describes the sizes better than these segments, or there are as many as were allowed.
+    `value` is the criterion's.
     """
 
     starts: tuple[int, ...]
     outliers: tuple[int, ...]
-    curved: bool
+    value: float
+    curved: bool = False
 
 
 def partition(sizes: FloatArray, times: FloatArray, errors: FloatArray | None) -> Partition:
@@ -50,19 +52,16 @@ def partition(sizes: FloatArray, times: FloatArray, errors: FloatArray | None) -
     kept = np.arange(len(sizes))
     outliers: list[int] = []
     for _ in range(4):
-        search = _Search(sizes[kept], times[kept], weights[kept], criterion, len(outliers))
-        found = search.best()
-        starts = [int(kept[start]) for start in found.starts]
-        outliers += kept[found.outliers].tolist()
-        kept = np.delete(kept, found.outliers)
-        if not found.outliers:
+        best = _Search(sizes[kept], times[kept], weights[kept], criterion, len(outliers)).best()
+        starts = [int(kept[start]) for start in best.starts]
+        outliers += [int(kept[at]) for at in best.outliers]
+        kept = np.delete(kept, best.outliers)
+        if not best.outliers:
             break
-    is_curved = len(starts) == SEGMENTS_MAX or (
-        len(starts) > 1
-        and criterion.value(_smooth_squares(sizes[kept], times[kept], weights[kept]), len(sizes), 0, len(outliers))
-        < found.value
-    )
-    return Partition((0, *starts[1:]), tuple(sorted(outliers)), is_curved)
+    smooth_squares = _smooth_squares(sizes[kept], times[kept], weights[kept])
+    is_smooth = criterion.value(smooth_squares, len(sizes), 0, len(outliers)) < best.value
+    is_curved = len(starts) == SEGMENTS_MAX or (len(starts) > 1 and is_smooth)
+    return Partition((0, *starts[1:]), tuple(sorted(outliers)), best.value, is_curved)
 
 
 @dataclass(frozen=True)
@@ -92,13 +91,6 @@ class _Criterion:
         return likelihood + price * math.log(n) * total / spare
 
 
-@dataclass(frozen=True)
-class _Division:
-    starts: list[int]
-    outliers: list[int]
-    value: float
-
-
 class _Search:
     """The search for the best division, of which `known` outliers have been taken out before."""
 
@@ -107,20 +99,19 @@ class _Search:
         self.suspects = _suspects(x, t)
         self.criterion, self.known = criterion, known
 
-    def best(self) -> _Division:
+    def best(self) -> Partition:
         import numpy as np
 
         n = len(self.x)
         step = -(-n // _DENSE)
-        found = self._among(np.arange(0, n, step))
+        best = self._among(np.arange(0, n, step))
         while step > 1:
             reach, step = step, -(-step // 3)
-            near = np.arange(-reach, reach + 1, step)
-            starts = {0, *(start + off for start in found.starts for off in near.tolist())}
-            found = self._among(np.array(sorted(start for start in starts if 0 <= start < n)))
-        return found
+            starts = {0, *(start + off for start in best.starts for off in range(-reach, reach + 1, step))}
+            best = self._among(np.array(sorted(start for start in starts if 0 <= start < n)))
+        return best
 
-    def _among(self, starts: Int64Array) -> _Division:
+    def _among(self, starts: Int64Array) -> Partition:
         """The best division whose segments begin at some of these starts."""
         import numpy as np
 
@@ -152,7 +143,7 @@ class _Search:
             outliers += [int(removed[before, bound])] * drops
             begins.append(int(starts[before]))
             taken, bound = taken - drops, before
-        return _Division(begins[::-1], outliers, value)
+        return Partition(tuple(begins[::-1]), tuple(outliers), value)
 
     def _costs(self, starts: Int64Array) -> tuple[FloatArray, Int64Array]:
         """Relative sums of squares of the line from one bound to another, and the outlier of the best one without it.
@@ -214,8 +205,7 @@ def _suspects(x: FloatArray, t: FloatArray) -> Int64Array:
         line = t[: -2 * reach] * (1 - part) + t[2 * reach :] * part
         miss[reach:-reach] = np.maximum(miss[reach:-reach], np.abs(line / t[reach:-reach] - 1))
     inner = np.argsort(miss[1:-1])[-(_SUSPECTS - 2) :] + 1
-    found: Int64Array = np.concatenate([[0], inner, [n - 1]])
-    return found
+    return cast("Int64Array", np.concatenate([[0], inner, [n - 1]]))
 
 
 def _smooth_squares(x: FloatArray, t: FloatArray, weights: FloatArray) -> float:

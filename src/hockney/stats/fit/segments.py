@@ -126,11 +126,11 @@ def fit_segments(
     if isinstance(curve, NoFit):
         return curve
     sizes, times, standard = curve
-    found = partition(sizes, times, standard)
-    count = len(found.starts)
-    group = np.searchsorted(found.starts, np.arange(len(sizes)), side="right") - 1
+    best = partition(sizes, times, standard)
+    count = len(best.starts)
+    group = np.searchsorted(best.starts, np.arange(len(sizes)), side="right") - 1
     kept = np.ones(len(sizes), dtype=bool)
-    kept[list(found.outliers)] = False
+    kept[list(best.outliers)] = False
     lines, residuals, weights = fit_lines(sizes, times, standard, kept, group)
     members = [np.flatnonzero(kept & (group == which)) for which in range(count)]
     segments = tuple(
@@ -143,8 +143,8 @@ def fit_segments(
         sizes_bytes=tuple(int(size) for size in sizes),
         times_ns=tuple(times.tolist()),
         residuals=tuple(residuals.tolist()),
-        outliers=found.outliers,
-        curved=found.curved,
+        outliers=best.outliers,
+        curved=best.curved,
     )
 
 
@@ -170,10 +170,9 @@ def _curve(sizes_bytes: Sequence[int], times_ns: Sequence[float], errors: Sequen
 
     if len(times_ns) != len(sizes_bytes) or (errors is not None and len(errors) != len(sizes_bytes)):
         raise ValueError("sizes, times and errors differ in number")
-    distinct = len(set(sizes_bytes))
-    if distinct < SIZES_MIN:
-        return NoFit(f"a fit needs three sizes, there {'is' if distinct == 1 else 'are'} {distinct}")
-    if distinct < len(sizes_bytes):
+    if len(set(sizes_bytes)) < SIZES_MIN:
+        return NoFit("a fit needs three sizes")
+    if len(set(sizes_bytes)) < len(sizes_bytes):
         return NoFit("a size occurs twice in the curve")
     sizes, times = np.array(sizes_bytes, dtype=float), np.array(times_ns, dtype=float)
     order = np.argsort(sizes)
